@@ -1,0 +1,296 @@
+#include "tenon/ir/visit.h"
+
+#include <unordered_set>
+
+namespace tenon {
+
+void each_member(const NodePtr& node, const std::function<void(const NodePtr&, FieldRole)>& visitor) {
+  for (const FieldInfo& field : node.get()->type().fields) {
+    if (!field.ops->holds_nodes) continue;
+    field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) { visitor(member, field.role); });
+  }
+}
+
+// ---- walk ----------------------------------------------------------------------------------------
+
+namespace {
+
+class Walker {
+ public:
+  explicit Walker(const std::function<bool(const NodePtr&)>& enter) : enter_(enter) {}
+
+  void visit(const NodePtr& node, bool definition) {
+    const bool identity = node.get()->type().identity;
+    const bool first = seen_.insert(node.get()).second;
+    if (identity && !definition) {
+      if (first) enter_(node);
+      return;
+    }
+    if (identity ? !entered_.insert(node.get()).second : !first) return;
+    if (first || identity) {
+      const bool enter = first ? enter_(node) : true;
+      if (!enter) return;
+    }
+    each_member(node, [&](const NodePtr& member, FieldRole role) { visit(member, role == FieldRole::kDefinition); });
+  }
+
+ private:
+  const std::function<bool(const NodePtr&)>& enter_;
+  std::unordered_set<const Node*> seen_, entered_;
+};
+
+}  // namespace
+
+void walk_if(const NodePtr& root, const std::function<bool(const NodePtr&)>& enter) {
+  if (root) Walker(enter).visit(root, true);
+}
+
+void walk(const NodePtr& root, const NodeVisitor& visitor) {
+  walk_if(root, [&](const NodePtr& node) {
+    visitor(node);
+    return true;
+  });
+}
+
+// ---- rewrite -------------------------------------------------------------------------------------
+
+NodePtr Rewriter::operator()(const NodePtr& node) {
+  if (!node) return node;
+  if (node.get()->type().identity) {
+    const auto it = replaced_.find(node.get());
+    return it != replaced_.end() ? it->second.second : rewrite_use(node);
+  }
+  if (!memoise_) return rewrite(node);
+  const auto it = memo_.find(node.get());
+  if (it != memo_.end()) return it->second.second;
+  NodePtr next = rewrite(node);
+  memo_.emplace(node.get(), std::pair(node, next));
+  return next;
+}
+
+void Rewriter::replace(const NodePtr& definition, NodePtr value) {
+  check(definition.get()->type().identity, "only variables and buffers can be replaced");
+  replaced_.insert_or_assign(definition.get(), std::pair(definition, std::move(value)));
+}
+
+NodePtr Rewriter::rewrite_members(const NodePtr& node) {
+  const NodeType& type = node.get()->type();
+  Node* copy = nullptr;
+  NodePtr holder;
+  for (const FieldInfo& field : type.fields) {
+    if (!field.ops->holds_nodes) continue;
+    const NodeMapper mapper = [&](const NodePtr& member) -> NodePtr {
+      if (field.role != FieldRole::kDefinition || !member.get()->type().identity) return (*this)(member);
+      const auto known = replaced_.find(member.get());
+      if (known != replaced_.end()) {
+        // A definition replaced by something that is no definition (a constant) cannot stand here.
+        if (known->second.second && known->second.second.get()->type().identity) return known->second.second;
+        return member;
+      }
+      NodePtr next = rewrite_definition(member);
+      if (!next.same_as(member)) replace(member, next);
+      return next;
+    };
+    if (!copy) {
+      // Look first, copy only where something changes.
+      bool changed = false;
+      field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
+        if (!changed) changed = !mapper(member).same_as(member);
+      });
+      if (!changed) continue;
+      copy = type.clone(*node.get());
+      holder = NodePtr(copy);
+    }
+    field.ops->map(const_cast<void*>(field.address(*copy)), mapper);
+  }
+  if (!copy) return node;
+  set_height(*copy);
+  type.finish(*copy);
+  return holder;
+}
+
+namespace {
+
+class FunctionRewriter final : public Rewriter {
+ public:
+  explicit FunctionRewriter(const std::function<std::optional<NodePtr>(const NodePtr&)>& f) : f_(f) {}
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    NodePtr next = rewrite_members(node);
+    if (!next) return next;
+    auto replacement = f_(next);
+    return replacement ? *replacement : next;
+  }
+
+ private:
+  const std::function<std::optional<NodePtr>(const NodePtr&)>& f_;
+};
+
+class Renewer final : public Rewriter {
+ protected:
+  NodePtr rewrite_definition(const NodePtr& node) override {
+    NodePtr next = rewrite_members(node);
+    return next.same_as(node) ? NodePtr(node.get()->type().clone(*node.get())) : next;
+  }
+};
+
+}  // namespace
+
+NodePtr rewrite(const NodePtr& root, const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
+  FunctionRewriter rewriter(f);
+  return rewriter(root);
+}
+
+NodePtr substitute(const NodePtr& root, const Substitution& values) {
+  if (values.empty()) return root;
+  Rewriter rewriter;
+  for (const auto& [node, value] : values) rewriter.replace(NodePtr(node), value);
+  return rewriter(root);
+}
+
+NodePtr renew_definitions(const NodePtr& root) {
+  Renewer renewer;
+  return renewer(root);
+}
+
+// ---- equality ------------------------------------------------------------------------------------
+
+namespace {
+
+struct PairHash {
+  size_t operator()(const std::pair<const Node*, const Node*>& p) const {
+    return hash_combine(reinterpret_cast<uintptr_t>(p.first), reinterpret_cast<uintptr_t>(p.second));
+  }
+};
+
+class Comparer {
+ public:
+  explicit Comparer(EqualOptions options) : options_(options) {}
+
+  bool equal(const NodePtr& a, const NodePtr& b, bool definition) {
+    if (!a || !b) return a.same_as(b) || differ("one is missing");
+    const NodeType& type = a.get()->type();
+    if (&type != &b.get()->type()) return differ(fmt::format("{} and {}", type.name, b.get()->type().name));
+    if (type.identity) {
+      const auto forward = forward_.find(a.get());
+      const auto backward = backward_.find(b.get());
+      if (forward != forward_.end() || backward != backward_.end()) {
+        if (forward != forward_.end() && forward->second == b.get() && backward != backward_.end()) return true;
+        return differ("different variables");
+      }
+      if (!definition && !options_.map_free) return a.same_as(b) || differ("different free variables");
+      bind(a.get(), b.get());
+      return members_equal(a, b);
+    }
+    if (a.same_as(b) && all_identity_) return true;
+    const std::pair key(a.get(), b.get());
+    if (known_.count(key)) return true;
+    if (!members_equal(a, b)) return false;
+    known_.insert(key);
+    return true;
+  }
+
+  Difference difference() {
+    Difference out;
+    for (auto it = path_.rbegin(); it != path_.rend(); ++it) out.where += (out.where.empty() ? "" : ".") + *it;
+    out.message = message_;
+    return out;
+  }
+
+ private:
+  void bind(const Node* a, const Node* b) {
+    if (a != b) all_identity_ = false;
+    forward_[a] = b;
+    backward_[b] = a;
+  }
+
+  bool differ(std::string message) {
+    message_ = std::move(message);
+    return false;
+  }
+
+  bool members_equal(const NodePtr& a, const NodePtr& b) {
+    for (const FieldInfo& field : a.get()->type().fields) {
+      if (field.role == FieldRole::kIgnored) continue;
+      const void* x = field.address(*a.get());
+      const void* y = field.address(*b.get());
+      if (!field.ops->equal(x, y)) {
+        path_.assign(1, std::string(field.name));
+        return differ(field.ops->text(x) + " and " + field.ops->text(y));
+      }
+      if (!field.ops->holds_nodes) continue;
+      std::vector<NodePtr> xs, ys;
+      field.ops->visit(x, [&](const NodePtr& m) { xs.push_back(m); });
+      field.ops->visit(y, [&](const NodePtr& m) { ys.push_back(m); });
+      if (xs.size() != ys.size()) {
+        path_.assign(1, std::string(field.name));
+        return differ(fmt::format("{} and {} nodes", xs.size(), ys.size()));
+      }
+      for (size_t i = 0; i < xs.size(); ++i) {
+        if (equal(xs[i], ys[i], field.role == FieldRole::kDefinition)) continue;
+        path_.push_back(xs.size() > 1 ? fmt::format("{}[{}]", field.name, i) : std::string(field.name));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  EqualOptions options_;
+  std::unordered_map<const Node*, const Node*> forward_, backward_;
+  std::unordered_set<std::pair<const Node*, const Node*>, PairHash> known_;
+  bool all_identity_ = true;
+  std::vector<std::string> path_;
+  std::string message_;
+};
+
+class Hasher {
+ public:
+  uint64_t hash(const NodePtr& node, bool definition) {
+    const NodeType& type = node.get()->type();
+    if (type.identity) {
+      const auto it = numbers_.find(node.get());
+      if (it != numbers_.end()) return it->second;
+      const uint64_t name = hash_bytes(type.name.data(), type.name.size());
+      if (!definition) return name;  // a free variable: its identity has no stable number
+      numbers_.emplace(node.get(), hash_combine(name, numbers_.size() + 1));
+      return hash_combine(members(node), numbers_.at(node.get()));
+    }
+    return members(node);
+  }
+
+ private:
+  uint64_t members(const NodePtr& node) {
+    const NodeType& type = node.get()->type();
+    uint64_t h = hash_bytes(type.name.data(), type.name.size());
+    for (const FieldInfo& field : type.fields) {
+      if (field.role == FieldRole::kIgnored) continue;
+      h = hash_combine(h, field.ops->hash(field.address(*node.get())));
+      if (!field.ops->holds_nodes) continue;
+      field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
+        h = hash_combine(h, hash(member, field.role == FieldRole::kDefinition));
+      });
+    }
+    return h;
+  }
+
+  std::unordered_map<const Node*, uint64_t> numbers_;
+};
+
+}  // namespace
+
+std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b, EqualOptions options) {
+  Comparer comparer(options);
+  if (comparer.equal(a, b, false)) return std::nullopt;
+  return comparer.difference();
+}
+
+bool structural_equal(const NodePtr& a, const NodePtr& b, EqualOptions options) {
+  if (a.same_as(b)) return true;
+  Comparer comparer(options);
+  return comparer.equal(a, b, false);
+}
+
+uint64_t structural_hash(const NodePtr& node) { return node ? Hasher().hash(node, false) : 0; }
+
+}  // namespace tenon

@@ -1,0 +1,86 @@
+#include "tenon/support/origin.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace tenon {
+
+Origin Origin::script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column, uint32_t length) {
+  auto info = std::make_shared<OriginInfo>();
+  info->kind = OriginInfo::Kind::kScript;
+  info->file = std::move(file);
+  info->line = line;
+  info->column = column;
+  info->length = length;
+  Origin origin;
+  origin.info_ = std::move(info);
+  return origin;
+}
+
+Origin Origin::model(std::string file, std::string node_name, std::string op_type) {
+  auto info = std::make_shared<OriginInfo>();
+  info->kind = OriginInfo::Kind::kModel;
+  info->path = std::move(file);
+  info->node_name = std::move(node_name);
+  info->op_type = std::move(op_type);
+  Origin origin;
+  origin.info_ = std::move(info);
+  return origin;
+}
+
+Origin Origin::merge(const std::vector<Origin>& parts) {
+  std::vector<Origin> flat;
+  const auto add = [&](const Origin& part) {
+    const bool known = std::any_of(flat.begin(), flat.end(), [&](const Origin& o) { return o.info_ == part.info_; });
+    if (part && !known) flat.push_back(part);
+  };
+  for (const Origin& part : parts) {
+    if (part && part->kind == OriginInfo::Kind::kMerged) {
+      for (const Origin& inner : part->parts) add(inner);
+    } else {
+      add(part);
+    }
+  }
+  if (flat.empty()) return {};
+  if (flat.size() == 1) return flat[0];
+  auto info = std::make_shared<OriginInfo>();
+  info->kind = OriginInfo::Kind::kMerged;
+  info->parts = std::move(flat);
+  Origin origin;
+  origin.info_ = std::move(info);
+  return origin;
+}
+
+std::string Origin::str() const {
+  if (!info_) return "<generated>";
+  switch (info_->kind) {
+    case OriginInfo::Kind::kScript:
+      return fmt::format("{}:{}:{}", info_->file ? info_->file->name : "<script>", info_->line, info_->column);
+    case OriginInfo::Kind::kModel:
+      return fmt::format("{}: node `{}` ({})", info_->path, info_->node_name, info_->op_type);
+    case OriginInfo::Kind::kMerged: {
+      std::string text;
+      for (const Origin& part : info_->parts) text += (text.empty() ? "" : " + ") + part.str();
+      return text;
+    }
+  }
+  return {};
+}
+
+std::string Origin::name() const {
+  if (!info_) return "<generated>";
+  switch (info_->kind) {
+    case OriginInfo::Kind::kScript:
+      return fmt::format("{}:{}", info_->file ? info_->file->name : "<script>", info_->line);
+    case OriginInfo::Kind::kModel: return info_->node_name;
+    case OriginInfo::Kind::kMerged: {
+      std::string text;
+      for (const Origin& part : info_->parts) text += (text.empty() ? "" : " + ") + part.name();
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace tenon

@@ -1,0 +1,90 @@
+#include "tenon/support/target.h"
+
+#include <charconv>
+#include <sstream>
+
+#include "tenon/support/diagnostics.h"
+
+namespace tenon {
+
+static constexpr int64_t operator""_KiB(unsigned long long n) { return static_cast<int64_t>(n) << 10; }
+static constexpr int64_t operator""_MiB(unsigned long long n) { return static_cast<int64_t>(n) << 20; }
+
+const std::vector<CpuRow>& known_cpus() {
+  // Caches are those of one core's share on the common server parts of the family.
+  static const std::vector<CpuRow> kCpus = {
+      {"x86-64", 128, 16, false, 32_KiB, 256_KiB, 8_MiB},
+      {"x86-64-v2", 128, 16, false, 32_KiB, 256_KiB, 8_MiB},
+      {"x86-64-v3", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
+      {"x86-64-v4", 512, 32, true, 32_KiB, 1_MiB, 16_MiB},
+      {"haswell", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
+      {"broadwell", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
+      {"skylake", 256, 16, true, 32_KiB, 256_KiB, 8_MiB},
+      {"skylake-avx512", 512, 32, true, 32_KiB, 1_MiB, 16_MiB},
+      {"cascadelake", 512, 32, true, 32_KiB, 1_MiB, 16_MiB},
+      {"icelake-server", 512, 32, true, 48_KiB, 1280_KiB, 16_MiB},
+      {"sapphirerapids", 512, 32, true, 48_KiB, 2_MiB, 32_MiB},
+      {"znver1", 256, 16, true, 32_KiB, 512_KiB, 8_MiB},
+      {"znver2", 256, 16, true, 32_KiB, 512_KiB, 16_MiB},
+      {"znver3", 256, 16, true, 32_KiB, 512_KiB, 32_MiB},
+      {"znver4", 512, 32, true, 32_KiB, 1_MiB, 32_MiB},
+      {"znver5", 512, 32, true, 48_KiB, 1_MiB, 32_MiB},
+  };
+  return kCpus;
+}
+
+std::string Target::str() const {
+  if (kind == "c") return "c";
+  std::string text = kind;
+  if (!cpu.empty()) text += " -mcpu=" + cpu;
+  if (!features.empty()) text += " -mattr=" + features;
+  text += fmt::format(" -vector-bits={} -vector-registers={} -l1={} -l2={} -l3={}", vector_bits, vector_registers,
+                      l1_bytes, l2_bytes, l3_bytes);
+  return text;
+}
+
+Target parse_target(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  Target target;
+  if (!(in >> target.kind) || (target.kind != "llvm" && target.kind != "c"))
+    throw CompileError(kBadOption, {}, "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`", text);
+  target.cpu = target.kind == "llvm" ? "x86-64" : "";
+  std::vector<std::pair<std::string, int64_t>> numbers;
+  for (std::string word; in >> word;) {
+    const size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (key == "-mcpu" && !value.empty()) {
+      target.cpu = value;
+    } else if (key == "-mattr" && !value.empty()) {
+      target.features = value;
+    } else if (key == "-vector-bits" || key == "-vector-registers" || key == "-l1" || key == "-l2" || key == "-l3") {
+      int64_t number = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > (int64_t{1} << 40))
+        throw CompileError(kBadOption, {}, "target option `{}` has value `{}`; expected a positive number", key, value);
+      numbers.emplace_back(key, number);
+    } else {
+      throw CompileError(kBadOption, {}, "target option `{}` is not known", word);
+    }
+  }
+  for (const CpuRow& row : known_cpus()) {
+    if (row.name != target.cpu) continue;
+    target.vector_bits = row.vector_bits;
+    target.vector_registers = row.vector_registers;
+    target.has_fma = row.has_fma;
+    target.l1_bytes = row.l1_bytes;
+    target.l2_bytes = row.l2_bytes;
+    target.l3_bytes = row.l3_bytes;
+  }
+  for (const auto& [key, number] : numbers) {
+    if (key == "-vector-bits") target.vector_bits = static_cast<int>(number);
+    if (key == "-vector-registers") target.vector_registers = static_cast<int>(number);
+    if (key == "-l1") target.l1_bytes = number;
+    if (key == "-l2") target.l2_bytes = number;
+    if (key == "-l3") target.l3_bytes = number;
+  }
+  return target;
+}
+
+}  // namespace tenon

@@ -1,0 +1,45 @@
+// What code is generated for: the processor's vector registers, caches and features, as data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon {
+
+/// A resolved target. Everything that schedules and code generation ask of a machine is here, so that the same
+/// target gives the same artefact on every host.
+struct Target {
+  std::string kind = "llvm";  // "llvm" or "c"
+  std::string cpu;            // LLVM's name: "haswell", "skylake-avx512", ...
+  std::string features;       // LLVM's "+avx2,+fma,..." beyond what the cpu implies; may be empty
+  int vector_bits = 256;      // of the widest profitable float vector
+  int vector_registers = 16;
+  bool has_fma = true;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 32 << 20;
+
+  bool operator==(const Target&) const = default;
+
+  int vector_lanes(int element_bits = 32) const { return vector_bits / element_bits; }
+
+  /// The text that parse_target() reads back: every property spelled out, so it never depends on the host.
+  std::string str() const;
+};
+
+/// Reads "c" or "llvm [-mcpu=NAME] [-mattr=FEATURES] [-vector-bits=N] [-vector-registers=N] [-l1=B] [-l2=B] [-l3=B]".
+/// What is not given follows from the cpu by a table of known ones (generic x86-64 otherwise). "native" is resolved by
+/// the LLVM back end first (backend/llvm/host.h), which knows the host.
+/// \throws CompileError (kBadOption) at anything else.
+Target parse_target(std::string_view text);
+
+/// A row of the table of processors that parse_target knows by name.
+struct CpuRow {
+  std::string_view name;
+  int vector_bits, vector_registers;
+  bool has_fma;
+  int64_t l1_bytes, l2_bytes, l3_bytes;
+};
+const std::vector<CpuRow>& known_cpus();
+
+}  // namespace tenon
