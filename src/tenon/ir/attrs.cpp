@@ -10,7 +10,8 @@ AttrValue::AttrValue(const std::vector<std::string>& v) : value(AttrList(v.begin
 bool AttrValue::operator==(const AttrValue& other) const {
   if (value.index() != other.value.index()) return false;
   if (const auto* node = as<NodePtr>()) return node->same_as(*other.as<NodePtr>());
-  if (const auto* number = as<double>()) return FieldTraits<double>::equal(*number, *other.as<double>());
+  if (const auto* number = as<double>())
+    return FieldTraits<double>::equal(*number, *other.as<double>());
   if (const auto* list = as<AttrList>()) return *list == *other.as<AttrList>();
   if (const auto* map = as<Map>()) return *map == *other.as<Map>();
   if (const auto* text = as<std::string>()) return *text == *other.as<std::string>();
@@ -59,10 +60,12 @@ std::string AttrValue::str() const {
   }
   if (const auto* map = as<Map>()) {
     std::string text = "{";
-    for (const auto& [key, item] : *map) text += (text.size() > 1 ? ", " : "") + quoted(key) + ": " + item.str();
+    for (const auto& [key, item] : *map)
+      text += (text.size() > 1 ? ", " : "") + quoted(key) + ": " + item.str();
     return text + "}";
   }
-  if (const auto* node = as<NodePtr>()) return *node ? fmt::format("<{}>", node->get()->type().name) : "None";
+  if (const auto* node = as<NodePtr>())
+    return *node ? fmt::format("<{}>", node->get()->type().name) : "None";
   return "None";
 }
 
@@ -140,7 +143,8 @@ bool FieldTraits<AttrValue>::map(AttrValue& m, const NodeMapper& f) {
 bool FieldTraits<AttrValue>::equal(const AttrValue& a, const AttrValue& b) {
   if (a.value.index() != b.value.index()) return false;
   if (a.as<NodePtr>()) return true;
-  if (const auto* list = a.as<AttrList>()) return FieldTraits<AttrList>::equal(*list, *b.as<AttrList>());
+  if (const auto* list = a.as<AttrList>())
+    return FieldTraits<AttrList>::equal(*list, *b.as<AttrList>());
   if (const auto* map = a.as<AttrValue::Map>()) {
     const auto* other = b.as<AttrValue::Map>();
     if (map->size() != other->size()) return false;
@@ -175,6 +179,8 @@ bool FieldTraits<Attrs>::map(Attrs& m, const NodeMapper& f) {
 bool FieldTraits<Attrs>::equal(const Attrs& a, const Attrs& b) {
   return FieldTraits<AttrValue>::equal(AttrValue(a.items_), AttrValue(b.items_));
 }
-uint64_t FieldTraits<Attrs>::hash(const Attrs& m) { return FieldTraits<AttrValue>::hash(AttrValue(m.items_)); }
+uint64_t FieldTraits<Attrs>::hash(const Attrs& m) {
+  return FieldTraits<AttrValue>::hash(AttrValue(m.items_));
+}
 
 }  // namespace tenon

@@ -16,7 +16,8 @@ using AttrList = std::vector<AttrValue>;
 /// An attribute's value: what a literal of TVMScript can say.
 struct AttrValue {
   using Map = std::map<std::string, AttrValue>;
-  std::variant<std::monostate, bool, int64_t, double, std::string, DType, AttrList, Map, NodePtr> value;
+  std::variant<std::monostate, bool, int64_t, double, std::string, DType, AttrList, Map, NodePtr>
+      value;
 
   AttrValue() = default;
   AttrValue(bool v) : value(v) {}

@@ -10,15 +10,16 @@ namespace tenon {
 static_assert(kBinaryOpCount == 17);
 
 std::string_view name_of(BinaryOp op) {
-  static constexpr std::string_view kNames[] = {"Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max",
-                                                "EQ",  "NE",  "LT",  "LE",  "GT",  "GE",       "And",      "Or"};
+  static constexpr std::string_view kNames[] = {"Add",      "Sub", "Mul", "Div", "Mod", "FloorDiv",
+                                                "FloorMod", "Min", "Max", "EQ",  "NE",  "LT",
+                                                "LE",       "GT",  "GE",  "And", "Or"};
   return kNames[static_cast<int>(op)];
 }
 
 static void same_dtype(const Expr& a, const Expr& b, std::string_view what, const Origin& origin) {
   if (a->dtype == b->dtype) return;
-  throw CompileError(kDTypeMismatch, origin, "operands of `{}` have dtypes {} and {}", what, a->dtype.str(),
-                     b->dtype.str());
+  throw CompileError(kDTypeMismatch, origin, "operands of `{}` have dtypes {} and {}", what,
+                     a->dtype.str(), b->dtype.str());
 }
 
 // Where a value of `bits` bits wraps to.
@@ -31,34 +32,42 @@ static int64_t wrap(DType dtype, int64_t value) {
   return static_cast<int64_t>(low | ~mask);
 }
 
-IntImm::IntImm(DType dtype, int64_t value, Origin origin) : NodeOf(dtype, std::move(origin)), value(value) {
+IntImm::IntImm(DType dtype, int64_t value, Origin origin)
+    : NodeOf(dtype, std::move(origin)), value(value) {
   finish_node(*this);
 }
 void IntImm::finish() {
   if ((!dtype.is_integer() && !dtype.is_bool()) || dtype.is_vector())
-    throw CompileError(kDTypeMismatch, origin, "an integer constant cannot have dtype {}", dtype.str());
-  if (wrap(dtype, value) != value) throw CompileError(kBadLiteral, origin, "{} does not fit {}", value, dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "an integer constant cannot have dtype {}",
+                       dtype.str());
+  if (wrap(dtype, value) != value)
+    throw CompileError(kBadLiteral, origin, "{} does not fit {}", value, dtype.str());
 }
-std::vector<FieldInfo> IntImm::fields() { return {field<&IntImm::dtype>("dtype"), field<&IntImm::value>("value")}; }
+std::vector<FieldInfo> IntImm::fields() {
+  return {field<&IntImm::dtype>("dtype"), field<&IntImm::value>("value")};
+}
 
 static double round_to(DType dtype, double value) {
   if (dtype.code == DType::Code::kFloat && dtype.bits == 32) return static_cast<float>(value);
   return value;  // narrower floats are rounded where they are stored
 }
 
-FloatImm::FloatImm(DType dtype, double value, Origin origin) : NodeOf(dtype, std::move(origin)), value(value) {
+FloatImm::FloatImm(DType dtype, double value, Origin origin)
+    : NodeOf(dtype, std::move(origin)), value(value) {
   finish_node(*this);
 }
 void FloatImm::finish() {
   if (!dtype.is_float() || dtype.is_vector())
-    throw CompileError(kDTypeMismatch, origin, "a floating-point constant cannot have dtype {}", dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "a floating-point constant cannot have dtype {}",
+                       dtype.str());
   value = round_to(dtype, value);
 }
 std::vector<FieldInfo> FloatImm::fields() {
   return {field<&FloatImm::dtype>("dtype"), field<&FloatImm::value>("value")};
 }
 
-StringImm::StringImm(std::string value, Origin origin) : NodeOf(kHandle, std::move(origin)), value(std::move(value)) {
+StringImm::StringImm(std::string value, Origin origin)
+    : NodeOf(kHandle, std::move(origin)), value(std::move(value)) {
   finish_node(*this);
 }
 std::vector<FieldInfo> StringImm::fields() { return {field<&StringImm::value>("value")}; }
@@ -79,19 +88,23 @@ Ref<Var> Var::size(std::string name, DType dtype, Origin origin) {
   return Ref<Var>(var);
 }
 std::vector<FieldInfo> Var::fields() {
-  return {field<&Var::name>("name", FieldRole::kIgnored), field<&Var::dtype>("dtype"), field<&Var::pointee>("pointee"),
-          field<&Var::scope>("scope"), field<&Var::is_size>("is_size", FieldRole::kIgnored)};
+  return {field<&Var::name>("name", FieldRole::kIgnored), field<&Var::dtype>("dtype"),
+          field<&Var::pointee>("pointee"), field<&Var::scope>("scope"),
+          field<&Var::is_size>("is_size", FieldRole::kIgnored)};
 }
 
-Cast::Cast(DType dtype, Expr value, Origin origin) : NodeOf(dtype, std::move(origin)), value(std::move(value)) {
+Cast::Cast(DType dtype, Expr value, Origin origin)
+    : NodeOf(dtype, std::move(origin)), value(std::move(value)) {
   finish_node(*this);
 }
 void Cast::finish() {
   if (dtype.lanes != value->dtype.lanes)
-    throw CompileError(kDTypeMismatch, origin, "a cast from {} to {} changes the lanes", value->dtype.str(),
-                       dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "a cast from {} to {} changes the lanes",
+                       value->dtype.str(), dtype.str());
 }
-std::vector<FieldInfo> Cast::fields() { return {field<&Cast::dtype>("dtype"), field<&Cast::value>("value")}; }
+std::vector<FieldInfo> Cast::fields() {
+  return {field<&Cast::dtype>("dtype"), field<&Cast::value>("value")};
+}
 
 Binary::Binary(BinaryOp op, Expr lhs, Expr rhs, Origin origin)
     : NodeOf(std::move(origin)), op(op), lhs(std::move(lhs)), rhs(std::move(rhs)) {
@@ -100,18 +113,21 @@ Binary::Binary(BinaryOp op, Expr lhs, Expr rhs, Origin origin)
 void Binary::finish() {
   same_dtype(lhs, rhs, name_of(op), origin);
   if (is_logical(op) && !lhs->dtype.is_bool())
-    throw CompileError(kDTypeMismatch, origin, "operands of `{}` have dtype {}; expected bool", name_of(op),
-                       lhs->dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "operands of `{}` have dtype {}; expected bool",
+                       name_of(op), lhs->dtype.str());
   dtype = is_comparison(op) || is_logical(op) ? kBool.with_lanes(lhs->dtype.lanes) : lhs->dtype;
 }
 std::vector<FieldInfo> Binary::fields() {
   return {field<&Binary::op>("op"), field<&Binary::lhs>("lhs"), field<&Binary::rhs>("rhs")};
 }
 
-Not::Not(Expr value, Origin origin) : NodeOf(std::move(origin)), value(std::move(value)) { finish_node(*this); }
+Not::Not(Expr value, Origin origin) : NodeOf(std::move(origin)), value(std::move(value)) {
+  finish_node(*this);
+}
 void Not::finish() {
   if (!value->dtype.is_bool())
-    throw CompileError(kDTypeMismatch, origin, "`not` of a value of dtype {}; expected bool", value->dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "`not` of a value of dtype {}; expected bool",
+                       value->dtype.str());
   dtype = value->dtype;
 }
 std::vector<FieldInfo> Not::fields() { return {field<&Not::value>("value")}; }
@@ -148,7 +164,8 @@ void Ramp::finish() {
   check_lanes(lanes, origin);
   same_dtype(base, stride, "Ramp", origin);
   if (base->dtype.is_vector())
-    throw CompileError(kDTypeMismatch, origin, "base of `Ramp` has dtype {}; expected a scalar", base->dtype.str());
+    throw CompileError(kDTypeMismatch, origin, "base of `Ramp` has dtype {}; expected a scalar",
+                       base->dtype.str());
   dtype = base->dtype.with_lanes(static_cast<int>(lanes));
 }
 std::vector<FieldInfo> Ramp::fields() {
@@ -162,8 +179,8 @@ Broadcast::Broadcast(Expr value, int64_t lanes, Origin origin)
 void Broadcast::finish() {
   check_lanes(lanes, origin);
   if (value->dtype.is_vector())
-    throw CompileError(kDTypeMismatch, origin, "value of `Broadcast` has dtype {}; expected a scalar",
-                       value->dtype.str());
+    throw CompileError(kDTypeMismatch, origin,
+                       "value of `Broadcast` has dtype {}; expected a scalar", value->dtype.str());
   dtype = value->dtype.with_lanes(static_cast<int>(lanes));
 }
 std::vector<FieldInfo> Broadcast::fields() {
@@ -181,12 +198,13 @@ void Shuffle::finish() {
   for (const Expr& vector : vectors) {
     total += vector->dtype.lanes;
     if (vector->dtype.element() != vectors[0]->dtype.element())
-      throw CompileError(kDTypeMismatch, origin, "vectors of `Shuffle` have dtypes {} and {}", vectors[0]->dtype.str(),
-                         vector->dtype.str());
+      throw CompileError(kDTypeMismatch, origin, "vectors of `Shuffle` have dtypes {} and {}",
+                         vectors[0]->dtype.str(), vector->dtype.str());
   }
   for (const int64_t lane : lanes)
     if (lane < 0 || lane >= total)
-      throw CompileError(kOutOfBounds, origin, "lane {} of `Shuffle` is outside 0..{}", lane, total - 1);
+      throw CompileError(kOutOfBounds, origin, "lane {} of `Shuffle` is outside 0..{}", lane,
+                         total - 1);
   dtype = vectors[0]->dtype.with_lanes(static_cast<int>(lanes.size()));
 }
 std::vector<FieldInfo> Shuffle::fields() {
@@ -194,7 +212,10 @@ std::vector<FieldInfo> Shuffle::fields() {
 }
 
 Let::Let(Ref<Var> var, Expr value, Expr body, Origin origin)
-    : NodeOf(std::move(origin)), var(std::move(var)), value(std::move(value)), body(std::move(body)) {
+    : NodeOf(std::move(origin)),
+      var(std::move(var)),
+      value(std::move(value)),
+      body(std::move(body)) {
   finish_node(*this);
 }
 void Let::finish() {
@@ -202,10 +223,12 @@ void Let::finish() {
   dtype = body->dtype;
 }
 std::vector<FieldInfo> Let::fields() {
-  return {field<&Let::value>("value"), field<&Let::var>("var", FieldRole::kDefinition), field<&Let::body>("body")};
+  return {field<&Let::value>("value"), field<&Let::var>("var", FieldRole::kDefinition),
+          field<&Let::body>("body")};
 }
 
-GlobalVar::GlobalVar(std::string name, Origin origin) : NodeOf(kHandle, std::move(origin)), name(std::move(name)) {
+GlobalVar::GlobalVar(std::string name, Origin origin)
+    : NodeOf(kHandle, std::move(origin)), name(std::move(name)) {
   finish_node(*this);
 }
 std::vector<FieldInfo> GlobalVar::fields() { return {field<&GlobalVar::name>("name")}; }
@@ -215,7 +238,11 @@ Call::Call(const Intrinsic* op, std::vector<NodePtr> args, DType result, Origin 
   finish_node(*this);
 }
 Call::Call(Ref<GlobalVar> callee, std::vector<NodePtr> args, DType result, Origin origin)
-    : NodeOf(std::move(origin)), op(nullptr), callee(std::move(callee)), args(std::move(args)), result(result) {
+    : NodeOf(std::move(origin)),
+      op(nullptr),
+      callee(std::move(callee)),
+      args(std::move(args)),
+      result(result) {
   finish_node(*this);
 }
 void Call::finish() {
@@ -225,20 +252,25 @@ void Call::finish() {
     return;
   }
   if (op->arguments >= 0 && args.size() != static_cast<size_t>(op->arguments))
-    throw CompileError(kBadArgument, origin, "`T.{}` has {} arguments; expected {}", op->name, args.size(),
-                       op->arguments);
+    throw CompileError(kBadArgument, origin, "`T.{}` has {} arguments; expected {}", op->name,
+                       args.size(), op->arguments);
   const auto dtype_of = [&](size_t i) -> DType {
     const auto* expr = args.at(i).as<ExprNode>();
-    if (!expr) throw CompileError(kBadArgument, origin, "argument {} of `T.{}` is not an expression", i + 1, op->name);
+    if (!expr)
+      throw CompileError(kBadArgument, origin, "argument {} of `T.{}` is not an expression", i + 1,
+                         op->name);
     return expr->dtype;
   };
   switch (op->result) {
     case Intrinsic::Result::kSame:
     case Intrinsic::Result::kLast:
-      if (args.empty()) throw CompileError(kBadArgument, origin, "`T.{}` without arguments", op->name);
+      if (args.empty())
+        throw CompileError(kBadArgument, origin, "`T.{}` without arguments", op->name);
       dtype = dtype_of(op->result == Intrinsic::Result::kSame ? 0 : args.size() - 1);
       break;
-    case Intrinsic::Result::kBool: dtype = kBool.with_lanes(args.empty() ? 1 : dtype_of(0).lanes); break;
+    case Intrinsic::Result::kBool:
+      dtype = kBool.with_lanes(args.empty() ? 1 : dtype_of(0).lanes);
+      break;
     case Intrinsic::Result::kGiven: dtype = result; break;
     case Intrinsic::Result::kVoid: dtype = kVoid; break;
     case Intrinsic::Result::kHandle: dtype = kHandle; break;
@@ -250,7 +282,8 @@ std::vector<FieldInfo> Call::fields() {
           field<&Call::result>("result")};
 }
 
-// ---- intrinsics ----------------------------------------------------------------------------------
+// ---- intrinsics
+// ----------------------------------------------------------------------------------
 
 using R = Intrinsic::Result;
 static constexpr Effect kPure = Effect::kPure, kRead = Effect::kRead, kOpaque = Effect::kOpaque;
@@ -307,7 +340,8 @@ static constexpr Intrinsic kIntrinsics[] = {
     {"bitwise_not", 1, kPure, R::kSame, "~x"},
     {"popcount", 1, kPure, R::kSame, "number of set bits"},
     {"clz", 1, kPure, R::kSame, "leading zero bits"},
-    {"q_multiply_shift", 4, kPure, R::kSame, "fixed-point product: x * y / 2 ** (q + 1 - s), rounded"},
+    {"q_multiply_shift", 4, kPure, R::kSame,
+     "fixed-point product: x * y / 2 ** (q + 1 - s), rounded"},
     // constants of a dtype
     {"min_value", 0, kPure, R::kGiven, "least finite value"},
     {"max_value", 0, kPure, R::kGiven, "greatest finite value"},
@@ -321,18 +355,22 @@ static constexpr Intrinsic kIntrinsics[] = {
     {"reinterpret", 1, kPure, R::kGiven, "the same bits as another dtype"},
     // memory
     {"address_of", 1, kPure, R::kHandle, "pointer to the element that a BufferLoad names"},
-    {"tvm_access_ptr", -1, kPure, R::kHandle, "pointer into a buffer: type, data, offset, extent, mode"},
-    {"prefetch", 3, kOpaque, R::kVoid, "hint: element that a BufferLoad names, write (0 or 1), locality (0 to 3)"},
+    {"tvm_access_ptr", -1, kPure, R::kHandle,
+     "pointer into a buffer: type, data, offset, extent, mode"},
+    {"prefetch", 3, kOpaque, R::kVoid,
+     "hint: element that a BufferLoad names, write (0 or 1), locality (0 to 3)"},
     {"isnullptr", 1, kPure, R::kBool, "whether a pointer is null"},
     // vectors
     {"vectorlow", 1, kPure, R::kGiven, "lower half of a vector"},
     {"vectorhigh", 1, kPure, R::kGiven, "upper half of a vector"},
     {"vectorcombine", 2, kPure, R::kGiven, "two halves joined"},
-    {"masked_load", 3, kRead, R::kLast, "a BufferLoad of a Ramp under a mask; where it is false, the third argument"},
+    {"masked_load", 3, kRead, R::kLast,
+     "a BufferLoad of a Ramp under a mask; where it is false, the third argument"},
     {"masked_store", 3, kOpaque, R::kVoid,
      "stores the third argument where a BufferLoad of a Ramp names, under a mask"},
     // foreign functions, unchecked
-    {"call_extern", -1, kOpaque, R::kGiven, "C function by name: T.call_extern(dtype, name, args...)"},
+    {"call_extern", -1, kOpaque, R::kGiven,
+     "C function by name: T.call_extern(dtype, name, args...)"},
     {"call_pure_extern", -1, kPure, R::kGiven, "the same without effects"},
     {"call_packed", -1, kOpaque, R::kGiven, "registered function by name"},
     {"call_cpacked", -1, kOpaque, R::kGiven, "packed C function by name"},
@@ -354,7 +392,8 @@ const Intrinsic* find_intrinsic(std::string_view name) {
   return it == kByName.end() ? nullptr : it->second;
 }
 
-// ---- building ------------------------------------------------------------------------------------
+// ---- building
+// ------------------------------------------------------------------------------------
 
 Expr broadcast_to_lanes(Expr value, int lanes) {
   if (lanes == 1 || value->dtype.lanes == lanes) return value;
@@ -444,7 +483,8 @@ std::optional<int64_t> fold_int(BinaryOp op, DType dtype, int64_t a, int64_t b) 
   return std::nullopt;
 }
 
-// Gives both sides one dtype: a constant follows the other side, integers meet in the wider, scalars are broadcast.
+// Gives both sides one dtype: a constant follows the other side, integers meet in the wider,
+// scalars are broadcast.
 static void unify(Expr& lhs, Expr& rhs) {
   if (lhs->dtype == rhs->dtype) return;
   const int lanes = std::max(lhs->dtype.lanes, rhs->dtype.lanes);
@@ -523,7 +563,8 @@ Expr logical_not(Expr a) {
 }
 
 Expr select(Expr condition, Expr a, Expr b) {
-  if (const auto value = as_int(condition); value && condition->dtype.is_scalar()) return *value ? a : b;
+  if (const auto value = as_int(condition); value && condition->dtype.is_scalar())
+    return *value ? a : b;
   unify(a, b);
   return make<Select>(std::move(condition), std::move(a), std::move(b));
 }
@@ -551,7 +592,8 @@ Expr if_then_else(Expr condition, Expr a, Expr b) {
   return call("if_then_else", {condition, a, b});
 }
 
-// ---- text for messages ---------------------------------------------------------------------------
+// ---- text for messages
+// ---------------------------------------------------------------------------
 
 static int precedence(const Expr& expr) {
   const auto* op = expr.as<Binary>();
@@ -575,7 +617,8 @@ static int precedence(const Expr& expr) {
 std::string str(const Expr& expr) {
   if (!expr) return "?";
   if (const auto* value = expr.as<IntImm>())
-    return value->dtype.is_bool() ? (value->value ? "True" : "False") : std::to_string(value->value);
+    return value->dtype.is_bool() ? (value->value ? "True" : "False")
+                                  : std::to_string(value->value);
   if (const auto* value = expr.as<FloatImm>()) return fmt::format("{}", value->value);
   if (const auto* value = expr.as<StringImm>()) return '"' + value->value + '"';
   if (const auto* value = expr.as<Var>()) return value->name;
@@ -592,9 +635,11 @@ std::string str(const Expr& expr) {
     };
     return fmt::format("{} {} {}", side(op->lhs, false), sign, side(op->rhs, true));
   }
-  if (const auto* op = expr.as<Cast>()) return fmt::format("{}({})", op->dtype.str(), str(op->value));
+  if (const auto* op = expr.as<Cast>())
+    return fmt::format("{}({})", op->dtype.str(), str(op->value));
   std::string text = std::string(expr->type().name);
-  if (const auto* op = expr.as<Call>()) text = op->op ? std::string(op->op->name) : op->callee->name;
+  if (const auto* op = expr.as<Call>())
+    text = op->op ? std::string(op->op->name) : op->callee->name;
   text += "(";
   bool first = true;
   for (const FieldInfo& field : expr->type().fields) {

@@ -1,5 +1,5 @@
-// Scalar expressions: dimensions of tensors above, indices and arithmetic of kernels below. BufferLoad, which reads a
-// buffer, is in tir/expr.h.
+// Scalar expressions: dimensions of tensors above, indices and arithmetic of kernels below.
+// BufferLoad, which reads a buffer, is in tir/expr.h.
 #pragma once
 
 #include <initializer_list>
@@ -52,8 +52,8 @@ struct StringImm final : NodeOf<StringImm, ExprNode> {
   static std::vector<FieldInfo> fields();
 };
 
-/// A scalar variable: a symbolic dimension, a loop or block variable, a scalar parameter, a pointer. It is itself: two
-/// of the same name are different, and only its definition makes it.
+/// A scalar variable: a symbolic dimension, a loop or block variable, a scalar parameter, a
+/// pointer. It is itself: two of the same name are different, and only its definition makes it.
 struct Var final : NodeOf<Var, ExprNode> {
   std::string name;
   DType pointee;         // of a handle: what it points to; void where not known
@@ -61,7 +61,8 @@ struct Var final : NodeOf<Var, ExprNode> {
   bool is_size = false;  // known to be >= 0 (T.SizeVar; every dimension of a tensor)
 
   Var(std::string name, DType dtype, Origin origin = {});
-  static Ref<Var> pointer(std::string name, DType pointee, std::string scope = "global", Origin origin = {});
+  static Ref<Var> pointer(std::string name, DType pointee, std::string scope = "global",
+                          Origin origin = {});
   static Ref<Var> size(std::string name, DType dtype = kInt64, Origin origin = {});
   void finish() {}
   static constexpr std::string_view kName = "Var";
@@ -69,8 +70,9 @@ struct Var final : NodeOf<Var, ExprNode> {
   static std::vector<FieldInfo> fields();
 };
 
-/// Conversion to another dtype of the same lanes. Float to integer truncates towards zero; out of range is undefined
-/// in IR made by Tenon's importers only where the source operator leaves it so (the interpreter saturates).
+/// Conversion to another dtype of the same lanes. Float to integer truncates towards zero; out of
+/// range is undefined in IR made by Tenon's importers only where the source operator leaves it so
+/// (the interpreter saturates).
 struct Cast final : NodeOf<Cast, ExprNode> {
   Expr value;
 
@@ -106,7 +108,8 @@ std::string_view name_of(BinaryOp op);
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::kEQ && op <= BinaryOp::kGE; }
 constexpr bool is_logical(BinaryOp op) { return op >= BinaryOp::kAnd; }
 
-/// Two operands of one dtype (lanes included). Integer arithmetic wraps; division by zero is an error at run time.
+/// Two operands of one dtype (lanes included). Integer arithmetic wraps; division by zero is an
+/// error at run time.
 struct Binary final : NodeOf<Binary, ExprNode> {
   BinaryOp op;
   Expr lhs, rhs;
@@ -194,7 +197,8 @@ struct GlobalVar final : NodeOf<GlobalVar, ExprNode> {
 /// What an intrinsic does besides giving a value.
 enum class Effect : uint8_t { kPure, kRead, kOpaque };  // opaque: may write, print, or not return
 
-/// A scalar operation that TensorIR names: `T.exp`, `T.if_then_else`, `T.call_extern`, ... A row of one table.
+/// A scalar operation that TensorIR names: `T.exp`, `T.if_then_else`, `T.call_extern`, ... A row of
+/// one table.
 struct Intrinsic {
   std::string_view name;  // without "T."
   int arguments;          // -1: any number
@@ -209,11 +213,14 @@ const Intrinsic* find_intrinsic(std::string_view name);
 
 template <>
 struct FieldTraits<const Intrinsic*> : PlainTraits<const Intrinsic*> {
-  static uint64_t hash(const Intrinsic* m) { return m ? hash_bytes(m->name.data(), m->name.size()) : 0; }
+  static uint64_t hash(const Intrinsic* m) {
+    return m ? hash_bytes(m->name.data(), m->name.size()) : 0;
+  }
   static std::string text(const Intrinsic* m) { return m ? std::string(m->name) : "no intrinsic"; }
 };
 
-/// A call of an intrinsic, or (where `callee` is set) of a PrimFunc of the module that returns a scalar.
+/// A call of an intrinsic, or (where `callee` is set) of a PrimFunc of the module that returns a
+/// scalar.
 struct Call final : NodeOf<Call, ExprNode> {
   const Intrinsic* op;  // null where callee is set
   Ref<GlobalVar> callee;
@@ -230,7 +237,8 @@ struct Call final : NodeOf<Call, ExprNode> {
   static std::vector<FieldInfo> fields();
 };
 
-// ---- building ------------------------------------------------------------------------------------
+// ---- building
+// ------------------------------------------------------------------------------------
 
 /// A constant of `dtype` (splat where it has lanes).
 Expr imm(DType dtype, int64_t value);
@@ -238,17 +246,24 @@ Expr imm(DType dtype, double value);
 inline Expr int64(int64_t value) { return imm(kInt64, value); }
 inline Expr int32(int64_t value) { return imm(kInt32, value); }
 inline Expr boolean(bool value) { return imm(kBool, int64_t{value}); }
-inline Ref<Var> var(std::string name, DType dtype = kInt64) { return make<Var>(std::move(name), dtype); }
+inline Ref<Var> var(std::string name, DType dtype = kInt64) {
+  return make<Var>(std::move(name), dtype);
+}
 
-/// Builds a Binary, folding constants and the neutral elements 0 and 1. Operands of two integer dtypes meet in the
-/// wider one; a constant takes the dtype of the other side; a scalar is broadcast to a vector.
+/// Builds a Binary, folding constants and the neutral elements 0 and 1. Operands of two integer
+/// dtypes meet in the wider one; a constant takes the dtype of the other side; a scalar is
+/// broadcast to a vector.
 Expr binary(BinaryOp op, Expr lhs, Expr rhs, Origin origin = {});
 inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::kAdd, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::kSub, std::move(a), std::move(b)); }
 inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::kMul, std::move(a), std::move(b)); }
 inline Expr operator/(Expr a, Expr b) { return binary(BinaryOp::kDiv, std::move(a), std::move(b)); }
-inline Expr floordiv(Expr a, Expr b) { return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b)); }
-inline Expr floormod(Expr a, Expr b) { return binary(BinaryOp::kFloorMod, std::move(a), std::move(b)); }
+inline Expr floordiv(Expr a, Expr b) {
+  return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b));
+}
+inline Expr floormod(Expr a, Expr b) {
+  return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
+}
 inline Expr min(Expr a, Expr b) { return binary(BinaryOp::kMin, std::move(a), std::move(b)); }
 inline Expr max(Expr a, Expr b) { return binary(BinaryOp::kMax, std::move(a), std::move(b)); }
 inline Expr operator<(Expr a, Expr b) { return binary(BinaryOp::kLT, std::move(a), std::move(b)); }
@@ -257,7 +272,9 @@ inline Expr operator>(Expr a, Expr b) { return binary(BinaryOp::kGT, std::move(a
 inline Expr operator>=(Expr a, Expr b) { return binary(BinaryOp::kGE, std::move(a), std::move(b)); }
 inline Expr eq(Expr a, Expr b) { return binary(BinaryOp::kEQ, std::move(a), std::move(b)); }
 inline Expr ne(Expr a, Expr b) { return binary(BinaryOp::kNE, std::move(a), std::move(b)); }
-inline Expr logical_and(Expr a, Expr b) { return binary(BinaryOp::kAnd, std::move(a), std::move(b)); }
+inline Expr logical_and(Expr a, Expr b) {
+  return binary(BinaryOp::kAnd, std::move(a), std::move(b));
+}
 inline Expr logical_or(Expr a, Expr b) { return binary(BinaryOp::kOr, std::move(a), std::move(b)); }
 inline Expr operator+(Expr a, int64_t b) { return a + imm(a->dtype, b); }
 inline Expr operator-(Expr a, int64_t b) { return a - imm(a->dtype, b); }
@@ -269,7 +286,8 @@ Expr logical_not(Expr a);
 Expr select(Expr condition, Expr a, Expr b);
 Expr cast(DType dtype, Expr value);  // folds constants; itself where the dtype is the same already
 /// `call("exp", {x})`.
-Expr call(std::string_view intrinsic, std::vector<NodePtr> args, DType result = kVoid, Origin origin = {});
+Expr call(std::string_view intrinsic, std::vector<NodePtr> args, DType result = kVoid,
+          Origin origin = {});
 Expr if_then_else(Expr condition, Expr a, Expr b);
 Expr broadcast_to_lanes(Expr value, int lanes);
 
@@ -280,7 +298,8 @@ inline bool is_int(const Expr& expr, int64_t value) { return as_int(expr) == val
 /// All of them, where each is a constant.
 std::optional<std::vector<int64_t>> as_ints(const std::vector<Expr>& exprs);
 std::vector<Expr> to_exprs(const std::vector<int64_t>& values, DType dtype = kInt64);
-/// Exact result of a binary operation on constants in `dtype`, wrapped to its width; nothing for a division by 0.
+/// Exact result of a binary operation on constants in `dtype`, wrapped to its width; nothing for a
+/// division by 0.
 std::optional<int64_t> fold_int(BinaryOp op, DType dtype, int64_t a, int64_t b);
 
 /// A short text for messages: `n * 4 + 1`. The printer of script/ is for programs.

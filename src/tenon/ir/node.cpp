@@ -15,8 +15,8 @@ void set_height(Node& node) {
   }
   node.height_ = tallest + 1;
   if (node.height_ > kMaxHeight)
-    throw CompileError(kTooDeep, node.origin, "`{}` nests {} levels deep; at most {} are accepted", node.type().name,
-                       node.height_, kMaxHeight);
+    throw CompileError(kTooDeep, node.origin, "`{}` nests {} levels deep; at most {} are accepted",
+                       node.type().name, node.height_, kMaxHeight);
 }
 
 uint64_t hash_bytes(const void* data, size_t bytes) {
@@ -35,7 +35,9 @@ uint64_t hash_bytes(const void* data, size_t bytes) {
 bool FieldTraits<double>::equal(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (a != a && b != b);
 }
-uint64_t FieldTraits<double>::hash(double m) { return m != m ? 0x7ff8ULL : std::bit_cast<uint64_t>(m); }
+uint64_t FieldTraits<double>::hash(double m) {
+  return m != m ? 0x7ff8ULL : std::bit_cast<uint64_t>(m);
+}
 std::string FieldTraits<double>::text(double m) { return fmt::format("{}", m); }
 
 }  // namespace tenon

@@ -1,19 +1,21 @@
-// The base of every IR node, and the member tables from which walking, rewriting, equality and hashing derive.
+// The base of every IR node, and the member tables from which walking, rewriting, equality and
+// hashing derive.
 //
 // A node is immutable once it is shared, counted intrusively, and states its members once:
 //
 //   struct Select final : NodeOf<Select, ExprNode> {
 //     Expr condition, true_value, false_value;
 //     Select(Expr condition, Expr true_value, Expr false_value, Origin origin = {});
-//     void finish();  // checks members (throws CompileError) and sets derived ones; runs again after every rebuild
-//     static constexpr std::string_view kName = "Select";
-//     static std::vector<FieldInfo> fields() { return {field<&Select::condition>("condition"), ...}; }
+//     void finish();  // checks members (throws CompileError) and sets derived ones; runs again
+//     after every rebuild static constexpr std::string_view kName = "Select"; static
+//     std::vector<FieldInfo> fields() { return {field<&Select::condition>("condition"), ...}; }
 //   };
 //
-// Constructors end with `finish_node(*this)`. Members are listed in the order in which definitions come before uses.
-// A kind with `static constexpr bool kIdentity = true` (Var, Buffer) is itself: two are equal only where their
-// definitions stand in the same place, and a walk enters one only where it is defined. The table of a kind is compiled
-// once, in one place; no walk is a template over node kinds.
+// Constructors end with `finish_node(*this)`. Members are listed in the order in which definitions
+// come before uses. A kind with `static constexpr bool kIdentity = true` (Var, Buffer) is itself:
+// two are equal only where their definitions stand in the same place, and a walk enters one only
+// where it is defined. The table of a kind is compiled once, in one place; no walk is a template
+// over node kinds.
 #pragma once
 
 #include <atomic>
@@ -79,7 +81,8 @@ class Ref : public NodePtr {
   const T& operator*() const { return *get(); }
 };
 
-/// A handle of T to `node` itself, which must already be shared (`this` inside a visitor, the result of `as`).
+/// A handle of T to `node` itself, which must already be shared (`this` inside a visitor, the
+/// result of `as`).
 template <typename T>
 Ref<T> ref_to(const T* node) {
   return Ref<T>(node);
@@ -88,7 +91,8 @@ Ref<T> ref_to(const T* node) {
 /// How structural comparison and rewriting treat a member.
 enum class FieldRole : uint8_t {
   kUse,         // compared by meaning; variables inside refer to definitions elsewhere
-  kDefinition,  // a Var or Buffer that this node defines, for its other members or for what follows it
+  kDefinition,  // a Var or Buffer that this node defines, for its other members or for what follows
+                // it
   kIgnored,     // names and the like: no part of the meaning, but printed
 };
 
@@ -147,8 +151,9 @@ class Node {
   uint32_t height_ = 1;
 };
 
-/// Constructors refuse what nests deeper, so that recursive walks cannot exhaust the stack. What is as long as the
-/// input (bindings, statements of a sequence) is a flat list and does not add height.
+/// Constructors refuse what nests deeper, so that recursive walks cannot exhaust the stack. What is
+/// as long as the input (bindings, statements of a sequence) is a flat list and does not add
+/// height.
 inline constexpr uint32_t kMaxHeight = 1024;
 
 inline NodePtr::NodePtr(const Node* node) : node_(node) {
@@ -162,7 +167,8 @@ inline NodePtr::~NodePtr() {
 /// Sets a node's height from its members. \throws CompileError (kTooDeep) beyond kMaxHeight.
 void set_height(Node& node);
 
-// ---- member types --------------------------------------------------------------------------------
+// ---- member types
+// --------------------------------------------------------------------------------
 
 inline uint64_t hash_combine(uint64_t seed, uint64_t value) {
   seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 12) + (seed >> 4);
@@ -184,11 +190,14 @@ struct FieldTraits<Ref<T>> {
     if (!m) return false;
     NodePtr next = f(m);
     if (next.same_as(m)) return false;
-    check(!next || dynamic_cast<const T*>(next.get()) != nullptr, "a rewrite returned a node of the wrong kind");
+    check(!next || dynamic_cast<const T*>(next.get()) != nullptr,
+          "a rewrite returned a node of the wrong kind");
     m = Ref<T>(static_cast<const T*>(next.get()));
     return true;
   }
-  static bool equal(const Ref<T>& a, const Ref<T>& b) { return static_cast<bool>(a) == static_cast<bool>(b); }
+  static bool equal(const Ref<T>& a, const Ref<T>& b) {
+    return static_cast<bool>(a) == static_cast<bool>(b);
+  }
   static uint64_t hash(const Ref<T>& m) { return m ? 1 : 0; }
   static std::string text(const Ref<T>& m) { return m ? "a node" : "nothing"; }
 };
@@ -206,7 +215,9 @@ struct FieldTraits<NodePtr> {
     m = std::move(next);
     return true;
   }
-  static bool equal(const NodePtr& a, const NodePtr& b) { return static_cast<bool>(a) == static_cast<bool>(b); }
+  static bool equal(const NodePtr& a, const NodePtr& b) {
+    return static_cast<bool>(a) == static_cast<bool>(b);
+  }
   static uint64_t hash(const NodePtr& m) { return m ? 1 : 0; }
   static std::string text(const NodePtr& m) { return m ? "a node" : "nothing"; }
 };
@@ -255,7 +266,9 @@ struct FieldTraits<std::optional<E>> {
   static bool equal(const std::optional<E>& a, const std::optional<E>& b) {
     return a.has_value() == b.has_value() && (!a || Item::equal(*a, *b));
   }
-  static uint64_t hash(const std::optional<E>& m) { return m ? hash_combine(1, Item::hash(*m)) : 0; }
+  static uint64_t hash(const std::optional<E>& m) {
+    return m ? hash_combine(1, Item::hash(*m)) : 0;
+  }
   static std::string text(const std::optional<E>& m) { return m ? Item::text(*m) : "nothing"; }
 };
 
@@ -297,7 +310,9 @@ const FieldOps* field_ops() {
       Traits::kHoldsNodes,
       [](const void* m, const NodeVisitor& v) { Traits::visit(*static_cast<const M*>(m), v); },
       [](void* m, const NodeMapper& f) { return Traits::map(*static_cast<M*>(m), f); },
-      [](const void* a, const void* b) { return Traits::equal(*static_cast<const M*>(a), *static_cast<const M*>(b)); },
+      [](const void* a, const void* b) {
+        return Traits::equal(*static_cast<const M*>(a), *static_cast<const M*>(b));
+      },
       [](const void* m) -> uint64_t { return Traits::hash(*static_cast<const M*>(m)); },
       [](const void* m) -> std::string { return Traits::text(*static_cast<const M*>(m)); },
   };
@@ -317,11 +332,13 @@ template <auto Member>
 FieldInfo field(std::string_view name, FieldRole role = FieldRole::kUse) {
   using Class = typename MemberOf<decltype(Member)>::Class;
   using Type = typename MemberOf<decltype(Member)>::Type;
-  return {name, role, field_ops<Type>(),
-          [](const Node& node) -> const void* { return &(static_cast<const Class&>(node).*Member); }};
+  return {name, role, field_ops<Type>(), [](const Node& node) -> const void* {
+            return &(static_cast<const Class&>(node).*Member);
+          }};
 }
 
-// ---- defining node kinds -------------------------------------------------------------------------
+// ---- defining node kinds
+// -------------------------------------------------------------------------
 
 template <typename T>
 constexpr bool has_identity() {

@@ -4,14 +4,17 @@
 
 namespace tenon {
 
-void each_member(const NodePtr& node, const std::function<void(const NodePtr&, FieldRole)>& visitor) {
+void each_member(const NodePtr& node,
+                 const std::function<void(const NodePtr&, FieldRole)>& visitor) {
   for (const FieldInfo& field : node.get()->type().fields) {
     if (!field.ops->holds_nodes) continue;
-    field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) { visitor(member, field.role); });
+    field.ops->visit(field.address(*node.get()),
+                     [&](const NodePtr& member) { visitor(member, field.role); });
   }
 }
 
-// ---- walk ----------------------------------------------------------------------------------------
+// ---- walk
+// ----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -31,7 +34,9 @@ class Walker {
       const bool enter = first ? enter_(node) : true;
       if (!enter) return;
     }
-    each_member(node, [&](const NodePtr& member, FieldRole role) { visit(member, role == FieldRole::kDefinition); });
+    each_member(node, [&](const NodePtr& member, FieldRole role) {
+      visit(member, role == FieldRole::kDefinition);
+    });
   }
 
  private:
@@ -52,7 +57,8 @@ void walk(const NodePtr& root, const NodeVisitor& visitor) {
   });
 }
 
-// ---- rewrite -------------------------------------------------------------------------------------
+// ---- rewrite
+// -------------------------------------------------------------------------------------
 
 NodePtr Rewriter::operator()(const NodePtr& node) {
   if (!node) return node;
@@ -80,11 +86,13 @@ NodePtr Rewriter::rewrite_members(const NodePtr& node) {
   for (const FieldInfo& field : type.fields) {
     if (!field.ops->holds_nodes) continue;
     const NodeMapper mapper = [&](const NodePtr& member) -> NodePtr {
-      if (field.role != FieldRole::kDefinition || !member.get()->type().identity) return (*this)(member);
+      if (field.role != FieldRole::kDefinition || !member.get()->type().identity)
+        return (*this)(member);
       const auto known = replaced_.find(member.get());
       if (known != replaced_.end()) {
         // A definition replaced by something that is no definition (a constant) cannot stand here.
-        if (known->second.second && known->second.second.get()->type().identity) return known->second.second;
+        if (known->second.second && known->second.second.get()->type().identity)
+          return known->second.second;
         return member;
       }
       NodePtr next = rewrite_definition(member);
@@ -113,7 +121,8 @@ namespace {
 
 class FunctionRewriter final : public Rewriter {
  public:
-  explicit FunctionRewriter(const std::function<std::optional<NodePtr>(const NodePtr&)>& f) : f_(f) {}
+  explicit FunctionRewriter(const std::function<std::optional<NodePtr>(const NodePtr&)>& f)
+      : f_(f) {}
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
@@ -137,7 +146,8 @@ class Renewer final : public Rewriter {
 
 }  // namespace
 
-NodePtr rewrite(const NodePtr& root, const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
+NodePtr rewrite(const NodePtr& root,
+                const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
   FunctionRewriter rewriter(f);
   return rewriter(root);
 }
@@ -154,13 +164,15 @@ NodePtr renew_definitions(const NodePtr& root) {
   return renewer(root);
 }
 
-// ---- equality ------------------------------------------------------------------------------------
+// ---- equality
+// ------------------------------------------------------------------------------------
 
 namespace {
 
 struct PairHash {
   size_t operator()(const std::pair<const Node*, const Node*>& p) const {
-    return hash_combine(reinterpret_cast<uintptr_t>(p.first), reinterpret_cast<uintptr_t>(p.second));
+    return hash_combine(reinterpret_cast<uintptr_t>(p.first),
+                        reinterpret_cast<uintptr_t>(p.second));
   }
 };
 
@@ -171,15 +183,18 @@ class Comparer {
   bool equal(const NodePtr& a, const NodePtr& b, bool definition) {
     if (!a || !b) return a.same_as(b) || differ("one is missing");
     const NodeType& type = a.get()->type();
-    if (&type != &b.get()->type()) return differ(fmt::format("{} and {}", type.name, b.get()->type().name));
+    if (&type != &b.get()->type())
+      return differ(fmt::format("{} and {}", type.name, b.get()->type().name));
     if (type.identity) {
       const auto forward = forward_.find(a.get());
       const auto backward = backward_.find(b.get());
       if (forward != forward_.end() || backward != backward_.end()) {
-        if (forward != forward_.end() && forward->second == b.get() && backward != backward_.end()) return true;
+        if (forward != forward_.end() && forward->second == b.get() && backward != backward_.end())
+          return true;
         return differ("different variables");
       }
-      if (!definition && !options_.map_free) return a.same_as(b) || differ("different free variables");
+      if (!definition && !options_.map_free)
+        return a.same_as(b) || differ("different free variables");
       bind(a.get(), b.get());
       return members_equal(a, b);
     }
@@ -193,7 +208,8 @@ class Comparer {
 
   Difference difference() {
     Difference out;
-    for (auto it = path_.rbegin(); it != path_.rend(); ++it) out.where += (out.where.empty() ? "" : ".") + *it;
+    for (auto it = path_.rbegin(); it != path_.rend(); ++it)
+      out.where += (out.where.empty() ? "" : ".") + *it;
     out.message = message_;
     return out;
   }
@@ -229,7 +245,8 @@ class Comparer {
       }
       for (size_t i = 0; i < xs.size(); ++i) {
         if (equal(xs[i], ys[i], field.role == FieldRole::kDefinition)) continue;
-        path_.push_back(xs.size() > 1 ? fmt::format("{}[{}]", field.name, i) : std::string(field.name));
+        path_.push_back(xs.size() > 1 ? fmt::format("{}[{}]", field.name, i)
+                                      : std::string(field.name));
         return false;
       }
     }
@@ -279,7 +296,8 @@ class Hasher {
 
 }  // namespace
 
-std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b, EqualOptions options) {
+std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b,
+                                                EqualOptions options) {
   Comparer comparer(options);
   if (comparer.equal(a, b, false)) return std::nullopt;
   return comparer.difference();

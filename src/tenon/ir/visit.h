@@ -1,5 +1,5 @@
-// Walking, rewriting, comparing and hashing nodes, derived from their member tables. Recursion is bounded by
-// kMaxHeight; a shared node is entered once.
+// Walking, rewriting, comparing and hashing nodes, derived from their member tables. Recursion is
+// bounded by kMaxHeight; a shared node is entered once.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,9 @@
 
 namespace tenon {
 
-/// Calls `visitor` on every node reachable from `root`, parents first, members in order, a shared node once. A Var or
-/// Buffer is seen at its uses and its definition alike (once in all), but entered only at its definition.
+/// Calls `visitor` on every node reachable from `root`, parents first, members in order, a shared
+/// node once. A Var or Buffer is seen at its uses and its definition alike (once in all), but
+/// entered only at its definition.
 void walk(const NodePtr& root, const NodeVisitor& visitor);
 
 /// The same for nodes of one kind: `walk<Call>(body, [&](const Call& call) { ... })`.
@@ -28,10 +29,12 @@ void walk(const NodePtr& root, const F& visitor) {
 void walk_if(const NodePtr& root, const std::function<bool(const NodePtr&)>& enter);
 
 /// Calls `visitor` on every member node of `node` with the member's role; not deeper.
-void each_member(const NodePtr& node, const std::function<void(const NodePtr&, FieldRole)>& visitor);
+void each_member(const NodePtr& node,
+                 const std::function<void(const NodePtr&, FieldRole)>& visitor);
 
-/// Rewrites a tree, sharing what does not change. Derive from it where order or scope matters; the class stays in its
-/// .cpp. Definitions that change (a buffer whose shape is substituted) take their uses with them.
+/// Rewrites a tree, sharing what does not change. Derive from it where order or scope matters; the
+/// class stays in its .cpp. Definitions that change (a buffer whose shape is substituted) take
+/// their uses with them.
 class Rewriter {
  public:
   virtual ~Rewriter() = default;
@@ -49,12 +52,13 @@ class Rewriter {
   void replace(const NodePtr& definition, NodePtr value);
 
  protected:
-  /// Override this: return the replacement of `node`, calling rewrite_members(node) for the usual treatment of what
-  /// is inside. Not called for uses of variables and buffers; see rewrite_use.
+  /// Override this: return the replacement of `node`, calling rewrite_members(node) for the usual
+  /// treatment of what is inside. Not called for uses of variables and buffers; see rewrite_use.
   virtual NodePtr rewrite(const NodePtr& node) { return rewrite_members(node); }
   /// What stands for a use of a Var or Buffer that was not replaced; itself by default.
   virtual NodePtr rewrite_use(const NodePtr& node) { return node; }
-  /// A definition; by default its members are rewritten, and where they change a new one takes its place.
+  /// A definition; by default its members are rewritten, and where they change a new one takes its
+  /// place.
   virtual NodePtr rewrite_definition(const NodePtr& node) { return rewrite_members(node); }
 
   /// `node` with its members rewritten, itself where none changed. The origin stays.
@@ -64,13 +68,15 @@ class Rewriter {
   bool memoise_ = true;
 
  private:
-  std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>> memo_;      // key kept alive by the first
+  std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>>
+      memo_;  // key kept alive by the first
   std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>> replaced_;  // definitions
 };
 
-/// Rebuilds `root`, members first. `f` sees each node (never a definition or use of one) with its members final and
-/// returns its replacement, or nothing to keep it.
-NodePtr rewrite(const NodePtr& root, const std::function<std::optional<NodePtr>(const NodePtr&)>& f);
+/// Rebuilds `root`, members first. `f` sees each node (never a definition or use of one) with its
+/// members final and returns its replacement, or nothing to keep it.
+NodePtr rewrite(const NodePtr& root,
+                const std::function<std::optional<NodePtr>(const NodePtr&)>& f);
 
 template <typename T>
 Ref<T> rewrite(const Ref<T>& root, const std::function<std::optional<NodePtr>(const NodePtr&)>& f) {
@@ -102,10 +108,12 @@ struct EqualOptions {
   bool map_free = false;  // free variables may correspond too, one to one, as definitions do
 };
 
-/// Equality of meaning: definitions correspond by position, origins and ignored members do not count.
+/// Equality of meaning: definitions correspond by position, origins and ignored members do not
+/// count.
 bool structural_equal(const NodePtr& a, const NodePtr& b, EqualOptions options = {});
 /// The first difference, or nothing.
-std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b, EqualOptions options = {});
+std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b,
+                                                EqualOptions options = {});
 
 /// Equal structures (without map_free) have equal hashes, the same on every run and host.
 uint64_t structural_hash(const NodePtr& node);

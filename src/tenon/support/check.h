@@ -18,7 +18,8 @@ class InternalError : public std::logic_error {
 [[noreturn]] void fail_check(const std::string& what, const char* file, int line);
 
 /// Stops on a broken invariant of Tenon itself; never on anything a user wrote.
-inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   if (!holds) [[unlikely]]
     fail_check(std::string(what), file, line);
 }

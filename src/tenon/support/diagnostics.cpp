@@ -4,7 +4,8 @@
 
 namespace tenon {
 
-// The line of a script that an origin points at, with the range underlined; empty where there is no text.
+// The line of a script that an origin points at, with the range underlined; empty where there is no
+// text.
 static std::string excerpt(const Origin& origin) {
   if (!origin || origin->kind != OriginInfo::Kind::kScript || !origin->file) return {};
   const std::string& text = origin->file->text;
@@ -31,18 +32,24 @@ static std::string excerpt(const Origin& origin) {
   return fmt::format("\n  {}\n  {}", line, under);
 }
 
-static std::string line_of(const Origin& origin, const std::string& severity, const std::string& message) {
+static std::string line_of(const Origin& origin, const std::string& severity,
+                           const std::string& message) {
   const std::string place = origin ? origin.str() + ": " : "";
   return place + severity + ": " + message + excerpt(origin);
 }
 
 std::string render(const Diagnostic& diagnostic) {
-  std::string text = line_of(diagnostic.origin, fmt::format("error[{}]", diagnostic.code.id), diagnostic.message);
-  for (const Note& note : diagnostic.notes) text += "\n" + line_of(note.origin, "note", note.message);
+  std::string text =
+      line_of(diagnostic.origin, fmt::format("error[{}]", diagnostic.code.id), diagnostic.message);
+  for (const Note& note : diagnostic.notes)
+    text += "\n" + line_of(note.origin, "note", note.message);
   return text;
 }
 
-CompileError::CompileError(std::vector<Diagnostic> diagnostics) : diagnostics_(std::move(diagnostics)) { refresh(); }
+CompileError::CompileError(std::vector<Diagnostic> diagnostics)
+    : diagnostics_(std::move(diagnostics)) {
+  refresh();
+}
 
 void CompileError::add_note(Note note) {
   diagnostics_.back().notes.push_back(std::move(note));
@@ -51,7 +58,8 @@ void CompileError::add_note(Note note) {
 
 void CompileError::refresh() {
   text_.clear();
-  for (const Diagnostic& diagnostic : diagnostics_) text_ += (text_.empty() ? "" : "\n") + render(diagnostic);
+  for (const Diagnostic& diagnostic : diagnostics_)
+    text_ += (text_.empty() ? "" : "\n") + render(diagnostic);
 }
 
 }  // namespace tenon

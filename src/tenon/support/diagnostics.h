@@ -24,16 +24,20 @@ struct Diagnostic {
   std::vector<Note> notes;
 };
 
-/// `place: error[TN0101]: message`, the source line underlined where there is one, then the notes alike.
+/// `place: error[TN0101]: message`, the source line underlined where there is one, then the notes
+/// alike.
 std::string render(const Diagnostic& diagnostic);
 
-/// One or more errors in what the user gave us. Thrown by constructors, passes, readers and verifiers.
+/// One or more errors in what the user gave us. Thrown by constructors, passes, readers and
+/// verifiers.
 class CompileError : public std::exception {
  public:
   template <typename... Args>
   CompileError(const Code& code, Origin origin, fmt::format_string<Args...> format, Args&&... args)
-      : CompileError(Diagnostic{code, std::move(origin), fmt::format(format, std::forward<Args>(args)...), {}}) {}
-  explicit CompileError(Diagnostic diagnostic) : CompileError(std::vector<Diagnostic>{std::move(diagnostic)}) {}
+      : CompileError(Diagnostic{
+            code, std::move(origin), fmt::format(format, std::forward<Args>(args)...), {}}) {}
+  explicit CompileError(Diagnostic diagnostic)
+      : CompileError(std::vector<Diagnostic>{std::move(diagnostic)}) {}
   explicit CompileError(std::vector<Diagnostic> diagnostics);
 
   /// Adds a line that explains the (last) error at another place.
@@ -59,12 +63,15 @@ class CompileError : public std::exception {
   std::string text_;  // all of them rendered
 };
 
-/// Collects errors where one run can find several (parser, verifier, importer); thrown once at the end.
+/// Collects errors where one run can find several (parser, verifier, importer); thrown once at the
+/// end.
 class Diagnostics {
  public:
   template <typename... Args>
-  Diagnostic& error(const Code& code, Origin origin, fmt::format_string<Args...> format, Args&&... args) {
-    items_.push_back({code, std::move(origin), fmt::format(format, std::forward<Args>(args)...), {}});
+  Diagnostic& error(const Code& code, Origin origin, fmt::format_string<Args...> format,
+                    Args&&... args) {
+    items_.push_back(
+        {code, std::move(origin), fmt::format(format, std::forward<Args>(args)...), {}});
     return items_.back();
   }
   void add(const CompileError& error) {

@@ -43,7 +43,8 @@ std::optional<DType> DType::parse(std::string_view text) {
   if (text == "void") return vector(kVoid);
   if (text == "float8_e4m3fn" || text == "e4m3_float8") return vector({Code::kFloat8e4m3fn, 8});
   if (text == "float8_e5m2" || text == "e5m2_float8") return vector({Code::kFloat8e5m2, 8});
-  const auto with_bits = [&](std::string_view prefix, Code code, int least, int most) -> std::optional<DType> {
+  const auto with_bits = [&](std::string_view prefix, Code code, int least,
+                             int most) -> std::optional<DType> {
     if (!text.starts_with(prefix)) return std::nullopt;
     const auto bits = parse_number(text.substr(prefix.size()));
     if (!bits || *bits < least || *bits > most || (*bits & (*bits - 1)) != 0) return std::nullopt;

@@ -6,7 +6,8 @@
 
 namespace tenon {
 
-Origin Origin::script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column, uint32_t length) {
+Origin Origin::script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column,
+                      uint32_t length) {
   auto info = std::make_shared<OriginInfo>();
   info->kind = OriginInfo::Kind::kScript;
   info->file = std::move(file);
@@ -32,7 +33,8 @@ Origin Origin::model(std::string file, std::string node_name, std::string op_typ
 Origin Origin::merge(const std::vector<Origin>& parts) {
   std::vector<Origin> flat;
   const auto add = [&](const Origin& part) {
-    const bool known = std::any_of(flat.begin(), flat.end(), [&](const Origin& o) { return o.info_ == part.info_; });
+    const bool known = std::any_of(flat.begin(), flat.end(),
+                                   [&](const Origin& o) { return o.info_ == part.info_; });
     if (part && !known) flat.push_back(part);
   };
   for (const Origin& part : parts) {
@@ -56,7 +58,8 @@ std::string Origin::str() const {
   if (!info_) return "<generated>";
   switch (info_->kind) {
     case OriginInfo::Kind::kScript:
-      return fmt::format("{}:{}:{}", info_->file ? info_->file->name : "<script>", info_->line, info_->column);
+      return fmt::format("{}:{}:{}", info_->file ? info_->file->name : "<script>", info_->line,
+                         info_->column);
     case OriginInfo::Kind::kModel:
       return fmt::format("{}: node `{}` ({})", info_->path, info_->node_name, info_->op_type);
     case OriginInfo::Kind::kMerged: {

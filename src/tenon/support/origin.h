@@ -17,15 +17,17 @@ struct SourceFile {
 
 struct OriginInfo;
 
-/// The origin of a node. Empty where Tenon made the node without a model. Copying copies one pointer.
-/// Never part of structural equality.
+/// The origin of a node. Empty where Tenon made the node without a model. Copying copies one
+/// pointer. Never part of structural equality.
 class Origin {
  public:
   Origin() = default;
 
   /// A range of one line of `file`; line and column count from 1, `length` in bytes.
-  static Origin script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column, uint32_t length = 1);
-  /// A node of an ONNX (or other) network by its name and operator type, `file` being the model's path.
+  static Origin script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column,
+                       uint32_t length = 1);
+  /// A node of an ONNX (or other) network by its name and operator type, `file` being the model's
+  /// path.
   static Origin model(std::string file, std::string node_name, std::string op_type);
   /// What came from several places (a fused kernel). Duplicates and empties are dropped.
   static Origin merge(const std::vector<Origin>& parts);
@@ -34,7 +36,8 @@ class Origin {
   const OriginInfo* operator->() const { return info_.get(); }
   const OriginInfo& operator*() const { return *info_; }
 
-  /// `file:line:column` or ``file: node `name` (Op)``; parts of a merged origin are joined by ` + `.
+  /// `file:line:column` or ``file: node `name` (Op)``; parts of a merged origin are joined by ` +
+  /// `.
   std::string str() const;
   /// A short name for reports: the ONNX node's name, or `file:line`.
   std::string name() const;

@@ -1,5 +1,5 @@
-// Remarks: every decision of a pass, recorded as data. The command line, the JSON and the report are renderings of
-// them.
+// Remarks: every decision of a pass, recorded as data. The command line, the JSON and the report
+// are renderings of them.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ struct Remark {
   Origin origin;
 };
 
-/// Receives the remarks of everything that runs on this thread while it lives; the innermost one gets them.
+/// Receives the remarks of everything that runs on this thread while it lives; the innermost one
+/// gets them.
 class RemarkScope {
  public:
   RemarkScope();

@@ -7,8 +7,12 @@
 
 namespace tenon {
 
-static constexpr int64_t operator""_KiB(unsigned long long n) { return static_cast<int64_t>(n) << 10; }
-static constexpr int64_t operator""_MiB(unsigned long long n) { return static_cast<int64_t>(n) << 20; }
+static constexpr int64_t operator""_KiB(unsigned long long n) {
+  return static_cast<int64_t>(n) << 10;
+}
+static constexpr int64_t operator""_MiB(unsigned long long n) {
+  return static_cast<int64_t>(n) << 20;
+}
 
 const std::vector<CpuRow>& known_cpus() {
   // Caches are those of one core's share on the common server parts of the family.
@@ -38,8 +42,8 @@ std::string Target::str() const {
   std::string text = kind;
   if (!cpu.empty()) text += " -mcpu=" + cpu;
   if (!features.empty()) text += " -mattr=" + features;
-  text += fmt::format(" -vector-bits={} -vector-registers={} -l1={} -l2={} -l3={}", vector_bits, vector_registers,
-                      l1_bytes, l2_bytes, l3_bytes);
+  text += fmt::format(" -vector-bits={} -vector-registers={} -l1={} -l2={} -l3={}", vector_bits,
+                      vector_registers, l1_bytes, l2_bytes, l3_bytes);
   return text;
 }
 
@@ -47,7 +51,9 @@ Target parse_target(std::string_view text) {
   std::istringstream in{std::string(text)};
   Target target;
   if (!(in >> target.kind) || (target.kind != "llvm" && target.kind != "c"))
-    throw CompileError(kBadOption, {}, "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`", text);
+    throw CompileError(kBadOption, {},
+                       "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`",
+                       text);
   target.cpu = target.kind == "llvm" ? "x86-64" : "";
   std::vector<std::pair<std::string, int64_t>> numbers;
   for (std::string word; in >> word;) {
@@ -58,11 +64,15 @@ Target parse_target(std::string_view text) {
       target.cpu = value;
     } else if (key == "-mattr" && !value.empty()) {
       target.features = value;
-    } else if (key == "-vector-bits" || key == "-vector-registers" || key == "-l1" || key == "-l2" || key == "-l3") {
+    } else if (key == "-vector-bits" || key == "-vector-registers" || key == "-l1" ||
+               key == "-l2" || key == "-l3") {
       int64_t number = 0;
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-      if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > (int64_t{1} << 40))
-        throw CompileError(kBadOption, {}, "target option `{}` has value `{}`; expected a positive number", key, value);
+      if (error != std::errc() || end != value.data() + value.size() || number < 1 ||
+          number > (int64_t{1} << 40))
+        throw CompileError(kBadOption, {},
+                           "target option `{}` has value `{}`; expected a positive number", key,
+                           value);
       numbers.emplace_back(key, number);
     } else {
       throw CompileError(kBadOption, {}, "target option `{}` is not known", word);

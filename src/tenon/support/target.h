@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-/// A resolved target. Everything that schedules and code generation ask of a machine is here, so that the same
-/// target gives the same artefact on every host.
+/// A resolved target. Everything that schedules and code generation ask of a machine is here, so
+/// that the same target gives the same artefact on every host.
 struct Target {
   std::string kind = "llvm";  // "llvm" or "c"
   std::string cpu;            // LLVM's name: "haswell", "skylake-avx512", ...
@@ -23,13 +23,15 @@ struct Target {
 
   int vector_lanes(int element_bits = 32) const { return vector_bits / element_bits; }
 
-  /// The text that parse_target() reads back: every property spelled out, so it never depends on the host.
+  /// The text that parse_target() reads back: every property spelled out, so it never depends on
+  /// the host.
   std::string str() const;
 };
 
-/// Reads "c" or "llvm [-mcpu=NAME] [-mattr=FEATURES] [-vector-bits=N] [-vector-registers=N] [-l1=B] [-l2=B] [-l3=B]".
-/// What is not given follows from the cpu by a table of known ones (generic x86-64 otherwise). "native" is resolved by
-/// the LLVM back end first (backend/llvm/host.h), which knows the host.
+/// Reads "c" or "llvm [-mcpu=NAME] [-mattr=FEATURES] [-vector-bits=N] [-vector-registers=N] [-l1=B]
+/// [-l2=B] [-l3=B]". What is not given follows from the cpu by a table of known ones (generic
+/// x86-64 otherwise). "native" is resolved by the LLVM back end first (backend/llvm/host.h), which
+/// knows the host.
 /// \throws CompileError (kBadOption) at anything else.
 Target parse_target(std::string_view text);
 
