@@ -93,6 +93,7 @@ enum class FieldRole : uint8_t {
   kUse,         // compared by meaning; variables inside refer to definitions elsewhere
   kDefinition,  // a Var or Buffer that this node defines, for its other members or for what follows
                 // it
+  kSymbolic,    // dimensions: in a whole function, a bare Var first seen here is defined here
   kIgnored,     // names and the like: no part of the meaning, but printed
 };
 
@@ -303,9 +304,8 @@ struct FieldTraits<DType> : PlainTraits<DType> {
   static std::string text(DType m) { return m.str(); }
 };
 
-template <typename M>
+template <typename M, typename Traits = FieldTraits<M>>
 const FieldOps* field_ops() {
-  using Traits = FieldTraits<M>;
   static constexpr FieldOps kOps = {
       Traits::kHoldsNodes,
       [](const void* m, const NodeVisitor& v) { Traits::visit(*static_cast<const M*>(m), v); },
@@ -327,12 +327,13 @@ struct MemberOf<M Owner::*> {
   using Type = M;
 };
 
-/// One row of a node's member table.
-template <auto Member>
+/// One row of a node's member table. A member that holds definitions and uses has two rows, each
+/// with traits that see its part.
+template <auto Member, typename Traits = FieldTraits<typename MemberOf<decltype(Member)>::Type>>
 FieldInfo field(std::string_view name, FieldRole role = FieldRole::kUse) {
   using Class = typename MemberOf<decltype(Member)>::Class;
   using Type = typename MemberOf<decltype(Member)>::Type;
-  return {name, role, field_ops<Type>(), [](const Node& node) -> const void* {
+  return {name, role, field_ops<Type, Traits>(), [](const Node& node) -> const void* {
             return &(static_cast<const Class&>(node).*Member);
           }};
 }

@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "tenon/ir/module.h"
+
 namespace tenon {
 
 void each_member(const NodePtr& node,
@@ -86,8 +88,9 @@ NodePtr Rewriter::rewrite_members(const NodePtr& node) {
   for (const FieldInfo& field : type.fields) {
     if (!field.ops->holds_nodes) continue;
     const NodeMapper mapper = [&](const NodePtr& member) -> NodePtr {
-      if (field.role != FieldRole::kDefinition || !member.get()->type().identity)
-        return (*this)(member);
+      const bool defines =
+          field.role == FieldRole::kDefinition || (closed_ && field.role == FieldRole::kSymbolic);
+      if (!defines || !member.get()->type().identity) return (*this)(member);
       const auto known = replaced_.find(member.get());
       if (known != replaced_.end()) {
         // A definition replaced by something that is no definition (a constant) cannot stand here.
@@ -137,6 +140,9 @@ class FunctionRewriter final : public Rewriter {
 };
 
 class Renewer final : public Rewriter {
+ public:
+  explicit Renewer(const NodePtr& root) { closed_ = root.as<FunctionNode>() != nullptr; }
+
  protected:
   NodePtr rewrite_definition(const NodePtr& node) override {
     NodePtr next = rewrite_members(node);
@@ -160,7 +166,7 @@ NodePtr substitute(const NodePtr& root, const Substitution& values) {
 }
 
 NodePtr renew_definitions(const NodePtr& root) {
-  Renewer renewer;
+  Renewer renewer(root);
   return renewer(root);
 }
 
@@ -178,7 +184,8 @@ struct PairHash {
 
 class Comparer {
  public:
-  explicit Comparer(EqualOptions options) : options_(options) {}
+  Comparer(const NodePtr& root, EqualOptions options)
+      : options_(options), closed_(root.as<FunctionNode>() != nullptr) {}
 
   bool equal(const NodePtr& a, const NodePtr& b, bool definition) {
     if (!a || !b) return a.same_as(b) || differ("one is missing");
@@ -215,6 +222,10 @@ class Comparer {
   }
 
  private:
+  bool defines(FieldRole role) const {
+    return role == FieldRole::kDefinition || (closed_ && role == FieldRole::kSymbolic);
+  }
+
   void bind(const Node* a, const Node* b) {
     if (a != b) all_identity_ = false;
     forward_[a] = b;
@@ -244,7 +255,7 @@ class Comparer {
         return differ(fmt::format("{} and {} nodes", xs.size(), ys.size()));
       }
       for (size_t i = 0; i < xs.size(); ++i) {
-        if (equal(xs[i], ys[i], field.role == FieldRole::kDefinition)) continue;
+        if (equal(xs[i], ys[i], defines(field.role))) continue;
         path_.push_back(xs.size() > 1 ? fmt::format("{}[{}]", field.name, i)
                                       : std::string(field.name));
         return false;
@@ -254,6 +265,7 @@ class Comparer {
   }
 
   EqualOptions options_;
+  bool closed_;
   std::unordered_map<const Node*, const Node*> forward_, backward_;
   std::unordered_set<std::pair<const Node*, const Node*>, PairHash> known_;
   bool all_identity_ = true;
@@ -263,6 +275,8 @@ class Comparer {
 
 class Hasher {
  public:
+  explicit Hasher(const NodePtr& root) : closed_(root.as<FunctionNode>() != nullptr) {}
+
   uint64_t hash(const NodePtr& node, bool definition) {
     const NodeType& type = node.get()->type();
     if (type.identity) {
@@ -285,12 +299,15 @@ class Hasher {
       h = hash_combine(h, field.ops->hash(field.address(*node.get())));
       if (!field.ops->holds_nodes) continue;
       field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
-        h = hash_combine(h, hash(member, field.role == FieldRole::kDefinition));
+        const bool defines =
+            field.role == FieldRole::kDefinition || (closed_ && field.role == FieldRole::kSymbolic);
+        h = hash_combine(h, hash(member, defines));
       });
     }
     return h;
   }
 
+  bool closed_;
   std::unordered_map<const Node*, uint64_t> numbers_;
 };
 
@@ -298,17 +315,17 @@ class Hasher {
 
 std::optional<Difference> structural_difference(const NodePtr& a, const NodePtr& b,
                                                 EqualOptions options) {
-  Comparer comparer(options);
+  Comparer comparer(a, options);
   if (comparer.equal(a, b, false)) return std::nullopt;
   return comparer.difference();
 }
 
 bool structural_equal(const NodePtr& a, const NodePtr& b, EqualOptions options) {
   if (a.same_as(b)) return true;
-  Comparer comparer(options);
+  Comparer comparer(a, options);
   return comparer.equal(a, b, false);
 }
 
-uint64_t structural_hash(const NodePtr& node) { return node ? Hasher().hash(node, false) : 0; }
+uint64_t structural_hash(const NodePtr& node) { return node ? Hasher(node).hash(node, false) : 0; }
 
 }  // namespace tenon

@@ -66,6 +66,9 @@ class Rewriter {
 
   /// False for a rewriter whose result depends on where the node stands.
   bool memoise_ = true;
+  /// True where a bare Var first seen in a dimension is defined there (the root is a whole
+  /// function) and rewrite_definition is to see it.
+  bool closed_ = false;
 
  private:
   std::unordered_map<const Node*, std::pair<NodePtr, NodePtr>>

@@ -1,0 +1,190 @@
+#include "tenon/ir/constant.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tenon {
+
+int64_t checked_elements(const std::vector<int64_t>& shape, int64_t scale, const Origin& origin) {
+  int64_t product = 1;
+  bool zero = false;
+  constexpr int64_t kMost = int64_t{1} << 62;
+  for (const int64_t dim : shape) {
+    if (dim < 0)
+      throw CompileError(kOverflow, origin, "shape {} has a negative dimension", str(shape));
+    zero |= dim == 0;
+    if (dim == 0) continue;
+    if (product > kMost / dim)
+      throw CompileError(kOverflow, origin, "shape {} has more than 2^62 elements", str(shape));
+    product *= dim;
+  }
+  if (product > kMost / scale)
+    throw CompileError(kOverflow, origin, "a tensor of shape {} has more than 2^62 bytes",
+                       str(shape));
+  return zero ? 0 : product;
+}
+
+std::string str(const std::vector<int64_t>& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+TensorData::TensorData(DType dtype, std::vector<int64_t> shape, Origin origin)
+    : NodeOf(std::move(origin)), dtype(dtype), shape(std::move(shape)) {
+  elements_ = checked_elements(this->shape, std::max<int64_t>(1, dtype.bytes()), this->origin);
+}
+TensorData::TensorData(const TensorData& other)
+    : NodeOf(other),
+      dtype(other.dtype),
+      shape(other.shape),
+      elements_(other.elements_),
+      splat_(other.splat_),
+      data_(other.data_),
+      keeper_(other.keeper_) {}
+
+std::vector<FieldInfo> TensorData::fields() {
+  return {field<&TensorData::dtype>("dtype"), field<&TensorData::shape>("shape")};
+}
+
+Ref<TensorData> TensorData::view(DType dtype, std::vector<int64_t> shape,
+                                 std::span<const std::byte> bytes,
+                                 std::shared_ptr<const void> keeper, Origin origin) {
+  auto* tensor = new TensorData(dtype, std::move(shape), std::move(origin));
+  Ref<TensorData> ref(tensor);
+  if (static_cast<uint64_t>(tensor->bytes()) != bytes.size())
+    throw CompileError(kBadTensor, tensor->origin,
+                       "a tensor of shape {} and type {} has {} bytes; expected {}",
+                       str(tensor->shape), dtype.str(), bytes.size(), tensor->bytes());
+  tensor->data_ = bytes;
+  tensor->keeper_ = std::move(keeper);
+  return ref;
+}
+
+Ref<TensorData> TensorData::owned(DType dtype, std::vector<int64_t> shape,
+                                  std::vector<std::byte> bytes, Origin origin) {
+  auto keeper = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  const std::span<const std::byte> all(*keeper);
+  return view(dtype, std::move(shape), all, keeper, std::move(origin));
+}
+
+Ref<TensorData> TensorData::splat(DType dtype, std::vector<int64_t> shape,
+                                  std::vector<std::byte> element, Origin origin) {
+  auto* tensor = new TensorData(dtype, std::move(shape), std::move(origin));
+  Ref<TensorData> ref(tensor);
+  check(element.size() == static_cast<size_t>(dtype.bytes()), "a splat's element has another size");
+  auto keeper = std::make_shared<const std::vector<std::byte>>(std::move(element));
+  tensor->data_ = *keeper;
+  tensor->keeper_ = keeper;
+  tensor->splat_ = true;
+  return ref;
+}
+
+std::span<const std::byte> TensorData::data() const {
+  if (!splat_) return data_;
+  std::call_once(expand_once_, [&] {
+    constexpr int64_t kMostBytes = int64_t{1} << 34;
+    if (bytes() > kMostBytes)
+      throw CompileError(kLimitExceeded, origin,
+                         "a constant of {} bytes is too large to be written out", bytes());
+    expanded_.resize(static_cast<size_t>(bytes()));
+    const size_t width = data_.size();
+    for (size_t at = 0; at < expanded_.size(); at += width)
+      std::memcpy(expanded_.data() + at, data_.data(), width);
+  });
+  return expanded_;
+}
+
+static double half_to_double(uint16_t bits) {
+  const int sign = bits >> 15, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  double value = 0;
+  if (exponent == 31) {
+    value = fraction ? std::numeric_limits<double>::quiet_NaN()
+                     : std::numeric_limits<double>::infinity();
+  } else if (exponent == 0) {
+    value = std::ldexp(fraction, -24);
+  } else {
+    value = std::ldexp(1024 + fraction, exponent - 25);
+  }
+  return sign ? -value : value;
+}
+
+template <typename T>
+static T load(std::span<const std::byte> data, int64_t index) {
+  T value;
+  std::memcpy(&value, data.data() + static_cast<size_t>(index) * sizeof(T), sizeof(T));
+  return value;
+}
+
+int64_t TensorData::at_int(int64_t index) const {
+  check(index >= 0 && index < elements_, "constant indexed out of range");
+  const auto& d = data_;
+  if (splat_) index = 0;
+  if (dtype.is_bool()) return load<uint8_t>(d, index) != 0;
+  check(dtype.is_integer() && dtype.bits >= 8, "at_int of a constant that has no integers");
+  switch (dtype.bits) {
+    case 8:
+      return dtype.is_int() ? int64_t{load<int8_t>(d, index)} : int64_t{load<uint8_t>(d, index)};
+    case 16:
+      return dtype.is_int() ? int64_t{load<int16_t>(d, index)} : int64_t{load<uint16_t>(d, index)};
+    case 32:
+      return dtype.is_int() ? int64_t{load<int32_t>(d, index)} : int64_t{load<uint32_t>(d, index)};
+    default: return load<int64_t>(d, index);
+  }
+}
+
+double TensorData::at_float(int64_t index) const {
+  if (!dtype.is_float()) return static_cast<double>(at_int(index));
+  check(index >= 0 && index < elements_, "constant indexed out of range");
+  if (splat_) index = 0;
+  if (dtype == kFloat32) return load<float>(data_, index);
+  if (dtype == kFloat64) return load<double>(data_, index);
+  if (dtype == kFloat16) return half_to_double(load<uint16_t>(data_, index));
+  if (dtype == kBFloat16) return std::bit_cast<float>(uint32_t{load<uint16_t>(data_, index)} << 16);
+  throw CompileError(kUnsupported, origin, "constants of type {} cannot be read as numbers",
+                     dtype.str());
+}
+
+std::vector<int64_t> TensorData::to_ints() const {
+  std::vector<int64_t> out(static_cast<size_t>(elements_));
+  for (int64_t i = 0; i < elements_; ++i) out[static_cast<size_t>(i)] = at_int(i);
+  return out;
+}
+
+const std::string& TensorData::content_hash() const {
+  std::call_once(hash_once_, [&] {
+    constexpr int64_t kSmall = 4096;
+    const std::span<const std::byte> content = splat_ && bytes() > kSmall ? data_ : data();
+    std::string head =
+        dtype.str() + str(shape) + (content.size() != static_cast<size_t>(bytes()) ? "splat" : "");
+    XXH3_state_t* state = XXH3_createState();
+    XXH3_128bits_reset(state);
+    XXH3_128bits_update(state, head.data(), head.size());
+    XXH3_128bits_update(state, content.data(), content.size());
+    const XXH128_hash_t digest = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    hash_ = fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+  });
+  return hash_;
+}
+
+bool FieldTraits<Ref<TensorData>>::equal(const Ref<TensorData>& a, const Ref<TensorData>& b) {
+  if (a.same_as(b)) return true;
+  if (!a || !b || a->dtype != b->dtype || a->shape != b->shape) return false;
+  return a->content_hash() == b->content_hash();
+}
+uint64_t FieldTraits<Ref<TensorData>>::hash(const Ref<TensorData>& m) {
+  return m ? FieldTraits<std::string>::hash(m->content_hash()) : 0;
+}
+std::string FieldTraits<Ref<TensorData>>::text(const Ref<TensorData>& m) {
+  return m ? fmt::format("constant {} of shape {} and type {}", m->content_hash().substr(0, 8),
+                         str(m->shape), m->dtype.str())
+           : "no constant";
+}
+
+}  // namespace tenon

@@ -1,0 +1,69 @@
+#include "tenon/ir/pass.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tenon {
+
+static FormOf form_of_module = nullptr;
+
+void set_form_of(FormOf form_of) { form_of_module = form_of; }
+
+static std::string_view name_of(Form form) {
+  switch (form) {
+    case Form::kAny: return "any";
+    case Form::kGraph: return "graph";
+    case Form::kLegalised: return "legalised";
+    case Form::kTensorIR: return "TensorIR with blocks";
+    case Form::kLowered: return "lowered";
+  }
+  return "?";
+}
+
+// A legalised module is a graph module too: passes on graphs see its call_tir as calls.
+static bool accepts(Form needs, Form seen) {
+  return needs == Form::kAny || needs == seen ||
+         (needs == Form::kGraph && seen == Form::kLegalised);
+}
+
+IRModule PassRunner::run(IRModule module, const Pipeline& pipeline) {
+  for (const Pass& pass : pipeline) {
+    if (form_of_module) {
+      const Form seen = form_of_module(module);
+      if (!accepts(pass.needs, seen))
+        throw CompileError(kWrongForm, {}, "`{}` was given a module in {} form; expected {}",
+                           pass.name, name_of(seen), name_of(pass.needs));
+    }
+    if (before) before(pass, module);
+    const IRModule input = validate ? module : IRModule();
+    const auto start = std::chrono::steady_clock::now();
+    module = pass.run(std::move(module), pass.options);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    timings.push_back({pass.name, time.count()});
+    if (verify) {
+      try {
+        verify(module);
+      } catch (const CompileError& error) {
+        throw InternalError(fmt::format("`{}` gave a module that is not well formed:\n{}",
+                                        pass.name, error.what()));
+      }
+    }
+    if (validate) validate(pass, input, module);
+    if (after) after(pass, module);
+  }
+  return module;
+}
+
+void check_options(const std::string& pass, const Attrs& options,
+                   std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : options) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (const std::string_view option : known)
+      list += (list.empty() ? "`" : ", `") + std::string(option) + "`";
+    throw CompileError(kBadOption, {}, "`{}` has no option `{}`; it has {}", pass, name,
+                       list.empty() ? "none" : list);
+  }
+}
+
+}  // namespace tenon
