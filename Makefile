@@ -1,0 +1,64 @@
+# The everyday commands. `make help` lists them; CMake (CMakePresets.json) does the building.
+
+BUILD := build
+TENON := $(BUILD)/bin/tenon
+JOBS ?= $(shell nproc)
+# Where the generator of the larger test networks and the ONNX conformance cases lie; only `test-models` and `bench` use them.
+SHARED ?= ../shared
+MODELS ?= $(BUILD)/models
+# Options for `make bench`, for example BENCH="--models resnet50 --threads 1 --rounds 9".
+BENCH ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test test-fast test-models models bench format format-check lint asan clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+setup:  ## install what is missing (Debian packages)
+	@scripts/setup.sh
+
+# A build folder that another preset configured is kept as it is.
+$(BUILD)/build.ninja: | setup
+	cmake --preset default
+
+build: setup $(BUILD)/build.ninja  ## build everything
+	cmake --build $(BUILD) -j $(JOBS)
+
+run: build  ## compile the bundled digits network and classify its test images
+	examples/digits/run.sh
+
+test: build  ## all tests, the fast ones first
+	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+
+test-fast: build  ## the tests that take seconds
+	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error -L fast
+
+models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)
+	@scripts/make_models.sh $(SHARED)/models/make_models.py $(MODELS)
+
+test-models: build models  ## the larger test networks and the whole ONNX example networks
+	$(TENON) test-onnx --tolerance 1e-4 $(MODELS)
+	$(TENON) test-onnx $(SHARED)/onnx-conformance/light
+
+bench: build models  ## time against ONNX Runtime and OpenVINO
+	@scripts/setup.sh bench
+	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
+
+format:  ## format all C++ sources
+	@git ls-files '*.cpp' '*.h' | xargs clang-format-19 -i
+
+format-check:
+	@git ls-files '*.cpp' '*.h' | xargs clang-format-19 --dry-run -Werror
+
+lint: build  ## the order of includes, then clang-tidy over what changed (LINT=all: over everything)
+	@scripts/check_includes.py
+	@scripts/lint.sh $(LINT)
+
+asan: setup  ## the tests with address and undefined-behaviour sanitizers
+	cmake --preset asan
+	cmake --build build-asan -j $(JOBS)
+	ctest --test-dir build-asan -j $(JOBS) --output-on-failure --no-tests=error
+
+clean:  ## remove what was built
+	rm -rf build build-asan

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Checks that includes keep to the order of the rooms, and foreign headers to the rooms that wrap them.
+
+    scripts/check_includes.py [ROOT]       status 1 where a line breaks a rule below
+    scripts/check_includes.py --self-test  shows on made-up sources that each rule fires
+
+docs/architecture.md says what the rooms are for.
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+# The rooms of src/tenon/ in their order: one may include itself and what stands above it.
+ROOMS = [
+    "support",
+    "ir",
+    "arith",
+    "tir",
+    "graph",
+    "script",
+    "interp",
+    "memory",
+    "onnx",
+    "tflite",
+    "backend",
+    "tune",
+    "driver",
+]
+
+# `runtime` ships alone: it includes no other room, and only these include it.
+RUNTIME_USERS = {"backend", "tune", "driver"}
+
+# Of backend/, each folder is a room of its own beside the others; they share what lies in backend/ itself.
+
+# Foreign headers by the start of their path, and the rooms that may include them (a folder covers what is in it).
+EVERYWHERE = {*ROOMS}
+LIBRARIES = {
+    "llvm/": {"backend/llvm"},
+    "llvm-c/": {"backend/llvm"},
+    "lld/": {"backend/llvm"},
+    "onnx/": {"onnx"},
+    "google/protobuf/": {"onnx"},
+    "CLI/": {"driver"},
+    "nlohmann/": {"driver"},
+    "dlpack/": {"runtime", "backend", "driver"},
+    "fmt/": EVERYWHERE,  # not runtime: it needs nothing but the system
+    "xxhash.h": EVERYWHERE,
+}
+
+# The system's C headers. C++'s own have neither a dot nor a slash in their names.
+SYSTEM = re.compile(
+    r"(std(int|def|arg|atomic|bool|io|lib)|string|math|limits|float|errno|assert|time|signal|unistd|fcntl|dlfcn"
+    r"|pthread|sched|semaphore|poll|cxxabi|execinfo|malloc|elf|immintrin|x86intrin|cpuid)\.h|(sys|linux)/\w+\.h"
+)
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+
+def inside(place, rooms):
+    """True where the folder `place` (backend/llvm/x) is one of `rooms` or lies in one."""
+    return any(place == room or place.startswith(room + "/") for room in rooms)
+
+
+def broken_rule(place, path, root):
+    """What is wrong with including `path` from folder `place` of src/tenon/ ("examples": of a user's program)."""
+    room = place.split("/")[0]
+    if not path.startswith("tenon/"):
+        for prefix, rooms in LIBRARIES.items():
+            if path.startswith(prefix):
+                if inside(place, rooms):
+                    return None
+                return f"`{prefix}` belongs to {', '.join(sorted(rooms))}"
+        if re.fullmatch(r"\w+", path) or SYSTEM.fullmatch(path):
+            return None
+        return "neither a system header nor a library that scripts/check_includes.py lists"
+
+    if not (root / "src" / path).is_file():
+        return "no such file"
+    other_place = str(pathlib.PurePosixPath(path).parent.relative_to("tenon"))
+    other = other_place.split("/")[0]
+    if other not in ROOMS and other != "runtime":
+        return f"`{other}` is no room"
+    if room == "examples":
+        return None if other == "runtime" else "a user's program sees tenon/runtime only"
+    if other == "runtime":
+        if room == "runtime" or room in RUNTIME_USERS:
+            return None
+        return f"`runtime` is for {', '.join(sorted(RUNTIME_USERS))}"
+    if room == "runtime":
+        return "`runtime` stands alone"
+    if room == other == "backend":
+        mine, theirs = place.split("/")[1:2], other_place.split("/")[1:2]
+        if theirs and mine != theirs:
+            return "back ends do not use each other"
+        return None
+    if ROOMS.index(other) > ROOMS.index(room):
+        return f"`{other}` stands below `{room}`"
+    return None
+
+
+def check(root):
+    """Yields (file, line, path, rule) for each include of the tree that breaks a rule."""
+    tenon = root / "src" / "tenon"
+    files = [(file, file.parent.relative_to(tenon).as_posix()) for file in tenon.rglob("*")]
+    files += [(file, "examples") for file in (root / "examples").rglob("*")]
+    for file, place in sorted(files):
+        if file.suffix not in (".h", ".hpp", ".cpp", ".c", ".cc", ".inc") or not file.is_file():
+            continue
+        if place != "examples" and place.split("/")[0] not in ROOMS + ["runtime"]:
+            yield file, 1, place, "a folder that is no room"
+            continue
+        text = file.read_text()
+        for match in INCLUDE.finditer(text):
+            path = match[1] or match[2]
+            rule = broken_rule(place, path, root)
+            if rule:
+                yield file, text.count("\n", 0, match.start()) + 1, path, rule
+
+
+def self_test():
+    """Each line: where a source stands, what it includes, the words of the rule that must fire (none: allowed)."""
+    cases = [
+        ("tir/a.cpp", '"tenon/ir/b.h"', None),
+        ("tir/a.cpp", '"tenon/tir/b.h"', None),
+        ("tir/a.cpp", '"tenon/graph/b.h"', "`graph` stands below `tir`"),
+        ("support/a.h", '"tenon/ir/b.h"', "stands below"),
+        ("tir/transforms/a.cpp", '  "tenon/script/b.h"', "stands below"),
+        ("tir/a.cpp", '"tenon/ir/missing.h"', "no such file"),
+        ("tir/a.cpp", '"b.h"', "neither a system header"),
+        ("runtime/a.cpp", '"tenon/support/b.h"', "stands alone"),
+        ("runtime/a.cpp", '"tenon/runtime/b.h"', None),
+        ("runtime/a.cpp", "<fmt/format.h>", "`fmt/` belongs to"),
+        ("graph/a.cpp", '"tenon/runtime/b.h"', "`runtime` is for"),
+        ("driver/a.cpp", '"tenon/runtime/b.h"', None),
+        ("driver/a.cpp", '"tenon/backend/llvm/b.h"', None),
+        ("backend/llvm/a.cpp", "<llvm/IR/Module.h>", None),
+        ("backend/llvm/a.cpp", "<lld/Common/Driver.h>", None),
+        ("backend/llvm/a.cpp", '"tenon/backend/b.h"', None),
+        ("backend/llvm/a.cpp", '"tenon/backend/c/b.h"', "do not use each other"),
+        ("backend/c/a.cpp", "<llvm/IR/Module.h>", "`llvm/` belongs to backend/llvm"),
+        ("driver/a.cpp", '"llvm/IR/Module.h"', "`llvm/` belongs to backend/llvm"),
+        ("onnx/a.cpp", "<onnx/onnx_pb.h>", None),
+        ("graph/a.cpp", "<onnx/onnx_pb.h>", "`onnx/` belongs to onnx"),
+        ("driver/a.cpp", "<google/protobuf/message.h>", "belongs to onnx"),
+        ("driver/a.cpp", "<CLI/CLI.hpp>", None),
+        ("script/a.cpp", "<CLI/CLI.hpp>", "`CLI/` belongs to driver"),
+        ("memory/a.cpp", "<nlohmann/json.hpp>", "`nlohmann/` belongs to driver"),
+        ("ir/a.cpp", "<vector>", None),
+        ("runtime/a.cpp", "<sys/mman.h>", None),
+        ("ir/a.cpp", "<boost/any.hpp>", "neither a system header"),
+        ("cellar/a.cpp", "<vector>", "no room"),
+        ("../../examples/x/a.cpp", '"tenon/runtime/b.h"', None),
+        ("../../examples/x/a.cpp", '"tenon/ir/b.h"', "a user's program"),
+    ]
+    headers = [f"{room}/b.h" for room in ROOMS + ["runtime"]] + ["backend/llvm/b.h", "backend/c/b.h"]
+    failed = 0
+    for place, include, words in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for header in headers:
+                (root / "src/tenon" / header).parent.mkdir(parents=True, exist_ok=True)
+                (root / "src/tenon" / header).write_text("#pragma once\n")
+            (root / "examples/x").mkdir(parents=True)
+            source = root / "src/tenon" / place
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(f"// first line\n#include {include}\n")
+            found = [f"{rule} (line {line})" for _, line, _, rule in check(root)]
+        right = not found if words is None else len(found) == 1 and words in found[0]
+        if not right:
+            failed += 1
+            print(f"self-test: {place} includes {include}: expected {words or 'nothing'}, found {found}")
+    print(f"check_includes self-test: {len(cases) - failed} of {len(cases)} cases right")
+    return failed == 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return 0 if self_test() else 1
+    root = pathlib.Path(arguments[0] if arguments else __file__).resolve()
+    root = root if root.is_dir() else root.parent.parent
+    broken = 0
+    for file, line, path, rule in check(root):
+        broken += 1
+        print(f"{file.relative_to(root)}:{line}: includes {path}: {rule}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, from Debian 12's packages. Quick and silent when nothing is missing; as root or
+# through sudo. `scripts/setup.sh models` adds what generating the larger test networks needs, `bench` what benchmarking needs.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build make ccache mold                               # to build
+  llvm-19-dev liblld-19-dev lld-19                                     # backend/llvm
+  protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev
+  libgtest-dev libgmock-dev libbenchmark-dev                           # tests
+  clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, format, lint
+  git python3                                                          # scripts/
+)
+for group in "$@"; do
+  case "$group" in
+    models) packages+=(python3-torch python3-torchvision python3-onnx python3-numpy) ;;
+    bench) packages+=(python3-venv) ;;
+    *) echo "setup.sh: unknown group '$group' (models, bench)" >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query > /dev/null; then
+  echo "setup.sh: this is no Debian; install by hand what answers to: ${packages[*]}" >&2
+  exit 1
+fi
+installed=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' | sed -n 's/^installed //p' | sed 's/:.*//')
+mapfile -t missing < <(printf '%s\n' "${packages[@]}" | grep -vxF "$installed" || true)
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo > /dev/null || { echo "setup.sh: needs root or sudo to install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}"
+apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+"${as_root[@]}" "${apt[@]}" update
+"${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" > /dev/null
