@@ -1,0 +1,59 @@
+// Builds graph functions in A-normal form: names every value, infers every type.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/graph/op.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::graph {
+
+/// Emits bindings into the function under construction, and PrimFuncs into its module.
+class BlockBuilder {
+ public:
+  explicit BlockBuilder(IRModule& module) : module_(module) {}
+  IRModule& module() { return module_; }
+
+  /// Begins a function (functions nest as values only). Parameters' symbolic dimensions are in
+  /// scope after it.
+  void begin_function(std::vector<Ref<Var>> params);
+  /// Ends it and returns it; `result` may be any leaf.
+  Ref<Function> end_function(Value result, Attrs attrs = {}, bool pure = true, Origin origin = {});
+  /// Bindings between these are pure and stand in one dataflow block. Without them, pure bindings
+  /// open one by themselves and an impure one closes it.
+  void begin_dataflow();
+  void end_dataflow();
+
+  /// Binds `value` (its arguments normalised to leaves, its type inferred) to a new variable and
+  /// returns that; a leaf comes back as it is. `name` is a hint; names are made unique in the
+  /// function.
+  Value emit(Value value, const std::string& name = "lv");
+  /// `emit(call_op(op, args, attrs))`.
+  Value op(std::string_view op, std::vector<Value> args, Attrs attrs = {},
+           const std::string& name = "lv");
+  /// `R.match_cast(value, type)`.
+  Value match_cast(Value value, Type type, const std::string& name = "lv");
+  /// Branches of an If are built between these.
+  void begin_branch();
+  Ref<SeqExpr> end_branch(Value result);
+
+  /// Adds `function` to the module (or finds one that is structurally equal, with the same name
+  /// hint) and emits `R.call_tir(cls.name, args, out_types)`; several outputs come back as a tuple.
+  /// `tir_vars`: scalar arguments after the buffers.
+  Value call_tir(const std::string& name, Ref<tir::PrimFunc> function, std::vector<Value> args,
+                 std::vector<Type> out_types, std::vector<Expr> tir_vars = {});
+
+  /// The origin given to what is emitted from now on.
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  const Origin& origin() const { return origin_; }
+
+ private:
+  struct Frame;
+  IRModule& module_;
+  Origin origin_;
+  std::vector<std::shared_ptr<Frame>> frames_;
+  std::map<uint64_t, std::vector<std::string>> by_hash_;  // PrimFuncs of the module by structure
+};
+
+}  // namespace tenon::graph

@@ -1,0 +1,223 @@
+#include "tenon/graph/expr.h"
+
+#include "tenon/graph/op.h"
+
+namespace tenon::graph {
+
+Type type_of(const Value& value) {
+  if (const auto* var = value.as<Var>()) return var->type;
+  if (const auto* constant = value.as<Constant>()) return constant->type;
+  if (const auto* shape = value.as<ShapeExpr>()) return make<ShapeType>(shape->values);
+  if (const auto* prim = value.as<PrimValue>())
+    return make<PrimType>(prim->value->dtype, prim->value);
+  if (const auto* tuple = value.as<Tuple>()) {
+    std::vector<Type> types;
+    for (const Value& item : tuple->values) types.push_back(type_of(item));
+    return make<TupleType>(std::move(types));
+  }
+  if (const auto* get = value.as<TupleGetItem>()) {
+    const Type type = type_of(get->tuple);
+    const auto* tuple = type.as<TupleType>();
+    if (!tuple) return make<ObjectType>();
+    if (get->index < 0 || get->index >= static_cast<int64_t>(tuple->types.size()))
+      throw CompileError(kTypeMismatch, get->origin, "item {} of a tuple of {}", get->index,
+                         tuple->types.size());
+    return tuple->types[static_cast<size_t>(get->index)];
+  }
+  if (const auto* call = value.as<Call>()) {
+    if (call->op) return call->op->infer_type(*call);
+    if (call->type_args.size() == 1) return call->type_args[0];
+    if (call->type_args.size() > 1) return make<TupleType>(call->type_args);
+    if (call->callee.as<FuncRef>() || call->callee.as<ExternRef>()) return make<ObjectType>();
+    const Type callee = type_of(call->callee);
+    const auto* function = callee.as<FuncType>();
+    return function ? function->result : make<ObjectType>();
+  }
+  if (const auto* seq = value.as<SeqExpr>()) return type_of(seq->body);
+  if (const auto* branch = value.as<If>()) {
+    const Type a = type_of(branch->then_branch), b = type_of(branch->else_branch);
+    return structural_equal(a, b) ? a : make<ObjectType>();
+  }
+  if (const auto* function = value.as<FunctionValue>()) {
+    std::vector<Type> params;
+    for (const Ref<Var>& param : function->function->params) params.push_back(param->type);
+    const Type result =
+        function->function->result ? function->function->result : type_of(function->function->body);
+    return make<FuncType>(std::move(params), result, function->function->pure);
+  }
+  return make<ObjectType>();
+}
+
+Ref<TensorType> tensor_type(const Value& value) {
+  const Type type = type_of(value);
+  if (const auto* tensor = type.as<TensorType>()) return ref_to(tensor);
+  throw CompileError(kTypeMismatch, value->origin, "a value of type {}; expected a tensor",
+                     str(type));
+}
+
+bool is_leaf(const Value& value) {
+  return !value.as<Call>() && !value.as<If>() && !value.as<SeqExpr>() && !value.as<FunctionValue>();
+}
+
+Var::Var(std::string name, Type type, bool is_dataflow, Origin origin)
+    : NodeOf(std::move(origin)),
+      name(std::move(name)),
+      type(std::move(type)),
+      is_dataflow(is_dataflow) {
+  if (!this->type) this->type = make<ObjectType>();
+  finish_node(*this);
+}
+std::vector<FieldInfo> Var::fields() {
+  return {field<&Var::name>("name", FieldRole::kIgnored), field<&Var::type>("type"),
+          field<&Var::is_dataflow>("is_dataflow")};
+}
+
+Constant::Constant(Ref<TensorData> data, Origin origin)
+    : NodeOf(std::move(origin)), data(std::move(data)) {
+  finish_node(*this);
+}
+void Constant::finish() { type = TensorType::of(data->shape, data->dtype); }
+std::vector<FieldInfo> Constant::fields() { return {field<&Constant::data>("data")}; }
+
+ShapeExpr::ShapeExpr(std::vector<Expr> values, Origin origin)
+    : NodeOf(std::move(origin)), values(std::move(values)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> ShapeExpr::fields() { return {field<&ShapeExpr::values>("values")}; }
+
+PrimValue::PrimValue(Expr value, Origin origin)
+    : NodeOf(std::move(origin)), value(std::move(value)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> PrimValue::fields() { return {field<&PrimValue::value>("value")}; }
+
+StringValue::StringValue(std::string value, Origin origin)
+    : NodeOf(std::move(origin)), value(std::move(value)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> StringValue::fields() { return {field<&StringValue::value>("value")}; }
+
+Tuple::Tuple(std::vector<Value> values, Origin origin)
+    : NodeOf(std::move(origin)), values(std::move(values)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> Tuple::fields() { return {field<&Tuple::values>("values")}; }
+
+TupleGetItem::TupleGetItem(Value tuple, int64_t index, Origin origin)
+    : NodeOf(std::move(origin)), tuple(std::move(tuple)), index(index) {
+  finish_node(*this);
+}
+void TupleGetItem::finish() {}
+std::vector<FieldInfo> TupleGetItem::fields() {
+  return {field<&TupleGetItem::tuple>("tuple"), field<&TupleGetItem::index>("index")};
+}
+
+FuncRef::FuncRef(std::string name, Origin origin)
+    : NodeOf(std::move(origin)), name(std::move(name)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> FuncRef::fields() { return {field<&FuncRef::name>("name")}; }
+
+ExternRef::ExternRef(std::string symbol, Origin origin)
+    : NodeOf(std::move(origin)), symbol(std::move(symbol)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> ExternRef::fields() { return {field<&ExternRef::symbol>("symbol")}; }
+
+Call::Call(const OpDef* op, std::vector<Value> args, Attrs attrs, std::vector<Type> type_args,
+           Origin origin)
+    : NodeOf(std::move(origin)),
+      op(op),
+      args(std::move(args)),
+      attrs(std::move(attrs)),
+      type_args(std::move(type_args)) {
+  finish_node(*this);
+}
+Call::Call(Value callee, std::vector<Value> args, Attrs attrs, std::vector<Type> type_args,
+           Origin origin)
+    : NodeOf(std::move(origin)),
+      op(nullptr),
+      callee(std::move(callee)),
+      args(std::move(args)),
+      attrs(std::move(attrs)),
+      type_args(std::move(type_args)) {
+  finish_node(*this);
+}
+bool Call::is(std::string_view op_name) const { return op && op->name == op_name; }
+std::vector<FieldInfo> Call::fields() {
+  return {field<&Call::op>("op"), field<&Call::callee>("callee"), field<&Call::args>("args"),
+          field<&Call::attrs>("attrs"), field<&Call::type_args>("type_args")};
+}
+
+Binding::Binding(Ref<Var> var, Value value, Type match, Origin origin)
+    : NodeOf(std::move(origin)),
+      value(std::move(value)),
+      match(std::move(match)),
+      var(std::move(var)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> Binding::fields() {
+  return {field<&Binding::value>("value"), field<&Binding::match>("match"),
+          field<&Binding::var>("var", FieldRole::kDefinition)};
+}
+
+BindingBlock::BindingBlock(std::vector<Ref<Binding>> bindings, bool is_dataflow, Origin origin)
+    : NodeOf(std::move(origin)), bindings(std::move(bindings)), is_dataflow(is_dataflow) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> BindingBlock::fields() {
+  return {field<&BindingBlock::bindings>("bindings"),
+          field<&BindingBlock::is_dataflow>("is_dataflow")};
+}
+
+SeqExpr::SeqExpr(std::vector<Ref<BindingBlock>> blocks, Value body, Origin origin)
+    : NodeOf(std::move(origin)), blocks(std::move(blocks)), body(std::move(body)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> SeqExpr::fields() {
+  return {field<&SeqExpr::blocks>("blocks"), field<&SeqExpr::body>("body")};
+}
+
+If::If(Value condition, Ref<SeqExpr> then_branch, Ref<SeqExpr> else_branch, Origin origin)
+    : NodeOf(std::move(origin)),
+      condition(std::move(condition)),
+      then_branch(std::move(then_branch)),
+      else_branch(std::move(else_branch)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> If::fields() {
+  return {field<&If::condition>("condition"), field<&If::then_branch>("then_branch"),
+          field<&If::else_branch>("else_branch")};
+}
+
+Function::Function(std::vector<Ref<Var>> params, Ref<SeqExpr> body, Type result, Attrs attrs,
+                   bool pure, Origin origin)
+    : NodeOf(std::move(origin)),
+      params(std::move(params)),
+      result(std::move(result)),
+      pure(pure),
+      body(std::move(body)) {
+  this->attrs = std::move(attrs);
+  finish_node(*this);
+}
+Ref<Function> Function::with_body(Ref<SeqExpr> body) const {
+  auto* copy = new Function(*this);
+  copy->body = std::move(body);
+  finish_node(*copy);
+  return Ref<Function>(copy);
+}
+std::vector<FieldInfo> Function::fields() {
+  return {field<&Function::params>("params", FieldRole::kDefinition),
+          field<&Function::attrs>("attrs"), field<&Function::pure>("pure"),
+          field<&Function::result>("result"), field<&Function::body>("body")};
+}
+
+FunctionValue::FunctionValue(Ref<Function> function, Origin origin)
+    : NodeOf(std::move(origin)), function(std::move(function)) {
+  finish_node(*this);
+}
+std::vector<FieldInfo> FunctionValue::fields() {
+  return {field<&FunctionValue::function>("function")};
+}
+
+}  // namespace tenon::graph
