@@ -149,7 +149,7 @@ Tensor Tensor::from_dlpack(DLManagedTensor* managed) {
   std::span<const int64_t> shape = shape_of(source);
   int64_t bytes = byte_count(source.dtype, shape);
   uintptr_t unaligned = reinterpret_cast<uintptr_t>(data_of(source)) %
-                        static_cast<uintptr_t>((source.dtype.bits + 7) / 8);
+                        static_cast<uintptr_t>(std::max((source.dtype.bits + 7) / 8, 1));
   if (bytes == 0 || !is_packed(source) || unaligned != 0) return copy_of(source);
   return Tensor(source.dtype, {shape.begin(), shape.end()},
                 std::shared_ptr<void>(owner, data_of(source)), bytes);

@@ -1,0 +1,37 @@
+// Checks what a caller hands over against what a program declares.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/runtime/abi.h"
+#include "tenon/runtime/tensor.h"
+
+namespace tenon::runtime {
+
+/// A shape as declared: "(1, 3, n, m)"; "?" for what is computed at run time.
+std::string declared_shape(const TenonProgram& program, const TenonTensorInfo& tensor);
+
+inline DLDataType declared_dtype(const TenonTensorInfo& tensor) {
+  return {tensor.code, tensor.bits, tensor.lanes};
+}
+
+/// Checks the declaration itself: counts, pointers, references between its parts.
+/// \throws Error (TENON_ERROR_LOAD)
+void check_declaration(const TenonProgram& program);
+
+/// Checks the inputs (number, device, dtype, rank, constant dimensions, packed layout, data), reads
+/// the symbols from them, checks these against their bounds and every other dimension that names
+/// one. Returns the symbols' values.
+/// \throws Error (TENON_ERROR_ARGUMENT) that names the input and shows both sides
+std::vector<int64_t> check_inputs(const TenonProgram& program,
+                                  std::span<const DLTensor* const> inputs);
+
+/// Checks the caller's outputs likewise against the dimensions of all outputs, concatenated, and
+/// that none overlaps another output or an input.
+/// \throws Error (TENON_ERROR_ARGUMENT)
+void check_outputs(const TenonProgram& program, std::span<const DLTensor* const> inputs,
+                   std::span<const DLTensor* const> outputs, std::span<const int64_t> output_dims);
+
+}  // namespace tenon::runtime

@@ -1,0 +1,268 @@
+#include "tenon/runtime/program.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+
+#include "tenon/runtime/float_state.h"
+#include "tenon/runtime/run_context.h"
+
+namespace tenon::runtime {
+
+static constexpr int kMaxThreads = 4096;
+
+// Generated code is laid out by these, not by a C compiler that reads the header.
+static_assert(sizeof(TenonTensorInfo) == 32 && offsetof(TenonTensorInfo, alignment) == 24);
+static_assert(sizeof(TenonSymbol) == 40 && offsetof(TenonSymbol, index) == 16);
+static_assert(offsetof(TenonContext, parallel_for) == 16 &&
+              offsetof(TenonContext, output_dims) == 32);
+static_assert(offsetof(TenonProgram, shapes) == 56 && offsetof(TenonProgram, manifest) == 112);
+static constexpr size_t kProgramSize_1_0 = offsetof(TenonProgram, manifest) + sizeof(const char*);
+
+static std::string version_text(uint32_t version) {
+  return std::to_string(version >> 16) + "." + std::to_string(version & 0xffff);
+}
+
+static bool is_aligned(const void* pointer, int64_t alignment) {
+  return (reinterpret_cast<uintptr_t>(pointer) & static_cast<uintptr_t>(alignment - 1)) == 0;
+}
+
+static int64_t alignment_of(const TenonProgram& program, const TenonTensorInfo& tensor) {
+  return tensor.alignment > 0 ? tensor.alignment : program.alignment;
+}
+
+Program::Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner)
+    : owner_(std::move(owner)) {
+  if (program == nullptr) throw Error(TENON_ERROR_LOAD, "not a valid program: it is null");
+  uint32_t version = program->abi_version;
+  if (version >> 16 != TENON_ABI_MAJOR || version > TENON_ABI_VERSION)
+    throw Error(TENON_ERROR_LOAD, "program was compiled for version " + version_text(version) +
+                                      " of the runtime interface; this runtime provides " +
+                                      version_text(TENON_ABI_VERSION));
+  if (program->struct_size < kProgramSize_1_0)
+    throw Error(TENON_ERROR_LOAD, "not a valid program: its declaration has " +
+                                      std::to_string(program->struct_size) + " bytes; version " +
+                                      version_text(version) + " has " +
+                                      std::to_string(kProgramSize_1_0));
+  std::memcpy(&program_, program, std::min<size_t>(program->struct_size, sizeof(TenonProgram)));
+  check_declaration(program_);
+
+  constants_ = program_.constants != nullptr ? program_.constants : constants;
+  if (program_.constant_bytes > 0 && constants_ == nullptr)
+    throw Error(TENON_ERROR_LOAD, "program has " + std::to_string(program_.constant_bytes) +
+                                      " bytes of constants outside of it; none were given");
+  if (program_.constant_bytes > 0 && !is_aligned(constants_, program_.alignment))
+    throw Error(TENON_ERROR_LOAD,
+                "constants are not aligned; the program declares an alignment of " +
+                    std::to_string(program_.alignment) + " bytes");
+}
+
+std::shared_ptr<Program> Program::wrap(const TenonProgram* program, const void* constants,
+                                       std::shared_ptr<void> owner) {
+  return std::shared_ptr<Program>(new Program(program, constants, std::move(owner)));
+}
+
+std::shared_ptr<Program> Program::load(const std::string& path, const std::string& prefix,
+                                       const void* constants) {
+  // Without a slash dlopen would look in the system's folders.
+  std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    throw Error(TENON_ERROR_LOAD,
+                "cannot load `" + path + "`: " + (reason != nullptr ? reason : "unknown reason"));
+  }
+  std::shared_ptr<void> library(handle, dlclose);
+  std::string symbol = prefix.empty() ? TENON_PROGRAM_SYMBOL : prefix + "_" + TENON_PROGRAM_SYMBOL;
+  void* address = dlsym(handle, symbol.c_str());
+  if (address == nullptr)
+    throw Error(TENON_ERROR_LOAD,
+                "`" + path + "` has no function `" + symbol + "`; it is not a compiled program");
+  auto function = reinterpret_cast<TenonProgramFunction>(address);
+  try {
+    return wrap(function(), constants, std::move(library));
+  } catch (const Error& error) {
+    throw Error(error.code(), "`" + path + "`: " + error.what());
+  }
+}
+
+void Program::set_threads(int threads) {
+  if (threads < 0 || threads > kMaxThreads)
+    throw Error(TENON_ERROR_ARGUMENT,
+                std::to_string(threads) + " threads wanted; possible are 1 to " +
+                    std::to_string(kMaxThreads) + ", or 0 for as many as there are CPUs");
+  std::lock_guard lock(mutex_);
+  threads_ = threads;
+  pool_ = nullptr;
+}
+
+Program::Shapes Program::shapes(std::span<const DLTensor* const> inputs) const {
+  Shapes shapes;
+  shapes.symbols = check_inputs(program_, inputs);
+  for (const TenonTensorInfo& output : outputs()) {
+    for (int32_t i = 0; i < output.ndim; ++i) {
+      int64_t dim = output.dims[i];
+      if (dim < 0)
+        dim = dim == TENON_DIM_COMPUTED ? 0 : shapes.symbols[static_cast<size_t>(-1 - dim)];
+      shapes.output_dims.push_back(dim);
+    }
+  }
+  shapes.workspace_bytes = std::max<int64_t>(program_.workspace_bytes, 0);
+  if (program_.shapes == nullptr) return shapes;
+
+  RunContext context(nullptr);
+  std::vector<int64_t> declared = shapes.output_dims;
+  int32_t code = program_.shapes(context.context(), shapes.symbols.data(),
+                                 shapes.output_dims.data(), &shapes.workspace_bytes);
+  context.check(code, "computing the shapes");
+  if (shapes.workspace_bytes < 0)
+    throw Error(TENON_ERROR_INTERNAL, "program asks for a workspace of " +
+                                          std::to_string(shapes.workspace_bytes) + " bytes");
+  size_t at = 0;
+  for (const TenonTensorInfo& output : outputs()) {
+    for (int32_t i = 0; i < output.ndim; ++i, ++at) {
+      if (output.dims[i] != TENON_DIM_COMPUTED && shapes.output_dims[at] != declared[at])
+        throw Error(TENON_ERROR_INTERNAL, std::string("program computes dimension ") +
+                                              std::to_string(i) + " of output `" + output.name +
+                                              "` as " + std::to_string(shapes.output_dims[at]) +
+                                              " and declares it as " +
+                                              std::to_string(declared[at]));
+    }
+  }
+  return shapes;
+}
+
+/// The dimensions of each output, out of all concatenated.
+static std::vector<std::vector<int64_t>> split(std::span<const TenonTensorInfo> outputs,
+                                               std::span<const int64_t> dims) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const TenonTensorInfo& output : outputs) {
+    std::span<const int64_t> own = dims.first(static_cast<size_t>(output.ndim));
+    shapes.emplace_back(own.begin(), own.end());
+    dims = dims.subspan(own.size());
+  }
+  return shapes;
+}
+
+/// A workspace, for one run.
+struct Program::Lease {
+  Program& program;
+  Workspace workspace;
+  std::shared_ptr<ThreadPool> pool;
+
+  Lease(Program& owner, int64_t bytes) : program(owner) {
+    {
+      std::lock_guard lock(program.mutex_);
+      if (program.pool_ == nullptr) program.pool_ = ThreadPool::shared(program.threads_);
+      pool = program.pool_;
+      auto best = std::max_element(
+          program.idle_.begin(), program.idle_.end(),
+          [](const Workspace& a, const Workspace& b) { return a.bytes < b.bytes; });
+      if (best != program.idle_.end()) {
+        workspace = std::move(*best);
+        program.idle_.erase(best);
+      }
+    }
+    if (workspace.data != nullptr && workspace.bytes >= bytes) return;
+    workspace = {};  // before the larger one is there
+    workspace = {allocate(bytes, program.program_.alignment), bytes};
+  }
+  ~Lease() {
+    std::lock_guard lock(program.mutex_);
+    try {
+      program.idle_.push_back(std::move(workspace));
+    } catch (const std::bad_alloc&) {  // then it is not kept
+    }
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+};
+
+/// Arguments have been checked. Leaves the outputs' actual dimensions in `shapes`.
+void Program::execute(std::span<const DLTensor* const> inputs,
+                      std::span<const DLTensor* const> outputs, Shapes& shapes) {
+  alignas(kAlignment) static char
+      nothing[kAlignment];  // where tensors without elements are said to lie
+  std::vector<void*> buffers;
+  std::vector<std::shared_ptr<void>> copies;
+  buffers.reserve(inputs.size() + outputs.size());
+  auto place = [&](const DLTensor& tensor, const TenonTensorInfo& declared) -> int64_t {
+    int64_t bytes = byte_count(tensor.dtype, {tensor.shape, static_cast<size_t>(tensor.ndim)});
+    int64_t alignment = alignment_of(program_, declared);
+    void* data = data_of(tensor);
+    bool needs_copy = (bytes == 0 ? alignment > kAlignment : !is_aligned(data, alignment));
+    if (bytes == 0) data = nothing;
+    if (needs_copy) data = copies.emplace_back(allocate(bytes, alignment)).get();
+    buffers.push_back(data);
+    return needs_copy ? bytes : 0;
+  };
+
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int64_t copied = place(*inputs[i], program_.inputs[i]);
+    if (copied > 0) std::memcpy(buffers.back(), data_of(*inputs[i]), static_cast<size_t>(copied));
+  }
+  std::vector<size_t> copied_outputs;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (place(*outputs[i], program_.outputs[i]) > 0) copied_outputs.push_back(i);
+
+  std::vector<int64_t> bounds = shapes.output_dims;
+  {
+    Lease lease(*this, shapes.workspace_bytes);
+    RunContext context(lease.pool.get(), shapes.output_dims.data());
+    FloatStateScope float_state;
+    ThreadPool::Call call(*lease.pool);
+    int32_t code = program_.run(context.context(), buffers.data(), shapes.symbols.data(),
+                                lease.workspace.data.get(), constants_);
+    context.check(
+        code, program_.name != nullptr ? "`" + std::string(program_.name) + "`" : "the program");
+  }
+  for (size_t i = 0; i < bounds.size(); ++i)
+    if (shapes.output_dims[i] < 0 || shapes.output_dims[i] > bounds[i])
+      throw Error(TENON_ERROR_INTERNAL, "program gave an output an extent of " +
+                                            std::to_string(shapes.output_dims[i]) +
+                                            "; it may have at most " + std::to_string(bounds[i]));
+
+  if (copied_outputs.empty()) return;
+  std::vector<std::vector<int64_t>> actual = split(this->outputs(), shapes.output_dims);
+  for (size_t i : copied_outputs)
+    std::memcpy(data_of(*outputs[i]), buffers[inputs.size() + i],
+                static_cast<size_t>(byte_count(outputs[i]->dtype, actual[i])));
+}
+
+std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
+  Shapes found = shapes(inputs);
+  std::vector<std::vector<int64_t>> dims = split(outputs(), found.output_dims);
+  std::vector<Tensor> results;
+  std::vector<DLTensor> views;
+  std::vector<const DLTensor*> pointers;
+  results.reserve(dims.size());
+  views.reserve(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    results.emplace_back(declared_dtype(program_.outputs[i]), dims[i]);
+    views.push_back(results.back().view());
+    pointers.push_back(&views.back());
+  }
+  std::vector<int64_t> bounds = found.output_dims;
+  execute(inputs, pointers, found);
+  if (found.output_dims == bounds) return results;
+  dims = split(outputs(), found.output_dims);
+  for (size_t i = 0; i < dims.size(); ++i) results[i] = results[i].reshaped(dims[i]);
+  return results;
+}
+
+void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
+  Shapes found = shapes(inputs);
+  std::vector<const DLTensor*> pointers(outputs.begin(), outputs.end());
+  check_outputs(program_, inputs, pointers, found.output_dims);
+  std::vector<int64_t> bounds = found.output_dims;
+  execute(inputs, pointers, found);
+  if (found.output_dims == bounds) return;
+  size_t at = 0;
+  for (DLTensor* output : outputs)
+    for (int i = 0; i < output->ndim; ++i) output->shape[i] = found.output_dims[at++];
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,91 @@
+// A compiled program, ready to run: from a shared library, or from code in memory.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/runtime/abi.h"
+#include "tenon/runtime/arguments.h"
+#include "tenon/runtime/tensor.h"
+#include "tenon/runtime/thread_pool.h"
+
+namespace tenon::runtime {
+
+/// Checks every argument, provides memory and threads, and runs. May be used from several threads
+/// at once; each run at a time has a workspace of its own, kept for later ones and replaced by a
+/// larger where one is too small.
+///
+/// Arguments lie in CPU memory, packed. Inputs that are less aligned than the program relies on are
+/// copied first, outputs afterwards; strided ones are refused.
+class Program {
+ public:
+  /// Loads what `tenon compile` wrote.
+  /// \param prefix     of the names in it: PREFIX_tenon_program; none by default
+  /// \param constants  for a library without them; must outlive the program
+  /// \throws Error (TENON_ERROR_LOAD) where the file is not a program of this version
+  static std::shared_ptr<Program> load(const std::string& path, const std::string& prefix = "",
+                                       const void* constants = nullptr);
+
+  /// A program in memory: linked in, or made by the JIT.
+  /// \param owner  released after the program: whatever holds its code and constants
+  /// \throws Error (TENON_ERROR_LOAD) where it is not valid or of another version
+  static std::shared_ptr<Program> wrap(const TenonProgram* program, const void* constants = nullptr,
+                                       std::shared_ptr<void> owner = nullptr);
+
+  const TenonProgram& declaration() const { return program_; }
+  std::span<const TenonTensorInfo> inputs() const {
+    return {program_.inputs, static_cast<size_t>(program_.input_count)};
+  }
+  std::span<const TenonTensorInfo> outputs() const {
+    return {program_.outputs, static_cast<size_t>(program_.output_count)};
+  }
+
+  /// For the runs that begin from now on, the calling thread included. 0, the default:
+  /// default_thread_count().
+  /// \throws Error (TENON_ERROR_ARGUMENT) below 0 or above 4096
+  void set_threads(int threads);
+
+  /// What follows from the inputs before anything is run.
+  struct Shapes {
+    std::vector<int64_t> symbols;
+    std::vector<int64_t> output_dims;  // of all outputs, concatenated
+    int64_t workspace_bytes = 0;
+  };
+  /// \throws Error (TENON_ERROR_ARGUMENT; what the program reports)
+  Shapes shapes(std::span<const DLTensor* const> inputs) const;
+
+  /// Runs into new outputs.
+  /// \throws Error (TENON_ERROR_ARGUMENT, TENON_ERROR_MEMORY; what the program reports)
+  std::vector<Tensor> run(std::span<const DLTensor* const> inputs);
+
+  /// Runs into the caller's outputs, whose shapes are those that shapes() gives. Where an output
+  /// turns out smaller, because its extent depends on the data, its `shape` is changed to what it
+  /// is.
+  void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
+
+ private:
+  Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner);
+
+  struct Workspace {
+    std::shared_ptr<void> data;
+    int64_t bytes = 0;
+  };
+  struct Lease;
+
+  void execute(std::span<const DLTensor* const> inputs, std::span<const DLTensor* const> outputs,
+               Shapes& shapes);
+
+  std::shared_ptr<void> owner_;
+  TenonProgram program_{};
+  const void* constants_ = nullptr;
+
+  std::mutex mutex_;  // of what follows
+  int threads_ = 0;
+  std::shared_ptr<ThreadPool> pool_;
+  std::vector<Workspace> idle_;
+};
+
+}  // namespace tenon::runtime

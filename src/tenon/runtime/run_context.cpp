@@ -1,0 +1,80 @@
+#include "tenon/runtime/run_context.h"
+
+#include <new>
+
+#include "tenon/runtime/error.h"
+
+namespace tenon::runtime {
+
+static std::string filled_in(const char* message, int64_t value, int64_t bound) {
+  std::string text = message != nullptr ? message : "";
+  auto replace = [&](const std::string& mark, int64_t number) {
+    std::string digits = std::to_string(number);
+    for (size_t at = text.find(mark); at != std::string::npos;
+         at = text.find(mark, at + digits.size()))
+      text.replace(at, mark.size(), digits);
+  };
+  replace("{value}", value);
+  replace("{bound}", bound);
+  return text;
+}
+
+static std::string code_text(int32_t code) {
+  switch (code) {
+    case TENON_ERROR_ARGUMENT: return "an argument does not fit";
+    case TENON_ERROR_INDEX: return "an index is out of range";
+    case TENON_ERROR_SHAPE: return "a dimension does not fit";
+    case TENON_ERROR_VALUE: return "a value is not allowed";
+    case TENON_ERROR_MEMORY: return "memory could not be allocated";
+    case TENON_ERROR_LIBRARY: return "a library call failed";
+    case TENON_ERROR_UNSUPPORTED: return "not supported";
+    default: return "error " + std::to_string(code);
+  }
+}
+
+RunContext::RunContext(ThreadPool* pool, int64_t* output_dims) : pool_(pool) {
+  context_.abi_version = TENON_ABI_VERSION;
+  context_.struct_size = sizeof(TenonContext);
+  context_.state = this;
+  context_.parallel_for = parallel_for;
+  context_.report = report;
+  context_.output_dims = output_dims;
+}
+
+int32_t RunContext::parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks) {
+  RunContext* self = static_cast<RunContext*>(context->state);
+  // Only the thread that runs the program is outside of all tasks, so nobody else writes or reads
+  // the count just now.
+  if (ThreadPool::current_task() < 0) ++self->loops_;
+  if (self->pool_ != nullptr) return self->pool_->parallel_for(context, body, env, tasks);
+  int32_t code = TENON_OK;
+  for (int64_t task = 0; task < tasks && code == TENON_OK; ++task) code = body(context, env, task);
+  return code;
+}
+
+int32_t RunContext::report(TenonContext* context, int32_t code, const char* where,
+                           const char* message, int64_t value, int64_t bound) {
+  RunContext* self = static_cast<RunContext*>(context->state);
+  int64_t task = ThreadPool::current_task();
+  std::lock_guard lock(self->mutex_);
+  bool lower_task = task >= 0 && task < self->task_ && self->loop_ == self->loops_;
+  if (self->code_ != TENON_OK && !lower_task) return code;
+  self->code_ = code;
+  self->loop_ = self->loops_;
+  self->task_ = task;
+  try {
+    self->message_ =
+        std::string(where != nullptr ? where : "") + ": " + filled_in(message, value, bound);
+  } catch (const std::bad_alloc&) {
+    self->message_.clear();  // the code alone must do
+  }
+  return code;
+}
+
+void RunContext::check(int32_t code, const std::string& what) const {
+  if (code == TENON_OK) return;
+  if (code_ != TENON_OK && !message_.empty()) throw Error(code_, message_);
+  throw Error(code, what + " failed: " + code_text(code));
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,43 @@
+// The host's side of a TenonContext: parallel loops and the first error of one call into generated
+// code.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "tenon/runtime/abi.h"
+#include "tenon/runtime/thread_pool.h"
+
+namespace tenon::runtime {
+
+class RunContext {
+ public:
+  /// \param pool         for parallel loops; null: they run on the calling thread
+  /// \param output_dims  see TenonContext
+  explicit RunContext(ThreadPool* pool, int64_t* output_dims = nullptr);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
+
+  TenonContext* context() { return &context_; }
+
+  /// \throws Error with what was reported, or with `code` where nothing was; unless `code` is
+  /// TENON_OK.
+  /// \param what  the function that returned it: "`resnet50`"
+  void check(int32_t code, const std::string& what) const;
+
+ private:
+  static int32_t parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks);
+  static int32_t report(TenonContext* context, int32_t code, const char* where, const char* message,
+                        int64_t value, int64_t bound);
+
+  TenonContext context_{};
+  ThreadPool* pool_;
+  int64_t loops_ = 0;  // outermost parallel loops begun so far
+
+  std::mutex mutex_;  // of the report
+  int32_t code_ = TENON_OK;
+  int64_t loop_ = 0, task_ = -1;  // where it was made; task -1: outside parallel loops
+  std::string message_;
+};
+
+}  // namespace tenon::runtime
