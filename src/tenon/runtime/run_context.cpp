@@ -63,8 +63,8 @@ int32_t RunContext::report(TenonContext* context, int32_t code, const char* wher
   self->loop_ = self->loops_;
   self->task_ = task;
   try {
-    self->message_ =
-        std::string(where != nullptr ? where : "") + ": " + filled_in(message, value, bound);
+    self->message_ = filled_in(message, value, bound);
+    if (where != nullptr) self->message_ = "`" + std::string(where) + "`: " + self->message_;
   } catch (const std::bad_alloc&) {
     self->message_.clear();  // the code alone must do
   }

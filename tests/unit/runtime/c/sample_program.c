@@ -1,0 +1,58 @@
+/* A shared library as the compiler writes them, by hand: y = 2 x + 1 over x (n, 4). Beside it under
+ * prefixes: a program of another version of the ABI, and one that is none. */
+#include <stddef.h>
+
+#include "tenon/runtime/abi.h"
+
+typedef struct Env {
+  const float* x;
+  float* y;
+} Env;
+
+static int32_t row(TenonContext* context, void* env, int64_t task) {
+  const Env* e = (const Env*)env;
+  (void)context;
+  for (int64_t i = task * 4; i < task * 4 + 4; ++i) e->y[i] = 2 * e->x[i] + 1;
+  return TENON_OK;
+}
+
+static int32_t run(TenonContext* context, void* const* buffers, const int64_t* symbols,
+                   void* workspace, const void* constants) {
+  Env env;
+  (void)workspace;
+  (void)constants;
+  env.x = (const float*)buffers[0];
+  env.y = (float*)buffers[1];
+  return context->parallel_for(context, row, &env, symbols[0]);
+}
+
+static const int64_t dims[] = {TENON_DIM_SYMBOL(0), 4};
+static const TenonTensorInfo input = {"x", dims, 2, TENON_DTYPE_FLOAT, 32, 1, 0, 0};
+static const TenonTensorInfo output = {"y", dims, 2, TENON_DTYPE_FLOAT, 32, 1, 0, 0};
+static const TenonSymbol symbol = {"n", TENON_SYMBOL_DIM, 0, 0, 1, INT64_MAX};
+
+#define PROGRAM(VERSION)           \
+  {VERSION,  sizeof(TenonProgram), \
+   "sample", 1,                    \
+   1,        &input,               \
+   &output,  1,                    \
+   64,       &symbol,              \
+   NULL,     run,                  \
+   NULL,     0,                    \
+   0,        0,                    \
+   0,        "{}"}
+
+const TenonProgram* tenon_program(void);
+const TenonProgram* tenon_program(void) {
+  static const TenonProgram program = PROGRAM(TENON_ABI_VERSION);
+  return &program;
+}
+
+const TenonProgram* newer_tenon_program(void);
+const TenonProgram* newer_tenon_program(void) {
+  static const TenonProgram program = PROGRAM(TENON_ABI_VERSION + 1);
+  return &program;
+}
+
+const TenonProgram* null_tenon_program(void);
+const TenonProgram* null_tenon_program(void) { return NULL; }
