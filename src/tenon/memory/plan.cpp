@@ -1,0 +1,171 @@
+// The portfolio: every greedy packing in turn, then local search from the best of them.
+#include "tenon/memory/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tenon/memory/bounds.h"
+#include "tenon/memory/improve.h"
+#include "tenon/memory/orders.h"
+#include "tenon/support/check.h"
+#include "tenon/support/diagnostics.h"
+
+namespace tenon::memory {
+
+static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+namespace {
+/// The buffers of one pool that take any bytes, as the packings see them.
+struct PoolItems {
+  std::vector<size_t> buffers;  // index in the problem of each item
+  std::vector<Item> items;
+};
+}  // namespace
+
+static PoolItems items_of(const Problem& problem, int pool) {
+  PoolItems result;
+  std::vector<int64_t> steps;
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    const Allocation& b = problem.buffers[i];
+    if (b.pool != pool || b.bytes == 0) continue;
+    result.buffers.push_back(i);
+    steps.push_back(b.lower);
+    steps.push_back(b.upper);
+  }
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  const auto rank = [&](int64_t step) {
+    return static_cast<int32_t>(std::lower_bound(steps.begin(), steps.end(), step) - steps.begin());
+  };
+  for (const size_t i : result.buffers) {
+    const Allocation& b = problem.buffers[i];
+    result.items.push_back({b.bytes, b.alignment, rank(b.lower), rank(b.upper)});
+  }
+  return result;
+}
+
+/// The same items with time running backwards.
+static std::vector<Item> mirrored(std::span<const Item> items) {
+  int32_t last = 0;
+  for (const Item& item : items) last = std::max(last, item.upper);
+  std::vector<Item> result(items.begin(), items.end());
+  for (Item& item : result) {
+    const int32_t lower = item.lower;
+    item.lower = last - item.upper;
+    item.upper = last - lower;
+  }
+  return result;
+}
+
+/// The items by their offsets: packed in this order, each in the lowest gap, none goes higher.
+static std::vector<int32_t> order_of(const std::vector<int64_t>& offsets,
+                                     std::span<const Item> items) {
+  std::vector<int32_t> order(items.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return std::tuple(offsets[a], items[a].lower, a) < std::tuple(offsets[b], items[b].lower, b);
+  });
+  return order;
+}
+
+/// The best packing of `items`; `target` is a peak that need not be improved.
+static Packing pack(std::span<const Item> items, int64_t target, Work& work, std::string& method) {
+  Packing best;
+  best.peak = kNoLimit;
+  std::vector<int64_t> offsets;
+  const auto offer = [&](int64_t peak, std::string name) {
+    if (peak >= best.peak) return;
+    best.peak = peak;
+    best.offsets = offsets;
+    best.order.clear();
+    best.choice = GapChoice::kLowest;
+    method = std::move(name);
+  };
+  int64_t peak = best_fit_in_time_order(items, work, offsets);
+  offer(peak, "best fit in order of time");
+  if (best.peak > target) {
+    peak = best_fit_in_time_order(mirrored(items), work, offsets);
+    offer(peak, "best fit in reverse order of time");
+  }
+  if (best.peak <= target || !work.is_left()) return best;
+
+  GapPacking packer(items);
+  const std::vector<ItemRank> ranks = rank_items(items);
+  for (const GapChoice choice : {GapChoice::kLowest, GapChoice::kSmallest}) {
+    for (const Order& order : all_orders()) {
+      if (best.peak <= target || !work.is_left()) return best;
+      std::vector<int32_t> sorted = sorted_by(order, ranks);
+      const auto found = packer.run(sorted, choice, best.peak - 1, work, offsets);
+      if (!found) continue;
+      offer(*found,
+            fmt::format("{} by {}", choice == GapChoice::kLowest ? "first fit" : "smallest gap",
+                        order.name));
+      best.order = std::move(sorted);
+      best.choice = choice;
+    }
+  }
+  if (best.order.empty()) best.order = order_of(best.offsets, items);
+  const int64_t before = best.peak;
+  improve(items, packer, target, work, best);
+  if (best.peak < before) method += ", improved by local search";
+  return best;
+}
+
+/// ``the largest at step 7 are `a` (64 bytes), `b` (32 bytes)``.
+static std::string largest_at(const Problem& problem, int pool, int64_t step) {
+  std::vector<const Allocation*> alive;
+  for (const Allocation& b : problem.buffers)
+    if (b.pool == pool && b.lower <= step && step < b.upper) alive.push_back(&b);
+  const size_t count = std::min<size_t>(alive.size(), 5);
+  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(count), alive.end(),
+                    [](const Allocation* a, const Allocation* b) {
+                      return std::pair(-a->bytes, a) < std::pair(-b->bytes, b);
+                    });
+  std::string text;
+  for (size_t i = 0; i < count; ++i)
+    text += fmt::format("{}`{}` ({} bytes)", i > 0 ? ", " : "", alive[i]->name, alive[i]->bytes);
+  if (count < alive.size()) text += fmt::format(" and {} more", alive.size() - count);
+  return text;
+}
+
+static void require_fit(const Problem& problem, int index, const PoolPlan& planned, Load bound) {
+  const Pool& pool = problem.pools[index];
+  if (!pool.capacity || planned.peak <= *pool.capacity) return;
+  const bool is_impossible = bound.bytes > *pool.capacity;
+  throw CompileError(
+      kDoesNotFit, {},
+      "pool `{}` has {} bytes, and {}; most bytes are alive at step {}: {}, the largest {}",
+      pool.name, *pool.capacity,
+      is_impossible ? fmt::format("no plan needs less than {}", bound.bytes)
+                    : fmt::format("the best plan found needs {}", planned.peak),
+      bound.step, bound.bytes, largest_at(problem, index, bound.step));
+}
+
+Plan plan(const Problem& problem, const PlanOptions& options) {
+  validate(problem);
+  Plan result;
+  result.offsets.assign(problem.buffers.size(), 0);
+  Work work{0, options.work_limit};
+  for (size_t p = 0; p < problem.pools.size(); ++p) {
+    const auto index = static_cast<int>(p);
+    const PoolItems pool = items_of(problem, index);
+    const Load bound = lower_bound(problem, index);
+    PoolPlan& planned = result.pools.emplace_back();
+    planned.lower_bound = bound.bytes;
+    if (pool.items.empty()) continue;
+    const int64_t before = work.used;
+    const Packing packing = pack(pool.items, bound.bytes, work, planned.method);
+    planned.work = work.used - before;
+    planned.peak = packing.peak;
+    for (size_t i = 0; i < pool.items.size(); ++i)
+      result.offsets[pool.buffers[i]] = packing.offsets[i];
+    require_fit(problem, index, planned, bound);
+  }
+  const auto fault = check_plan(problem, result);
+  check(!fault, fault ? "the memory planner made an illegal plan: " + *fault : "");
+  return result;
+}
+
+}  // namespace tenon::memory
