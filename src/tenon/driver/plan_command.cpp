@@ -1,0 +1,65 @@
+#include "tenon/driver/plan_command.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "tenon/memory/csv.h"
+#include "tenon/memory/report.h"
+#include "tenon/support/diagnostics.h"
+
+namespace tenon {
+
+static constexpr double kMaxSeconds = 1e6;
+
+static void write_solution(const std::string& path, const memory::Problem& problem,
+                           const memory::Plan& plan) {
+  std::ofstream file(path, std::ios::binary);
+  if (file) memory::write_csv(problem, plan, file);
+  file.close();
+  if (!file) throw CompileError(kFileError, {}, "cannot write `{}`", path);
+}
+
+static void plan_and_report(const PlanCommand& command, std::ostream& out) {
+  memory::Problem problem = memory::read_csv(command.problem).problem;
+  problem.pools[0].capacity = command.capacity;
+  memory::PlanOptions options;
+  if (command.time_limit)
+    options.work_limit = std::llround(*command.time_limit * memory::kWorkPerSecond);
+  const memory::Plan plan = memory::plan(problem, options);
+  if (!command.out.empty()) write_solution(command.out, problem, plan);
+  if (command.format == PlanCommand::Format::kJson) {
+    // An id need not be UTF-8.
+    out << plan_json(problem, plan).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+        << "\n";
+    return;
+  }
+  out << plan_report(problem, plan);
+  out << fmt::format("peak {} bytes, lower bound {} bytes\n", plan.pools[0].peak,
+                     plan.pools[0].lower_bound);
+}
+
+int run_plan_command(const PlanCommand& command, std::ostream& out, std::ostream& err) {
+  if (command.capacity && *command.capacity < 0) {
+    err << fmt::format("error: --capacity {} is negative\n", *command.capacity);
+    return 2;
+  }
+  if (command.time_limit && !(*command.time_limit >= 0 && *command.time_limit <= kMaxSeconds)) {
+    err << fmt::format("error: --time-limit {} is not between 0 and {} seconds\n",
+                       *command.time_limit, kMaxSeconds);
+    return 2;
+  }
+  try {
+    plan_and_report(command, out);
+  } catch (const CompileError& error) {
+    err << error.what();
+    if (!std::string_view(error.what()).ends_with('\n')) err << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace tenon
