@@ -99,7 +99,7 @@ Expr Analyzer::Impl::compare(const Binary& op, const Expr& original) {
       kind = BinaryOp::kLE;
     }
     const DType dtype = op.lhs->dtype;
-    const Expr a = emit(left, dtype), b = emit(right, dtype);
+    const Expr a = emit_exact(left, dtype), b = emit_exact(right, dtype);
     out = flip ? binary(kind == BinaryOp::kLT ? BinaryOp::kGT : kind, b, a) : binary(kind, a, b);
   } catch (const Overflow&) {
     return known_truth(simplify_members(original));
@@ -119,12 +119,12 @@ Expr Analyzer::Impl::negation(const Expr& condition) {
   return logical_not(condition);
 }
 
-// `and`, `or`: the right side is read where the left side does not decide, and a left side that
-// the right one makes redundant goes.
+// `and`, `or`: the right side counts where the left side does not decide, and a left side that the
+// right one makes redundant goes. Both are evaluated, so what may fail keeps its form.
 Expr Analyzer::Impl::connect(const Binary& op, const Expr& original) {
   const bool is_and = op.op == BinaryOp::kAnd;
   const auto simplify_given = [&](const Expr& expr, const Expr& given) {
-    if (case_depth_ >= kMaxCases) return simplify(expr);
+    if (case_depth_ >= kMaxCases || !cannot_fail(expr)) return simplify(expr);
     ++case_depth_;
     enter_scope();
     assume(given, is_and);
@@ -148,7 +148,9 @@ Expr Analyzer::Impl::choose(const Expr& condition, const Expr& a, const Expr& b,
   const Expr c = simplify(condition);
   if (const auto value = as_int(c)) return simplify(*value ? a : b);
   Expr x, y;
-  if (case_depth_ < kMaxCases) {
+  // Select evaluates both: what must not fail cannot rely on the condition.
+  const bool lazy = original.as<Call>() != nullptr;
+  if (case_depth_ < kMaxCases && (lazy || (cannot_fail(a) && cannot_fail(b)))) {
     ++case_depth_;
     enter_scope();
     assume(c, true);

@@ -139,6 +139,7 @@ struct Analyzer::Impl {
   Poly opaque(const Expr& expr);
   Expr emit(const Poly& p, DType dtype);
   Expr emit(AtomId atom, DType dtype);
+  Expr emit_exact(const Poly& p, DType dtype);
   Expr emit_mono(MonoId mono, DType dtype);
   const std::string& key(AtomId atom);
   bool mono_before(MonoId a, MonoId b);
@@ -212,6 +213,8 @@ struct Analyzer::Impl {
 
 /// Equality of structure, quick where the nodes are the same.
 bool same(const Expr& a, const Expr& b);
+/// Evaluating it is safe whatever its variables are: no division by a variable, no load, no call.
+bool cannot_fail(const Expr& expr);
 /// Nodes of `expr` as a tree, counted up to `limit`.
 int count_nodes(const Expr& expr, int limit);
 

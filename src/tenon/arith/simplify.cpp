@@ -37,6 +37,23 @@ int count_nodes(const Expr& expr, int limit) {
   return count;
 }
 
+bool cannot_fail(const Expr& expr) {
+  if (expr->height() > 64) return false;
+  if (const auto* op = expr.as<Binary>()) {
+    const bool divides = op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod;
+    if (divides && op->lhs->dtype.is_integer() && !as_int(op->rhs)) return false;
+    return cannot_fail(op->lhs) && cannot_fail(op->rhs);
+  }
+  if (const auto* op = expr.as<Not>()) return cannot_fail(op->value);
+  if (const auto* op = expr.as<Cast>()) return cannot_fail(op->value);
+  if (const auto* op = expr.as<Broadcast>()) return cannot_fail(op->value);
+  if (const auto* op = expr.as<Ramp>()) return cannot_fail(op->base) && cannot_fail(op->stride);
+  if (const auto* op = expr.as<Select>())
+    return cannot_fail(op->condition) && cannot_fail(op->true_value) &&
+           cannot_fail(op->false_value);
+  return expr->height() == 1 && !expr.as<Call>();
+}
+
 // ---- to polynomials
 
 Analyzer::Impl::Memo& Analyzer::Impl::memo() {
@@ -215,17 +232,21 @@ Expr Analyzer::Impl::emit(AtomId id, DType dtype) {
         throw Overflow{};
       out = tenon::cast(dtype, atom.expr);
       return out;  // depends on what is known: not kept
-    case AtomKind::kFloorDiv:
-      out = tenon::floordiv(emit(atom.a, dtype), emit(atom.b, dtype));
-      break;
-    case AtomKind::kFloorMod:
-      out = tenon::floormod(emit(atom.a, dtype), emit(atom.b, dtype));
-      break;
-    case AtomKind::kMin: out = tenon::min(emit(atom.a, dtype), emit(atom.b, dtype)); break;
-    case AtomKind::kMax: out = tenon::max(emit(atom.a, dtype), emit(atom.b, dtype)); break;
+    default: {
+      const Expr a = emit_exact(atom.a, dtype), b = emit_exact(atom.b, dtype);
+      static constexpr BinaryOp kOps[] = {BinaryOp::kFloorDiv, BinaryOp::kFloorMod, BinaryOp::kMin,
+                                          BinaryOp::kMax};
+      out = binary(kOps[static_cast<int>(atom.kind) - static_cast<int>(AtomKind::kFloorDiv)], a, b);
+    }
   }
   if (is_index_like(dtype)) atoms_[id].emitted.emplace_back(dtype, out);
   return out;
+}
+
+// Where it matters that the value does not wrap in a narrow dtype; in a sum it does not.
+Expr Analyzer::Impl::emit_exact(const Poly& p, DType dtype) {
+  if (!is_index_like(dtype) && !fits(bound(p), dtype)) throw Overflow{};
+  return emit(p, dtype);
 }
 
 Expr Analyzer::Impl::emit_mono(MonoId mono, DType dtype) {
