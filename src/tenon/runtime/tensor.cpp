@@ -9,6 +9,7 @@
 namespace tenon::runtime {
 
 static constexpr int64_t kHugePage = int64_t{2} << 20;
+static constexpr int64_t kLargestBlock = int64_t{1} << 46;  // half of what a process can address
 
 std::shared_ptr<void> allocate(int64_t bytes, int64_t alignment) {
   alignment = std::max(alignment, kAlignment);
@@ -16,8 +17,8 @@ std::shared_ptr<void> allocate(int64_t bytes, int64_t alignment) {
   if (huge) alignment = std::max(alignment, kHugePage);
   int64_t rounded = 0;
   void* block = nullptr;
-  if (bytes >= 0 && !__builtin_add_overflow(std::max<int64_t>(bytes, 1), alignment - 1, &rounded)) {
-    rounded &= ~(alignment - 1);
+  if (bytes >= 0 && bytes <= kLargestBlock) {
+    rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
     block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
   }
   if (block == nullptr)
