@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
 namespace tenon::runtime {
 
@@ -15,10 +12,10 @@ class FloatStateScope {
  public:
 #if defined(__SSE__)
   FloatStateScope() : saved_(_mm_getcsr()) {
-    if ((saved_ & ~kFlags) != kDefault) _mm_setcsr(kDefault);
+    if ((saved_ & ~kFlags) != kDefault) __builtin_ia32_ldmxcsr(kDefault);
   }
   ~FloatStateScope() {
-    if ((saved_ & ~kFlags) != kDefault) _mm_setcsr(saved_);
+    if ((saved_ & ~kFlags) != kDefault) __builtin_ia32_ldmxcsr(saved_);
   }
 
  private:
