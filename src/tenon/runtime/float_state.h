@@ -11,7 +11,7 @@ namespace tenon::runtime {
 class FloatStateScope {
  public:
 #if defined(__SSE__)
-  FloatStateScope() : saved_(_mm_getcsr()) {
+  FloatStateScope() : saved_(__builtin_ia32_stmxcsr()) {
     if ((saved_ & ~kFlags) != kDefault) __builtin_ia32_ldmxcsr(kDefault);
   }
   ~FloatStateScope() {
