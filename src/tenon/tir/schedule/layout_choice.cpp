@@ -1,0 +1,57 @@
+#include "tenon/tir/schedule/layout_choice.h"
+
+#include <algorithm>
+
+#include "tenon/tir/schedule/tile_rules.h"
+
+namespace tenon::tir {
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
+  const int64_t lanes = target.vector_lanes(shape.element_bits);
+  const int64_t groups = shape.groups > 0 ? shape.groups : 1;
+  const int64_t group_in = shape.in_channels / groups, group_out = shape.out_channels / groups;
+  ConvLayout layout;
+  layout.block = lanes;
+  if (groups > 1 && group_in == 1 && group_out == 1) {
+    if (shape.in_channels * 2 < lanes) return {};
+    layout.kind = ConvLayout::Kind::kDepthwise;
+    return layout;
+  }
+  if (groups > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return {};
+  if (group_out * 2 < lanes) return {};
+  layout.kind =
+      shape.in_channels <= 4 ? ConvLayout::Kind::kPlanarInput : ConvLayout::Kind::kBlocked;
+  const int64_t window = shape.kernel_height * shape.kernel_width;
+  const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
+  const bool flat = window == 1 && shape.stride_height == 1 && shape.stride_width == 1;
+  TileProblem problem;
+  problem.height = flat ? 1 : shape.out_height;
+  problem.width = flat ? shape.out_height * shape.out_width : shape.out_width;
+  problem.vectors = ceil_div(group_out, lanes);
+  problem.steps = group_in * window;
+  problem.stride = shape.stride_width;
+  problem.window = window > 1;
+  problem.step_bytes = planar ? 0 : lanes * lanes * window * shape.element_bits / 8;
+  layout.weight_group = choose_tile(problem, target).vectors;
+  return layout;
+}
+
+int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target,
+                           int element_bits) {
+  const int64_t lanes = target.vector_lanes(element_bits);
+  TileProblem problem;
+  problem.width = m;
+  problem.vectors = n > 0 ? ceil_div(n, lanes) : 0;
+  problem.steps = k > 0 ? k : 256;
+  problem.vectors_divide = false;
+  if (m == 1) {
+    // Bound by reading B: wide panels keep many loads in flight.
+    const int64_t widest = target.vector_registers >= 32 ? 8 : 6;
+    return lanes * (problem.vectors > 0 ? std::min(problem.vectors, widest) : widest);
+  }
+  return lanes * choose_tile(problem, target).vectors;
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,51 @@
+// Layouts that the default schedule likes best, for the graph pass that converts to them: so that
+// layout and schedule agree. Pure functions of shapes and target.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/support/target.h"
+
+namespace tenon::tir {
+
+/// What is known of a 2-D convolution; an extent that is symbolic is 0.
+struct ConvShape {
+  int64_t batch = 1;
+  int64_t in_channels = 1, out_channels = 1, groups = 1;
+  int64_t out_height = 0, out_width = 0;
+  int64_t kernel_height = 1, kernel_width = 1;
+  int64_t stride_height = 1, stride_width = 1;
+  int element_bits = 32;
+};
+
+/// How a convolution wants its operands. V is `block`:
+///  - blocked activations: [N, ceil(C / V), H, W, V], pad lanes zero;
+///  - planar activations: [N, C, H, W];
+///  - weights, dense (blocked input): [ceil(OC/V) / G][ceil(IC/V)][KH][KW][V of IC][G * V of OC],
+///    with G = `weight_group`: O[n, ob, h, w, oi] += P[n, ib, .., ii] *
+///    W[ob // G, ib, kh, kw, ii, ob % G * V + oi]. Grouped convolutions: IC is that of a group.
+///  - weights, planar input: [ceil(OC/V) / G][IC][KH][KW][G * V];
+///  - weights, depthwise: [ceil(C/V)][KH][KW][V].
+/// Pad lanes of weights are zero, in both directions, so pad lanes of outputs are what the epilogue
+/// makes of 0: a reader of blocked activations must not let pad lanes count (zero weights do that).
+struct ConvLayout {
+  enum class Kind : uint8_t {
+    kPlain,        // NCHW in and out, OIHW weights: too few channels for vectors
+    kPlanarInput,  // NCHW in, blocked out (first layers of 1 to 4 channels)
+    kBlocked,      // blocked in and out
+    kDepthwise,    // blocked in and out, one input channel for each output channel
+  };
+  Kind kind = Kind::kPlain;
+  int64_t block = 1;
+  int64_t weight_group = 1;
+};
+
+ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target);
+
+/// Columns NR of the panels in which a constant B of a product [M, K] x [K, N] is packed:
+/// [ceil(N / NR)][K][NR], pad lanes zero; C[m, n] += A[m, k] * B[n // NR, k, n % NR]. A multiple of
+/// the target's lanes. Unknown extents are 0.
+int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target,
+                           int element_bits = 32);
+
+}  // namespace tenon::tir

@@ -1,0 +1,81 @@
+#include "tenon/tir/schedule/tile_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tenon::tir {
+
+std::vector<std::pair<int64_t, int64_t>> balanced_parts(int64_t n, int64_t tile) {
+  const int64_t tiles = (n + tile - 1) / tile;
+  const int64_t small = n / tiles, large_count = n % tiles;
+  std::vector<std::pair<int64_t, int64_t>> parts;
+  if (large_count > 0) parts.emplace_back(small + 1, large_count);
+  parts.emplace_back(small, tiles - large_count);
+  return parts;
+}
+
+namespace {
+
+/// Cycles of one reduction step of a tile: multiply-adds, loads and broadcasts share two ports.
+double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem) {
+  const double n = static_cast<double>(pixels * vectors);
+  const double loads = static_cast<double>(pixels + vectors);
+  double weight = 0.05;
+  if (problem.step_bytes * vectors > 20 * 1024) weight = 0.6;
+  double cycles = std::max({n / 2, loads / 2, (n + loads + 1) / 4, 4.0}) + 0.13 * loads +
+                  weight * static_cast<double>(vectors);
+  if (n > 28) cycles += 0.06 * n;
+  return cycles;
+}
+
+double tile_cost(int64_t pixels, int64_t vectors, const TileProblem& problem) {
+  const double steps = static_cast<double>(std::max<int64_t>(problem.steps, 1));
+  return steps * step_cycles(pixels, vectors, problem) + 3 * static_cast<double>(pixels * vectors) +
+         20;
+}
+
+}  // namespace
+
+Tile choose_tile(const TileProblem& problem, const Target& target) {
+  const int64_t registers = target.vector_registers;
+  // Spare registers: the compiler hoists loads across unrolled steps, and a spill costs more than
+  // any difference between tiles.
+  const int64_t budget = registers >= 32 ? 28 : registers - 1;
+  // An extent known only at run time counts as a long one: the remainder does not decide.
+  const int64_t width = problem.width > 0 ? problem.width : 960;
+  const int64_t height = problem.height > 0 ? problem.height : 64;
+  const int64_t vectors = problem.vectors > 0 ? problem.vectors : 64;
+  Tile best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t c = 1; c <= std::min<int64_t>(vectors, 8); ++c) {
+    if (problem.vectors_divide && vectors % c != 0) continue;
+    for (int64_t a = 1; a <= std::min<int64_t>(height, problem.height == 1 ? 1 : 7); ++a) {
+      for (int64_t b = 1; b <= std::min<int64_t>(width, 28); ++b) {
+        if (a * b * c + c > budget) break;
+        double cost = 0;
+        for (const auto& [rows, row_count] : balanced_parts(height, a))
+          for (const auto& [cols, col_count] : balanced_parts(width, b))
+            for (const auto& [vecs, vec_count] : balanced_parts(vectors, c))
+              cost += static_cast<double>(row_count * col_count * vec_count) *
+                      tile_cost(rows * cols, vecs, problem);
+        const double aspect = problem.window
+                                  ? 1 +
+                                        0.008 * static_cast<double>(problem.stride) *
+                                            static_cast<double>(std::max<int64_t>(0, a - b)) +
+                                        0.001 * static_cast<double>(std::abs(a - b))
+                                  : 1 + 0.03 * static_cast<double>(a - 1);
+        cost *= aspect;
+        if (cost < least * (1 - 1e-9)) {
+          least = cost;
+          best = {a, b, c};
+        } else if (cost <= least * (1 + 1e-9) && a * b > best.rows * best.cols) {
+          best = {a, b, c};
+        }
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,41 @@
+// Register tiles of contractions by cost, without search: which accumulators a kernel of given
+// extents holds. Costs were fitted to measurements of direct kernels (vector loads of weights,
+// broadcast loads of the other operand, one fused multiply-add for each accumulator and step).
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tenon/support/target.h"
+
+namespace tenon::tir {
+
+/// `rows` x `cols` x `vectors` accumulators: rows and columns of outputs, vectors of lanes.
+struct Tile {
+  int64_t rows = 1;
+  int64_t cols = 1;
+  int64_t vectors = 1;
+  bool operator==(const Tile&) const = default;
+};
+
+/// The extents that a tile is chosen for. An extent that is not known at compile time is 0.
+struct TileProblem {
+  int64_t height = 1;          // of outputs; 1 where they are flat
+  int64_t width = 1;           // of outputs
+  int64_t vectors = 1;         // vectors of outputs in the other direction
+  int64_t steps = 1;           // of the reduction
+  int64_t stride = 1;          // of the window along the width
+  int64_t step_bytes = 0;      // weights of one vector that one outer step of the reduction reads
+  bool window = false;         // the reduction reads neighbours of a pixel too (not 1x1)
+  bool vectors_divide = true;  // the tile's vectors must divide `vectors`
+};
+
+/// The cheapest tile for the target's registers. Deterministic; ties go to more columns.
+Tile choose_tile(const TileProblem& problem, const Target& target);
+
+/// `n` cut into ceil(n / tile) parts whose sizes differ by one at most: {size, count}, the larger
+/// size first. One pair where they are equal.
+std::vector<std::pair<int64_t, int64_t>> balanced_parts(int64_t n, int64_t tile);
+
+}  // namespace tenon::tir
