@@ -38,7 +38,7 @@ struct GapSearch {
 
 }  // namespace
 
-GapPacking::GapPacking(std::span<const Item> items) : items_(items) {
+GapPacking::GapPacking(std::span<const Item> items, Work& work) : items_(items) {
   std::vector<int32_t> lowers, uppers;
   for (const Item& item : items) {
     lowers.push_back(item.lower);
@@ -57,7 +57,10 @@ GapPacking::GapPacking(std::span<const Item> items) : items_(items) {
   const auto n = static_cast<int64_t>(items.size());
   // Neighbours have to be sorted by offset at each placement, the chunks are sorted already.
   by_neighbours_ = pairs <= (int64_t{1} << 25) && pairs * 8 < n * n / 2;
-  if (by_neighbours_) find_neighbours(pairs);
+  work.used += 32 * n;
+  if (!by_neighbours_) return;
+  work.used += 8 * pairs;
+  find_neighbours(pairs);
 }
 
 void GapPacking::find_neighbours(int64_t pairs) {
@@ -114,7 +117,8 @@ int64_t GapPacking::find_by_neighbours(int32_t i, GapChoice choice, Work& work,
     const int32_t j = neighbours_[k];
     if (offsets[j] >= 0) found_.push_back({offsets[j], offsets[j] + items_[j].bytes});
   }
-  work.used += first_neighbour_[i + 1] - first_neighbour_[i];
+  // Neighbours lie anywhere in memory.
+  work.used += 3 * (first_neighbour_[i + 1] - first_neighbour_[i]);
   work.used += static_cast<int64_t>(found_.size()) * 8;
   std::sort(found_.begin(), found_.end(),
             [](const Placed& a, const Placed& b) { return a.offset < b.offset; });

@@ -25,7 +25,7 @@ enum class GapChoice : uint8_t { kLowest, kSmallest };
 /// Places items one after another in a gap between those already placed that live at the same time.
 class GapPacking {
  public:
-  explicit GapPacking(std::span<const Item> items);
+  GapPacking(std::span<const Item> items, Work& work);
 
   /// Places the items in `order`, and writes their offsets. Gives the peak; nothing where an item
   /// would end above `limit`, or no work is left.

@@ -91,7 +91,7 @@ static Packing pack(std::span<const Item> items, int64_t target, Work& work, std
   }
   if (best.peak <= target || !work.is_left()) return best;
 
-  GapPacking packer(items);
+  GapPacking packer(items, work);
   const std::vector<ItemRank> ranks = rank_items(items);
   for (const GapChoice choice : {GapChoice::kLowest, GapChoice::kSmallest}) {
     for (const Order& order : all_orders()) {
