@@ -232,18 +232,35 @@ Modular Analyzer::Impl::modular(const Poly& p) {
 
 // ---- proofs
 
-// p with every x % c written as x - (x // c) * c, which makes equal what differs in form only.
+// p with every x % c written as x - (x // c) * c, and what is whole taken out of quotients: makes
+// equal what differs in form only.
 Poly Analyzer::Impl::expand_remainders(const Poly& p) {
   Poly out = p;
   for (int round = 0; round < 16; ++round) {
     bool changed = false;
     for (const Term& term : out.terms) {
       const Atom* found = single(term.mono);
-      if (!found || found->kind != AtomKind::kFloorMod) continue;
+      if (!found || (found->kind != AtomKind::kFloorMod && found->kind != AtomKind::kFloorDiv))
+        continue;
       const Atom atom = *found;
-      const int64_t coeff = term.coeff;
-      const Poly quotient(1, mono_of(this->atom(AtomKind::kFloorDiv, atom.a, atom.b)));
-      out = add(sub(out, Poly(coeff, term.mono)), sub(atom.a, multiply(quotient, atom.b)), coeff);
+      const Term old = term;
+      Poly value;
+      if (atom.kind == AtomKind::kFloorMod) {
+        const Poly quotient(1, mono_of(this->atom(AtomKind::kFloorDiv, atom.a, atom.b)));
+        value = sub(atom.a, multiply(quotient, atom.b));
+      } else {
+        if (!atom.b.is_constant()) continue;
+        const int64_t c = atom.b.constant;
+        Poly whole, rest(atom.a.constant);
+        for (const Term& t : atom.a.terms) {
+          const int64_t q = floor_div(t.coeff, c);
+          if (q) whole.terms.push_back({q, t.mono});
+          if (t.coeff - q * c) rest.terms.push_back({t.coeff - q * c, t.mono});
+        }
+        if (whole.is(0)) continue;
+        value = add(whole, floordiv(rest, c));
+      }
+      out = add(sub(out, Poly(old.coeff, old.mono)), value, old.coeff);
       changed = true;
       break;
     }

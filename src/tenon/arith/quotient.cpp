@@ -53,8 +53,12 @@ Poly Analyzer::Impl::floordiv(const Poly& p, int64_t c) {
   if (c == 1) return p;
   Poly q(floor_div(p.constant, c)), r(floor_mod(p.constant, c));
   for (const Term& term : p.terms) {
-    if (term.coeff / c) q.terms.push_back({term.coeff / c, term.mono});
-    if (term.coeff % c) r.terms.push_back({term.coeff % c, term.mono});
+    // Only what divides leaves: (i * 12 + j) // 8 stays one quotient of a fused index.
+    if (term.coeff % c == 0) {
+      q.terms.push_back({term.coeff / c, term.mono});
+    } else {
+      r.terms.push_back(term);
+    }
   }
   if (r.is_constant()) return q;
   const ConstBound range = bound(r);
@@ -95,7 +99,7 @@ Poly Analyzer::Impl::floormod(const Poly& p, int64_t c) {
   if (auto whole = within(p)) return *whole;
   Poly r(floor_mod(p.constant, c));
   for (const Term& term : p.terms)
-    if (term.coeff % c) r.terms.push_back({term.coeff % c, term.mono});
+    if (term.coeff % c) r.terms.push_back(term);
   if (r.is_constant()) return r;
   if (auto whole = within(r)) return *whole;
   for (const Term term : r.terms) {
