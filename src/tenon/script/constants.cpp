@@ -1,0 +1,157 @@
+#include "tenon/script/constants.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tenon::script {
+
+const std::string& ConstantStore::add(const Ref<TensorData>& data) {
+  const auto [it, added] = index_.emplace(data->content_hash(), items_.size());
+  if (added) items_.push_back(data);
+  return it->first;
+}
+
+Ref<TensorData> ConstantStore::find(std::string_view hash) const {
+  const auto it = index_.find(std::string(hash));
+  return it == index_.end() ? nullptr : items_[it->second];
+}
+
+template <typename T>
+static void append(T value, std::vector<std::byte>& out) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+  out.insert(out.end(), bytes, bytes + sizeof(T));
+}
+
+bool append_element(DType dtype, int64_t value, std::vector<std::byte>& out) {
+  if (dtype.lanes != 1) return false;
+  if (dtype.is_float()) return append_element(dtype, static_cast<double>(value), out);
+  if (dtype.is_bool()) {
+    if (value != 0 && value != 1) return false;
+    append(static_cast<uint8_t>(value), out);
+    return true;
+  }
+  if (!dtype.is_integer() || dtype.bits < 8) return false;
+  if (dtype.bits < 64) {
+    const int64_t span = int64_t{1} << (dtype.is_int() ? dtype.bits - 1 : dtype.bits);
+    if (value >= span || value < (dtype.is_int() ? -span : 0)) return false;
+  }
+  switch (dtype.bits) {
+    case 8: append(static_cast<uint8_t>(value), out); return true;
+    case 16: append(static_cast<uint16_t>(value), out); return true;
+    case 32: append(static_cast<uint32_t>(value), out); return true;
+    case 64: append(value, out); return true;
+    default: return false;
+  }
+}
+
+// Rounds to nearest, ties to even, straight from the double (no second rounding through float).
+static uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (magnitude >= 65520.0) return sign | 0x7c00;
+  if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24));
+  int exponent = 0;
+  const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
+  // The carry of a fraction that rounds up to 2048 moves into the exponent by itself.
+  const auto scaled = static_cast<int>(std::nearbyint(fraction * 2048.0));
+  return sign | static_cast<uint16_t>(((exponent + 14) << 10) + (scaled - 1024));
+}
+
+static uint16_t to_bfloat16(double value) {
+  if (std::isnan(value)) return std::signbit(value) ? 0xffc0 : 0x7fc0;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isinf(value)) return sign | 0x7f80;
+  if (magnitude < 0x1p-126)
+    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 133)));
+  int exponent = 0;
+  const double fraction = std::frexp(magnitude, &exponent);
+  const auto scaled = static_cast<int>(std::nearbyint(fraction * 256.0));
+  const int bits = ((exponent + 126) << 7) + (scaled - 128);
+  return sign | static_cast<uint16_t>(bits >= 0x7f80 ? 0x7f80 : bits);
+}
+
+bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
+  if (dtype.lanes != 1) return false;
+  if (dtype == kFloat32) {
+    append(static_cast<float>(value), out);
+  } else if (dtype == kFloat64) {
+    append(value, out);
+  } else if (dtype == kFloat16) {
+    append(to_half(value), out);
+  } else if (dtype == kBFloat16) {
+    append(to_bfloat16(value), out);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool has_exact_literals(const TensorData& data) {
+  const DType dtype = data.dtype;
+  const bool floats =
+      dtype == kFloat32 || dtype == kFloat64 || dtype == kFloat16 || dtype == kBFloat16;
+  if (!floats && !dtype.is_bool() && !(dtype.is_integer() && dtype.bits >= 8)) return false;
+  if (dtype.lanes != 1) return false;
+  const int64_t count = data.is_splat() ? std::min<int64_t>(1, data.elements()) : data.elements();
+  const auto bytes = data.is_splat() ? data.splat_element() : data.data();
+  const auto width = static_cast<size_t>(dtype.bytes());
+  std::vector<std::byte> again;
+  for (int64_t i = 0; i < count; ++i) {
+    again.clear();
+    if (!(floats ? append_element(dtype, data.at_float(i), again)
+                 : append_element(dtype, data.at_int(i), again)))
+      return false;
+    if (std::memcmp(again.data(), bytes.data() + static_cast<size_t>(i) * width, width) != 0)
+      return false;
+  }
+  return true;
+}
+
+static double read(std::string_view text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string float_text(DType dtype, double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::string text;
+  if (dtype.element() == kFloat32) {
+    const auto narrow = static_cast<float>(value);
+    text = fmt::format("{}", narrow);
+    // Readers go through double; the rare text that would round twice is written in full.
+    if (static_cast<float>(read(text)) != narrow) text = fmt::format("{}", double{narrow});
+  } else {
+    text = fmt::format("{}", value);
+  }
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace tenon::script
