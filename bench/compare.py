@@ -1,0 +1,179 @@
+"""Compares Tenon with its peers, all in one run on one machine.
+
+In every round each engine times each network once, in a process of its own, one engine after the
+other: a machine that slows down for a while slows all of them. `ratio` is the median over the
+rounds of Tenon's median over ONNX Runtime's median of the same round; below 1 Tenon is faster.
+
+`make bench` runs it; options through BENCH: `make bench BENCH="--models resnet50,mlp --rounds 9"`.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PEERS = ("onnxruntime", "openvino")
+SECONDS_PER_MEASUREMENT = 1.0
+
+
+def host():
+    """What the numbers depend on: CPU, vector extension, cores, load."""
+    info = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
+    flags = set(re.search(r"^flags\s*: (.*)$", info, re.MULTILINE)[1].split())
+    if "avx512f" in flags:
+        isa = "AVX-512 (32 registers of 16 floats)"
+    elif {"avx2", "fma"} <= flags:
+        isa = "AVX2 with FMA (16 registers of 8 floats)"
+    else:
+        isa = "neither AVX-512 nor AVX2 with FMA"
+    cores = len(os.sched_getaffinity(0))
+    return f"{model[1] if model else 'unknown CPU'}, {isa}, {cores} CPUs, load average {os.getloadavg()[0]:.1f}"
+
+
+def measure(engine, model, threads, repeat, args):
+    """One measurement in a process of its own: the object of the JSON contract, or the reason why there is none."""
+    if engine in PEERS:
+        command = [sys.executable, str(HERE / "peer.py"), engine, str(model)]
+    else:
+        command = [args.tenon, "bench", str(model), "--json", "--target", engine]
+    command += ["--threads", str(threads), "--repeat", str(repeat)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
+    except subprocess.TimeoutExpired:
+        return None, f"no result in {args.timeout} s"
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        return None, f"status {done.returncode}: {next((l for l in lines if 'error' in l), lines[-1] if lines else '')}"
+    return json.loads(done.stdout)[0], None
+
+
+def compare(name, path, threads, args, engines, problems):
+    """Rounds of all engines on one network: {engine: [measurement of each round]}."""
+    results = collections.defaultdict(list)
+    repeat = {engine: 5 for engine in engines}  # the first, short measurement says how many runs fit
+    for round_number in range(args.rounds + 1):
+        for engine in engines:
+            if (name, engine) in problems:
+                continue
+            if sys.stderr.isatty():
+                print(f"\r\033[K{name}, {threads} threads, round {round_number}: {engine}", end="", file=sys.stderr)
+            result, problem = measure(engine, path, threads, repeat[engine], args)
+            if problem:
+                problems[name, engine] = problem
+            elif round_number == 0:
+                repeat[engine] = max(5, min(1000, int(SECONDS_PER_MEASUREMENT * 1e3 / max(result["median_ms"], 1e-3))))
+            else:
+                results[engine].append(result)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    return results
+
+
+def ratio(mine, theirs):
+    """Median of the rounds' ratios, or None where one of the two has no result."""
+    if not mine or len(mine) != len(theirs):
+        return None
+    return statistics.median(a["median_ms"] / b["median_ms"] for a, b in zip(mine, theirs))
+
+
+def row(name, threads, results, engines, targets, flops):
+    median = {e: statistics.median(r["median_ms"] for r in results[e]) for e in engines if results[e]}
+    cells = [name, str(threads)]
+    for engine in engines:
+        if results[engine]:
+            cells += [f"{median[engine]:.3f}", f"{min(r['min_ms'] for r in results[engine]):.3f}"]
+        else:
+            cells += ["-", "-"]
+    for target in targets:
+        value = ratio(results[target], results["onnxruntime"])
+        cells.append("-" if value is None else f"{value:.2f}")
+    first = results[targets[0]] if targets else []
+    cells.append(f"{flops / median[targets[0]] / 1e6:.1f}" if first and flops else "-")
+    cells.append(f"{statistics.median(r['compile_ms'] for r in first) / 1e3:.1f}" if first else "-")
+    cells.append(f"{max(r['rss_mb'] for r in first):.0f}" if first else "-")
+    return cells
+
+
+def print_table(rows):
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    for number, cells in enumerate(rows):
+        print(" | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths))))
+        if number == 0:
+            print("-|-".join("-" * w for w in widths))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tenon", default="build/bin/tenon", help="the program; left out where it does not exist")
+    parser.add_argument("--models-dir", default="build/models", help="folders NAME/model.onnx")
+    parser.add_argument("--models", help="names or .onnx files, separated by commas (default: all but symbolic sizes)")
+    parser.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds after a first one that does not count")
+    parser.add_argument("--targets", default="native",
+                        help="Tenon's targets, separated by semicolons: 'native;llvm -mcpu=haswell'")
+    parser.add_argument("--peers", default=",".join(PEERS), help="which peers, or `none`")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for one measurement")
+    parser.add_argument("--json", metavar="FILE", help="also write every measurement")
+    return parser.parse_args()
+
+
+def models_of(args):
+    """[(name, path, floating-point operations or None)]"""
+    folder = pathlib.Path(args.models_dir)
+    if args.models:
+        names = args.models.split(",")
+    else:
+        names = sorted(p.parent.name for p in folder.glob("*/model.onnx") if not p.parent.name.endswith("_dyn"))
+    models = []
+    for name in names:
+        path = pathlib.Path(name) if name.endswith(".onnx") else folder / name / "model.onnx"
+        if not path.is_file():
+            sys.exit(f"bench: {path} does not exist")
+        info = path.parent / "info.json"
+        flops = json.loads(info.read_text()).get("flops") if info.is_file() else None
+        models.append((path.stem if name.endswith(".onnx") else name, path, flops))
+    if not models:
+        sys.exit(f"bench: {folder} holds no networks; `make models` generates them")
+    return models
+
+
+def main():
+    args = parse_arguments()
+    peers = [] if args.peers == "none" else args.peers.split(",")
+    targets = args.targets.split(";") if os.access(args.tenon, os.X_OK) else []
+    if not targets:
+        print(f"bench: {args.tenon} does not exist: peers only", file=sys.stderr)
+    engines = targets + peers
+
+    print(host())
+    print(f"{args.rounds} rounds, engines alternating; times in ms; s and MB: compile time and peak memory of tenon")
+    print()
+    titles = ["model", "threads"]
+    for engine in engines:
+        short = f"tenon {engine.replace('llvm -mcpu=', '')}" if engine in targets else engine
+        titles += [f"{short} median", "min"]
+    titles += ["ratio" if t == "native" else f"ratio {t.replace('llvm -mcpu=', '')}" for t in targets]
+    rows, record, problems = [titles + ["GFLOP/s", "s", "MB"]], [], {}
+    for name, path, flops in models_of(args):
+        for threads in map(int, args.threads.split(",")):
+            results = compare(name, path, threads, args, engines, problems)
+            rows.append(row(name, threads, results, engines, targets, flops))
+            record += [{**r, "model": name, "engine": e, "round": i}
+                       for e in engines for i, r in enumerate(results[e])]
+    print_table(rows)
+    for (name, engine), problem in problems.items():
+        print(f"{name}: {engine}: {problem}")
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps({"host": host(), "measurements": record}, indent=1) + "\n")
+    return 1 if any(engine in targets for _, engine in problems) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

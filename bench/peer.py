@@ -1,0 +1,98 @@
+"""Times one network under a peer and prints one JSON object, as `tenon bench --json` has them.
+
+    peer.py ENGINE MODEL.onnx --threads N --repeat N
+
+Inputs are seeded; integers are 0 or 1, which every index and mask of the test networks allows.
+A dimension without a number counts as 1 where it is named `batch`, as 32 elsewhere.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import time
+
+import numpy as np
+
+DTYPES = {
+    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_,
+}
+
+
+def random_input(shape, dtype, rng):
+    sizes = [d if isinstance(d, int) and d > 0 else 1 if d == "batch" else 32 for d in shape]
+    if np.issubdtype(dtype, np.floating):
+        return rng.standard_normal(sizes).astype(dtype)
+    return rng.integers(0, 2, sizes).astype(dtype)
+
+
+def load_onnxruntime(path, threads):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    feed = {i.name: random_input(i.shape, DTYPES[i.type], rng) for i in session.get_inputs()}
+    return lambda: session.run(None, feed)
+
+
+def load_openvino(path, threads):
+    import openvino as ov
+
+    model = ov.Core().read_model(path)
+    rng = np.random.default_rng(0)
+    feed = []
+    for port in model.inputs:
+        shape = [d.get_length() if d.is_static else None for d in port.partial_shape]
+        if None in shape:  # OpenVINO drops the dimensions' names: the first is the batch
+            shape = [s if s is not None else "batch" if axis == 0 else "other" for axis, s in enumerate(shape)]
+        feed.append(random_input(shape, port.element_type.to_dtype(), rng))
+    compiled = ov.Core().compile_model(model, "CPU", {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",  # else some hosts compute in bfloat16
+    })
+    request = compiled.create_infer_request()
+    return lambda: request.infer(feed, share_inputs=True, share_outputs=True)
+
+
+ENGINES = {"onnxruntime": load_onnxruntime, "openvino": load_openvino}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("engine", choices=sorted(ENGINES))
+    parser.add_argument("model")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeat", type=int, default=20)
+    args = parser.parse_args()
+
+    start = time.perf_counter()
+    run = ENGINES[args.engine](args.model, args.threads)
+    loaded = time.perf_counter()
+    for _ in range(2):  # first runs allocate
+        run()
+    times = []
+    for _ in range(args.repeat):
+        before = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - before) * 1e3)
+    json.dump([{
+        "model": args.model,
+        "threads": args.threads,
+        "min_ms": min(times),
+        "median_ms": statistics.median(times),
+        "compile_ms": (loaded - start) * 1e3,
+        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
