@@ -83,7 +83,7 @@ def ratio(mine, theirs):
     return statistics.median(a["median_ms"] / b["median_ms"] for a, b in zip(mine, theirs))
 
 
-def row(name, threads, results, engines, targets, flops):
+def row(name, threads, results, engines, targets, gflop):
     median = {e: statistics.median(r["median_ms"] for r in results[e]) for e in engines if results[e]}
     cells = [name, str(threads)]
     for engine in engines:
@@ -95,7 +95,7 @@ def row(name, threads, results, engines, targets, flops):
         value = ratio(results[target], results["onnxruntime"])
         cells.append("-" if value is None else f"{value:.2f}")
     first = results[targets[0]] if targets else []
-    cells.append(f"{flops / median[targets[0]] / 1e6:.1f}" if first and flops else "-")
+    cells.append(f"{gflop * 1e3 / median[targets[0]]:.1f}" if first and gflop else "-")
     cells.append(f"{statistics.median(r['compile_ms'] for r in first) / 1e3:.1f}" if first else "-")
     cells.append(f"{max(r['rss_mb'] for r in first):.0f}" if first else "-")
     return cells
@@ -125,7 +125,7 @@ def parse_arguments():
 
 
 def models_of(args):
-    """[(name, path, floating-point operations or None)]"""
+    """[(name, path, 10^9 floating-point operations of one run, or None)]"""
     folder = pathlib.Path(args.models_dir)
     if args.models:
         names = args.models.split(",")
@@ -137,8 +137,8 @@ def models_of(args):
         if not path.is_file():
             sys.exit(f"bench: {path} does not exist")
         info = path.parent / "info.json"
-        flops = json.loads(info.read_text()).get("flops") if info.is_file() else None
-        models.append((path.stem if name.endswith(".onnx") else name, path, flops))
+        gflop = json.loads(info.read_text()).get("gflop") if info.is_file() else None
+        models.append((path.stem if name.endswith(".onnx") else name, path, gflop))
     if not models:
         sys.exit(f"bench: {folder} holds no networks; `make models` generates them")
     return models
@@ -161,10 +161,10 @@ def main():
         titles += [f"{short} median", "min"]
     titles += ["ratio" if t == "native" else f"ratio {t.replace('llvm -mcpu=', '')}" for t in targets]
     rows, record, problems = [titles + ["GFLOP/s", "s", "MB"]], [], {}
-    for name, path, flops in models_of(args):
+    for name, path, gflop in models_of(args):
         for threads in map(int, args.threads.split(",")):
             results = compare(name, path, threads, args, engines, problems)
-            rows.append(row(name, threads, results, engines, targets, flops))
+            rows.append(row(name, threads, results, engines, targets, gflop))
             record += [{**r, "model": name, "engine": e, "round": i}
                        for e in engines for i, r in enumerate(results[e])]
     print_table(rows)
