@@ -1,0 +1,163 @@
+// Private to backend/llvm: from lowered PrimFuncs to an LLVM module.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tenon/backend/llvm/compile.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::llvm_backend {
+
+/// On functions whose loops a schedule has decided: LLVM's loop transformations stay off.
+inline constexpr const char* kScheduledAttribute = "tenon-scheduled";
+
+/// A PrimFunc with the LLVM function that stands for it. Signature: int32_t (ctx, a pointer for
+/// each buffer parameter, i64 for each symbolic Var, the scalar parameters, the base of the
+/// constants where it uses them).
+struct FunctionInfo {
+  Ref<tir::PrimFunc> function;
+  std::string name;
+  llvm::Function* code = nullptr;
+  std::vector<Ref<Var>> symbols;
+  bool can_fail = false;        // may return an error code
+  bool uses_constants = false;  // it or what it calls
+  bool scheduled = false;       // LLVM's own loop transformations stay off
+};
+
+/// One module of LLVM for one program.
+class ModuleCodegen {
+ public:
+  ModuleCodegen(const IRModule& module, const Target& target, const CompileOptions& options,
+                llvm::LLVMContext& context);
+  /// Generates everything. Call once.
+  std::unique_ptr<llvm::Module> run();
+  ConstantsLayout constants() && { return std::move(constants_); }
+
+  // -- for the function generator
+  llvm::LLVMContext& context() { return context_; }
+  llvm::Module& module() { return *llvm_module_; }
+  const Target& target() const { return target_; }
+  const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
+  int64_t constant_offset(const Ref<TensorData>& data);
+  llvm::Constant* text(const std::string& value);
+  llvm::Type* register_type(DType dtype, const Origin& origin);
+  llvm::Type* memory_type(DType dtype, const Origin& origin);
+  void set_attributes(llvm::Function& function) const;
+
+ private:
+  void collect(const std::string& name, const Origin& origin);
+  void declare(FunctionInfo& info);
+  void define_program();
+  llvm::Constant* tensor_infos(const tir::PrimFunc& entry, size_t first, size_t count,
+                               const std::vector<std::string>& names,
+                               const std::vector<Ref<Var>>& symbols, bool output, bool& computed);
+
+  const IRModule& module_;
+  const Target& target_;
+  const CompileOptions& options_;
+  llvm::LLVMContext& context_;
+  std::unique_ptr<llvm::Module> llvm_module_;
+
+  std::map<std::string, size_t> index_;        // by name; identical functions share an entry
+  std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
+  std::vector<FunctionInfo> functions_;        // callees first
+  std::vector<std::string> stack_;             // of collect, to find recursion
+  std::string entry_;
+
+  ConstantsLayout constants_;
+  std::unordered_map<const Node*, int64_t> constant_by_node_;
+  std::map<std::string, int64_t> constant_by_hash_;
+  std::map<std::string, llvm::Constant*> texts_;
+};
+
+/// Generates the body of one LLVM function.
+class FunctionCodegen {
+ public:
+  FunctionCodegen(ModuleCodegen& module, const FunctionInfo& info, llvm::Function* function);
+
+  void define();                                   // a whole PrimFunc
+  llvm::Value* value(const Expr& expr);            // codegen_expr.cpp
+  void bind(const Var& var, llvm::Value* value) { vars_[&var] = value; }
+  llvm::IRBuilder<>& builder() { return b_; }
+  void set_context(llvm::Value* context) { context_ = context; }
+
+ private:
+  friend class ModuleCodegen;
+
+  // -- expressions
+  llvm::Value* generate(const Expr& expr);
+  llvm::Value* generate_binary(const Binary& op);
+  llvm::Value* arithmetic(BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b,
+                          const Binary& node);
+  llvm::Value* integer_division(BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b,
+                                const Binary& node);
+  llvm::Value* min_max(bool is_max, llvm::Value* a, llvm::Value* b, const Expr& lhs,
+                       const Expr& rhs);
+  llvm::Value* generate_call(const Call& call);
+  llvm::Value* generate_if(const Call& call);
+  llvm::Value* generate_extern(const Call& call);
+  llvm::Value* unary_float(llvm::Intrinsic::ID id, const Call& call);
+  llvm::Value* convert(llvm::Value* value, DType from, DType to, const Origin& origin);
+  llvm::Value* widen(llvm::Value* value, DType from);   // 16-bit floats to float
+  llvm::Value* narrow(llvm::Value* value, DType to);    // and back
+  llvm::Value* splat(llvm::Value* value, int lanes);
+  bool is_nonnegative(const Expr& expr) const;
+  bool is_positive(const Expr& expr) const;
+  static bool never_nan(const Expr& expr);
+
+  // -- memory
+  struct Address {
+    llvm::Value* pointer = nullptr;      // of the first lane
+    llvm::Value* lane_offsets = nullptr;  // vector of element offsets from `pointer`, or null: dense
+    int lanes = 1;
+  };
+  llvm::Value* index_value(const Expr& expr);  // as i64, without wrapping
+  std::vector<llvm::Value*> strides_of(const tir::Buffer& buffer);
+  llvm::Value* offset_of(const tir::Buffer& buffer, const std::vector<Expr>& indices);
+  Address address(const tir::Buffer& buffer, const std::vector<Expr>& indices,
+                  const Origin& origin);
+  llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);
+  llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, DType element);
+  llvm::Value* load(const tir::BufferLoad& node, llvm::Value* mask, llvm::Value* otherwise);
+  void store(const tir::Buffer& buffer, const std::vector<Expr>& indices, llvm::Value* value,
+             llvm::Value* mask, const Origin& origin);
+  llvm::Value* from_memory(llvm::Value* value, DType dtype);
+  llvm::Value* to_memory(llvm::Value* value, DType dtype);
+
+  // -- statements
+  void generate(const tir::Stmt& stmt);
+  void generate_for(const tir::For& loop);
+  void generate_parallel(const tir::For& loop);
+  void generate_call_tir(const tir::CallTir& call);
+  void generate_alloc(const tir::AllocBuffer& alloc);
+  void generate_assert(const tir::Assert& assertion);
+  void fail_unless(llvm::Value* condition, int code, const std::string& where,
+                   const std::string& message, llvm::Value* value, llvm::Value* bound);
+  void return_if_failed(llvm::Value* code);
+  llvm::AllocaInst* stack_memory(llvm::Type* type, uint64_t alignment, const std::string& name);
+  llvm::BasicBlock* block(const char* name);
+  std::string where(const Origin& origin) const;
+
+  ModuleCodegen& m_;
+  const FunctionInfo& info_;
+  llvm::Function* f_;
+  llvm::IRBuilder<> b_;
+  llvm::Value* context_ = nullptr;
+  llvm::Value* constants_ = nullptr;
+  bool in_task_ = false;  // inside a parallel loop, where others run serially
+  bool index_arithmetic_ = false;  // offsets stay within an object, so they do not wrap
+  std::unordered_map<const Node*, llvm::Value*> vars_;
+  std::unordered_map<const Node*, llvm::Value*> buffers_;  // pointer to the first element
+  std::unordered_set<const Node*> nonnegative_;            // integer variables
+  std::unordered_map<const Node*, std::pair<Expr, llvm::Value*>> memo_;  // of one statement
+};
+
+
+}  // namespace tenon::llvm_backend

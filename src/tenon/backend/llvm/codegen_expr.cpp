@@ -1,0 +1,627 @@
+// Scalar and vector expressions.
+#include <llvm/IR/Intrinsics.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tenon/backend/llvm/codegen.h"
+#include "tenon/runtime/abi.h"
+
+namespace tenon::llvm_backend {
+
+static bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
+
+// The type in which values of `t` are computed with: 16-bit floats compute as float.
+static DType compute_dtype(DType t) {
+  return is_small_float(t) ? kFloat32.with_lanes(t.lanes) : t;
+}
+
+llvm::Value* FunctionCodegen::value(const Expr& expr) {
+  const bool leaf = expr.as<Var>() || expr.as<IntImm>() || expr.as<FloatImm>();
+  if (leaf) return generate(expr);
+  const auto it = memo_.find(expr.get());
+  if (it != memo_.end()) return it->second.second;
+  llvm::Value* result = generate(expr);
+  memo_.emplace(expr.get(), std::pair(expr, result));
+  return result;
+}
+
+llvm::Value* FunctionCodegen::splat(llvm::Value* value, int lanes) {
+  return lanes == 1 ? value : b_.CreateVectorSplat(static_cast<unsigned>(lanes), value);
+}
+
+llvm::Value* FunctionCodegen::generate(const Expr& expr) {
+  const DType dtype = expr->dtype;
+  if (const auto* node = expr.as<IntImm>())
+    return llvm::ConstantInt::get(m_.register_type(dtype, expr->origin),
+                                  static_cast<uint64_t>(node->value), dtype.is_int());
+  if (const auto* node = expr.as<FloatImm>()) {
+    if (is_small_float(dtype))
+      return narrow(llvm::ConstantFP::get(b_.getFloatTy(), node->value), dtype);
+    return llvm::ConstantFP::get(m_.register_type(dtype, expr->origin), node->value);
+  }
+  if (const auto* node = expr.as<StringImm>()) return m_.text(node->value);
+  if (const auto* node = expr.as<Var>()) {
+    const auto it = vars_.find(node);
+    if (it == vars_.end())
+      throw CompileError(kUndefined, expr->origin, "variable `{}` is used where it is not defined",
+                         node->name);
+    return it->second;
+  }
+  if (const auto* node = expr.as<Cast>())
+    return convert(value(node->value), node->value->dtype, dtype, expr->origin);
+  if (const auto* node = expr.as<Binary>()) return generate_binary(*node);
+  if (const auto* node = expr.as<Not>()) return b_.CreateNot(value(node->value));
+  if (const auto* node = expr.as<Select>()) {
+    llvm::Value* condition = value(node->condition);
+    if (dtype.is_vector() && !condition->getType()->isVectorTy())
+      condition = splat(condition, dtype.lanes);
+    llvm::Value* a = value(node->true_value);
+    return b_.CreateSelect(condition, a, value(node->false_value));
+  }
+  if (const auto* node = expr.as<Ramp>()) {
+    llvm::Value* base = value(node->base);
+    const int lanes = static_cast<int>(node->lanes);
+    std::vector<llvm::Constant*> steps;
+    for (int i = 0; i < lanes; ++i)
+      steps.push_back(llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(i)));
+    llvm::Value* step = b_.CreateMul(llvm::ConstantVector::get(steps),
+                                     splat(value(node->stride), lanes));
+    return b_.CreateAdd(splat(base, lanes), step);
+  }
+  if (const auto* node = expr.as<Broadcast>())
+    return splat(value(node->value), static_cast<int>(node->lanes));
+  if (const auto* node = expr.as<Shuffle>()) {
+    // All vectors laid end to end, then the picked lanes.
+    llvm::Value* joined = nullptr;
+    int width = 0;
+    for (const Expr& vector : node->vectors) {
+      llvm::Value* next = value(vector);
+      const int lanes = vector->dtype.lanes;
+      if (lanes == 1) {
+        auto* type = llvm::FixedVectorType::get(next->getType(), 1);
+        next = b_.CreateInsertElement(llvm::PoisonValue::get(type), next, uint64_t{0});
+      }
+      if (!joined) {
+        joined = next;
+        width = lanes;
+        continue;
+      }
+      const int total = width + lanes, wide = std::max(width, lanes);
+      const auto widened = [&](llvm::Value* v, int n) {
+        std::vector<int> mask(static_cast<size_t>(wide), -1);
+        for (int i = 0; i < n; ++i) mask[static_cast<size_t>(i)] = i;
+        return n == wide ? v : b_.CreateShuffleVector(v, mask);
+      };
+      std::vector<int> mask;
+      for (int i = 0; i < total; ++i) mask.push_back(i < width ? i : wide + i - width);
+      joined = b_.CreateShuffleVector(widened(joined, width), widened(next, lanes), mask);
+      width = total;
+    }
+    if (node->lanes.size() == 1)
+      return b_.CreateExtractElement(joined, static_cast<uint64_t>(node->lanes[0]));
+    std::vector<int> mask(node->lanes.begin(), node->lanes.end());
+    return b_.CreateShuffleVector(joined, mask);
+  }
+  if (const auto* node = expr.as<Let>()) {
+    vars_[node->var.get()] = value(node->value);
+    if (is_nonnegative(node->value)) nonnegative_.insert(node->var.get());
+    return value(node->body);
+  }
+  if (const auto* node = expr.as<tir::BufferLoad>()) return load(*node, nullptr, nullptr);
+  if (const auto* node = expr.as<Call>()) return generate_call(*node);
+  throw CompileError(kUnsupported, expr->origin, "expression `{}` has no native code", str(expr));
+}
+
+// ---- conversions ---------------------------------------------------------------------------------
+
+llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
+  llvm::Type* f32 = m_.register_type(kFloat32.with_lanes(from.lanes), {});
+  llvm::Type* i32 = m_.register_type(kInt32.with_lanes(from.lanes), {});
+  if (from.code == DType::Code::kBFloat)
+    return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, i32), 16), f32);
+  llvm::Type* half = b_.getHalfTy();
+  if (from.is_vector()) half = llvm::FixedVectorType::get(half, from.lanes);
+  return b_.CreateFPExt(b_.CreateBitCast(value, half), f32);
+}
+
+llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
+  llvm::Type* i16 = m_.register_type(kInt16.with_lanes(to.lanes), {});
+  if (to.code != DType::Code::kBFloat) {
+    llvm::Type* half = b_.getHalfTy();
+    if (to.is_vector()) half = llvm::FixedVectorType::get(half, to.lanes);
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, half), i16);
+  }
+  // Round to nearest, ties to even, in integers: the processor's own instruction drops denormals.
+  llvm::Type* i32 = m_.register_type(kInt32.with_lanes(to.lanes), {});
+  llvm::Value* bits = b_.CreateBitCast(value, i32);
+  llvm::Value* high = b_.CreateLShr(bits, 16);
+  llvm::Value* odd = b_.CreateAnd(high, llvm::ConstantInt::get(i32, 1));
+  llvm::Value* rounded = b_.CreateLShr(
+      b_.CreateAdd(bits, b_.CreateAdd(odd, llvm::ConstantInt::get(i32, 0x7fff))), 16);
+  llvm::Value* quiet = b_.CreateOr(high, llvm::ConstantInt::get(i32, 0x40));
+  llvm::Value* result = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
+  return b_.CreateTrunc(result, i16);
+}
+
+llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
+                                      const Origin& origin) {
+  if (from == to) return value;
+  if (is_small_float(from)) {
+    if (to.element() == from.element()) return value;
+    return convert(widen(value, from), kFloat32.with_lanes(from.lanes), to, origin);
+  }
+  if (is_small_float(to)) {
+    const DType f32 = kFloat32.with_lanes(to.lanes);
+    return narrow(convert(value, from, f32, origin), to);
+  }
+  llvm::Type* type = m_.register_type(to, origin);
+  if (to.is_bool()) {
+    llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
+    return from.is_float() ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
+  }
+  const bool from_unsigned = from.is_uint() || from.is_bool();
+  if (to.is_float()) {
+    if (from.is_float()) return b_.CreateFPCast(value, type);
+    return from_unsigned ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
+  }
+  if (to.is_integer()) {
+    if (from.is_float()) {  // towards zero, saturating; NaN gives 0
+      const auto id = to.is_uint() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+      return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+    }
+    if (from.is_handle()) return b_.CreatePtrToInt(value, type);
+    return from_unsigned ? b_.CreateZExtOrTrunc(value, type) : b_.CreateSExtOrTrunc(value, type);
+  }
+  if (to.is_handle() && from.is_integer()) return b_.CreateIntToPtr(value, type);
+  if (to.is_handle() && from.is_handle()) return value;
+  throw CompileError(kUnsupported, origin, "a cast from {} to {} has no native code", from.str(),
+                     to.str());
+}
+
+// ---- arithmetic ----------------------------------------------------------------------------------
+
+// Conservative: whether an integer is known to be >= 0, so that floor division is plain division.
+bool FunctionCodegen::is_nonnegative(const Expr& expr) const {
+  if (const auto number = as_int(expr)) return *number >= 0;
+  if (expr->dtype.is_uint() || expr->dtype.is_bool()) return true;
+  if (const auto* node = expr.as<Var>()) return node->is_size || nonnegative_.count(node) != 0;
+  if (const auto* node = expr.as<Cast>())
+    return node->value->dtype.is_integer() && node->value->dtype.bits <= expr->dtype.bits &&
+           is_nonnegative(node->value);
+  if (const auto* node = expr.as<Broadcast>()) return is_nonnegative(node->value);
+  if (const auto* node = expr.as<Ramp>())
+    return is_nonnegative(node->base) && is_nonnegative(node->stride);
+  const auto* node = expr.as<Binary>();
+  if (!node) return false;
+  switch (node->op) {
+    case BinaryOp::kMax: return is_nonnegative(node->lhs) || is_nonnegative(node->rhs);
+    case BinaryOp::kFloorMod: return is_nonnegative(node->rhs);
+    case BinaryOp::kMod: return is_nonnegative(node->lhs);
+    case BinaryOp::kAdd:
+    case BinaryOp::kMul:  // of index arithmetic, which does not wrap
+      if (expr->dtype.bits < 64) return false;
+      [[fallthrough]];
+    case BinaryOp::kMin:
+    case BinaryOp::kDiv:
+    case BinaryOp::kFloorDiv: return is_nonnegative(node->lhs) && is_nonnegative(node->rhs);
+    default: return false;
+  }
+}
+
+bool FunctionCodegen::is_positive(const Expr& expr) const {
+  if (const auto number = as_int(expr)) return *number > 0;
+  const auto* node = expr.as<Binary>();
+  if (!node) return false;
+  if (node->op == BinaryOp::kMax) return is_positive(node->lhs) || is_positive(node->rhs);
+  if (node->op == BinaryOp::kMul || node->op == BinaryOp::kMin)
+    return is_positive(node->lhs) && is_positive(node->rhs);
+  if (node->op == BinaryOp::kAdd)
+    return (is_positive(node->lhs) && is_nonnegative(node->rhs)) ||
+           (is_nonnegative(node->lhs) && is_positive(node->rhs));
+  return false;
+}
+
+bool FunctionCodegen::never_nan(const Expr& expr) {
+  if (const auto number = as_float(expr)) return !std::isnan(*number);
+  if (const auto* node = expr.as<Cast>()) return !node->value->dtype.is_float();
+  if (const auto* node = expr.as<Call>())
+    return node->is("min_value") || node->is("max_value") || node->is("infinity");
+  if (const auto* node = expr.as<Broadcast>()) return never_nan(node->value);
+  if (const auto* node = expr.as<Binary>())
+    return (node->op == BinaryOp::kMin || node->op == BinaryOp::kMax) && never_nan(node->lhs) &&
+           never_nan(node->rhs);
+  return false;
+}
+
+// x86's min and max give the second operand where either is NaN (or both are zeros): `a > b ? a :
+// b`. So an operand that cannot be NaN goes first and the instruction alone is exact; else the
+// first operand's NaN is put back by one blend.
+llvm::Value* FunctionCodegen::min_max(bool is_max, llvm::Value* a, llvm::Value* b, const Expr& lhs,
+                                      const Expr& rhs) {
+  const auto pick = [&](llvm::Value* first, llvm::Value* second) {
+    llvm::Value* keep = is_max ? b_.CreateFCmpOGT(first, second) : b_.CreateFCmpOLT(first, second);
+    return b_.CreateSelect(keep, first, second);
+  };
+  if (never_nan(lhs)) return pick(a, b);
+  if (never_nan(rhs)) return pick(b, a);
+  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, pick(a, b));
+}
+
+static const ExprNode* divisor_of(const Binary& node) { return node.rhs.get(); }
+
+llvm::Value* FunctionCodegen::integer_division(BinaryOp op, DType dtype, llvm::Value* a,
+                                               llvm::Value* b, const Binary& node) {
+  const bool quotient = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv;
+  const Expr divisor = ref_to(divisor_of(node));
+  const auto constant = as_int(divisor);
+  if (constant == 0)
+    throw CompileError(kUnsupported, node.origin, "division of `{}` by zero", str(node.lhs));
+  if (!constant && !is_positive(divisor)) {
+    llvm::Value* zero = b_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
+    if (dtype.is_vector()) zero = b_.CreateOrReduce(zero);
+    fail_unless(b_.CreateNot(zero), TENON_ERROR_VALUE, where(node.origin),
+                "integer division by zero", nullptr, nullptr);
+  }
+  const bool plain = dtype.is_uint() || (is_nonnegative(node.lhs) && is_nonnegative(divisor));
+  if (plain) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  const bool floors = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
+  if (floors && constant && *constant > 0 && (*constant & (*constant - 1)) == 0) {
+    const uint64_t mask = static_cast<uint64_t>(*constant) - 1;
+    if (!quotient) return b_.CreateAnd(a, llvm::ConstantInt::get(a->getType(), mask));
+    return b_.CreateAShr(a, static_cast<uint64_t>(__builtin_ctzll(mask + 1)));
+  }
+  // The one quotient that overflows, least value / -1, wraps; the processor would trap.
+  llvm::Value* minus_one = llvm::Constant::getAllOnesValue(b->getType());
+  llvm::Value* one = llvm::ConstantInt::get(b->getType(), 1);
+  llvm::Value* negates = nullptr;
+  llvm::Value* safe = b;
+  if (constant == -1) {
+    llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+    return quotient ? b_.CreateSub(zero, a) : zero;
+  }
+  if (!constant && !is_nonnegative(divisor)) {
+    negates = b_.CreateICmpEQ(b, minus_one);
+    safe = b_.CreateSelect(negates, one, b);
+  }
+  llvm::Value* q = b_.CreateSDiv(a, safe);
+  llvm::Value* r = b_.CreateSub(a, b_.CreateMul(q, safe));
+  llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+  llvm::Value* result = nullptr;
+  if (!floors) {
+    result = quotient ? q : r;
+  } else {
+    llvm::Value* below = b_.CreateAnd(b_.CreateICmpNE(r, zero),
+                                      b_.CreateICmpSLT(b_.CreateXor(r, safe), zero));
+    result = quotient ? b_.CreateAdd(q, b_.CreateSExt(below, q->getType()))
+                      : b_.CreateAdd(r, b_.CreateSelect(below, safe, zero));
+  }
+  if (negates) result = b_.CreateSelect(negates, quotient ? b_.CreateNeg(a) : zero, result);
+  return result;
+}
+
+llvm::Value* FunctionCodegen::arithmetic(BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b,
+                                         const Binary& node) {
+  if (dtype.is_float()) {
+    switch (op) {
+      case BinaryOp::kAdd: return b_.CreateFAdd(a, b);
+      case BinaryOp::kSub: return b_.CreateFSub(a, b);
+      case BinaryOp::kMul: return b_.CreateFMul(a, b);
+      case BinaryOp::kDiv: return b_.CreateFDiv(a, b);
+      case BinaryOp::kMod: return b_.CreateFRem(a, b);
+      case BinaryOp::kFloorDiv:
+        return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b));
+      case BinaryOp::kFloorMod: {
+        llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+        llvm::Value* r = b_.CreateFRem(a, b);
+        llvm::Value* differs = b_.CreateAnd(
+            b_.CreateFCmpONE(r, zero),
+            b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero)));
+        return b_.CreateSelect(differs, b_.CreateFAdd(r, b), r);
+      }
+      case BinaryOp::kMin: return min_max(false, a, b, node.lhs, node.rhs);
+      case BinaryOp::kMax: return min_max(true, a, b, node.lhs, node.rhs);
+      case BinaryOp::kEQ: return b_.CreateFCmpOEQ(a, b);
+      case BinaryOp::kNE: return b_.CreateFCmpUNE(a, b);
+      case BinaryOp::kLT: return b_.CreateFCmpOLT(a, b);
+      case BinaryOp::kLE: return b_.CreateFCmpOLE(a, b);
+      case BinaryOp::kGT: return b_.CreateFCmpOGT(a, b);
+      case BinaryOp::kGE: return b_.CreateFCmpOGE(a, b);
+      default: break;
+    }
+    unreachable("a logical operation on floats");
+  }
+  const bool is_unsigned = dtype.is_uint() || dtype.is_bool();
+  const bool exact = index_arithmetic_ && !is_unsigned;
+  switch (op) {
+    case BinaryOp::kAdd: return b_.CreateAdd(a, b, "", false, exact);
+    case BinaryOp::kSub: return b_.CreateSub(a, b, "", false, exact);
+    case BinaryOp::kMul: return b_.CreateMul(a, b, "", false, exact);
+    case BinaryOp::kDiv:
+    case BinaryOp::kMod:
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod: return integer_division(op, dtype, a, b, node);
+    case BinaryOp::kMin:
+      return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin,
+                                      a, b);
+    case BinaryOp::kMax:
+      return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax,
+                                      a, b);
+    case BinaryOp::kEQ: return b_.CreateICmpEQ(a, b);
+    case BinaryOp::kNE: return b_.CreateICmpNE(a, b);
+    case BinaryOp::kLT: return is_unsigned ? b_.CreateICmpULT(a, b) : b_.CreateICmpSLT(a, b);
+    case BinaryOp::kLE: return is_unsigned ? b_.CreateICmpULE(a, b) : b_.CreateICmpSLE(a, b);
+    case BinaryOp::kGT: return is_unsigned ? b_.CreateICmpUGT(a, b) : b_.CreateICmpSGT(a, b);
+    case BinaryOp::kGE: return is_unsigned ? b_.CreateICmpUGE(a, b) : b_.CreateICmpSGE(a, b);
+    case BinaryOp::kAnd: return b_.CreateAnd(a, b);
+    case BinaryOp::kOr: return b_.CreateOr(a, b);
+  }
+  unreachable("a binary operation");
+}
+
+static bool reads_memory(const Expr& expr) {
+  bool reads = false;
+  walk(expr, [&](const NodePtr& node) {
+    if (node.as<tir::BufferLoad>()) reads = true;
+    if (const auto* call = node.as<Call>()) reads |= !call->op || call->op->effect != Effect::kPure;
+    if (const auto* op = node.as<Binary>())  // may stop the program
+      reads |= (op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
+                op->lhs->dtype.is_integer() && !as_int(op->rhs));
+  });
+  return reads;
+}
+
+llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
+  const DType dtype = node.lhs->dtype;
+  // `and`, `or` stop at the first operand that decides, as the second may be guarded by it.
+  if (is_logical(node.op) && dtype.is_scalar() && reads_memory(node.rhs)) {
+    const bool is_and = node.op == BinaryOp::kAnd;
+    llvm::Value* first = value(node.lhs);
+    llvm::BasicBlock* from = b_.GetInsertBlock();
+    llvm::BasicBlock* more = block("logic.rhs");
+    llvm::BasicBlock* end = block("logic.end");
+    b_.CreateCondBr(first, is_and ? more : end, is_and ? end : more);
+    b_.SetInsertPoint(more);
+    const auto saved = memo_;
+    llvm::Value* second = value(node.rhs);
+    memo_ = saved;
+    llvm::BasicBlock* second_from = b_.GetInsertBlock();
+    b_.CreateBr(end);
+    b_.SetInsertPoint(end);
+    llvm::PHINode* phi = b_.CreatePHI(b_.getInt1Ty(), 2);
+    phi->addIncoming(b_.getInt1(!is_and), from);
+    phi->addIncoming(second, second_from);
+    return phi;
+  }
+  llvm::Value* a = value(node.lhs);
+  llvm::Value* b = value(node.rhs);
+  if (!is_small_float(dtype)) return arithmetic(node.op, dtype, a, b, node);
+  llvm::Value* result =
+      arithmetic(node.op, compute_dtype(dtype), widen(a, dtype), widen(b, dtype), node);
+  return is_comparison(node.op) ? result : narrow(result, dtype);
+}
+
+// ---- intrinsics ----------------------------------------------------------------------------------
+
+llvm::Value* FunctionCodegen::unary_float(llvm::Intrinsic::ID id, const Call& call) {
+  llvm::Value* x = value(call.arg(0));
+  if (!is_small_float(call.dtype)) return b_.CreateUnaryIntrinsic(id, x);
+  return narrow(b_.CreateUnaryIntrinsic(id, widen(x, call.dtype)), call.dtype);
+}
+
+llvm::Value* FunctionCodegen::generate_if(const Call& call) {
+  const Expr condition = call.arg(0);
+  llvm::Value* decision = value(condition);
+  if (condition->dtype.is_vector() || (!reads_memory(call.arg(1)) && !reads_memory(call.arg(2)))) {
+    if (condition->dtype.is_vector() && (reads_memory(call.arg(1)) || reads_memory(call.arg(2))))
+      throw CompileError(kUnsupported, call.origin,
+                         "`T.if_then_else` guards reads by a condition of {} lanes",
+                         condition->dtype.lanes);
+    llvm::Value* a = value(call.arg(1));
+    return b_.CreateSelect(decision, a, value(call.arg(2)));
+  }
+  llvm::BasicBlock* yes = block("then");
+  llvm::BasicBlock* no = block("else");
+  llvm::BasicBlock* end = block("endif");
+  b_.CreateCondBr(decision, yes, no);
+  const auto saved = memo_;  // values of one branch do not exist in the other
+  b_.SetInsertPoint(yes);
+  llvm::Value* a = value(call.arg(1));
+  yes = b_.GetInsertBlock();
+  b_.CreateBr(end);
+  memo_ = saved;
+  b_.SetInsertPoint(no);
+  llvm::Value* b = value(call.arg(2));
+  no = b_.GetInsertBlock();
+  b_.CreateBr(end);
+  memo_ = saved;
+  b_.SetInsertPoint(end);
+  llvm::PHINode* phi = b_.CreatePHI(a->getType(), 2);
+  phi->addIncoming(a, yes);
+  phi->addIncoming(b, no);
+  return phi;
+}
+
+llvm::Value* FunctionCodegen::generate_extern(const Call& call) {
+  const auto* symbol = call.args.empty() ? nullptr : call.arg(0).as<StringImm>();
+  if (!symbol)
+    throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
+                       call.op->name);
+  std::vector<llvm::Value*> args;
+  std::vector<llvm::Type*> types;
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    args.push_back(value(call.arg(i)));
+    types.push_back(args.back()->getType());
+  }
+  llvm::Type* result =
+      call.dtype.is_void() ? b_.getVoidTy() : m_.register_type(call.dtype, call.origin);
+  auto* type = llvm::FunctionType::get(result, types, false);
+  return b_.CreateCall(m_.module().getOrInsertFunction(symbol->value, type), args);
+}
+
+llvm::Value* FunctionCodegen::generate_call(const Call& call) {
+  const DType dtype = call.dtype;
+  if (!call.op)
+    throw CompileError(kUnsupported, call.origin,
+                       "a call of `{}` inside an expression has no native code yet",
+                       call.callee->name);
+  const std::string_view name = call.op->name;
+  namespace I = llvm::Intrinsic;
+  static const std::map<std::string_view, I::ID> kUnary = {
+      {"sqrt", I::sqrt},   {"floor", I::floor}, {"ceil", I::ceil}, {"trunc", I::trunc},
+      {"round", I::rint},  {"nearbyint", I::rint}, {"fabs", I::fabs}};
+  if (const auto it = kUnary.find(name); it != kUnary.end()) {
+    if (!dtype.is_float()) {
+      if (name == "fabs") return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
+      return value(call.arg(0));  // integers are whole already
+    }
+    return unary_float(it->second, call);
+  }
+  if (name == "abs") {
+    if (dtype.is_float()) return unary_float(I::fabs, call);
+    if (dtype.is_uint()) return value(call.arg(0));
+    return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
+  }
+  if (name == "rsqrt") {
+    llvm::Value* x = value(call.arg(0));
+    if (is_small_float(dtype)) x = widen(x, dtype);
+    x = b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0),
+                      b_.CreateUnaryIntrinsic(I::sqrt, x));
+    return is_small_float(dtype) ? narrow(x, dtype) : x;
+  }
+  if (name == "copysign" || name == "fma") {
+    const bool small = is_small_float(dtype);
+    std::vector<llvm::Value*> args;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      llvm::Value* x = value(call.arg(i));
+      args.push_back(small ? widen(x, dtype) : x);
+    }
+    llvm::Value* result = b_.CreateIntrinsic(name == "fma" ? I::fma : I::copysign,
+                                             {args[0]->getType()}, args);
+    return small ? narrow(result, dtype) : result;
+  }
+  if (name == "isnan" || name == "isinf" || name == "isfinite") {
+    const DType from = call.arg(0)->dtype;
+    llvm::Value* x = value(call.arg(0));
+    if (!from.is_float())
+      return llvm::ConstantInt::get(m_.register_type(dtype, {}), name == "isfinite");
+    if (is_small_float(from)) x = widen(x, from);
+    if (name == "isnan") return b_.CreateFCmpUNO(x, x);
+    llvm::Value* magnitude = b_.CreateUnaryIntrinsic(I::fabs, x);
+    llvm::Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
+    return name == "isinf" ? b_.CreateFCmpOEQ(magnitude, infinity)
+                           : b_.CreateFCmpOLT(magnitude, infinity);
+  }
+  if (name == "shift_left" || name == "shift_right") {
+    llvm::Value* x = value(call.arg(0));
+    llvm::Value* n = value(call.arg(1));
+    const auto constant = as_int(call.arg(1));
+    llvm::Value* width = llvm::ConstantInt::get(n->getType(), dtype.bits);
+    llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
+    if (name == "shift_right" && dtype.is_int()) {  // beyond the width only the sign is left
+      llvm::Value* last = llvm::ConstantInt::get(n->getType(), dtype.bits - 1u);
+      return b_.CreateAShr(x, b_.CreateBinaryIntrinsic(I::umin, n, last));
+    }
+    if (constant && (*constant < 0 || *constant >= dtype.bits)) return zero;
+    llvm::Value* shifted = name == "shift_left" ? b_.CreateShl(x, n) : b_.CreateLShr(x, n);
+    return constant ? shifted : b_.CreateSelect(b_.CreateICmpULT(n, width), shifted, zero);
+  }
+  if (name == "bitwise_and") return b_.CreateAnd(value(call.arg(0)), value(call.arg(1)));
+  if (name == "bitwise_or") return b_.CreateOr(value(call.arg(0)), value(call.arg(1)));
+  if (name == "bitwise_xor") return b_.CreateXor(value(call.arg(0)), value(call.arg(1)));
+  if (name == "bitwise_not") return b_.CreateNot(value(call.arg(0)));
+  if (name == "popcount") return b_.CreateUnaryIntrinsic(I::ctpop, value(call.arg(0)));
+  if (name == "clz")
+    return b_.CreateBinaryIntrinsic(I::ctlz, value(call.arg(0)), b_.getFalse());
+  if (name == "min_value" || name == "max_value" || name == "infinity") {
+    const bool least = name == "min_value";
+    if (dtype.is_float()) {
+      double number = std::numeric_limits<double>::infinity();
+      if (name != "infinity") {
+        const bool brain = dtype.code == DType::Code::kBFloat;
+        number = dtype.bits == 64   ? std::numeric_limits<double>::max()
+                 : dtype.bits == 32 ? static_cast<double>(std::numeric_limits<float>::max())
+                 : brain            ? 0x1.fep127
+                                    : 65504.0;
+        if (least) number = -number;
+      }
+      return value(imm(dtype, number));
+    }
+    const uint64_t ones = ~uint64_t{0} >> (64 - dtype.bits);
+    const uint64_t number =
+        dtype.is_int() ? (least ? (ones >> 1) + 1 : ones >> 1) : (least ? 0 : ones);
+    return llvm::ConstantInt::get(m_.register_type(dtype, call.origin),
+                                  dtype.is_bool() ? number & 1 : number);
+  }
+  if (name == "if_then_else") return generate_if(call);
+  if (name == "likely") return value(call.arg(0));
+  if (name == "assume") return nullptr;
+  if (name == "undef")
+    return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));
+  if (name == "ret") {
+    if (!call.args.empty() && !as_int(call.arg(0)))
+      throw CompileError(kUnsupported, call.origin,
+                         "a PrimFunc that returns a value has no native code yet");
+    b_.CreateRet(b_.getInt32(0));
+    b_.SetInsertPoint(block("after_return"));
+    return nullptr;
+  }
+  if (name == "reinterpret") {
+    const DType from = call.arg(0)->dtype;
+    if (from.is_bool() || dtype.is_bool() || from.bits * from.lanes != dtype.bits * dtype.lanes)
+      throw CompileError(kUnsupported, call.origin, "`T.reinterpret` from {} to {}", from.str(),
+                         dtype.str());
+    return b_.CreateBitOrPointerCast(value(call.arg(0)), m_.register_type(dtype, call.origin));
+  }
+  const auto element = [&](size_t i) -> const tir::BufferLoad& {
+    const auto* node = call.args.at(i).as<tir::BufferLoad>();
+    if (!node)
+      throw CompileError(kBadArgument, call.origin, "argument {} of `T.{}` is no element of a buffer",
+                         i + 1, name);
+    return *node;
+  };
+  if (name == "address_of") {
+    const tir::BufferLoad& node = element(0);
+    return address(*node.buffer, node.indices, call.origin).pointer;
+  }
+  if (name == "prefetch") {
+    const tir::BufferLoad& node = element(0);
+    llvm::Value* pointer = address(*node.buffer, node.indices, call.origin).pointer;
+    const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));
+    if (!write || !locality)
+      throw CompileError(kBadArgument, call.origin, "`T.prefetch` with a mode that is no constant");
+    b_.CreateIntrinsic(I::prefetch, {b_.getPtrTy()},
+                       {pointer, b_.getInt32(*write != 0), b_.getInt32(*locality & 3),
+                        b_.getInt32(1)});
+    return nullptr;
+  }
+  if (name == "isnullptr")
+    return b_.CreateIsNull(value(call.arg(0)));
+  if (name == "vectorlow" || name == "vectorhigh") {
+    const int lanes = call.arg(0)->dtype.lanes, half = dtype.lanes;
+    std::vector<int> mask;
+    for (int i = 0; i < half; ++i) mask.push_back(name == "vectorlow" ? i : lanes - half + i);
+    return b_.CreateShuffleVector(value(call.arg(0)), mask);
+  }
+  if (name == "vectorcombine") {
+    std::vector<int> mask;
+    for (int i = 0; i < dtype.lanes; ++i) mask.push_back(i);
+    llvm::Value* low = value(call.arg(0));
+    return b_.CreateShuffleVector(low, value(call.arg(1)), mask);
+  }
+  if (name == "masked_load") {
+    llvm::Value* mask = value(call.arg(1));
+    return load(element(0), mask, value(call.arg(2)));
+  }
+  if (name == "masked_store") {
+    const tir::BufferLoad& node = element(0);
+    llvm::Value* mask = value(call.arg(1));
+    store(*node.buffer, node.indices, value(call.arg(2)), mask, call.origin);
+    return nullptr;
+  }
+  if (name == "call_extern" || name == "call_pure_extern") return generate_extern(call);
+  throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no native code", name,
+                     dtype.str());
+}
+
+}  // namespace tenon::llvm_backend

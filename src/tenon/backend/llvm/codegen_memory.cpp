@@ -1,0 +1,189 @@
+// Addresses, loads and stores. Only the alignment of an element is relied on: a parameter may be
+// any region of its caller's buffer, and on this architecture aligned data is as fast without the
+// promise. (LLVM finds the alignment of stack memory by itself.)
+#include "tenon/backend/llvm/codegen.h"
+
+namespace tenon::llvm_backend {
+
+// Index arithmetic over variables and constants alone stays inside an object, so LLVM may assume
+// that it does not wrap; a value that was read from memory may be anything.
+static bool is_plain_index(const Expr& expr) {
+  if (!expr->dtype.is_int() || expr->dtype.bits < 32) return false;
+  if (expr.as<Var>() || expr.as<IntImm>()) return true;
+  if (const auto* node = expr.as<Ramp>())
+    return is_plain_index(node->base) && is_plain_index(node->stride);
+  if (const auto* node = expr.as<Broadcast>()) return is_plain_index(node->value);
+  if (const auto* node = expr.as<Cast>()) return is_plain_index(node->value);
+  const auto* node = expr.as<Binary>();
+  return node && !is_comparison(node->op) && !is_logical(node->op) && is_plain_index(node->lhs) &&
+         is_plain_index(node->rhs);
+}
+
+llvm::Value* FunctionCodegen::index_value(const Expr& expr) {
+  const bool saved = index_arithmetic_;
+  index_arithmetic_ = is_plain_index(expr);
+  llvm::Value* result = value(expr);
+  index_arithmetic_ = saved;
+  const DType dtype = expr->dtype;
+  if (dtype.bits != 64) {
+    llvm::Type* wide = m_.register_type(kInt64.with_lanes(dtype.lanes), expr->origin);
+    result = dtype.is_uint() ? b_.CreateZExt(result, wide) : b_.CreateSExt(result, wide);
+  }
+  return result;
+}
+
+std::vector<llvm::Value*> FunctionCodegen::strides_of(const tir::Buffer& buffer) {
+  std::vector<llvm::Value*> strides;
+  const std::vector<Expr> exprs =
+      buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
+  for (const Expr& stride : exprs) strides.push_back(index_value(stride));
+  return strides;
+}
+
+static bool is_constant(llvm::Value* value, uint64_t number) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->equalsInt(number);
+}
+
+/// Elements from the first element to the one at scalar indices.
+llvm::Value* FunctionCodegen::offset_of(const tir::Buffer& buffer,
+                                        const std::vector<Expr>& indices) {
+  llvm::Value* offset = b_.getInt64(0);
+  if (buffer.is_compact()) {  // Horner's scheme, from the outermost dimension
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (i > 0 && !is_constant(offset, 0))
+        offset = b_.CreateMul(offset, index_value(buffer.shape[i]), "", false, true);
+      llvm::Value* index = index_value(indices[i]);
+      offset = is_constant(offset, 0) ? index : b_.CreateAdd(offset, index, "", false, true);
+    }
+    return offset;
+  }
+  const std::vector<llvm::Value*> strides = strides_of(buffer);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    llvm::Value* index = index_value(indices[i]);
+    llvm::Value* term = is_constant(strides[i], 1)
+                            ? index
+                            : b_.CreateMul(index, strides[i], "", false, true);
+    offset = is_constant(offset, 0) ? term : b_.CreateAdd(offset, term, "", false, true);
+  }
+  return offset;
+}
+
+llvm::Value* FunctionCodegen::pointer_of(const tir::Buffer& buffer, const Origin& origin) {
+  const auto it = buffers_.find(&buffer);
+  if (it != buffers_.end()) return it->second;
+  // A view declared by its data pointer alone.
+  const auto data = vars_.find(buffer.data.get());
+  if (data == vars_.end())
+    throw CompileError(kUndefined, origin, "buffer `{}` is used where it is not defined",
+                       buffer.name);
+  llvm::Value* pointer = data->second;
+  if (buffer.elem_offset)
+    pointer = element_pointer(pointer, index_value(buffer.elem_offset), buffer.dtype);
+  return pointer;
+}
+
+llvm::Value* FunctionCodegen::element_pointer(llvm::Value* base, llvm::Value* offset,
+                                              DType element) {
+  if (is_constant(offset, 0)) return base;
+  return b_.CreateInBoundsGEP(m_.memory_type(element, {}), base, offset);
+}
+
+FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
+                                                  const std::vector<Expr>& indices,
+                                                  const Origin& origin) {
+  if (buffer.dtype.is_vector())
+    throw CompileError(kUnsupported, origin, "buffer `{}` of vectors ({}) has no native code",
+                       buffer.name, buffer.dtype.str());
+  llvm::Value* base = pointer_of(buffer, origin);
+  if (indices.empty() || indices.back()->dtype.is_scalar())
+    return {element_pointer(base, offset_of(buffer, indices), buffer.dtype), nullptr, 1};
+  const int lanes = indices.back()->dtype.lanes;
+  llvm::Value* last = b_.getInt64(1);  // stride of the last dimension
+  if (!buffer.is_compact()) last = index_value(buffer.strides.back());
+  std::vector<Expr> first = indices;
+  if (const auto* ramp = indices.back().as<Ramp>()) {
+    first.back() = ramp->base;
+    llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer.dtype);
+    llvm::Value* stride = b_.CreateMul(index_value(ramp->stride), last, "", false, true);
+    if (is_constant(stride, 1)) return {pointer, nullptr, lanes};
+    std::vector<llvm::Constant*> steps;
+    for (int i = 0; i < lanes; ++i) steps.push_back(b_.getInt64(static_cast<uint64_t>(i)));
+    return {pointer,
+            b_.CreateMul(llvm::ConstantVector::get(steps), splat(stride, lanes), "", false, true),
+            lanes};
+  }
+  first.back() = imm(indices.back()->dtype.element(), int64_t{0});
+  llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer.dtype);
+  llvm::Value* lane_indices = index_value(indices.back());
+  if (!is_constant(last, 1))
+    lane_indices = b_.CreateMul(lane_indices, splat(last, lanes), "", false, true);
+  return {pointer, lane_indices, lanes};
+}
+
+llvm::Value* FunctionCodegen::from_memory(llvm::Value* value, DType dtype) {
+  if (!dtype.is_bool()) return value;
+  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+llvm::Value* FunctionCodegen::to_memory(llvm::Value* value, DType dtype) {
+  return dtype.is_bool() ? b_.CreateZExt(value, m_.memory_type(dtype, {})) : value;
+}
+
+llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mask,
+                                   llvm::Value* otherwise) {
+  const DType element = node.buffer->dtype;
+  const Address at = address(*node.buffer, node.indices, node.origin);
+  const llvm::Align align(static_cast<uint64_t>(element.bytes()));
+  llvm::Type* one = m_.memory_type(element, node.origin);
+  if (at.lanes == 1 && !mask) return from_memory(b_.CreateAlignedLoad(one, at.pointer, align), element);
+  const DType vector = element.with_lanes(at.lanes);
+  llvm::Type* type = m_.memory_type(vector, node.origin);
+  if (!at.lane_offsets) {
+    if (!mask) return from_memory(b_.CreateAlignedLoad(type, at.pointer, align), vector);
+    return from_memory(
+        b_.CreateMaskedLoad(type, at.pointer, align, mask, to_memory(otherwise, vector)), vector);
+  }
+  if (mask) {
+    llvm::Value* pointers = b_.CreateInBoundsGEP(one, at.pointer, at.lane_offsets);
+    return from_memory(
+        b_.CreateMaskedGather(type, pointers, align, mask, to_memory(otherwise, vector)), vector);
+  }
+  llvm::Value* result = llvm::PoisonValue::get(type);
+  for (int i = 0; i < at.lanes; ++i) {
+    llvm::Value* offset = b_.CreateExtractElement(at.lane_offsets, static_cast<uint64_t>(i));
+    llvm::Value* pointer = b_.CreateInBoundsGEP(one, at.pointer, offset);
+    result = b_.CreateInsertElement(result, b_.CreateAlignedLoad(one, pointer, align),
+                                    static_cast<uint64_t>(i));
+  }
+  return from_memory(result, vector);
+}
+
+void FunctionCodegen::store(const tir::Buffer& buffer, const std::vector<Expr>& indices,
+                            llvm::Value* value, llvm::Value* mask, const Origin& origin) {
+  const DType element = buffer.dtype;
+  const Address at = address(buffer, indices, origin);
+  const llvm::Align align(static_cast<uint64_t>(element.bytes()));
+  llvm::Value* stored = to_memory(value, element.with_lanes(at.lanes));
+  if (!at.lane_offsets) {
+    if (mask) {
+      b_.CreateMaskedStore(stored, at.pointer, align, mask);
+    } else {
+      b_.CreateAlignedStore(stored, at.pointer, align);
+    }
+    return;
+  }
+  llvm::Type* one = m_.memory_type(element, origin);
+  if (mask) {
+    b_.CreateMaskedScatter(stored, b_.CreateInBoundsGEP(one, at.pointer, at.lane_offsets), align,
+                           mask);
+    return;
+  }
+  for (int i = 0; i < at.lanes; ++i) {
+    llvm::Value* offset = b_.CreateExtractElement(at.lane_offsets, static_cast<uint64_t>(i));
+    b_.CreateAlignedStore(b_.CreateExtractElement(stored, static_cast<uint64_t>(i)),
+                          b_.CreateInBoundsGEP(one, at.pointer, offset), align);
+  }
+}
+
+}  // namespace tenon::llvm_backend

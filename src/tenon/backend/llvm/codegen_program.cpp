@@ -1,0 +1,250 @@
+// What a program exports: the constant TenonProgram, its `run` and `shapes`, as runtime/abi.h says.
+#include <cstddef>
+
+#include "tenon/backend/llvm/codegen.h"
+#include "tenon/runtime/abi.h"
+
+namespace tenon::llvm_backend {
+
+namespace {
+
+// Mirrors of the ABI's structs in LLVM types; C's padding is LLVM's.
+struct AbiTypes {
+  llvm::StructType *info, *symbol, *program;
+  explicit AbiTypes(llvm::LLVMContext& c) {
+    llvm::Type* p = llvm::PointerType::getUnqual(c);
+    llvm::Type *i8 = llvm::Type::getInt8Ty(c), *i16 = llvm::Type::getInt16Ty(c),
+               *i32 = llvm::Type::getInt32Ty(c), *i64 = llvm::Type::getInt64Ty(c);
+    info = llvm::StructType::get(c, {p, p, i32, i8, i8, i16, i32, i32});
+    symbol = llvm::StructType::get(c, {p, i32, i32, i64, i64, i64});
+    program = llvm::StructType::get(
+        c, {i32, i32, p, i32, i32, p, p, i32, i32, p, p, p, p, i64, i64, i64, i64, p});
+  }
+};
+static_assert(sizeof(TenonTensorInfo) == 32 && sizeof(TenonSymbol) == 40);
+static_assert(sizeof(TenonProgram) == 120 && offsetof(TenonProgram, run) == 64 &&
+              offsetof(TenonProgram, manifest) == 112);
+
+}  // namespace
+
+static uint8_t dtype_code(DType dtype, const Origin& origin) {
+  switch (dtype.code) {
+    case DType::Code::kInt: return TENON_DTYPE_INT;
+    case DType::Code::kUInt: return TENON_DTYPE_UINT;
+    case DType::Code::kFloat: return TENON_DTYPE_FLOAT;
+    case DType::Code::kBFloat: return TENON_DTYPE_BFLOAT;
+    case DType::Code::kBool: return TENON_DTYPE_BOOL;
+    case DType::Code::kFloat8e4m3fn: return TENON_DTYPE_FLOAT8_E4M3FN;
+    case DType::Code::kFloat8e5m2: return TENON_DTYPE_FLOAT8_E5M2;
+    default: break;
+  }
+  throw CompileError(kUnsupported, origin, "an input or output of dtype {}", dtype.str());
+}
+
+static llvm::GlobalVariable* constant_global(llvm::Module& module, llvm::Constant* value,
+                                             const char* name) {
+  return new llvm::GlobalVariable(module, value->getType(), true,
+                                  llvm::GlobalValue::PrivateLinkage, value, name);
+}
+
+llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t first, size_t count,
+                                            const std::vector<std::string>& names,
+                                            const std::vector<Ref<Var>>& symbols, bool output,
+                                            bool& computed) {
+  const AbiTypes abi(context_);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
+  auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  const auto integer = [&](unsigned bits, uint64_t value) {
+    return llvm::ConstantInt::get(llvm::Type::getIntNTy(context_, bits), value);
+  };
+  std::vector<llvm::Constant*> infos;
+  for (size_t i = first; i < first + count; ++i) {
+    const Ref<tir::Buffer>& buffer = entry.buffers[i];
+    std::vector<llvm::Constant*> dims;
+    for (const Expr& dim : buffer->shape) {
+      int64_t stated = TENON_DIM_COMPUTED;
+      if (const auto number = as_int(dim)) {
+        stated = *number;
+      } else {
+        if (output) computed = true;
+        for (size_t s = 0; s < symbols.size(); ++s)
+          if (dim.get() == symbols[s].get()) stated = TENON_DIM_SYMBOL(s);
+        if (stated == TENON_DIM_COMPUTED && !output)
+          throw CompileError(kUnsupported, buffer->origin,
+                             "input `{}` has dimension `{}`; expected a number or a name",
+                             buffer->name, str(dim));
+      }
+      dims.push_back(llvm::ConstantInt::get(i64, static_cast<uint64_t>(stated)));
+    }
+    llvm::Constant* table = null;
+    if (!dims.empty())
+      table = constant_global(
+          *llvm_module_,
+          llvm::ConstantArray::get(llvm::ArrayType::get(i64, dims.size()), dims), "dims");
+    const DType dtype = buffer->dtype;
+    const size_t number = i - first;
+    const std::string name = number < names.size() ? names[number] : buffer->name;
+    infos.push_back(llvm::ConstantStruct::get(
+        abi.info, {text(name), table, integer(32, dims.size()),
+                   integer(8, dtype_code(dtype, buffer->origin)), integer(8, dtype.bits),
+                   integer(16, dtype.lanes), integer(32, 0), integer(32, 0)}));
+  }
+  if (infos.empty()) return null;
+  return constant_global(
+      *llvm_module_,
+      llvm::ConstantArray::get(llvm::ArrayType::get(abi.info, infos.size()), infos), "tensors");
+}
+
+// The number of an attribute that is an integer or an expression over the symbols; -1 for the
+// latter.
+static int64_t number_or_symbolic(const Attrs& attrs, const char* name) {
+  const AttrValue* value = attrs.find(name);
+  if (!value) return 0;
+  if (const auto* number = value->as<int64_t>()) return *number;
+  if (const auto* node = value->as<NodePtr>()) {
+    const auto expr = cast<ExprNode>(*node);
+    if (const auto number = expr ? as_int(expr) : std::nullopt) return *number;
+    if (expr) return -1;
+  }
+  throw CompileError(kBadAttribute, {}, "attribute `{}` is neither a number nor an expression",
+                     name);
+}
+
+void ModuleCodegen::define_program() {
+  const FunctionInfo& info = functions_[index_.at(entry_)];
+  const tir::PrimFunc& entry = *info.function;
+  const AbiTypes abi(context_);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i32 = llvm::Type::getInt32Ty(context_);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
+  auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  const auto word = [&](int64_t value) {
+    return llvm::ConstantInt::get(i64, static_cast<uint64_t>(value));
+  };
+
+  const bool has_workspace = entry.attrs.contains("tenon.workspace_bytes");
+  for (size_t i = 0; i < entry.params.size(); ++i)
+    if (!entry.buffers[i])
+      throw CompileError(kWrongForm, entry.origin, "entry PrimFunc `{}` has scalar parameter `{}`",
+                         entry_, entry.params[i]->name);
+  const size_t buffers = entry.params.size() - (has_workspace ? 1 : 0);
+  const auto stated = entry.attrs.get<int64_t>("tenon.num_inputs");
+  if (!stated || *stated < 0 || static_cast<size_t>(*stated) > buffers)
+    throw CompileError(kWrongForm, entry.origin,
+                       "entry PrimFunc `{}` does not say how many inputs it has", entry_);
+  const auto inputs = static_cast<size_t>(*stated);
+
+  // Where each symbol is read from.
+  std::vector<llvm::Constant*> symbol_rows;
+  for (const Ref<Var>& symbol : info.symbols) {
+    bool found = false;
+    for (size_t i = 0; i < inputs && !found; ++i)
+      for (size_t d = 0; d < entry.buffers[i]->ndim() && !found; ++d) {
+        if (entry.buffers[i]->shape[d].get() != symbol.get()) continue;
+        found = true;
+        symbol_rows.push_back(llvm::ConstantStruct::get(
+            abi.symbol, {text(symbol->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),
+                         llvm::ConstantInt::get(i32, i), word(static_cast<int64_t>(d)), word(0),
+                         word(INT64_MAX)}));
+      }
+    if (!found)
+      throw CompileError(kUnsupported, entry.origin,
+                         "dimension `{}` of an output follows from no input's shape",
+                         symbol->name);
+  }
+  llvm::Constant* symbols = null;
+  if (!symbol_rows.empty())
+    symbols = constant_global(
+        *llvm_module_,
+        llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, symbol_rows.size()),
+                                 symbol_rows),
+        "symbols");
+
+  bool computed = false;
+  const auto input_names = entry.attrs.strings("input_names");
+  const auto output_names = entry.attrs.strings("output_names");
+  llvm::Constant* input_infos =
+      tensor_infos(entry, 0, inputs, input_names.value_or(std::vector<std::string>{}),
+                   info.symbols, false, computed);
+  llvm::Constant* output_infos = tensor_infos(
+      entry, inputs, buffers - inputs, output_names.value_or(std::vector<std::string>{}),
+      info.symbols, true, computed);
+
+  // int32_t run(ctx, buffers, symbols, workspace, constants)
+  auto* run = llvm::Function::Create(
+      llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer, pointer}, false),
+      llvm::Function::InternalLinkage, "tenon_run", llvm_module_.get());
+  set_attributes(*run);
+  {
+    llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
+    std::vector<llvm::Value*> args{run->getArg(0)};
+    for (size_t i = 0; i < buffers; ++i)
+      args.push_back(b.CreateLoad(
+          pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
+    if (has_workspace) args.push_back(run->getArg(3));
+    for (size_t s = 0; s < info.symbols.size(); ++s)
+      args.push_back(b.CreateSExtOrTrunc(
+          b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
+          register_type(info.symbols[s]->dtype, entry.origin)));
+    if (info.uses_constants) args.push_back(run->getArg(4));
+    b.CreateRet(b.CreateCall(info.code, args));
+  }
+
+  // int32_t shapes(ctx, symbols, output_dims, workspace_bytes)
+  const int64_t workspace = number_or_symbolic(entry.attrs, "tenon.workspace_bytes");
+  llvm::Constant* shapes = null;
+  if (computed || workspace < 0) {
+    auto* function = llvm::Function::Create(
+        llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer}, false),
+        llvm::Function::InternalLinkage, "tenon_shapes", llvm_module_.get());
+    set_attributes(*function);
+    FunctionCodegen code(*this, info, function);
+    code.set_context(function->getArg(0));
+    llvm::IRBuilder<>& b = code.builder();
+    for (size_t s = 0; s < info.symbols.size(); ++s) {
+      llvm::Value* value =
+          b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
+      code.bind(*info.symbols[s],
+                b.CreateSExtOrTrunc(value, register_type(info.symbols[s]->dtype, {})));
+    }
+    uint64_t position = 0;
+    for (size_t i = inputs; i < buffers; ++i)
+      for (const Expr& dim : entry.buffers[i]->shape)
+        b.CreateStore(b.CreateSExt(code.value(dim), i64),
+                      b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
+    llvm::Value* bytes = word(workspace);
+    if (workspace < 0)
+      bytes = b.CreateSExt(
+          code.value(downcast<ExprNode>(*entry.attrs.find("tenon.workspace_bytes")->as<NodePtr>())),
+          i64);
+    b.CreateStore(bytes, function->getArg(3));
+    b.CreateRet(b.getInt32(TENON_OK));
+    shapes = function;
+  }
+
+  llvm::Constant* constants = null;
+  if (constants_.bytes > 0)
+    constants = new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
+                                         llvm::GlobalValue::ExternalLinkage, nullptr,
+                                         kConstantsSymbol);
+  const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(i32, value); };
+  auto* program = constant_global(
+      *llvm_module_,
+      llvm::ConstantStruct::get(
+          abi.program,
+          {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)), text(options_.name),
+           number(inputs), number(buffers - inputs), input_infos, output_infos,
+           number(info.symbols.size()), number(kConstantAlignment), symbols, shapes, run,
+           constants, word(constants_.bytes), word(workspace),
+           word(number_or_symbolic(entry.attrs, "tenon.planned_bytes")),
+           word(number_or_symbolic(entry.attrs, "tenon.bound_bytes")),
+           options_.manifest.empty() ? null : text(options_.manifest)}),
+      "program");
+  auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
+                                        llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,
+                                        llvm_module_.get());
+  set_attributes(*getter);
+  llvm::IRBuilder<>(llvm::BasicBlock::Create(context_, "entry", getter)).CreateRet(program);
+}
+
+}  // namespace tenon::llvm_backend

@@ -1,0 +1,179 @@
+// LLVM's passes and the emission of objects, IR and assembly.
+#include "tenon/backend/llvm/compile.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
+
+#include <mutex>
+
+#include "tenon/backend/llvm/codegen.h"
+
+namespace tenon::llvm_backend {
+
+static std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int level) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  const std::string triple = "x86_64-unknown-linux-gnu";
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+  check(found != nullptr, "LLVM has no x86-64 back end");
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // multiply-adds are explicit in TensorIR
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
+  check(machine != nullptr, "LLVM made no target machine");
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(target.cpu))
+    throw CompileError(kBadOption, {}, "processor `{}` is not known to LLVM", target.cpu);
+  return machine;
+}
+
+// Generated code is flat and its loops are rotated already, so a short list does. Scheduled
+// kernels: clean up, keep accumulators in registers, hoist what is invariant, and nothing that
+// would change the schedule's loops. The others also get LLVM's vectorisers and unrolling.
+static llvm::FunctionPassManager function_passes(bool scheduled) {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  {
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    if (!scheduled) loops.addPass(llvm::IndVarSimplifyPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), true));
+  }
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::DSEPass());
+  if (!scheduled) {
+    passes.addPass(llvm::CorrelatedValuePropagationPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::LoopVectorizePass());
+    passes.addPass(llvm::SLPVectorizerPass());
+    passes.addPass(llvm::LoopUnrollPass());
+    passes.addPass(llvm::EarlyCSEPass());
+  }
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  {
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), true));
+  }
+  passes.addPass(llvm::DCEPass());
+  return passes;
+}
+
+static void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::FunctionPassManager scheduled = function_passes(true), plain = function_passes(false);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    const bool is_scheduled = function.hasFnAttribute(kScheduledAttribute);
+    (is_scheduled ? scheduled : plain).run(function, functions);
+    functions.clear(function, function.getName());
+  }
+}
+
+namespace {
+
+struct Generated {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+  ConstantsLayout constants;
+};
+
+}  // namespace
+
+static void generate(Generated& out, const IRModule& lowered, const Target& target,
+                     const CompileOptions& options) {
+  if (target.kind != "llvm")
+    throw CompileError(kBadOption, {}, "target `{}` is not one of LLVM", target.kind);
+  out.machine = target_machine(target, options.optimize);
+  ModuleCodegen codegen(lowered, target, options, out.context);
+  out.module = codegen.run();
+  out.constants = std::move(codegen).constants();
+  out.module->setDataLayout(out.machine->createDataLayout());
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  const bool broken = llvm::verifyModule(*out.module, &stream);
+  check(!broken, "generated LLVM IR is malformed: " + stream.str());
+  if (options.optimize > 0) run_passes(*out.module, *out.machine);
+}
+
+static std::string emit(Generated& generated, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool unsupported = generated.machine->addPassesToEmitFile(passes, stream, nullptr, type);
+  check(!unsupported, "LLVM cannot write this kind of file");
+  passes.run(*generated.module);
+  return {bytes.begin(), bytes.end()};
+}
+
+CompiledProgram compile(const IRModule& lowered, const Target& target,
+                        const CompileOptions& options) {
+  Generated generated;
+  generate(generated, lowered, target, options);
+  CompiledProgram out;
+  out.name = options.name;
+  out.constants = std::move(generated.constants);
+  out.object = emit(generated, llvm::CodeGenFileType::ObjectFile);
+  return out;
+}
+
+std::string emit_llvm(const IRModule& lowered, const Target& target,
+                      const CompileOptions& options) {
+  Generated generated;
+  generate(generated, lowered, target, options);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  generated.module->print(stream, nullptr);
+  return text;
+}
+
+std::string emit_assembly(const IRModule& lowered, const Target& target,
+                          const CompileOptions& options) {
+  Generated generated;
+  generate(generated, lowered, target, options);
+  return emit(generated, llvm::CodeGenFileType::AssemblyFile);
+}
+
+}  // namespace tenon::llvm_backend

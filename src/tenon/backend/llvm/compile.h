@@ -1,0 +1,55 @@
+// From a module of lowered PrimFuncs to an object file: the one path to machine code, shared by the
+// JIT (jit.h) and by shared libraries (shared_library.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tenon/ir/constant.h"
+#include "tenon/ir/module.h"
+#include "tenon/support/target.h"
+
+namespace tenon::llvm_backend {
+
+/// Where each constant of a program lies from the base pointer that `run` is handed.
+struct ConstantsLayout {
+  struct Item {
+    Ref<TensorData> data;
+    int64_t offset;  // a multiple of kConstantAlignment
+  };
+  std::vector<Item> items;  // by offset
+  int64_t bytes = 0;
+};
+inline constexpr int64_t kConstantAlignment = 64;
+
+struct CompileOptions {
+  std::string name = "model";  // of the model, for reports and symbols
+  std::string manifest;        // JSON text that the artefact carries; may be empty
+  int optimize = 2;            // 0: none, for looking at what was generated
+};
+
+/// A program before it is linked: the object defines `tenon_program` and refers to the symbol
+/// `tenon_constants` where there are constants.
+struct CompiledProgram {
+  std::string name;
+  std::string object;  // a relocatable ELF file
+  ConstantsLayout constants;
+};
+inline constexpr const char* kConstantsSymbol = "tenon_constants";
+
+/// Compiles the entry PrimFunc (attribute "tenon.entry") of `lowered` and all that it calls. The
+/// module holds PrimFuncs without blocks, as kernel lowering leaves them (tir/transforms.h).
+/// Deterministic: the same module, target and options give the same bytes on every host.
+/// \throws CompileError (kWrongForm) where a block, graph function or unlowered intrinsic is left;
+/// kUnsupported at a form that is not translated; kUnknownCallee, kRegionMismatch at a bad call.
+CompiledProgram compile(const IRModule& lowered, const Target& target,
+                        const CompileOptions& options = {});
+
+/// The same program as LLVM IR after optimisation (before it with optimize = 0), or as assembly.
+std::string emit_llvm(const IRModule& lowered, const Target& target,
+                      const CompileOptions& options = {});
+std::string emit_assembly(const IRModule& lowered, const Target& target,
+                          const CompileOptions& options = {});
+
+}  // namespace tenon::llvm_backend

@@ -1,0 +1,94 @@
+#include "tenon/backend/llvm/jit.h"
+
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "tenon/backend/llvm/constants.h"
+
+namespace tenon::llvm_backend {
+
+namespace {
+
+class JitProgram final : public LoadedProgram {
+ public:
+  explicit JitProgram(const CompiledProgram& compiled) {
+    if (compiled.constants.bytes > 0) load_constants(compiled.constants);
+    link(compiled);
+  }
+  ~JitProgram() override {
+    jit_.reset();
+    if (constants_) munmap(constants_, static_cast<size_t>(constant_bytes_));
+  }
+
+ private:
+  void load_constants(const ConstantsLayout& layout) {
+    constant_bytes_ = layout.bytes;
+    const auto size = static_cast<size_t>(layout.bytes);
+    void* memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+      throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
+                         layout.bytes);
+    constants_ = memory;
+    madvise(memory, size, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
+    stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
+      std::memcpy(static_cast<std::byte*>(memory) + offset, bytes.data(), bytes.size());
+    });
+    mprotect(memory, size, PROT_READ);
+  }
+
+  template <typename T>
+  static T must(llvm::Expected<T> value) {
+    if (!value)
+      throw CompileError(kLinkFailed, {}, "{}", llvm::toString(value.takeError()));
+    return std::move(*value);
+  }
+  static void must(llvm::Error error) {
+    if (error) throw CompileError(kLinkFailed, {}, "{}", llvm::toString(std::move(error)));
+  }
+
+  void link(const CompiledProgram& compiled) {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    using namespace llvm::orc;
+    JITTargetMachineBuilder machine(llvm::Triple("x86_64-unknown-linux-gnu"));
+    jit_ = must(LLJITBuilder()
+                    .setJITTargetMachineBuilder(machine)
+                    .setPlatformSetUp(setUpInactivePlatform)
+                    .setObjectLinkingLayerCreator(
+                        [](ExecutionSession& session, const llvm::Triple&)
+                            -> llvm::Expected<std::unique_ptr<ObjectLayer>> {
+                          return std::make_unique<ObjectLinkingLayer>(session);
+                        })
+                    .create());
+    JITDylib& main = jit_->getMainJITDylib();
+    main.addGenerator(must(DynamicLibrarySearchGenerator::GetForCurrentProcess('\0')));
+    if (constants_) {
+      SymbolMap symbols;
+      symbols[jit_->mangleAndIntern(kConstantsSymbol)] = {ExecutorAddr::fromPtr(constants_),
+                                                          llvm::JITSymbolFlags::Exported};
+      must(main.define(absoluteSymbols(std::move(symbols))));
+    }
+    must(jit_->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(compiled.object, compiled.name)));
+    const ExecutorAddr entry = must(jit_->lookup(TENON_PROGRAM_SYMBOL));
+    program_ = entry.toPtr<TenonProgramFunction>()();
+  }
+
+  std::unique_ptr<llvm::orc::LLJIT> jit_;
+  void* constants_ = nullptr;
+  int64_t constant_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<LoadedProgram> link_in_process(const CompiledProgram& compiled) {
+  return std::make_unique<JitProgram>(compiled);
+}
+
+}  // namespace tenon::llvm_backend

@@ -1,0 +1,25 @@
+// Links a compiled program into this process.
+#pragma once
+
+#include <memory>
+
+#include "tenon/backend/llvm/compile.h"
+#include "tenon/runtime/abi.h"
+
+namespace tenon::llvm_backend {
+
+/// A program that is ready to run in this process; its code and constants live as long as this.
+class LoadedProgram {
+ public:
+  virtual ~LoadedProgram() = default;
+  const TenonProgram* program() const { return program_; }
+
+ protected:
+  const TenonProgram* program_ = nullptr;
+};
+
+/// Links the object by ORC's JITLink and lays the constants out in one block of memory (the only
+/// copy that is made of them). \throws CompileError (kLinkFailed) where a symbol is missing.
+std::unique_ptr<LoadedProgram> link_in_process(const CompiledProgram& compiled);
+
+}  // namespace tenon::llvm_backend
