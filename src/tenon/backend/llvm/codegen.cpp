@@ -25,14 +25,12 @@ llvm::Type* ModuleCodegen::register_type(DType dtype, const Origin& origin) {
     default: break;
   }
   if (!element || (dtype.is_integer() && dtype.bits % 8 != 0))
-    throw CompileError(kUnsupported, origin, "values of dtype {} have no native code",
-                       dtype.str());
+    throw CompileError(kUnsupported, origin, "values of dtype {} have no native code", dtype.str());
   return dtype.is_vector() ? llvm::FixedVectorType::get(element, dtype.lanes) : element;
 }
 
 llvm::Type* ModuleCodegen::memory_type(DType dtype, const Origin& origin) {
-  if (dtype.is_bool())
-    return register_type(kUInt8.with_lanes(dtype.lanes), origin);
+  if (dtype.is_bool()) return register_type(kUInt8.with_lanes(dtype.lanes), origin);
   return register_type(dtype, origin);
 }
 
@@ -145,8 +143,8 @@ void ModuleCodegen::declare(FunctionInfo& info) {
       types.push_back(register_type(function.params[i]->dtype, function.origin));
   if (info.uses_constants) types.push_back(pointer);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), types, false);
-  info.code = llvm::Function::Create(type, llvm::Function::InternalLinkage, info.name,
-                                     llvm_module_.get());
+  info.code =
+      llvm::Function::Create(type, llvm::Function::InternalLinkage, info.name, llvm_module_.get());
   set_attributes(*info.code);
   if (info.scheduled) info.code->addFnAttr(kScheduledAttribute);
   if (info.name != entry_) info.code->addFnAttr(llvm::Attribute::NoInline);
@@ -175,8 +173,8 @@ void ModuleCodegen::declare(FunctionInfo& info) {
     if (!written.count(buffer.get()) && !written.count(buffer->data.get()))
       info.code->addParamAttr(index, llvm::Attribute::ReadOnly);
     const auto shape = as_ints(buffer->shape);
-    const auto strides = as_ints(buffer->is_compact() ? tir::compact_strides(buffer->shape)
-                                                      : buffer->strides);
+    const auto strides =
+        as_ints(buffer->is_compact() ? tir::compact_strides(buffer->shape) : buffer->strides);
     if (shape && strides) {
       int64_t last = 0;
       bool dense = true;

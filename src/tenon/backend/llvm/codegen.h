@@ -65,10 +65,10 @@ class ModuleCodegen {
   llvm::LLVMContext& context_;
   std::unique_ptr<llvm::Module> llvm_module_;
 
-  std::map<std::string, size_t> index_;        // by name; identical functions share an entry
+  std::map<std::string, size_t> index_;  // by name; identical functions share an entry
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
-  std::vector<FunctionInfo> functions_;        // callees first
-  std::vector<std::string> stack_;             // of collect, to find recursion
+  std::vector<FunctionInfo> functions_;  // callees first
+  std::vector<std::string> stack_;       // of collect, to find recursion
   std::string entry_;
 
   ConstantsLayout constants_;
@@ -82,8 +82,8 @@ class FunctionCodegen {
  public:
   FunctionCodegen(ModuleCodegen& module, const FunctionInfo& info, llvm::Function* function);
 
-  void define();                                   // a whole PrimFunc
-  llvm::Value* value(const Expr& expr);            // codegen_expr.cpp
+  void define();                         // a whole PrimFunc
+  llvm::Value* value(const Expr& expr);  // codegen_expr.cpp
   void bind(const Var& var, llvm::Value* value) { vars_[&var] = value; }
   llvm::IRBuilder<>& builder() { return b_; }
   void set_context(llvm::Value* context) { context_ = context; }
@@ -105,8 +105,8 @@ class FunctionCodegen {
   llvm::Value* generate_extern(const Call& call);
   llvm::Value* unary_float(llvm::Intrinsic::ID id, const Call& call);
   llvm::Value* convert(llvm::Value* value, DType from, DType to, const Origin& origin);
-  llvm::Value* widen(llvm::Value* value, DType from);   // 16-bit floats to float
-  llvm::Value* narrow(llvm::Value* value, DType to);    // and back
+  llvm::Value* widen(llvm::Value* value, DType from);  // 16-bit floats to float
+  llvm::Value* narrow(llvm::Value* value, DType to);   // and back
   llvm::Value* splat(llvm::Value* value, int lanes);
   bool is_nonnegative(const Expr& expr) const;
   bool is_positive(const Expr& expr) const;
@@ -114,8 +114,9 @@ class FunctionCodegen {
 
   // -- memory
   struct Address {
-    llvm::Value* pointer = nullptr;      // of the first lane
-    llvm::Value* lane_offsets = nullptr;  // vector of element offsets from `pointer`, or null: dense
+    llvm::Value* pointer = nullptr;  // of the first lane
+    llvm::Value* lane_offsets =
+        nullptr;  // vector of element offsets from `pointer`, or null: dense
     int lanes = 1;
   };
   llvm::Value* index_value(const Expr& expr);  // as i64, without wrapping
@@ -151,13 +152,12 @@ class FunctionCodegen {
   llvm::IRBuilder<> b_;
   llvm::Value* context_ = nullptr;
   llvm::Value* constants_ = nullptr;
-  bool in_task_ = false;  // inside a parallel loop, where others run serially
+  bool in_task_ = false;           // inside a parallel loop, where others run serially
   bool index_arithmetic_ = false;  // offsets stay within an object, so they do not wrap
   std::unordered_map<const Node*, llvm::Value*> vars_;
   std::unordered_map<const Node*, llvm::Value*> buffers_;  // pointer to the first element
   std::unordered_set<const Node*> nonnegative_;            // integer variables
   std::unordered_map<const Node*, std::pair<Expr, llvm::Value*>> memo_;  // of one statement
 };
-
 
 }  // namespace tenon::llvm_backend

@@ -12,9 +12,7 @@ namespace tenon::llvm_backend {
 static bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
 
 // The type in which values of `t` are computed with: 16-bit floats compute as float.
-static DType compute_dtype(DType t) {
-  return is_small_float(t) ? kFloat32.with_lanes(t.lanes) : t;
-}
+static DType compute_dtype(DType t) { return is_small_float(t) ? kFloat32.with_lanes(t.lanes) : t; }
 
 llvm::Value* FunctionCodegen::value(const Expr& expr) {
   const bool leaf = expr.as<Var>() || expr.as<IntImm>() || expr.as<FloatImm>();
@@ -65,8 +63,8 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
     std::vector<llvm::Constant*> steps;
     for (int i = 0; i < lanes; ++i)
       steps.push_back(llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(i)));
-    llvm::Value* step = b_.CreateMul(llvm::ConstantVector::get(steps),
-                                     splat(value(node->stride), lanes));
+    llvm::Value* step =
+        b_.CreateMul(llvm::ConstantVector::get(steps), splat(value(node->stride), lanes));
     return b_.CreateAdd(splat(base, lanes), step);
   }
   if (const auto* node = expr.as<Broadcast>())
@@ -113,7 +111,8 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
   throw CompileError(kUnsupported, expr->origin, "expression `{}` has no native code", str(expr));
 }
 
-// ---- conversions ---------------------------------------------------------------------------------
+// ---- conversions
+// ---------------------------------------------------------------------------------
 
 llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
   llvm::Type* f32 = m_.register_type(kFloat32.with_lanes(from.lanes), {});
@@ -137,8 +136,8 @@ llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
   llvm::Value* bits = b_.CreateBitCast(value, i32);
   llvm::Value* high = b_.CreateLShr(bits, 16);
   llvm::Value* odd = b_.CreateAnd(high, llvm::ConstantInt::get(i32, 1));
-  llvm::Value* rounded = b_.CreateLShr(
-      b_.CreateAdd(bits, b_.CreateAdd(odd, llvm::ConstantInt::get(i32, 0x7fff))), 16);
+  llvm::Value* rounded =
+      b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, llvm::ConstantInt::get(i32, 0x7fff))), 16);
   llvm::Value* quiet = b_.CreateOr(high, llvm::ConstantInt::get(i32, 0x40));
   llvm::Value* result = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
   return b_.CreateTrunc(result, i16);
@@ -179,7 +178,8 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
                      to.str());
 }
 
-// ---- arithmetic ----------------------------------------------------------------------------------
+// ---- arithmetic
+// ----------------------------------------------------------------------------------
 
 // Conservative: whether an integer is known to be >= 0, so that floor division is plain division.
 bool FunctionCodegen::is_nonnegative(const Expr& expr) const {
@@ -291,8 +291,8 @@ llvm::Value* FunctionCodegen::integer_division(BinaryOp op, DType dtype, llvm::V
   if (!floors) {
     result = quotient ? q : r;
   } else {
-    llvm::Value* below = b_.CreateAnd(b_.CreateICmpNE(r, zero),
-                                      b_.CreateICmpSLT(b_.CreateXor(r, safe), zero));
+    llvm::Value* below =
+        b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, safe), zero));
     result = quotient ? b_.CreateAdd(q, b_.CreateSExt(below, q->getType()))
                       : b_.CreateAdd(r, b_.CreateSelect(below, safe, zero));
   }
@@ -314,9 +314,9 @@ llvm::Value* FunctionCodegen::arithmetic(BinaryOp op, DType dtype, llvm::Value* 
       case BinaryOp::kFloorMod: {
         llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
         llvm::Value* r = b_.CreateFRem(a, b);
-        llvm::Value* differs = b_.CreateAnd(
-            b_.CreateFCmpONE(r, zero),
-            b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero)));
+        llvm::Value* differs =
+            b_.CreateAnd(b_.CreateFCmpONE(r, zero),
+                         b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero)));
         return b_.CreateSelect(differs, b_.CreateFAdd(r, b), r);
       }
       case BinaryOp::kMin: return min_max(false, a, b, node.lhs, node.rhs);
@@ -401,7 +401,8 @@ llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
   return is_comparison(node.op) ? result : narrow(result, dtype);
 }
 
-// ---- intrinsics ----------------------------------------------------------------------------------
+// ---- intrinsics
+// ----------------------------------------------------------------------------------
 
 llvm::Value* FunctionCodegen::unary_float(llvm::Intrinsic::ID id, const Call& call) {
   llvm::Value* x = value(call.arg(0));
@@ -468,11 +469,12 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   const std::string_view name = call.op->name;
   namespace I = llvm::Intrinsic;
   static const std::map<std::string_view, I::ID> kUnary = {
-      {"sqrt", I::sqrt},   {"floor", I::floor}, {"ceil", I::ceil}, {"trunc", I::trunc},
-      {"round", I::rint},  {"nearbyint", I::rint}, {"fabs", I::fabs}};
+      {"sqrt", I::sqrt},  {"floor", I::floor},    {"ceil", I::ceil}, {"trunc", I::trunc},
+      {"round", I::rint}, {"nearbyint", I::rint}, {"fabs", I::fabs}};
   if (const auto it = kUnary.find(name); it != kUnary.end()) {
     if (!dtype.is_float()) {
-      if (name == "fabs") return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
+      if (name == "fabs")
+        return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
       return value(call.arg(0));  // integers are whole already
     }
     return unary_float(it->second, call);
@@ -496,8 +498,8 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
       llvm::Value* x = value(call.arg(i));
       args.push_back(small ? widen(x, dtype) : x);
     }
-    llvm::Value* result = b_.CreateIntrinsic(name == "fma" ? I::fma : I::copysign,
-                                             {args[0]->getType()}, args);
+    llvm::Value* result =
+        b_.CreateIntrinsic(name == "fma" ? I::fma : I::copysign, {args[0]->getType()}, args);
     return small ? narrow(result, dtype) : result;
   }
   if (name == "isnan" || name == "isinf" || name == "isfinite") {
@@ -531,8 +533,7 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   if (name == "bitwise_xor") return b_.CreateXor(value(call.arg(0)), value(call.arg(1)));
   if (name == "bitwise_not") return b_.CreateNot(value(call.arg(0)));
   if (name == "popcount") return b_.CreateUnaryIntrinsic(I::ctpop, value(call.arg(0)));
-  if (name == "clz")
-    return b_.CreateBinaryIntrinsic(I::ctlz, value(call.arg(0)), b_.getFalse());
+  if (name == "clz") return b_.CreateBinaryIntrinsic(I::ctlz, value(call.arg(0)), b_.getFalse());
   if (name == "min_value" || name == "max_value" || name == "infinity") {
     const bool least = name == "min_value";
     if (dtype.is_float()) {
@@ -556,8 +557,7 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   if (name == "if_then_else") return generate_if(call);
   if (name == "likely") return value(call.arg(0));
   if (name == "assume") return nullptr;
-  if (name == "undef")
-    return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));
+  if (name == "undef") return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));
   if (name == "ret") {
     if (!call.args.empty() && !as_int(call.arg(0)))
       throw CompileError(kUnsupported, call.origin,
@@ -576,8 +576,8 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   const auto element = [&](size_t i) -> const tir::BufferLoad& {
     const auto* node = call.args.at(i).as<tir::BufferLoad>();
     if (!node)
-      throw CompileError(kBadArgument, call.origin, "argument {} of `T.{}` is no element of a buffer",
-                         i + 1, name);
+      throw CompileError(kBadArgument, call.origin,
+                         "argument {} of `T.{}` is no element of a buffer", i + 1, name);
     return *node;
   };
   if (name == "address_of") {
@@ -590,13 +590,12 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
     const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));
     if (!write || !locality)
       throw CompileError(kBadArgument, call.origin, "`T.prefetch` with a mode that is no constant");
-    b_.CreateIntrinsic(I::prefetch, {b_.getPtrTy()},
-                       {pointer, b_.getInt32(*write != 0), b_.getInt32(*locality & 3),
-                        b_.getInt32(1)});
+    b_.CreateIntrinsic(
+        I::prefetch, {b_.getPtrTy()},
+        {pointer, b_.getInt32(*write != 0), b_.getInt32(*locality & 3), b_.getInt32(1)});
     return nullptr;
   }
-  if (name == "isnullptr")
-    return b_.CreateIsNull(value(call.arg(0)));
+  if (name == "isnullptr") return b_.CreateIsNull(value(call.arg(0)));
   if (name == "vectorlow" || name == "vectorhigh") {
     const int lanes = call.arg(0)->dtype.lanes, half = dtype.lanes;
     std::vector<int> mask;

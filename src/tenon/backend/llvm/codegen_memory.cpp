@@ -61,9 +61,8 @@ llvm::Value* FunctionCodegen::offset_of(const tir::Buffer& buffer,
   const std::vector<llvm::Value*> strides = strides_of(buffer);
   for (size_t i = 0; i < indices.size(); ++i) {
     llvm::Value* index = index_value(indices[i]);
-    llvm::Value* term = is_constant(strides[i], 1)
-                            ? index
-                            : b_.CreateMul(index, strides[i], "", false, true);
+    llvm::Value* term =
+        is_constant(strides[i], 1) ? index : b_.CreateMul(index, strides[i], "", false, true);
     offset = is_constant(offset, 0) ? term : b_.CreateAdd(offset, term, "", false, true);
   }
   return offset;
@@ -136,7 +135,8 @@ llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mas
   const Address at = address(*node.buffer, node.indices, node.origin);
   const llvm::Align align(static_cast<uint64_t>(element.bytes()));
   llvm::Type* one = m_.memory_type(element, node.origin);
-  if (at.lanes == 1 && !mask) return from_memory(b_.CreateAlignedLoad(one, at.pointer, align), element);
+  if (at.lanes == 1 && !mask)
+    return from_memory(b_.CreateAlignedLoad(one, at.pointer, align), element);
   const DType vector = element.with_lanes(at.lanes);
   llvm::Type* type = m_.memory_type(vector, node.origin);
   if (!at.lane_offsets) {

@@ -43,8 +43,8 @@ static uint8_t dtype_code(DType dtype, const Origin& origin) {
 
 static llvm::GlobalVariable* constant_global(llvm::Module& module, llvm::Constant* value,
                                              const char* name) {
-  return new llvm::GlobalVariable(module, value->getType(), true,
-                                  llvm::GlobalValue::PrivateLinkage, value, name);
+  return new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                  value, name);
 }
 
 llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t first, size_t count,
@@ -79,20 +79,20 @@ llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t f
     llvm::Constant* table = null;
     if (!dims.empty())
       table = constant_global(
-          *llvm_module_,
-          llvm::ConstantArray::get(llvm::ArrayType::get(i64, dims.size()), dims), "dims");
+          *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(i64, dims.size()), dims),
+          "dims");
     const DType dtype = buffer->dtype;
     const size_t number = i - first;
     const std::string name = number < names.size() ? names[number] : buffer->name;
     infos.push_back(llvm::ConstantStruct::get(
-        abi.info, {text(name), table, integer(32, dims.size()),
-                   integer(8, dtype_code(dtype, buffer->origin)), integer(8, dtype.bits),
-                   integer(16, dtype.lanes), integer(32, 0), integer(32, 0)}));
+        abi.info,
+        {text(name), table, integer(32, dims.size()), integer(8, dtype_code(dtype, buffer->origin)),
+         integer(8, dtype.bits), integer(16, dtype.lanes), integer(32, 0), integer(32, 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(
-      *llvm_module_,
-      llvm::ConstantArray::get(llvm::ArrayType::get(abi.info, infos.size()), infos), "tensors");
+      *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(abi.info, infos.size()), infos),
+      "tensors");
 }
 
 // The number of an attribute that is an integer or an expression over the symbols; -1 for the
@@ -149,26 +149,24 @@ void ModuleCodegen::define_program() {
       }
     if (!found)
       throw CompileError(kUnsupported, entry.origin,
-                         "dimension `{}` of an output follows from no input's shape",
-                         symbol->name);
+                         "dimension `{}` of an output follows from no input's shape", symbol->name);
   }
   llvm::Constant* symbols = null;
   if (!symbol_rows.empty())
     symbols = constant_global(
         *llvm_module_,
-        llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, symbol_rows.size()),
-                                 symbol_rows),
+        llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, symbol_rows.size()), symbol_rows),
         "symbols");
 
   bool computed = false;
   const auto input_names = entry.attrs.strings("input_names");
   const auto output_names = entry.attrs.strings("output_names");
   llvm::Constant* input_infos =
-      tensor_infos(entry, 0, inputs, input_names.value_or(std::vector<std::string>{}),
-                   info.symbols, false, computed);
-  llvm::Constant* output_infos = tensor_infos(
-      entry, inputs, buffers - inputs, output_names.value_or(std::vector<std::string>{}),
-      info.symbols, true, computed);
+      tensor_infos(entry, 0, inputs, input_names.value_or(std::vector<std::string>{}), info.symbols,
+                   false, computed);
+  llvm::Constant* output_infos =
+      tensor_infos(entry, inputs, buffers - inputs,
+                   output_names.value_or(std::vector<std::string>{}), info.symbols, true, computed);
 
   // int32_t run(ctx, buffers, symbols, workspace, constants)
   auto* run = llvm::Function::Create(
@@ -179,8 +177,8 @@ void ModuleCodegen::define_program() {
     llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
     std::vector<llvm::Value*> args{run->getArg(0)};
     for (size_t i = 0; i < buffers; ++i)
-      args.push_back(b.CreateLoad(
-          pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
+      args.push_back(
+          b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
     if (has_workspace) args.push_back(run->getArg(3));
     for (size_t s = 0; s < info.symbols.size(); ++s)
       args.push_back(b.CreateSExtOrTrunc(
@@ -224,21 +222,20 @@ void ModuleCodegen::define_program() {
 
   llvm::Constant* constants = null;
   if (constants_.bytes > 0)
-    constants = new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
-                                         llvm::GlobalValue::ExternalLinkage, nullptr,
-                                         kConstantsSymbol);
+    constants =
+        new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
+                                 llvm::GlobalValue::ExternalLinkage, nullptr, kConstantsSymbol);
   const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(i32, value); };
   auto* program = constant_global(
       *llvm_module_,
       llvm::ConstantStruct::get(
-          abi.program,
-          {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)), text(options_.name),
-           number(inputs), number(buffers - inputs), input_infos, output_infos,
-           number(info.symbols.size()), number(kConstantAlignment), symbols, shapes, run,
-           constants, word(constants_.bytes), word(workspace),
-           word(number_or_symbolic(entry.attrs, "tenon.planned_bytes")),
-           word(number_or_symbolic(entry.attrs, "tenon.bound_bytes")),
-           options_.manifest.empty() ? null : text(options_.manifest)}),
+          abi.program, {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)),
+                        text(options_.name), number(inputs), number(buffers - inputs), input_infos,
+                        output_infos, number(info.symbols.size()), number(kConstantAlignment),
+                        symbols, shapes, run, constants, word(constants_.bytes), word(workspace),
+                        word(number_or_symbolic(entry.attrs, "tenon.planned_bytes")),
+                        word(number_or_symbolic(entry.attrs, "tenon.bound_bytes")),
+                        options_.manifest.empty() ? null : text(options_.manifest)}),
       "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
                                         llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,

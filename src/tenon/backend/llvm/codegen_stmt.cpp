@@ -80,8 +80,8 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   if (const auto* node = stmt.as<tir::AllocBuffer>()) return generate_alloc(*node);
   if (const auto* node = stmt.as<tir::AllocConst>()) {
     const int64_t offset = m_.constant_offset(node->data);
-    llvm::Value* pointer =
-        b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_, b_.getInt64(static_cast<uint64_t>(offset)));
+    llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_,
+                                                b_.getInt64(static_cast<uint64_t>(offset)));
     buffers_[node->buffer.get()] = pointer;
     vars_[node->buffer->data.get()] = pointer;
     return;
@@ -228,9 +228,9 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
 
   std::vector<llvm::Type*> body_types{pointer, i64};
   body_types.insert(body_types.end(), types.begin(), types.end());
-  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false),
-                                      llvm::Function::InternalLinkage, f_->getName() + ".body",
-                                      m_.module());
+  auto* body =
+      llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false),
+                             llvm::Function::InternalLinkage, f_->getName() + ".body", m_.module());
   m_.set_attributes(*body);
   body->addFnAttr(llvm::Attribute::NoInline);
   if (info_.scheduled) body->addFnAttr(kScheduledAttribute);
@@ -273,9 +273,9 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
     inner.b_.CreateRet(inner.b_.getInt32(TENON_OK));
   }
 
-  auto* task = llvm::Function::Create(
-      llvm::FunctionType::get(i32, {pointer, pointer, i64}, false),
-      llvm::Function::InternalLinkage, f_->getName() + ".task", m_.module());
+  auto* task =
+      llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, pointer, i64}, false),
+                             llvm::Function::InternalLinkage, f_->getName() + ".task", m_.module());
   m_.set_attributes(*task);
   {
     llvm::IRBuilder<> b(llvm::BasicBlock::Create(m_.context(), "entry", task));
@@ -289,9 +289,9 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
   llvm::Value* env = stack_memory(env_type, 16, "env");
   for (size_t i = 0; i < captured.size(); ++i)
     b_.CreateStore(captured[i], b_.CreateStructGEP(env_type, env, static_cast<unsigned>(i)));
-  llvm::Value* run = b_.CreateLoad(
-      pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
-                                             offsetof(TenonContext, parallel_for)));
+  llvm::Value* run =
+      b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
+                                                           offsetof(TenonContext, parallel_for)));
   auto* run_type = llvm::FunctionType::get(i32, {pointer, pointer, pointer, i64}, false);
   llvm::Value* tasks = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, b_.getInt64(0));
   return_if_failed(b_.CreateCall(run_type, run, {context_, task, env, tasks}));
@@ -310,8 +310,8 @@ llvm::AllocaInst* FunctionCodegen::stack_memory(llvm::Type* type, uint64_t align
 void FunctionCodegen::generate_alloc(const tir::AllocBuffer& alloc) {
   const Buffer& buffer = *alloc.buffer;
   int64_t count = 1;
-  const std::vector<Expr> strides = buffer.is_compact() ? tir::compact_strides(buffer.shape)
-                                                        : buffer.strides;
+  const std::vector<Expr> strides =
+      buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
   // The last element's offset, plus one.
   for (size_t i = 0; i < buffer.shape.size(); ++i) {
     const auto extent = as_int(buffer.shape[i]), stride = as_int(strides[i]);
@@ -372,10 +372,10 @@ void FunctionCodegen::fail_unless(llvm::Value* condition, int code, const std::s
       pointer,
       b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(TenonContext, report)));
   auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer, pointer, i64, i64}, false);
-  b_.CreateRet(b_.CreateCall(type, report,
-                             {context_, b_.getInt32(static_cast<uint32_t>(code)), m_.text(where),
-                              m_.text(message), value ? value : b_.getInt64(0),
-                              bound ? bound : b_.getInt64(0)}));
+  b_.CreateRet(b_.CreateCall(
+      type, report,
+      {context_, b_.getInt32(static_cast<uint32_t>(code)), m_.text(where), m_.text(message),
+       value ? value : b_.getInt64(0), bound ? bound : b_.getInt64(0)}));
   b_.SetInsertPoint(next);
 }
 
@@ -445,8 +445,8 @@ void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
       throw CompileError(kRegionMismatch, call.origin,
                          "argument {} of `{}` has {} dimensions; expected {}", i + 1,
                          call.callee->name, kept.size(), param->ndim());
-    pointers.push_back(element_pointer(pointer_of(buffer, call.origin), offset_of(buffer, minimum),
-                                       buffer.dtype));
+    pointers.push_back(
+        element_pointer(pointer_of(buffer, call.origin), offset_of(buffer, minimum), buffer.dtype));
     const std::vector<Expr> strides =
         buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
     for (size_t k = 0; k < kept.size(); ++k)

@@ -14,9 +14,9 @@ namespace tenon::llvm_backend {
 // What code generation may profit from, and what decides vector widths. The rest (crypto, cache
 // control, ...) is not spelled out: equal targets should have equal texts.
 static constexpr std::string_view kUsefulFeatures[] = {
-    "avx",      "avx2",       "avx512bf16", "avx512bw",   "avx512cd", "avx512dq", "avx512f",
-    "avx512fp16", "avx512vl", "avx512vnni", "avxvnni",    "bmi",      "bmi2",     "f16c",
-    "fma",      "popcnt",     "sse4.1",     "sse4.2"};
+    "avx",     "avx2",       "avx512bf16", "avx512bw",   "avx512cd", "avx512dq",
+    "avx512f", "avx512fp16", "avx512vl",   "avx512vnni", "avxvnni",  "bmi",
+    "bmi2",    "f16c",       "fma",        "popcnt",     "sse4.1",   "sse4.2"};
 
 static int64_t read_cache_size(int index, std::string& level, std::string& type) {
   const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);

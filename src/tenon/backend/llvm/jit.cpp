@@ -29,8 +29,7 @@ class JitProgram final : public LoadedProgram {
   void load_constants(const ConstantsLayout& layout) {
     constant_bytes_ = layout.bytes;
     const auto size = static_cast<size_t>(layout.bytes);
-    void* memory =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
       throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
                          layout.bytes);
@@ -44,8 +43,7 @@ class JitProgram final : public LoadedProgram {
 
   template <typename T>
   static T must(llvm::Expected<T> value) {
-    if (!value)
-      throw CompileError(kLinkFailed, {}, "{}", llvm::toString(value.takeError()));
+    if (!value) throw CompileError(kLinkFailed, {}, "{}", llvm::toString(value.takeError()));
     return std::move(*value);
   }
   static void must(llvm::Error error) {
@@ -62,8 +60,8 @@ class JitProgram final : public LoadedProgram {
                     .setJITTargetMachineBuilder(machine)
                     .setPlatformSetUp(setUpInactivePlatform)
                     .setObjectLinkingLayerCreator(
-                        [](ExecutionSession& session, const llvm::Triple&)
-                            -> llvm::Expected<std::unique_ptr<ObjectLayer>> {
+                        [](ExecutionSession& session,
+                           const llvm::Triple&) -> llvm::Expected<std::unique_ptr<ObjectLayer>> {
                           return std::make_unique<ObjectLinkingLayer>(session);
                         })
                     .create());

@@ -1,0 +1,424 @@
+// Native code against expected values: every operation and dtype, loops, calls, checks.
+#include <cmath>
+#include <limits>
+
+#include "run_program.h"
+
+namespace tenon::llvm_backend {
+namespace {
+
+using namespace tir;
+
+Ref<Buffer> buffer(const std::string& name, DType dtype, std::vector<Expr> shape) {
+  return make<Buffer>(name, dtype, std::move(shape));
+}
+
+/// out[i] = f(a[i], b[i]) for i < n.
+template <typename F>
+Ref<PrimFunc> elementwise(DType in, DType out, int64_t n, F f) {
+  auto a = buffer("a", in, {int64(n)}), b = buffer("b", in, {int64(n)});
+  auto c = buffer("c", out, {int64(n)});
+  auto i = var("i");
+  Stmt body = nest({i}, {int64(n)},
+                   make<BufferStore>(c, f(load(a, {i}), load(b, {i})), std::vector<Expr>{i}));
+  return PrimFunc::of_buffers({a, b, c}, body);
+}
+
+template <typename T, typename F, typename G>
+void expect_binary(DType dtype, const std::vector<T>& a, const std::vector<T>& b, F expr,
+                   G scalar) {
+  const auto kernel = elementwise(dtype, dtype, static_cast<int64_t>(a.size()), expr);
+  std::vector<Bytes> inputs;
+  inputs.emplace_back(a);
+  inputs.emplace_back(b);
+  const auto got = run_kernel(kernel, std::move(inputs), a.size() * sizeof(T)).template as<T>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const T want = scalar(a[i], b[i]);
+    if (want != want) {
+      EXPECT_TRUE(got[i] != got[i]) << "at " << i;
+    } else {
+      EXPECT_EQ(got[i], want) << "of " << +a[i] << " and " << +b[i];
+    }
+  }
+}
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+const float kInf = std::numeric_limits<float>::infinity();
+
+TEST(Codegen, MinAndMaxGiveNanWhereEitherIs) {
+  const std::vector<float> a{1, 2, kNan, 3, kNan, -kInf, 5, 0, 1};
+  const std::vector<float> b{2, 1, 3, kNan, kNan, 1, kInf, -1, 1};
+  expect_binary<float>(
+      kFloat32, a, b, [](Expr x, Expr y) { return max(x, y); },
+      [](float x, float y) { return x != x || y != y ? kNan : std::max(x, y); });
+  expect_binary<float>(
+      kFloat32, a, b, [](Expr x, Expr y) { return min(x, y); },
+      [](float x, float y) { return x != x || y != y ? kNan : std::min(x, y); });
+  expect_binary<float>(
+      kFloat32, a, b, [](Expr x, Expr) { return max(x, imm(kFloat32, 0.0)); },
+      [](float x, float) { return x != x ? kNan : std::max(x, 0.0f); });
+  expect_binary<float>(
+      kFloat32, a, b, [](Expr x, Expr) { return min(imm(kFloat32, 1.0), x); },
+      [](float x, float) { return x != x ? kNan : std::min(x, 1.0f); });
+}
+
+TEST(Codegen, MaxWithAConstantIsOneInstruction) {
+  const auto a = buffer("a", kFloat32, {int64(16)}), c = buffer("c", kFloat32, {int64(16)});
+  const Expr lanes = make<Ramp>(int64(0), int64(1), 16);
+  const auto kernel = PrimFunc::of_buffers(
+      {a, c}, make<BufferStore>(c, max(load(a, {lanes}), imm(kFloat32.with_lanes(16), 0.0)),
+                                std::vector<Expr>{lanes}));
+  const std::string text =
+      emit_assembly(program_of(kernel), resolve_target("llvm -mcpu=skylake-avx512"));
+  EXPECT_NE(text.find("vmaxps"), std::string::npos) << text;
+  EXPECT_EQ(text.find("vcmp"), std::string::npos) << text;
+}
+
+template <typename T>
+std::vector<T> edge_values() {
+  const T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  return {least,
+          static_cast<T>(least + 1),
+          static_cast<T>(0 - 7),
+          static_cast<T>(0 - 1),
+          0,
+          1,
+          2,
+          7,
+          100,
+          static_cast<T>(most - 1),
+          most};
+}
+
+template <typename T>
+class CodegenIntegers : public testing::Test {};
+using IntegerTypes =
+    testing::Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(CodegenIntegers, IntegerTypes);
+
+TYPED_TEST(CodegenIntegers, EveryOperationMatchesFolding) {
+  using T = TypeParam;
+  DType dtype = std::is_signed_v<T> ? kInt64 : kUInt64;
+  dtype.bits = sizeof(T) * 8;
+  std::vector<T> a, b;
+  for (const T x : edge_values<T>())
+    for (const T y : edge_values<T>()) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  for (int op = 0; op < static_cast<int>(BinaryOp::kEQ); ++op) {
+    const auto code = static_cast<BinaryOp>(op);
+    std::vector<T> divisors = b;
+    if (code >= BinaryOp::kDiv && code <= BinaryOp::kFloorMod)
+      for (T& y : divisors) y = y == 0 ? T{3} : y;
+    expect_binary<T>(
+        dtype, a, divisors, [&](Expr x, Expr y) { return make<Binary>(code, x, y); },
+        [&](T x, T y) {
+          return static_cast<T>(
+              *fold_int(code, dtype, static_cast<int64_t>(x), static_cast<int64_t>(y)));
+        });
+  }
+  for (const int64_t divisor : {1, 2, 3, 8, 64, 100}) {  // by constants
+    for (const BinaryOp code :
+         {BinaryOp::kFloorDiv, BinaryOp::kFloorMod, BinaryOp::kDiv, BinaryOp::kMod})
+      expect_binary<T>(
+          dtype, a, b,
+          [&](Expr x, Expr) { return Expr(make<Binary>(code, x, imm(x->dtype, divisor))); },
+          [&](T x, T) {
+            return static_cast<T>(*fold_int(code, dtype, static_cast<int64_t>(x), divisor));
+          });
+  }
+}
+
+TYPED_TEST(CodegenIntegers, Comparisons) {
+  using T = TypeParam;
+  DType dtype = std::is_signed_v<T> ? kInt64 : kUInt64;
+  dtype.bits = sizeof(T) * 8;
+  std::vector<T> a, b;
+  for (const T x : edge_values<T>())
+    for (const T y : edge_values<T>()) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  for (int op = static_cast<int>(BinaryOp::kEQ); op <= static_cast<int>(BinaryOp::kGE); ++op) {
+    const auto code = static_cast<BinaryOp>(op);
+    const auto kernel = elementwise(dtype, kBool, static_cast<int64_t>(a.size()),
+                                    [&](Expr x, Expr y) { return make<Binary>(code, x, y); });
+    std::vector<Bytes> inputs;
+    inputs.emplace_back(a);
+    inputs.emplace_back(b);
+    const auto got = run_kernel(kernel, std::move(inputs), a.size()).template as<uint8_t>();
+    for (size_t i = 0; i < a.size(); ++i)
+      EXPECT_EQ(got[i],
+                *fold_int(code, dtype, static_cast<int64_t>(a[i]), static_cast<int64_t>(b[i])));
+  }
+}
+
+TEST(Codegen, CastsSaturateAndTruncate) {
+  const std::vector<float> a{1.9f, -1.9f, 300.f, -300.f, 3e9f, -3e9f, kNan, kInf, 0.5f, 254.6f};
+  const auto cast_to = [&](DType to) {
+    return elementwise(kFloat32, to, static_cast<int64_t>(a.size()),
+                       [&](Expr x, Expr) { return cast(to, x); });
+  };
+  const auto run_cast = [&](DType to) {
+    std::vector<Bytes> inputs;
+    inputs.emplace_back(a);
+    inputs.emplace_back(a);
+    return run_kernel(cast_to(to), std::move(inputs), a.size() * static_cast<size_t>(to.bytes()));
+  };
+  EXPECT_EQ(run_cast(kInt8).as<int8_t>(),
+            (std::vector<int8_t>{1, -1, 127, -128, 127, -128, 0, 127, 0, 127}));
+  EXPECT_EQ(run_cast(kUInt8).as<uint8_t>(),
+            (std::vector<uint8_t>{1, 0, 255, 0, 255, 0, 0, 255, 0, 254}));
+  EXPECT_EQ(run_cast(kInt32).as<int32_t>(),
+            (std::vector<int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, 0, INT32_MAX, 0, 254}));
+  EXPECT_EQ(run_cast(kBool).as<uint8_t>(), (std::vector<uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST(Codegen, SmallFloatsRoundToNearestEven) {
+  const std::vector<float> a{1.0f,  1.00390625f, 1.01171875f, 3.3e38f, kInf,
+                             -kInf, 1e-40f,      65504.f,     65520.f, 6e-8f};
+  std::vector<Bytes> inputs;
+  inputs.emplace_back(a);
+  inputs.emplace_back(a);
+  const auto n = static_cast<int64_t>(a.size());
+  const auto brain = run_kernel(elementwise(kFloat32, kBFloat16, n,
+                                            [](Expr x, Expr) { return cast(kBFloat16, x); }),
+                                std::move(inputs), a.size() * 2)
+                         .as<uint16_t>();
+  EXPECT_EQ(brain, (std::vector<uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x7f78, 0x7f80, 0xff80, 0x0001,
+                                          0x4780, 0x4780, 0x3381}));
+  std::vector<Bytes> again;
+  again.emplace_back(a);
+  again.emplace_back(a);
+  const auto half =
+      run_kernel(elementwise(kFloat32, kFloat16, n, [](Expr x, Expr) { return cast(kFloat16, x); }),
+                 std::move(again), a.size() * 2)
+          .as<uint16_t>();
+  EXPECT_EQ(half, (std::vector<uint16_t>{0x3c00, 0x3c04, 0x3c0c, 0x7c00, 0x7c00, 0xfc00, 0x0000,
+                                         0x7bff, 0x7c00, 0x0001}));
+  std::vector<Bytes> sums;
+  sums.emplace_back(half);
+  sums.emplace_back(half);
+  const auto doubled =
+      run_kernel(elementwise(kFloat16, kFloat16, n, [](Expr x, Expr y) { return x + y; }),
+                 std::move(sums), a.size() * 2)
+          .as<uint16_t>();
+  EXPECT_EQ(doubled[0], 0x4000);
+  EXPECT_EQ(doubled[7], 0x7c00);
+}
+
+TEST(Codegen, DivisionByZeroIsReported) {
+  const auto kernel = elementwise(kInt32, kInt32, 4, [](Expr x, Expr y) { return floordiv(x, y); });
+  const auto program = load(program_of(kernel));
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(std::vector<int32_t>{1, 2, 3, 4});
+  buffers.emplace_back(std::vector<int32_t>{1, 2, 0, 4});
+  buffers.emplace_back(16);
+  Host host;
+  EXPECT_EQ(run(*program, host, buffers), TENON_ERROR_VALUE);
+  EXPECT_EQ(host.message, "integer division by zero");
+}
+
+TEST(Codegen, AssertReportsValueAndBound) {
+  auto a = buffer("a", kInt64, {int64(3)}), c = buffer("c", kInt64, {int64(3)});
+  auto i = var("i");
+  const Expr index = load(a, {i});
+  Stmt body = seq({make<Assert>(logical_and(index >= int64(0), index < int64(3)),
+                                "index {value} is out of {bound}"),
+                   make<BufferStore>(c, load(a, {index}), std::vector<Expr>{i})});
+  const auto kernel = PrimFunc::of_buffers({a, c}, nest({i}, {int64(3)}, body), {},
+                                           Origin::model("m.onnx", "gather_1", "Gather"));
+  const auto program = load(program_of(kernel));
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(std::vector<int64_t>{2, 1, 0});
+  buffers.emplace_back(24);
+  Host host;
+  EXPECT_EQ(run(*program, host, buffers), 0);
+  EXPECT_EQ(buffers[1].as<int64_t>(), (std::vector<int64_t>{0, 1, 2}));
+  buffers[0] = Bytes(std::vector<int64_t>{2, 7, 0});
+  EXPECT_EQ(run(*program, host, buffers), TENON_ERROR_INDEX);
+  EXPECT_EQ(host.value, 7);
+  EXPECT_EQ(host.bound, 3);
+  EXPECT_EQ(host.where, "gather_1");
+}
+
+TEST(Codegen, IfThenElseGuardsReads) {
+  auto a = buffer("a", kFloat32, {int64(4)}), c = buffer("c", kFloat32, {int64(6)});
+  auto i = var("i");
+  const Expr inside = logical_and(i >= int64(1), i < int64(5));
+  const auto kernel = PrimFunc::of_buffers(
+      {a, c}, nest({i}, {int64(6)},
+                   make<BufferStore>(c, if_then_else(inside, load(a, {i - 1}), imm(kFloat32, 9.0)),
+                                     std::vector<Expr>{i})));
+  std::vector<Bytes> inputs;
+  inputs.emplace_back(std::vector<float>{1, 2, 3, 4});
+  EXPECT_EQ(run_kernel(kernel, std::move(inputs), 24).as<float>(),
+            (std::vector<float>{9, 1, 2, 3, 4, 9}));
+}
+
+TEST(Codegen, VectorsOfAllForms) {
+  auto a = buffer("a", kFloat32, {int64(64)}), c = buffer("c", kFloat32, {int64(64)});
+  const auto ramp = [](int64_t base, int64_t stride, int64_t lanes) -> Expr {
+    return make<Ramp>(int64(base), int64(stride), lanes);
+  };
+  const auto store = [&](Expr index, Expr value) -> Stmt {
+    return make<BufferStore>(c, value, std::vector<Expr>{index});
+  };
+  const Expr mask = make<Ramp>(int32(0), int32(1), 8) < make<Broadcast>(int32(5), 8);
+  const Expr shuffled =
+      make<Shuffle>(std::vector<Expr>{load(a, {ramp(0, 1, 4)}), load(a, {ramp(8, 1, 8)})},
+                    std::vector<int64_t>{11, 0, 4, 3});
+  const Expr gathered = load(a, {make<Ramp>(int64(0), int64(1), 8) * make<Broadcast>(int64(3), 8)});
+  const auto kernel = PrimFunc::of_buffers(
+      {a, c},
+      seq({store(ramp(0, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
+           store(ramp(16, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
+           store(ramp(32, 1, 32), make<Broadcast>(imm(kFloat32, -1.0), 32)),
+           store(ramp(0, 1, 8), load(a, {ramp(0, 2, 8)})),  // strided lanes
+           store(ramp(8, 1, 4), shuffled), store(ramp(16, 1, 8), gathered),
+           store(ramp(24, 2, 4), load(a, {ramp(7, -1, 4)})),
+           store(ramp(32, 1, 8), call("masked_load", {load(a, {ramp(0, 1, 8)}), mask,
+                                                      make<Broadcast>(imm(kFloat32, 7.0), 8)})),
+           make<Evaluate>(call("masked_store",
+                               {load(c, {ramp(48, 1, 8)}), mask, load(a, {ramp(0, 1, 8)})}))}));
+  std::vector<float> in(64);
+  for (size_t i = 0; i < 64; ++i) in[i] = static_cast<float>(i);
+  std::vector<Bytes> inputs;
+  inputs.emplace_back(in);
+  for (const char* target : {"native", "llvm -mcpu=haswell", "llvm -mcpu=x86-64"}) {
+    std::vector<Bytes> copy;
+    copy.emplace_back(in);
+    const auto out = run_kernel(kernel, std::move(copy), 256, resolve_target(target)).as<float>();
+    for (size_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(out[i], 2.f * static_cast<float>(i));
+      EXPECT_EQ(out[16 + i], 3.f * static_cast<float>(i));
+      EXPECT_EQ(out[32 + i], i < 5 ? static_cast<float>(i) : 7.f);
+      EXPECT_EQ(out[48 + i], i < 5 ? static_cast<float>(i) : -1.f);
+    }
+    EXPECT_EQ(out[8], 15.f);
+    EXPECT_EQ(out[9], 0.f);
+    EXPECT_EQ(out[10], 8.f);
+    EXPECT_EQ(out[11], 3.f);
+    EXPECT_EQ(out[24], 7.f);
+    EXPECT_EQ(out[26], 6.f);
+    EXPECT_EQ(out[25], -1.f);
+  }
+}
+
+TEST(Codegen, ParallelLoopCapturesWhatItUses) {
+  auto n = Var::size("n");
+  auto a = buffer("a", kFloat32, {n, int64(8)}), c = buffer("c", kFloat32, {n, int64(8)});
+  auto i = var("i"), j = var("j"), k = var("k");
+  auto local =
+      make<Buffer>("acc", kFloat32, std::vector<Expr>{int64(8)}, Buffer::Options{.scope = "local"});
+  auto scale = make<Buffer>("scale", kFloat32, std::vector<Expr>{int64(1)},
+                            Buffer::Options{.scope = "local"});
+  Stmt inner = seq(
+      {make<AllocBuffer>(local),
+       nest({j}, {int64(8)},
+            make<BufferStore>(local, load(a, {i, j}) * load(scale, {int64(0)}),
+                              std::vector<Expr>{j})),
+       nest({k}, {int64(8)},
+            make<BufferStore>(c, load(local, {k}) + cast(kFloat32, n), std::vector<Expr>{i, k}))});
+  const auto kernel = PrimFunc::of_buffers(
+      {a, c}, seq({make<AllocBuffer>(scale),
+                   make<BufferStore>(scale, imm(kFloat32, 2.0), std::vector<Expr>{int64(0)}),
+                   make<For>(i, int64(0), n, ForKind::kParallel, inner)}));
+  const auto program = load(program_of(kernel));
+  ASSERT_EQ(program->program()->symbol_count, 1);
+  EXPECT_NE(program->program()->shapes, nullptr);
+  for (const int64_t rows : {1, 5, 33}) {
+    std::vector<float> in(static_cast<size_t>(rows) * 8);
+    for (size_t x = 0; x < in.size(); ++x) in[x] = static_cast<float>(x);
+    std::vector<Bytes> buffers;
+    buffers.emplace_back(in);
+    buffers.emplace_back(in.size() * 4);
+    Host host;
+    int64_t dims[2] = {}, workspace = -1;
+    ASSERT_EQ(program->program()->shapes(&host.context, &rows, dims, &workspace), 0);
+    EXPECT_EQ(dims[0], rows);
+    EXPECT_EQ(dims[1], 8);
+    EXPECT_EQ(workspace, 0);
+    ASSERT_EQ(run(*program, host, buffers, {rows}), 0);
+    EXPECT_EQ(host.parallel_loops, 1);
+    const auto out = buffers[1].as<float>();
+    for (size_t x = 0; x < out.size(); ++x)
+      EXPECT_EQ(out[x], 2.f * static_cast<float>(x) + static_cast<float>(rows));
+  }
+}
+
+TEST(Codegen, CallsBindSymbolsFromRegionsAndStrides) {
+  // scale(x[m, n] strided, y[m, n]): y = x * m, called on a sub-box and a dropped dimension.
+  auto m = Var::size("m"), n = Var::size("n"), s = Var::size("s");
+  auto x = make<Buffer>("x", kFloat32, std::vector<Expr>{m, n},
+                        Buffer::Options{.strides = {s, int64(1)}});
+  auto y = make<Buffer>("y", kFloat32, std::vector<Expr>{m, n});
+  auto i = var("i"), j = var("j");
+  const auto callee = PrimFunc::of_buffers(
+      {x, y},
+      nest({i, j}, {m, n},
+           make<BufferStore>(y, load(x, {i, j}) * cast(kFloat32, m), std::vector<Expr>{i, j})));
+  auto a = buffer("a", kFloat32, {int64(2), int64(4), int64(6)}),
+       c = buffer("c", kFloat32, {int64(2), int64(3)});
+  auto w = buffer("w", kFloat32, {int64(2), int64(3)});
+  auto p = var("p"), q = var("q");
+  const auto region = make<BufferRegion>(
+      a, std::vector<Range>{{int64(1), int64(1)}, {int64(2), int64(2)}, {int64(1), int64(3)}},
+      std::vector<bool>{true, false, false});
+  const auto main = PrimFunc::of_buffers(
+      {a, c},
+      seq({make<AllocConst>(w, TensorData::of<float>(kFloat32, {2, 3}, {10, 20, 30, 40, 50, 60})),
+           make<CallTir>(make<GlobalVar>("scale"),
+                         std::vector<NodePtr>{region, BufferRegion::whole(c)}),
+           nest({p, q}, {int64(2), int64(3)},
+                make<BufferStore>(c, load(c, {p, q}) + load(w, {p, q}), std::vector<Expr>{p, q}))}),
+      Attrs{{"tenon.entry", true}, {"tenon.num_inputs", 1}});
+  IRModule module;
+  module.set("scale", callee);
+  module.set("main", main);
+  const auto program = load(module);
+  EXPECT_EQ(program->program()->constant_bytes, 64);
+  std::vector<float> in(48);
+  for (size_t k = 0; k < 48; ++k) in[k] = static_cast<float>(k);
+  std::vector<Bytes> buffers;
+  buffers.emplace_back(in);
+  buffers.emplace_back(24);
+  Host host;
+  ASSERT_EQ(run(*program, host, buffers), 0);
+  const auto out = buffers[1].as<float>();
+  for (size_t r = 0; r < 2; ++r)
+    for (size_t k = 0; k < 3; ++k)
+      EXPECT_EQ(out[r * 3 + k],
+                2 * in[24 + (2 + r) * 6 + 1 + k] + 10.f * static_cast<float>(r * 3 + k + 1));
+}
+
+TEST(Codegen, ObjectsAreDeterministicAndIdenticalKernelsAreOne) {
+  const auto kernel = elementwise(kFloat32, kFloat32, 8, [](Expr x, Expr y) { return x + y; });
+  IRModule module = program_of(kernel);
+  module.set("again", renew_definitions(kernel));
+  const auto main = module.find<PrimFunc>("main");
+  std::vector<Stmt> calls = stmts_of(main->body);
+  calls.push_back(make<CallTir>(make<GlobalVar>("again"), calls[0].as<CallTir>()->args));
+  module.set("main", main->with_body(seq(calls)));
+  const std::string object = compile(module, host()).object;
+  EXPECT_EQ(object, compile(module, host()).object);
+  const std::string text = emit_llvm(module, host());
+  EXPECT_EQ(text.find("@again"), std::string::npos);
+}
+
+TEST(Codegen, RefusesWhatItDoesNotKnow) {
+  const auto kernel =
+      elementwise(kFloat32, kFloat32, 8, [](Expr x, Expr) { return call("exp", {x}); });
+  try {
+    compile(program_of(kernel), host());
+    FAIL() << "unlowered `exp` was compiled";
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.id, kUnsupported.id);
+  }
+  EXPECT_THROW(compile(IRModule(), host()), CompileError);
+  EXPECT_THROW(resolve_target("cuda"), CompileError);
+}
+
+}  // namespace
+}  // namespace tenon::llvm_backend
