@@ -8,6 +8,7 @@
 #include <bit>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/runtime/tenon_runtime.h"
@@ -106,7 +108,8 @@ void show(std::span<const float> images, std::span<const int64_t> labels,
     for (int64_t i : which) {
       for (int64_t x = 0; x < kSide; ++x) {
         const float pixel = std::clamp(images[i * kSide * kSide + y * kSide + x], 0.0f, 1.0f);
-        const char shade = kShades[static_cast<size_t>(pixel * float(kShades.size() - 1) + 0.5f)];
+        const char shade =
+            kShades[static_cast<size_t>(std::lround(pixel * float(kShades.size() - 1)))];
         std::printf("%c%c", shade, shade);
       }
       std::printf("   ");
