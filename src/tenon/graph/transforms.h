@@ -1,0 +1,69 @@
+// Every pass of the graph level with its contract: a table of contents. Each is one file of
+// graph/transforms/.
+#pragma once
+
+#include <functional>
+
+#include "tenon/graph/expr.h"
+#include "tenon/ir/pass.h"
+#include "tenon/support/target.h"
+
+namespace tenon::graph {
+
+/// Removes bindings whose values nobody needs and private functions that nobody calls.
+/// Keeps: impure bindings; public functions.
+IRModule eliminate_dead_code(IRModule module);
+
+/// Binds equal pure calls once (in a function, in order of bindings). Equal means structurally
+/// equal.
+IRModule eliminate_common_subexpr(IRModule module);
+
+/// Computes one pure call whose arguments are all constants; nothing where it cannot.
+using ConstantEvaluator =
+    std::function<std::optional<Value>(const IRModule& module, const Ref<Call>& call)>;
+
+/// Replaces pure calls on constants by their value, which `evaluate` computes.
+/// Keeps: calls with symbolic shapes, and results that would grow the module's constants by more
+/// than 256 MiB in all.
+IRModule fold_constants(IRModule module, const ConstantEvaluator& evaluate);
+
+/// Replaces every operator by R.call_tir of its PrimFunc, until only call primitives, tuples and
+/// `reshape` are left. Reshapes (also expand_dims, squeeze, flatten) stay as `reshape`: lowering
+/// the graph makes views of them.
+/// \throws CompileError (kUnsupported) at an operator without a lowering.
+IRModule legalize_ops(IRModule module);
+
+/// Puts calls of PrimFuncs that can run as one kernel into private functions with attr `Primitive`:
+/// a contraction with the element-wise calls that follow it, chains of element-wise and injective
+/// ones, a reduction with its producers. Requires: legalised. Records a remark for each edge that
+/// is not fused.
+IRModule fuse_ops(IRModule module);
+
+/// Composes the PrimFuncs of each `Primitive` function into one, with the intermediates as buffers
+/// of its root block. One-element constants become immediates.
+IRModule fuse_tir(IRModule module);
+
+/// Folds inference batch norms into the constant weights of the convolution (or matrix product)
+/// before them; the arithmetic on weights is left to fold_constants. Re-associating.
+IRModule fold_batchnorm(IRModule module);
+
+/// Replaces operator chains by the operator that they spell: layer norm, GELU, SiLU, dead casts,
+/// pairs of transposes. Re-associating.
+IRModule simplify_graph(IRModule module);
+
+/// Blocks the channels of convolutions by the target's vector width (NCHW{V}c), packs their
+/// weights, and keeps the layout through pooling and element-wise operators; conversions only where
+/// such a region begins and ends. Requires: static channel counts, module attr `target`.
+IRModule convert_layout(IRModule module);
+
+/// Lowers graph function `main` to one PrimFunc of allocations and T.call_tir. Requires: legalised,
+/// fused.
+/// \throws CompileError (kUnsupported) at closures, opaque objects and calls that only the
+/// interpreter runs.
+IRModule lower_graph(IRModule module);
+
+/// The target in the module's attribute `target`. \throws CompileError (kBadOption) where it is
+/// missing.
+Target target_of(const IRModule& module);
+
+}  // namespace tenon::graph

@@ -1,0 +1,35 @@
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/rebuild.h"
+
+namespace tenon::graph {
+
+IRModule eliminate_common_subexpr(IRModule module) {
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, function] : entries) {
+    const auto graph = cast<Function>(function);
+    if (!graph) continue;
+    // A value bound inside a branch is not in scope outside it: only calls outside branches are
+    // remembered.
+    std::unordered_map<const Node*, bool> in_branch;
+    walk<If>(graph, [&](const If& branch) {
+      for (const Ref<SeqExpr>& arm : {branch.then_branch, branch.else_branch})
+        walk<Binding>(arm, [&](const Binding& binding) { in_branch[binding.var.get()] = true; });
+    });
+    std::unordered_map<NodePtr, Value, StructuralHash, StructuralEqual> known;
+    const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
+                                 const Value& value) -> std::optional<Value> {
+      const auto* call = value.as<Call>();
+      if (!call || !call->op || !call->op->pure || in_branch.count(binding.var.get()))
+        return std::nullopt;
+      const auto it = known.find(value);
+      if (it != known.end()) return it->second;
+      Value bound = builder.emit(value, binding.var->name);
+      known.emplace(value, bound);
+      return bound;
+    };
+    module.set(name, rebuild(module, graph, rule));
+  }
+  return module;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,427 @@
+// Lowers graph function `main` to a PrimFunc: values become buffers, calls become T.call_tir on
+// them.
+//
+// A value's storage is decided before its call is emitted: where a result of the program is
+// computed by a call (or is a reshape of what a call computes), that call writes the output buffer
+// itself; a reshape is a view; everything else is an allocation, which the memory planner places.
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <unordered_set>
+
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::graph {
+
+namespace {
+
+using tir::AllocBuffer;
+using tir::AllocConst;
+using tir::Buffer;
+using tir::BufferRegion;
+using tir::CallTir;
+using tir::DeclBuffer;
+using tir::PrimFunc;
+using tir::Stmt;
+
+/// What a graph value is in the program: one buffer for a tensor, several for a tuple.
+struct Storage {
+  std::vector<Ref<Buffer>> buffers;
+  bool is_tuple = false;
+};
+
+class Lowering {
+ public:
+  Lowering(IRModule& module, const Function& function) : module_(module), function_(function) {}
+
+  Ref<PrimFunc> run() {
+    std::vector<Ref<Buffer>> params;
+    for (const Ref<Var>& param : function_.params) {
+      if (!param->type.as<TensorType>())
+        throw CompileError(kUnsupported, param->origin,
+                           "parameter `{}` of `main` has type {}; only tensors compile",
+                           param->name, str(param->type));
+      params.push_back(new_buffer(param->name, param->type, param->origin));
+      storage_[param.get()] = {{params.back()}, false};
+    }
+    const size_t inputs = params.size();
+    std::vector<Value> results;
+    flatten(function_.body->body, results);
+    bound_ = bound_values(function_);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Type type = type_of(results[i]);
+      const std::string name = results.size() == 1 ? "output" : fmt::format("output_{}", i);
+      params.push_back(new_buffer(name, type, function_.origin));
+      claim(results[i], params.back());
+    }
+    sequence(*function_.body);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Ref<Buffer> from = buffer_of(results[i]);
+      const Ref<Buffer>& to = params[inputs + i];
+      if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
+    }
+    Attrs attrs = function_.attrs;
+    attrs.set("tenon.entry", true);
+    attrs.set("tenon.num_inputs", static_cast<int64_t>(inputs));
+    attrs.set("tir.noalias", true);
+    if (!attrs.contains("input_names")) {
+      std::vector<std::string> names;
+      for (const Ref<Var>& param : function_.params) names.push_back(param->name);
+      attrs.set("input_names", names);
+    }
+    if (!attrs.contains("output_names")) {
+      std::vector<std::string> names;
+      for (size_t i = inputs; i < params.size(); ++i) names.push_back(params[i]->name);
+      attrs.set("output_names", names);
+    }
+    std::vector<Stmt> body = std::move(constants_);
+    body.insert(body.end(), stmts_.begin(), stmts_.end());
+    return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
+                                std::move(attrs), function_.origin);
+  }
+
+ private:
+  std::string unique(const std::string& name) {
+    std::string taken = name;
+    for (int n = 1; !names_.insert(taken).second; ++n) taken = fmt::format("{}_{}", name, n);
+    return taken;
+  }
+
+  Ref<Buffer> new_buffer(const std::string& name, const Type& type, const Origin& origin) {
+    const auto* tensor = type.as<TensorType>();
+    if (!tensor || !tensor->shape || tensor->dtype.is_void())
+      throw CompileError(kUnsupported, origin,
+                         "`{}` has type {}; a compiled program needs its shape and element type",
+                         name, str(type));
+    return make<Buffer>(unique(name), tensor->dtype, *tensor->shape, origin);
+  }
+
+  void flatten(const Value& value, std::vector<Value>& out) {
+    if (const auto* tuple = value.as<Tuple>()) {
+      for (const Value& item : tuple->values) flatten(item, out);
+      return;
+    }
+    const Type type = type_of(value);
+    if (const auto* types = type.as<TupleType>()) {
+      for (size_t i = 0; i < types->types.size(); ++i)
+        flatten(make<TupleGetItem>(value, static_cast<int64_t>(i)), out);
+      return;
+    }
+    out.push_back(value);
+  }
+
+  /// Gives the storage of `value` to the output buffer where a call computes it (through reshapes).
+  void claim(const Value& value, const Ref<Buffer>& output) {
+    Value at = value;
+    int64_t item = 0;
+    for (;;) {
+      if (const auto* get = at.as<TupleGetItem>()) {
+        item = get->index;
+        at = get->tuple;
+      }
+      const auto bound = bound_.find(at.get());
+      if (bound == bound_.end()) return;
+      const auto* call = bound->second.as<Call>();
+      if (!call) return;
+      if (call->is("reshape")) {
+        at = call->args[0];
+        item = 0;
+        continue;
+      }
+      if (!call->is("call_tir")) return;
+      claimed_.emplace(std::pair(at.get(), item), output);
+      return;
+    }
+  }
+
+  Ref<Buffer> buffer_of(const Value& value) {
+    if (const auto* get = value.as<TupleGetItem>()) {
+      const Storage& tuple = storage_of(get->tuple);
+      return tuple.buffers.at(static_cast<size_t>(get->index));
+    }
+    const Storage& storage = storage_of(value);
+    if (storage.is_tuple || storage.buffers.size() != 1)
+      throw CompileError(kUnsupported, value->origin, "a tuple stands where a tensor is needed");
+    return storage.buffers[0];
+  }
+
+  const Storage& storage_of(const Value& value) {
+    if (const auto* constant = value.as<Constant>()) {
+      Storage& slot = constant_storage_[constant->data];
+      if (slot.buffers.empty()) {
+        const Ref<Buffer> buffer = make<Buffer>(unique("const"), constant->data->dtype,
+                                                to_exprs(constant->data->shape), constant->origin);
+        constants_.push_back(make<AllocConst>(buffer, constant->data, constant->origin));
+        slot.buffers = {buffer};
+      }
+      return slot;
+    }
+    if (const auto* tuple = value.as<Tuple>()) {
+      Storage storage;
+      storage.is_tuple = true;
+      for (const Value& item : tuple->values) storage.buffers.push_back(buffer_of(item));
+      temporaries_.push_back(std::move(storage));
+      return temporaries_.back();
+    }
+    const auto it = storage_.find(value.get());
+    if (it == storage_.end())
+      throw CompileError(kUnsupported, value->origin,
+                         "a value of type {} has no place in a compiled program",
+                         str(type_of(value)));
+    return it->second;
+  }
+
+  void sequence(const SeqExpr& seq) {
+    for (const Ref<BindingBlock>& block : seq.blocks)
+      for (const Ref<Binding>& binding : block->bindings) bind(*binding);
+  }
+
+  void bind(const Binding& binding) {
+    const Origin origin = binding.origin ? binding.origin : binding.value->origin;
+    if (binding.match) return match_cast(binding, origin);
+    if (const auto* branch = binding.value.as<If>()) return lower_if(binding, *branch, origin);
+    const auto* call = binding.value.as<Call>();
+    if (!call) {
+      if (binding.value.as<FunctionValue>() || binding.value.as<SeqExpr>())
+        throw CompileError(kUnsupported, origin,
+                           "`{}` is bound to a function; closures run in the interpreter only",
+                           binding.var->name);
+      if (!type_of(binding.value).as<ShapeType>() && !type_of(binding.value).as<PrimType>())
+        storage_[binding.var.get()] = storage_of(binding.value);
+      return;
+    }
+    if (call->is("reshape")) return reshape(binding, *call, origin);
+    if (call->is("call_tir")) return call_tir(binding, *call, origin);
+    throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
+                       call->op ? call->op->name : "a call of a function value");
+  }
+
+  void reshape(const Binding& binding, const Call& call, const Origin& origin) {
+    const Ref<Buffer> source = buffer_of(call.args[0]);
+    storage_[binding.var.get()] = {{view(source, binding.var->name, binding.var->type, origin)},
+                                   false};
+  }
+
+  /// Another shape over the same memory.
+  Ref<Buffer> view(const Ref<Buffer>& source, const std::string& name, const Type& type,
+                   const Origin& origin) {
+    const Ref<Buffer> buffer = new_buffer(name, type, origin);
+    stmts_.push_back(make<DeclBuffer>(buffer, source->data, origin));
+    view_root_[buffer.get()] = root_of(source);
+    return buffer;
+  }
+  const Node* root_of(const Ref<Buffer>& buffer) const {
+    const auto it = view_root_.find(buffer.get());
+    return it == view_root_.end() ? buffer.get() : it->second;
+  }
+  bool views_of(const Ref<Buffer>& a, const Ref<Buffer>& b) const {
+    return root_of(a) == root_of(b);
+  }
+
+  Ref<Buffer> storage_for(const Node* var, int64_t item, const std::string& name, const Type& type,
+                          const Origin& origin) {
+    const auto claimed = claimed_.find(std::pair(var, item));
+    if (claimed != claimed_.end()) {
+      const Ref<Buffer>& output = claimed->second;
+      const auto* tensor = type.as<TensorType>();
+      bool same = tensor && tensor->shape && tensor->shape->size() == output->shape.size();
+      for (size_t i = 0; same && i < output->shape.size(); ++i)
+        same = structural_equal((*tensor->shape)[i], output->shape[i]);
+      return same ? output : view(output, name, type, origin);
+    }
+    const Ref<Buffer> buffer = new_buffer(name, type, origin);
+    stmts_.push_back(make<AllocBuffer>(buffer, Attrs(), origin));
+    return buffer;
+  }
+
+  void call_tir(const Binding& binding, const Call& call, const Origin& origin) {
+    const auto* ref = call.args.at(0).as<FuncRef>();
+    if (!ref || !module_.find<PrimFunc>(ref->name))
+      throw CompileError(kUnknownCallee, origin,
+                         "R.call_tir of `{}`, which is no PrimFunc of the module",
+                         ref ? ref->name : "a value");
+    std::vector<NodePtr> args;
+    for (const Value& arg : call.args.at(1).as<Tuple>()->values)
+      args.push_back(BufferRegion::whole(buffer_of(arg)));
+    Storage storage;
+    storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
+    std::vector<Type> types = call.type_args;
+    if (types.size() == 1 && types[0].as<TupleType>()) types = types[0].as<TupleType>()->types;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const std::string name =
+          storage.is_tuple ? fmt::format("{}_{}", binding.var->name, i) : binding.var->name;
+      storage.buffers.push_back(
+          storage_for(binding.var.get(), static_cast<int64_t>(i), name, types[i], origin));
+      args.push_back(BufferRegion::whole(storage.buffers.back()));
+    }
+    if (call.args.size() > 2)
+      if (const auto* dims = call.args[2].as<ShapeExpr>())
+        for (const Expr& value : dims->values) args.push_back(value);
+    stmts_.push_back(make<CallTir>(make<GlobalVar>(ref->name), std::move(args), Attrs(), origin));
+    storage_[binding.var.get()] = std::move(storage);
+  }
+
+  void match_cast(const Binding& binding, const Origin& origin) {
+    const Type from = type_of(binding.value);
+    const std::vector<Expr>* seen = nullptr;
+    const std::vector<Expr>* wanted = nullptr;
+    if (const auto* tensor = from.as<TensorType>(); tensor && tensor->shape) seen = &*tensor->shape;
+    if (const auto* shape = from.as<ShapeType>(); shape && shape->values) seen = &*shape->values;
+    if (const auto* tensor = binding.match.as<TensorType>(); tensor && tensor->shape)
+      wanted = &*tensor->shape;
+    if (const auto* shape = binding.match.as<ShapeType>(); shape && shape->values)
+      wanted = &*shape->values;
+    if (!seen || !wanted || seen->size() != wanted->size())
+      throw CompileError(kUnsupported, origin, "match_cast of type {} to {} cannot be compiled",
+                         str(from), str(binding.match));
+    for (size_t i = 0; i < seen->size(); ++i) {
+      if (structural_equal((*seen)[i], (*wanted)[i])) continue;
+      if (const auto* var = (*wanted)[i].as<tenon::Var>(); var && !is_defined(var)) {
+        stmts_.push_back(make<tir::Bind>(ref_to(var), (*seen)[i], origin));
+        defined_.insert(var);
+        continue;
+      }
+      stmts_.push_back(
+          make<tir::Assert>(eq((*seen)[i], (*wanted)[i]),
+                            fmt::format("dimension {} of `{}` is {}; expected {}", i,
+                                        binding.var->name, str((*seen)[i]), str((*wanted)[i])),
+                            origin));
+    }
+    if (from.as<TensorType>()) {
+      const Ref<Buffer> source = buffer_of(binding.value);
+      storage_[binding.var.get()] = {{view(source, binding.var->name, binding.match, origin)},
+                                     false};
+    }
+  }
+
+  bool is_defined(const tenon::Var* var) {
+    if (defined_.empty())
+      for (const Ref<Var>& param : function_.params)
+        walk<tenon::Var>(param->type, [&](const tenon::Var& v) { defined_.insert(&v); });
+    return defined_.count(var) > 0;
+  }
+
+  void lower_if(const Binding& binding, const If& branch, const Origin& origin) {
+    const Ref<Buffer> condition = buffer_of(branch.condition);
+    std::vector<Type> types = {binding.var->type};
+    Storage storage;
+    if (const auto* tuple = binding.var->type.as<TupleType>()) {
+      types = tuple->types;
+      storage.is_tuple = true;
+    }
+    for (size_t i = 0; i < types.size(); ++i) {
+      const std::string name =
+          storage.is_tuple ? fmt::format("{}_{}", binding.var->name, i) : binding.var->name;
+      storage.buffers.push_back(
+          storage_for(binding.var.get(), static_cast<int64_t>(i), name, types[i], origin));
+    }
+    const auto arm = [&](const SeqExpr& seq) {
+      std::vector<Stmt> outer = std::move(stmts_);
+      stmts_.clear();
+      sequence(seq);
+      std::vector<Value> values;
+      flatten(seq.body, values);
+      for (size_t i = 0; i < values.size(); ++i) copy(buffer_of(values[i]), storage.buffers[i]);
+      std::vector<Stmt> inner = std::move(stmts_);
+      stmts_ = std::move(outer);
+      return make<tir::Seq>(std::move(inner));
+    };
+    const Stmt then_case = arm(*branch.then_branch);
+    const Stmt else_case = arm(*branch.else_branch);
+    std::vector<Expr> zeros(condition->ndim(), int64(0));
+    Expr test = tir::load(condition, std::move(zeros));
+    if (!test->dtype.is_bool()) test = ne(test, imm(test->dtype, int64_t{0}));
+    stmts_.push_back(make<tir::IfThenElse>(test, then_case, else_case, origin));
+    storage_[binding.var.get()] = std::move(storage);
+  }
+
+  /// A kernel that copies flat memory, made once for each element type and number of elements.
+  void copy(const Ref<Buffer>& from, const Ref<Buffer>& to) {
+    const auto static_shape = as_ints(to->shape);
+    std::vector<Expr> shape;
+    if (static_shape) {
+      shape = {int64(checked_elements(*static_shape))};
+    } else {
+      shape = {size_var("n")};
+    }
+    const auto in = make<Buffer>("source", from->dtype, shape);
+    const auto out = make<Buffer>("copy", to->dtype, shape);
+    const auto i = var("i"), axis = var("v_i");
+    tir::Block::Parts parts;
+    parts.name = "copy";
+    parts.iter_vars = {{axis, {int64(0), shape[0]}, tir::IterKind::kSpatial}};
+    parts.reads = {BufferRegion::point(in, {axis})};
+    parts.writes = {BufferRegion::point(out, {axis})};
+    parts.body = make<tir::BufferStore>(out, tir::load(in, {axis}), std::vector<Expr>{axis});
+    const Stmt realize = make<tir::BlockRealize>(std::vector<Expr>{i}, boolean(true),
+                                                 make<tir::Block>(std::move(parts)));
+    tir::Block::Parts root;
+    root.name = "root";
+    root.body = tir::nest({i}, shape, realize);
+    const Stmt body = make<tir::BlockRealize>(std::vector<Expr>{}, boolean(true),
+                                              make<tir::Block>(std::move(root)));
+    auto* function = new PrimFunc(*PrimFunc::of_buffers(
+        {in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}}));
+    function->is_private = true;
+    const Ref<PrimFunc> shared(function);
+    std::string& name = copies_[structural_hash(shared)];
+    if (name.empty()) name = module_.add_unique("copy", shared);
+    const auto flat = [&](const Ref<Buffer>& buffer) {
+      if (buffer->ndim() == 1) return buffer;
+      return view(
+          buffer, buffer->name + "_flat",
+          make<TensorType>(std::vector<Expr>{tir::element_count(buffer->shape)}, buffer->dtype),
+          buffer->origin);
+    };
+    const Ref<Buffer> source = flat(from), target = flat(to);
+    stmts_.push_back(make<CallTir>(
+        make<GlobalVar>(name),
+        std::vector<NodePtr>{BufferRegion::whole(source), BufferRegion::whole(target)}));
+  }
+  static Expr size_var(const std::string& name) { return tenon::Var::size(name); }
+
+  IRModule& module_;
+  const Function& function_;
+  std::unordered_map<const Node*, Value> bound_;
+  std::map<std::pair<const Node*, int64_t>, Ref<Buffer>> claimed_;
+  std::unordered_map<const Node*, Storage> storage_;
+  std::map<Ref<TensorData>, Storage,
+           decltype([](const Ref<TensorData>& a, const Ref<TensorData>& b) {
+             return a.get() < b.get();
+           })>
+      constant_storage_;  // looked up only, never iterated
+  std::deque<Storage> temporaries_;
+  std::unordered_map<const Node*, const Node*> view_root_;
+  std::unordered_set<const Node*> defined_;
+  std::map<uint64_t, std::string> copies_;
+  std::set<std::string> names_;
+  std::vector<Stmt> constants_, stmts_;
+};
+
+}  // namespace
+
+Target target_of(const IRModule& module) {
+  const auto text = module.attrs.get<std::string>("target");
+  if (!text)
+    throw CompileError(kBadOption, {},
+                       "the module has no attribute `target`; expected a target's text");
+  return parse_target(*text);
+}
+
+IRModule lower_graph(IRModule module) {
+  const auto main = module.find<Function>("main");
+  if (!main) throw CompileError(kUndefined, {}, "the module has no graph function `main`");
+  for (const auto& [name, function] : module.functions())
+    if (name != "main" && function.as<Function>())
+      throw CompileError(
+          kUnsupported, function->origin,
+          "graph function `{}` cannot be compiled by itself; inline or outline it first", name);
+  const Ref<PrimFunc> lowered = Lowering(module, *main).run();
+  module.set("main", lowered);
+  return module;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,28 @@
+// Rebuilding graph functions binding by binding: what most graph passes share.
+#pragma once
+
+#include <functional>
+
+#include "tenon/graph/builder.h"
+
+namespace tenon::graph {
+
+/// Sees the value of each binding with its uses already replaced. Emits what it likes through the
+/// builder and returns what stands for the bound variable; nothing: the value is emitted as it is.
+using BindingRule = std::function<std::optional<Value>(BlockBuilder& builder,
+                                                       const Binding& binding, const Value& value)>;
+
+/// `function` with every binding passed through `rule`, branches of If included. Parameters stay
+/// the same variables; the others are new, with inferred types.
+Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule);
+
+/// Every graph function of the module rebuilt.
+IRModule rebuild_all(IRModule module, const BindingRule& rule);
+
+/// How often each variable is used in `function` (results and nested functions included).
+std::unordered_map<const Node*, int> count_uses(const Function& function);
+
+/// The value that each variable of the function is bound to (not the parameters).
+std::unordered_map<const Node*, Value> bound_values(const Function& function);
+
+}  // namespace tenon::graph
