@@ -1,0 +1,53 @@
+// The reference interpreter: executes any module at any level, slowly and exactly. It is the
+// meaning of the IR; every pass and every back end is checked against it.
+//
+// A PrimFunc is resolved once to flat code over slots (code.h) and then run. Every access is
+// checked against its buffer's shape, and memory that a function allocates is watched for reads
+// before writes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/graph/expr.h"
+#include "tenon/ir/module.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::interp {
+
+struct Options {
+  /// Stops with kLimitExceeded after so many steps of scalar code; 0: no limit.
+  int64_t step_limit = 0;
+};
+
+/// Executes functions of one module, keeping their resolved code between calls.
+class Interpreter {
+ public:
+  explicit Interpreter(const IRModule& module, Options options = {});
+  ~Interpreter();
+
+  /// Runs `main` (a graph function, or the PrimFunc that it was lowered to) on its inputs in order
+  /// and returns its outputs in order. \throws CompileError: kBadInput where an input does not fit
+  /// its parameter; kOutOfBounds, kUninitialisedRead, kRunFailed with the place of the access;
+  /// kUnsupported.
+  std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs);
+
+  /// Runs a PrimFunc on buffers: the inputs' contents are given; the others (null) are allocated
+  /// from their declared shapes, which the inputs' shapes and `scalars` (values of the scalar
+  /// parameters, in order) must determine. Returns the contents of every buffer parameter
+  /// afterwards.
+  std::vector<Ref<TensorData>> run_prim_func(const std::string& name,
+                                             const std::vector<Ref<TensorData>>& buffers,
+                                             const std::vector<double>& scalars = {});
+
+  /// Evaluates a pure graph call whose arguments are constants. Nothing where an argument is no
+  /// constant.
+  std::optional<graph::Value> evaluate_call(const Ref<graph::Call>& call);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::interp

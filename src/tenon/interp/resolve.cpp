@@ -1,0 +1,549 @@
+#include <unordered_map>
+
+#include "tenon/interp/code.h"
+
+namespace tenon::interp {
+
+namespace {
+
+using namespace tir;
+
+class Resolver {
+ public:
+  explicit Resolver(const Ref<PrimFunc>& function) : code_(std::make_unique<Code>()) {
+    code_->function = function;
+  }
+
+  std::unique_ptr<Code> run() {
+    const PrimFunc& function = *code_->function;
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      if (function.buffers[i]) {
+        code_->param_view.push_back(define_view(function.buffers[i]));
+        code_->param_slot.push_back(-1);
+      } else {
+        code_->param_view.push_back(-1);
+        code_->param_slot.push_back(define_var(function.params[i].get()));
+      }
+    }
+    bind_dims(function);
+    code_->body_start = static_cast<int32_t>(code_->instrs.size());
+    stmt(function.body);
+    emit({.op = Op::kReturn});
+    return std::move(code_);
+  }
+
+ private:
+  // ---- slots and views ----
+
+  int32_t new_slots(int lanes) {
+    const int32_t slot = next_;
+    next_ += lanes;
+    code_->slots = std::max(code_->slots, next_);
+    return slot;
+  }
+  int32_t define_var(const Node* var) {
+    const int32_t slot = new_slots(static_cast<const Var*>(var)->dtype.lanes);
+    vars_[var] = slot;
+    return slot;
+  }
+  int32_t define_view(const Ref<Buffer>& buffer) {
+    const auto index = static_cast<int32_t>(code_->views.size());
+    code_->views.push_back(
+        {buffer, !buffer->strides.empty(), static_cast<bool>(buffer->elem_offset)});
+    views_[buffer.get()] = index;
+    pointers_[buffer->data.get()] = index;
+    return index;
+  }
+  int32_t view_of(const Buffer& buffer, const Origin& origin) const {
+    const auto it = views_.find(&buffer);
+    if (it == views_.end())
+      throw CompileError(kUndefined, origin, "buffer `{}` is used where it is not defined",
+                         buffer.name);
+    return it->second;
+  }
+
+  Instr& emit(Instr instr) {
+    code_->instrs.push_back(instr);
+    code_->origins.push_back(origin_);
+    return code_->instrs.back();
+  }
+  int32_t here() const { return static_cast<int32_t>(code_->instrs.size()); }
+
+  void bind_dims(const PrimFunc& function) {
+    using What = Code::DimBinding::What;
+    const auto bind = [&](const Expr& dim, size_t param, What what, size_t index) {
+      const auto* var = dim.as<Var>();
+      if (!var || vars_.count(var)) return false;
+      code_->bindings.push_back({define_var(var), param, what, index});
+      return true;
+    };
+    std::vector<std::tuple<size_t, size_t, Expr>> others;
+    for (size_t p = 0; p < function.buffers.size(); ++p) {
+      const Ref<Buffer>& buffer = function.buffers[p];
+      if (!buffer) continue;
+      for (size_t d = 0; d < buffer->shape.size(); ++d)
+        if (!bind(buffer->shape[d], p, What::kDim, d)) others.emplace_back(p, d, buffer->shape[d]);
+      for (size_t d = 0; d < buffer->strides.size(); ++d)
+        bind(buffer->strides[d], p, What::kStride, d);
+      if (buffer->elem_offset) bind(buffer->elem_offset, p, What::kOffset, 0);
+    }
+    for (const auto& [param, dim, expr_] : others)
+      code_->checks.push_back({param, dim, expr(expr_)});
+  }
+
+  // ---- expressions ----
+
+  int32_t immediate(DType dtype, Slot value) {
+    const int32_t dst = new_slots(dtype.lanes);
+    Instr& instr = emit({.op = Op::kImmediate, .lanes = dtype.lanes, .dtype = dtype, .dst = dst});
+    instr.immediate = value;
+    return dst;
+  }
+
+  int32_t expr(const Expr& e) {
+    const Origin outer = origin_;
+    if (e->origin) origin_ = e->origin;
+    const int32_t slot = expr_inner(e);
+    origin_ = outer;
+    return slot;
+  }
+
+  /// The slots of `indices` copied next to each other; the last may be a vector.
+  int32_t consecutive(const std::vector<Expr>& indices) {
+    std::vector<int32_t> slots;
+    int total = 0;
+    for (const Expr& index : indices) {
+      slots.push_back(expr(index));
+      total += index->dtype.lanes;
+    }
+    const int32_t base = new_slots(std::max(1, total));
+    int32_t at = base;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const uint16_t lanes = indices[i]->dtype.lanes;
+      emit({.op = Op::kMove, .lanes = lanes, .dst = at, .a = slots[i]});
+      at += lanes;
+    }
+    return base;
+  }
+
+  static bool has_load(const Expr& e) {
+    bool found = false;
+    walk<BufferLoad>(e, [&](const BufferLoad&) { found = true; });
+    return found;
+  }
+
+  int32_t expr_inner(const Expr& e) {
+    const uint16_t lanes = e->dtype.lanes;
+    if (const auto* imm_ = e.as<IntImm>()) return immediate(e->dtype, {.i = imm_->value});
+    if (const auto* imm_ = e.as<FloatImm>()) return immediate(e->dtype, {.f = imm_->value});
+    if (const auto* var = e.as<Var>()) {
+      const auto it = vars_.find(var);
+      if (it != vars_.end()) return it->second;
+      const auto pointer = pointers_.find(var);
+      if (pointer != pointers_.end()) {
+        const int32_t dst = new_slots(1);
+        emit({.op = Op::kViewPointer, .dst = dst, .a = pointer->second});
+        return dst;
+      }
+      throw CompileError(kUndefined, e->origin, "variable `{}` is used where it is not defined",
+                         var->name);
+    }
+    if (const auto* op = e.as<Binary>()) {
+      if (is_logical(op->op) && lanes == 1 && has_load(op->rhs)) return short_circuit(*op);
+      const int32_t a = expr(op->lhs), b = expr(op->rhs), dst = new_slots(lanes);
+      emit({.op = Op::kBinary,
+            .code = static_cast<uint8_t>(op->op),
+            .lanes = lanes,
+            .dtype = op->lhs->dtype.element(),
+            .dst = dst,
+            .a = a,
+            .b = b});
+      return dst;
+    }
+    if (const auto* op = e.as<Not>()) {
+      const int32_t a = expr(op->value), dst = new_slots(lanes);
+      emit({.op = Op::kNot, .lanes = lanes, .dst = dst, .a = a});
+      return dst;
+    }
+    if (const auto* op = e.as<Cast>()) {
+      const int32_t a = expr(op->value), dst = new_slots(lanes);
+      emit({.op = Op::kCast,
+            .lanes = lanes,
+            .dtype = e->dtype.element(),
+            .dtype2 = op->value->dtype.element(),
+            .dst = dst,
+            .a = a});
+      return dst;
+    }
+    if (const auto* op = e.as<Select>()) {
+      int32_t c = expr(op->condition);
+      if (op->condition->dtype.lanes == 1 && lanes > 1) c = splat(c, lanes);
+      const int32_t a = expr(op->true_value), b = expr(op->false_value), dst = new_slots(lanes);
+      emit({.op = Op::kSelect, .lanes = lanes, .dst = dst, .a = c, .b = a, .c = b});
+      return dst;
+    }
+    if (const auto* op = e.as<Broadcast>()) return splat(expr(op->value), lanes);
+    if (const auto* op = e.as<Ramp>()) {
+      const int32_t a = expr(op->base), b = expr(op->stride), dst = new_slots(lanes);
+      emit({.op = Op::kRamp,
+            .lanes = lanes,
+            .dtype = e->dtype.element(),
+            .dst = dst,
+            .a = a,
+            .b = b});
+      return dst;
+    }
+    if (const auto* op = e.as<Shuffle>()) {
+      std::vector<Expr> vectors(op->vectors.begin(), op->vectors.end());
+      int total = 0;
+      for (const Expr& v : vectors) total += v->dtype.lanes;
+      const int32_t base = new_slots(total);
+      int32_t at = base;
+      for (const Expr& v : vectors) {
+        const int32_t slot = expr(v);
+        emit({.op = Op::kMove, .lanes = v->dtype.lanes, .dst = at, .a = slot});
+        at += v->dtype.lanes;
+      }
+      const int32_t dst = new_slots(lanes);
+      code_->tables.push_back(op->lanes);
+      emit({.op = Op::kShuffle,
+            .lanes = lanes,
+            .dst = dst,
+            .a = base,
+            .c = static_cast<int32_t>(code_->tables.size()) - 1});
+      return dst;
+    }
+    if (const auto* op = e.as<Let>()) {
+      const int32_t value = expr(op->value);
+      vars_[op->var.get()] = value;
+      return expr(op->body);
+    }
+    if (const auto* load = e.as<BufferLoad>()) {
+      const int32_t indices = consecutive(load->indices), dst = new_slots(lanes);
+      emit({.op = Op::kLoad,
+            .lanes = lanes,
+            .dtype = load->buffer->dtype,
+            .dst = dst,
+            .a = view_of(*load->buffer, e->origin),
+            .b = indices});
+      return dst;
+    }
+    if (const auto* op = e.as<tenon::Call>()) return intrinsic(*op);
+    throw CompileError(kUnsupported, e->origin, "`{}` cannot be interpreted", e->type().name);
+  }
+
+  int32_t splat(int32_t slot, uint16_t lanes) {
+    const int32_t dst = new_slots(lanes);
+    emit({.op = Op::kSplat, .lanes = lanes, .dst = dst, .a = slot});
+    return dst;
+  }
+
+  int32_t short_circuit(const Binary& op) {
+    const int32_t dst = new_slots(1);
+    emit({.op = Op::kMove, .dst = dst, .a = expr(op.lhs)});
+    int32_t test = dst;
+    if (op.op == BinaryOp::kOr) {
+      test = new_slots(1);
+      emit({.op = Op::kNot, .dst = test, .a = dst});
+    }
+    const int32_t jump = here();
+    emit({.op = Op::kJumpIfZero, .a = test});
+    const int32_t rhs = expr(op.rhs);
+    emit({.op = Op::kMove, .dst = dst, .a = rhs});
+    code_->instrs[static_cast<size_t>(jump)].c = here();
+    return dst;
+  }
+
+  int32_t conditional(const tenon::Call& call) {
+    const uint16_t lanes = call.dtype.lanes;
+    const Expr condition = call.arg(0);
+    if (condition->dtype.lanes > 1) {  // lane by lane: both sides are evaluated, as Select
+      const int32_t c = expr(condition), a = expr(call.arg(1)), b = expr(call.arg(2)),
+                    dst = new_slots(lanes);
+      emit({.op = Op::kSelect, .lanes = lanes, .dst = dst, .a = c, .b = a, .c = b});
+      return dst;
+    }
+    const int32_t dst = new_slots(lanes);
+    const int32_t test = expr(condition);
+    const int32_t to_else = here();
+    emit({.op = Op::kJumpIfZero, .a = test});
+    const int32_t a = expr(call.arg(1));
+    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = a});
+    const int32_t to_end = here();
+    emit({.op = Op::kJump});
+    code_->instrs[static_cast<size_t>(to_else)].c = here();
+    const int32_t b = expr(call.arg(2));
+    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = b});
+    code_->instrs[static_cast<size_t>(to_end)].c = here();
+    return dst;
+  }
+
+  int32_t masked(const tenon::Call& call, Op op) {
+    const auto load = tenon::cast<BufferLoad>(call.args.at(0));
+    if (!load)
+      throw CompileError(kBadArgument, call.origin, "the first argument of `T.{}` names no element",
+                         call.op->name);
+    const uint16_t lanes = load->dtype.lanes;
+    const int32_t mask = expr(call.arg(1)), value = expr(call.arg(2)),
+                  indices = consecutive(load->indices);
+    const int32_t dst = new_slots(lanes);
+    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = value});
+    emit({.op = op,
+          .lanes = lanes,
+          .dtype = load->buffer->dtype,
+          .dst = dst,
+          .a = view_of(*load->buffer, call.origin),
+          .b = indices,
+          .c = mask});
+    return dst;
+  }
+
+  int32_t intrinsic(const tenon::Call& call) {
+    if (!call.op)
+      throw CompileError(kUnsupported, call.origin,
+                         "a call of `{}` inside an expression cannot be interpreted",
+                         call.callee->name);
+    if (call.is("if_then_else")) return conditional(call);
+    if (call.is("likely")) return expr(call.arg(0));
+    if (call.is("masked_load")) return masked(call, Op::kMaskedLoad);
+    if (call.is("masked_store")) return masked(call, Op::kMaskedStore);
+    if (call.is("prefetch") || call.is("assume")) return new_slots(1);
+    if (call.is("ret")) {
+      emit({.op = Op::kReturn});
+      return new_slots(1);
+    }
+    if (call.is("address_of")) {
+      const auto load = tenon::cast<BufferLoad>(call.args.at(0));
+      if (!load)
+        throw CompileError(kBadArgument, call.origin,
+                           "the argument of `T.address_of` names no element");
+      const int32_t indices = consecutive(load->indices), dst = new_slots(1);
+      emit(
+          {.op = Op::kAddress, .dst = dst, .a = view_of(*load->buffer, call.origin), .b = indices});
+      return dst;
+    }
+    if (call.op->effect == Effect::kOpaque || call.args.size() > 3)
+      throw CompileError(kUnsupported, call.origin, "`T.{}` cannot be interpreted", call.op->name);
+    int32_t args[3] = {0, 0, 0};
+    DType from = call.dtype.element();
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const Expr arg = call.arg(i);
+      args[i] = expr(arg);
+      if (arg->dtype.lanes == 1 && call.dtype.lanes > 1) args[i] = splat(args[i], call.dtype.lanes);
+      if (i == 0) from = arg->dtype.element();
+    }
+    const int32_t dst = new_slots(call.dtype.lanes);
+    size_t code = 0;
+    while (code < code_->intrinsics.size() && code_->intrinsics[code] != call.op) ++code;
+    if (code == code_->intrinsics.size()) code_->intrinsics.push_back(call.op);
+    emit({.op = Op::kIntrinsic,
+          .code = static_cast<uint8_t>(code),
+          .lanes = call.dtype.lanes,
+          .dtype = call.dtype.element(),
+          .dtype2 = from,
+          .dst = dst,
+          .a = args[0],
+          .b = args[1],
+          .c = args[2]});
+    return dst;
+  }
+
+  // ---- statements ----
+
+  void stmt(const Stmt& s) {
+    if (!s) return;
+    const Origin outer = origin_;
+    if (s->origin) origin_ = s->origin;
+    stmt_inner(s);
+    origin_ = outer;
+  }
+
+  /// Shape (and strides, offset) of a buffer in consecutive slots.
+  int32_t geometry(const Buffer& buffer) {
+    std::vector<Expr> all = buffer.shape;
+    all.insert(all.end(), buffer.strides.begin(), buffer.strides.end());
+    if (buffer.elem_offset) all.push_back(buffer.elem_offset);
+    return consecutive(all);
+  }
+
+  void allocate(const Ref<Buffer>& buffer) {
+    const int32_t shape = geometry(*buffer);
+    emit({.op = Op::kAlloc, .dtype = buffer->dtype, .a = define_view(buffer), .b = shape});
+  }
+
+  void stmt_inner(const Stmt& s) {
+    if (const auto* sequence = s.as<Seq>()) {
+      for (const Stmt& inner : sequence->stmts) stmt(inner);
+    } else if (const auto* store = s.as<BufferStore>()) {
+      const int32_t mark = next_;
+      const int32_t value = expr(store->value), indices = consecutive(store->indices);
+      emit({.op = Op::kStore,
+            .lanes = store->indices.empty() ? uint16_t{1} : store->indices.back()->dtype.lanes,
+            .dtype = store->buffer->dtype,
+            .dst = value,
+            .a = view_of(*store->buffer, s->origin),
+            .b = indices});
+      next_ = mark;
+    } else if (const auto* evaluate = s.as<Evaluate>()) {
+      const int32_t mark = next_;
+      expr(evaluate->value);
+      next_ = mark;
+    } else if (const auto* bind = s.as<Bind>()) {
+      const int32_t value = expr(bind->value);
+      emit({.op = Op::kMove,
+            .lanes = bind->var->dtype.lanes,
+            .dst = define_var(bind->var.get()),
+            .a = value});
+    } else if (const auto* alloc = s.as<AllocBuffer>()) {
+      allocate(alloc->buffer);
+    } else if (const auto* constant = s.as<AllocConst>()) {
+      code_->constants.push_back(constant->data);
+      emit({.op = Op::kConstant,
+            .a = define_view(constant->buffer),
+            .c = static_cast<int32_t>(code_->constants.size()) - 1});
+    } else if (const auto* view = s.as<DeclBuffer>()) {
+      const int32_t pointer = expr(view->data), shape = geometry(*view->buffer);
+      emit({.op = Op::kView, .a = define_view(view->buffer), .b = shape, .c = pointer});
+    } else if (const auto* loop = s.as<For>()) {
+      for_loop(*loop);
+    } else if (const auto* loop = s.as<While>()) {
+      const int32_t begin = here();
+      const int32_t test = expr(loop->condition);
+      const int32_t jump = here();
+      emit({.op = Op::kJumpIfZero, .a = test});
+      stmt(loop->body);
+      emit({.op = Op::kJump, .c = begin});
+      code_->instrs[static_cast<size_t>(jump)].c = here();
+    } else if (const auto* branch = s.as<IfThenElse>()) {
+      const int32_t test = expr(branch->condition);
+      const int32_t to_else = here();
+      emit({.op = Op::kJumpIfZero, .a = test});
+      stmt(branch->then_case);
+      if (branch->else_case) {
+        const int32_t to_end = here();
+        emit({.op = Op::kJump});
+        code_->instrs[static_cast<size_t>(to_else)].c = here();
+        stmt(branch->else_case);
+        code_->instrs[static_cast<size_t>(to_end)].c = here();
+      } else {
+        code_->instrs[static_cast<size_t>(to_else)].c = here();
+      }
+    } else if (const auto* check_ = s.as<Assert>()) {
+      const int32_t test = expr(check_->condition);
+      code_->messages.push_back(check_->message);
+      emit({.op = Op::kAssert, .a = test, .c = static_cast<int32_t>(code_->messages.size()) - 1});
+    } else if (const auto* attr = s.as<AttrStmt>()) {
+      stmt(attr->body);
+    } else if (const auto* realize = s.as<BlockRealize>()) {
+      block(*realize);
+    } else if (const auto* call = s.as<CallTir>()) {
+      call_tir(*call);
+    } else {
+      throw CompileError(kUnsupported, s->origin, "`{}` cannot be interpreted", s->type().name);
+    }
+  }
+
+  void for_loop(const For& loop) {
+    const int32_t mark = next_;
+    const int32_t var = define_var(loop.loop_var.get()), end = new_slots(1);
+    const int32_t min = expr(loop.min), extent = expr(loop.extent);
+    emit({.op = Op::kMove, .dst = var, .a = min});
+    emit({.op = Op::kBinary,
+          .code = static_cast<uint8_t>(BinaryOp::kAdd),
+          .dtype = loop.loop_var->dtype,
+          .dst = end,
+          .a = min,
+          .b = extent});
+    const int32_t begin = here();
+    emit({.op = Op::kJumpIfGE, .a = var, .b = end});
+    stmt(loop.body);
+    emit({.op = Op::kAddImm, .dst = var, .a = var}).immediate.i = 1;
+    emit({.op = Op::kJump, .c = begin});
+    code_->instrs[static_cast<size_t>(begin)].c = here();
+    next_ = mark;
+  }
+
+  void block(const BlockRealize& realize) {
+    const Block& b = *realize.block;
+    const int32_t mark = next_;
+    int32_t skip = -1;
+    if (!is_int(realize.predicate, 1)) {
+      const int32_t test = expr(realize.predicate);
+      skip = here();
+      emit({.op = Op::kJumpIfZero, .a = test});
+    }
+    for (size_t i = 0; i < b.iter_vars.size(); ++i) {
+      const int32_t value = expr(realize.iter_values[i]);
+      emit({.op = Op::kMove, .dst = define_var(b.iter_vars[i].var.get()), .a = value});
+    }
+    for (const Ref<Buffer>& buffer : b.alloc_buffers) allocate(buffer);
+    for (const MatchBuffer& match : b.match_buffers) {
+      std::vector<Expr> mins;
+      for (const Range& range : match.source->region) mins.push_back(range.min);
+      const int32_t indices = consecutive(mins);
+      const int32_t pointer = new_slots(1);
+      const int32_t source = view_of(*match.source->buffer, b.origin);
+      emit({.op = Op::kAddress, .dst = pointer, .a = source, .b = indices});
+      // A view without strides of its own takes those of its source, in the trailing dimensions.
+      std::vector<Expr> geometry_ = match.buffer->shape;
+      const int32_t shape = consecutive(geometry_);
+      emit({.op = Op::kView,
+            .code = 1,
+            .dst = source,
+            .a = define_view(match.buffer),
+            .b = shape,
+            .c = pointer});
+    }
+    if (b.init) {
+      Expr first = boolean(true);
+      for (const IterVar& iter : b.iter_vars)
+        if (iter.kind == IterKind::kReduce)
+          first = logical_and(first, eq(iter.var, iter.domain.min));
+      const int32_t test = expr(first);
+      const int32_t jump = here();
+      emit({.op = Op::kJumpIfZero, .a = test});
+      stmt(b.init);
+      code_->instrs[static_cast<size_t>(jump)].c = here();
+    }
+    stmt(b.body);
+    if (skip >= 0) code_->instrs[static_cast<size_t>(skip)].c = here();
+    next_ = mark;
+  }
+
+  void call_tir(const CallTir& call) {
+    CallInfo info;
+    info.callee = call.callee->name;
+    info.origin = call.origin;
+    for (const NodePtr& arg : call.args) {
+      const auto* region = arg.as<BufferRegion>();
+      if (!region) {
+        info.args.push_back({false, expr(downcast<ExprNode>(arg)), {}});
+        continue;
+      }
+      std::vector<Expr> parts;
+      for (const Range& range : region->region) parts.push_back(range.min);
+      for (const Range& range : region->region) parts.push_back(range.extent);
+      const int32_t slots = consecutive(parts);
+      const auto view = static_cast<int32_t>(code_->views.size());
+      code_->views.push_back({region->buffer, true, true});
+      emit(
+          {.op = Op::kRegion, .dst = view_of(*region->buffer, call.origin), .a = view, .b = slots});
+      info.args.push_back({true, view, region->drop});
+    }
+    code_->calls.push_back(std::move(info));
+    emit({.op = Op::kCall, .c = static_cast<int32_t>(code_->calls.size()) - 1});
+  }
+
+  std::unique_ptr<Code> code_;
+  std::unordered_map<const Node*, int32_t> vars_, views_, pointers_;
+  int32_t next_ = 0;
+  Origin origin_;
+};
+
+}  // namespace
+
+std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function) {
+  return Resolver(function).run();
+}
+
+}  // namespace tenon::interp

@@ -1,0 +1,29 @@
+// Memory planning of a whole program: every allocation of the entry function becomes an offset in
+// one workspace.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/memory/symbolic.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::memory {
+
+/// The allocations of `function` (buffers of AllocBuffer statements, and what is a view of them)
+/// with the steps, counted over its statements in order, between which each is alive.
+struct ModuleProblem {
+  std::vector<Ref<tir::Buffer>> buffers;
+  std::vector<SymbolicAllocation> allocations;  // as many
+  int64_t steps = 0;
+};
+ModuleProblem extract_problem(const tir::PrimFunc& function);
+
+/// Places the allocations of the entry function (attr `tenon.entry`) in a new last parameter
+/// `workspace`, a buffer of uint8, and makes views of them. Attrs of the function then say
+/// `tenon.workspace_bytes` (an integer, or an expression of the symbolic dimensions),
+/// `tenon.planned_bytes` and `tenon.bound_bytes` (of the part of constant size). Records a remark
+/// for each buffer.
+IRModule plan_memory(IRModule module, const PlanOptions& options = {});
+
+}  // namespace tenon::memory
