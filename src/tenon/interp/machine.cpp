@@ -1,0 +1,462 @@
+#include "tenon/interp/machine.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tenon/interp/scalar.h"
+
+namespace tenon::interp {
+
+struct Machine::Frame {
+  std::vector<Slot> slots;
+  std::vector<View> views;
+  std::vector<std::pair<std::shared_ptr<Memory>, int64_t>> pointers;
+};
+
+std::shared_ptr<Memory> allocate(int64_t bytes, std::string name, const Origin& origin) {
+  constexpr int64_t kMost = int64_t{16} << 30;
+  if (bytes < 0 || bytes > kMost)
+    throw CompileError(kLimitExceeded, origin,
+                       "buffer `{}` of {} bytes; the interpreter allocates at most {}", name, bytes,
+                       kMost);
+  auto memory = std::make_shared<Memory>();
+  memory->bytes.resize(static_cast<size_t>(bytes));
+  memory->written.resize(static_cast<size_t>(bytes));
+  memory->name = std::move(name);
+  return memory;
+}
+
+std::vector<int64_t> compact(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+[[noreturn]] static void out_of_bounds(const View& view, size_t dim, int64_t index,
+                                       const Origin& origin) {
+  const std::string name = view.buffer ? view.buffer->name : "?";
+  CompileError error(kOutOfBounds, origin,
+                     "index {} of dimension {} of buffer `{}` is outside 0..{}", index, dim, name,
+                     view.shape[dim] - 1);
+  if (view.buffer && view.buffer->origin)
+    error.note(view.buffer->origin, "`{}` is defined here", name);
+  throw error;
+}
+
+// Bytes from the memory's start to the element; `last` is the last index (the others stand before
+// it in `indices`).
+static int64_t element_offset(const View& view, const Slot* indices, int64_t last,
+                              const Origin& origin) {
+  int64_t offset = 0;
+  const size_t ndim = view.shape.size();
+  for (size_t d = 0; d < ndim; ++d) {
+    const int64_t index = d + 1 == ndim ? last : indices[d].i;
+    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(view.shape[d]))
+      out_of_bounds(view, d, index, origin);
+    offset += index * view.strides[d];
+  }
+  return view.offset + offset * view.dtype.bytes();
+}
+
+static void check_extent(const View& view, int64_t at, int64_t bytes, const Origin& origin) {
+  if (at < 0 || at + bytes > static_cast<int64_t>(view.memory->bytes.size()))
+    throw CompileError(kOutOfBounds, origin,
+                       "an access of {} bytes at byte {} of `{}`, which has {} bytes", bytes, at,
+                       view.memory->name, view.memory->bytes.size());
+}
+
+static void load(const View& view, const Instr& instr, Slot* slots, const Origin& origin) {
+  const DType element = view.dtype.element();
+  const int64_t width = element.bytes();
+  const int per_index = view.dtype.lanes;
+  const int count = instr.lanes / per_index;
+  const Slot* indices = slots + instr.b;
+  const size_t last = view.shape.empty() ? 0 : view.shape.size() - 1;
+  for (int lane = 0; lane < count; ++lane) {
+    if (instr.op == Op::kMaskedLoad && !slots[instr.c + lane].i) continue;
+    const int64_t at = element_offset(
+        view, indices, view.shape.empty() ? 0 : indices[last + static_cast<size_t>(lane)].i,
+        origin);
+    check_extent(view, at, width * per_index, origin);
+    for (int k = 0; k < per_index; ++k) {
+      const int64_t byte = at + k * width;
+      if (!view.memory->written.empty() && !view.memory->written[static_cast<size_t>(byte)]) {
+        std::string where;
+        for (size_t d = 0; d < view.shape.size(); ++d)
+          where += (d ? ", " : "") +
+                   std::to_string(
+                       indices[d + 1 == view.shape.size() ? d + static_cast<size_t>(lane) : d].i);
+        throw CompileError(kUninitialisedRead, origin,
+                           "element ({}) of buffer `{}` is read before it is written", where,
+                           view.buffer ? view.buffer->name : view.memory->name);
+      }
+      slots[instr.dst + lane * per_index + k] =
+          read_element(element, view.memory->bytes.data() + byte);
+    }
+  }
+}
+
+static void store(const View& view, const Instr& instr, const Slot* slots, const Origin& origin) {
+  const DType element = view.dtype.element();
+  const int64_t width = element.bytes();
+  const int per_index = view.dtype.lanes;
+  const int count = instr.op == Op::kMaskedStore ? instr.lanes / per_index : instr.lanes;
+  const Slot* indices = slots + instr.b;
+  const size_t last = view.shape.empty() ? 0 : view.shape.size() - 1;
+  if (view.memory->read_only)
+    throw CompileError(kRunFailed, origin, "constant buffer `{}` is written",
+                       view.buffer ? view.buffer->name : "?");
+  for (int lane = 0; lane < count; ++lane) {
+    if (instr.op == Op::kMaskedStore && !slots[instr.c + lane].i) continue;
+    const int64_t at = element_offset(
+        view, indices, view.shape.empty() ? 0 : indices[last + static_cast<size_t>(lane)].i,
+        origin);
+    check_extent(view, at, width * per_index, origin);
+    for (int k = 0; k < per_index; ++k) {
+      const int64_t byte = at + k * width;
+      write_element(element, view.memory->bytes.data() + byte,
+                    slots[instr.dst + lane * per_index + k]);
+      if (!view.memory->written.empty())
+        std::fill_n(view.memory->written.begin() + byte, width, uint8_t{1});
+    }
+  }
+}
+
+// Reads shape, strides and offset of a view from consecutive slots.
+static int64_t read_geometry(const ViewInfo& info, const Slot* slots, View& view,
+                             const Origin& origin) {
+  const size_t ndim = info.buffer->ndim();
+  view.shape.resize(ndim);
+  for (size_t d = 0; d < ndim; ++d) {
+    view.shape[d] = slots[d].i;
+    if (view.shape[d] < 0)
+      throw CompileError(kRunFailed, origin, "dimension {} of buffer `{}` is {}", d,
+                         info.buffer->name, view.shape[d]);
+  }
+  view.dtype = info.buffer->dtype;
+  view.buffer = info.buffer.get();
+  size_t at = ndim;
+  if (info.has_strides) {
+    view.strides.resize(ndim);
+    for (size_t d = 0; d < ndim; ++d) view.strides[d] = slots[at++].i;
+  } else {
+    view.strides = compact(view.shape);
+  }
+  return info.has_offset ? slots[at].i : 0;
+}
+
+void Machine::step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame) {
+  Slot* s = frame.slots.data();
+  const int n = instr.lanes;
+  switch (instr.op) {
+    case Op::kImmediate:
+      for (int k = 0; k < n; ++k) s[instr.dst + k] = instr.immediate;
+      return;
+    case Op::kMove:
+      for (int k = 0; k < n; ++k) s[instr.dst + k] = s[instr.a + k];
+      return;
+    case Op::kSplat:
+      for (int k = 0; k < n; ++k) s[instr.dst + k] = s[instr.a];
+      return;
+    case Op::kRamp:
+      for (int k = 0; k < n; ++k) s[instr.dst + k].i = s[instr.a].i + k * s[instr.b].i;
+      return;
+    case Op::kShuffle: {
+      const std::vector<int64_t>& table = code.tables[static_cast<size_t>(instr.c)];
+      for (int k = 0; k < n; ++k) s[instr.dst + k] = s[instr.a + table[static_cast<size_t>(k)]];
+      return;
+    }
+    case Op::kBinary:
+      for (int k = 0; k < n; ++k)
+        s[instr.dst + k] = apply_binary(static_cast<BinaryOp>(instr.code), instr.dtype,
+                                        s[instr.a + k], s[instr.b + k], origin);
+      return;
+    case Op::kNot:
+      for (int k = 0; k < n; ++k) s[instr.dst + k].i = !s[instr.a + k].i;
+      return;
+    case Op::kCast:
+      for (int k = 0; k < n; ++k)
+        s[instr.dst + k] = apply_cast(instr.dtype, instr.dtype2, s[instr.a + k]);
+      return;
+    case Op::kSelect:
+      for (int k = 0; k < n; ++k)
+        s[instr.dst + k] = s[instr.a + k].i ? s[instr.b + k] : s[instr.c + k];
+      return;
+    case Op::kLoad:
+    case Op::kMaskedLoad: return load(frame.views[static_cast<size_t>(instr.a)], instr, s, origin);
+    case Op::kStore:
+    case Op::kMaskedStore:
+      return store(frame.views[static_cast<size_t>(instr.a)], instr, s, origin);
+    case Op::kIntrinsic:
+      for (int k = 0; k < n; ++k)
+        s[instr.dst + k] = apply_intrinsic(*code.intrinsics[instr.code], instr.dtype, instr.dtype2,
+                                           s[instr.a + k], s[instr.b + k], s[instr.c + k], origin);
+      return;
+    case Op::kAddImm: s[instr.dst].i = s[instr.a].i + instr.immediate.i; return;
+    case Op::kAlloc: {
+      const ViewInfo& info = code.views[static_cast<size_t>(instr.a)];
+      View view;
+      const int64_t offset = read_geometry(info, s + instr.b, view, origin);
+      int64_t elements = view.shape.empty() ? 1 : 0;
+      bool empty = false;
+      for (const int64_t dim : view.shape) empty |= dim == 0;
+      if (!view.shape.empty() && !empty) {
+        elements = 1;
+        for (size_t d = 0; d < view.shape.size(); ++d)
+          elements += (view.shape[d] - 1) * view.strides[d];
+      }
+      checked_elements(view.shape, std::max<int64_t>(1, view.dtype.bytes()), origin);
+      view.memory = allocate((elements + offset) * view.dtype.bytes(), info.buffer->name, origin);
+      view.offset = offset * view.dtype.bytes();
+      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      return;
+    }
+    case Op::kConstant: {
+      const TensorData& data = *code.constants[static_cast<size_t>(instr.c)];
+      const ViewInfo& info = code.views[static_cast<size_t>(instr.a)];
+      View view;
+      view.memory = std::make_shared<Memory>();
+      view.memory->bytes.assign(data.data().begin(), data.data().end());
+      view.memory->read_only = true;
+      view.memory->name = info.buffer->name;
+      view.shape = *as_ints(info.buffer->shape);
+      view.strides = compact(view.shape);
+      view.dtype = info.buffer->dtype;
+      view.buffer = info.buffer.get();
+      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      return;
+    }
+    case Op::kView: {
+      const auto& [memory, start] = frame.pointers.at(static_cast<size_t>(s[instr.c].i));
+      View view;
+      const ViewInfo& info = code.views[static_cast<size_t>(instr.a)];
+      const int64_t offset = read_geometry(info, s + instr.b, view, origin);
+      // A match_buffer's address is that of its first element already; one without strides takes
+      // its source's.
+      const bool is_match = instr.code == 1;
+      if (is_match && !info.has_strides) {
+        const View& source = frame.views[static_cast<size_t>(instr.dst)];
+        const size_t own = view.shape.size(), all = source.strides.size();
+        if (own <= all)
+          view.strides.assign(source.strides.end() - static_cast<std::ptrdiff_t>(own),
+                              source.strides.end());
+      }
+      view.memory = memory;
+      view.offset = start + (is_match ? 0 : offset * view.dtype.bytes());
+      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      return;
+    }
+    case Op::kAddress: {
+      const View& view = frame.views[static_cast<size_t>(instr.a)];
+      int64_t offset = 0;  // one past the end is allowed
+      for (size_t d = 0; d < view.shape.size(); ++d)
+        offset += s[instr.b + static_cast<int>(d)].i * view.strides[d];
+      frame.pointers.emplace_back(view.memory, view.offset + offset * view.dtype.bytes());
+      s[instr.dst].i = static_cast<int64_t>(frame.pointers.size()) - 1;
+      return;
+    }
+    case Op::kViewPointer: {
+      const View& view = frame.views[static_cast<size_t>(instr.a)];
+      frame.pointers.emplace_back(view.memory, view.offset);
+      s[instr.dst].i = static_cast<int64_t>(frame.pointers.size()) - 1;
+      return;
+    }
+    case Op::kRegion: {
+      View region = frame.views[static_cast<size_t>(instr.dst)];
+      const size_t ndim = region.shape.size();
+      int64_t offset = 0;
+      for (size_t d = 0; d < ndim; ++d) {
+        const int64_t min = s[instr.b + static_cast<int>(d)].i,
+                      extent = s[instr.b + static_cast<int>(ndim + d)].i;
+        if (min < 0 || extent < 0 || min + extent > region.shape[d])
+          throw CompileError(
+              kOutOfBounds, origin, "region {}:{} of dimension {} of buffer `{}` is outside 0:{}",
+              min, min + extent, d, region.buffer ? region.buffer->name : "?", region.shape[d]);
+        offset += min * region.strides[d];
+        region.shape[d] = extent;
+      }
+      region.offset += offset * region.dtype.bytes();
+      frame.views[static_cast<size_t>(instr.a)] = std::move(region);
+      return;
+    }
+    case Op::kCall: return call(code, code.calls[static_cast<size_t>(instr.c)], frame);
+    case Op::kAssert:
+      if (!s[instr.a].i)
+        throw CompileError(kRunFailed, origin, "{}", code.messages[static_cast<size_t>(instr.c)]);
+      return;
+    case Op::kJump:
+    case Op::kJumpIfZero:
+    case Op::kJumpIfGE:
+    case Op::kReturn: break;
+  }
+  unreachable("a jump is executed by the loop");
+}
+
+void Machine::execute(const Code& code, Frame& frame) {
+  size_t at = 0;
+  const size_t end = code.instrs.size();
+  while (at < end) {
+    const Instr& instr = code.instrs[at];
+    if (steps_left_ > 0 && --steps_left_ == 0)
+      throw CompileError(kLimitExceeded, code.origins[at],
+                         "the interpreter's limit of steps is reached");
+    switch (instr.op) {
+      case Op::kJump: at = static_cast<size_t>(instr.c); continue;
+      case Op::kJumpIfZero:
+        at = frame.slots[static_cast<size_t>(instr.a)].i ? at + 1 : static_cast<size_t>(instr.c);
+        continue;
+      case Op::kJumpIfGE:
+        at = frame.slots[static_cast<size_t>(instr.a)].i >=
+                     frame.slots[static_cast<size_t>(instr.b)].i
+                 ? static_cast<size_t>(instr.c)
+                 : at + 1;
+        continue;
+      case Op::kReturn: return;
+      default: step(code, instr, code.origins[at], frame); ++at;
+    }
+    // The declared dimensions of parameters are known once the instructions before the body ran.
+    if (at == static_cast<size_t>(code.body_start))
+      for (const Code::DimCheck& check_ : code.checks) {
+        const View& view = frame.views[static_cast<size_t>(code.param_view[check_.param])];
+        const int64_t declared = frame.slots[static_cast<size_t>(check_.slot)].i;
+        if (view.shape[check_.dim] != declared)
+          throw CompileError(kShapeMismatch, code.function->origin,
+                             "dimension {} of parameter `{}` is {}; declared is {}", check_.dim,
+                             code.function->buffers[check_.param]->name, view.shape[check_.dim],
+                             declared);
+      }
+  }
+}
+
+void Machine::run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+                  const Origin& caller) {
+  constexpr int kMostDepth = 64;
+  if (++depth_ > kMostDepth)
+    throw CompileError(kRecursion, caller, "calls nest deeper than {} functions", kMostDepth);
+  Frame frame;
+  frame.slots.resize(static_cast<size_t>(code.slots) + 1);
+  frame.views.resize(code.views.size());
+  size_t next_buffer = 0, next_scalar = 0;
+  for (size_t p = 0; p < code.param_view.size(); ++p) {
+    if (code.param_view[p] < 0) {
+      frame.slots[static_cast<size_t>(code.param_slot[p])] = scalars.at(next_scalar++);
+      continue;
+    }
+    const Ref<tir::Buffer>& declared = code.function->buffers[p];
+    View view = std::move(buffers.at(next_buffer++));
+    if (view.shape.size() != declared->ndim() || view.dtype != declared->dtype)
+      throw CompileError(
+          kRegionMismatch, caller,
+          "an argument of rank {} and type {} for parameter `{}` of rank {} and type {}",
+          view.shape.size(), view.dtype.str(), declared->name, declared->ndim(),
+          declared->dtype.str());
+    if (declared->is_compact() && view.strides != compact(view.shape)) {
+      const std::vector<int64_t> expected = compact(view.shape);
+      for (size_t d = 0; d < view.shape.size(); ++d)
+        if (view.shape[d] > 1 && view.strides[d] != expected[d])
+          throw CompileError(
+              kRegionMismatch, caller, "argument `{}` has strides {}; parameter `{}` is compact",
+              view.buffer ? view.buffer->name : "?", tenon::str(view.strides), declared->name);
+      view.strides = expected;
+    }
+    view.buffer = declared.get();
+    frame.views[static_cast<size_t>(code.param_view[p])] = std::move(view);
+  }
+  for (const Code::DimBinding& binding : code.bindings) {
+    const View& view = frame.views[static_cast<size_t>(code.param_view[binding.param])];
+    Slot& slot = frame.slots[static_cast<size_t>(binding.slot)];
+    using What = Code::DimBinding::What;
+    if (binding.what == What::kDim) slot.i = view.shape[binding.dim];
+    if (binding.what == What::kStride) slot.i = view.strides[binding.dim];
+    if (binding.what == What::kOffset) slot.i = 0;
+  }
+  execute(code, frame);
+  --depth_;
+}
+
+void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
+                               const std::vector<Slot>& scalars) {
+  // Dimensions bound by the given buffers, and scalars, feed the declared shapes of the missing
+  // ones.
+  std::unordered_map<const Node*, int64_t> known;
+  size_t next_buffer = 0, next_scalar = 0;
+  std::vector<size_t> position(code.param_view.size());
+  for (size_t p = 0; p < code.param_view.size(); ++p) {
+    if (code.param_view[p] < 0) {
+      known[code.function->params[p].get()] = scalars.at(next_scalar++).i;
+    } else {
+      position[p] = next_buffer++;
+    }
+  }
+  for (size_t p = 0; p < code.param_view.size(); ++p) {
+    if (code.param_view[p] < 0 || !buffers[position[p]].memory) continue;
+    const Ref<tir::Buffer>& declared = code.function->buffers[p];
+    for (size_t d = 0; d < declared->shape.size() && d < buffers[position[p]].shape.size(); ++d)
+      if (declared->shape[d].as<Var>())
+        known.emplace(declared->shape[d].get(), buffers[position[p]].shape[d]);
+  }
+  Substitution values;
+  for (const auto& [var, value] : known)
+    values.emplace(var, imm(static_cast<const Var*>(var)->dtype, value));
+  for (size_t p = 0; p < code.param_view.size(); ++p) {
+    if (code.param_view[p] < 0 || buffers[position[p]].memory) continue;
+    const Ref<tir::Buffer>& declared = code.function->buffers[p];
+    View& view = buffers[position[p]];
+    for (const Expr& dim : declared->shape) {
+      // Constant operands fold as the expression is built again.
+      const Expr value =
+          rewrite(substitute(dim, values), [](const NodePtr& node) -> std::optional<NodePtr> {
+            const auto* op = node.as<Binary>();
+            if (!op) return std::nullopt;
+            return binary(op->op, op->lhs, op->rhs);
+          });
+      const auto number = as_int(value);
+      if (!number)
+        throw CompileError(kBadInput, declared->origin,
+                           "dimension {} of `{}` is not determined by the inputs", tenon::str(dim),
+                           declared->name);
+      view.shape.push_back(*number);
+    }
+    view.strides = compact(view.shape);
+    view.dtype = declared->dtype;
+    view.buffer = declared.get();
+    const int64_t elements =
+        checked_elements(view.shape, std::max<int64_t>(1, declared->dtype.bytes()));
+    view.memory = allocate(elements * declared->dtype.bytes(), declared->name, declared->origin);
+  }
+}
+
+void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
+  const Code* callee = find_(info.callee);
+  if (!callee)
+    throw CompileError(kUnknownCallee, info.origin,
+                       "call of `{}`, which is no PrimFunc of the module", info.callee);
+  std::vector<View> buffers;
+  std::vector<Slot> scalars;
+  for (const CallInfo::Arg& arg : info.args) {
+    if (!arg.is_view) {
+      scalars.push_back(frame.slots[static_cast<size_t>(arg.index)]);
+      continue;
+    }
+    View view = frame.views[static_cast<size_t>(arg.index)];
+    for (size_t d = arg.dropped.size(); d-- > 0;) {
+      if (!arg.dropped[d]) continue;
+      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(d));
+      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(d));
+    }
+    buffers.push_back(std::move(view));
+  }
+  size_t wanted_buffers = 0, wanted_scalars = 0;
+  for (const int32_t view : callee->param_view) ++(view < 0 ? wanted_scalars : wanted_buffers);
+  if (buffers.size() != wanted_buffers || scalars.size() != wanted_scalars)
+    throw CompileError(kRegionMismatch, info.origin,
+                       "call of `{}` with {} regions and {} scalars; it has {} and {}", info.callee,
+                       buffers.size(), scalars.size(), wanted_buffers, wanted_scalars);
+  run(*callee, std::move(buffers), scalars, info.origin);
+}
+
+}  // namespace tenon::interp

@@ -1,0 +1,61 @@
+// Runs flat code.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tenon/interp/code.h"
+
+namespace tenon::interp {
+
+/// A block of memory. `written` has a byte for each byte where reads before writes are watched;
+/// empty: all is written.
+struct Memory {
+  std::vector<std::byte> bytes;
+  std::vector<uint8_t> written;
+  bool read_only = false;
+  std::string name;
+};
+
+/// A buffer at run time.
+struct View {
+  std::shared_ptr<Memory> memory;
+  int64_t offset = 0;                   // bytes, of the first element
+  std::vector<int64_t> shape, strides;  // strides in elements
+  DType dtype;
+  const tir::Buffer* buffer = nullptr;  // for messages
+};
+
+/// Finds the code of a function by its name; null where the module has no such PrimFunc.
+using FindCode = std::function<const Code*(const std::string& name)>;
+
+class Machine {
+ public:
+  Machine(FindCode find, int64_t step_limit) : find_(std::move(find)), steps_left_(step_limit) {}
+
+  /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones.
+  void run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+           const Origin& caller);
+
+  /// The views for `code`'s buffer parameters where some are missing (no memory): allocated from
+  /// their declared shapes, as far as the given ones and the scalars determine these.
+  void allocate_missing(const Code& code, std::vector<View>& buffers,
+                        const std::vector<Slot>& scalars);
+
+ private:
+  struct Frame;
+  void execute(const Code& code, Frame& frame);
+  void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
+  void call(const Code& code, const CallInfo& info, Frame& frame);
+
+  FindCode find_;
+  int64_t steps_left_;
+  int depth_ = 0;
+};
+
+/// Fresh memory of `bytes` bytes, watched. \throws CompileError (kLimitExceeded) above 16 GiB.
+std::shared_ptr<Memory> allocate(int64_t bytes, std::string name, const Origin& origin);
+std::vector<int64_t> compact(const std::vector<int64_t>& shape);
+
+}  // namespace tenon::interp

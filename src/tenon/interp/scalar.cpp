@@ -1,0 +1,308 @@
+#include "tenon/interp/scalar.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tenon::interp {
+
+// ---- narrow floats
+// -------------------------------------------------------------------------------
+
+// Rounds to `fraction` bits after the leading one, ties to even, with the least exponent of a
+// format.
+static double round_to_format(double value, int fraction, int least_exponent, double greatest) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int unit = std::max(exponent - 1, least_exponent) - fraction;
+  const double scaled = std::ldexp(value, -unit);
+  const double rounded = std::ldexp(std::nearbyint(scaled), unit);
+  if (std::fabs(rounded) > greatest)
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  return rounded;
+}
+
+double round_float(DType dtype, double value) {
+  if (dtype.code == DType::Code::kBFloat) {
+    constexpr double kGreatest = 3.3895313892515355e38;
+    return round_to_format(value, 7, -126, kGreatest);
+  }
+  if (dtype.bits == 32) return static_cast<float>(value);
+  if (dtype.bits == 16) return round_to_format(value, 10, -14, 65504.0);
+  return value;
+}
+
+static uint16_t half_bits(double value) {
+  if (std::isnan(value)) return 0x7e00;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  value = std::fabs(round_float(kFloat16, value));
+  if (std::isinf(value)) return sign | 0x7c00;
+  if (value < std::ldexp(1.0, -14)) return sign | static_cast<uint16_t>(std::ldexp(value, 24));
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  const auto bits = static_cast<uint16_t>(std::ldexp(fraction, 11)) & 1023;
+  return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | bits);
+}
+static double half_value(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  double value = 0;
+  if (exponent == 31) {
+    value = fraction ? std::numeric_limits<double>::quiet_NaN()
+                     : std::numeric_limits<double>::infinity();
+  } else if (exponent == 0) {
+    value = std::ldexp(fraction, -24);
+  } else {
+    value = std::ldexp(1024 + fraction, exponent - 25);
+  }
+  return bits & 0x8000 ? -value : value;
+}
+
+int64_t wrap_int(DType dtype, int64_t value) {
+  if (dtype.is_bool()) return value != 0;
+  if (dtype.bits >= 64) return value;
+  const uint64_t mask = (uint64_t{1} << dtype.bits) - 1;
+  const uint64_t low = static_cast<uint64_t>(value) & mask;
+  if (dtype.is_uint() || !(low >> (dtype.bits - 1))) return static_cast<int64_t>(low);
+  return static_cast<int64_t>(low | ~mask);
+}
+
+// ---- operations
+// ----------------------------------------------------------------------------------
+
+static Slot float_binary(BinaryOp op, DType dtype, double a, double b) {
+  // Sums, products and quotients of float32 values computed in double and rounded are those of
+  // float32 arithmetic.
+  const auto value = [&](double v) { return Slot{.f = round_float(dtype, v)}; };
+  const auto truth = [](bool v) { return Slot{.i = v}; };
+  switch (op) {
+    case BinaryOp::kAdd: return value(a + b);
+    case BinaryOp::kSub: return value(a - b);
+    case BinaryOp::kMul: return value(a * b);
+    case BinaryOp::kDiv: return value(a / b);
+    case BinaryOp::kMod: return value(std::fmod(a, b));
+    case BinaryOp::kFloorDiv: return value(std::floor(round_float(dtype, a / b)));
+    case BinaryOp::kFloorMod: {
+      const double r = std::fmod(a, b);
+      return value(r != 0 && (r < 0) != (b < 0) ? r + b : r);
+    }
+    case BinaryOp::kMin: return Slot{.f = std::isnan(a) ? a : std::isnan(b) ? b : b < a ? b : a};
+    case BinaryOp::kMax: return Slot{.f = std::isnan(a) ? a : std::isnan(b) ? b : a < b ? b : a};
+    case BinaryOp::kEQ: return truth(a == b);
+    case BinaryOp::kNE: return truth(a != b);
+    case BinaryOp::kLT: return truth(a < b);
+    case BinaryOp::kLE: return truth(a <= b);
+    case BinaryOp::kGT: return truth(a > b);
+    case BinaryOp::kGE: return truth(a >= b);
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr: break;
+  }
+  unreachable("a logical operation on floats");
+}
+
+Slot apply_binary(BinaryOp op, DType dtype, Slot a, Slot b, const Origin& origin) {
+  if (dtype.is_float()) return float_binary(op, dtype, a.f, b.f);
+  const auto value = fold_int(op, dtype, a.i, b.i);
+  if (!value) throw CompileError(kRunFailed, origin, "division by zero");
+  return {.i = *value};
+}
+
+Slot apply_cast(DType to, DType from, Slot value) {
+  if (from.is_float()) {
+    if (to.is_float()) return {.f = round_float(to, value.f)};
+    if (to.is_bool()) return {.i = value.f != 0};
+    if (std::isnan(value.f)) return {.i = 0};
+    const double whole = std::trunc(value.f);
+    if (to.is_uint()) {
+      const double most = std::ldexp(1.0, to.bits);
+      if (whole <= 0) return {.i = 0};
+      if (whole >= most) return {.i = wrap_int(to, -1)};
+      return {.i = static_cast<int64_t>(static_cast<uint64_t>(whole))};
+    }
+    const double most = std::ldexp(1.0, to.bits - 1);
+    if (whole >= most) return {.i = static_cast<int64_t>((uint64_t{1} << (to.bits - 1)) - 1)};
+    if (whole < -most) return {.i = -static_cast<int64_t>(uint64_t{1} << (to.bits - 2)) * 2};
+    return {.i = static_cast<int64_t>(whole)};
+  }
+  if (to.is_float()) {
+    // An integer of 64 bits goes to float32 in one rounding, not through double.
+    if (to == kFloat32)
+      return {.f = from.is_uint() ? static_cast<float>(static_cast<uint64_t>(value.i))
+                                  : static_cast<float>(value.i)};
+    const double whole = from.is_uint() ? static_cast<double>(static_cast<uint64_t>(value.i))
+                                        : static_cast<double>(value.i);
+    return {.f = round_float(to, whole)};
+  }
+  return {.i = wrap_int(to, value.i)};
+}
+
+static double elementary(std::string_view name, double x) {
+  if (name == "exp") return std::exp(x);
+  if (name == "exp2") return std::exp2(x);
+  if (name == "exp10") return std::pow(10.0, x);
+  if (name == "log") return std::log(x);
+  if (name == "log1p") return std::log1p(x);
+  if (name == "log2") return std::log2(x);
+  if (name == "log10") return std::log10(x);
+  if (name == "sqrt") return std::sqrt(x);
+  if (name == "rsqrt") return 1.0 / std::sqrt(x);
+  if (name == "sin") return std::sin(x);
+  if (name == "cos") return std::cos(x);
+  if (name == "tan") return std::tan(x);
+  if (name == "asin") return std::asin(x);
+  if (name == "acos") return std::acos(x);
+  if (name == "atan") return std::atan(x);
+  if (name == "sinh") return std::sinh(x);
+  if (name == "cosh") return std::cosh(x);
+  if (name == "tanh") return std::tanh(x);
+  if (name == "asinh") return std::asinh(x);
+  if (name == "acosh") return std::acosh(x);
+  if (name == "atanh") return std::atanh(x);
+  if (name == "erf") return std::erf(x);
+  if (name == "sigmoid") return 1.0 / (1.0 + std::exp(-x));
+  if (name == "floor") return std::floor(x);
+  if (name == "ceil") return std::ceil(x);
+  if (name == "trunc") return std::trunc(x);
+  if (name == "round" || name == "nearbyint") return std::nearbyint(x);
+  if (name == "fabs" || name == "abs") return std::fabs(x);
+  throw CompileError(kUnsupported, {}, "`T.{}` cannot be interpreted", name);
+}
+
+static Slot integer_intrinsic(std::string_view name, DType dtype, Slot a, Slot b,
+                              const Origin& origin) {
+  const auto bits = static_cast<uint64_t>(a.i);
+  const auto value = [&](uint64_t v) {
+    return Slot{.i = wrap_int(dtype, static_cast<int64_t>(v))};
+  };
+  if (name == "abs" || name == "fabs") return a.i < 0 && !dtype.is_uint() ? value(0 - bits) : a;
+  if (name == "bitwise_and") return value(bits & static_cast<uint64_t>(b.i));
+  if (name == "bitwise_or") return value(bits | static_cast<uint64_t>(b.i));
+  if (name == "bitwise_xor") return value(bits ^ static_cast<uint64_t>(b.i));
+  if (name == "bitwise_not") return value(~bits);
+  if (name == "shift_left") return b.i < 0 || b.i >= dtype.bits ? Slot{.i = 0} : value(bits << b.i);
+  if (name == "shift_right") {
+    if (dtype.is_uint()) return b.i < 0 || b.i >= dtype.bits ? Slot{.i = 0} : value(bits >> b.i);
+    return Slot{.i = a.i >> std::clamp<int64_t>(b.i, 0, 63)};
+  }
+  const uint64_t own = dtype.bits >= 64 ? bits : bits & ((uint64_t{1} << dtype.bits) - 1);
+  if (name == "popcount") return Slot{.i = std::popcount(own)};
+  if (name == "clz") return Slot{.i = std::countl_zero(own) - (64 - dtype.bits)};
+  if (name == "floor" || name == "ceil" || name == "round" || name == "trunc" ||
+      name == "nearbyint")
+    return a;
+  if (name == "pow") {
+    if (b.i < 0) return Slot{.i = a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? -1 : 1) : 0};
+    uint64_t result = 1, base = bits;
+    for (int64_t e = b.i; e > 0; e >>= 1, base *= base)
+      if (e & 1) result *= base;
+    return value(result);
+  }
+  if (name == "isnan" || name == "isinf") return Slot{.i = 0};
+  if (name == "isfinite") return Slot{.i = 1};
+  throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", name, dtype.str());
+}
+
+static Slot reinterpret_bits(DType to, DType from, Slot value) {
+  if (to.bits != from.bits)
+    throw CompileError(kDTypeMismatch, {}, "`T.reinterpret` of {} as {}", from.str(), to.str());
+  std::byte memory[8] = {};
+  write_element(from, memory, value);
+  return read_element(to, memory);
+}
+
+static Slot limit_of(std::string_view name, DType dtype) {
+  if (dtype.is_float()) {
+    double greatest = std::numeric_limits<double>::max();
+    if (dtype == kFloat32) greatest = std::numeric_limits<float>::max();
+    if (dtype == kFloat16) greatest = 65504.0;
+    if (dtype == kBFloat16) greatest = 3.3895313892515355e38;
+    if (name == "infinity") greatest = std::numeric_limits<double>::infinity();
+    return {.f = name == "min_value" ? -greatest : greatest};
+  }
+  if (dtype.is_uint() || dtype.is_bool())
+    return {.i = name == "min_value" ? 0 : wrap_int(dtype, -1)};
+  const auto greatest = static_cast<int64_t>((uint64_t{1} << (dtype.bits - 1)) - 1);
+  return {.i = name == "min_value" ? -greatest - 1 : greatest};
+}
+
+Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot b, Slot c,
+                     const Origin& origin) {
+  const std::string_view name = op.name;
+  if (name == "reinterpret") return reinterpret_bits(dtype, from, a);
+  if (name == "min_value" || name == "max_value" || name == "infinity")
+    return limit_of(name, dtype);
+  if (name == "undef") return {.i = 0};
+  if (!from.is_float()) return integer_intrinsic(name, from, a, b, origin);
+  if (name == "isnan") return {.i = std::isnan(a.f)};
+  if (name == "isinf") return {.i = std::isinf(a.f)};
+  if (name == "isfinite") return {.i = std::isfinite(a.f)};
+  const auto value = [&](double v) { return Slot{.f = round_float(dtype, v)}; };
+  if (name == "fma") {
+    if (dtype == kFloat32)
+      return {
+          .f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f))};
+    return value(std::fma(a.f, b.f, c.f));
+  }
+  if (name == "pow") return value(std::pow(a.f, b.f));
+  if (name == "atan2") return value(std::atan2(a.f, b.f));
+  if (name == "fmod") return value(std::fmod(a.f, b.f));
+  if (name == "hypot") return value(std::hypot(a.f, b.f));
+  if (name == "copysign") return value(std::copysign(a.f, b.f));
+  if (name == "ldexp")
+    return value(std::ldexp(a.f, static_cast<int>(std::clamp<int64_t>(b.i, -100000, 100000))));
+  if (name == "nextafter" && dtype == kFloat32)
+    return {.f = std::nextafter(static_cast<float>(a.f), static_cast<float>(b.f))};
+  return value(elementary(name, a.f));
+}
+
+// ---- memory
+// --------------------------------------------------------------------------------------
+
+template <typename T>
+static T load_as(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+template <typename T>
+static void store_as(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+Slot read_element(DType dtype, const std::byte* at) {
+  if (dtype == kFloat32) return {.f = load_as<float>(at)};
+  if (dtype == kFloat64) return {.f = load_as<double>(at)};
+  if (dtype == kFloat16) return {.f = half_value(load_as<uint16_t>(at))};
+  if (dtype == kBFloat16) return {.f = std::bit_cast<float>(uint32_t{load_as<uint16_t>(at)} << 16)};
+  if (dtype.is_bool()) return {.i = load_as<uint8_t>(at) != 0};
+  if (dtype.is_int()) {
+    if (dtype.bits == 64) return {.i = load_as<int64_t>(at)};
+    if (dtype.bits == 32) return {.i = load_as<int32_t>(at)};
+    if (dtype.bits == 16) return {.i = load_as<int16_t>(at)};
+    return {.i = load_as<int8_t>(at)};
+  }
+  if (dtype.bits == 64) return {.i = static_cast<int64_t>(load_as<uint64_t>(at))};
+  if (dtype.bits == 32) return {.i = load_as<uint32_t>(at)};
+  if (dtype.bits == 16) return {.i = load_as<uint16_t>(at)};
+  return {.i = load_as<uint8_t>(at)};
+}
+
+void write_element(DType dtype, std::byte* at, Slot value) {
+  if (dtype == kFloat32) return store_as(at, static_cast<float>(value.f));
+  if (dtype == kFloat64) return store_as(at, value.f);
+  if (dtype == kFloat16) return store_as(at, half_bits(value.f));
+  if (dtype == kBFloat16) {
+    const uint32_t bits =
+        std::bit_cast<uint32_t>(static_cast<float>(round_float(kBFloat16, value.f)));
+    return store_as(at, static_cast<uint16_t>(std::isnan(value.f) ? 0x7fc0 : bits >> 16));
+  }
+  if (dtype.is_bool()) return store_as(at, static_cast<uint8_t>(value.i != 0));
+  if (dtype.bits == 64) return store_as(at, value.i);
+  if (dtype.bits == 32) return store_as(at, static_cast<int32_t>(value.i));
+  if (dtype.bits == 16) return store_as(at, static_cast<int16_t>(value.i));
+  store_as(at, static_cast<int8_t>(value.i));
+}
+
+}  // namespace tenon::interp
