@@ -1,0 +1,503 @@
+#include "tenon/interp/interpreter.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "tenon/graph/builder.h"
+#include "tenon/interp/machine.h"
+#include "tenon/interp/scalar.h"
+
+namespace tenon::interp {
+
+namespace {
+
+using graph::Value;
+
+/// What a graph value is while the interpreter runs: a tensor, a tuple, a shape, or a scalar.
+struct Datum {
+  Ref<TensorData> tensor;
+  std::vector<Datum> items;
+  std::vector<int64_t> shape;
+  enum class Kind : uint8_t { kNothing, kTensor, kTuple, kShape, kScalar } kind = Kind::kNothing;
+  Slot scalar = {0};
+  DType dtype;
+};
+
+Datum tensor_datum(Ref<TensorData> data) {
+  Datum d;
+  d.kind = Datum::Kind::kTensor;
+  d.tensor = std::move(data);
+  return d;
+}
+Datum tuple_datum(std::vector<Datum> items) {
+  Datum d;
+  d.kind = Datum::Kind::kTuple;
+  d.items = std::move(items);
+  return d;
+}
+
+View view_of(const TensorData& data) {
+  View view;
+  view.memory = std::make_shared<Memory>();
+  view.memory->bytes.assign(data.data().begin(), data.data().end());
+  view.shape = data.shape;
+  view.strides = compact(data.shape);
+  view.dtype = data.dtype;
+  return view;
+}
+
+View fresh_view(DType dtype, const std::vector<int64_t>& shape, const Origin& origin) {
+  View view;
+  const int64_t elements = checked_elements(shape, std::max<int64_t>(1, dtype.bytes()), origin);
+  view.memory = allocate(elements * dtype.bytes(), "output", origin);
+  view.shape = shape;
+  view.strides = compact(shape);
+  view.dtype = dtype;
+  return view;
+}
+
+Ref<TensorData> data_of(View&& view) {
+  return TensorData::owned(view.dtype, view.shape, std::move(view.memory->bytes));
+}
+
+/// Values of the symbolic dimensions in one call of a graph function.
+using Dims = std::unordered_map<const Node*, int64_t>;
+
+Expr fold(const Expr& expr) {
+  return rewrite(expr, [](const NodePtr& node) -> std::optional<NodePtr> {
+    if (const auto* op = node.as<Binary>()) return binary(op->op, op->lhs, op->rhs);
+    if (const auto* op = node.as<Cast>()) return tenon::cast(op->dtype, op->value);
+    if (const auto* op = node.as<Select>())
+      return select(op->condition, op->true_value, op->false_value);
+    if (const auto* op = node.as<Not>()) return logical_not(op->value);
+    if (const auto* op = node.as<tenon::Call>(); op && op->is("if_then_else"))
+      return if_then_else(op->arg(0), op->arg(1), op->arg(2));
+    return std::nullopt;
+  });
+}
+
+Substitution substitution_of(const Dims& dims) {
+  Substitution values;
+  for (const auto& [var, value] : dims)
+    values.emplace(var, imm(static_cast<const Var*>(var)->dtype, value));
+  return values;
+}
+
+int64_t evaluate(const Expr& expr, const Dims& dims) {
+  if (const auto value = as_int(expr)) return *value;
+  const Expr folded = fold(substitute(expr, substitution_of(dims)));
+  const auto value = as_int(folded);
+  if (!value)
+    throw CompileError(kUndefined, expr->origin, "`{}` has no value here", tenon::str(expr));
+  return *value;
+}
+
+std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const Dims& dims) {
+  std::vector<int64_t> out;
+  for (const Expr& expr : exprs) out.push_back(evaluate(expr, dims));
+  return out;
+}
+
+}  // namespace
+
+class Interpreter::Impl {
+ public:
+  Impl(const IRModule& module, Options options) : module_(module), options_(options) {}
+
+  std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
+    const BaseFunc main = module_.find("main");
+    if (!main) throw CompileError(kUndefined, {}, "the module has no function `main`");
+    if (const auto function = tenon::cast<graph::Function>(main)) {
+      std::vector<Datum> args;
+      for (const Ref<TensorData>& input : inputs) args.push_back(tensor_datum(input));
+      std::vector<Ref<TensorData>> out;
+      flatten(call_function(module_, *function, args), out);
+      return out;
+    }
+    const auto lowered = tenon::cast<tir::PrimFunc>(main);
+    if (!lowered) throw CompileError(kUnsupported, main->origin, "`main` is a foreign function");
+    std::vector<Ref<TensorData>> buffers = inputs;
+    size_t count = 0;
+    for (const Ref<tir::Buffer>& buffer : lowered->buffers) count += static_cast<bool>(buffer);
+    if (inputs.size() > count)
+      throw CompileError(kBadInput, {}, "{} inputs are given; `main` has {} parameters",
+                         inputs.size(), count);
+    buffers.resize(count);
+    std::vector<Ref<TensorData>> all = run_buffers(module_, lowered, buffers, {});
+    const auto first = static_cast<std::ptrdiff_t>(inputs.size());
+    std::vector<Ref<TensorData>> out(all.begin() + first, all.end());
+    if (lowered->attrs.contains("tenon.workspace_bytes") && !out.empty()) out.pop_back();
+    return out;
+  }
+
+  std::vector<Ref<TensorData>> run_prim_func(const std::string& name,
+                                             const std::vector<Ref<TensorData>>& buffers,
+                                             const std::vector<double>& scalars) {
+    const auto function = module_.find<tir::PrimFunc>(name);
+    if (!function) throw CompileError(kUndefined, {}, "the module has no PrimFunc `{}`", name);
+    std::vector<Slot> slots;
+    for (size_t p = 0, s = 0; p < function->params.size() && s < scalars.size(); ++p) {
+      if (function->buffers[p]) continue;
+      Slot slot;
+      if (function->params[p]->dtype.is_float()) {
+        slot.f = scalars[s++];
+      } else {
+        slot.i = static_cast<int64_t>(scalars[s++]);
+      }
+      slots.push_back(slot);
+    }
+    return run_buffers(module_, function, buffers, slots);
+  }
+
+  std::optional<Value> evaluate_call(const Ref<graph::Call>& call) {
+    try {
+      const Datum result = evaluate_value(module_, call, {}, {});
+      return value_of(result);
+    } catch (const CompileError& error) {
+      // An argument without a value (a variable): not ours to compute.
+      if (error.first().code.id == kUndefined.id) return std::nullopt;
+      throw;
+    }
+  }
+
+ private:
+  using Env = std::unordered_map<const Node*, Datum>;
+
+  static std::optional<Value> value_of(const Datum& datum) {
+    switch (datum.kind) {
+      case Datum::Kind::kTensor: return make<graph::Constant>(datum.tensor);
+      case Datum::Kind::kShape: return make<graph::ShapeExpr>(to_exprs(datum.shape));
+      case Datum::Kind::kTuple: {
+        std::vector<Value> values;
+        for (const Datum& item : datum.items) {
+          auto value = value_of(item);
+          if (!value) return std::nullopt;
+          values.push_back(*value);
+        }
+        return make<graph::Tuple>(std::move(values));
+      }
+      default: return std::nullopt;
+    }
+  }
+
+  static void flatten(const Datum& datum, std::vector<Ref<TensorData>>& out) {
+    if (datum.kind == Datum::Kind::kTensor) {
+      out.push_back(datum.tensor);
+    } else if (datum.kind == Datum::Kind::kTuple) {
+      for (const Datum& item : datum.items) flatten(item, out);
+    } else {
+      throw CompileError(kUnsupported, {}, "a result of `main` is no tensor");
+    }
+  }
+
+  // ---- TensorIR ----
+
+  const Code* code_of(const Ref<tir::PrimFunc>& function) {
+    auto& slot = code_[function.get()];
+    if (!slot.second) slot = {function, resolve(function)};
+    return slot.second.get();
+  }
+
+  Machine machine_for(const IRModule& module) {
+    return Machine(
+        [this, &module](const std::string& name) -> const Code* {
+          const auto function = module.find<tir::PrimFunc>(name);
+          return function ? code_of(function) : nullptr;
+        },
+        options_.step_limit);
+  }
+
+  std::vector<Ref<TensorData>> run_buffers(const IRModule& module,
+                                           const Ref<tir::PrimFunc>& function,
+                                           const std::vector<Ref<TensorData>>& buffers,
+                                           const std::vector<Slot>& scalars) {
+    const Code* code = code_of(function);
+    std::vector<View> views;
+    for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
+    Machine machine = machine_for(module);
+    machine.allocate_missing(*code, views, scalars);
+    machine.run(*code, views, scalars, function->origin);
+    std::vector<Ref<TensorData>> out;
+    for (View& view : views) out.push_back(data_of(std::move(view)));
+    return out;
+  }
+
+  // ---- graph level ----
+
+  static void bind_dims(const graph::Type& type, const Datum& datum, Dims& dims,
+                        const Origin& origin, const std::string& name) {
+    const auto bind = [&](const std::vector<Expr>& declared, const std::vector<int64_t>& seen) {
+      if (declared.size() != seen.size())
+        throw CompileError(kBadInput, origin, "`{}` has rank {}; declared is {}", name, seen.size(),
+                           tenon::str(declared));
+      for (size_t i = 0; i < declared.size(); ++i) {
+        if (declared[i].as<Var>() && dims.emplace(declared[i].get(), seen[i]).second) continue;
+        const int64_t expected = evaluate(declared[i], dims);
+        if (expected != seen[i])
+          throw CompileError(kBadInput, origin, "`{}` has shape {}; declared is {}", name,
+                             tenon::str(seen), tenon::str(declared));
+      }
+    };
+    if (const auto* tensor = type.as<graph::TensorType>()) {
+      if (datum.kind != Datum::Kind::kTensor)
+        throw CompileError(kBadInput, origin, "`{}` is no tensor", name);
+      if (!tensor->dtype.is_void() && tensor->dtype != datum.tensor->dtype)
+        throw CompileError(kBadInput, origin, "`{}` has element type {}; declared is {}", name,
+                           datum.tensor->dtype.str(), tensor->dtype.str());
+      if (tensor->shape) bind(*tensor->shape, datum.tensor->shape);
+    } else if (const auto* shape = type.as<graph::ShapeType>(); shape && shape->values) {
+      bind(*shape->values, datum.shape);
+    } else if (const auto* tuple = type.as<graph::TupleType>()) {
+      for (size_t i = 0; i < tuple->types.size() && i < datum.items.size(); ++i)
+        bind_dims(tuple->types[i], datum.items[i], dims, origin, name);
+    }
+  }
+
+  Datum call_function(const IRModule& module, const graph::Function& function,
+                      const std::vector<Datum>& args) {
+    if (args.size() != function.params.size())
+      throw CompileError(kBadInput, function.origin,
+                         "{} inputs are given; the function has {} parameters", args.size(),
+                         function.params.size());
+    Env env;
+    Dims dims;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Ref<graph::Var>& param = function.params[i];
+      bind_dims(param->type, args[i], dims, param->origin, param->name);
+      env[param.get()] = args[i];
+    }
+    return sequence(module, *function.body, env, dims);
+  }
+
+  Datum sequence(const IRModule& module, const graph::SeqExpr& seq, Env& env, Dims& dims) {
+    for (const Ref<graph::BindingBlock>& block : seq.blocks)
+      for (const Ref<graph::Binding>& binding : block->bindings) {
+        if (const auto* branch = binding->value.as<graph::If>()) {
+          const Datum condition = evaluate_value(module, branch->condition, env, dims);
+          const bool taken =
+              condition.tensor ? condition.tensor->at_int(0) != 0 : condition.scalar.i != 0;
+          env[binding->var.get()] =
+              sequence(module, taken ? *branch->then_branch : *branch->else_branch, env, dims);
+          continue;
+        }
+        Datum value = evaluate_value(module, binding->value, env, dims);
+        if (binding->match)
+          bind_dims(binding->match, value, dims, binding->origin, binding->var->name);
+        env[binding->var.get()] = std::move(value);
+      }
+    return evaluate_value(module, seq.body, env, dims);
+  }
+
+  Datum evaluate_value(const IRModule& module, const Value& value, const Env& env,
+                       const Dims& dims) {
+    if (const auto* constant = value.as<graph::Constant>()) return tensor_datum(constant->data);
+    if (value.as<graph::Var>()) {
+      const auto it = env.find(value.get());
+      if (it == env.end())
+        throw CompileError(kUndefined, value->origin, "`{}` has no value here",
+                           value.as<graph::Var>()->name);
+      return it->second;
+    }
+    if (const auto* tuple = value.as<graph::Tuple>()) {
+      std::vector<Datum> items;
+      for (const Value& item : tuple->values)
+        items.push_back(evaluate_value(module, item, env, dims));
+      return tuple_datum(std::move(items));
+    }
+    if (const auto* get = value.as<graph::TupleGetItem>())
+      return evaluate_value(module, get->tuple, env, dims)
+          .items.at(static_cast<size_t>(get->index));
+    if (const auto* shape = value.as<graph::ShapeExpr>()) {
+      Datum d;
+      d.kind = Datum::Kind::kShape;
+      d.shape = evaluate(shape->values, dims);
+      return d;
+    }
+    if (const auto* prim = value.as<graph::PrimValue>()) {
+      Datum d;
+      d.kind = Datum::Kind::kScalar;
+      d.dtype = prim->value->dtype;
+      if (const auto number = as_float(prim->value)) {
+        d.scalar.f = *number;
+      } else {
+        d.scalar.i = evaluate(prim->value, dims);
+      }
+      return d;
+    }
+    if (const auto* call = value.as<graph::Call>()) return evaluate_op(module, *call, env, dims);
+    throw CompileError(kUnsupported, value->origin, "`{}` cannot be interpreted",
+                       value->type().name);
+  }
+
+  Datum evaluate_op(const IRModule& module, const graph::Call& call, const Env& env,
+                    const Dims& dims) {
+    if (call.is("call_tir") || call.is("call_tir_inplace"))
+      return call_tir(module, call, env, dims);
+    if (!call.op) {
+      const auto* ref = call.callee.as<graph::FuncRef>();
+      const auto function = ref ? module.find<graph::Function>(ref->name) : nullptr;
+      if (!function)
+        throw CompileError(kUnsupported, call.origin,
+                           "a call of a foreign function cannot be interpreted");
+      std::vector<Datum> args;
+      for (const Value& arg : call.args) args.push_back(evaluate_value(module, arg, env, dims));
+      return call_function(module, *function, args);
+    }
+    if (call.is("reshape")) {
+      const Datum x = evaluate_value(module, call.args.at(0), env, dims);
+      const auto shape = result_shape(call, dims);
+      if (shape && checked_elements(*shape) == x.tensor->elements()) {
+        if (x.tensor->is_splat()) {
+          const auto element = x.tensor->splat_element();
+          return tensor_datum(
+              TensorData::splat(x.tensor->dtype, *shape, {element.begin(), element.end()}));
+        }
+        return tensor_datum(TensorData::view(x.tensor->dtype, *shape, x.tensor->data(),
+                                             std::make_shared<Ref<TensorData>>(x.tensor)));
+      }
+    }
+    if (!call.op->lower)
+      throw CompileError(kUnsupported, call.origin, "operator `{}` cannot be interpreted",
+                         call.op->name);
+    return run_operator(module, call, env, dims);
+  }
+
+  static std::optional<std::vector<int64_t>> result_shape(const graph::Call& call,
+                                                          const Dims& dims) {
+    const graph::Type type = graph::type_of(ref_to(&call));
+    const auto* tensor = type.as<graph::TensorType>();
+    if (!tensor || !tensor->shape) return std::nullopt;
+    return evaluate(*tensor->shape, dims);
+  }
+
+  /// An operator is what its lowering says: a function of its own is built for the concrete shapes,
+  /// lowered once and kept.
+  Datum run_operator(const IRModule& module, const graph::Call& call, const Env& env,
+                     const Dims& dims) {
+    std::vector<Ref<graph::Var>> params;
+    std::vector<Datum> inputs;
+    const std::function<Value(const Value&)> parameter = [&](const Value& arg) -> Value {
+      if (const auto* tuple = arg.as<graph::Tuple>()) {
+        std::vector<Value> items;
+        for (const Value& item : tuple->values) items.push_back(parameter(item));
+        return make<graph::Tuple>(std::move(items));
+      }
+      if (arg.as<graph::StringValue>() || arg.as<graph::FuncRef>()) return arg;
+      Datum datum = evaluate_value(module, arg, env, dims);
+      return value_with_params(datum, params, inputs);
+    };
+    std::vector<Value> args;
+    for (const Value& arg : call.args) args.push_back(parameter(arg));
+    const auto concrete = downcast<graph::Call>(
+        substitute(make<graph::Call>(call.op, args, call.attrs, call.type_args, call.origin),
+                   substitution_of(dims)));
+    const auto wrapper = make<graph::Function>(
+        params, make<graph::SeqExpr>(std::vector<Ref<graph::BindingBlock>>{}, concrete));
+    auto& known = operators_[wrapper];
+    if (!known) {
+      known = std::make_unique<Lowered>();
+      graph::BlockBuilder builder(known->module);
+      builder.begin_function(params);
+      builder.set_origin(call.origin);
+      const Value result = builder.emit(call.op->lower(builder, *concrete));
+      known->function = builder.end_function(result);
+    }
+    return call_function(known->module, *known->function, inputs);
+  }
+
+  static Value value_with_params(const Datum& datum, std::vector<Ref<graph::Var>>& params,
+                                 std::vector<Datum>& inputs) {
+    switch (datum.kind) {
+      case Datum::Kind::kTensor: {
+        const auto param =
+            make<graph::Var>(fmt::format("x{}", params.size()),
+                             graph::TensorType::of(datum.tensor->shape, datum.tensor->dtype));
+        params.push_back(param);
+        inputs.push_back(datum);
+        return param;
+      }
+      case Datum::Kind::kTuple: {
+        std::vector<Value> items;
+        for (const Datum& item : datum.items)
+          items.push_back(value_with_params(item, params, inputs));
+        return make<graph::Tuple>(std::move(items));
+      }
+      case Datum::Kind::kShape: return make<graph::ShapeExpr>(to_exprs(datum.shape));
+      case Datum::Kind::kScalar:
+        return make<graph::PrimValue>(datum.dtype.is_float() ? imm(datum.dtype, datum.scalar.f)
+                                                             : imm(datum.dtype, datum.scalar.i));
+      case Datum::Kind::kNothing: break;
+    }
+    unreachable("a value of no kind");
+  }
+
+  Datum call_tir(const IRModule& module, const graph::Call& call, const Env& env,
+                 const Dims& dims) {
+    const auto* ref = call.args.at(0).as<graph::FuncRef>();
+    const auto function = ref ? module.find<tir::PrimFunc>(ref->name) : nullptr;
+    if (!function)
+      throw CompileError(kUnknownCallee, call.origin,
+                         "R.call_tir of `{}`, which is no PrimFunc of the module",
+                         ref ? ref->name : "a value");
+    const Datum args = evaluate_value(module, call.args.at(1), env, dims);
+    std::vector<View> views;
+    for (const Datum& arg : args.items) {
+      if (arg.kind != Datum::Kind::kTensor)
+        throw CompileError(kUnsupported, call.origin, "an argument of R.call_tir is no tensor");
+      views.push_back(view_of(*arg.tensor));
+    }
+    std::vector<graph::Type> types = call.type_args;
+    if (types.size() == 1 && types[0].as<graph::TupleType>())
+      types = types[0].as<graph::TupleType>()->types;
+    const size_t first_output = views.size();
+    for (const graph::Type& type : types) {
+      const auto* tensor = type.as<graph::TensorType>();
+      if (!tensor || !tensor->shape)
+        throw CompileError(kUnsupported, call.origin,
+                           "R.call_tir gives {}; the interpreter needs its shape",
+                           graph::str(type));
+      views.push_back(fresh_view(tensor->dtype, evaluate(*tensor->shape, dims), call.origin));
+    }
+    std::vector<Slot> scalars;
+    if (call.args.size() > 2)
+      for (const int64_t value : evaluate_value(module, call.args[2], env, dims).shape)
+        scalars.push_back({.i = value});
+    const Code* code = code_of(function);
+    Machine machine = machine_for(module);
+    machine.run(*code, views, scalars, call.origin);
+    std::vector<Datum> outputs;
+    for (size_t i = first_output; i < views.size(); ++i)
+      outputs.push_back(tensor_datum(data_of(std::move(views[i]))));
+    const bool single = call.type_args.size() == 1 && !call.type_args[0].as<graph::TupleType>();
+    return single ? outputs[0] : tuple_datum(std::move(outputs));
+  }
+
+  struct Lowered {
+    IRModule module;
+    Ref<graph::Function> function;
+  };
+
+  const IRModule module_;
+  Options options_;
+  std::unordered_map<const Node*, std::pair<Ref<tir::PrimFunc>, std::unique_ptr<Code>>> code_;
+  std::unordered_map<NodePtr, std::unique_ptr<Lowered>, StructuralHash, StructuralEqual> operators_;
+};
+
+Interpreter::Interpreter(const IRModule& module, Options options)
+    : impl_(std::make_unique<Impl>(module, options)) {}
+Interpreter::~Interpreter() = default;
+
+std::vector<Ref<TensorData>> Interpreter::run_main(const std::vector<Ref<TensorData>>& inputs) {
+  return impl_->run_main(inputs);
+}
+std::vector<Ref<TensorData>> Interpreter::run_prim_func(const std::string& name,
+                                                        const std::vector<Ref<TensorData>>& buffers,
+                                                        const std::vector<double>& scalars) {
+  return impl_->run_prim_func(name, buffers, scalars);
+}
+std::optional<graph::Value> Interpreter::evaluate_call(const Ref<graph::Call>& call) {
+  return impl_->evaluate_call(call);
+}
+
+}  // namespace tenon::interp
