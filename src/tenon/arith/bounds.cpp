@@ -164,7 +164,6 @@ ConstBound Analyzer::Impl::bound(const Poly& p, int depth) {
                                : ConstBound{ConstBound::kMinusInfinity, limit});
   }
   if (depth == 0) return out;
-  const Restore merging(merging_, true);
   // A minimum beside what cancels in it: min(i * 8 + 8, n) - i * 8 <= 8.
   for (const Term& term : p.terms) {
     const Atom* found = single(term.mono);
@@ -271,7 +270,6 @@ Poly Analyzer::Impl::expand_remainders(const Poly& p) {
 }
 
 bool Analyzer::Impl::nonnegative(const Poly& p, int budget) {
-  const Restore merging(merging_, true);
   try {
     return prove(p, budget, 4);
   } catch (const Overflow&) {
@@ -316,7 +314,7 @@ bool Analyzer::Impl::try_fact(const Poly& p, const Term& term, const Poly& fact,
 
 bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
   for (const Term& term : p.terms) {
-    // A term that cannot be negative needs no help; an assumption may still say it is large.
+    // Only a term that may be negative needs help.
     const ConstBound range = bound_scale(bound(term.mono), term.coeff);
     if (range.min >= 0) continue;
     // What the atoms of the term say of themselves.
@@ -351,10 +349,8 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
         if (try_fact(p, term, fact, budget, depth)) return true;
       if (budget < 0) return false;
     }
-  }
-  for (size_t i = 0; i < facts_.size(); ++i) {
-    const Poly fact = facts_[i];
-    for (const Term& term : p.terms) {
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      const Poly fact = facts_[i];
       if (try_fact(p, term, fact, budget, depth)) return true;
       if (budget < 0) return false;
     }

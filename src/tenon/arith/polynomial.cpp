@@ -296,14 +296,12 @@ Poly Analyzer::Impl::recombine(Poly p) {
         p = add(add(p, Poly(term.coeff, term.mono), -1), atom.a, -factor);
         p = add(p, floormod(atom.a, c), factor);
         changed = true;
-      } else if (!merging_ && term.coeff == 1 &&
-                 (atom.kind == AtomKind::kMin || atom.kind == AtomKind::kMax)) {
+      } else if ((atom.kind == AtomKind::kMin || atom.kind == AtomKind::kMax) && term.coeff == 1) {
         // min(a, b) + rest, where the rest cancels inside.
         Poly rest = sub(p, Poly(1, term.mono));
         const Poly a = add(atom.a, rest), b = add(atom.b, rest);
         const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
-        if (size(a) + size(b) < size(atom.a) + size(atom.b) + size(rest)) {
-          const Restore merging(merging_, true);
+        if (size(a) + size(b) < size(atom.a) + size(atom.b)) {
           p = extremum(atom.kind, a, b);
           changed = true;
         }

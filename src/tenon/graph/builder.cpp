@@ -1,0 +1,324 @@
+#include "tenon/graph/builder.h"
+
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace tenon::graph {
+
+namespace {
+
+// Names handed out in one function.
+struct Names {
+  std::set<std::string> taken;
+  std::unordered_map<std::string, int> next;
+
+  std::string unique(const std::string& hint) {
+    const std::string base = identifier(hint);
+    if (taken.insert(base).second) return base;
+    const bool digit_last = base.back() >= '0' && base.back() <= '9';
+    for (int& i = next[base];;) {
+      std::string name = fmt::format("{}{}{}", base, digit_last ? "_" : "", ++i);
+      if (taken.insert(name).second) return name;
+    }
+  }
+
+  // What TVMScript can name: letters, digits and underscores, no digit first, no word of Python.
+  static std::string identifier(const std::string& hint) {
+    static const std::set<std::string> kReserved = {
+        "False",  "None",    "True",     "and",      "as",     "assert", "async",  "await",
+        "break",  "class",   "cls",      "continue", "def",    "del",    "elif",   "else",
+        "except", "finally", "for",      "from",     "global", "if",     "import", "in",
+        "is",     "lambda",  "nonlocal", "not",      "or",     "pass",   "raise",  "return",
+        "try",    "while",   "with",     "yield",    "I",      "R",      "T"};
+    std::string name;
+    for (const char c : hint) {
+      const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      if (word) {
+        name += c;
+      } else if (!name.empty() && name.back() != '_') {
+        name += '_';
+      } else if (name.empty() && c == '_') {
+        name += '_';
+      }
+    }
+    if (name.empty() || name == "_") name = "v";
+    if (name[0] >= '0' && name[0] <= '9') name = "v" + name;
+    if (kReserved.count(name)) name += "_";
+    return name;
+  }
+};
+
+}  // namespace
+
+struct BlockBuilder::Frame {
+  std::vector<Ref<Var>> params;
+  std::vector<Ref<BindingBlock>> blocks;
+  std::vector<Ref<Binding>> bindings;  // of the block that is open
+  bool open_is_dataflow = false;
+  bool explicit_dataflow = false;
+  bool is_branch = false;
+  std::shared_ptr<Names> names;
+
+  void close() {
+    if (bindings.empty()) return;
+    blocks.push_back(make<BindingBlock>(std::move(bindings), open_is_dataflow));
+    bindings.clear();
+  }
+  void open(bool dataflow) {
+    if (dataflow != open_is_dataflow) close();
+    open_is_dataflow = dataflow;
+  }
+};
+
+void BlockBuilder::begin_function(std::vector<Ref<Var>> params) {
+  auto frame = std::make_shared<Frame>();
+  frame->names = std::make_shared<Names>();
+  for (const Ref<Var>& param : params) frame->names->taken.insert(param->name);
+  frame->params = std::move(params);
+  frames_.push_back(std::move(frame));
+}
+
+void BlockBuilder::begin_branch() {
+  check(!frames_.empty(), "a branch outside a function");
+  auto frame = std::make_shared<Frame>();
+  frame->names = frames_.back()->names;
+  frame->is_branch = true;
+  frames_.push_back(std::move(frame));
+}
+
+void BlockBuilder::begin_dataflow() {
+  Frame& frame = *frames_.back();
+  check(!frame.explicit_dataflow, "dataflow blocks do not nest");
+  frame.close();
+  frame.explicit_dataflow = true;
+  frame.open_is_dataflow = true;
+}
+void BlockBuilder::end_dataflow() {
+  Frame& frame = *frames_.back();
+  check(frame.explicit_dataflow, "no dataflow block to end");
+  frame.close();
+  frame.explicit_dataflow = false;
+}
+
+namespace {
+
+// Variables of dataflow blocks that are used outside their block become variables of the function.
+class Escapes {
+ public:
+  explicit Escapes(const SeqExpr& body) { visit(body); }
+  const std::vector<Ref<Var>>& vars() const { return escaped_; }
+
+ private:
+  void visit(const SeqExpr& body) {
+    for (const Ref<BindingBlock>& block : body.blocks) {
+      const int64_t id = ++last_block_;
+      for (const Ref<Binding>& binding : block->bindings) {
+        value(binding->value, block->is_dataflow ? id : 0);
+        if (block->is_dataflow && binding->var->is_dataflow)
+          block_of_.emplace(binding->var.get(), id);
+      }
+    }
+    value(body.body, 0);
+  }
+  void value(const Value& v, int64_t block) {
+    if (const auto* branch = v.as<If>()) {
+      value(branch->condition, block);
+      visit(*branch->then_branch);
+      visit(*branch->else_branch);
+      return;
+    }
+    if (v.as<FunctionValue>()) block = 0;
+    walk(v, [&](const NodePtr& node) {
+      const auto* var = node.as<Var>();
+      if (!var) return;
+      const auto it = block_of_.find(var);
+      if (it == block_of_.end() || it->second == block) return;
+      if (seen_.insert(var).second) escaped_.push_back(ref_to(var));
+    });
+  }
+
+  int64_t last_block_ = 0;
+  std::unordered_map<const Node*, int64_t> block_of_;
+  std::unordered_set<const Node*> seen_;
+  std::vector<Ref<Var>> escaped_;
+};
+
+Ref<SeqExpr> export_escaping(Ref<SeqExpr> body) {
+  Substitution exported;
+  const Escapes escapes(*body);
+  for (const Ref<Var>& var : escapes.vars())
+    exported.emplace(var.get(), make<Var>(var->name, var->type, false, var->origin));
+  return exported.empty() ? body : substitute(body, exported);
+}
+
+}  // namespace
+
+Ref<Function> BlockBuilder::end_function(Value result, Attrs attrs, bool pure, Origin origin) {
+  check(!frames_.empty() && !frames_.back()->is_branch, "no function to end");
+  if (!is_leaf(result)) result = emit(result);
+  const std::shared_ptr<Frame> frame = frames_.back();
+  frame->close();
+  frames_.pop_back();
+  Ref<SeqExpr> body = export_escaping(make<SeqExpr>(std::move(frame->blocks), std::move(result)));
+  Type type = type_of(body->body);
+  return make<Function>(std::move(frame->params), std::move(body), std::move(type),
+                        std::move(attrs), pure, std::move(origin));
+}
+
+Ref<SeqExpr> BlockBuilder::end_branch(Value result) {
+  check(!frames_.empty() && frames_.back()->is_branch, "no branch to end");
+  if (!is_leaf(result)) result = emit(result);
+  const std::shared_ptr<Frame> frame = frames_.back();
+  frame->close();
+  frames_.pop_back();
+  return make<SeqExpr>(std::move(frame->blocks), std::move(result));
+}
+
+static bool is_pure(const Value& value, const IRModule& module) {
+  if (value.as<If>())
+    return false;  // has blocks of its own, so it cannot stand in a dataflow block
+  const auto* call = value.as<Call>();
+  if (!call) return true;
+  if (call->op) return call->op->pure;
+  if (const auto* ref = call->callee.as<FuncRef>()) {
+    if (const auto function = module.find<Function>(ref->name)) return function->pure;
+    return static_cast<bool>(module.find<tir::PrimFunc>(ref->name));
+  }
+  if (const auto* var = call->callee.as<Var>())
+    if (const auto* type = var->type.as<FuncType>()) return type->pure;
+  return false;
+}
+
+// Binds the bare variables in the declared types of parameters to the dimensions given for them.
+static void unify(const Type& declared, const Type& given, Substitution& bound) {
+  const auto match = [&](const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    for (size_t i = 0; i < a.size() && a.size() == b.size(); ++i)
+      if (a[i].as<tenon::Var>()) bound.emplace(a[i].get(), b[i]);
+  };
+  if (const auto* a = declared.as<TensorType>()) {
+    const auto* b = given.as<TensorType>();
+    if (b && a->shape && b->shape) match(*a->shape, *b->shape);
+  } else if (const auto* a = declared.as<ShapeType>()) {
+    const auto* b = given.as<ShapeType>();
+    if (b && a->values && b->values) match(*a->values, *b->values);
+  } else if (const auto* a = declared.as<TupleType>()) {
+    const auto* b = given.as<TupleType>();
+    for (size_t i = 0; b && i < a->types.size() && i < b->types.size(); ++i)
+      unify(a->types[i], b->types[i], bound);
+  } else if (const auto* a = declared.as<PrimType>()) {
+    const auto* b = given.as<PrimType>();
+    if (b && a->value && b->value && a->value.as<tenon::Var>())
+      bound.emplace(a->value.get(), b->value);
+  }
+}
+
+// A call of a graph function of the module has the function's result type, in the caller's
+// dimensions.
+static Type type_of_value(const Value& value, const IRModule& module) {
+  if (const auto* call = value.as<Call>(); call && !call->op && call->type_args.empty()) {
+    if (const auto* ref = call->callee.as<FuncRef>()) {
+      const auto function = module.find<Function>(ref->name);
+      if (function && function->result && function->params.size() == call->args.size()) {
+        Substitution bound;
+        for (size_t i = 0; i < call->args.size(); ++i)
+          unify(function->params[i]->type, type_of(call->args[i]), bound);
+        return substitute(function->result, bound);
+      }
+    }
+  }
+  return type_of(value);
+}
+
+Value BlockBuilder::emit(Value value, const std::string& name) {
+  check(!frames_.empty(), "a value emitted outside a function");
+  if (const auto* tuple = value.as<Tuple>()) {
+    std::vector<Value> items;
+    bool changed = false;
+    for (const Value& item : tuple->values) {
+      items.push_back(!item || (is_leaf(item) && !item.as<Tuple>()) ? item : emit(item));
+      changed |= !items.back().same_as(item);
+    }
+    return changed ? make<Tuple>(std::move(items), tuple->origin) : value;
+  }
+  if (const auto* get = value.as<TupleGetItem>()) {
+    const Value tuple = is_leaf(get->tuple) ? get->tuple : emit(get->tuple);
+    if (const auto* items = tuple.as<Tuple>()) {
+      (void)type_of(value);  // checks the index
+      return items->values[static_cast<size_t>(get->index)];
+    }
+    return tuple.same_as(get->tuple) ? value : make<TupleGetItem>(tuple, get->index, get->origin);
+  }
+  if (const auto* seq = value.as<SeqExpr>()) {
+    // Its bindings are inlined here. Their variables stay what they are.
+    Frame& frame = *frames_.back();
+    for (const Ref<BindingBlock>& block : seq->blocks) {
+      frame.open(block->is_dataflow);
+      for (const Ref<Binding>& binding : block->bindings) frame.bindings.push_back(binding);
+    }
+    return emit(seq->body, name);
+  }
+  if (const auto* call = value.as<Call>()) {
+    std::vector<Value> args;
+    bool changed = false;
+    for (const Value& arg : call->args) {
+      args.push_back(arg ? emit(arg) : arg);
+      changed |= !args.back().same_as(arg);
+    }
+    if (changed)
+      value = call->op ? make<Call>(call->op, std::move(args), call->attrs, call->type_args,
+                                    call->origin)
+                       : make<Call>(call->callee, std::move(args), call->attrs, call->type_args,
+                                    call->origin);
+  } else if (is_leaf(value)) {
+    return value;
+  }
+  Type type = type_of_value(value, module_);
+  const bool pure = is_pure(value, module_);
+  Frame& frame = *frames_.back();
+  check(pure || !frame.explicit_dataflow, "an impure binding in a dataflow block");
+  frame.open(frame.explicit_dataflow || pure);
+  const Origin origin = value->origin ? value->origin : origin_;
+  auto var = make<Var>(frame.names->unique(name), std::move(type), frame.open_is_dataflow, origin);
+  frame.bindings.push_back(make<Binding>(var, std::move(value), nullptr, origin));
+  return var;
+}
+
+Value BlockBuilder::op(std::string_view op, std::vector<Value> args, Attrs attrs,
+                       const std::string& name) {
+  return emit(call_op(op, std::move(args), std::move(attrs), origin_), name);
+}
+
+Value BlockBuilder::match_cast(Value value, Type type, const std::string& name) {
+  if (!is_leaf(value)) value = emit(value);
+  Frame& frame = *frames_.back();
+  frame.open(frame.explicit_dataflow || frame.open_is_dataflow || frame.bindings.empty());
+  auto var = make<Var>(frame.names->unique(name), type, frame.open_is_dataflow, origin_);
+  frame.bindings.push_back(make<Binding>(var, std::move(value), std::move(type), origin_));
+  return var;
+}
+
+Value BlockBuilder::call_tir(const std::string& name, Ref<tir::PrimFunc> function,
+                             std::vector<Value> args, std::vector<Type> out_types,
+                             std::vector<Expr> tir_vars) {
+  const std::string hint = Names::identifier(name);
+  const uint64_t hash = structural_hash(function);
+  std::string callee;
+  for (const std::string& candidate : by_hash_[hash]) {
+    const BaseFunc known = module_.find(candidate);
+    if (!known || candidate.compare(0, hint.size(), hint) != 0) continue;
+    if (!structural_equal(known, function)) continue;
+    callee = candidate;
+    break;
+  }
+  if (callee.empty()) {
+    callee = module_.add_unique(hint, function);
+    by_hash_[hash].push_back(callee);
+  }
+  std::vector<Value> call_args = {make<FuncRef>(callee), make<Tuple>(std::move(args))};
+  if (!tir_vars.empty()) call_args.push_back(make<ShapeExpr>(std::move(tir_vars)));
+  return emit(make<Call>(find_op("call_tir"), std::move(call_args), Attrs{}, std::move(out_types),
+                         origin_));
+}
+
+}  // namespace tenon::graph

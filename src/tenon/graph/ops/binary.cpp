@@ -1,0 +1,253 @@
+// Operators of two tensors with broadcasting, element by element: rows of a table; `where`,
+// `prelu`.
+#include "tenon/graph/ops/define.h"
+
+namespace tenon::graph {
+
+namespace {
+
+enum class Takes : uint8_t { kNumber, kFloat, kInteger, kBool, kAny };
+
+struct BinaryRow {
+  std::string_view name;
+  std::string_view summary;
+  Takes takes;
+  bool gives_bool;
+  Expr (*element)(const Expr& a, const Expr& b);
+};
+
+Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
+
+// The remainder that has the divisor's sign, as Python's `%`.
+Expr floor_mod(const Expr& a, const Expr& b) {
+  if (!a->dtype.is_float()) return floormod(a, b);
+  const Expr rest = float_call("fmod", {a, b});
+  const Expr signs_differ = ne(rest < zero(rest), b < zero(b));
+  return select(logical_and(ne(rest, zero(rest)), signs_differ), rest + b, rest);
+}
+Expr mod(const Expr& a, const Expr& b) {
+  return a->dtype.is_float() ? float_call("fmod", {a, b}) : binary(BinaryOp::kMod, a, b);
+}
+Expr power(const Expr& a, const Expr& b) {
+  const DType dtype = a->dtype;
+  if (const auto exponent = as_float(b); exponent && dtype.is_float()) {
+    // The exponents that networks use, exactly as repeated multiplication rounds.
+    if (*exponent == 1) return a;
+    if (*exponent == 2) return a * a;
+    if (*exponent == 3) return a * a * a;
+  }
+  if (dtype.is_float()) return float_call("pow", {a, b});
+  return tenon::cast(dtype,
+                     float_call("pow", {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)}));
+}
+Expr floor_divide(const Expr& a, const Expr& b) {
+  return a->dtype.is_float() ? float_call("floor", {a / b}) : floordiv(a, b);
+}
+Expr log_add_exp(const Expr& a, const Expr& b) {
+  const Expr most = tenon::max(a, b), least = tenon::min(a, b);
+  return most + float_call("log1p", {float_call("exp", {least - most})});
+}
+template <BinaryOp kOp>
+Expr arithmetic(const Expr& a, const Expr& b) {
+  return binary(kOp, a, b);
+}
+Expr minimum(const Expr& a, const Expr& b) {
+  return a->dtype.is_bool() ? logical_and(a, b) : tenon::min(a, b);
+}
+Expr maximum(const Expr& a, const Expr& b) {
+  return a->dtype.is_bool() ? logical_or(a, b) : tenon::max(a, b);
+}
+Expr bitwise_and(const Expr& a, const Expr& b) {
+  return a->dtype.is_bool() ? logical_and(a, b) : tenon::call("bitwise_and", {a, b});
+}
+Expr bitwise_or(const Expr& a, const Expr& b) {
+  return a->dtype.is_bool() ? logical_or(a, b) : tenon::call("bitwise_or", {a, b});
+}
+Expr bitwise_xor(const Expr& a, const Expr& b) {
+  return a->dtype.is_bool() ? ne(a, b) : tenon::call("bitwise_xor", {a, b});
+}
+
+constexpr BinaryRow kRows[] = {
+    {"add", "a + b", Takes::kNumber, false, arithmetic<BinaryOp::kAdd>},
+    {"subtract", "a - b", Takes::kNumber, false, arithmetic<BinaryOp::kSub>},
+    {"multiply", "a * b", Takes::kNumber, false, arithmetic<BinaryOp::kMul>},
+    {"divide", "a / b; of integers towards zero", Takes::kNumber, false,
+     arithmetic<BinaryOp::kDiv>},
+    {"floor_divide", "a / b towards minus infinity", Takes::kNumber, false, floor_divide},
+    {"mod", "remainder with the dividend's sign", Takes::kNumber, false, mod},
+    {"floor_mod", "remainder with the divisor's sign", Takes::kNumber, false, floor_mod},
+    {"power", "a to the power b", Takes::kNumber, false, power},
+    {"minimum", "the lesser; NaN where either is", Takes::kAny, false, minimum},
+    {"maximum", "the greater; NaN where either is", Takes::kAny, false, maximum},
+    {"atan2", "angle of (b, a)", Takes::kFloat, false,
+     [](const Expr& a, const Expr& b) { return float_call("atan2", {a, b}); }},
+    {"log_add_exp", "log(exp(a) + exp(b))", Takes::kFloat, false, log_add_exp},
+    {"logical_and", "and", Takes::kBool, false,
+     [](const Expr& a, const Expr& b) { return logical_and(a, b); }},
+    {"logical_or", "or", Takes::kBool, false,
+     [](const Expr& a, const Expr& b) { return logical_or(a, b); }},
+    {"logical_xor", "either, not both", Takes::kBool, false,
+     [](const Expr& a, const Expr& b) { return ne(a, b); }},
+    {"bitwise_and", "and of every bit", Takes::kInteger, false, bitwise_and},
+    {"bitwise_or", "or of every bit", Takes::kInteger, false, bitwise_or},
+    {"bitwise_xor", "exclusive or of every bit", Takes::kInteger, false, bitwise_xor},
+    {"left_shift", "a << b", Takes::kInteger, false,
+     [](const Expr& a, const Expr& b) { return tenon::call("shift_left", {a, b}); }},
+    {"right_shift", "a >> b; arithmetic for signed a", Takes::kInteger, false,
+     [](const Expr& a, const Expr& b) { return tenon::call("shift_right", {a, b}); }},
+    {"equal", "a == b", Takes::kAny, true, arithmetic<BinaryOp::kEQ>},
+    {"not_equal", "a != b", Takes::kAny, true, arithmetic<BinaryOp::kNE>},
+    {"less", "a < b", Takes::kNumber, true, arithmetic<BinaryOp::kLT>},
+    {"less_equal", "a <= b", Takes::kNumber, true, arithmetic<BinaryOp::kLE>},
+    {"greater", "a > b", Takes::kNumber, true, arithmetic<BinaryOp::kGT>},
+    {"greater_equal", "a >= b", Takes::kNumber, true, arithmetic<BinaryOp::kGE>},
+};
+
+bool accepts(Takes takes, DType dtype) {
+  switch (takes) {
+    case Takes::kNumber: return dtype.is_float() || dtype.is_integer();
+    case Takes::kFloat: return dtype.is_float();
+    case Takes::kInteger: return dtype.is_integer() || dtype.is_bool();
+    case Takes::kBool: return dtype.is_bool();
+    case Takes::kAny: return true;
+  }
+  return true;
+}
+std::string_view wanted(Takes takes) {
+  switch (takes) {
+    case Takes::kFloat: return "a floating-point dtype";
+    case Takes::kInteger: return "an integer dtype";
+    case Takes::kBool: return "bool";
+    default: return "a number";
+  }
+}
+
+// The common dtype of arguments a and b. \throws CompileError where they differ.
+DType common_dtype(const Call& call, size_t a, size_t b) {
+  const DType x = tensor_arg(call, a)->dtype, y = tensor_arg(call, b)->dtype;
+  if (x.is_void()) return y;
+  if (!y.is_void() && x != y)
+    throw CompileError(kDTypeMismatch, call.origin, "operands of `{}` have dtypes {} and {}",
+                       call.op->name, x.str(), y.str())
+        .note(call.args[a]->origin, "`{}` is {}", input_name(call, a), str(tensor_arg(call, a)))
+        .note(call.args[b]->origin, "`{}` is {}", input_name(call, b), str(tensor_arg(call, b)));
+  return x;
+}
+
+// Broadcasts the shapes of the tensors at `args`.
+Type broadcast_type(const Call& call, const std::vector<size_t>& args, DType dtype) {
+  std::optional<std::vector<Expr>> shape = std::vector<Expr>{};
+  int64_t ndim = 0;
+  for (const size_t i : args) {
+    const Ref<TensorType> type = tensor_arg(call, i);
+    ndim = ndim < 0 || type->ndim < 0 ? -1 : std::max(ndim, type->ndim);
+    if (shape && type->shape) {
+      shape = broadcast_shapes(*shape, *type->shape, call.op->name, call.origin);
+    } else {
+      shape = std::nullopt;
+    }
+  }
+  return tensor_of(shape, dtype, ndim);
+}
+
+OpDef binary_op(const BinaryRow& row) {
+  const Takes takes = row.takes;
+  const bool gives_bool = row.gives_bool;
+  const auto element = row.element;
+  OpDef op;
+  op.name = row.name;
+  op.summary = row.summary;
+  op.inputs = {{"lhs", "any shape"}, {"rhs", "broadcast against lhs"}};
+  op.infer_type = [takes, gives_bool](const Call& call) -> Type {
+    const DType dtype = common_dtype(call, 0, 1);
+    if (!dtype.is_void() && !accepts(takes, dtype))
+      throw CompileError(kDTypeMismatch, call.origin, "operands of `{}` have dtype {}; expected {}",
+                         call.op->name, dtype.str(), wanted(takes));
+    return broadcast_type(call, {0, 1}, gives_bool ? kBool : dtype);
+  };
+  op.lower = [element](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand lhs = kernel.arg(0), rhs = kernel.arg(1);
+    return kernel.emit_compute(
+        [&](const Indices& i) { return element(lhs.broadcast(i), rhs.broadcast(i)); });
+  };
+  op.fusion = FusionKind::kBroadcast;
+  return op;
+}
+
+OpDef where() {
+  OpDef op;
+  op.name = "where";
+  op.summary = "Elements of x1 where the condition holds, of x2 elsewhere, with broadcasting.";
+  op.inputs = {{"condition", "bool"}, {"x1", "any shape"}, {"x2", "any shape"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_dtype(call, 0, kBool);
+    return broadcast_type(call, {0, 1, 2}, common_dtype(call, 1, 2));
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand condition = kernel.arg(0), a = kernel.arg(1), b = kernel.arg(2);
+    return kernel.emit_compute([&](const Indices& i) {
+      return select(condition.broadcast(i), a.broadcast(i), b.broadcast(i));
+    });
+  };
+  op.fusion = FusionKind::kBroadcast;
+  op.source = "ONNX Where-16";
+  return op;
+}
+
+OpDef prelu() {
+  OpDef op;
+  op.name = "nn.prelu";
+  op.summary =
+      "x above 0, slope * x below; the slope runs over `axis`, or with axis None is "
+      "broadcast to x.";
+  op.inputs = {{"data", "any shape"}, {"alpha", "(data.shape[axis],), or any shape"}};
+  op.attrs = {{"axis", AttrKind::kAny, int64_t{1}, "of the slope; None: NumPy's broadcasting"}};
+  op.infer_type = [](const Call& call) -> Type {
+    const Ref<TensorType> x = tensor_arg(call, 0), slope = tensor_arg(call, 1);
+    (void)common_dtype(call, 0, 1);
+    if (!is_none(call, "axis")) {
+      check_rank(call, 1, 1);
+      if (x->shape && slope->shape) {
+        const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+        if (!is_int(slope->dim(0), 1))
+          check_dim(call, 1, slope->dim(0), (*x->shape)[axis], "dimension 0");
+      }
+    } else if (x->shape && slope->shape) {
+      const auto shape = broadcast_shapes(*x->shape, *slope->shape, call.op->name, call.origin);
+      if (shape && shapes_agree(*shape, *x->shape) == DimsAgree::kNo)
+        throw CompileError(kShapeMismatch, call.origin,
+                           "`alpha` of `nn.prelu` is {}; expected to broadcast to {}", str(slope),
+                           str(x));
+    }
+    return x;
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0), slope = kernel.arg(1);
+    return kernel.emit_compute([&](const Indices& i) {
+      const Expr a =
+          is_none(call, "axis")
+              ? slope.broadcast(i)
+              : slope.broadcast(
+                    {i[axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(i.size()))]});
+      return select(x(i) > zero(x(i)), x(i), x(i) * a);
+    });
+  };
+  op.fusion = FusionKind::kBroadcast;
+  op.source = "ONNX PRelu-16";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> binary_ops() {
+  std::vector<OpDef> ops;
+  for (const BinaryRow& row : kRows) ops.push_back(binary_op(row));
+  ops.push_back(where());
+  ops.push_back(prelu());
+  return ops;
+}
+
+}  // namespace tenon::graph

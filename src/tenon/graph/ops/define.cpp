@@ -1,0 +1,307 @@
+#include "tenon/graph/ops/define.h"
+
+#include <algorithm>
+
+namespace tenon::graph {
+
+Value arg_or_null(const Call& call, size_t i) {
+  return i < call.args.size() ? call.args[i] : Value();
+}
+
+std::string input_name(const Call& call, size_t i) {
+  if (!call.op || call.op->inputs.empty()) return std::to_string(i);
+  return call.op->inputs[std::min(i, call.op->inputs.size() - 1)].name;
+}
+
+Ref<TensorType> tensor_arg(const Call& call, size_t i) {
+  const Value value = arg_or_null(call, i);
+  check(static_cast<bool>(value), "a type rule reads an argument that was left out");
+  const Type type = type_of(value);
+  if (const auto* tensor = type.as<TensorType>()) return ref_to(tensor);
+  throw CompileError(kTypeMismatch, call.origin, "argument `{}` of `{}` is {}; expected a tensor",
+                     input_name(call, i), call.op->name, str(type));
+}
+
+static void require_shape(const TensorType& type, const Call& call, std::string_view what) {
+  if (type.shape && !type.dtype.is_void()) return;
+  throw CompileError(kUnsupported, call.origin,
+                     "`{}` cannot be lowered: its {} is {}; a match_cast can state its shape",
+                     call.op->name, what, str(ref_to(&type)));
+}
+
+Ref<TensorType> shaped_arg(const Call& call, size_t i) {
+  Ref<TensorType> type = tensor_arg(call, i);
+  require_shape(*type, call, fmt::format("argument `{}`", input_name(call, i)));
+  return type;
+}
+
+std::optional<std::vector<Expr>> dims_arg(const Call& call, size_t i) {
+  const Type type = type_of(call.args.at(i));
+  if (const auto* shape = type.as<ShapeType>()) return shape->values;
+  if (const auto* prim = type.as<PrimType>()) {
+    if (!prim->value) return std::nullopt;
+    return std::vector<Expr>{tenon::cast(kInt64, prim->value)};
+  }
+  if (const auto* tuple = type.as<TupleType>()) {
+    std::vector<Expr> values;
+    bool known = true;
+    for (const Type& item : tuple->types) {
+      const auto* prim = item.as<PrimType>();
+      if (!prim || !prim->dtype.is_integer()) break;
+      known = known && prim->value;
+      values.push_back(prim->value ? tenon::cast(kInt64, prim->value) : Expr());
+    }
+    if (values.size() == tuple->types.size())
+      return known ? std::optional(std::move(values)) : std::nullopt;
+  }
+  throw CompileError(kBadArgument, call.origin,
+                     "argument `{}` of `{}` is {}; expected a shape or a tuple of integers",
+                     input_name(call, i), call.op->name, str(type));
+}
+
+Expr scalar_arg(const Call& call, size_t i) {
+  const Value value = arg_or_null(call, i);
+  if (const auto* prim = value.as<PrimValue>()) return prim->value;
+  if (const auto* var = value.as<Var>())
+    if (const auto* prim = var->type.as<PrimType>(); prim && prim->value) return prim->value;
+  if (const Expr constant = scalar_constant(value)) return constant;
+  throw CompileError(kBadArgument, call.origin,
+                     "argument `{}` of `{}` is {}; expected a scalar whose value is known",
+                     input_name(call, i), call.op->name, value ? str(type_of(value)) : "missing");
+}
+
+std::vector<Ref<TensorType>> tensors_arg(const Call& call, size_t i) {
+  const Type type = type_of(call.args.at(i));
+  std::vector<Ref<TensorType>> out;
+  const auto* tuple = type.as<TupleType>();
+  for (size_t j = 0; tuple && j < tuple->types.size(); ++j) {
+    const auto* tensor = tuple->types[j].as<TensorType>();
+    if (!tensor) break;
+    out.push_back(ref_to(tensor));
+  }
+  if (!tuple || out.size() != tuple->types.size())
+    throw CompileError(kBadArgument, call.origin,
+                       "argument `{}` of `{}` is {}; expected a tuple of tensors",
+                       input_name(call, i), call.op->name, str(type));
+  return out;
+}
+
+std::vector<Value> tuple_values(const Value& tuple) {
+  if (const auto* items = tuple.as<Tuple>()) return items->values;
+  const Type type = type_of(tuple);
+  const auto* items = type.as<TupleType>();
+  check(items != nullptr, "the items of what is no tuple");
+  std::vector<Value> out;
+  for (size_t i = 0; i < items->types.size(); ++i)
+    out.push_back(make<TupleGetItem>(tuple, static_cast<int64_t>(i)));
+  return out;
+}
+
+std::optional<std::vector<int64_t>> constant_ints(const Value& value) {
+  const auto* constant = value.as<Constant>();
+  if (!constant || !constant->data->dtype.is_integer()) return std::nullopt;
+  return constant->data->to_ints();
+}
+
+// ---- attributes
+// ----------------------------------------------------------------------------------
+
+static const AttrValue& attr(const Call& call, const std::string& name) {
+  const AttrValue* value = call.attrs.find(name);
+  if (value) return *value;
+  throw CompileError(kBadAttribute, call.origin, "`{}` needs attribute `{}`", call.op->name, name);
+}
+template <typename T>
+static const T& attr_as(const Call& call, const std::string& name) {
+  const AttrValue& value = attr(call, name);
+  if (const T* typed = value.as<T>()) return *typed;
+  throw CompileError(kBadAttribute, call.origin, "attribute `{}` of `{}` is {}", name,
+                     call.op->name, value.str());
+}
+
+int64_t int_attr(const Call& call, const std::string& name) { return attr_as<int64_t>(call, name); }
+double float_attr(const Call& call, const std::string& name) { return attr_as<double>(call, name); }
+bool flag_attr(const Call& call, const std::string& name) { return attr_as<bool>(call, name); }
+std::string string_attr(const Call& call, const std::string& name) {
+  return attr_as<std::string>(call, name);
+}
+DType dtype_attr(const Call& call, const std::string& name) { return attr_as<DType>(call, name); }
+std::vector<int64_t> ints_attr(const Call& call, const std::string& name) {
+  (void)attr_as<AttrList>(call, name);
+  return call.attrs.ints(name).value_or(std::vector<int64_t>{});
+}
+std::optional<std::vector<int64_t>> maybe_ints_attr(const Call& call, const std::string& name) {
+  if (is_none(call, name)) return std::nullopt;
+  return ints_attr(call, name);
+}
+std::optional<int64_t> maybe_int_attr(const Call& call, const std::string& name) {
+  if (is_none(call, name)) return std::nullopt;
+  return int_attr(call, name);
+}
+
+// ---- checks
+// --------------------------------------------------------------------------------------
+
+size_t axis_of(const Call& call, int64_t axis, int64_t ndim) {
+  if (axis < -ndim || axis >= ndim)
+    throw CompileError(kBadAttribute, call.origin, "`{}` has axis {}; expected {} to {}",
+                       call.op->name, axis, -ndim, ndim - 1);
+  return static_cast<size_t>(axis < 0 ? axis + ndim : axis);
+}
+
+std::vector<size_t> axes_of(const Call& call, const std::vector<int64_t>& axes, int64_t ndim) {
+  std::vector<size_t> out;
+  for (const int64_t axis : axes) {
+    const size_t index = axis_of(call, axis, ndim);
+    if (contains(out, index))
+      throw CompileError(kBadAttribute, call.origin, "`{}` has axis {} twice in {}", call.op->name,
+                         axis, AttrValue(axes).str());
+    out.push_back(index);
+  }
+  return out;
+}
+
+void check_rank(const Call& call, size_t i, int64_t ndim) {
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (type->ndim >= 0 && type->ndim != ndim)
+    throw CompileError(kRankMismatch, call.origin, "argument `{}` of `{}` is {}; expected rank {}",
+                       input_name(call, i), call.op->name, str(type), ndim);
+}
+
+void check_dtype(const Call& call, size_t i, DType dtype) {
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (!type->dtype.is_void() && !dtype.is_void() && type->dtype != dtype)
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `{}` of `{}` has dtype {}; expected {}", input_name(call, i),
+                       call.op->name, type->dtype.str(), dtype.str());
+}
+
+void check_float(const Call& call, size_t i) {
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (!type->dtype.is_void() && !type->dtype.is_float())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `{}` of `{}` has dtype {}; expected a floating-point dtype",
+                       input_name(call, i), call.op->name, type->dtype.str());
+}
+
+void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
+               std::string_view what) {
+  if (dims_agree(dim, expected) == DimsAgree::kNo)
+    throw CompileError(kShapeMismatch, call.origin,
+                       "{} of argument `{}` of `{}` is {}; expected {}", what, input_name(call, i),
+                       call.op->name, tenon::str(dim), tenon::str(expected));
+}
+
+Type tensor_of(const std::optional<std::vector<Expr>>& shape, DType dtype, int64_t ndim) {
+  if (!shape) return make<TensorType>(dtype, ndim);
+  std::vector<Expr> dims;
+  for (const Expr& dim : *shape) dims.push_back(simplify_dim(dim));
+  return make<TensorType>(std::move(dims), dtype);
+}
+
+Type same_shape(const Call& call, size_t i, DType dtype) {
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (type->dtype == dtype) return type;
+  return type->shape ? make<TensorType>(*type->shape, dtype) : make<TensorType>(dtype, type->ndim);
+}
+
+bool contains(const std::vector<size_t>& axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+std::vector<Expr> reduced_shape(const std::vector<Expr>& shape, const std::vector<size_t>& axes,
+                                bool keepdims) {
+  std::vector<Expr> out;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!contains(axes, i)) {
+      out.push_back(shape[i]);
+    } else if (keepdims) {
+      out.push_back(int64(1));
+    }
+  }
+  return out;
+}
+
+// ---- lowering
+// ------------------------------------------------------------------------------------
+
+Expr scalar_constant(const Value& value) {
+  const auto* constant = value.as<Constant>();
+  if (!constant || constant->data->elements() != 1) return {};
+  const DType dtype = constant->data->dtype;
+  if (dtype.is_float()) return imm(dtype, constant->data->at_float(0));
+  return imm(dtype, constant->data->at_int(0));
+}
+
+Expr float_call(std::string_view intrinsic, std::vector<Expr> args) {
+  const DType dtype = args.at(0)->dtype;
+  const bool narrow = dtype.bits < 32;
+  std::vector<NodePtr> nodes;
+  for (Expr& arg : args) nodes.push_back(narrow ? tenon::cast(kFloat32, arg) : arg);
+  const Expr result = tenon::call(intrinsic, std::move(nodes));
+  return narrow && result->dtype.is_float() ? tenon::cast(dtype, result) : result;
+}
+
+KernelOf::KernelOf(BlockBuilder& builder, const Call& call) : builder_(builder), call_(call) {
+  const size_t dot = call.op->name.rfind('.');
+  name_ = dot == std::string::npos ? call.op->name : call.op->name.substr(dot + 1);
+  const Type type = call.op->infer_type(call);
+  const auto* tuple = type.as<TupleType>();
+  for (const Type& item : tuple ? tuple->types : std::vector<Type>{type}) {
+    const auto* tensor = item.as<TensorType>();
+    check(tensor != nullptr, "a kernel whose result is no tensor");
+    require_shape(*tensor, call, "result");
+    out_types_.push_back(ref_to(tensor));
+  }
+}
+
+Operand KernelOf::parameter(const Value& value, const std::string& name,
+                            const Ref<TensorType>& type) {
+  const auto known = known_.find(value.get());
+  if (known != known_.end()) return known->second;
+  const Operand operand = input(name, *type->shape, type->dtype);
+  args_.push_back(value);
+  known_.emplace(value.get(), operand);
+  return operand;
+}
+
+Operand KernelOf::arg(size_t i) {
+  const Ref<TensorType> type = shaped_arg(call_, i);
+  if (const Expr constant = scalar_constant(call_.args[i])) return {constant, *type->shape};
+  return parameter(call_.args[i], input_name(call_, i), type);
+}
+
+Operand KernelOf::buffer_arg(size_t i) {
+  return parameter(call_.args[i], input_name(call_, i), shaped_arg(call_, i));
+}
+
+Operand KernelOf::value(const Value& value, const std::string& name) {
+  const Ref<TensorType> type = tensor_type(value);
+  require_shape(*type, call_, fmt::format("argument `{}`", name));
+  if (const Expr constant = scalar_constant(value)) return {constant, *type->shape};
+  return parameter(value, name, type);
+}
+
+Value KernelOf::emit(const std::vector<Operand>& outputs) {
+  check(outputs.size() == out_types_.size(), "a kernel with another number of results");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    check(outputs[i].dtype == out_types_[i]->dtype,
+          fmt::format("the lowering of `{}` gives {}, its type rule {}", call_.op->name,
+                      outputs[i].dtype.str(), out_types_[i]->dtype.str()));
+  Attrs attrs;
+  attrs.set("op_pattern", static_cast<int64_t>(call_.op->fusion));
+  tir::Kernel kernel = finish(outputs, std::move(attrs), call_.origin);
+  const Origin before = builder_.origin();
+  if (call_.origin) builder_.set_origin(call_.origin);
+  Value result =
+      builder_.call_tir(name_, kernel.function, args_,
+                        std::vector<Type>(out_types_.begin(), out_types_.end()), kernel.scalars);
+  builder_.set_origin(before);
+  return result;
+}
+
+Value KernelOf::emit_compute(const std::function<Expr(const Indices&)>& element) {
+  return emit({compute(out_name(), shape(), element)});
+}
+
+}  // namespace tenon::graph

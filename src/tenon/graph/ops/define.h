@@ -1,0 +1,130 @@
+// What the definitions of operators share: reading arguments and attributes in type rules, and
+// building the kernel of a lowering.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/graph/builder.h"
+#include "tenon/graph/op.h"
+#include "tenon/graph/shape.h"
+#include "tenon/tir/compute.h"
+
+namespace tenon::graph {
+
+using tir::Indices;
+using tir::Operand;
+
+// ---- arguments
+// -----------------------------------------------------------------------------------
+
+/// Argument i, or null where it was left out.
+Value arg_or_null(const Call& call, size_t i);
+/// Its type as a tensor. \throws CompileError (kTypeMismatch) with the operator's and the input's
+/// name.
+Ref<TensorType> tensor_arg(const Call& call, size_t i);
+/// The same, with shape and dtype known. \throws CompileError (kUnsupported) where they are not:
+/// for lowerings.
+Ref<TensorType> shaped_arg(const Call& call, size_t i);
+/// The integers of a shape, or of a tuple of scalars, or one scalar: `R.shape([2, n])`. Nothing
+/// where their values are not known. \throws CompileError (kBadArgument) where it is something
+/// else.
+std::optional<std::vector<Expr>> dims_arg(const Call& call, size_t i);
+/// The value of a scalar argument. \throws CompileError (kBadArgument).
+Expr scalar_arg(const Call& call, size_t i);
+/// The types of a tuple of tensors. \throws CompileError (kBadArgument).
+std::vector<Ref<TensorType>> tensors_arg(const Call& call, size_t i);
+/// The values of a tuple argument, as leaves.
+std::vector<Value> tuple_values(const Value& tuple);
+/// The elements of an integer constant; nothing where the argument is no constant.
+std::optional<std::vector<int64_t>> constant_ints(const Value& value);
+
+// ---- attributes (complete and of the right kind: checked_attrs)
+// ------------------------------------
+
+int64_t int_attr(const Call& call, const std::string& name);
+double float_attr(const Call& call, const std::string& name);
+bool flag_attr(const Call& call, const std::string& name);
+std::string string_attr(const Call& call, const std::string& name);
+DType dtype_attr(const Call& call, const std::string& name);
+std::vector<int64_t> ints_attr(const Call& call, const std::string& name);
+/// Nothing where the attribute is None.
+std::optional<std::vector<int64_t>> maybe_ints_attr(const Call& call, const std::string& name);
+std::optional<int64_t> maybe_int_attr(const Call& call, const std::string& name);
+inline bool is_none(const Call& call, const std::string& name) {
+  const AttrValue* value = call.attrs.find(name);
+  return !value || value->is_none();
+}
+
+// ---- checks
+// --------------------------------------------------------------------------------------
+
+/// `axis` counted from the front. \throws CompileError (kBadAttribute) outside [-ndim, ndim).
+size_t axis_of(const Call& call, int64_t axis, int64_t ndim);
+/// Distinct axes, each counted from the front, in the order given.
+std::vector<size_t> axes_of(const Call& call, const std::vector<int64_t>& axes, int64_t ndim);
+/// \throws CompileError (kRankMismatch) where argument i has another known rank.
+void check_rank(const Call& call, size_t i, int64_t ndim);
+/// \throws CompileError (kDTypeMismatch) where argument i has another known dtype than `dtype`.
+void check_dtype(const Call& call, size_t i, DType dtype);
+/// \throws CompileError (kDTypeMismatch) where the dtype is known and is no float.
+void check_float(const Call& call, size_t i);
+/// \throws CompileError (kShapeMismatch) where both are known to differ.
+void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
+               std::string_view what);
+/// The name of input i, for messages.
+std::string input_name(const Call& call, size_t i);
+
+/// A tensor type with the shape where it is known, otherwise with the rank alone.
+Type tensor_of(const std::optional<std::vector<Expr>>& shape, DType dtype, int64_t ndim);
+/// The type of argument i with another dtype.
+Type same_shape(const Call& call, size_t i, DType dtype);
+/// Dimensions without / with those at `axes` (removed, or kept as 1).
+std::vector<Expr> reduced_shape(const std::vector<Expr>& shape, const std::vector<size_t>& axes,
+                                bool keepdims);
+bool contains(const std::vector<size_t>& axes, size_t axis);
+
+// ---- lowering
+// ------------------------------------------------------------------------------------
+
+/// The kernel of a call under construction.
+class KernelOf : public tir::KernelBuilder {
+ public:
+  /// Named after the operator: `nn.conv2d` gives `conv2d`.
+  KernelOf(BlockBuilder& builder, const Call& call);
+  /// Argument i as a parameter of the kernel; a constant of one element becomes its value.
+  Operand arg(size_t i);
+  /// The same for any value of tensor type.
+  Operand value(const Value& value, const std::string& name);
+  /// A buffer for each tensor, also of one element: for what needs an address.
+  Operand buffer_arg(size_t i);
+  /// The shape of the call's (first) result, and its dtype.
+  const std::vector<Expr>& shape() const { return *out_types_.at(0)->shape; }
+  const std::vector<Expr>& shape(size_t i) const { return *out_types_.at(i)->shape; }
+  DType dtype(size_t i = 0) const { return out_types_.at(i)->dtype; }
+  const std::string& name() const { return name_; }
+  const Call& call() const { return call_; }
+  /// `T_name`, for the buffer of the result.
+  std::string out_name() const { return "T_" + name_; }
+  /// Emits `R.call_tir` of the kernel with these results.
+  Value emit(const std::vector<Operand>& outputs);
+  /// One result, defined by its elements.
+  Value emit_compute(const std::function<Expr(const Indices&)>& element);
+
+ private:
+  Operand parameter(const Value& value, const std::string& name, const Ref<TensorType>& type);
+  BlockBuilder& builder_;
+  const Call& call_;
+  std::string name_;
+  std::vector<Ref<TensorType>> out_types_;
+  std::vector<Value> args_;
+  std::map<const Node*, Operand> known_;
+};
+
+/// The scalar constant `value` as an expression, where it is a constant of one element.
+Expr scalar_constant(const Value& value);
+
+/// A call of an intrinsic on floats of any width, computed in float32 where the dtype is narrower.
+Expr float_call(std::string_view intrinsic, std::vector<Expr> args);
+
+}  // namespace tenon::graph

@@ -1,0 +1,289 @@
+// Matrix products.
+#include <algorithm>
+#include <map>
+
+#include "tenon/graph/ops/define.h"
+
+namespace tenon::graph {
+
+namespace {
+
+const OpAttr kOutDType{"out_dtype", AttrKind::kDType, kVoid,
+                       "of the result and of the sums; void: that of the inputs"};
+
+DType product_dtype(const Call& call) {
+  const DType asked = dtype_attr(call, "out_dtype");
+  const DType a = tensor_arg(call, 0)->dtype, b = tensor_arg(call, 1)->dtype;
+  if (!a.is_void() && !b.is_void() && a != b && asked.is_void())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "operands of `{}` have dtypes {} and {}, and no out_dtype is given",
+                       call.op->name, a.str(), b.str());
+  return asked.is_void() ? (a.is_void() ? b : a) : asked;
+}
+
+// ---- matmul
+// --------------------------------------------------------------------------------------
+
+using Shape = std::vector<Expr>;
+
+Type infer_matmul(const Call& call) {
+  const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
+  const DType dtype = product_dtype(call);
+  if (a->ndim == 0 || b->ndim == 0)
+    throw CompileError(kRankMismatch, call.origin,
+                       "`matmul` of {} and {}; expected at least one dimension each", str(a),
+                       str(b));
+  if (a->ndim < 0 || b->ndim < 0) return make<TensorType>(dtype, -1);
+  const int64_t dropped = (a->ndim == 1) + (b->ndim == 1);
+  const int64_t ndim = std::max({a->ndim, b->ndim, int64_t{2}}) - dropped;
+  if (!a->shape || !b->shape) return make<TensorType>(dtype, ndim);
+  const Expr inner_a = a->dim(-1), inner_b = b->ndim == 1 ? b->dim(0) : b->dim(-2);
+  if (dims_agree(inner_a, inner_b) == DimsAgree::kNo)
+    throw CompileError(kShapeMismatch, call.origin, "`matmul` inner dimensions differ: {} and {}",
+                       tenon::str(inner_a), tenon::str(inner_b))
+        .note(call.args[0]->origin, "left operand is {}", str(a))
+        .note(call.args[1]->origin, "right operand is {}", str(b));
+  const auto batch = [](const TensorType& t) {
+    return Shape(t.shape->begin(), t.shape->end() - std::min<int64_t>(t.ndim, 2));
+  };
+  auto shape = broadcast_shapes(batch(*a), batch(*b), call.op->name, call.origin);
+  if (!shape) return make<TensorType>(dtype, ndim);
+  if (a->ndim > 1) shape->push_back(a->dim(-2));
+  if (b->ndim > 1) shape->push_back(b->dim(-1));
+  return make<TensorType>(std::move(*shape), dtype);
+}
+
+Value lower_matmul(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand a = kernel.buffer_arg(0), b = kernel.buffer_arg(1);
+  const DType dtype = kernel.dtype();
+  const bool row = a.ndim() > 1, column = b.ndim() > 1;  // whether the result has rows, columns
+  return kernel.emit({kernel.reduce(
+      kernel.out_name(), kernel.shape(), {a.shape.back()}, tir::sum_reducer(),
+      [&](const Indices& i, const Indices& k) {
+        Indices at_a(i.begin(), i.end() - row - column), at_b = at_a;
+        if (row) at_a.push_back(i[i.size() - 1 - column]);
+        at_a.push_back(k[0]);
+        at_b.push_back(k[0]);
+        if (column) at_b.push_back(i.back());
+        // Batch dimensions are aligned at the right of each operand's own.
+        const auto own = [](const Operand& x, const Indices& at) {
+          return Indices(at.end() - static_cast<std::ptrdiff_t>(x.ndim()), at.end());
+        };
+        const auto element = [&](const Operand& x, const Indices& at, size_t matrix) {
+          Indices index = own(x, at);
+          for (size_t d = 0; d + matrix < x.ndim(); ++d)
+            if (is_int(x.shape[d], 1)) index[d] = int64(0);
+          return tenon::cast(dtype, x(index));
+        };
+        return element(a, at_a, row ? 2 : 1) * element(b, at_b, column ? 2 : 1);
+      })});
+}
+
+OpDef matmul() {
+  OpDef op;
+  op.name = "matmul";
+  op.summary =
+      "Matrix product of the last two axes; batch axes are broadcast, vectors are rows "
+      "(left) or columns (right).";
+  op.inputs = {{"x1", "(..., m, k) or (k,)"}, {"x2", "(..., k, n) or (k,)"}};
+  op.attrs = {kOutDType};
+  op.infer_type = infer_matmul;
+  op.lower = lower_matmul;
+  op.fusion = FusionKind::kContraction;
+  op.source = "Python array API standard 2023.12, matmul";
+  return op;
+}
+
+// ---- outer
+// ---------------------------------------------------------------------------------------
+
+OpDef outer() {
+  OpDef op;
+  op.name = "outer";
+  op.summary = "All products of two vectors.";
+  op.inputs = {{"x1", "(m,)"}, {"x2", "(n,)"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_rank(call, 0, 1);
+    check_rank(call, 1, 1);
+    const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
+    check_dtype(call, 1, a->dtype);
+    if (!a->shape || !b->shape) return make<TensorType>(a->dtype, 2);
+    return make<TensorType>(Shape{a->dim(0), b->dim(0)}, a->dtype);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand a = kernel.arg(0), b = kernel.arg(1);
+    return kernel.emit_compute([&](const Indices& i) { return a({i[0]}) * b({i[1]}); });
+  };
+  op.fusion = FusionKind::kBroadcast;
+  return op;
+}
+
+// ---- einsum
+// --------------------------------------------------------------------------------------
+
+// `subscripts` split and checked: letters of each operand and of the result. An ellipsis stands for
+// as many upper-case marks ('\1', '\2', ... from the right) as its operand has dimensions left.
+struct Einsum {
+  std::vector<std::string> inputs;
+  std::string output;
+
+  Einsum(const Call& call, const std::vector<Ref<TensorType>>& operands) {
+    std::string text = string_attr(call, "subscripts");
+    std::erase(text, ' ');
+    const auto fail = [&](std::string why) {
+      return CompileError(kBadAttribute, call.origin, "`einsum` subscripts \"{}\": {}", text, why);
+    };
+    const size_t arrow = text.find("->");
+    std::string left = text.substr(0, arrow);
+    std::vector<std::string> terms(1);
+    for (const char c : left) {
+      if (c == ',') {
+        terms.emplace_back();
+      } else {
+        terms.back() += c;
+      }
+    }
+    if (terms.size() != operands.size())
+      throw fail(fmt::format("{} terms for {} operands", terms.size(), operands.size()));
+    int widest = 0;
+    for (size_t i = 0; i < terms.size(); ++i) {
+      const std::string letters = expand(terms[i], operands[i]->ndim, widest, fail);
+      if (static_cast<int64_t>(letters.size()) != operands[i]->ndim)
+        throw fail(fmt::format("{} subscripts for {}", letters.size(), str(operands[i])));
+      inputs.push_back(letters);
+    }
+    if (arrow != std::string::npos) {
+      std::string term = text.substr(arrow + 2);
+      const size_t dots = term.find("...");
+      if (dots != std::string::npos) term.replace(dots, 3, marks(widest));
+      output = term;
+    } else {
+      output = marks(widest);
+      for (char c = 'A'; c <= 'z'; ++c) {
+        int uses = 0;
+        for (const std::string& letters : inputs)
+          uses += static_cast<int>(std::count(letters.begin(), letters.end(), c));
+        if (uses == 1) output += c;
+      }
+    }
+    for (size_t i = 0; i < output.size(); ++i) {
+      if (output.find(output[i], i + 1) != std::string::npos)
+        throw fail("a subscript stands twice in the result");
+      if (!std::any_of(inputs.begin(), inputs.end(), [&](const std::string& letters) {
+            return letters.find(output[i]) != std::string::npos;
+          }))
+        throw fail("a subscript of the result is in no operand");
+    }
+  }
+
+  // The extent of each letter. Dimensions of 1 are broadcast.
+  std::map<char, Expr> extents(const Call& call,
+                               const std::vector<Ref<TensorType>>& operands) const {
+    std::map<char, Expr> out;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (size_t d = 0; d < inputs[i].size(); ++d) {
+        const Expr& dim = (*operands[i]->shape)[d];
+        Expr& known = out[inputs[i][d]];
+        if (!known || is_int(known, 1)) {
+          known = dim;
+        } else if (!is_int(dim, 1) && dims_agree(known, dim) == DimsAgree::kNo) {
+          throw CompileError(kShapeMismatch, call.origin,
+                             "`einsum` subscript `{}` has extents {} and {}", inputs[i][d],
+                             tenon::str(known), tenon::str(dim));
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  static std::string marks(int count) {
+    std::string out;
+    for (int i = count; i > 0; --i) out += static_cast<char>(i);
+    return out;
+  }
+  template <typename Fail>
+  static std::string expand(std::string term, int64_t ndim, int& widest, const Fail& fail) {
+    const size_t dots = term.find("...");
+    if (dots != std::string::npos) {
+      const auto covered = static_cast<int>(ndim - static_cast<int64_t>(term.size() - 3));
+      if (covered < 0 || covered > 30) throw fail("an operand has too few dimensions");
+      widest = std::max(widest, covered);
+      term.replace(dots, 3, marks(covered));
+    }
+    for (const char c : term)
+      if (c > 30 && !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
+        throw fail(fmt::format("`{}` is no subscript", c));
+    return term;
+  }
+};
+
+DType einsum_dtype(const Call& call, const std::vector<Ref<TensorType>>& operands) {
+  for (const Ref<TensorType>& operand : operands)
+    if (operand->dtype != operands[0]->dtype)
+      throw CompileError(kDTypeMismatch, call.origin, "operands of `einsum` have dtypes {} and {}",
+                         operands[0]->dtype.str(), operand->dtype.str());
+  return operands.empty() ? kVoid : operands[0]->dtype;
+}
+
+OpDef einsum() {
+  OpDef op;
+  op.name = "einsum";
+  op.summary = "Sums of products by subscripts: \"bij,bjk->bik\".";
+  op.inputs = {{"operands", "a tuple of tensors"}};
+  op.attrs = {{"subscripts", AttrKind::kString, {}, "of the operands and, after `->`, the result"}};
+  op.infer_type = [](const Call& call) -> Type {
+    const auto operands = tensors_arg(call, 0);
+    const DType dtype = einsum_dtype(call, operands);
+    for (const auto& operand : operands)
+      if (!operand->shape) return make<TensorType>(dtype, -1);
+    const Einsum plan(call, operands);
+    const auto extents = plan.extents(call, operands);
+    Shape shape;
+    for (const char c : plan.output) shape.push_back(extents.at(c));
+    return make<TensorType>(std::move(shape), dtype);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const auto types = tensors_arg(call, 0);
+    const Einsum plan(call, types);
+    const auto extents = plan.extents(call, types);
+    std::vector<Operand> operands;
+    for (const Value& value : tuple_values(call.args[0]))
+      operands.push_back(kernel.value(value, fmt::format("x{}", operands.size())));
+    std::string summed;
+    Shape sums;
+    for (const auto& [c, extent] : extents) {
+      if (plan.output.find(c) != std::string::npos) continue;
+      summed += c;
+      sums.push_back(extent);
+    }
+    return kernel.emit({kernel.reduce(
+        kernel.out_name(), kernel.shape(), sums, tir::sum_reducer(),
+        [&](const Indices& i, const Indices& k) {
+          Expr product;
+          for (size_t o = 0; o < operands.size(); ++o) {
+            Indices at;
+            for (size_t d = 0; d < operands[o].ndim(); ++d) {
+              const char c = plan.inputs[o][d];
+              const size_t out = plan.output.find(c);
+              const Expr& index = out != std::string::npos ? i[out] : k[summed.find(c)];
+              at.push_back(is_int(operands[o].shape[d], 1) ? int64(0) : index);
+            }
+            product = product ? product * operands[o](at) : operands[o](at);
+          }
+          return product;
+        })});
+  };
+  op.fusion = FusionKind::kContraction;
+  op.source = "NumPy, einsum";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> linear_algebra_ops() { return {matmul(), outer(), einsum()}; }
+
+}  // namespace tenon::graph

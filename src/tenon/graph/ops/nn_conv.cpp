@@ -1,0 +1,251 @@
+// Convolutions over one to three spatial axes, and their transposes.
+#include "tenon/graph/ops/window.h"
+
+namespace tenon::graph {
+
+namespace {
+
+using Shape = std::vector<Expr>;
+
+// A convolution's attributes and extents.
+struct Conv {
+  size_t rank;
+  std::string letters;  // spatial axes
+  Layout data, kernel, out;
+  std::vector<int64_t> strides, dilation, output_padding;
+  Padding padding;
+  int64_t groups;
+  bool transposed;
+
+  Conv(const Call& call, size_t rank, bool transposed)
+      : rank(rank),
+        letters(spatial_letters(rank)),
+        data(layout_attr(call, "data_layout", "NC" + letters)),
+        kernel(layout_attr(call, "kernel_layout", "OI" + letters)),
+        out(data),
+        strides(spatial_attr(call, "strides", rank, 1)),
+        dilation(spatial_attr(call, "dilation", rank, 1)),
+        padding(padding_attr(call, rank)),
+        groups(int_attr(call, "groups")),
+        transposed(transposed) {
+    if (const std::string text = string_attr(call, "out_layout"); !text.empty())
+      out = parse_layout(call, "out_layout", text, "NC" + letters);
+    if (transposed) output_padding = spatial_attr(call, "output_padding", rank, 0);
+    if (groups < 1)
+      throw CompileError(kBadAttribute, call.origin, "`{}` has {} groups; expected at least 1",
+                         call.op->name, groups);
+    check_rank(call, 0, static_cast<int64_t>(data.ndim()));
+    check_rank(call, 1, static_cast<int64_t>(kernel.ndim()));
+  }
+
+  Expr out_channels(const Shape& w) const {
+    const Expr o = kernel.extent(w, 'O');
+    return transposed ? o * groups : o;
+  }
+};
+
+Type infer_conv(const Call& call, size_t rank, bool transposed) {
+  const Conv conv(call, rank, transposed);
+  const Ref<TensorType> x = tensor_arg(call, 0), w = tensor_arg(call, 1);
+  if (!x->dtype.is_void() && !w->dtype.is_void() && x->dtype != w->dtype &&
+      dtype_attr(call, "out_dtype").is_void())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "`{}` of data of dtype {} with a kernel of dtype {}, and no out_dtype is "
+                       "given",
+                       call.op->name, x->dtype.str(), w->dtype.str());
+  const DType asked = dtype_attr(call, "out_dtype");
+  const DType dtype = asked.is_void() ? x->dtype : asked;
+  const auto ndim = static_cast<int64_t>(conv.out.ndim());
+  if (!x->shape || !w->shape) return make<TensorType>(dtype, ndim);
+
+  const Expr channels = simplify_dim(conv.data.extent(*x->shape, 'C'));
+  const Expr taken = conv.kernel.extent(*w->shape, 'I');
+  const Expr expected = simplify_dim(transposed ? taken : taken * conv.groups);
+  if (dims_agree(channels, expected) == DimsAgree::kNo)
+    throw CompileError(kShapeMismatch, call.origin,
+                       "`{}` of data with {} channels; the kernel takes {} in {} groups",
+                       call.op->name, tenon::str(channels), tenon::str(taken), conv.groups)
+        .note(call.args[0]->origin, "data is {}", str(x))
+        .note(call.args[1]->origin, "kernel is {}", str(w));
+  const Expr filters = simplify_dim(conv.out_channels(*w->shape));
+  for (const Expr& count : {filters, channels}) {
+    const auto known = as_int(count);
+    if (known && *known % conv.groups != 0)
+      throw CompileError(kShapeMismatch, call.origin, "`{}` has {} channels in {} groups",
+                         call.op->name, *known, conv.groups);
+  }
+  Shape extents = {(*x->shape)[static_cast<size_t>(conv.data.position('N'))], filters};
+  for (size_t d = 0; d < rank; ++d) {
+    const Expr extent = conv.data.extent(*x->shape, conv.letters[d]);
+    const Expr size = conv.kernel.extent(*w->shape, conv.letters[d]);
+    if (!transposed) {
+      extents.push_back(window_count(call, extent, conv.padding.before[d], conv.padding.after[d],
+                                     size, conv.strides[d], conv.dilation[d], false));
+      continue;
+    }
+    const Expr out =
+        simplify_dim((extent - 1) * conv.strides[d] + (size - 1) * conv.dilation[d] +
+                     (1 + conv.output_padding[d] - conv.padding.before[d] - conv.padding.after[d]));
+    if (const auto known = as_int(out); known && *known < 0)
+      throw CompileError(kShapeMismatch, call.origin, "`{}` gives an axis of {} elements",
+                         call.op->name, *known);
+    extents.push_back(out);
+  }
+  return tensor_of(conv.out.shape("NC" + conv.letters, extents), dtype, ndim);
+}
+
+// The reduction: input channels of a group (outer part), taps, input channels (inner part).
+struct Taps {
+  Shape extents;
+  size_t rank;
+  int64_t block;
+
+  Taps(const Conv& conv, const Operand& w, const Expr& channels) : rank(conv.rank) {
+    block = conv.kernel.block('I');
+    extents.push_back(block == 1 ? channels : ceildiv(channels, int64(block)));
+    for (const char letter : conv.letters) extents.push_back(conv.kernel.extent(w.shape, letter));
+    if (block != 1) extents.push_back(int64(block));
+  }
+  AxisIndex channel(const Indices& k) const {
+    return block == 1 ? AxisIndex{k[0], {}, 1} : AxisIndex{k[0], k.back(), block};
+  }
+  const Expr& tap(const Indices& k, size_t d) const { return k[1 + d]; }
+};
+
+// `offset + index` along an axis.
+AxisIndex shifted(const AxisIndex& index, const Expr& offset) {
+  if (is_int(offset, 0)) return index;
+  return {offset + index.whole(), {}, 1};
+}
+
+Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
+  const Conv conv(call, rank, false);
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.buffer_arg(0), w = kernel.buffer_arg(1);
+  Shape extents;
+  for (size_t d = 0; d < rank; ++d)
+    extents.push_back(
+        simplify_dim(x.shape[static_cast<size_t>(conv.data.position(conv.letters[d]))] +
+                     (conv.padding.before[d] + conv.padding.after[d])));
+  const Operand data =
+      padded(kernel, x, conv.data, conv.padding.before, extents, imm(x.dtype, int64_t{0}));
+  const DType dtype = kernel.dtype();
+  const Expr taken = simplify_dim(conv.kernel.extent(w.shape, 'I'));
+  const Expr per_group = simplify_dim(floordiv(conv.kernel.extent(w.shape, 'O'), conv.groups));
+  const Taps taps(conv, w, taken);
+  return kernel.emit({kernel.reduce(
+      kernel.out_name(), kernel.shape(), taps.extents, tir::sum_reducer(),
+      [&](const Indices& i, const Indices& k) {
+        const AxisIndex filter = axis_index(conv.out, i, 'C');
+        std::map<char, AxisIndex> at_x, at_w;
+        at_x['N'] = axis_index(conv.out, i, 'N');
+        at_w['O'] = filter;
+        at_w['I'] = taps.channel(k);
+        if (conv.groups == 1) {
+          at_x['C'] = taps.channel(k);
+        } else if (is_int(per_group, 1) && is_int(taken, 1)) {
+          at_x['C'] = filter;  // depthwise: each filter has a channel of its own
+        } else {
+          at_x['C'] = shifted(taps.channel(k), floordiv(filter.whole(), per_group) * taken);
+        }
+        for (size_t d = 0; d < rank; ++d) {
+          const Expr start = axis_index(conv.out, i, conv.letters[d]).outer * conv.strides[d];
+          at_x[conv.letters[d]] = {start + taps.tap(k, d) * conv.dilation[d], {}, 1};
+          at_w[conv.letters[d]] = {taps.tap(k, d), {}, 1};
+        }
+        return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
+               tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
+      })});
+}
+
+// As a convolution with the mirrored kernel over the input with zeros between and around its
+// elements.
+Value lower_transposed(BlockBuilder& builder, const Call& call, size_t rank) {
+  const Conv conv(call, rank, true);
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.buffer_arg(0), w = kernel.buffer_arg(1);
+  Shape extents;
+  std::vector<int64_t> before;
+  for (size_t d = 0; d < rank; ++d) {
+    const auto size = as_int(conv.kernel.extent(w.shape, conv.letters[d]));
+    if (!size)
+      throw CompileError(kUnsupported, call.origin, "`{}` with a kernel of symbolic size",
+                         call.op->name);
+    const int64_t reach = (*size - 1) * conv.dilation[d];
+    before.push_back(reach - conv.padding.before[d]);
+    extents.push_back(simplify_dim(
+        kernel.shape()[static_cast<size_t>(conv.out.position(conv.letters[d]))] + reach));
+  }
+  const Operand data =
+      padded(kernel, x, conv.data, before, extents, imm(x.dtype, int64_t{0}), conv.strides);
+  const DType dtype = kernel.dtype();
+  const Expr taken = simplify_dim(floordiv(conv.data.extent(x.shape, 'C'), conv.groups));
+  const Expr per_group = simplify_dim(conv.kernel.extent(w.shape, 'O'));
+  const Taps taps(conv, w, taken);
+  return kernel.emit({kernel.reduce(
+      kernel.out_name(), kernel.shape(), taps.extents, tir::sum_reducer(),
+      [&](const Indices& i, const Indices& k) {
+        const AxisIndex filter = axis_index(conv.out, i, 'C');
+        const Expr first =
+            conv.groups == 1 ? int64(0) : floordiv(filter.whole(), per_group) * taken;
+        std::map<char, AxisIndex> at_x, at_w;
+        at_x['N'] = axis_index(conv.out, i, 'N');
+        at_x['C'] = at_w['I'] = shifted(taps.channel(k), first);
+        at_w['O'] =
+            conv.groups == 1 ? filter : AxisIndex{floormod(filter.whole(), per_group), {}, 1};
+        for (size_t d = 0; d < rank; ++d) {
+          const Expr start = axis_index(conv.out, i, conv.letters[d]).outer;
+          const Expr last = conv.kernel.extent(w.shape, conv.letters[d]) - 1;
+          at_x[conv.letters[d]] = {start + taps.tap(k, d) * conv.dilation[d], {}, 1};
+          at_w[conv.letters[d]] = {last - taps.tap(k, d), {}, 1};
+        }
+        return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
+               tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
+      })});
+}
+
+OpDef conv_op(size_t rank, bool transposed) {
+  const std::string letters = spatial_letters(rank);
+  OpDef op;
+  op.name = fmt::format("nn.conv{}d{}", rank, transposed ? "_transpose" : "");
+  op.summary = transposed ? "The transpose (gradient) of a convolution."
+                          : "Convolution (correlation) over the spatial axes.";
+  op.inputs = {{"data", "of data_layout"}, {"weight", "of kernel_layout"}};
+  op.attrs = {
+      {"strides", AttrKind::kInts, AttrList{int64_t{1}}, "between windows"},
+      {"padding", AttrKind::kInts, AttrList{int64_t{0}},
+       "zeros before each axis, then after each; or one number for both ends"},
+      {"dilation", AttrKind::kInts, AttrList{int64_t{1}}, "between the taps of a window"},
+      {"groups", AttrKind::kInt, int64_t{1}, "of channels that do not meet"},
+      {"data_layout", AttrKind::kString, "NC" + letters,
+       "axes N, C and spatial; C may have blocks"},
+      {"kernel_layout", AttrKind::kString, (transposed ? "IO" : "OI") + letters,
+       "axes O, I and spatial; O and I may have blocks"},
+      {"out_layout", AttrKind::kString, "", "of the result; empty: data_layout"},
+      {"out_dtype", AttrKind::kDType, kVoid, "of the result and the sums; void: that of data"}};
+  if (transposed)
+    op.attrs.push_back({"output_padding", AttrKind::kInts, AttrList{int64_t{0}},
+                        "added to the extent of the result"});
+  op.infer_type = [rank, transposed](const Call& call) {
+    return infer_conv(call, rank, transposed);
+  };
+  op.lower = [rank, transposed](BlockBuilder& builder, const Call& call) {
+    return transposed ? lower_transposed(builder, call, rank) : lower_conv(builder, call, rank);
+  };
+  op.fusion = FusionKind::kContraction;
+  op.source = transposed ? "ONNX ConvTranspose-11" : "ONNX Conv-11";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> nn_conv_ops() {
+  std::vector<OpDef> ops;
+  for (size_t rank = 1; rank <= 3; ++rank) {
+    ops.push_back(conv_op(rank, false));
+    ops.push_back(conv_op(rank, true));
+  }
+  return ops;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,339 @@
+// Normalisations. Variances are two-pass, in the dtype of the data.
+#include <algorithm>
+
+#include "tenon/graph/ops/define.h"
+
+namespace tenon::graph {
+
+namespace {
+
+using Shape = std::vector<Expr>;
+
+const OpAttr kEpsilon{"epsilon", AttrKind::kFloat, 1e-5, "added to the variance"};
+
+// A vector of parameters along one axis: argument i must be (extent,).
+void check_vector(const Call& call, size_t i, const Expr& extent) {
+  check_rank(call, i, 1);
+  check_dtype(call, i, tensor_arg(call, 0)->dtype);
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (type->shape) check_dim(call, i, type->dim(0), extent, "dimension 0");
+}
+
+Operand mean(KernelOf& kernel, const std::string& name, const Shape& shape, const Shape& extents,
+             const std::function<Expr(const Indices&, const Indices&)>& element) {
+  const Operand sum = kernel.reduce(name + "_sum", shape, extents, tir::sum_reducer(), element);
+  const Expr count = tir::element_count(extents);
+  return kernel.compute(name, shape,
+                        [&](const Indices& i) { return sum(i) / tenon::cast(sum.dtype, count); });
+}
+
+// The mean, and 1 / sqrt(variance + epsilon), of what `element` gives over `extents`.
+struct Moments {
+  Operand mean, scale;
+
+  Moments(KernelOf& kernel, const Shape& shape, const Shape& extents, double epsilon,
+          const std::function<Expr(const Indices&, const Indices&)>& element)
+      : mean(graph::mean(kernel, "x_mean", shape, extents, element)) {
+    const Operand variance =
+        graph::mean(kernel, "x_variance", shape, extents, [&](const Indices& i, const Indices& k) {
+          const Expr d = element(i, k) - mean(i);
+          return d * d;
+        });
+    scale = kernel.compute("x_scale", shape, [&](const Indices& i) {
+      return float_call("rsqrt", {variance(i) + imm(variance.dtype, epsilon)});
+    });
+  }
+};
+
+// ---- batch_norm
+// ----------------------------------------------------------------------------------
+
+OpDef batch_norm() {
+  OpDef op;
+  op.name = "nn.batch_norm";
+  op.summary =
+      "Inference form: (data - mean) / sqrt(var + epsilon) * gamma + beta along `axis`. "
+      "Gives a tuple of the result, moving_mean and moving_var unchanged, as Relax does.";
+  op.inputs = {{"data", "any shape"},
+               {"gamma", "(c,)"},
+               {"beta", "(c,)"},
+               {"moving_mean", "(c,)"},
+               {"moving_var", "(c,)"}};
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
+              kEpsilon,
+              {"center", AttrKind::kBool, true, "beta is added"},
+              {"scale", AttrKind::kBool, true, "gamma multiplies"},
+              {"momentum", AttrKind::kFloat, 0.1, "of training; not used"},
+              {"training", AttrKind::kBool, false, "must be False"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_float(call, 0);
+    if (flag_attr(call, "training"))
+      throw CompileError(kUnsupported, call.origin, "`nn.batch_norm` with training=True");
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    if (x->ndim >= 0) {
+      const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+      for (size_t i = 1; i < 5; ++i)
+        check_vector(call, i, x->shape ? (*x->shape)[axis] : tensor_arg(call, i)->dim(0));
+    }
+    return make<TupleType>(std::vector<Type>{x, tensor_arg(call, 3), tensor_arg(call, 4)});
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) -> Value {
+    // The mean and variance pass through: only the first result is computed.
+    const Ref<Call> result = call_op("nn.batch_norm_result", call.args,
+                                     {{"axis", int_attr(call, "axis")},
+                                      {"epsilon", float_attr(call, "epsilon")},
+                                      {"center", flag_attr(call, "center")},
+                                      {"scale", flag_attr(call, "scale")}},
+                                     call.origin);
+    return make<Tuple>(
+        std::vector<Value>{result->op->lower(builder, *result), call.args[3], call.args[4]});
+  };
+  op.fusion = FusionKind::kBroadcast;
+  op.source = "ONNX BatchNormalization-15";
+  return op;
+}
+
+// What nn.batch_norm lowers to, one tensor.
+OpDef batch_norm_result() {
+  OpDef op;
+  op.name = "nn.batch_norm_result";
+  op.summary = "The first item of nn.batch_norm.";
+  op.inputs = batch_norm().inputs;
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
+              kEpsilon,
+              {"center", AttrKind::kBool, true, "beta is added"},
+              {"scale", AttrKind::kBool, true, "gamma multiplies"}};
+  op.infer_type = [](const Call& call) -> Type { return tensor_arg(call, 0); };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0), gamma = kernel.arg(1), beta = kernel.arg(2),
+                  mean = kernel.arg(3), variance = kernel.arg(4);
+    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
+    const Operand factor = kernel.compute("factor", {x.shape[axis]}, [&](const Indices& i) {
+      const Expr deviation =
+          float_call("sqrt", {variance(i) + imm(x.dtype, float_attr(call, "epsilon"))});
+      return (scales ? gamma(i) : imm(x.dtype, int64_t{1})) / deviation;
+    });
+    return kernel.emit_compute([&](const Indices& i) {
+      const Indices c = {i[axis]};
+      const Expr scaled = (x(i) - mean(c)) * factor(c);
+      return centers ? scaled + beta(c) : scaled;
+    });
+  };
+  op.fusion = FusionKind::kBroadcast;
+  return op;
+}
+
+// ---- layer_norm, rms_norm
+// ------------------------------------------------------------------------
+
+std::vector<size_t> normalized_axes(const Call& call, int64_t ndim) {
+  std::vector<size_t> axes = axes_of(call, ints_attr(call, "axes"), ndim);
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+// Checks the parameters of layer_norm and rms_norm: the shape of the normalised axes.
+Type infer_over_axes(const Call& call) {
+  check_float(call, 0);
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (!x->shape) return x;
+  const std::vector<size_t> axes = normalized_axes(call, x->ndim);
+  for (size_t i = 1; i < call.args.size(); ++i) {
+    if (!call.args[i]) continue;
+    check_rank(call, i, static_cast<int64_t>(axes.size()));
+    check_dtype(call, i, x->dtype);
+    const Ref<TensorType> type = tensor_arg(call, i);
+    for (size_t d = 0; type->shape && d < axes.size(); ++d)
+      check_dim(call, i, (*type->shape)[d], (*x->shape)[axes[d]], fmt::format("dimension {}", d));
+  }
+  return x;
+}
+
+// Index maps between the data, the reduced shape and the normalised axes.
+struct OverAxes {
+  std::vector<size_t> axes;
+  Shape outer, inner;
+
+  OverAxes(const Call& call, const Operand& x) {
+    axes = normalized_axes(call, static_cast<int64_t>(x.ndim()));
+    for (size_t d = 0; d < x.ndim(); ++d) (contains(axes, d) ? inner : outer).push_back(x.shape[d]);
+  }
+  Indices join(const Indices& i, const Indices& k) const {
+    Indices out;
+    size_t next_outer = 0, next_inner = 0;
+    for (size_t d = 0; d < i.size() + k.size(); ++d)
+      out.push_back(contains(axes, d) ? k[next_inner++] : i[next_outer++]);
+    return out;
+  }
+  Indices pick(const Indices& at, bool inside) const {
+    Indices out;
+    for (size_t d = 0; d < at.size(); ++d)
+      if (contains(axes, d) == inside) out.push_back(at[d]);
+    return out;
+  }
+};
+
+Value lower_layer_norm(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  const bool scales = flag_attr(call, "scale") && arg_or_null(call, 1);
+  const bool centers = flag_attr(call, "center") && arg_or_null(call, 2);
+  const Operand gamma = scales ? kernel.arg(1) : Operand();
+  const Operand beta = centers ? kernel.arg(2) : Operand();
+  const OverAxes over(call, x);
+  const Moments m(kernel, over.outer, over.inner, float_attr(call, "epsilon"),
+                  [&](const Indices& i, const Indices& k) { return x(over.join(i, k)); });
+  return kernel.emit_compute([&](const Indices& i) {
+    const Indices outer = over.pick(i, false), inner = over.pick(i, true);
+    Expr value = (x(i) - m.mean(outer)) * m.scale(outer);
+    if (scales) value = value * gamma(inner);
+    return centers ? value + beta(inner) : value;
+  });
+}
+
+Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0), weight = kernel.arg(1);
+  const OverAxes over(call, x);
+  const Operand squares =
+      mean(kernel, "x_square", over.outer, over.inner, [&](const Indices& i, const Indices& k) {
+        const Expr value = x(over.join(i, k));
+        return value * value;
+      });
+  const Operand scale = kernel.compute("x_scale", over.outer, [&](const Indices& i) {
+    return float_call("rsqrt", {squares(i) + imm(x.dtype, float_attr(call, "epsilon"))});
+  });
+  return kernel.emit_compute([&](const Indices& i) {
+    return x(i) * scale(over.pick(i, false)) * weight(over.pick(i, true));
+  });
+}
+
+// ---- group_norm, instance_norm
+// -------------------------------------------------------------------
+
+// Both normalise over the axes after the channels, in groups of channels; instance_norm has as many
+// groups as channels.
+Type infer_grouped(const Call& call) {
+  check_float(call, 0);
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (x->ndim >= 0 && x->ndim < 3)
+    throw CompileError(kRankMismatch, call.origin,
+                       "argument `data` of `{}` is {}; expected rank 3 "
+                       "or more",
+                       call.op->name, str(x));
+  if (!x->shape) return x;
+  for (size_t i = 1; i < 3; ++i) check_vector(call, i, x->dim(1));
+  const auto groups = call.attrs.get<int64_t>("num_groups");
+  const auto channels = as_int(x->dim(1));
+  if (groups && (*groups < 1 || (channels && *channels % *groups != 0)))
+    throw CompileError(kBadAttribute, call.origin, "`{}` divides {} channels into {} groups",
+                       call.op->name, tenon::str(x->dim(1)), *groups);
+  return x;
+}
+
+Value lower_grouped(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0), gamma = kernel.arg(1), beta = kernel.arg(2);
+  const auto groups = call.attrs.get<int64_t>("num_groups");
+  const Expr count = groups ? int64(*groups) : x.shape[1];
+  const Expr members = groups ? simplify_dim(floordiv(x.shape[1], *groups)) : int64(1);
+  const bool single = is_int(members, 1);
+  Shape extents(x.shape.begin() + 2, x.shape.end());
+  if (!single) extents.insert(extents.begin(), members);
+  const Moments m(kernel, {x.shape[0], count}, extents, float_attr(call, "epsilon"),
+                  [&](const Indices& i, const Indices& k) {
+                    Indices at = {i[0], single ? i[1] : i[1] * members + k[0]};
+                    at.insert(at.end(), k.begin() + !single, k.end());
+                    return x(at);
+                  });
+  return kernel.emit_compute([&](const Indices& i) {
+    const Indices group = {i[0], single ? i[1] : floordiv(i[1], members)};
+    return (x(i) - m.mean(group)) * m.scale(group) * gamma({i[1]}) + beta({i[1]});
+  });
+}
+
+// ---- lrn
+// -----------------------------------------------------------------------------------------
+
+Value lower_lrn(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  const int64_t size = int_attr(call, "size");
+  const Operand squares =
+      kernel.reduce("square_sum", x.shape, {int64(size)}, tir::sum_reducer(),
+                    [&](const Indices& i, const Indices& k) {
+                      Indices at = i;
+                      at[1] = i[1] + k[0] - (size - 1) / 2;
+                      const Expr inside = logical_and(at[1] >= int64(0), at[1] < x.shape[1]);
+                      return if_then_else(inside, x(at) * x(at), imm(x.dtype, int64_t{0}));
+                    });
+  const double factor = float_attr(call, "alpha") / static_cast<double>(size);
+  return kernel.emit_compute([&](const Indices& i) {
+    const Expr base = imm(x.dtype, float_attr(call, "bias")) + imm(x.dtype, factor) * squares(i);
+    return x(i) / float_call("pow", {base, imm(x.dtype, float_attr(call, "beta"))});
+  });
+}
+
+OpDef norm(std::string name, std::string summary, std::vector<OpInput> inputs,
+           std::vector<OpAttr> attrs, Type (*infer)(const Call&), LowerRule lower,
+           std::string source) {
+  OpDef op;
+  op.name = std::move(name);
+  op.summary = std::move(summary);
+  op.inputs = std::move(inputs);
+  op.attrs = std::move(attrs);
+  op.infer_type = infer;
+  op.lower = std::move(lower);
+  op.fusion = FusionKind::kReduction;
+  op.source = std::move(source);
+  return op;
+}
+
+Type infer_lrn(const Call& call) {
+  check_float(call, 0);
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (x->ndim == 0 || x->ndim == 1) check_rank(call, 0, 4);
+  if (int_attr(call, "size") < 1)
+    throw CompileError(kBadAttribute, call.origin, "`nn.lrn` has size {}; expected at least 1",
+                       int_attr(call, "size"));
+  return x;
+}
+
+}  // namespace
+
+std::vector<OpDef> nn_norm_ops() {
+  const OpAttr axes{"axes", AttrKind::kInts, AttrList{int64_t{-1}}, "normalised"};
+  const std::vector<OpInput> inputs = {
+      {"data", "any shape"}, {"gamma", "factors"}, {"beta", "added"}};
+  const OpAttr center{"center", AttrKind::kBool, true, "beta is added"};
+  const OpAttr scale{"scale", AttrKind::kBool, true, "gamma multiplies"};
+  std::vector<OpDef> ops;
+  ops.push_back(batch_norm());
+  ops.push_back(batch_norm_result());
+  ops.push_back(norm("nn.layer_norm", "(x - mean) / sqrt(variance + epsilon) * gamma + beta.",
+                     {{"data", "any shape"},
+                      {"gamma", "the shape of the axes", true},
+                      {"beta", "the shape of the axes", true}},
+                     {axes, kEpsilon, center, scale}, infer_over_axes, lower_layer_norm,
+                     "ONNX LayerNormalization-17"));
+  ops.push_back(norm("nn.rms_norm", "x / sqrt(mean of squares + epsilon) * weight.",
+                     {{"data", "any shape"}, {"weight", "the shape of the axes"}}, {axes, kEpsilon},
+                     infer_over_axes, lower_rms_norm, "ONNX RMSNormalization-23"));
+  ops.push_back(norm("nn.group_norm", "layer_norm over groups of channels and all that follows.",
+                     inputs, {{"num_groups", AttrKind::kInt, {}, "that divide axis 1"}, kEpsilon},
+                     infer_grouped, lower_grouped, "ONNX GroupNormalization-21"));
+  ops.push_back(norm("nn.instance_norm", "layer_norm over the axes after the channels.", inputs,
+                     {kEpsilon}, infer_grouped, lower_grouped, "ONNX InstanceNormalization-6"));
+  ops.push_back(norm("nn.lrn", "x / (bias + alpha / size * sum of squares of near channels)^beta.",
+                     {{"data", "(n, c, ...)"}},
+                     {{"size", AttrKind::kInt, {}, "channels summed"},
+                      {"alpha", AttrKind::kFloat, 1e-4, ""},
+                      {"beta", AttrKind::kFloat, 0.75, ""},
+                      {"bias", AttrKind::kFloat, 1.0, ""}},
+                     infer_lrn, lower_lrn, "ONNX LRN-13"));
+  return ops;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,308 @@
+// Reductions along axes, statistics, positions of extremes, running sums.
+#include <algorithm>
+
+#include "tenon/graph/ops/define.h"
+
+namespace tenon::graph {
+
+namespace {
+
+const OpAttr kAxis{"axis", AttrKind::kInts, AttrValue(), "axes reduced; None: all"};
+const OpAttr kKeepDims{"keepdims", AttrKind::kBool, false, "reduced axes stay, with extent 1"};
+
+// The axes of a reduction: all where the attribute is None.
+std::vector<size_t> reduced_axes(const Call& call, int64_t ndim) {
+  const auto axes = maybe_ints_attr(call, "axis");
+  if (axes) return axes_of(call, *axes, ndim);
+  std::vector<size_t> all;
+  for (int64_t i = 0; i < ndim; ++i) all.push_back(static_cast<size_t>(i));
+  return all;
+}
+
+Type reduced_type(const Call& call, DType dtype) {
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  const bool keepdims = flag_attr(call, "keepdims");
+  const auto axes = maybe_ints_attr(call, "axis");
+  if (x->ndim < 0) return make<TensorType>(dtype, axes || keepdims ? int64_t{-1} : int64_t{0});
+  const std::vector<size_t> reduced = reduced_axes(call, x->ndim);
+  if (!x->shape)
+    return make<TensorType>(dtype,
+                            keepdims ? x->ndim : x->ndim - static_cast<int64_t>(reduced.size()));
+  return make<TensorType>(reduced_shape(*x->shape, reduced, keepdims), dtype);
+}
+
+// Where reductions of one call read and what they run over.
+struct Reduction {
+  std::vector<size_t> axes;
+  std::vector<Expr> extents;
+  bool keepdims;
+
+  Reduction(const Call& call, const Operand& x, bool keepdims) : keepdims(keepdims) {
+    axes = reduced_axes(call, static_cast<int64_t>(x.ndim()));
+    std::sort(axes.begin(), axes.end());
+    for (const size_t axis : axes) extents.push_back(x.shape[axis]);
+  }
+  std::vector<Expr> shape(const Operand& x) const { return reduced_shape(x.shape, axes, keepdims); }
+  Expr count() const { return tir::element_count(extents); }
+
+  // The index of x for the index `at` of the result and `over` of the reduced axes.
+  Indices join(const Operand& x, const Indices& at, const Indices& over) const {
+    Indices out;
+    size_t kept = 0, inner = 0;
+    for (size_t i = 0; i < x.ndim(); ++i) {
+      if (contains(axes, i)) {
+        out.push_back(over.at(inner++));
+        kept += keepdims;
+      } else {
+        out.push_back(at.at(kept++));
+      }
+    }
+    return out;
+  }
+  // The index of the result for the index of x.
+  Indices project(const Indices& at) const {
+    Indices out;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (!contains(axes, i)) {
+        out.push_back(at[i]);
+      } else if (keepdims) {
+        out.push_back(int64(0));
+      }
+    }
+    return out;
+  }
+  // `over` as one number, row-major.
+  Expr flat(const Indices& over) const {
+    Expr index = int64(0);
+    for (size_t i = 0; i < over.size(); ++i) index = index * extents[i] + over[i];
+    return index;
+  }
+};
+
+void check_number(const Call& call) {
+  const DType dtype = tensor_arg(call, 0)->dtype;
+  if (!dtype.is_void() && !dtype.is_float() && !dtype.is_integer())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `x` of `{}` has dtype {}; expected a number", call.op->name,
+                       dtype.str());
+}
+
+struct ReductionRow {
+  std::string_view name;
+  std::string_view summary;
+  tir::Reducer (*reducer)();
+  bool takes_bool;
+};
+constexpr ReductionRow kRows[] = {
+    {"sum", "sum", tir::sum_reducer, false},
+    {"prod", "product", tir::prod_reducer, false},
+    {"max", "greatest element; NaN where one is", tir::max_reducer, true},
+    {"min", "least element; NaN where one is", tir::min_reducer, true},
+};
+
+OpDef reduction_op(const ReductionRow& row) {
+  const auto reducer = row.reducer;
+  const bool takes_bool = row.takes_bool;
+  OpDef op;
+  op.name = row.name;
+  op.summary = row.summary;
+  op.inputs = {{"x", "any shape"}};
+  op.attrs = {kAxis, kKeepDims};
+  op.infer_type = [takes_bool](const Call& call) {
+    const DType dtype = tensor_arg(call, 0)->dtype;
+    if (!takes_bool || !dtype.is_bool()) check_number(call);
+    return reduced_type(call, dtype);
+  };
+  op.lower = [reducer](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const Reduction r(call, x, flag_attr(call, "keepdims"));
+    return kernel.emit(
+        {kernel.reduce(kernel.out_name(), kernel.shape(), r.extents, reducer(),
+                       [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); })});
+  };
+  op.fusion = FusionKind::kReduction;
+  return op;
+}
+
+// The mean as a buffer, in the dtype of x.
+Operand mean_of(KernelOf& kernel, const Operand& x, const Reduction& r, const std::string& name) {
+  const Operand total =
+      kernel.reduce("x_sum", r.shape(x), r.extents, tir::sum_reducer(),
+                    [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); });
+  return kernel.compute(name, r.shape(x), [&](const Indices& i) {
+    return total(i) / tenon::cast(x.dtype, r.count());
+  });
+}
+
+Operand variance_of(KernelOf& kernel, const Operand& x, const Reduction& r,
+                    const std::string& name) {
+  const Operand mean = mean_of(kernel, x, r, "x_mean");
+  const Operand squares = kernel.reduce("x_squares", r.shape(x), r.extents, tir::sum_reducer(),
+                                        [&](const Indices& i, const Indices& k) {
+                                          const Expr d = x(r.join(x, i, k)) - mean(i);
+                                          return d * d;
+                                        });
+  return kernel.compute(name, r.shape(x), [&](const Indices& i) {
+    return squares(i) / tenon::cast(x.dtype, r.count());
+  });
+}
+
+OpDef statistic(std::string name, std::string summary, bool floats_only,
+                std::function<Operand(KernelOf&, const Operand&, const Reduction&)> build) {
+  OpDef op;
+  op.name = std::move(name);
+  op.summary = std::move(summary);
+  op.inputs = {{"x", "any shape"}};
+  op.attrs = {kAxis, kKeepDims};
+  op.infer_type = [floats_only](const Call& call) {
+    check_number(call);
+    if (floats_only) check_float(call, 0);
+    return reduced_type(call, tensor_arg(call, 0)->dtype);
+  };
+  op.lower = [build = std::move(build)](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    return kernel.emit({build(kernel, x, Reduction(call, x, flag_attr(call, "keepdims")))});
+  };
+  op.fusion = FusionKind::kReduction;
+  return op;
+}
+
+Operand log_sum_exp(KernelOf& kernel, const Operand& x, const Reduction& r) {
+  const std::vector<Expr> shape = r.shape(x);
+  const Operand most =
+      kernel.reduce("x_max", shape, r.extents, tir::max_reducer(),
+                    [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); });
+  // An infinite maximum would give inf - inf.
+  const auto shift = [&](const Indices& i) {
+    return select(float_call("isfinite", {most(i)}), most(i), imm(x.dtype, int64_t{0}));
+  };
+  const Operand total = kernel.reduce("x_sum", shape, r.extents, tir::sum_reducer(),
+                                      [&](const Indices& i, const Indices& k) {
+                                        return float_call("exp", {x(r.join(x, i, k)) - shift(i)});
+                                      });
+  return kernel.compute(kernel.out_name(), shape,
+                        [&](const Indices& i) { return float_call("log", {total(i)}) + shift(i); });
+}
+
+// The position of an extreme: the extreme first, then the least (or greatest) position that has it.
+OpDef arg_extreme(std::string name, std::string summary, tir::Reducer (*reducer)()) {
+  OpDef op;
+  op.name = std::move(name);
+  op.summary = std::move(summary);
+  op.inputs = {{"x", "any shape"}};
+  op.attrs = {
+      {"axis", AttrKind::kInts, AttrValue(), "one axis; None: of the flattened tensor"},
+      kKeepDims,
+      {"select_last_index", AttrKind::kBool, false, "of equal ones take the last, not the first"}};
+  op.infer_type = [](const Call& call) {
+    check_number(call);
+    const auto axes = maybe_ints_attr(call, "axis");
+    if (axes && axes->size() != 1)
+      throw CompileError(kBadAttribute, call.origin, "`{}` has axes {}; expected one",
+                         call.op->name, AttrValue(*axes).str());
+    return reduced_type(call, kInt64);
+  };
+  op.lower = [reducer](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const Reduction r(call, x, flag_attr(call, "keepdims"));
+    const bool last = flag_attr(call, "select_last_index");
+    const Operand extreme =
+        kernel.reduce("extreme", kernel.shape(), r.extents, reducer(),
+                      [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); });
+    const tir::Reducer position = last ? tir::max_reducer() : tir::min_reducer();
+    return kernel.emit({kernel.reduce(kernel.out_name(), kernel.shape(), r.extents, position,
+                                      [&](const Indices& i, const Indices& k) {
+                                        const Expr value = x(r.join(x, i, k));
+                                        // A NaN is the extreme, and equal to nothing.
+                                        Expr hit = eq(value, extreme(i));
+                                        if (x.dtype.is_float())
+                                          hit = logical_or(hit, ne(value, value));
+                                        return select(hit, r.flat(k), last ? int64(-1) : r.count());
+                                      })});
+  };
+  op.fusion = FusionKind::kReduction;
+  op.source = "ONNX ArgMax-13";
+  return op;
+}
+
+OpDef cumulative(std::string name, std::string summary, tir::Reducer (*reducer)()) {
+  OpDef op;
+  op.name = std::move(name);
+  op.summary = std::move(summary);
+  op.inputs = {{"data", "any shape"}};
+  op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "None: rank 1 only"},
+              {"dtype", AttrKind::kDType, kVoid, "of the result; void: that of the input"},
+              {"exclusive", AttrKind::kBool, false, "element i is not part of result i"},
+              {"reverse", AttrKind::kBool, false, "from the last element to the first"}};
+  op.infer_type = [](const Call& call) {
+    check_number(call);
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    if (is_none(call, "axis")) check_rank(call, 0, 1);
+    if (x->ndim >= 0) (void)axis_of(call, maybe_int_attr(call, "axis").value_or(0), x->ndim);
+    const DType dtype = dtype_attr(call, "dtype");
+    return same_shape(call, 0, dtype.is_void() ? x->dtype : dtype);
+  };
+  op.lower = [reducer](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis =
+        axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
+    const bool exclusive = flag_attr(call, "exclusive"), reverse = flag_attr(call, "reverse");
+    const DType dtype = kernel.dtype();
+    const auto place = [&](Indices at, int64_t back) {
+      at[axis] = at[axis] - back;
+      if (reverse) at[axis] = x.shape[axis] - 1 - at[axis];
+      return at;
+    };
+    // The scan runs over positions from the end that it starts at.
+    const auto [combine, identity] = std::pair(reducer().combine, reducer().identity(dtype));
+    const Operand sums = kernel.scan(
+        reverse ? "sums" : kernel.out_name(), kernel.shape(), axis, dtype,
+        [&](const Indices& i, const Operand& out) {
+          Indices before = i;
+          before[axis] = i[axis] - 1;
+          const Expr element = tenon::cast(dtype, x(place(i, exclusive ? 1 : 0)));
+          const Expr first = exclusive ? identity : element;
+          return if_then_else(eq(i[axis], int64(0)), first, combine(out(before), element));
+        });
+    if (!reverse) return kernel.emit({sums});
+    return kernel.emit_compute([&](const Indices& i) { return sums(place(i, 0)); });
+  };
+  op.fusion = FusionKind::kOpaque;
+  op.source = "ONNX CumSum-14";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> reduction_ops() {
+  std::vector<OpDef> ops;
+  for (const ReductionRow& row : kRows) ops.push_back(reduction_op(row));
+  ops.push_back(
+      statistic("mean", "mean", false, [](KernelOf& kernel, const Operand& x, const Reduction& r) {
+        return mean_of(kernel, x, r, kernel.out_name());
+      }));
+  ops.push_back(statistic("variance", "mean of the squared distances from the mean", true,
+                          [](KernelOf& kernel, const Operand& x, const Reduction& r) {
+                            return variance_of(kernel, x, r, kernel.out_name());
+                          }));
+  ops.push_back(statistic("std", "square root of the variance", true,
+                          [](KernelOf& kernel, const Operand& x, const Reduction& r) {
+                            const Operand variance = variance_of(kernel, x, r, "x_variance");
+                            return kernel.compute(kernel.out_name(), r.shape(x),
+                                                  [&](const Indices& i) {
+                                                    return float_call("sqrt", {variance(i)});
+                                                  });
+                          }));
+  ops.push_back(statistic("logsumexp", "log(sum(exp(x))) without overflow", true, log_sum_exp));
+  ops.push_back(arg_extreme("argmax", "position of the greatest element", tir::max_reducer));
+  ops.push_back(arg_extreme("argmin", "position of the least element", tir::min_reducer));
+  ops.push_back(cumulative("cumsum", "sums of all elements up to each", tir::sum_reducer));
+  ops.push_back(cumulative("cumprod", "products of all elements up to each", tir::prod_reducer));
+  return ops;
+}
+
+}  // namespace tenon::graph

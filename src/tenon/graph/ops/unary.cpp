@@ -1,0 +1,353 @@
+// Operators of one tensor, element by element: rows of a table.
+#include <cmath>
+#include <limits>
+
+#include "tenon/graph/ops/define.h"
+
+namespace tenon::graph {
+
+namespace {
+
+enum class Takes : uint8_t { kNumber, kFloat, kInteger, kBool, kAny };
+
+struct UnaryRow {
+  std::string_view name;
+  std::string_view summary;
+  Takes takes;
+  bool gives_bool;
+  Expr (*element)(const Expr& x, const Call& call);
+  std::vector<OpAttr> attrs = {};
+};
+
+template <size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&s)[N]) {
+    for (size_t i = 0; i < N; ++i) text[i] = s[i];
+  }
+};
+template <Name kIntrinsic>
+Expr intrinsic(const Expr& x, const Call&) {
+  return float_call(kIntrinsic.text, {x});
+}
+// Of an integer, already an integer.
+template <Name kIntrinsic>
+Expr rounding(const Expr& x, const Call&) {
+  return x->dtype.is_float() ? float_call(kIntrinsic.text, {x}) : x;
+}
+
+Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
+Expr constant(const Expr& x, double value) { return imm(x->dtype, value); }
+Expr attr_of(const Expr& x, const Call& call, const std::string& name) {
+  return imm(x->dtype, float_attr(call, name));
+}
+Expr exp(const Expr& x) { return float_call("exp", {x}); }
+
+// log(1 + exp(x)) without overflow.
+Expr softplus(const Expr& x) {
+  const Expr magnitude = float_call("fabs", {x});
+  return tenon::max(x, zero(x)) + float_call("log1p", {exp(zero(x) - magnitude)});
+}
+
+Expr clamp01(const Expr& x) {
+  return tenon::max(zero(x), tenon::min(imm(x->dtype, int64_t{1}), x));
+}
+
+Expr sign(const Expr& x, const Call&) {
+  const Expr one = imm(x->dtype, int64_t{1});
+  if (x->dtype.is_uint()) return select(x > zero(x), one, zero(x));
+  // Zeros and NaN are their own sign.
+  return select(x > zero(x), one, select(x < zero(x), imm(x->dtype, int64_t{-1}), x));
+}
+
+const OpAttr kAlpha001{"alpha", AttrKind::kFloat, 0.01, "slope below zero"};
+
+std::vector<UnaryRow> rows() {
+  const auto alpha = [](double value) {
+    return OpAttr{"alpha", AttrKind::kFloat, value, "factor of the curve"};
+  };
+  return {
+      {"abs", "absolute value", Takes::kNumber, false,
+       [](const Expr& x, const Call&) {
+         if (x->dtype.is_float()) return float_call("fabs", {x});
+         return x->dtype.is_uint() ? x : select(x < zero(x), zero(x) - x, x);
+       }},
+      {"acos", "inverse cosine", Takes::kFloat, false, intrinsic<"acos">},
+      {"acosh", "inverse hyperbolic cosine", Takes::kFloat, false, intrinsic<"acosh">},
+      {"asin", "inverse sine", Takes::kFloat, false, intrinsic<"asin">},
+      {"asinh", "inverse hyperbolic sine", Takes::kFloat, false, intrinsic<"asinh">},
+      {"atan", "inverse tangent", Takes::kFloat, false, intrinsic<"atan">},
+      {"atanh", "inverse hyperbolic tangent", Takes::kFloat, false, intrinsic<"atanh">},
+      {"bitwise_not", "complement of every bit", Takes::kInteger, false,
+       [](const Expr& x, const Call&) { return tenon::call("bitwise_not", {x}); }},
+      {"ceil", "least integer not below x", Takes::kNumber, false, rounding<"ceil">},
+      {"cos", "cosine", Takes::kFloat, false, intrinsic<"cos">},
+      {"cosh", "hyperbolic cosine", Takes::kFloat, false, intrinsic<"cosh">},
+      {"erf", "error function", Takes::kFloat, false, intrinsic<"erf">},
+      {"exp", "e to the power x", Takes::kFloat, false, intrinsic<"exp">},
+      {"floor", "greatest integer not above x", Takes::kNumber, false, rounding<"floor">},
+      {"isfinite", "neither NaN nor infinite", Takes::kFloat, true, intrinsic<"isfinite">},
+      {"isinf",
+       "infinite",
+       Takes::kFloat,
+       true,
+       [](const Expr& x, const Call& call) {
+         const double inf = std::numeric_limits<double>::infinity();
+         const bool negative = flag_attr(call, "detect_negative");
+         if (flag_attr(call, "detect_positive"))
+           return negative ? float_call("isinf", {x}) : eq(x, constant(x, inf));
+         return negative ? eq(x, constant(x, -inf)) : boolean(false);
+       },
+       {{"detect_negative", AttrKind::kBool, true, "-inf counts"},
+        {"detect_positive", AttrKind::kBool, true, "inf counts"}}},
+      {"isnan", "not a number", Takes::kFloat, true, intrinsic<"isnan">},
+      {"log", "natural logarithm", Takes::kFloat, false, intrinsic<"log">},
+      {"log1p", "log(1 + x)", Takes::kFloat, false, intrinsic<"log1p">},
+      {"logical_not", "not", Takes::kBool, false,
+       [](const Expr& x, const Call&) { return tenon::logical_not(x); }},
+      {"negative", "-x", Takes::kNumber, false,
+       [](const Expr& x, const Call&) {
+         // Not 0 - x, which gives 0 for 0.
+         return x->dtype.is_float() ? x * imm(x->dtype, int64_t{-1}) : zero(x) - x;
+       }},
+      {"reciprocal", "1 / x", Takes::kFloat, false,
+       [](const Expr& x, const Call&) { return imm(x->dtype, int64_t{1}) / x; }},
+      {"round", "nearest integer, ties to even", Takes::kNumber, false, rounding<"round">},
+      {"rsqrt", "1 / sqrt(x)", Takes::kFloat, false, intrinsic<"rsqrt">},
+      {"sigmoid", "1 / (1 + exp(-x))", Takes::kFloat, false, intrinsic<"sigmoid">},
+      {"sign", "-1, 0 or 1", Takes::kNumber, false, sign},
+      {"sin", "sine", Takes::kFloat, false, intrinsic<"sin">},
+      {"sinh", "hyperbolic sine", Takes::kFloat, false, intrinsic<"sinh">},
+      {"sqrt", "square root", Takes::kFloat, false, intrinsic<"sqrt">},
+      {"square", "x * x", Takes::kNumber, false, [](const Expr& x, const Call&) { return x * x; }},
+      {"tan", "tangent", Takes::kFloat, false, intrinsic<"tan">},
+      {"tanh", "hyperbolic tangent", Takes::kFloat, false, intrinsic<"tanh">},
+      {"trunc", "x towards zero", Takes::kNumber, false, rounding<"trunc">},
+
+      {"nn.celu",
+       "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         const Expr a = attr_of(x, call, "alpha");
+         const Expr below = a * (exp(x / a) - constant(x, 1));
+         return tenon::max(zero(x), x) + tenon::min(zero(x), below);
+       },
+       {alpha(1.0)}},
+      {"nn.elu",
+       "x above 0, alpha * (exp(x) - 1) below",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         const Expr below = attr_of(x, call, "alpha") * (exp(x) - constant(x, 1));
+         return select(x > zero(x), x, below);
+       },
+       {alpha(1.0)}},
+      {"nn.gelu", "x * (1 + erf(x / sqrt(2))) / 2", Takes::kFloat, false,
+       [](const Expr& x, const Call&) {
+         const Expr scaled = float_call("erf", {x * constant(x, std::sqrt(0.5))});
+         return x * constant(x, 0.5) * (constant(x, 1) + scaled);
+       }},
+      {"nn.gelu_tanh", "gelu through tanh", Takes::kFloat, false,
+       [](const Expr& x, const Call&) {
+         const Expr cubic = x + constant(x, 0.044715) * x * x * x;
+         const Expr t = float_call("tanh", {constant(x, std::sqrt(2 / M_PI)) * cubic});
+         return x * constant(x, 0.5) * (constant(x, 1) + t);
+       }},
+      {"nn.hardsigmoid",
+       "alpha * x + beta, held in 0 to 1",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         return clamp01(attr_of(x, call, "alpha") * x + attr_of(x, call, "beta"));
+       },
+       {alpha(0.2), {"beta", AttrKind::kFloat, 0.5, "value at 0"}}},
+      {"nn.hardswish", "x * hardsigmoid(x) with slope 1 / 6", Takes::kFloat, false,
+       [](const Expr& x, const Call&) {
+         return x * clamp01(x * constant(x, 1.0 / 6) + constant(x, 0.5));
+       }},
+      {"nn.leakyrelu",
+       "x above 0, alpha * x below",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         return select(x > zero(x), x, x * attr_of(x, call, "alpha"));
+       },
+       {kAlpha001}},
+      {"nn.mish", "x * tanh(softplus(x))", Takes::kFloat, false,
+       [](const Expr& x, const Call&) { return x * float_call("tanh", {softplus(x)}); }},
+      {"nn.relu", "max(x, 0)", Takes::kNumber, false,
+       [](const Expr& x, const Call&) { return tenon::max(x, zero(x)); }},
+      {"nn.relu6", "x held in 0 to 6", Takes::kNumber, false,
+       [](const Expr& x, const Call&) {
+         return tenon::min(tenon::max(x, zero(x)), imm(x->dtype, int64_t{6}));
+       }},
+      {"nn.selu",
+       "gamma * (x above 0, alpha * (exp(x) - 1) below)",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         const Expr below = attr_of(x, call, "alpha") * (exp(x) - constant(x, 1));
+         return attr_of(x, call, "gamma") * select(x > zero(x), x, below);
+       },
+       {alpha(1.67326319217681884765625),
+        {"gamma", AttrKind::kFloat, 1.05070102214813232421875, "factor of the result"}}},
+      {"nn.shrink",
+       "x + bias below -lambd, x - bias above lambd, 0 between",
+       Takes::kNumber,
+       false,
+       [](const Expr& x, const Call& call) {
+         const Expr bias = attr_of(x, call, "bias");
+         const Expr least = constant(x, -float_attr(call, "lambd"));
+         const Expr most = attr_of(x, call, "lambd");
+         return select(x < least, x + bias, select(x > most, x - bias, zero(x)));
+       },
+       {{"lambd", AttrKind::kFloat, 0.5, "half-width of the zero range"},
+        {"bias", AttrKind::kFloat, 0.0, "step at its ends"}}},
+      {"nn.silu", "x * sigmoid(x)", Takes::kFloat, false,
+       [](const Expr& x, const Call&) { return x * float_call("sigmoid", {x}); }},
+      {"nn.softplus", "log(1 + exp(x))", Takes::kFloat, false,
+       [](const Expr& x, const Call&) { return softplus(x); }},
+      {"nn.softsign", "x / (1 + abs(x))", Takes::kFloat, false,
+       [](const Expr& x, const Call&) { return x / (constant(x, 1) + float_call("fabs", {x})); }},
+      {"nn.swish",
+       "x * sigmoid(alpha * x)",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call& call) {
+         return x * float_call("sigmoid", {attr_of(x, call, "alpha") * x});
+       },
+       {alpha(1.0)}},
+      {"nn.thresholdedrelu",
+       "x above alpha, 0 elsewhere",
+       Takes::kNumber,
+       false,
+       [](const Expr& x, const Call& call) {
+         return select(x > attr_of(x, call, "alpha"), x, zero(x));
+       },
+       {alpha(1.0)}},
+  };
+}
+
+std::string_view wanted(Takes takes) {
+  switch (takes) {
+    case Takes::kFloat: return "a floating-point dtype";
+    case Takes::kInteger: return "an integer dtype";
+    case Takes::kBool: return "bool";
+    default: return "a number";
+  }
+}
+
+bool accepts(Takes takes, DType dtype) {
+  switch (takes) {
+    case Takes::kNumber: return dtype.is_float() || dtype.is_integer();
+    case Takes::kFloat: return dtype.is_float();
+    case Takes::kInteger: return dtype.is_integer();
+    case Takes::kBool: return dtype.is_bool();
+    case Takes::kAny: return true;
+  }
+  return true;
+}
+
+OpDef unary(const UnaryRow& row) {
+  const Takes takes = row.takes;
+  const bool gives_bool = row.gives_bool;
+  const auto element = row.element;
+  OpDef op;
+  op.name = row.name;
+  op.summary = row.summary;
+  op.inputs = {{"x", "any shape"}};
+  op.attrs = row.attrs;
+  op.infer_type = [takes, gives_bool](const Call& call) -> Type {
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    if (!x->dtype.is_void() && !accepts(takes, x->dtype))
+      throw CompileError(kDTypeMismatch, call.origin,
+                         "argument `x` of `{}` has dtype {}; expected {}", call.op->name,
+                         x->dtype.str(), wanted(takes));
+    return same_shape(call, 0, gives_bool ? kBool : x->dtype);
+  };
+  op.lower = [element](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    return kernel.emit_compute([&](const Indices& i) { return element(x(i), call); });
+  };
+  op.fusion = FusionKind::kElementwise;
+  return op;
+}
+
+// ---- clip, astype
+// --------------------------------------------------------------------------------
+
+// A bound as the tensor's dtype holds it.
+Expr bound(const Expr& value, DType dtype) {
+  if (const auto number = as_float(value); number && dtype.is_integer()) {
+    const auto least = static_cast<double>(*as_int(tir::least_value(dtype)));
+    if (*number <= least) return tir::least_value(dtype);
+    const double most = dtype.is_uint() && dtype.bits == 64
+                            ? 18446744073709551615.0
+                            : static_cast<double>(*as_int(tir::greatest_value(dtype)));
+    if (*number >= most) return tir::greatest_value(dtype);
+    return imm(dtype, static_cast<int64_t>(*number));
+  }
+  return tenon::cast(dtype, value);
+}
+
+OpDef clip() {
+  OpDef op;
+  op.name = "clip";
+  op.summary = "Holds every element between two scalars; where min > max the result is max.";
+  op.inputs = {{"x", "any shape"}, {"min", "a scalar"}, {"max", "a scalar"}};
+  op.infer_type = [](const Call& call) -> Type {
+    (void)scalar_arg(call, 1);
+    (void)scalar_arg(call, 2);
+    return tensor_arg(call, 0);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const Expr least = bound(scalar_arg(call, 1), x.dtype);
+    const Expr most = bound(scalar_arg(call, 2), x.dtype);
+    return kernel.emit_compute(
+        [&](const Indices& i) { return tenon::min(tenon::max(x(i), least), most); });
+  };
+  op.fusion = FusionKind::kElementwise;
+  op.source = "ONNX Clip-13";
+  return op;
+}
+
+OpDef astype() {
+  OpDef op;
+  op.name = "astype";
+  op.summary =
+      "Converts to another dtype: floats to integers towards zero, anything to bool by `!= 0`.";
+  op.inputs = {{"x", "any shape"}};
+  op.attrs = {{"dtype", AttrKind::kDType, {}, "of the result"}};
+  op.infer_type = [](const Call& call) -> Type {
+    return same_shape(call, 0, dtype_attr(call, "dtype"));
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const DType dtype = kernel.dtype();
+    return kernel.emit_compute([&](const Indices& i) {
+      const Expr value = x(i);
+      if (dtype.is_bool() && !value->dtype.is_bool()) return ne(value, zero(value));
+      return tenon::cast(dtype, value);
+    });
+  };
+  op.fusion = FusionKind::kElementwise;
+  op.source = "ONNX Cast-13";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> unary_ops() {
+  std::vector<OpDef> ops;
+  for (const UnaryRow& row : rows()) ops.push_back(unary(row));
+  ops.push_back(clip());
+  ops.push_back(astype());
+  return ops;
+}
+
+}  // namespace tenon::graph

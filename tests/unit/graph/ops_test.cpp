@@ -1,0 +1,202 @@
+// Type rules of operators, with the texts of their errors, and what their lowerings are made of.
+#include <gtest/gtest.h>
+
+#include "tenon/graph/builder.h"
+#include "tenon/graph/shape.h"
+
+namespace tenon::graph {
+namespace {
+
+Value input(std::vector<Expr> shape, DType dtype = kFloat32) {
+  return make<Var>("x", make<TensorType>(std::move(shape), dtype));
+}
+Value input(const std::vector<int64_t>& shape, DType dtype = kFloat32) {
+  return input(to_exprs(shape), dtype);
+}
+Value shape(std::vector<Expr> dims) { return make<ShapeExpr>(std::move(dims)); }
+
+std::string type_text(std::string_view op, std::vector<Value> args, Attrs attrs = {}) {
+  return str(type_of(call_op(op, std::move(args), std::move(attrs))));
+}
+std::string error_text(std::string_view op, std::vector<Value> args, Attrs attrs = {}) {
+  try {
+    (void)type_of(call_op(op, std::move(args), std::move(attrs)));
+  } catch (const CompileError& error) {
+    return std::string(error.first().code.name) + ": " + error.first().message;
+  }
+  return "no error";
+}
+
+// Lowers the call in a function of its own; the module then holds its kernels.
+IRModule lowered(std::string_view op, std::vector<Value> args, Attrs attrs = {}) {
+  IRModule module;
+  BlockBuilder builder(module);
+  std::vector<Ref<Var>> params;
+  for (const Value& arg : args)
+    if (const auto* var = arg.as<Var>()) params.push_back(ref_to(var));
+  const auto call = call_op(op, std::move(args), std::move(attrs));
+  builder.begin_function(params);
+  const Value result = builder.emit(call->op->lower(builder, *call));
+  const auto function = builder.end_function(result);
+  EXPECT_EQ(str(type_of(function->body)), str(type_of(call)));
+  module.set("main", function);
+  return module;
+}
+
+TEST(Ops, EveryNameIsFoundAndListedOnce) {
+  std::string last;
+  for (const OpDef* op : all_ops()) {
+    EXPECT_LT(last, op->name);
+    EXPECT_EQ(find_op(op->name), op);
+    EXPECT_EQ(find_op("relax." + op->name), op);
+    EXPECT_FALSE(op->summary.empty()) << op->name;
+    EXPECT_TRUE(static_cast<bool>(op->infer_type)) << op->name;
+    last = op->name;
+  }
+  EXPECT_EQ(find_op("nn.conv4d"), nullptr);
+}
+
+TEST(Ops, AttributesAreCheckedAndCompleted) {
+  const Value x = input({2, 3});
+  const auto call = call_op("nn.softmax", {x});
+  EXPECT_EQ(call->attrs.get<int64_t>("axis"), -1);
+  EXPECT_EQ(error_text("nn.softmax", {x}, {{"axes", 1}}),
+            "bad-attribute: `nn.softmax` has no attribute `axes`; it has `axis`");
+  EXPECT_EQ(error_text("nn.softmax", {x}, {{"axis", "one"}}),
+            "bad-attribute: attribute `axis` of `nn.softmax` is \"one\"; expected an integer");
+  EXPECT_EQ(error_text("nn.softmax", {x}, {{"axis", 2}}),
+            "bad-attribute: `nn.softmax` has axis 2; expected -2 to 1");
+  EXPECT_EQ(error_text("nn.softmax", {}), "bad-argument: `nn.softmax` has 0 arguments; expected 1");
+  EXPECT_EQ(error_text("astype", {x}), "bad-attribute: `astype` needs attribute `dtype`, a dtype");
+  EXPECT_EQ(error_text("nn.sofmax", {x}), "unknown-operator: there is no operator `nn.sofmax`");
+}
+
+TEST(Ops, BroadcastingIsSymbolic) {
+  const Expr n = tenon::Var::size("n"), m = tenon::Var::size("m");
+  EXPECT_EQ(type_text("add", {input({n, int64(1), int64(4)}), input({int64(3), int64(1)})}),
+            "R.Tensor((n, 3, 4), \"float32\")");
+  EXPECT_EQ(type_text("add", {input({n * 2}), input({n + n})}), "R.Tensor((n * 2,), \"float32\")");
+  // Neither equal nor different: the shape is not known.
+  EXPECT_EQ(type_text("add", {input({n}), input({m})}), "R.Tensor(dtype=\"float32\", ndim=1)");
+  EXPECT_EQ(type_text("less", {input({2, 3}), input({3})}), "R.Tensor((2, 3), \"bool\")");
+  EXPECT_EQ(error_text("add", {input({2, 3}), input({4})}),
+            "shape-mismatch: `add` cannot broadcast shapes (2, 3) and (4,): dimensions 3 and 4 "
+            "differ");
+  EXPECT_EQ(error_text("add", {input({2}), input({2}, kInt32)}),
+            "dtype-mismatch: operands of `add` have dtypes float32 and int32");
+}
+
+TEST(Ops, MatmulTypes) {
+  const Expr n = tenon::Var::size("n");
+  EXPECT_EQ(type_text("matmul", {input({n, int64(8)}), input({8, 5})}),
+            "R.Tensor((n, 5), \"float32\")");
+  EXPECT_EQ(type_text("matmul", {input({7, 1, 2, 8}), input({3, 8, 5})}),
+            "R.Tensor((7, 3, 2, 5), \"float32\")");
+  EXPECT_EQ(type_text("matmul", {input({8}), input({3, 8, 5})}), "R.Tensor((3, 5), \"float32\")");
+  EXPECT_EQ(type_text("matmul", {input({8}), input({8})}), "R.Tensor((), \"float32\")");
+  EXPECT_EQ(error_text("matmul", {input({2, 64}), input({32, 4})}),
+            "shape-mismatch: `matmul` inner dimensions differ: 64 and 32");
+}
+
+TEST(Ops, ConvolutionTypes) {
+  const Value x = input({1, 3, 224, 224}), w = input({64, 3, 7, 7});
+  EXPECT_EQ(type_text("nn.conv2d", {x, w}, {{"strides", 2}, {"padding", 3}}),
+            "R.Tensor((1, 64, 112, 112), \"float32\")");
+  EXPECT_EQ(
+      type_text("nn.conv2d", {input({1, 2, 9, 9, 16}), input({4, 2, 3, 3, 16, 16})},
+                {{"padding", 1}, {"data_layout", "NCHW16c"}, {"kernel_layout", "OIHW16i16o"}}),
+      "R.Tensor((1, 4, 9, 9, 16), \"float32\")");
+  EXPECT_EQ(type_text("nn.conv2d_transpose", {input({1, 8, 5, 5}), input({8, 4, 3, 3})},
+                      {{"strides", 2}, {"padding", 1}, {"output_padding", 1}}),
+            "R.Tensor((1, 4, 10, 10), \"float32\")");
+  EXPECT_EQ(error_text("nn.conv2d", {x, input({64, 4, 7, 7})}),
+            "shape-mismatch: `nn.conv2d` of data with 3 channels; the kernel takes 4 in 1 groups");
+  EXPECT_EQ(error_text("nn.conv2d", {x, input({64, 3, 7})}),
+            "rank-mismatch: argument `weight` of `nn.conv2d` is R.Tensor((64, 3, 7), \"float32\"); "
+            "expected rank 4");
+  EXPECT_EQ(error_text("nn.conv2d", {input({1, 3, 4, 4}), w}),
+            "shape-mismatch: a window of `nn.conv2d` covers 7, more than the 4 of its axis with "
+            "padding");
+  EXPECT_EQ(error_text("nn.conv2d", {x, w}, {{"data_layout", "NCHH"}}),
+            "bad-attribute: attribute `data_layout` of `nn.conv2d` is \"NCHH\"; expected a layout "
+            "of the axes NCHW");
+}
+
+TEST(Ops, ReshapeInfersOneDimension) {
+  const Expr n = tenon::Var::size("n");
+  EXPECT_EQ(type_text("reshape", {input({2, 3, 4}), shape({int64(6), int64(-1)})}),
+            "R.Tensor((6, 4), \"float32\")");
+  EXPECT_EQ(type_text("reshape", {input({n, int64(12), int64(64)}), shape({n, int64(-1)})}),
+            "R.Tensor((n, 768), \"float32\")");
+  EXPECT_EQ(type_text("reshape", {input({n, int64(6)}), shape({int64(-1), int64(2)})}),
+            "R.Tensor((n * 3, 2), \"float32\")");
+  EXPECT_EQ(error_text("reshape", {input({2, 3}), shape({int64(4), int64(2)})}),
+            "shape-mismatch: `reshape` of shape (2, 3) with 6 elements to shape (4, 2) with 8");
+  EXPECT_EQ(error_text("reshape", {input({2, 3}), shape({int64(4), int64(-1)})}),
+            "shape-mismatch: `reshape` cannot give 6 elements the shape (4, -1)");
+}
+
+TEST(Ops, LoweringMakesOnePlainBlockPerDefinition) {
+  const IRModule module =
+      lowered("nn.conv2d", {input({1, 3, 8, 8}), input({4, 3, 3, 3})}, {{"padding", 1}});
+  const auto kernel = module.find<tir::PrimFunc>("conv2d");
+  ASSERT_TRUE(static_cast<bool>(kernel));
+  const tir::Block* root = tir::root_block(*kernel);
+  ASSERT_NE(root, nullptr);
+  EXPECT_EQ(root->alloc_buffers.size(), 1u);  // pad_temp
+  EXPECT_EQ(tir::stmts_of(root->body).size(), 2u);
+  EXPECT_EQ(kernel->attrs.get<int64_t>("op_pattern"), 4);
+  int inits = 0;
+  walk<tir::Block>(kernel->body, [&](const tir::Block& block) { inits += block.init ? 1 : 0; });
+  EXPECT_EQ(inits, 1);
+}
+
+TEST(Ops, KernelsOfSymbolicShapesOwnTheirVariables) {
+  const Ref<tenon::Var> n = tenon::Var::size("n");
+  const IRModule module = lowered("nn.relu", {input({n, n * 2})});
+  const auto kernel = module.find<tir::PrimFunc>("relu");
+  const auto vars = tir::symbolic_vars(*kernel);
+  ASSERT_EQ(vars.size(), 1u);
+  EXPECT_FALSE(vars[0].same_as(n));
+  EXPECT_EQ(kernel->params.size(), 2u);
+  // Where no parameter has the bare variable, it becomes a scalar parameter.
+  const IRModule indirect = lowered("nn.relu", {input({n * 2})});
+  EXPECT_EQ(indirect.find<tir::PrimFunc>("relu")->params.size(), 3u);
+}
+
+TEST(Builder, SharesKernelsOfOneStructure) {
+  IRModule module;
+  BlockBuilder builder(module);
+  const Value x = input({2, 3});
+  builder.begin_function({ref_to(x.as<Var>())});
+  const auto relu = call_op("nn.relu", {x});
+  const Value a = builder.emit(relu->op->lower(builder, *relu));
+  const auto again = call_op("nn.relu", {a});
+  const Value b = builder.emit(again->op->lower(builder, *again));
+  const auto function = builder.end_function(b);
+  EXPECT_EQ(module.size(), 1u);
+  ASSERT_EQ(function->body->blocks.size(), 1u);
+  const auto& bindings = function->body->blocks[0]->bindings;
+  ASSERT_EQ(bindings.size(), 2u);
+  EXPECT_TRUE(bindings[0]->var->is_dataflow);
+  EXPECT_FALSE(bindings[1]->var->is_dataflow);  // returned, so visible outside its block
+  EXPECT_TRUE(function->body->body.same_as(bindings[1]->var));
+}
+
+TEST(Builder, NormalisesNestedCallsAndNames) {
+  IRModule module;
+  BlockBuilder builder(module);
+  const Value x = input({2, 3});
+  builder.begin_function({ref_to(x.as<Var>())});
+  const Value y = builder.emit(call_op("add", {call_op("exp", {x}), call_op("exp", {x})}), "x");
+  const auto function = builder.end_function(y);
+  const auto& bindings = function->body->blocks[0]->bindings;
+  ASSERT_EQ(bindings.size(), 3u);
+  EXPECT_EQ(bindings[0]->var->name, "lv");
+  EXPECT_EQ(bindings[1]->var->name, "lv1");
+  EXPECT_EQ(bindings[2]->var->name, "x1");
+  EXPECT_EQ(builder.module().size(), 0u);
+}
+
+}  // namespace
+}  // namespace tenon::graph
