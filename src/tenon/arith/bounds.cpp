@@ -155,7 +155,7 @@ ConstBound Analyzer::Impl::bound(const Poly& p, int depth) {
     if (k == 0) continue;
     if (!std::equal(p.terms.begin(), p.terms.end(), fact.terms.begin(),
                     [&](const Term& a, const Term& b) {
-                      return a.mono == b.mono && __int128{b.coeff} * k == a.coeff;
+                      return a.mono == b.mono && Int128{b.coeff} * k == a.coeff;
                     }))
       continue;
     // p = k * (fact - fact.constant) + p.constant, fact >= 0

@@ -64,7 +64,7 @@ uint64_t hash(const Poly& p) {
 
 // ---- bounds as numbers
 
-static int64_t saturate(__int128 value) {
+static int64_t saturate(Int128 value) {
   if (value >= ConstBound::kInfinity) return ConstBound::kInfinity;
   if (value <= ConstBound::kMinusInfinity) return ConstBound::kMinusInfinity;
   return static_cast<int64_t>(value);
@@ -75,8 +75,8 @@ static bool is_infinite(int64_t value) {
 
 ConstBound bound_add(ConstBound a, ConstBound b) {
   ConstBound out;
-  if (a.has_min() && b.has_min()) out.min = saturate(__int128{a.min} + b.min);
-  if (a.has_max() && b.has_max()) out.max = saturate(__int128{a.max} + b.max);
+  if (a.has_min() && b.has_min()) out.min = saturate(Int128{a.min} + b.min);
+  if (a.has_max() && b.has_max()) out.max = saturate(Int128{a.max} + b.max);
   // A sum that left int64 on the wrong side bounds nothing.
   if (out.min == ConstBound::kInfinity) out.min = ConstBound::kInfinity - 1;
   if (out.max == ConstBound::kMinusInfinity) out.max = ConstBound::kMinusInfinity + 1;
@@ -87,7 +87,7 @@ static int64_t multiply_limits(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   if (is_infinite(a) || is_infinite(b))
     return (a < 0) == (b < 0) ? ConstBound::kInfinity : ConstBound::kMinusInfinity;
-  return saturate(__int128{a} * b);
+  return saturate(Int128{a} * b);
 }
 
 ConstBound bound_mul(ConstBound a, ConstBound b) {

@@ -11,6 +11,8 @@
 
 namespace tenon::arith {
 
+__extension__ typedef __int128 Int128;
+
 using AtomId = uint32_t;
 using MonoId = uint32_t;  // a product of atoms; kOne is the empty one
 inline constexpr MonoId kOne = 0;

@@ -105,7 +105,7 @@ Poly Analyzer::Impl::floormod(const Poly& p, int64_t c) {
   for (const Term term : r.terms) {
     const Atom* inner = single(term.mono);
     if (!inner || inner->kind != AtomKind::kFloorMod || !inner->b.is_constant()) continue;
-    if (__int128{term.coeff} * inner->b.constant % c != 0) continue;
+    if (Int128{term.coeff} * inner->b.constant % c != 0) continue;
     const Poly replaced = add(sub(r, Poly(term.coeff, term.mono)), inner->a, term.coeff);
     return floormod(replaced, c);
   }
