@@ -8,7 +8,7 @@
 //    wraps);
 //  - divisors are not zero (division by zero is an error at run time);
 //  - a load has one value: expressions of two points of a program between which memory is written
-//    must not meet in one proof.
+//    must not meet in one proof; a call with effects is never the same value twice.
 // Floating-point expressions keep their value bit for bit: constants are folded where `binary()`
 // does, and only identities that hold for every value are used (x * 1, x / 1, x - 0, select of two
 // equal values; not x + 0, which turns -0 into 0).
@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tenon/ir/expr.h"

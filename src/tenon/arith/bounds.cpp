@@ -164,6 +164,7 @@ ConstBound Analyzer::Impl::bound(const Poly& p, int depth) {
                                : ConstBound{ConstBound::kMinusInfinity, limit});
   }
   if (depth == 0) return out;
+  const Restore merging(merging_, true);
   // A minimum beside what cancels in it: min(i * 8 + 8, n) - i * 8 <= 8.
   for (const Term& term : p.terms) {
     const Atom* found = single(term.mono);
@@ -270,6 +271,7 @@ Poly Analyzer::Impl::expand_remainders(const Poly& p) {
 }
 
 bool Analyzer::Impl::nonnegative(const Poly& p, int budget) {
+  const Restore merging(merging_, true);
   try {
     return prove(p, budget, 4);
   } catch (const Overflow&) {
@@ -314,7 +316,7 @@ bool Analyzer::Impl::try_fact(const Poly& p, const Term& term, const Poly& fact,
 
 bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
   for (const Term& term : p.terms) {
-    // Only a term that may be negative needs help.
+    // A term that cannot be negative needs no help; an assumption may still say it is large.
     const ConstBound range = bound_scale(bound(term.mono), term.coeff);
     if (range.min >= 0) continue;
     // What the atoms of the term say of themselves.
@@ -349,8 +351,10 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
         if (try_fact(p, term, fact, budget, depth)) return true;
       if (budget < 0) return false;
     }
-    for (size_t i = 0; i < facts_.size(); ++i) {
-      const Poly fact = facts_[i];
+  }
+  for (size_t i = 0; i < facts_.size(); ++i) {
+    const Poly fact = facts_[i];
+    for (const Term& term : p.terms) {
       if (try_fact(p, term, fact, budget, depth)) return true;
       if (budget < 0) return false;
     }

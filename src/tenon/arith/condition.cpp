@@ -8,7 +8,15 @@ namespace tenon::arith {
 
 // Conditions nested deeper than this are simplified without what encloses them, which would visit
 // a shared part once for each way to reach it.
-static constexpr int kMaxCases = 4;
+static constexpr int kMaxCases = 3;
+
+namespace {
+struct Deeper {
+  explicit Deeper(int& depth) : depth(depth) { ++depth; }
+  ~Deeper() { --depth; }
+  int& depth;
+};
+}  // namespace
 
 static bool compares_integers(const Binary& op) {
   const DType dtype = op.lhs->dtype;
@@ -104,8 +112,7 @@ Expr Analyzer::Impl::compare(const Binary& op, const Expr& original) {
   } catch (const Overflow&) {
     return known_truth(simplify_members(original));
   }
-  const int size = count_nodes(original, 5000);
-  if (count_nodes(out, size + 2) > size) out = simplify_members(original);
+  if (longer(out, original)) out = simplify_members(original);
   return known_truth(out);
 }
 
@@ -119,19 +126,21 @@ Expr Analyzer::Impl::negation(const Expr& condition) {
   return logical_not(condition);
 }
 
+Expr Analyzer::Impl::simplify_case(const Expr& expr, const Expr& condition, bool holds) {
+  if (expr->height() == 1 && !expr.as<Var>()) return expr;
+  const LocalScope scope(*this);
+  const Deeper deeper(case_depth_);
+  assume(condition, holds);
+  return simplify(expr);
+}
+
 // `and`, `or`: the right side counts where the left side does not decide, and a left side that the
 // right one makes redundant goes. Both are evaluated, so what may fail keeps its form.
 Expr Analyzer::Impl::connect(const Binary& op, const Expr& original) {
   const bool is_and = op.op == BinaryOp::kAnd;
   const auto simplify_given = [&](const Expr& expr, const Expr& given) {
     if (case_depth_ >= kMaxCases || !cannot_fail(expr)) return simplify(expr);
-    ++case_depth_;
-    enter_scope();
-    assume(given, is_and);
-    const Expr out = simplify(expr);
-    leave_scope();
-    --case_depth_;
-    return out;
+    return simplify_case(expr, given, is_and);
   };
   const Expr a = simplify(op.lhs);
   if (const auto value = as_int(a)) return (*value != 0) == is_and ? simplify(op.rhs) : a;
@@ -151,16 +160,8 @@ Expr Analyzer::Impl::choose(const Expr& condition, const Expr& a, const Expr& b,
   // Select evaluates both: what must not fail cannot rely on the condition.
   const bool lazy = original.as<Call>() != nullptr;
   if (case_depth_ < kMaxCases && (lazy || (cannot_fail(a) && cannot_fail(b)))) {
-    ++case_depth_;
-    enter_scope();
-    assume(c, true);
-    x = simplify(a);
-    leave_scope();
-    enter_scope();
-    assume(c, false);
-    y = simplify(b);
-    leave_scope();
-    --case_depth_;
+    x = simplify_case(a, c, true);
+    y = simplify_case(b, c, false);
   } else {
     x = simplify(a);
     y = simplify(b);

@@ -141,12 +141,18 @@ uint64_t Analyzer::Impl::hash_leaf(const NodePtr& node) {
   return h;
 }
 
+bool has_effect(const Expr& expr) {
+  const auto* call = expr.as<Call>();
+  return call && (!call->op || call->op->effect == Effect::kOpaque);
+}
+
 AtomId Analyzer::Impl::atom(const Expr& leaf) {
+  const bool distinct = has_effect(leaf);
   const auto known = atom_of_leaf_.find(leaf.get());
-  if (known != atom_of_leaf_.end()) return known->second;
+  if (known != atom_of_leaf_.end() && !distinct) return known->second;
   const bool is_var = leaf.as<Var>() != nullptr;
   uint64_t h = 0;
-  if (!is_var) {
+  if (!is_var && !distinct) {
     h = hash_leaf(leaf);
     const auto [first, last] = atom_of_hash_.equal_range(h);
     for (auto it = first; it != last; ++it) {
@@ -157,7 +163,7 @@ AtomId Analyzer::Impl::atom(const Expr& leaf) {
   const auto id = static_cast<AtomId>(atoms_.size());
   atoms_.push_back({is_var ? AtomKind::kVar : AtomKind::kOther, leaf, leaf->dtype, {}, {}, {}, {}});
   atom_of_leaf_.emplace(leaf.get(), id);
-  if (!is_var) atom_of_hash_.emplace(h, id);
+  if (!is_var && !distinct) atom_of_hash_.emplace(h, id);
   atom_mono_.push_back(static_cast<MonoId>(monos_.size()));
   monos_.push_back({id});
   bounds_.emplace_back();
@@ -296,12 +302,14 @@ Poly Analyzer::Impl::recombine(Poly p) {
         p = add(add(p, Poly(term.coeff, term.mono), -1), atom.a, -factor);
         p = add(p, floormod(atom.a, c), factor);
         changed = true;
-      } else if ((atom.kind == AtomKind::kMin || atom.kind == AtomKind::kMax) && term.coeff == 1) {
+      } else if (!merging_ && term.coeff == 1 &&
+                 (atom.kind == AtomKind::kMin || atom.kind == AtomKind::kMax)) {
         // min(a, b) + rest, where the rest cancels inside.
         Poly rest = sub(p, Poly(1, term.mono));
         const Poly a = add(atom.a, rest), b = add(atom.b, rest);
         const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
-        if (size(a) + size(b) < size(atom.a) + size(atom.b)) {
+        if (size(a) + size(b) < size(atom.a) + size(atom.b) + size(rest)) {
+          const Restore merging(merging_, true);
           p = extremum(atom.kind, a, b);
           changed = true;
         }

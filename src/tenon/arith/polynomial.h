@@ -64,6 +64,19 @@ ConstBound bound_of(DType dtype);  // of a narrow or unsigned dtype; none for th
 /// Signed of 32 bits and more: arithmetic is assumed not to overflow.
 inline bool is_index_like(DType dtype) { return dtype.is_int() && dtype.bits >= 32; }
 
+/// Sets a flag for as long as it lives, exceptions included.
+class Restore {
+ public:
+  Restore(bool& flag, bool value) : flag_(flag), before_(std::exchange(flag, value)) {}
+  ~Restore() { flag_ = before_; }
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+
+ private:
+  bool& flag_;
+  bool before_;
+};
+
 enum class AtomKind : uint8_t { kVar, kFloorDiv, kFloorMod, kMin, kMax, kOther };
 
 struct Atom {
@@ -155,6 +168,7 @@ struct Analyzer::Impl {
   Expr compare(const Binary& op, const Expr& original);
   Expr choose(const Expr& condition, const Expr& a, const Expr& b, const Expr& original);
   Expr connect(const Binary& op, const Expr& original);
+  Expr simplify_case(const Expr& expr, const Expr& condition, bool holds);
   Expr negation(const Expr& condition);
   Expr known_truth(const Expr& condition);
   bool proves(const Expr& condition);
@@ -210,14 +224,31 @@ struct Analyzer::Impl {
   };
   std::vector<BoundEntry> bounds_;  // of each atom
   int case_depth_ = 0;              // conditions entered by simplify() itself
+  bool merging_ = false;            // no sums drawn into minima inside the work on one
   bool proving_ = false;            // no proofs inside proofs
+};
+
+/// A scope that simplify() itself opens; ends with its block, exceptions included.
+class LocalScope {
+ public:
+  explicit LocalScope(Analyzer::Impl& impl) : impl_(impl) { impl_.enter_scope(); }
+  ~LocalScope() { impl_.leave_scope(); }
+  LocalScope(const LocalScope&) = delete;
+  LocalScope& operator=(const LocalScope&) = delete;
+
+ private:
+  Analyzer::Impl& impl_;
 };
 
 /// Equality of structure, quick where the nodes are the same.
 bool same(const Expr& a, const Expr& b);
 /// Evaluating it is safe whatever its variables are: no division by a variable, no load, no call.
 bool cannot_fail(const Expr& expr);
+/// A call that may do something or give another value the next time: each is an atom of its own.
+bool has_effect(const Expr& expr);
 /// Nodes of `expr` as a tree, counted up to `limit`.
 int count_nodes(const Expr& expr, int limit);
+/// `a` has more nodes than `b`, which is not a large expression.
+bool longer(const Expr& a, const Expr& b);
 
 }  // namespace tenon::arith

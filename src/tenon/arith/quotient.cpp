@@ -186,19 +186,17 @@ std::optional<Poly> Analyzer::Impl::resolve_quotient(const Poly& p, const Poly& 
   if (r.is(0)) return q;
   if (!proving_) {
     // 0 <= r < d, or -d <= r < 0. A divisor that is not negative is at least 1.
-    proving_ = true;
+    const Restore proving(proving_, true);
     std::optional<Poly> out;
     if (nonnegative(d)) {
-      enter_scope();
+      const LocalScope scope(*this);
       assume_nonnegative(add(d, Poly(-1)));
       if (nonnegative(r)) {
         if (nonnegative(add(sub(d, r), Poly(-1)))) out = q;
       } else if (nonnegative(add(negate(r), Poly(-1))) && nonnegative(add(r, d))) {
         out = add(q, Poly(-1));
       }
-      leave_scope();
     }
-    proving_ = false;
     if (out) return out;
   }
   if (d.terms.size() > 1 || d.constant != 0) {  // no smaller form: keep it whole

@@ -7,16 +7,22 @@
 
 namespace tenon::arith {
 
-bool same(const Expr& a, const Expr& b) {
+// A tree may hold one node many times: `steps` bounds the plain walk.
+static bool same_within(const Expr& a, const Expr& b, int& steps) {
   if (a.same_as(b)) return true;
   if (&a->type() != &b->type() || a->dtype != b->dtype || a->height() != b->height()) return false;
   if (a.as<Var>()) return false;
   if (const auto* x = a.as<IntImm>()) return x->value == b.as<IntImm>()->value;
-  if (const auto* x = a.as<Binary>()) {
+  if (const auto* x = a.as<Binary>(); x && --steps > 0) {
     const auto* y = b.as<Binary>();
-    return x->op == y->op && same(x->lhs, y->lhs) && same(x->rhs, y->rhs);
+    return x->op == y->op && same_within(x->lhs, y->lhs, steps) &&
+           same_within(x->rhs, y->rhs, steps);
   }
   return structural_equal(a, b);
+}
+bool same(const Expr& a, const Expr& b) {
+  int steps = 1000;
+  return same_within(a, b, steps);
 }
 
 static void count_into(const Expr& expr, int limit, int& count) {
@@ -24,6 +30,9 @@ static void count_into(const Expr& expr, int limit, int& count) {
   if (const auto* op = expr.as<Binary>()) {
     count_into(op->lhs, limit, count);
     if (count < limit) count_into(op->rhs, limit, count);
+  } else if (const auto* op = expr.as<Select>()) {
+    for (const Expr* part : {&op->condition, &op->true_value, &op->false_value})
+      if (count < limit) count_into(*part, limit, count);
   } else if (expr->height() > 1) {
     each_member(expr, [&](const NodePtr& member, FieldRole) {
       if (count >= limit) return;
@@ -37,21 +46,33 @@ int count_nodes(const Expr& expr, int limit) {
   return count;
 }
 
-bool cannot_fail(const Expr& expr) {
-  if (expr->height() > 64) return false;
+static bool cannot_fail_within(const Expr& expr, int& steps) {
+  if (--steps < 0) return false;  // large: not looked through
   if (const auto* op = expr.as<Binary>()) {
     const bool divides = op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod;
     if (divides && op->lhs->dtype.is_integer() && !as_int(op->rhs)) return false;
-    return cannot_fail(op->lhs) && cannot_fail(op->rhs);
+    return cannot_fail_within(op->lhs, steps) && cannot_fail_within(op->rhs, steps);
   }
-  if (const auto* op = expr.as<Not>()) return cannot_fail(op->value);
-  if (const auto* op = expr.as<Cast>()) return cannot_fail(op->value);
-  if (const auto* op = expr.as<Broadcast>()) return cannot_fail(op->value);
-  if (const auto* op = expr.as<Ramp>()) return cannot_fail(op->base) && cannot_fail(op->stride);
+  if (const auto* op = expr.as<Not>()) return cannot_fail_within(op->value, steps);
+  if (const auto* op = expr.as<Cast>()) return cannot_fail_within(op->value, steps);
+  if (const auto* op = expr.as<Broadcast>()) return cannot_fail_within(op->value, steps);
+  if (const auto* op = expr.as<Ramp>())
+    return cannot_fail_within(op->base, steps) && cannot_fail_within(op->stride, steps);
   if (const auto* op = expr.as<Select>())
-    return cannot_fail(op->condition) && cannot_fail(op->true_value) &&
-           cannot_fail(op->false_value);
+    return cannot_fail_within(op->condition, steps) && cannot_fail_within(op->true_value, steps) &&
+           cannot_fail_within(op->false_value, steps);
   return expr->height() == 1 && !expr.as<Call>();
+}
+bool longer(const Expr& a, const Expr& b) {
+  constexpr int kLimit = 300;
+  if (a->height() == 1) return false;
+  const int size = count_nodes(b, kLimit);
+  return size < kLimit && count_nodes(a, size + 1) > size;
+}
+
+bool cannot_fail(const Expr& expr) {
+  int steps = 256;
+  return cannot_fail_within(expr, steps);
 }
 
 // ---- to polynomials
@@ -86,6 +107,7 @@ Poly Analyzer::Impl::poly(const Expr& expr) {
   } catch (const Overflow&) {
     out = opaque(expr);
   }
+  if (has_effect(expr)) return out;
   Memo& top = memo();
   if (top.polys.size() > 200000) top.polys.clear();
   top.polys.emplace(expr.get(), std::pair(expr, out));
@@ -120,6 +142,9 @@ Poly Analyzer::Impl::compute_poly(const Expr& expr) {
     const DType from = op->value->dtype;
     if (!from.is_integer() || from == kUInt64) return opaque(expr);
     Poly out = poly(op->value);
+    // What was widened before fits again.
+    const Atom* inner = out.is_mono() ? single(out.terms[0].mono) : nullptr;
+    if (inner && inner->dtype == dtype) return out;
     const bool widens =
         is_index_like(dtype) && (from.is_int() ? from.bits <= dtype.bits : from.bits < dtype.bits);
     return widens || fits(bound(out), dtype) ? out : opaque(expr);
@@ -184,7 +209,8 @@ const std::string& Analyzer::Impl::key(AtomId id) {
     } else {
       text = "~";  // after the variables
       const Expr expr = atoms_[id].expr ? atoms_[id].expr : emit(id, kInt64);
-      text += str(expr);
+      // What is too long to be read is told apart by when it was first seen.
+      if (count_nodes(expr, 400) < 400) text += str(expr);
     }
     atoms_[id].key = std::move(text);
   }
@@ -343,14 +369,13 @@ Expr Analyzer::Impl::simplify_let(const Let& let, const Expr& original) {
   const bool trivial = value.as<Var>() || value.as<IntImm>() || value.as<FloatImm>();
   const bool is_index = value->dtype.is_scalar() && value->dtype.is_integer();
   const ConstBound range = is_index ? bound(poly(value)) : ConstBound{};
-  enter_scope();
+  const LocalScope scope(*this);
   VarInfo& info = edit(let.var);
   info = {};
   info.bound = range;
   if (trivial) info.value = value;
   changed();
   const Expr body = simplify(let.body);
-  leave_scope();
   if (trivial) return body;
   if (value.same_as(let.value) && body.same_as(let.body)) return original;
   return make<Let>(let.var, value, body, original->origin);
@@ -383,9 +408,7 @@ Expr Analyzer::Impl::compute_simplified(const Expr& expr) {
       return simplify_members(expr);
     }
     // The sum of products may be longer than the product of sums that was written.
-    const int size = count_nodes(expr, 5000);
-    if (count_nodes(out, size + 2) > size && expr->height() > 1) return simplify_members(expr);
-    return out;
+    return longer(out, expr) && expr->height() > 1 ? simplify_members(expr) : out;
   }
   if (const auto* op = expr.as<Select>())
     return choose(op->condition, op->true_value, op->false_value, expr);

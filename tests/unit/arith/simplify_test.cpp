@@ -50,5 +50,102 @@ TEST_F(Simplify, Quotients) {
   EXPECT_EQ(of((x * 4) / int64(2)), "x * 2");
 }
 
+TEST_F(Simplify, FusedIndexStaysWhole) {
+  const Ref<Var> a = var("a"), b = var("b");
+  analyzer.bind(a, int64(0), int64(5));
+  analyzer.bind(b, int64(0), int64(12));
+  EXPECT_EQ(of(floordiv(a * 12 + b, 8)), "(a * 12 + b) // 8");
+  EXPECT_EQ(of(floormod(a * 12 + b, 4)), "b % 4");
+}
+
+TEST_F(Simplify, MinimaAndSelections) {
+  EXPECT_EQ(of(min(Expr(i), int64(5))), "i");
+  EXPECT_EQ(of(max(x + 3, x + 5)), "x + 5");
+  EXPECT_EQ(of(min(x * 8 + 8, Expr(n)) - x * 8), "Min(n - x * 8, 8)");
+  EXPECT_EQ(of(max(max(x, y), y)), "Max(x, y)");
+  EXPECT_EQ(of(max(y, x) - max(x, y)), "0");
+  EXPECT_EQ(of(select(Expr(j) < int64(9), x, y)), "x");
+  EXPECT_EQ(of(if_then_else(x > int64(3), max(x, int64(2)), y)), "if_then_else(x > 3, x, y)");
+  EXPECT_EQ(of(select(x > y, i + x, x + i)), "i + x");
+}
+
+TEST_F(Simplify, Conditions) {
+  EXPECT_EQ(of(i * 8 + j < int64(32)), "True");
+  EXPECT_EQ(of(i * 8 + j >= int64(32)), "False");
+  EXPECT_EQ(of(x * 4 < int64(10)), "x < 3");
+  EXPECT_EQ(of(x + 1 <= Expr(y)), "x < y");
+  EXPECT_EQ(of(logical_not(x < Expr(y))), "y <= x");
+  EXPECT_EQ(of(eq(x * 2, y * 2)), "x == y");
+  EXPECT_EQ(of(eq(x * 2, y * 2 + 1)), "False");
+  EXPECT_EQ(of(logical_and(x < int64(4), x < int64(8))), "x < 4");
+  EXPECT_EQ(of(logical_or(x < int64(4), x < int64(8))), "x < 8");
+  EXPECT_EQ(of(logical_and(x > int64(0), x > int64(0))), "x > 0");
+  EXPECT_EQ(of(call("likely", {Expr(i) < int64(4)})), "True");
+  EXPECT_EQ(of(Expr(k) < Expr(n)), "True");
+}
+
+TEST_F(Simplify, Casts) {
+  const Ref<Var> a = var("a", kInt32), b = var("b", kUInt8);
+  EXPECT_EQ(of(cast(kInt64, a + int32(1)) - cast(kInt64, a)), "1");
+  EXPECT_EQ(of(cast(kInt32, cast(kInt64, a))), "a");
+  EXPECT_EQ(of(cast(kInt32, Expr(i))), "int32(i)");
+  EXPECT_EQ(of(cast(kInt32, b) < int32(256)), "True");
+  // uint8 wraps: 200 + 100 is 44.
+  EXPECT_EQ(of(b + imm(kUInt8, int64_t{100}) < b), "b + 100 < b");
+  // A narrowing cast of what may not fit stays.
+  EXPECT_EQ(of(cast(kInt8, x + 256)), "int8(x + 256)");
+}
+
+TEST_F(Simplify, FloatsStayExact) {
+  const Ref<Var> a = var("a", kFloat32);
+  const Expr zero = imm(kFloat32, 0.0), minus = imm(kFloat32, -0.0), one = imm(kFloat32, 1.0);
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kMul, a, one)), "a");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kAdd, a, zero)), "a + 0");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kAdd, a, minus)), "a");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, zero)), "a");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kMul, a, zero)), "a * 0");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, a)), "a - a");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kEQ, a, a)), "a == a");
+  EXPECT_EQ(of(call("exp", {cast(kFloat32, x + 1 - x)})), "exp(1)");
+}
+
+TEST_F(Simplify, Vectors) {
+  const auto ramp = [](const Expr& base, int64_t stride, int64_t lanes) -> Expr {
+    return make<Ramp>(base, imm(base->dtype, stride), lanes);
+  };
+  const auto splat = [](const Expr& value, int64_t lanes) -> Expr {
+    return make<Broadcast>(value, lanes);
+  };
+  EXPECT_EQ(of(ramp(x, 1, 8) + splat(y, 8)), "Ramp(x + y, 1)");
+  EXPECT_EQ(of(ramp(x, 1, 8) * splat(int64(4), 8)), "Ramp(x * 4, 4)");
+  EXPECT_EQ(of(ramp(x, 1, 8) - ramp(y, 1, 8)), "Broadcast(x - y)");
+  EXPECT_EQ(of(floordiv(ramp(x * 8, 1, 8), splat(int64(8), 8))), "Broadcast(x)");
+  EXPECT_EQ(of(floormod(ramp(x * 8, 1, 8), splat(int64(8), 8))), "Ramp(0, 1)");
+  EXPECT_EQ(of(floordiv(ramp(x, 8, 4), splat(int64(8), 4))), "Ramp(x // 8, 1)");
+  EXPECT_EQ(of(ramp(i * 8, 1, 8) < splat(int64(32), 8)), "Broadcast(True)");
+}
+
+TEST_F(Simplify, KeepsWhatDoesNotChange) {
+  for (const Expr& expr : {x + y, i * 8 + j, floordiv(x, 8), Expr(x) < Expr(y), m * Expr(n),
+                           (x + 1) * (y + 1) * (n + 1)})
+    EXPECT_TRUE(analyzer.simplify(expr).same_as(expr)) << str(expr);
+}
+
+TEST_F(Simplify, CallsWithEffectsAreNeverTheSame) {
+  const auto next = [] {
+    return call("call_extern", {make<StringImm>("int64"), make<StringImm>("next")}, kInt64);
+  };
+  EXPECT_NE(of(next() - next()), "0");
+  EXPECT_EQ(of(call("popcount", {x}) - call("popcount", {x})), "0");
+}
+
+TEST_F(Simplify, BoundValues) {
+  const Ref<Var> one = var("one"), alias = var("alias");
+  analyzer.bind(one, int64(0), int64(1));
+  analyzer.bind(alias, x * 2);
+  EXPECT_EQ(of(one + alias), "x * 2");
+  EXPECT_EQ(of(make<Let>(y, int64(3), y + x)), "x + 3");
+}
+
 }  // namespace
 }  // namespace tenon::arith
