@@ -1,0 +1,376 @@
+// Blocks the channels of convolutional networks by the target's vector width.
+//
+// Every value of rank 4 has up to two variants: planar (NCHW, as imported) and blocked (NCHW{V}c,
+// channels padded to a multiple of V with whatever the operators make of zeros). An operator that
+// can work on blocked operands does so where one of its operands is blocked already; a conversion
+// is emitted only where the variant that is needed is not there.
+
+#include <algorithm>
+
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/match.h"
+#include "tenon/support/remarks.h"
+#include "tenon/tir/schedule/layout_choice.h"
+
+namespace tenon::graph {
+
+namespace {
+
+/// Element-wise operators whose result is finite where the operand is 0: pad lanes stay harmless.
+bool is_finite_at_zero(std::string_view op) {
+  static constexpr std::string_view kOps[] = {
+      "nn.relu",
+      "clip",
+      "sigmoid",
+      "tanh",
+      "nn.silu",
+      "nn.gelu",
+      "nn.gelu_tanh",
+      "nn.hardswish",
+      "nn.hardsigmoid",
+      "nn.elu",
+      "nn.selu",
+      "nn.mish",
+      "nn.softplus",
+      "nn.leakyrelu",
+      "negative",
+      "abs",
+      "exp",
+      "erf",
+      "square",
+      "sqrt",
+      "nn.softsign",
+      "add",
+      "subtract",
+      "multiply",
+      "maximum",
+      "minimum",
+      "nn.hard_swish",
+      "nn.hard_sigmoid",
+      "nn.relu6",
+  };
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+class Converter {
+ public:
+  Converter(BlockBuilder& builder, const Target& target) : builder_(builder), target_(target) {}
+
+  /// The replacement of a call, or nothing where the plain one stays (on planar operands).
+  std::optional<Value> convert(const Call& call, const std::string& name) {
+    if (call.is("nn.conv2d")) return convolution(call, name);
+    if (call.is("nn.max_pool2d") || call.is("nn.avg_pool2d") || call.is("nn.adaptive_avg_pool2d"))
+      return pooling(call, name);
+    if (call.is("mean") || call.is("max") || call.is("sum")) return spatial_reduction(call, name);
+    if (call.is("concat")) return concat(call, name);
+    if (call.is("reshape") || call.is("flatten") || call.is("squeeze")) return flatten(call, name);
+    if (call.op->fusion <= FusionKind::kBroadcast && is_finite_at_zero(call.op->name))
+      return elementwise(call, name);
+    return std::nullopt;
+  }
+
+  /// `value` in planar form: itself where it is that already.
+  Value planar(const Value& value) {
+    const auto it = blocked_only_.find(value.get());
+    if (it == blocked_only_.end()) return value;
+    Variant& variant = it->second;
+    if (!variant.planar) {
+      Value plain = builder_.op("layout_transform", {variant.blocked},
+                                {{"src_layout", blocked_name()}, {"dst_layout", "NCHW"}}, "planar");
+      if (variant.channels % lanes() != 0)
+        plain =
+            builder_.op("strided_slice",
+                        {plain, prim_tuple({1}), prim_tuple({0}), prim_tuple({variant.channels})},
+                        {}, "planar");
+      variant.planar = plain;
+    }
+    return variant.planar;
+  }
+
+ private:
+  struct Variant {
+    Value blocked, planar;  // planar: null until somebody needs it
+    int64_t channels;
+  };
+
+  int64_t lanes() const { return target_.vector_lanes(32); }
+  std::string blocked_name() const { return fmt::format("NCHW{}c", lanes()); }
+  static Value prim_tuple(const std::vector<int64_t>& numbers) {
+    std::vector<Value> values;
+    for (const int64_t number : numbers) values.push_back(make<PrimValue>(int64(number)));
+    return make<Tuple>(std::move(values));
+  }
+
+  static std::optional<int64_t> channels_of(const Ref<TensorType>& type) {
+    return type->ndim == 4 && type->has_shape() && type->dtype == kFloat32 ? as_int(type->dim(1))
+                                                                           : std::nullopt;
+  }
+
+  /// Where the value is blocked (also where a planar variant exists beside it): its variant.
+  const Variant* blocked_variant(const Value& value) const {
+    const auto it = blocked_only_.find(value.get());
+    return it == blocked_only_.end() ? nullptr : &it->second;
+  }
+
+  /// The blocked variant of a planar value, emitted once.
+  Value block(const Value& value) {
+    if (const Variant* variant = blocked_variant(value)) return variant->blocked;
+    Value& slot = blocked_of_[value.get()];
+    if (!slot) {
+      slot = builder_.op("layout_transform", {value},
+                         {{"src_layout", "NCHW"}, {"dst_layout", blocked_name()}}, "blocked");
+      kept_.push_back(value);
+    }
+    return slot;
+  }
+
+  /// Records that the variable which stands for a result is blocked: later rules see the same
+  /// handle.
+  Value result(const Value& blocked, int64_t channels) {
+    blocked_only_[blocked.get()] = {blocked, Value(), channels};
+    kept_.push_back(blocked);
+    return blocked;
+  }
+
+  std::optional<Value> convolution(const Call& call, const std::string& name) {
+    const Ref<TensorType> data = logical_type(call.args[0]), weight = tensor_type(call.args[1]);
+    const auto shape = weight->static_shape();
+    if (!channels_of(data) || !shape || weight->dtype != kFloat32 || !call.args[1].as<Constant>())
+      return std::nullopt;
+    if (call.attrs.get<std::string>("data_layout") != "NCHW" ||
+        call.attrs.get<std::string>("kernel_layout") != "OIHW")
+      return std::nullopt;
+    const auto attr = [&](const std::string& key, size_t i) {
+      const auto values = call.attrs.ints(key).value_or(std::vector<int64_t>{1});
+      return values.size() == 1 ? values[0] : values.at(i);
+    };
+    // The type with planar operands, for the output's extents.
+    const Ref<TensorType> out = tensor_type(
+        make<Call>(call.op, std::vector<Value>{make<Var>("x", data), call.args[1]}, call.attrs));
+    tir::ConvShape facts;
+    facts.batch = as_int(data->dim(0)).value_or(0);
+    facts.in_channels = *channels_of(data);
+    facts.out_channels = (*shape)[0];
+    facts.groups = call.attrs.get<int64_t>("groups").value_or(1);
+    facts.kernel_height = (*shape)[2];
+    facts.kernel_width = (*shape)[3];
+    facts.out_height = as_int(out->dim(2)).value_or(0);
+    facts.out_width = as_int(out->dim(3)).value_or(0);
+    facts.stride_height = attr("strides", 0);
+    facts.stride_width = attr("strides", 1);
+    const tir::ConvLayout layout = tir::choose_conv_layout(facts, target_);
+    using Kind = tir::ConvLayout::Kind;
+    if (layout.kind == Kind::kPlain) {
+      record({"ConvertLayout", name, "planar", "too-few-channels", {}, "", call.origin});
+      return std::nullopt;
+    }
+    const int64_t v = layout.block;
+    check(v == lanes(), "convolutions are blocked by another width than activations");
+    Attrs attrs = call.attrs;
+    std::string kernel;
+    if (layout.kind == Kind::kDepthwise) {
+      kernel = fmt::format("OIHW{}o", v);
+    } else if (layout.kind == Kind::kPlanarInput) {
+      kernel = fmt::format("OIHW{}o", v * layout.weight_group);
+    } else {
+      kernel = fmt::format("OIHW{}i{}o", v, v * layout.weight_group);
+    }
+    const Value input =
+        layout.kind == Kind::kPlanarInput ? planar(call.args[0]) : block(call.args[0]);
+    attrs.set("data_layout", layout.kind == Kind::kPlanarInput ? "NCHW" : blocked_name());
+    attrs.set("kernel_layout", kernel);
+    attrs.set("out_layout", blocked_name());
+    if (layout.kind == Kind::kDepthwise) {
+      // Groups count channels, pad lanes included.
+      const int64_t padded = (facts.in_channels + v - 1) / v * v;
+      attrs.set("groups", padded);
+    }
+    const Value packed =
+        builder_.op("layout_transform", {call.args[1]},
+                    {{"src_layout", "OIHW"}, {"dst_layout", kernel}}, name + "_weight");
+    record({"ConvertLayout",
+            name,
+            layout.kind == Kind::kDepthwise     ? "depthwise"
+            : layout.kind == Kind::kPlanarInput ? "planar-input"
+                                                : "blocked",
+            "",
+            {{"block", static_cast<double>(v)},
+             {"weight_group", static_cast<double>(layout.weight_group)}},
+            "",
+            call.origin});
+    return result(builder_.op("nn.conv2d", {input, packed}, attrs, name), facts.out_channels);
+  }
+
+  /// The type that the value has in planar form.
+  Ref<TensorType> logical_type(const Value& value) const {
+    const Ref<TensorType> type = tensor_type(value);
+    const Variant* variant = blocked_variant(value);
+    if (!variant) return type;
+    std::vector<Expr> shape(type->shape->begin(), type->shape->begin() + 4);
+    shape[1] = int64(variant->channels);
+    return make<TensorType>(std::move(shape), type->dtype);
+  }
+
+  std::optional<Value> pooling(const Call& call, const std::string& name) {
+    const Variant* variant = blocked_variant(call.args[0]);
+    if (!variant || call.attrs.get<std::string>("layout") != "NCHW") return std::nullopt;
+    const int64_t channels = variant->channels;
+    Attrs attrs = call.attrs;
+    attrs.set("layout", blocked_name());
+    if (attrs.contains("out_layout")) attrs.set("out_layout", "");
+    return result(builder_.op(call.op->name, {variant->blocked}, attrs, name), channels);
+  }
+
+  /// A reduction over height and width, kept: one value for each channel.
+  std::optional<Value> spatial_reduction(const Call& call, const std::string& name) {
+    const Variant* variant = blocked_variant(call.args[0]);
+    const auto axes = call.attrs.ints("axis");
+    if (!variant || !axes || !call.attrs.flag("keepdims")) return std::nullopt;
+    std::vector<int64_t> positive;
+    for (const int64_t axis : *axes) positive.push_back(axis < 0 ? axis + 4 : axis);
+    std::sort(positive.begin(), positive.end());
+    if (positive != std::vector<int64_t>{2, 3}) return std::nullopt;
+    const int64_t channels = variant->channels;
+    Attrs attrs = call.attrs;
+    attrs.set("axis", positive);
+    return result(builder_.op(call.op->name, {variant->blocked}, attrs, name), channels);
+  }
+
+  std::optional<Value> concat(const Call& call, const std::string& name) {
+    const auto* tuple = call.args[0].as<Tuple>();
+    if (!tuple || call.attrs.get<int64_t>("axis") != 1) return std::nullopt;
+    std::vector<Value> parts;
+    int64_t channels = 0;
+    for (size_t i = 0; i < tuple->values.size(); ++i) {
+      const Variant* variant = blocked_variant(tuple->values[i]);
+      if (!variant) return std::nullopt;
+      // Pad lanes between two operands would shift the channels behind them.
+      if (variant->channels % lanes() != 0 && i + 1 != tuple->values.size()) return std::nullopt;
+      parts.push_back(variant->blocked);
+      channels += variant->channels;
+    }
+    return result(
+        builder_.op("concat", {make<Tuple>(std::move(parts))}, {{"axis", int64_t{1}}}, name),
+        channels);
+  }
+
+  /// [N, C, 1, 1] as [N, C] has the same order of elements blocked or not, where no lane is
+  /// padding.
+  std::optional<Value> flatten(const Call& call, const std::string& name) {
+    const Variant* variant = blocked_variant(call.args[0]);
+    if (!variant || variant->channels % lanes() != 0) return std::nullopt;
+    const Ref<TensorType> type = tensor_type(variant->blocked);
+    if (!is_int(type->dim(2), 1) || !is_int(type->dim(3), 1)) return std::nullopt;
+    std::vector<Value> args = call.args;
+    args[0] = make<Var>("x", logical_type(call.args[0]));
+    const Ref<TensorType> out = tensor_type(make<Call>(call.op, args, call.attrs));
+    if (!out->has_shape()) return std::nullopt;
+    return builder_.op("reshape", {variant->blocked, make<ShapeExpr>(*out->shape)}, {}, name);
+  }
+
+  /// Element-wise: all operands are blocked, or broadcast along everything but the channels.
+  std::optional<Value> elementwise(const Call& call, const std::string& name) {
+    int64_t channels = 0;
+    std::vector<Expr> whole;
+    bool any = false;
+    for (const Value& arg : call.args) {
+      const Variant* variant = arg.as<Var>() ? blocked_variant(arg) : nullptr;
+      if (!variant) continue;
+      any = true;
+      channels = std::max(channels, variant->channels);
+    }
+    if (!any) return std::nullopt;
+    std::vector<Value> args;
+    for (const Value& arg : call.args) {
+      if (arg.as<PrimValue>()) {
+        args.push_back(arg);
+        continue;
+      }
+      const Ref<TensorType> type = logical_type(arg);
+      if (const Variant* variant = blocked_variant(arg)) {
+        if (variant->channels != channels) return std::nullopt;
+        args.push_back(variant->blocked);
+        continue;
+      }
+      const auto blocked = operand(arg, type, channels);
+      if (!blocked) return std::nullopt;
+      args.push_back(*blocked);
+    }
+    return result(builder_.op(call.op->name, std::move(args), call.attrs, name), channels);
+  }
+
+  /// An operand that is not blocked, made to fit beside blocked ones of `channels` channels.
+  std::optional<Value> operand(const Value& value, const Ref<TensorType>& type, int64_t channels) {
+    if (!type->has_shape() || type->dtype != kFloat32 || type->ndim > 4) return std::nullopt;
+    const auto shape = type->static_shape();
+    int64_t elements = 0;
+    if (shape) elements = checked_elements(*shape);
+    if (elements == 1) {
+      if (type->ndim == 0) return value;
+      return builder_.op("reshape", {value, make<ShapeExpr>(std::vector<Expr>{})}, {}, "scalar");
+    }
+    if (type->ndim == 4 && as_int(type->dim(1)) == channels) return block(value);
+    if (!shape || !value.as<Constant>()) return std::nullopt;
+    // A constant vector of channels: [C, 1, 1].
+    std::vector<int64_t> full(4 - shape->size(), 1);
+    full.insert(full.end(), shape->begin(), shape->end());
+    if (full[0] != 1 || full[1] != channels || full[2] != 1 || full[3] != 1) return std::nullopt;
+    const Value planar =
+        builder_.op("reshape", {value, make<ShapeExpr>(to_exprs(full))}, {}, "channels");
+    return builder_.op("layout_transform", {planar},
+                       {{"src_layout", "NCHW"}, {"dst_layout", blocked_name()}}, "channels");
+  }
+
+  BlockBuilder& builder_;
+  const Target& target_;
+  std::unordered_map<const Node*, Variant> blocked_only_;  // by the variable that later uses name
+  std::unordered_map<const Node*, Value> blocked_of_;      // of planar values
+  std::vector<Value> kept_;                                // keeps the keys alive
+};
+
+/// Every use of a blocked variable in a value, replaced by its planar variant.
+class Planarizer final : public Rewriter {
+ public:
+  explicit Planarizer(Converter& converter) : converter_(converter) {}
+
+ protected:
+  NodePtr rewrite_use(const NodePtr& node) override {
+    return node.as<Var>() ? NodePtr(converter_.planar(downcast<Var>(node))) : node;
+  }
+
+ private:
+  Converter& converter_;
+};
+
+}  // namespace
+
+IRModule convert_layout(IRModule module) {
+  const Target target = target_of(module);
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, function] : entries) {
+    const auto graph = cast<Function>(function);
+    if (!graph || graph->attrs.flag("Primitive")) continue;
+    // The converter lives as long as the function's builder; the rule is handed that builder with
+    // its first binding.
+    std::optional<Converter> converter;
+    std::unordered_map<const Node*, bool> results;
+    walk(graph->body->body, [&](const NodePtr& node) { results[node.get()] = true; });
+    const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
+                                 const Value& value) -> std::optional<Value> {
+      if (!converter) converter.emplace(builder, target);
+      const auto* call = value.as<Call>();
+      if (call && call->op) {
+        if (auto converted = converter->convert(*call, binding.var->name))
+          return results.count(binding.var.get()) ? converter->planar(*converted) : *converted;
+      }
+      return Planarizer(*converter)(value);
+    };
+    bool has_branch = false;
+    walk<If>(graph, [&](const If&) { has_branch = true; });
+    if (has_branch) continue;  // conversions emitted inside a branch would not be seen outside it
+    module.set(name, rebuild(module, graph, rule));
+  }
+  return module;
+}
+
+}  // namespace tenon::graph

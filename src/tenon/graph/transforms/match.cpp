@@ -1,0 +1,20 @@
+#include "tenon/graph/transforms/match.h"
+
+namespace tenon::graph {
+
+std::optional<double> constant_number(const Value& value) {
+  const auto* constant = value.as<Constant>();
+  if (!constant || (constant->data->elements() != 1 && !constant->data->is_splat()))
+    return std::nullopt;
+  if (constant->data->elements() == 0) return std::nullopt;
+  return constant->data->at_float(0);
+}
+
+Value emit_noted(BlockBuilder& builder, Producers& producers, Value value,
+                 const std::string& name) {
+  Value var = builder.emit(value, name);
+  producers.note(var, value);
+  return var;
+}
+
+}  // namespace tenon::graph
