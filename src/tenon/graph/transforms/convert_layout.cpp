@@ -59,6 +59,7 @@ class Converter {
   /// The replacement of a call, or nothing where the plain one stays (on planar operands).
   std::optional<Value> convert(const Call& call, const std::string& name) {
     if (call.is("nn.conv2d")) return convolution(call, name);
+    if (call.is("matmul")) return product(call, name);
     if (call.is("nn.max_pool2d") || call.is("nn.avg_pool2d") || call.is("nn.adaptive_avg_pool2d"))
       return pooling(call, name);
     if (call.is("mean") || call.is("max") || call.is("sum")) return spatial_reduction(call, name);
@@ -199,6 +200,36 @@ class Converter {
             "",
             call.origin});
     return result(builder_.op("nn.conv2d", {input, packed}, attrs, name), facts.out_channels);
+  }
+
+  /// A product with a constant matrix, which is packed in panels.
+  std::optional<Value> product(const Call& call, const std::string& name) {
+    if (!call.args[1].as<Constant>() || blocked_variant(call.args[0])) return std::nullopt;
+    const Ref<TensorType> a = tensor_type(call.args[0]), b = tensor_type(call.args[1]);
+    const auto shape = b->static_shape();
+    if (!a->has_shape() || a->ndim < 1 || a->dtype != kFloat32 || b->dtype != kFloat32 || !shape ||
+        shape->size() != 2 || tensor_type(ref_to(&call))->dtype != kFloat32)
+      return std::nullopt;
+    const int64_t k = (*shape)[0], n = (*shape)[1];
+    if (n < 2 || k < 1) return std::nullopt;
+    int64_t rows = 1;
+    for (int64_t i = 0; i + 1 < a->ndim; ++i) {
+      const auto extent = as_int(a->dim(i));
+      rows = extent ? rows * *extent : 0;
+      if (!extent) break;
+    }
+    const int64_t width = tir::choose_panel_width(rows, n, k, target_);
+    const Value packed = builder_.op(
+        "layout_transform", {call.args[1]},
+        {{"src_layout", "IO"}, {"dst_layout", fmt::format("OI{}o", width)}}, name + "_weight");
+    record({"ConvertLayout",
+            name,
+            "panels",
+            "",
+            {{"width", static_cast<double>(width)}},
+            "",
+            call.origin});
+    return builder_.op("nn.packed_matmul", {call.args[0], packed}, {{"units", n}}, name);
   }
 
   /// The type that the value has in planar form.
