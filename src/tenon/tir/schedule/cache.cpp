@@ -1,0 +1,302 @@
+// cache_read, cache_write and their scopes: copies through buffers of their own.
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+namespace {
+
+/// A block that copies element by element over `domains`: `to[to_indices] = from[from_indices]`.
+Ref<Block> copy_block(const std::string& name, std::vector<IterVar> iters, const Ref<Buffer>& to,
+                      const std::vector<Expr>& to_indices, const Ref<Buffer>& from,
+                      const std::vector<Expr>& from_indices, const Origin& origin) {
+  Block::Parts parts;
+  parts.name = name;
+  parts.iter_vars = std::move(iters);
+  parts.body = make<BufferStore>(to, load(from, from_indices), to_indices, origin);
+  return with_accesses(make<Block>(std::move(parts), origin));
+}
+
+/// Fresh axes that run as those given.
+std::vector<IterVar> renewed(const std::vector<IterVar>& iters, Substitution& values) {
+  std::vector<IterVar> out;
+  for (const IterVar& iter : iters) {
+    const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
+    values[iter.var.get()] = fresh;
+    out.push_back({fresh, iter.domain, IterKind::kSpatial});
+  }
+  return out;
+}
+
+const Ref<BufferRegion>& region_at(const std::vector<Ref<BufferRegion>>& list, int64_t index,
+                                   const Block& block, std::string_view what) {
+  if (index < 0 || static_cast<size_t>(index) >= list.size())
+    illegal(block.origin, "block `{}` has {} {}; {} was asked for", block.name, list.size(), what,
+            index);
+  return list[static_cast<size_t>(index)];
+}
+
+/// `block` with accesses of `from` replaced by those of `to` at other indices.
+Ref<Block> redirected(const Ref<Block>& block, const Ref<Buffer>& from, const Ref<Buffer>& to,
+                      const std::function<std::vector<Expr>(const std::vector<Expr>&)>& indices) {
+  const auto replacer = [&](const NodePtr& node) -> std::optional<NodePtr> {
+    if (const auto* load = node.as<BufferLoad>(); load && load->buffer.same_as(from))
+      return NodePtr(make<BufferLoad>(to, indices(load->indices), load->origin));
+    if (const auto* store = node.as<BufferStore>(); store && store->buffer.same_as(from))
+      return NodePtr(make<BufferStore>(to, store->value, indices(store->indices), store->origin));
+    return std::nullopt;
+  };
+  Block::Parts parts = block->parts();
+  parts.body = rewrite(parts.body, replacer);
+  if (parts.init) parts.init = rewrite(parts.init, replacer);
+  const Ref<Block> next = with_accesses(with_parts(block, std::move(parts)));
+  if (reads_buffer(*next, from) || writes_buffer(*next, from))
+    illegal(block->origin, "block `{}` uses `{}` in a way that cannot be replaced", block->name,
+            from->name);
+  return next;
+}
+
+Stmt with_block(const Path& path, const Ref<Block>& block) {
+  const auto* realize = path.target().as<BlockRealize>();
+  return replace(
+      path, make<BlockRealize>(realize->iter_values, realize->predicate, block, realize->origin));
+}
+
+}  // namespace
+
+BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::string& scope) {
+  const Path path = path_of(block);
+  const auto* realize = path.target().as<BlockRealize>();
+  const Ref<Block> old = realize->block;
+  const Ref<Buffer> buffer = region_at(old->writes, write, *old, "writes")->buffer;
+  if (!is_spatial(*old) && !is_reduction(*old))
+    illegal(old->origin, "block `{}` is neither element-wise nor a reduction", block.name);
+  if (!is_int(realize->predicate, 1))
+    illegal(old->origin, "block `{}` runs under a predicate; expected none", block.name);
+  // One place of the buffer for each point of the spatial axes.
+  std::vector<Expr> place;
+  bool same = true;
+  const auto see = [&](const std::vector<Expr>& indices) {
+    if (place.empty()) place = indices;
+    for (size_t i = 0; i < indices.size(); ++i)
+      same = same && structural_equal(indices[i], place[i]);
+  };
+  const auto visit = [&](const Stmt& stmt) {
+    if (!stmt) return;
+    walk(stmt, [&](const NodePtr& node) {
+      if (const auto* s = node.as<BufferStore>(); s && s->buffer.same_as(buffer)) see(s->indices);
+      if (const auto* l = node.as<BufferLoad>(); l && l->buffer.same_as(buffer)) see(l->indices);
+    });
+  };
+  visit(old->body);
+  visit(old->init);
+  if (!same)
+    illegal(old->origin, "block `{}` uses `{}` at several places; expected one", block.name,
+            buffer->name);
+  std::vector<IterVar> spatial;
+  std::vector<Expr> shape, here;
+  for (const IterVar& iter : old->iter_vars) {
+    if (iter.kind != IterKind::kSpatial) {
+      for (const Expr& index : place)
+        if (uses_var(index, iter.var.get()))
+          illegal(old->origin, "the place in `{}` depends on reduction axis `{}`", buffer->name,
+                  iter.var->name);
+      continue;
+    }
+    spatial.push_back(iter);
+    if (is_int(iter.domain.extent, 1)) continue;
+    shape.push_back(iter.domain.extent);
+    here.push_back(Expr(iter.var) - iter.domain.min);
+  }
+  {
+    arith::Analyzer axes;
+    for (const IterVar& iter : spatial) axes.bind(iter.var, iter.domain);
+    // Different points have different places: otherwise copying back would not be the same.
+    std::vector<Expr> probe;
+    for (const Expr& index : place) probe.push_back(index);
+    if (!solve_axes(place, spatial, probe, axes)) {
+      // Joined axes index by quotient and remainder; then the places differ as well. Accept what
+      // is a bijection by construction: the quotient and remainder of one axis by one number.
+      for (const IterVar& iter : spatial) {
+        if (is_int(iter.domain.extent, 1)) continue;
+        const bool used = std::any_of(place.begin(), place.end(), [&](const Expr& index) {
+          return uses_var(index, iter.var.get());
+        });
+        if (!used)
+          illegal(old->origin, "axis `{}` does not index `{}`, which block `{}` writes",
+                  iter.var->name, buffer->name, block.name);
+      }
+    }
+  }
+  if (shape.empty()) {
+    shape.push_back(int64(1));
+    here.push_back(zero());
+  }
+  const Ref<Buffer> cache =
+      make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_" + scope), buffer->dtype,
+                   shape, Buffer::Options{.scope = scope}, buffer->origin);
+  const Ref<Block> next =
+      redirected(old, buffer, cache, [&](const std::vector<Expr>&) { return here; });
+  Substitution values;
+  const std::vector<IterVar> axes = renewed(spatial, values);
+  std::vector<Expr> to, from;
+  for (const Expr& index : place) to.push_back(substitute(index, values));
+  for (const Expr& index : here) from.push_back(substitute(index, values));
+  const std::string name = unique_name(cache->name);
+  const Ref<Block> copy = copy_block(name, axes, buffer, to, cache, from, old->origin);
+  const Nest nest = make_nest(copy, domains_of(*copy));
+  // Others of the same nest must not look at the buffer before it is copied back.
+  const Path outer = nest_path(path);
+  for (const auto& other : realizes_in(outer.target()))
+    if (!other->block.same_as(old) && reads_buffer(*other->block, buffer))
+      illegal(old->origin, "block `{}` of the same loops reads `{}`", other->block->name,
+              buffer->name);
+  Stmt body = with_block(path, next);
+  body = insert_after(nest_path(find_block(body, block.name)), nest.stmt);
+  commit(add_alloc(body, cache));
+  record("cache_write", {block}, {{"write_buffer_index", write}, {"storage_scope", scope}},
+         {BlockRV{name}});
+  return {name};
+}
+
+BlockRV Schedule::cache_read(const BlockRV& block, int64_t read, const std::string& scope) {
+  const Path path = path_of(block);
+  const Ref<Block> old = path.target().as<BlockRealize>()->block;
+  const Ref<Buffer> buffer = region_at(old->reads, read, *old, "reads")->buffer;
+  const Ref<Buffer> cache =
+      make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_" + scope), buffer->dtype,
+                   buffer->shape, Buffer::Options{.scope = scope}, buffer->origin);
+  std::vector<IterVar> axes;
+  std::vector<Expr> indices;
+  for (size_t d = 0; d < buffer->ndim(); ++d) {
+    const Ref<Var> axis = var(fmt::format("v{}", d), buffer->shape[d]->dtype);
+    axes.push_back({axis, {zero_of(axis), buffer->shape[d]}, IterKind::kSpatial});
+    indices.push_back(axis);
+  }
+  const std::string name = unique_name(cache->name);
+  const Ref<Block> copy = copy_block(name, axes, cache, indices, buffer, indices, old->origin);
+  const Ref<Block> next =
+      redirected(old, buffer, cache, [](const std::vector<Expr>& same) { return same; });
+  Stmt body = with_block(path, next);
+  body = insert_before(nest_path(find_block(body, block.name)),
+                       make_nest(copy, domains_of(*copy)).stmt);
+  commit(add_alloc(body, cache));
+  record("cache_read", {block}, {{"read_buffer_index", read}, {"storage_scope", scope}},
+         {BlockRV{name}});
+  return {name};
+}
+
+BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const std::string& scope,
+                                     const std::vector<int64_t>& axes) {
+  const Path path = path_of(block);
+  const Ref<Block> old = path.target().as<BlockRealize>()->block;
+  const Ref<BufferRegion> region = region_at(old->reads, read, *old, "reads");
+  const Ref<Buffer> buffer = region->buffer;
+  std::vector<IterVar> chosen;
+  std::vector<Expr> shape, here;
+  for (const int64_t a : axes) {
+    if (a < 0 || static_cast<size_t>(a) >= old->iter_vars.size())
+      illegal(old->origin, "block `{}` has {} axes; {} was asked for", block.name,
+              old->iter_vars.size(), a);
+    const IterVar& iter = old->iter_vars[static_cast<size_t>(a)];
+    chosen.push_back(iter);
+    shape.push_back(iter.domain.extent);
+    here.push_back(Expr(iter.var) - iter.domain.min);
+  }
+  std::vector<Expr> place;
+  bool same = true;
+  walk<BufferLoad>(old->body, [&](const BufferLoad& l) {
+    if (!l.buffer.same_as(buffer)) return;
+    if (place.empty()) place = l.indices;
+    for (size_t i = 0; i < place.size(); ++i)
+      same = same && structural_equal(place[i], l.indices[i]);
+  });
+  if (place.empty() || !same)
+    illegal(old->origin, "block `{}` reads `{}` at several places; expected one", block.name,
+            buffer->name);
+  for (const IterVar& iter : old->iter_vars) {
+    const bool in = std::any_of(chosen.begin(), chosen.end(),
+                                [&](const IterVar& c) { return c.var.same_as(iter.var); });
+    for (const Expr& index : place)
+      if (!in && !is_int(iter.domain.extent, 1) && uses_var(index, iter.var.get()))
+        illegal(old->origin, "`{}` is read at {}, which depends on axis `{}` too", buffer->name,
+                str(index), iter.var->name);
+  }
+  const Ref<Buffer> cache =
+      make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_packed"), buffer->dtype,
+                   shape, Buffer::Options{.scope = scope}, buffer->origin);
+  Substitution values;
+  const std::vector<IterVar> fresh = renewed(chosen, values);
+  for (const IterVar& iter : old->iter_vars)
+    if (!values.count(iter.var.get())) values[iter.var.get()] = iter.domain.min;
+  std::vector<Expr> to, from;
+  for (const Expr& index : here) to.push_back(substitute(index, values));
+  for (const Expr& index : place) from.push_back(substitute(index, values));
+  const std::string name = unique_name(cache->name);
+  const Ref<Block> copy = copy_block(name, fresh, cache, to, buffer, from, old->origin);
+  const Ref<Block> next =
+      redirected(old, buffer, cache, [&](const std::vector<Expr>&) { return here; });
+  Stmt body = with_block(path, next);
+  body = insert_before(nest_path(find_block(body, block.name)),
+                       make_nest(copy, domains_of(*copy)).stmt);
+  commit(add_alloc(body, cache));
+  record("reindex_cache_read", {block},
+         {{"read_buffer_index", read}, {"storage_scope", scope}, {"axes", AttrValue(axes)}},
+         {BlockRV{name}});
+  return {name};
+}
+
+static void replace_alloc(Stmt& body, const Ref<Buffer>& old, const Ref<Buffer>& next) {
+  body = substitute(body, {{old.get(), next}, {old->data.get(), next->data}});
+  const auto* realize = body.as<BlockRealize>();
+  Block::Parts parts = realize->block->parts();
+  for (Ref<Buffer>& buffer : parts.alloc_buffers)
+    if (buffer.same_as(old)) buffer = next;
+  body = make<BlockRealize>(realize->iter_values, realize->predicate,
+                            with_parts(realize->block, std::move(parts)), realize->origin);
+}
+
+void Schedule::set_scope(const BlockRV& block, int64_t write, const std::string& scope) {
+  const Ref<Block> old = get(block);
+  const Ref<Buffer> buffer = region_at(old->writes, write, *old, "writes")->buffer;
+  if (!is_intermediate(buffer))
+    illegal(old->origin, "`{}` is a parameter; its scope cannot change", buffer->name);
+  const Ref<Buffer> next = make<Buffer>(buffer->name, buffer->dtype, buffer->shape,
+                                        Buffer::Options{.strides = buffer->strides,
+                                                        .elem_offset = buffer->elem_offset,
+                                                        .scope = scope,
+                                                        .alignment = buffer->alignment,
+                                                        .offset_factor = buffer->offset_factor},
+                                        buffer->origin);
+  Stmt body = root();
+  replace_alloc(body, buffer, next);
+  commit(body);
+  record("set_scope", {block}, {{"buffer_index", write}, {"storage_scope", scope}});
+}
+
+void Schedule::storage_align(const BlockRV& block, int64_t write, int64_t axis, int64_t factor,
+                             int64_t offset) {
+  const Ref<Block> old = get(block);
+  const Ref<Buffer> buffer = region_at(old->writes, write, *old, "writes")->buffer;
+  const auto ndim = static_cast<int64_t>(buffer->ndim());
+  if (!is_intermediate(buffer))
+    illegal(old->origin, "`{}` is a parameter; its strides cannot change", buffer->name);
+  if (axis < 0) axis += ndim;
+  if (axis < 0 || axis >= ndim || factor < 1)
+    illegal(old->origin, "axis {} and factor {} do not suit `{}` with {} dimensions", axis, factor,
+            buffer->name, ndim);
+  // The annotation is what CompactBufferAllocation honours: [buffer, axis, factor, offset].
+  AttrList entry{AttrValue(write), AttrValue(axis), AttrValue(factor), AttrValue(offset)};
+  AttrList list;
+  if (const auto known = old->annotations.get<AttrList>("buffer_dim_align")) list = *known;
+  list.push_back(AttrValue(entry));
+  const Path path = path_of(block);
+  Block::Parts parts = old->parts();
+  parts.annotations.set("buffer_dim_align", AttrValue(list));
+  commit(with_block(path, with_parts(old, std::move(parts))));
+  record("storage_align", {block},
+         {{"buffer_index", write}, {"axis", axis}, {"factor", factor}, {"offset", offset}});
+}
+
+}  // namespace tenon::tir

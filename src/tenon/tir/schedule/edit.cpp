@@ -1,0 +1,201 @@
+#include "tenon/tir/schedule/edit.h"
+
+#include <algorithm>
+
+namespace tenon::tir {
+
+Ref<Block> with_parts(const Ref<Block>& block, Block::Parts parts) {
+  return make<Block>(std::move(parts), block->origin);
+}
+
+Ref<BlockRealize> with_name(const Ref<BlockRealize>& realize, const std::string& name) {
+  Block::Parts parts = realize->block->parts();
+  parts.name = name;
+  return make<BlockRealize>(realize->iter_values, realize->predicate,
+                            with_parts(realize->block, std::move(parts)), realize->origin);
+}
+
+bool reads_buffer(const Block& block, const Ref<Buffer>& buffer) {
+  return std::any_of(block.reads.begin(), block.reads.end(),
+                     [&](const auto& region) { return region->buffer.same_as(buffer); });
+}
+bool writes_buffer(const Block& block, const Ref<Buffer>& buffer) {
+  return std::any_of(block.writes.begin(), block.writes.end(),
+                     [&](const auto& region) { return region->buffer.same_as(buffer); });
+}
+bool reads_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
+  for (const auto& realize : realizes_in(stmt))
+    if (reads_buffer(*realize->block, buffer)) return true;
+  return false;
+}
+bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
+  for (const auto& realize : realizes_in(stmt))
+    if (writes_buffer(*realize->block, buffer)) return true;
+  return false;
+}
+
+const BufferStore* only_store(const Block& block) { return block.body.as<BufferStore>(); }
+
+bool is_spatial(const Block& block) {
+  return !block.init && std::all_of(block.iter_vars.begin(), block.iter_vars.end(),
+                                    [](const IterVar& i) { return i.kind == IterKind::kSpatial; });
+}
+bool is_reduction(const Block& block) {
+  bool reduces = false;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce) return false;
+    reduces = reduces || iter.kind == IterKind::kReduce;
+  }
+  return reduces && block.init;
+}
+
+std::vector<Range> domains_of(const Block& block) {
+  std::vector<Range> out;
+  for (const IterVar& iter : block.iter_vars) out.push_back(iter.domain);
+  return out;
+}
+
+Nest make_nest(const Ref<Block>& block, const std::vector<Range>& domains, Expr predicate) {
+  Nest nest;
+  std::vector<Expr> values, extents;
+  for (size_t i = 0; i < domains.size(); ++i) {
+    const Ref<Var>& axis = block->iter_vars[i].var;
+    if (is_int(domains[i].extent, 1)) {
+      values.push_back(domains[i].min);
+      continue;
+    }
+    std::string name = axis->name;
+    if (name.size() > 1 && name[0] == 'v') name = name.substr(1);
+    Ref<Var> loop = var(name, axis->dtype);
+    values.push_back(domains[i].min + Expr(loop));
+    extents.push_back(domains[i].extent);
+    nest.loops.push_back(loop);
+  }
+  if (!predicate) predicate = boolean(true);
+  Substitution names;
+  nest.stmt = make<BlockRealize>(std::move(values), std::move(predicate), block, block->origin);
+  nest.stmt = tir::nest(nest.loops, extents, nest.stmt);
+  return nest;
+}
+
+Path nest_path(const Path& path) {
+  size_t start = 0;
+  for (size_t i = 0; i + 1 < path.stmts.size(); ++i)
+    if (path.stmts[i].as<BlockRealize>()) start = i + 1;
+  // A sequence directly below the block is its list, not part of the nest.
+  if (start + 1 < path.stmts.size() && path.stmts[start].as<Seq>()) ++start;
+  Path out;
+  out.stmts.assign(path.stmts.begin(), path.stmts.begin() + static_cast<std::ptrdiff_t>(start) + 1);
+  return out;
+}
+
+bool is_alone(const Path& path) {
+  const size_t start = nest_path(path).stmts.size() - 1;
+  for (size_t i = start; i + 1 < path.stmts.size(); ++i)
+    if (!path.stmts[i].as<For>()) return false;
+  return true;
+}
+
+static Stmt insert(const Path& anchor, const Stmt& stmt, bool before) {
+  std::vector<Stmt> items{anchor.target()};
+  items.insert(before ? items.begin() : items.end(), stmt);
+  return replace(anchor, seq(std::move(items)));
+}
+Stmt insert_before(const Path& anchor, const Stmt& stmt) { return insert(anchor, stmt, true); }
+Stmt insert_after(const Path& anchor, const Stmt& stmt) { return insert(anchor, stmt, false); }
+
+static Stmt with_allocs(const Stmt& root, std::vector<Ref<Buffer>> allocs) {
+  const auto* realize = root.as<BlockRealize>();
+  Block::Parts parts = realize->block->parts();
+  parts.alloc_buffers = std::move(allocs);
+  return make<BlockRealize>(realize->iter_values, realize->predicate,
+                            with_parts(realize->block, std::move(parts)), realize->origin);
+}
+
+Stmt add_alloc(const Stmt& root, const Ref<Buffer>& buffer) {
+  std::vector<Ref<Buffer>> allocs = root.as<BlockRealize>()->block->alloc_buffers;
+  allocs.push_back(buffer);
+  return with_allocs(root, std::move(allocs));
+}
+
+Stmt drop_unused_allocs(const Stmt& root) {
+  const auto* realize = root.as<BlockRealize>();
+  std::unordered_set<const Node*> used;
+  walk(realize->block->body, [&](const NodePtr& node) {
+    if (node.as<Buffer>()) used.insert(node.get());
+  });
+  std::vector<Ref<Buffer>> allocs;
+  for (const Ref<Buffer>& buffer : realize->block->alloc_buffers)
+    if (used.count(buffer.get())) allocs.push_back(buffer);
+  if (allocs.size() == realize->block->alloc_buffers.size()) return root;
+  return with_allocs(root, std::move(allocs));
+}
+
+std::string unique_buffer_name(const Stmt& root, const PrimFunc& function,
+                               const std::string& name) {
+  std::unordered_set<std::string> taken;
+  for (const Ref<Buffer>& buffer : function.buffers)
+    if (buffer) taken.insert(buffer->name);
+  for (const Ref<Buffer>& buffer : root.as<BlockRealize>()->block->alloc_buffers)
+    taken.insert(buffer->name);
+  std::string unique = name;
+  for (int n = 1; taken.count(unique); ++n) unique = fmt::format("{}_{}", name, n);
+  return unique;
+}
+
+bool is_zero(const Expr& expr) { return is_int(expr, 0); }
+
+bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer) {
+  return analyzer.proves_equal(a.min, b.min) && analyzer.proves_equal(a.extent, b.extent);
+}
+
+std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
+                                       const std::vector<IterVar>& iters,
+                                       const std::vector<Expr>& values, arith::Analyzer& analyzer) {
+  check(patterns.size() == values.size(), "another number of values than indices");
+  std::vector<Ref<Var>> vars;
+  for (const IterVar& iter : iters) vars.push_back(iter.var);
+  Substitution solution;
+  for (size_t p = 0; p < patterns.size(); ++p) {
+    const auto form = analyzer.linear(patterns[p], vars);
+    if (!form) return std::nullopt;
+    struct Digit {
+      size_t axis;
+      Expr coefficient;
+    };
+    std::vector<Digit> digits;
+    Expr rest = form->rest;
+    for (size_t i = 0; i < iters.size(); ++i) {
+      if (is_zero(form->coefficients[i])) continue;
+      // An axis that stands still belongs to the constant.
+      rest = rest + form->coefficients[i] * iters[i].domain.min;
+      if (is_int(iters[i].domain.extent, 1)) continue;
+      if (solution.count(iters[i].var.get())) return std::nullopt;
+      digits.push_back({i, form->coefficients[i]});
+    }
+    Expr value = values[p] - rest;
+    // From the least significant digit up: each weight is the product of the extents below it.
+    Expr weight = imm(patterns[p]->dtype, int64_t{1});
+    std::vector<bool> used(digits.size(), false);
+    for (size_t n = 0; n < digits.size(); ++n) {
+      size_t next = digits.size();
+      for (size_t d = 0; d < digits.size() && next == digits.size(); ++d)
+        if (!used[d] && analyzer.proves_equal(digits[d].coefficient, weight)) next = d;
+      if (next == digits.size()) return std::nullopt;
+      used[next] = true;
+      const IterVar& iter = iters[digits[next].axis];
+      Expr digit = floordiv(value, weight);
+      if (n + 1 < digits.size()) digit = floormod(digit, iter.domain.extent);
+      solution[iter.var.get()] = analyzer.simplify(digit + iter.domain.min);
+      weight = weight * iter.domain.extent;
+    }
+  }
+  for (const IterVar& iter : iters) {
+    if (solution.count(iter.var.get())) continue;
+    if (!is_int(iter.domain.extent, 1)) return std::nullopt;
+    solution[iter.var.get()] = iter.domain.min;
+  }
+  return solution;
+}
+
+}  // namespace tenon::tir

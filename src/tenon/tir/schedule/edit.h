@@ -1,0 +1,73 @@
+// What the primitives share: making nests and blocks, asking about them. Internal to schedule/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/tir/schedule/schedule.h"
+#include "tenon/tir/schedule/tree.h"
+
+namespace tenon::tir {
+
+template <typename... Args>
+[[noreturn]] void illegal(const Origin& origin, fmt::format_string<Args...> format,
+                          Args&&... args) {
+  throw CompileError(kScheduleIllegal, origin, format, std::forward<Args>(args)...);
+}
+
+inline Expr zero() { return int64(0); }
+inline Expr zero_of(const Expr& like) { return imm(like->dtype, int64_t{0}); }
+
+Ref<BlockRealize> with_name(const Ref<BlockRealize>& realize, const std::string& name);
+Ref<Block> with_parts(const Ref<Block>& block, Block::Parts parts);
+
+bool reads_buffer(const Block& block, const Ref<Buffer>& buffer);
+bool writes_buffer(const Block& block, const Ref<Buffer>& buffer);
+/// Whether a statement (any block of it) reads or writes the buffer.
+bool reads_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
+bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
+
+/// The only store of a block's body, or null where the body is something else.
+const BufferStore* only_store(const Block& block);
+
+/// A block whose axes are all spatial and which has no init.
+bool is_spatial(const Block& block);
+/// A block with an init and at least one reduce axis, the others spatial.
+bool is_reduction(const Block& block);
+
+/// A realize of `block` inside fresh serial loops, one for each axis that is not of extent 1, over
+/// `domains` (of which loops start at 0 and the axis is min + loop).
+struct Nest {
+  Stmt stmt;
+  std::vector<Ref<Var>> loops;
+};
+Nest make_nest(const Ref<Block>& block, const std::vector<Range>& domains, Expr predicate = {});
+std::vector<Range> domains_of(const Block& block);
+
+/// Whether the block is alone in its nest, with loops one for each axis over the whole domain: then
+/// its nest can be made afresh. The path's loops from the root block down hold nothing else.
+bool is_alone(const Path& path);
+/// The outermost statement that holds the target below the innermost block around it, as a path.
+Path nest_path(const Path& path);
+
+/// Statements added to the body of the root block's sequence before or after `anchor` (which is the
+/// target of a path).
+Stmt insert_before(const Path& anchor, const Stmt& stmt);
+Stmt insert_after(const Path& anchor, const Stmt& stmt);
+
+/// Adds allocations to the root block, or drops those that nothing uses any more.
+Stmt add_alloc(const Stmt& root, const Ref<Buffer>& buffer);
+Stmt drop_unused_allocs(const Stmt& root);
+std::string unique_buffer_name(const Stmt& root, const PrimFunc& function, const std::string& name);
+
+/// Solves `patterns[i] == values[i]` for the axes: each pattern is a constant plus a mixed-radix
+/// sum of axes, each axis of extent above 1 in one pattern. Nothing where it is not so.
+std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
+                                       const std::vector<IterVar>& iters,
+                                       const std::vector<Expr>& values, arith::Analyzer& analyzer);
+
+/// `expr` and `range` helpers.
+bool is_zero(const Expr& expr);
+bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);
+
+}  // namespace tenon::tir

@@ -1,0 +1,402 @@
+// split, fuse, reorder, loop_partition, add_unit_loop and the kinds of loops.
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+static AttrValue attr_of(const std::vector<Expr>& exprs) {
+  AttrList list;
+  for (const Expr& expr : exprs) {
+    if (!expr) {
+      list.push_back(AttrValue());
+    } else if (const auto value = as_int(expr)) {
+      list.push_back(AttrValue(*value));
+    } else {
+      list.push_back(AttrValue(NodePtr(expr)));
+    }
+  }
+  return AttrValue(std::move(list));
+}
+
+/// `stmt` with its blocks under a further condition.
+static Stmt with_predicate(const Stmt& stmt, const Expr& condition) {
+  if (const auto* realize = stmt.as<BlockRealize>())
+    return make<BlockRealize>(realize->iter_values, logical_and(realize->predicate, condition),
+                              realize->block, realize->origin);
+  Stmt out = stmt;
+  for (const Stmt& child : children_of(stmt))
+    out = with_child(out, child, with_predicate(child, condition));
+  return out;
+}
+
+static std::string part_name(const std::string& base, size_t i) {
+  return fmt::format("{}_{}", base, i);
+}
+
+std::vector<LoopRV> Schedule::split(const LoopRV& loop, const std::vector<Expr>& factors) {
+  const Path path = path_of(loop);
+  const auto* node = path.target().as<For>();
+  if (!is_zero(node->min))
+    illegal(node->origin, "loop `{}` starts at {}; expected 0", node->loop_var->name,
+            str(node->min));
+  arith::Analyzer analyzer;
+  bind_path(path, analyzer);
+  const DType dtype = node->loop_var->dtype;
+  std::vector<Expr> extents = factors;
+  Expr known = imm(dtype, int64_t{1});
+  std::optional<size_t> unknown;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (!extents[i]) {
+      if (unknown) illegal(node->origin, "two factors are left open; expected one at most");
+      unknown = i;
+      continue;
+    }
+    extents[i] = cast(dtype, extents[i]);
+    if (!analyzer.proves_positive(extents[i]))
+      illegal(node->origin, "factor {} of `{}` is not known to be positive", str(extents[i]),
+              node->loop_var->name);
+    known = known * extents[i];
+  }
+  if (unknown) extents[*unknown] = analyzer.simplify(ceildiv(node->extent, known));
+  Expr total = known * (unknown ? extents[*unknown] : imm(dtype, int64_t{1}));
+  if (!analyzer.proves_less_equal(node->extent, total))
+    illegal(node->origin, "factors {} of `{}` cover {} iterations; expected at least {}",
+            str(extents), node->loop_var->name, str(total), str(node->extent));
+  std::vector<Ref<Var>> vars;
+  Expr value;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    vars.push_back(var(part_name(node->loop_var->name, i), dtype));
+    value = i == 0 ? Expr(vars[0]) : value * extents[i] + Expr(vars[i]);
+  }
+  Stmt body = substitute(node->body, {{node->loop_var.get(), value}});
+  if (!analyzer.proves_equal(node->extent, total))
+    body = with_predicate(body, value < node->extent);
+  for (size_t i = extents.size(); i-- > 0;)
+    body = make<For>(vars[i], imm(dtype, int64_t{0}), extents[i],
+                     i + 1 == extents.size() ? node->kind : ForKind::kSerial, body,
+                     i == 0 ? node->annotations : Attrs(), node->origin);
+  commit(replace(path, simplify_bindings(body, analyzer)));
+  std::vector<LoopRV> out;
+  std::vector<TraceValue> outputs;
+  for (const Ref<Var>& v : vars) {
+    out.push_back({v});
+    outputs.push_back(LoopRV{v});
+  }
+  record("split", {loop}, {{"factors", attr_of(factors)}}, std::move(outputs));
+  return out;
+}
+
+LoopRV Schedule::fuse(const std::vector<LoopRV>& loops) {
+  if (loops.empty()) illegal(func_->origin, "no loops to fuse; expected at least one");
+  const Path path = path_of(loops[0]);
+  arith::Analyzer analyzer;
+  bind_path(path, analyzer);
+  std::vector<const For*> nodes;
+  Stmt at = path.target();
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const auto* node = at.as<For>();
+    if (!node || !node->loop_var.same_as(loops[i].var))
+      illegal(path.target()->origin, "loop `{}` is not directly inside `{}`; expected nested loops",
+              loops[i].var->name, i ? loops[i - 1].var->name : "?");
+    if (!is_zero(node->min))
+      illegal(node->origin, "loop `{}` starts at {}; expected 0", node->loop_var->name,
+              str(node->min));
+    for (const For* outer : nodes)
+      if (uses_var(node->extent, outer->loop_var.get()))
+        illegal(node->origin, "the extent of `{}` depends on `{}`", node->loop_var->name,
+                outer->loop_var->name);
+    nodes.push_back(node);
+    at = node->body;
+  }
+  const DType dtype = nodes[0]->loop_var->dtype;
+  std::string name;
+  Expr total = imm(dtype, int64_t{1});
+  for (const For* node : nodes) {
+    name += (name.empty() ? "" : "_") + node->loop_var->name;
+    total = total * cast(dtype, node->extent);
+  }
+  if (name.size() > 40) name = nodes[0]->loop_var->name + "_fused";
+  Ref<Var> fused = nodes.size() == 1 ? nodes[0]->loop_var : var(name + "_fused", dtype);
+  Substitution values;
+  Expr rest = fused;
+  for (size_t i = nodes.size(); i-- > 0 && nodes.size() > 1;) {
+    const Expr extent = cast(dtype, nodes[i]->extent);
+    const Expr digit = i == 0 ? rest : floormod(rest, extent);
+    values[nodes[i]->loop_var.get()] = cast(nodes[i]->loop_var->dtype, digit);
+    rest = floordiv(rest, extent);
+  }
+  total = analyzer.simplify(total);
+  Stmt body =
+      make<For>(fused, imm(dtype, int64_t{0}), total, nodes[0]->kind,
+                substitute(nodes.back()->body, values), nodes[0]->annotations, nodes[0]->origin);
+  commit(replace(path, simplify_bindings(body, analyzer)));
+  std::vector<TraceValue> inputs;
+  for (const LoopRV& loop : loops) inputs.push_back(loop);
+  record("fuse", std::move(inputs), {}, {LoopRV{fused}});
+  return {fused};
+}
+
+void Schedule::reorder(const std::vector<LoopRV>& loops) {
+  if (loops.size() < 2) return;
+  std::unordered_set<const Var*> wanted;
+  for (const LoopRV& loop : loops)
+    if (!wanted.insert(loop.var.get()).second)
+      illegal(func_->origin, "loop `{}` is given twice", loop.var->name);
+  // The outermost of them starts the chain.
+  const Path path = find_path(root(), [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    return loop && wanted.count(loop->loop_var.get());
+  });
+  if (!path) illegal(func_->origin, "none of the loops is in the function");
+  std::vector<const For*> chain;
+  size_t found = 0;
+  Stmt at = path.target();
+  while (const auto* node = at.as<For>()) {
+    chain.push_back(node);
+    found += wanted.count(node->loop_var.get());
+    if (found == wanted.size()) break;
+    at = node->body;
+  }
+  if (found != wanted.size())
+    illegal(path.target()->origin,
+            "the loops are not in one nest without branches; `{}` holds {} of {} of them",
+            chain.empty() ? "?" : chain[0]->loop_var->name, found, wanted.size());
+  std::vector<const For*> order;
+  size_t next = 0;
+  for (const For* node : chain) {
+    if (!wanted.count(node->loop_var.get())) {
+      order.push_back(node);
+      continue;
+    }
+    const Var* take = loops[next++].var.get();
+    order.push_back(*std::find_if(chain.begin(), chain.end(),
+                                  [&](const For* n) { return n->loop_var.get() == take; }));
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    for (size_t k = i; k < order.size(); ++k)
+      if (uses_var(order[i]->extent, order[k]->loop_var.get()))
+        illegal(order[i]->origin, "the extent of `{}` depends on `{}`, which would be inside it",
+                order[i]->loop_var->name, order[k]->loop_var->name);
+  // Iterations of a scan, and of what is not understood, keep their order.
+  const Stmt inner = chain.back()->body;
+  for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
+    for (size_t a = 0; a < realize->iter_values.size(); ++a) {
+      const IterKind kind = realize->block->iter_vars[a].kind;
+      if (kind != IterKind::kScan && kind != IterKind::kOpaque) continue;
+      std::vector<const For*> before, after;
+      for (const For* node : chain)
+        if (uses_var(realize->iter_values[a], node->loop_var.get())) before.push_back(node);
+      for (const For* node : order)
+        if (uses_var(realize->iter_values[a], node->loop_var.get())) after.push_back(node);
+      if (before != after)
+        illegal(realize->origin, "axis `{}` of block `{}` must run in order",
+                realize->block->iter_vars[a].var->name, realize->block->name);
+    }
+  }
+  Stmt body = inner;
+  for (size_t i = order.size(); i-- > 0;)
+    body = make<For>(order[i]->loop_var, order[i]->min, order[i]->extent, order[i]->kind, body,
+                     order[i]->annotations, order[i]->origin);
+  commit(replace(path, body));
+  std::vector<TraceValue> inputs;
+  for (const LoopRV& loop : loops) inputs.push_back(loop);
+  record("reorder", std::move(inputs));
+}
+
+namespace {
+
+/// Cuts the spatial domains of blocks down to the values that their bindings take.
+Stmt cut_domains(const Stmt& stmt, VarRanges loops, const VarRanges& outside,
+                 arith::Analyzer& analyzer) {
+  if (const auto* realize = stmt.as<BlockRealize>()) {
+    Block::Parts parts = realize->block->parts();
+    bool changed = false;
+    for (size_t a = 0; a < parts.iter_vars.size(); ++a) {
+      IterVar& iter = parts.iter_vars[a];
+      if (iter.kind != IterKind::kSpatial) continue;
+      const auto range = value_range(realize->iter_values[a], loops, analyzer);
+      if (!range) continue;
+      bool inside = false;
+      for (const auto& [var, unused] : outside)
+        inside = inside || uses_var(range->min, var) || uses_var(range->max, var);
+      if (inside) continue;
+      const Range next{range->min, analyzer.simplify(range->max - range->min + 1)};
+      if (!analyzer.proves_less_equal(iter.domain.min, next.min) ||
+          !analyzer.proves_less_equal(next.min + next.extent, iter.domain.min + iter.domain.extent))
+        continue;
+      if (same_range(iter.domain, next, analyzer)) continue;
+      iter.domain = next;
+      changed = true;
+    }
+    if (!changed) return stmt;
+    return make<BlockRealize>(realize->iter_values, realize->predicate,
+                              with_parts(realize->block, std::move(parts)), realize->origin);
+  }
+  if (const auto* loop = stmt.as<For>()) loops[loop->loop_var.get()] = {loop->min, loop->extent};
+  Stmt out = stmt;
+  for (const Stmt& child : children_of(stmt))
+    out = with_child(out, child, cut_domains(child, loops, outside, analyzer));
+  return out;
+}
+
+}  // namespace
+
+std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vector<Expr>& points) {
+  const Path path = path_of(loop);
+  const Ref<For> node = downcast<For>(path.target());
+  if (!is_zero(node->min))
+    illegal(node->origin, "loop `{}` starts at {}; expected 0", node->loop_var->name,
+            str(node->min));
+  for (const Ref<BlockRealize>& realize : realizes_in(node->body))
+    for (size_t a = 0; a < realize->iter_values.size(); ++a)
+      if (realize->block->iter_vars[a].kind == IterKind::kReduce && realize->block->init &&
+          uses_var(realize->iter_values[a], node->loop_var.get()))
+        illegal(node->origin, "loop `{}` runs over the reduction of block `{}`; decompose it first",
+                node->loop_var->name, realize->block->name);
+  arith::Analyzer analyzer;
+  bind_path(path, analyzer);
+  std::vector<Expr> bounds{node->min};
+  for (const Expr& point : points) bounds.push_back(cast(node->loop_var->dtype, point));
+  bounds.push_back(node->extent);
+  for (size_t i = 0; i + 1 < bounds.size(); ++i)
+    if (!analyzer.proves_less_equal(bounds[i], bounds[i + 1]))
+      illegal(node->origin, "loop `{}` is cut at {} and {}; expected growing points up to {}",
+              node->loop_var->name, str(bounds[i]), str(bounds[i + 1]), str(node->extent));
+  Path outer = path;
+  outer.stmts.pop_back();
+  const std::vector<Ref<For>> around = loops_of(path);
+  VarRanges outer_loops = ranges_of({around.begin(), around.end() - 1});
+  auto taken = block_names(root());
+  std::vector<Stmt> parts;
+  std::vector<LoopRV> out;
+  std::vector<TraceValue> outputs;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const Ref<Var> part = var(part_name(node->loop_var->name, i), node->loop_var->dtype);
+    Stmt body = substitute(node->body, {{node->loop_var.get(), bounds[i] + Expr(part)}});
+    if (i > 0) {
+      body = renew_definitions(body);
+      const std::function<Stmt(const Stmt&)> rename = [&](const Stmt& stmt) -> Stmt {
+        Stmt next = stmt;
+        for (const Stmt& child : children_of(stmt)) next = with_child(next, child, rename(child));
+        const auto* realize = next.as<BlockRealize>();
+        if (!realize) return next;
+        std::string name = realize->block->name;
+        for (int n = 1; !taken.insert(name).second; ++n)
+          name = fmt::format("{}_{}", realize->block->name, n);
+        return with_name(ref_to(realize), name);
+      };
+      body = rename(body);
+    }
+    const Expr extent = analyzer.simplify(bounds[i + 1] - bounds[i]);
+    Stmt stmt = make<For>(part, imm(part->dtype, int64_t{0}), extent, node->kind, body,
+                          node->annotations, node->origin);
+    stmt = simplify_bindings(stmt, analyzer);
+    // Loops around run too; what is cut down must not depend on them. Binding the loops inside is
+    // the work of simplify_bindings.
+    VarRanges loops = outer_loops;
+    stmt = cut_domains(stmt, loops, outer_loops, analyzer);
+    parts.push_back(stmt);
+    out.push_back({part});
+    outputs.push_back(LoopRV{part});
+  }
+  commit(replace(path, seq(std::move(parts))));
+  record("loop_partition", {loop}, {{"points", attr_of(points)}}, std::move(outputs));
+  return out;
+}
+
+LoopRV Schedule::add_unit_loop(const BlockRV& block) {
+  const Path path = path_of(block);
+  const Ref<Var> unit = var("u");
+  commit(replace(path, nest({unit}, {int64(1)}, path.target())));
+  record("add_unit_loop", {block}, {}, {LoopRV{unit}});
+  return {unit};
+}
+
+// ---- kinds of loops
+// --------------------------------------------------------------------------------
+
+static Stmt with_kind(const For& loop, ForKind kind) {
+  return make<For>(loop.loop_var, loop.min, loop.extent, kind, loop.body, loop.annotations,
+                   loop.origin);
+}
+
+static void check_independent(const Path& path, std::string_view what) {
+  const auto* loop = path.target().as<For>();
+  for (const Ref<BlockRealize>& realize : realizes_in(loop->body)) {
+    for (size_t a = 0; a < realize->iter_values.size(); ++a) {
+      if (realize->block->iter_vars[a].kind == IterKind::kSpatial) continue;
+      if (uses_var(realize->iter_values[a], loop->loop_var.get()))
+        illegal(
+            loop->origin,
+            "loop `{}` carries axis `{}` of block `{}`, which is no spatial one; it cannot be {}",
+            loop->loop_var->name, realize->block->iter_vars[a].var->name, realize->block->name,
+            what);
+    }
+  }
+}
+
+static void check_constant(const Path& path, std::string_view what) {
+  const auto* loop = path.target().as<For>();
+  if (!as_int(loop->extent))
+    illegal(loop->origin, "loop `{}` has extent {}; expected a constant to be {}",
+            loop->loop_var->name, str(loop->extent), what);
+}
+
+void Schedule::parallel(const LoopRV& loop) {
+  const Path path = path_of(loop);
+  check_independent(path, "parallel");
+  for (const Stmt& stmt : path.stmts)
+    if (const auto* outer = stmt.as<For>(); outer && outer->kind == ForKind::kParallel)
+      illegal(outer->origin, "loop `{}` is inside parallel loop `{}`", loop.var->name,
+              outer->loop_var->name);
+  commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kParallel)));
+  record("parallel", {loop});
+}
+
+void Schedule::vectorize(const LoopRV& loop) {
+  const Path path = path_of(loop);
+  check_independent(path, "vectorized");
+  check_constant(path, "vectorized");
+  commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kVectorized)));
+  record("vectorize", {loop});
+}
+
+void Schedule::unroll(const LoopRV& loop) {
+  const Path path = path_of(loop);
+  check_constant(path, "unrolled");
+  commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kUnrolled)));
+  record("unroll", {loop});
+}
+
+void Schedule::annotate(const LoopRV& loop, const std::string& key, AttrValue value) {
+  const Path path = path_of(loop);
+  const auto* node = path.target().as<For>();
+  commit(replace(path, make<For>(node->loop_var, node->min, node->extent, node->kind, node->body,
+                                 node->annotations.with(key, value), node->origin)));
+  record("annotate", {loop}, {{"ann_key", key}, {"ann_val", value}});
+}
+
+static Stmt with_annotations(const Path& path, Attrs annotations) {
+  const auto* realize = path.target().as<BlockRealize>();
+  Block::Parts parts = realize->block->parts();
+  parts.annotations = std::move(annotations);
+  return replace(path,
+                 make<BlockRealize>(realize->iter_values, realize->predicate,
+                                    with_parts(realize->block, std::move(parts)), realize->origin));
+}
+
+void Schedule::annotate(const BlockRV& block, const std::string& key, AttrValue value) {
+  const Path path = path_of(block);
+  commit(with_annotations(path,
+                          path.target().as<BlockRealize>()->block->annotations.with(key, value)));
+  record("annotate", {block}, {{"ann_key", key}, {"ann_val", value}});
+}
+
+void Schedule::unannotate(const BlockRV& block, const std::string& key) {
+  const Path path = path_of(block);
+  commit(with_annotations(path, path.target().as<BlockRealize>()->block->annotations.without(key)));
+  record("unannotate", {block}, {{"ann_key", key}});
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,305 @@
+// decompose_reduction, rfactor and prefetch.
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+static void conjuncts(const Expr& condition, std::vector<Expr>& out) {
+  if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
+    conjuncts(op->lhs, out);
+    conjuncts(op->rhs, out);
+    return;
+  }
+  out.push_back(condition);
+}
+
+BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) {
+  const Path path = path_of(block);
+  const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
+  const Ref<Block> old = realize->block;
+  if (!is_reduction(*old))
+    illegal(old->origin, "block `{}` is no reduction with an init", block.name);
+  const std::vector<Ref<For>> loops = loops_of(path);
+  const auto at = std::find_if(loops.begin(), loops.end(),
+                               [&](const Ref<For>& l) { return l->loop_var.same_as(loop.var); });
+  if (at == loops.end())
+    illegal(old->origin, "loop `{}` is not around block `{}`", loop.var->name, block.name);
+  const auto carries = [&](const Ref<For>& l, bool reduce) {
+    for (size_t a = 0; a < old->iter_vars.size(); ++a)
+      if ((old->iter_vars[a].kind == IterKind::kReduce) == reduce &&
+          uses_var(realize->iter_values[a], l->loop_var.get()))
+        return true;
+    return false;
+  };
+  for (auto l = loops.begin(); l != at; ++l)
+    if (carries(*l, true))
+      illegal(old->origin,
+              "loop `{}` runs over the reduction outside `{}`; the start must come before it",
+              (*l)->loop_var->name, loop.var->name);
+  // The start: the spatial axes over the loops at and below `loop` that carry them.
+  Substitution axes, vars;
+  Block::Parts start;
+  start.name = unique_name(block.name + "_init");
+  std::vector<Expr> values;
+  std::vector<Ref<For>> inner;
+  for (auto l = at; l != loops.end(); ++l)
+    if (carries(*l, false)) {
+      if (carries(*l, true))
+        illegal(old->origin, "loop `{}` carries spatial and reduction axes of block `{}`",
+                (*l)->loop_var->name, block.name);
+      inner.push_back(*l);
+      vars[(*l)->loop_var.get()] = var((*l)->loop_var->name + "_init", (*l)->loop_var->dtype);
+    }
+  for (size_t a = 0; a < old->iter_vars.size(); ++a) {
+    const IterVar& iter = old->iter_vars[a];
+    if (iter.kind != IterKind::kSpatial) continue;
+    const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
+    axes[iter.var.get()] = fresh;
+    start.iter_vars.push_back({fresh, iter.domain, iter.kind});
+    values.push_back(substitute(realize->iter_values[a], vars));
+  }
+  start.body = substitute(old->init, axes);
+  start.annotations = old->annotations;
+  std::vector<Expr> conditions;
+  conjuncts(realize->predicate, conditions);
+  Expr predicate = boolean(true);
+  for (const Expr& condition : conditions) {
+    bool reduces = false;
+    for (auto l = at; l != loops.end(); ++l)
+      reduces = reduces || (carries(*l, true) && uses_var(condition, (*l)->loop_var.get()));
+    if (!reduces) predicate = logical_and(predicate, substitute(condition, vars));
+  }
+  Stmt nest = make<BlockRealize>(values, predicate,
+                                 with_accesses(make<Block>(std::move(start), old->origin)),
+                                 realize->origin);
+  const std::string start_name = nest.as<BlockRealize>()->block->name;
+  for (size_t i = inner.size(); i-- > 0;)
+    nest = make<For>(downcast<Var>(vars.at(inner[i]->loop_var.get())), inner[i]->min,
+                     substitute(inner[i]->extent, vars), inner[i]->kind, nest,
+                     inner[i]->annotations, inner[i]->origin);
+  Block::Parts parts = old->parts();
+  parts.init = {};
+  const Ref<Block> update = with_accesses(with_parts(old, std::move(parts)));
+  Stmt body = replace(
+      path, make<BlockRealize>(realize->iter_values, realize->predicate, update, realize->origin));
+  commit(insert_before(find_loop(body, loop.var.get()), nest));
+  record("decompose_reduction", {block, loop}, {}, {BlockRV{start_name}});
+  return {start_name};
+}
+
+namespace {
+
+struct Combiner {
+  BinaryOp op;
+  Expr value;    // what is joined to the accumulator
+  bool on_left;  // the accumulator is the left operand
+};
+std::optional<Combiner> combiner_of(const BufferStore& store) {
+  const auto* op = store.value.as<Binary>();
+  if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kMul && op->op != BinaryOp::kMin &&
+              op->op != BinaryOp::kMax))
+    return std::nullopt;
+  const auto is_self = [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    if (!load || !load->buffer.same_as(store.buffer)) return false;
+    for (size_t i = 0; i < store.indices.size(); ++i)
+      if (!structural_equal(load->indices[i], store.indices[i])) return false;
+    return true;
+  };
+  Combiner out{op->op, {}, is_self(op->lhs)};
+  if (!out.on_left && !is_self(op->rhs)) return std::nullopt;
+  out.value = out.on_left ? op->rhs : op->lhs;
+  bool again = false;
+  walk<BufferLoad>(out.value, [&](const BufferLoad& load) {
+    again = again || load.buffer.same_as(store.buffer);
+  });
+  return again ? std::nullopt : std::optional(out);
+}
+
+}  // namespace
+
+BlockRV Schedule::rfactor(const LoopRV& loop) {
+  const Path outer = path_of(loop);
+  const auto below = realizes_in(outer.target());
+  if (below.size() != 1)
+    illegal(outer.target()->origin, "loop `{}` is around {} blocks; expected one", loop.var->name,
+            below.size());
+  const Ref<BlockRealize> realize = below[0];
+  const Ref<Block> old = realize->block;
+  const Path path = path_of(BlockRV{old->name});
+  const BufferStore* store = only_store(*old);
+  if (!is_reduction(*old) || !store || !is_alone(path) || !old->init.as<BufferStore>())
+    illegal(old->origin, "block `{}` is no plain reduction alone in its loops", old->name);
+  if (!is_int(realize->predicate, 1))
+    illegal(old->origin, "block `{}` runs under a predicate; expected none", old->name);
+  const auto combiner = combiner_of(*store);
+  if (!combiner) illegal(old->origin, "block `{}` does not join by +, *, min or max", old->name);
+  const std::vector<Ref<For>> loops = loops_of(path);
+  const auto factor = std::find_if(
+      loops.begin(), loops.end(), [&](const Ref<For>& l) { return l->loop_var.same_as(loop.var); });
+  // Every loop that carries a reduction becomes an axis of its own.
+  Block::Parts part;
+  part.name = unique_name(old->name + "_rf");
+  std::vector<Expr> part_values;
+  Substitution axes, loop_axes;
+  std::vector<IterVar> spatial;
+  for (size_t a = 0; a < old->iter_vars.size(); ++a) {
+    const IterVar& iter = old->iter_vars[a];
+    if (iter.kind != IterKind::kSpatial) continue;
+    spatial.push_back(iter);
+    const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
+    axes[iter.var.get()] = fresh;
+    part.iter_vars.push_back({fresh, iter.domain, IterKind::kSpatial});
+    part_values.push_back(realize->iter_values[a]);
+    for (const Ref<For>& l : loops)
+      if (uses_var(realize->iter_values[a], l->loop_var.get())) {
+        if (l->loop_var.same_as(loop.var))
+          illegal(old->origin, "loop `{}` carries spatial axis `{}`", loop.var->name,
+                  iter.var->name);
+      }
+  }
+  bool carried = false;
+  Ref<Var> lane;
+  for (const Ref<For>& l : loops) {
+    bool reduces = false;
+    for (size_t a = 0; a < old->iter_vars.size(); ++a)
+      reduces = reduces || (old->iter_vars[a].kind == IterKind::kReduce &&
+                            uses_var(realize->iter_values[a], l->loop_var.get()));
+    if (!reduces) continue;
+    const bool is_factor = l->loop_var.same_as(loop.var);
+    const Ref<Var> axis = var("v" + l->loop_var->name, l->loop_var->dtype);
+    loop_axes[l->loop_var.get()] = axis;
+    part.iter_vars.push_back(
+        {axis, {zero_of(axis), l->extent}, is_factor ? IterKind::kSpatial : IterKind::kReduce});
+    part_values.push_back(l->loop_var);
+    if (is_factor) lane = axis;
+    carried = carried || !is_factor;
+  }
+  if (!lane)
+    illegal(old->origin, "loop `{}` does not run over the reduction of block `{}`", loop.var->name,
+            old->name);
+  if (!carried) {
+    // Nothing else is left to reduce: a reduction over one element keeps the form.
+    const Ref<Var> axis = var("v_one");
+    part.iter_vars.push_back({axis, {zero(), int64(1)}, IterKind::kReduce});
+    part_values.push_back(zero());
+  }
+  for (size_t a = 0; a < old->iter_vars.size(); ++a)
+    if (old->iter_vars[a].kind == IterKind::kReduce)
+      axes[old->iter_vars[a].var.get()] = substitute(realize->iter_values[a], loop_axes);
+  std::vector<Expr> shape, part_place;
+  for (const IterVar& iter : spatial) {
+    if (is_int(iter.domain.extent, 1)) continue;
+    shape.push_back(iter.domain.extent);
+    part_place.push_back(Expr(downcast<Var>(axes.at(iter.var.get()))) - iter.domain.min);
+  }
+  shape.push_back((*factor)->extent);
+  part_place.push_back(lane);
+  const Ref<Buffer> partial =
+      make<Buffer>(unique_buffer_name(root(), *func_, store->buffer->name + "_rf"),
+                   store->buffer->dtype, shape, store->buffer->origin);
+  const DType dtype = store->buffer->dtype;
+  // Joining is idempotent for min and max, so that any start that the whole has suits the parts.
+  const Expr whole_start = old->init.as<BufferStore>()->value;
+  Expr start;
+  switch (combiner->op) {
+    case BinaryOp::kAdd: start = dtype.is_float() ? imm(dtype, 0.0) : imm(dtype, int64_t{0}); break;
+    case BinaryOp::kMul: start = dtype.is_float() ? imm(dtype, 1.0) : imm(dtype, int64_t{1}); break;
+    default: start = substitute(whole_start, axes); break;
+  }
+  part.init = make<BufferStore>(partial, start, part_place);
+  const auto join = [&](const Expr& accumulator, const Expr& value) {
+    return combiner->on_left ? Expr(make<Binary>(combiner->op, accumulator, value))
+                             : Expr(make<Binary>(combiner->op, value, accumulator));
+  };
+  part.body =
+      make<BufferStore>(partial, join(load(partial, part_place), substitute(combiner->value, axes)),
+                        part_place, store->origin);
+  arith::Analyzer analyzer;
+  const Ref<Block> part_block = with_accesses(make<Block>(std::move(part), old->origin));
+  // The whole: the spatial axes as they were, reducing over the parts.
+  Block::Parts whole = old->parts();
+  whole.iter_vars = spatial;
+  const Ref<Var> axis = var("v" + loop.var->name, loop.var->dtype);
+  whole.iter_vars.push_back({axis, {zero_of(axis), (*factor)->extent}, IterKind::kReduce});
+  std::vector<Expr> whole_place;
+  for (const IterVar& iter : spatial)
+    if (!is_int(iter.domain.extent, 1)) whole_place.push_back(Expr(iter.var) - iter.domain.min);
+  whole_place.push_back(axis);
+  whole.body = make<BufferStore>(
+      store->buffer, join(load(store->buffer, store->indices), load(partial, whole_place)),
+      store->indices, store->origin);
+  const Ref<Block> whole_block = with_accesses(make<Block>(std::move(whole), old->origin));
+  const std::string part_name = part_block->name;
+  Stmt body =
+      replace(path, make<BlockRealize>(part_values, boolean(true), part_block, realize->origin));
+  body = insert_after(nest_path(find_block(body, part_name)),
+                      make_nest(whole_block, domains_of(*whole_block)).stmt);
+  commit(add_alloc(body, partial));
+  record("rfactor", {loop}, {}, {BlockRV{part_name}});
+  return {part_name};
+}
+
+void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
+                        int64_t distance) {
+  const Path path = path_of(block);
+  const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
+  const Ref<Block> old = realize->block;
+  if (read < 0 || static_cast<size_t>(read) >= old->reads.size())
+    illegal(old->origin, "block `{}` has {} reads; {} was asked for", block.name, old->reads.size(),
+            read);
+  const Ref<BufferRegion> region = old->reads[static_cast<size_t>(read)];
+  if (writes_buffer(root(), region->buffer))
+    illegal(old->origin, "`{}` is written by the function; its later values are not there yet",
+            region->buffer->name);
+  const std::vector<Ref<For>> loops = loops_of(path);
+  bool inside = false, found_ahead = false;
+  Substitution axes, vars;
+  for (size_t a = 0; a < old->iter_vars.size(); ++a)
+    axes[old->iter_vars[a].var.get()] = realize->iter_values[a];
+  std::vector<IterVar> iters;
+  std::vector<Expr> values;
+  for (const Ref<For>& l : loops) {
+    if (inside) {
+      vars[l->loop_var.get()] = zero_of(l->loop_var);
+      continue;
+    }
+    const Ref<Var> axis = var("v" + l->loop_var->name, l->loop_var->dtype);
+    iters.push_back({axis, {l->min, l->extent}, IterKind::kSpatial});
+    values.push_back(l->loop_var);
+    Expr value = axis;
+    if (l->loop_var.same_as(ahead.var)) {
+      value = value + distance;
+      found_ahead = true;
+    }
+    vars[l->loop_var.get()] = value;
+    inside = l->loop_var.same_as(loop.var);
+  }
+  if (!inside || !found_ahead)
+    illegal(old->origin, "loops `{}` and `{}` are not both around block `{}`", loop.var->name,
+            ahead.var->name, block.name);
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : iters) analyzer.bind(iter.var, iter.domain);
+  std::vector<Expr> place;
+  for (size_t d = 0; d < region->region.size(); ++d) {
+    const Expr index = analyzer.simplify(substitute(substitute(region->region[d].min, axes), vars));
+    // The last iterations look no further than the end.
+    const Expr& dim = region->buffer->shape[d];
+    place.push_back(analyzer.proves_less(index, dim) ? index
+                                                     : analyzer.simplify(min(index, dim - 1)));
+  }
+  Block::Parts hint;
+  hint.name = unique_name(block.name + "_prefetch");
+  hint.iter_vars = std::move(iters);
+  hint.reads.push_back(BufferRegion::point(region->buffer, place));
+  hint.body = make<Evaluate>(call("prefetch", {load(region->buffer, place), int32(0), int32(2)}));
+  const Stmt stmt = make<BlockRealize>(values, boolean(true),
+                                       make<Block>(std::move(hint), old->origin), old->origin);
+  const Path at = path_of(loop);
+  const auto* node = at.target().as<For>();
+  commit(replace(at, with_child(at.target(), node->body, seq({stmt, node->body}))));
+  record("prefetch", {block, loop, ahead}, {{"read_buffer_index", read}, {"distance", distance}});
+}
+
+}  // namespace tenon::tir

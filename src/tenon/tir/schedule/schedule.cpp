@@ -1,0 +1,121 @@
+#include "tenon/tir/schedule/schedule.h"
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+Schedule::Schedule(Ref<PrimFunc> function) : func_(std::move(function)) {
+  if (!root_block(*func_))
+    throw CompileError(kScheduleIllegal, func_->origin,
+                       "the function has no root block; expected `with T.block(\"root\")`");
+  trace_.symbols = symbolic_vars(*func_);
+  // Names address blocks, so no two may share one.
+  std::unordered_set<std::string> taken;
+  const std::function<Stmt(const Stmt&)> rename = [&](const Stmt& stmt) -> Stmt {
+    Stmt out = stmt;
+    for (const Stmt& child : children_of(stmt)) out = with_child(out, child, rename(child));
+    const auto* realize = out.as<BlockRealize>();
+    if (!realize) return out;
+    std::string name = realize->block->name.empty() ? "block" : realize->block->name;
+    const std::string base = name;
+    for (int n = 1; !taken.insert(name).second; ++n) name = fmt::format("{}_{}", base, n);
+    return name == realize->block->name ? out : with_name(ref_to(realize), name);
+  };
+  const Stmt body = rename(func_->body);
+  if (!body.same_as(func_->body)) commit(body);
+}
+
+void Schedule::commit(Stmt body) { func_ = func_->with_body(std::move(body)); }
+
+void Schedule::record(std::string name, std::vector<TraceValue> inputs,
+                      std::vector<std::pair<std::string, AttrValue>> attrs,
+                      std::vector<TraceValue> outputs) {
+  trace_.add({std::move(name), std::move(inputs), std::move(attrs), std::move(outputs)});
+}
+
+std::string Schedule::unique_name(const std::string& name) const {
+  const auto taken = block_names(root());
+  std::string unique = name;
+  for (int n = 1; taken.count(unique); ++n) unique = fmt::format("{}_{}", name, n);
+  return unique;
+}
+
+Path Schedule::path_of(const LoopRV& loop) const {
+  Path path = find_loop(root(), loop.var.get());
+  if (!path) illegal({}, "loop `{}` is not in the function", loop.var ? loop.var->name : "?");
+  return path;
+}
+
+Path Schedule::path_of(const BlockRV& block) const {
+  Path path = find_block(root(), block.name);
+  if (!path) illegal(func_->origin, "block `{}` is not in the function", block.name);
+  return path;
+}
+
+BlockRV Schedule::get_block(const std::string& name) {
+  path_of(BlockRV{name});
+  record("get_block", {}, {{"name", name}}, {BlockRV{name}});
+  return {name};
+}
+
+std::vector<BlockRV> Schedule::blocks() const {
+  std::vector<BlockRV> out;
+  for (const Ref<BlockRealize>& realize : realizes_in(root()))
+    if (realize.get() != root().get()) out.push_back({realize->block->name});
+  return out;
+}
+
+bool Schedule::has_block(const std::string& name) const {
+  return static_cast<bool>(find_block(root(), name));
+}
+
+std::vector<LoopRV> Schedule::get_loops(const BlockRV& block) {
+  std::vector<LoopRV> out;
+  std::vector<TraceValue> outputs;
+  for (const Ref<For>& loop : loops_of(path_of(block))) {
+    out.push_back({loop->loop_var});
+    outputs.push_back(out.back());
+  }
+  record("get_loops", {block}, {}, std::move(outputs));
+  return out;
+}
+
+Ref<BlockRealize> Schedule::realize(const BlockRV& block) const {
+  return downcast<BlockRealize>(path_of(block).target());
+}
+Ref<Block> Schedule::get(const BlockRV& block) const { return realize(block)->block; }
+Ref<For> Schedule::get(const LoopRV& loop) const { return downcast<For>(path_of(loop).target()); }
+
+bool Schedule::is_intermediate(const Ref<Buffer>& buffer) const {
+  for (const Ref<Buffer>& allocated : root_block(*func_)->alloc_buffers)
+    if (allocated.same_as(buffer)) return true;
+  return false;
+}
+
+std::vector<BlockRV> Schedule::producers(const BlockRV& block) const {
+  const Ref<Block> self = get(block);
+  std::vector<BlockRV> out;
+  for (const BlockRV& other : blocks())
+    if (!(other == block))
+      for (const auto& read : self->reads)
+        if (writes_buffer(*get(other), read->buffer)) {
+          out.push_back(other);
+          break;
+        }
+  return out;
+}
+
+std::vector<BlockRV> Schedule::consumers(const BlockRV& block) const {
+  const Ref<Block> self = get(block);
+  std::vector<BlockRV> out;
+  for (const BlockRV& other : blocks())
+    if (!(other == block))
+      for (const auto& write : self->writes)
+        if (reads_buffer(*get(other), write->buffer)) {
+          out.push_back(other);
+          break;
+        }
+  return out;
+}
+
+}  // namespace tenon::tir

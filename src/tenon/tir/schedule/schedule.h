@@ -1,0 +1,139 @@
+// Loop transformations of a PrimFunc made of blocks: what turns a plain definition into a fast
+// kernel. Names and meaning follow TVM's tir.Schedule.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/tir/schedule/trace.h"
+#include "tenon/tir/schedule/tree.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+/// A function being scheduled. A value: copying it is cheap (nodes are shared), so that a caller
+/// can try and return. Every primitive checks that it keeps the meaning of the function and throws
+/// CompileError (kScheduleIllegal) where it cannot tell; the function is then unchanged.
+///
+/// A block is addressed by its name, which is made unique when the schedule is opened; a loop by
+/// its variable. Blocks are leaves below one root block, except those made by blockize.
+class Schedule {
+ public:
+  /// \throws CompileError (kScheduleIllegal) where the function has no root block.
+  explicit Schedule(Ref<PrimFunc> function);
+
+  const Ref<PrimFunc>& func() const { return func_; }
+  const Trace& trace() const { return trace_; }
+
+  // ---- what is there
+  BlockRV get_block(const std::string& name);
+  /// All blocks below the root, in program order.
+  std::vector<BlockRV> blocks() const;
+  /// The loops around a block, outermost first.
+  std::vector<LoopRV> get_loops(const BlockRV& block);
+  /// Blocks that write what `block` reads / read what it writes, in program order.
+  std::vector<BlockRV> producers(const BlockRV& block) const;
+  std::vector<BlockRV> consumers(const BlockRV& block) const;
+  bool has_block(const std::string& name) const;
+  Ref<Block> get(const BlockRV& block) const;
+  Ref<BlockRealize> realize(const BlockRV& block) const;
+  Ref<For> get(const LoopRV& loop) const;
+  /// Whether the buffer is allocated by the root block (not a parameter).
+  bool is_intermediate(const Ref<Buffer>& buffer) const;
+
+  // ---- loops
+  /// Cuts a loop into nested ones of the given extents, outermost first; one factor may be null: it
+  /// follows. Where they do not divide, blocks inside run under a predicate.
+  std::vector<LoopRV> split(const LoopRV& loop, const std::vector<Expr>& factors);
+  std::vector<LoopRV> split(const LoopRV& loop, int64_t inner) {
+    return split(loop, {Expr(), int64(inner)});
+  }
+  /// One loop over the product of perfectly nested ones.
+  LoopRV fuse(const std::vector<LoopRV>& loops);
+  /// Puts loops of one nest (without branches between them) in the given order.
+  void reorder(const std::vector<LoopRV>& loops);
+  /// Loops one after the other over [0, points[0]), [points[0], points[1]), ..., [.., extent); each
+  /// starts at 0 again. Blocks inside are copied (renamed in all parts but the first), their
+  /// spatial domains cut down to what each part runs.
+  std::vector<LoopRV> loop_partition(const LoopRV& loop, const std::vector<Expr>& points);
+  /// A loop of extent 1 around a block.
+  LoopRV add_unit_loop(const BlockRV& block);
+
+  void parallel(const LoopRV& loop);
+  void vectorize(const LoopRV& loop);  // of constant extent
+  void unroll(const LoopRV& loop);     // of constant extent
+  void annotate(const LoopRV& loop, const std::string& key, AttrValue value);
+  void annotate(const BlockRV& block, const std::string& key, AttrValue value);
+  void unannotate(const BlockRV& block, const std::string& key);
+
+  // ---- axes of blocks
+  /// Joins consecutive axes [first, first + count) of a block into one; its loops are made afresh,
+  /// one for each axis.
+  void fuse_block_iters(const BlockRV& block, int64_t first, int64_t count);
+  /// Cuts an axis in two; the inner one has extent `factor`. Where that does not divide, the domain
+  /// grows: the block must be a reduction into an intermediate that nobody else writes (which grows
+  /// with it), and what it reads must stay inside its buffers.
+  void split_block_iter(const BlockRV& block, int64_t axis, int64_t factor);
+  /// Drops axes of extent 1 and makes the loops afresh, one for each axis that is left.
+  void simplify_block_iters(const BlockRV& block);
+  /// Puts the axes in another order; order[i] is the old position of axis i. Loops are made afresh.
+  void reorder_block_iters(const BlockRV& block, const std::vector<int64_t>& order);
+
+  // ---- where things are computed
+  /// Computes a producer where its consumers below `loop` need it, as much as they need.
+  void compute_at(const BlockRV& block, const LoopRV& loop);
+  /// Computes a consumer right after what its producers below `loop` have written.
+  void reverse_compute_at(const BlockRV& block, const LoopRV& loop);
+  /// Puts the value of an element-wise block in the place of every read of it.
+  void compute_inline(const BlockRV& block);
+  /// Puts an element-wise consumer in the place of its producer's store.
+  void reverse_compute_inline(const BlockRV& block);
+
+  // ---- buffers
+  /// A copy of the whole region that a block reads of its `read`th region, made before it.
+  BlockRV cache_read(const BlockRV& block, int64_t read, const std::string& scope);
+  /// The block writes a new buffer, indexed by its spatial axes; a copy after it puts that in
+  /// place.
+  BlockRV cache_write(const BlockRV& block, int64_t write, const std::string& scope);
+  /// cache_read into a buffer indexed by the given axes of the block in that order (a packed copy).
+  BlockRV reindex_cache_read(const BlockRV& block, int64_t read, const std::string& scope,
+                             const std::vector<int64_t>& axes);
+  void set_scope(const BlockRV& block, int64_t write, const std::string& scope);
+  /// Rounds the stride of dimension `axis` of the `write`th buffer up to `factor` * k + `offset`.
+  void storage_align(const BlockRV& block, int64_t write, int64_t axis, int64_t factor,
+                     int64_t offset);
+  /// A hint, in each iteration of `loop`, to bring into cache what the block's `read`th region will
+  /// be `distance` iterations of `ahead` later.
+  void prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
+                int64_t distance);
+
+  // ---- reductions
+  /// Splits a reduction into its start, before `loop`, and its update.
+  BlockRV decompose_reduction(const BlockRV& block, const LoopRV& loop);
+  /// Partial results for each iteration of a loop over the reduction, joined by a second reduction.
+  /// \returns the block of the partial results; `block` is the one that joins them.
+  BlockRV rfactor(const LoopRV& loop);
+
+ private:
+  friend class ScheduleEdit;
+  std::string unique_name(const std::string& name) const;
+  Stmt root() const { return func_->body; }
+  void commit(Stmt body);
+  void record(std::string name, std::vector<TraceValue> inputs,
+              std::vector<std::pair<std::string, AttrValue>> attrs = {},
+              std::vector<TraceValue> outputs = {});
+  Path path_of(const LoopRV& loop) const;
+  Path path_of(const BlockRV& block) const;
+  void rebuild_nest(const BlockRV& block, std::vector<IterVar> iters,
+                    const std::unordered_map<const Node*, NodePtr>& values);
+
+  Ref<PrimFunc> func_;
+  Trace trace_;
+};
+
+/// Applies the primitives of `trace` to `function`, whose blocks must have the names of the one
+/// that it was recorded on.
+Schedule replay(const Trace& trace, const Ref<PrimFunc>& function);
+
+}  // namespace tenon::tir

@@ -1,0 +1,231 @@
+#include "tenon/tir/schedule/trace.h"
+
+#include <functional>
+#include <map>
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+namespace {
+
+/// Names of handles as they print: b0, b1, ... and l0, l1, ...
+class Names {
+ public:
+  std::string define(const TraceValue& value) {
+    if (const auto* block = std::get_if<BlockRV>(&value))
+      return blocks_[block->name] = fmt::format("b{}", block_count_++);
+    return loops_[std::get<LoopRV>(value).var.get()] = fmt::format("l{}", loop_count_++);
+  }
+  std::string use(const TraceValue& value) {
+    if (const auto* block = std::get_if<BlockRV>(&value)) {
+      const auto it = blocks_.find(block->name);
+      return it != blocks_.end() ? it->second : fmt::format("sch.get_block(\"{}\")", block->name);
+    }
+    const auto it = loops_.find(std::get<LoopRV>(value).var.get());
+    return it != loops_.end() ? it->second : "?";
+  }
+
+ private:
+  std::map<std::string, std::string> blocks_;
+  std::map<const Node*, std::string> loops_;
+  int block_count_ = 0, loop_count_ = 0;
+};
+
+std::string text_of(const AttrValue& value) {
+  if (const auto* node = value.as<NodePtr>())
+    if (const Expr expr = cast<ExprNode>(*node)) return str(expr);
+  if (const auto* list = value.as<AttrList>()) {
+    std::string text = "[";
+    for (const AttrValue& item : *list) text += (text.size() > 1 ? ", " : "") + text_of(item);
+    return text + "]";
+  }
+  return value.str();
+}
+
+}  // namespace
+
+std::string Trace::str() const {
+  Names names;
+  std::string text;
+  for (const Instruction& step : instructions_) {
+    std::string arguments;
+    for (const TraceValue& input : step.inputs)
+      arguments += (arguments.empty() ? "" : ", ") + names.use(input);
+    for (const auto& [key, value] : step.attrs)
+      arguments += (arguments.empty() ? "" : ", ") + fmt::format("{}={}", key, text_of(value));
+    std::string results;
+    for (const TraceValue& output : step.outputs)
+      results += (results.empty() ? "" : ", ") + names.define(output);
+    if (step.name == "get_loops" && step.outputs.size() == 1) results += ",";
+    if (!results.empty()) results += " = ";
+    text += fmt::format("{}sch.{}({})\n", results, step.name, arguments);
+  }
+  return text;
+}
+
+namespace {
+
+using Values = std::vector<TraceValue>;
+
+/// An attribute list as expressions, `None` as null.
+std::vector<Expr> exprs_of(const AttrValue& value) {
+  std::vector<Expr> out;
+  for (const AttrValue& item : *value.as<AttrList>()) {
+    if (item.is_none()) {
+      out.push_back({});
+    } else if (const auto* number = item.as<int64_t>()) {
+      out.push_back(int64(*number));
+    } else {
+      out.push_back(downcast<ExprNode>(*item.as<NodePtr>()));
+    }
+  }
+  return out;
+}
+std::vector<int64_t> ints_of(const AttrValue& value) {
+  std::vector<int64_t> out;
+  for (const AttrValue& item : *value.as<AttrList>()) out.push_back(*item.as<int64_t>());
+  return out;
+}
+
+Values values_of(const std::vector<LoopRV>& loops) { return {loops.begin(), loops.end()}; }
+
+struct Step {
+  Schedule& schedule;
+  const Values& inputs;
+  const std::vector<std::pair<std::string, AttrValue>>& attrs;
+
+  BlockRV block(size_t i) const { return std::get<BlockRV>(inputs.at(i)); }
+  LoopRV loop(size_t i) const { return std::get<LoopRV>(inputs.at(i)); }
+  std::vector<LoopRV> loops() const {
+    std::vector<LoopRV> out;
+    for (const TraceValue& v : inputs) out.push_back(std::get<LoopRV>(v));
+    return out;
+  }
+  const AttrValue& attr(size_t i) const { return attrs.at(i).second; }
+  int64_t number(size_t i) const { return *attr(i).as<int64_t>(); }
+  std::string text(size_t i) const { return *attr(i).as<std::string>(); }
+};
+
+/// How each primitive is applied from its record.
+const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
+  static const std::map<std::string, std::function<Values(const Step&)>> kAppliers = {
+      {"get_block", [](const Step& s) { return Values{s.schedule.get_block(s.text(0))}; }},
+      {"get_loops", [](const Step& s) { return values_of(s.schedule.get_loops(s.block(0))); }},
+      {"split",
+       [](const Step& s) { return values_of(s.schedule.split(s.loop(0), exprs_of(s.attr(0)))); }},
+      {"fuse", [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
+      {"reorder", [](const Step& s) { return s.schedule.reorder(s.loops()), Values{}; }},
+      {"loop_partition",
+       [](const Step& s) {
+         return values_of(s.schedule.loop_partition(s.loop(0), exprs_of(s.attr(0))));
+       }},
+      {"add_unit_loop", [](const Step& s) { return Values{s.schedule.add_unit_loop(s.block(0))}; }},
+      {"parallel", [](const Step& s) { return s.schedule.parallel(s.loop(0)), Values{}; }},
+      {"vectorize", [](const Step& s) { return s.schedule.vectorize(s.loop(0)), Values{}; }},
+      {"unroll", [](const Step& s) { return s.schedule.unroll(s.loop(0)), Values{}; }},
+      {"annotate",
+       [](const Step& s) {
+         if (std::holds_alternative<LoopRV>(s.inputs[0]))
+           s.schedule.annotate(s.loop(0), s.text(0), s.attr(1));
+         else
+           s.schedule.annotate(s.block(0), s.text(0), s.attr(1));
+         return Values{};
+       }},
+      {"unannotate",
+       [](const Step& s) { return s.schedule.unannotate(s.block(0), s.text(0)), Values{}; }},
+      {"fuse_block_iters",
+       [](const Step& s) {
+         return s.schedule.fuse_block_iters(s.block(0), s.number(0), s.number(1)), Values{};
+       }},
+      {"split_block_iter",
+       [](const Step& s) {
+         return s.schedule.split_block_iter(s.block(0), s.number(0), s.number(1)), Values{};
+       }},
+      {"simplify_block_iters",
+       [](const Step& s) { return s.schedule.simplify_block_iters(s.block(0)), Values{}; }},
+      {"reorder_block_iters",
+       [](const Step& s) {
+         return s.schedule.reorder_block_iters(s.block(0), ints_of(s.attr(0))), Values{};
+       }},
+      {"compute_at",
+       [](const Step& s) { return s.schedule.compute_at(s.block(0), s.loop(1)), Values{}; }},
+      {"reverse_compute_at",
+       [](const Step& s) {
+         return s.schedule.reverse_compute_at(s.block(0), s.loop(1)), Values{};
+       }},
+      {"compute_inline",
+       [](const Step& s) { return s.schedule.compute_inline(s.block(0)), Values{}; }},
+      {"reverse_compute_inline",
+       [](const Step& s) { return s.schedule.reverse_compute_inline(s.block(0)), Values{}; }},
+      {"cache_read",
+       [](const Step& s) {
+         return Values{s.schedule.cache_read(s.block(0), s.number(0), s.text(1))};
+       }},
+      {"cache_write",
+       [](const Step& s) {
+         return Values{s.schedule.cache_write(s.block(0), s.number(0), s.text(1))};
+       }},
+      {"reindex_cache_read",
+       [](const Step& s) {
+         return Values{
+             s.schedule.reindex_cache_read(s.block(0), s.number(0), s.text(1), ints_of(s.attr(2)))};
+       }},
+      {"set_scope",
+       [](const Step& s) {
+         return s.schedule.set_scope(s.block(0), s.number(0), s.text(1)), Values{};
+       }},
+      {"storage_align",
+       [](const Step& s) {
+         return s.schedule.storage_align(s.block(0), s.number(0), s.number(1), s.number(2),
+                                         s.number(3)),
+                Values{};
+       }},
+      {"prefetch",
+       [](const Step& s) {
+         return s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1)),
+                Values{};
+       }},
+      {"decompose_reduction",
+       [](const Step& s) { return Values{s.schedule.decompose_reduction(s.block(0), s.loop(1))}; }},
+      {"rfactor", [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},
+  };
+  return kAppliers;
+}
+
+}  // namespace
+
+Schedule replay(const Trace& trace, const Ref<PrimFunc>& function) {
+  Schedule schedule(function);
+  Substitution symbols;
+  for (size_t i = 0; i < trace.symbols.size() && i < schedule.trace().symbols.size(); ++i)
+    symbols[trace.symbols[i].get()] = schedule.trace().symbols[i];
+  std::map<const Node*, LoopRV> loops;
+  for (const Instruction& step : trace.instructions()) {
+    Values inputs;
+    for (const TraceValue& input : step.inputs) {
+      const auto* loop = std::get_if<LoopRV>(&input);
+      if (!loop) {
+        inputs.push_back(input);
+        continue;
+      }
+      const auto it = loops.find(loop->var.get());
+      if (it == loops.end())
+        illegal(function->origin, "the trace uses loop `{}` before it has it", loop->var->name);
+      inputs.push_back(it->second);
+    }
+    auto attrs = step.attrs;
+    for (auto& [key, value] : attrs)
+      FieldTraits<AttrValue>::map(value, [&](const NodePtr& n) { return substitute(n, symbols); });
+    const Values outputs = appliers().at(step.name)(Step{schedule, inputs, attrs});
+    if (outputs.size() != step.outputs.size())
+      illegal(function->origin, "`{}` gives {} results; the trace has {}", step.name,
+              outputs.size(), step.outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (const auto* loop = std::get_if<LoopRV>(&step.outputs[i]))
+        loops.insert_or_assign(loop->var.get(), std::get<LoopRV>(outputs[i]));
+  }
+  return schedule;
+}
+
+}  // namespace tenon::tir

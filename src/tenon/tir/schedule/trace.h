@@ -1,0 +1,53 @@
+// The record of a schedule: each primitive with its arguments and results, printable and
+// replayable.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tenon/ir/attrs.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+/// A block of a schedule, by its name (which is unique in it).
+struct BlockRV {
+  std::string name;
+  bool operator==(const BlockRV&) const = default;
+};
+
+/// A loop of a schedule, by its variable.
+struct LoopRV {
+  Ref<Var> var;
+  bool operator==(const LoopRV& other) const { return var.same_as(other.var); }
+};
+
+/// What a primitive takes and gives.
+using TraceValue = std::variant<BlockRV, LoopRV>;
+
+/// One applied primitive: `outputs = sch.name(inputs..., attrs...)`.
+struct Instruction {
+  std::string name;
+  std::vector<TraceValue> inputs;
+  std::vector<std::pair<std::string, AttrValue>> attrs;  // in the order in which they print
+  std::vector<TraceValue> outputs;
+};
+
+/// The primitives applied so far, in order.
+class Trace {
+ public:
+  void add(Instruction instruction) { instructions_.push_back(std::move(instruction)); }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+
+  /// A line of Python for each: `l1, l2 = sch.split(loop=l0, factors=[None, 16])`.
+  std::string str() const;
+
+  /// The dimensions of the function that expressions in attributes may name, in order.
+  std::vector<Ref<Var>> symbols;
+
+ private:
+  std::vector<Instruction> instructions_;
+};
+
+}  // namespace tenon::tir

@@ -1,0 +1,201 @@
+// Each primitive: what it does, and what it refuses.
+#include <gtest/gtest.h>
+
+#include "schedule_evaluate.h"
+#include "schedule_kernels.h"
+#include "tenon/tir/schedule/schedule.h"
+
+namespace tenon::tir {
+namespace {
+
+using testing::dense;
+using testing::dump;
+using testing::results;
+
+void expect_same(const PrimFunc& before, const PrimFunc& after, const testing::Env& symbols = {}) {
+  const auto a = results(before, symbols);
+  std::vector<std::vector<double>> b;
+  try {
+    b = results(after, symbols);
+  } catch (const std::exception& error) {
+    FAIL() << error.what() << "\n" << dump(after);
+  }
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < a[i].size(); ++k)
+      ASSERT_NEAR(a[i][k], b[i][k], 1e-9) << "element " << k << "\n" << dump(after);
+}
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.id, kScheduleIllegal.id);
+    return error.first().message;
+  }
+  return "accepted";
+}
+
+TEST(Split, CoversAnExtentThatFactorsDoNotDivide) {
+  const auto f = dense(int64(5), 7, 3, 7, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto parts = sch.split(loops[1], {Expr(), int64(2), int64(2)});
+  EXPECT_EQ(as_int(sch.get(parts[0])->extent), 2);
+  expect_same(*f, *sch.func());
+  EXPECT_EQ(refusal([&] { sch.split(loops[0], {int64(2), int64(2)}); }),
+            "factors (2, 2) of `i0` cover 4 iterations; expected at least 5");
+}
+
+TEST(Fuse, GivesOneLoop) {
+  const auto f = dense(int64(4), 6, 3, 6, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  const LoopRV fused = sch.fuse({loops[0], loops[1]});
+  EXPECT_EQ(as_int(sch.get(fused)->extent), 24);
+  expect_same(*f, *sch.func());
+  EXPECT_EQ(refusal([&] { sch.fuse({loops[2], fused}); }),
+            "loop `i0_i1_fused` is not directly inside `i2`; expected nested loops");
+}
+
+TEST(Reorder, PutsLoopsInOrder) {
+  const auto f = dense(int64(4), 6, 3, 6, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.reorder({loops[2], loops[0]});
+  const auto after = sch.get_loops(sch.get_block("matmul"));
+  EXPECT_TRUE(after[0] == loops[2] && after[1] == loops[1] && after[2] == loops[0]);
+  expect_same(*f, *sch.func());
+}
+
+TEST(LoopPartition, CutsDomainsAndRenames) {
+  const auto f = dense(int64(9), 6, 3, 6, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto parts = sch.loop_partition(loops[0], {int64(4)});
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(as_int(sch.get(parts[1])->extent), 5);
+  EXPECT_EQ(as_int(sch.get(sch.get_block("matmul_1"))->iter_vars[0].domain.min), 4);
+  expect_same(*f, *sch.func());
+  const auto again = sch.get_loops(sch.get_block("matmul"));
+  EXPECT_EQ(refusal([&] { sch.loop_partition(again[2], {int64(1)}); }),
+            "loop `i2` runs over the reduction of block `matmul`; decompose it first");
+}
+
+TEST(Parallel, RefusesAReduction) {
+  Schedule sch(dense(int64(4), 6, 3, 6, true));
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  EXPECT_EQ(refusal([&] { sch.parallel(loops[2]); }),
+            "loop `i2` carries axis `v2` of block `matmul`, which is no spatial one; it cannot be "
+            "parallel");
+  sch.parallel(loops[0]);
+  EXPECT_EQ(refusal([&] { sch.parallel(loops[1]); }), "loop `i1` is inside parallel loop `i0`");
+}
+
+TEST(ComputeInline, PutsTheValueInItsReaders) {
+  const auto f = dense(int64(4), 6, 3, 6);
+  Schedule sch(f);
+  sch.compute_inline(sch.get_block("add"));
+  EXPECT_FALSE(sch.has_block("add"));
+  expect_same(*f, *sch.func());
+  EXPECT_EQ(refusal([&] { sch.compute_inline(sch.get_block("matmul")); }),
+            "block `matmul` is not element-wise: expected spatial axes and one store");
+}
+
+TEST(CacheWrite, TakesTheEpilogueIn) {
+  const auto f = dense(int64(4), 6, 3, 6);
+  Schedule sch(f);
+  sch.compute_inline(sch.get_block("add"));
+  sch.cache_write(sch.get_block("matmul"), 0, "local");
+  sch.reverse_compute_inline(sch.get_block("relu"));
+  EXPECT_EQ(sch.blocks().size(), 2u);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.reverse_compute_at(sch.get_block("relu"), loops[0]);
+  EXPECT_EQ(sch.get_loops(sch.get_block("relu")).size(), 2u);
+  expect_same(*f, *sch.func());
+  EXPECT_TRUE(refusal([&] {
+                sch.reverse_compute_at(sch.get_block("relu"), loops[2]);
+              }).find("already") == std::string::npos);
+}
+
+TEST(ReverseComputeAt, RefusesInsideTheReduction) {
+  Schedule sch(dense(int64(4), 6, 3, 6));
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.compute_inline(sch.get_block("add"));
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_at(sch.get_block("relu"), loops[2]); }),
+            "loop `i2` runs over axis `v2` of block `matmul`, so that `t` is not complete inside");
+}
+
+TEST(ComputeAt, ComputesWhatIsNeeded) {
+  const auto f = testing::conv({.ic = 4, .oc = 4, .h = 6, .w = 6, .kernel = 3, .pad = 1, .v = 4});
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("conv"));
+  sch.compute_at(sch.get_block("pad"), loops[2]);  // a row of outputs needs three of inputs
+  const auto inner = sch.get_loops(sch.get_block("pad"));
+  std::vector<int64_t> extents;
+  for (const LoopRV& loop : inner) extents.push_back(as_int(sch.get(loop)->extent).value_or(0));
+  EXPECT_EQ(extents, (std::vector<int64_t>{1, 1, 6, 3, 8, 4}));
+  expect_same(*f, *sch.func());
+}
+
+TEST(DecomposeReduction, StartsBeforeTheLoop) {
+  const auto f = dense(int64(4), 6, 3, 6, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.reorder({loops[0], loops[2], loops[1]});
+  sch.vectorize(loops[1]);
+  const BlockRV start = sch.decompose_reduction(sch.get_block("matmul"), loops[2]);
+  EXPECT_EQ(sch.get(sch.get_loops(start).back())->kind, ForKind::kVectorized);
+  EXPECT_FALSE(sch.get(sch.get_block("matmul"))->init);
+  expect_same(*f, *sch.func());
+}
+
+TEST(Rfactor, KeepsPartsInLanes) {
+  const auto f = dense(int64(4), 6, 8, 6, true);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto k = sch.split(loops[2], 4);
+  const BlockRV part = sch.rfactor(k[1]);
+  EXPECT_EQ(sch.get(part)->iter_vars.size(), 4u);
+  expect_same(*f, *sch.func());
+}
+
+TEST(BlockAxes, AreJoinedAndCut) {
+  const auto f = dense(int64(4), 6, 8, 4);
+  Schedule sch(f);
+  sch.split_block_iter(sch.get_block("matmul"), 1, 4);  // 6 columns in two panels of 4
+  EXPECT_EQ(sch.get(sch.get_block("matmul"))->iter_vars.size(), 4u);
+  expect_same(*f, *sch.func());
+  const auto g = testing::conv({.ic = 4, .oc = 8, .h = 5, .w = 3, .v = 4});
+  Schedule flat(g);
+  flat.fuse_block_iters(flat.get_block("conv"), 2, 2);
+  flat.simplify_block_iters(flat.get_block("conv"));
+  EXPECT_EQ(flat.get(flat.get_block("conv"))->iter_vars.size(), 4u);
+  expect_same(*g, *flat.func());
+}
+
+TEST(CacheRead, PacksByAxes) {
+  const auto f = dense(int64(4), 6, 8, 6, true);
+  Schedule sch(f);
+  const BlockRV copy = sch.reindex_cache_read(sch.get_block("matmul"), 0, "global", {2, 0});
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  sch.compute_at(copy, loops[0]);
+  expect_same(*f, *sch.func());
+}
+
+TEST(Trace, PrintsAndReplays) {
+  const auto f = dense(int64(9), 6, 8, 6);
+  Schedule sch(f);
+  auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto m = sch.split(loops[0], 4);
+  sch.unroll(m[1]);
+  EXPECT_EQ(sch.trace().str(),
+            "b0 = sch.get_block(name=\"matmul\")\n"
+            "l0, l1, l2 = sch.get_loops(b0)\n"
+            "l3, l4 = sch.split(l0, factors=[None, 4])\n"
+            "sch.unroll(l4)\n");
+  const Schedule again = replay(sch.trace(), f);
+  EXPECT_TRUE(structural_equal(sch.func(), again.func()));
+}
+
+}  // namespace
+}  // namespace tenon::tir
