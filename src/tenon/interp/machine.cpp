@@ -296,10 +296,28 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
   unreachable("a jump is executed by the loop");
 }
 
+void Machine::check_dims(const Code& code, const Frame& frame) {
+  for (const Code::DimCheck& check_ : code.checks) {
+    const View& view = frame.views[static_cast<size_t>(code.param_view[check_.param])];
+    const int64_t declared = frame.slots[static_cast<size_t>(check_.slot)].i;
+    if (view.shape[check_.dim] != declared)
+      throw CompileError(kShapeMismatch, code.function->origin,
+                         "dimension {} of parameter `{}` is {}; declared is {}", check_.dim,
+                         code.function->buffers[check_.param]->name, view.shape[check_.dim],
+                         declared);
+  }
+}
+
 void Machine::execute(const Code& code, Frame& frame) {
   size_t at = 0;
   const size_t end = code.instrs.size();
+  bool checked = false;
   while (at < end) {
+    // The declared dimensions of parameters are known once the instructions before the body ran.
+    if (at == static_cast<size_t>(code.body_start) && !checked) {
+      check_dims(code, frame);
+      checked = true;
+    }
     const Instr& instr = code.instrs[at];
     if (steps_left_ > 0 && --steps_left_ == 0)
       throw CompileError(kLimitExceeded, code.origins[at],
@@ -318,17 +336,6 @@ void Machine::execute(const Code& code, Frame& frame) {
       case Op::kReturn: return;
       default: step(code, instr, code.origins[at], frame); ++at;
     }
-    // The declared dimensions of parameters are known once the instructions before the body ran.
-    if (at == static_cast<size_t>(code.body_start))
-      for (const Code::DimCheck& check_ : code.checks) {
-        const View& view = frame.views[static_cast<size_t>(code.param_view[check_.param])];
-        const int64_t declared = frame.slots[static_cast<size_t>(check_.slot)].i;
-        if (view.shape[check_.dim] != declared)
-          throw CompileError(kShapeMismatch, code.function->origin,
-                             "dimension {} of parameter `{}` is {}; declared is {}", check_.dim,
-                             code.function->buffers[check_.param]->name, view.shape[check_.dim],
-                             declared);
-      }
   }
 }
 

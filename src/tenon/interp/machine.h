@@ -46,6 +46,7 @@ class Machine {
  private:
   struct Frame;
   void execute(const Code& code, Frame& frame);
+  static void check_dims(const Code& code, const Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   void call(const Code& code, const CallInfo& info, Frame& frame);
 

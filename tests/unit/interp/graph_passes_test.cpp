@@ -24,7 +24,8 @@ Value constant(const std::vector<int64_t>& shape, uint32_t seed) {
 }
 Value positive_constant(const std::vector<int64_t>& shape, uint32_t seed) {
   std::vector<float> values;
-  for (const float v : random_tensor(shape, seed)->as_span<float>())
+  const Ref<TensorData> data = random_tensor(shape, seed);
+  for (const float v : data->as_span<float>())
     values.push_back(std::fabs(v) + 0.5F);
   return make<Constant>(TensorData::of<float>(kFloat32, shape, values));
 }
