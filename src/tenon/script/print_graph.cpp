@@ -231,9 +231,13 @@ void Printer::graph_function(const std::string& name, const graph::Function& fun
   std::vector<Ref<Var>> symbolic, local;
   std::unordered_set<const Node*> seen;
   const auto collect = [&](const NodePtr& root, std::vector<Ref<Var>>& into) {
-    walk(root, [&](const NodePtr& node) {
+    walk_if(root, [&](const NodePtr& node) {
       if (const auto* var = node.as<Var>(); var && !is_named(node) && seen.insert(var).second)
         into.push_back(ref_to(var));
+      // An inner function declares its own; they are in the type of its variable too.
+      const auto* binding = node.as<graph::Binding>();
+      return !node.as<graph::FunctionValue>() &&
+             !(binding && binding->value.as<graph::FunctionValue>());
     });
   };
   for (const auto& param : function.params) collect(param->type, symbolic);
@@ -252,7 +256,7 @@ void Printer::graph_function(const std::string& name, const graph::Function& fun
   line(head + ":");
   ++indent_;
   // A walk enters a variable's type where it is bound, so this sees annotations and casts too.
-  if (!nested) collect(function.body, local);
+  collect(function.body, local);
   const auto declare = [&](const Ref<Var>& var) {
     line(fmt::format("{} = T.{}({})", name_of(var), var->dtype.str(),
                      var->is_size ? "is_size_var=True" : ""));

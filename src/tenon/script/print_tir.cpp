@@ -1,4 +1,5 @@
 // TensorIR statements, blocks and functions as TVMScript.
+#include "tenon/script/implicit_root.h"
 #include "tenon/script/printer_impl.h"
 
 namespace tenon::script {
@@ -53,31 +54,13 @@ bool Printer::is_plain_param(const Ref<Var>& param, const Ref<Buffer>& buffer,
          (!buffer->elem_offset || as_int(buffer->elem_offset));
 }
 
-// Whether a statement that is not in a block contains one.
-static bool contains_block(const Stmt& stmt) {
-  bool found = false;
-  walk_if(stmt, [&](const NodePtr& node) {
-    if (node.as<Block>()) found = true;
-    return !found && node.as<StmtNode>() != nullptr;
-  });
-  return found;
-}
-
-// The reader puts a root block round a body with allocations or blocks, unless that is one block
-// without axes.
-static bool gets_root(const Stmt& body, bool allocates) {
-  if (allocates) return true;
-  if (const auto* realize = body.as<BlockRealize>()) return !realize->block->iter_vars.empty();
-  return contains_block(body);
-}
-
 bool Printer::elides_root(const PrimFunc& function) const {
   const Block* root = root_block(function);
   if (!root || !root->reads.empty() || !root->writes.empty() || !root->match_buffers.empty() ||
       root->init || !root->annotations.empty())
     return false;
   if (!is_int(function.body.as<BlockRealize>()->predicate, 1)) return false;
-  return gets_root(root->body, !root->alloc_buffers.empty());
+  return gets_root_block(root->body, !root->alloc_buffers.empty());
 }
 
 void Printer::prim_func(const std::string& name, const PrimFunc& function) {

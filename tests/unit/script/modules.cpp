@@ -64,6 +64,7 @@ Ref<PrimFunc> lowered() {
              x = make<Var>("x", kFloat32);
   const auto t = make<Var>("t", kInt64);
   const Expr vec = load(a, {make<Ramp>(Expr(i) * 8, int64(1), 8)});
+  const Expr head = load(a, {make<Ramp>(int64(0), int64(1), 8)});
   const auto pointer = Var::pointer("q", kFloat32);
   std::vector<Stmt> stmts = {
       make<DeclBuffer>(view, call("address_of", {load(workspace, {int64(64)})})),
@@ -87,8 +88,9 @@ Ref<PrimFunc> lowered() {
                    Attrs{{"unroll", 4}}),
                make<For>(o, int32(0), int32(4), ForKind::kUnrolled,
                          make<BufferStore>(acc, imm(kFloat32, -0.0), std::vector<Expr>{o}))})),
-      make<While>(logical_and(load(a, {int64(0)}) < imm(kFloat32, 3.0), logical_not(Expr(n) < int64(2))),
-                  make<BufferStore>(a, call("fma", {x, x, x}), std::vector<Expr>{int64(0)})),
+      make<While>(
+          logical_and(load(a, {int64(0)}) < imm(kFloat32, 3.0), logical_not(Expr(n) < int64(2))),
+          make<BufferStore>(a, call("fma", {x, x, x}), std::vector<Expr>{int64(0)})),
       make<IfThenElse>(
           eq(floormod(Expr(n), 2), int64(0)),
           make<Evaluate>(
@@ -97,7 +99,7 @@ Ref<PrimFunc> lowered() {
       make<AttrStmt>(NodePtr(x), "pragma_x", AttrValue(3),
                      make<Evaluate>(make<Let>(t, n + 1, Expr(t) * t))),
       make<BufferStore>(
-          view, make<Shuffle>(std::vector<Expr>{vec, vec}, std::vector<int64_t>{3}),
+          view, make<Shuffle>(std::vector<Expr>{head, head}, std::vector<int64_t>{3}),
           std::vector<Expr>{int64(0), make<Binary>(BinaryOp::kAdd, int64(1), int64(2))}),
       make<For>(s, int64(0), n, ForKind::kVectorized,
                 make<BufferStore>(a, make<Cast>(kFloat32, Expr(s) * 2), std::vector<Expr>{s})),

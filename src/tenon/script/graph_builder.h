@@ -1,0 +1,69 @@
+// Builds a graph function from the tree of its text. Used by parser.cpp only.
+#pragma once
+
+#include "tenon/graph/op.h"
+#include "tenon/script/evaluator.h"
+
+namespace tenon::script {
+
+class GraphBuilder final : public Evaluator {
+ public:
+  explicit GraphBuilder(ModuleContext& module) : Evaluator(module, kInt64) {}
+
+  Ref<graph::Function> function(const ast::Stmt& definition);
+  /// The declared result of a function whose type names no variables; null otherwise.
+  graph::Type closed_result(const ast::Stmt& definition);
+
+ protected:
+  Object call_other(const ast::Expr& call, const Object& callee) override;
+  std::optional<Object> operate(const std::string& op, const Object& a, const Object& b,
+                                const Place& place) override;
+  std::optional<Object> subscript_other(const Object& object, const ast::Expr& expr) override;
+  std::vector<Expr> to_shape(const Object& object, const Place& place) override;
+
+ private:
+  /// Bindings while they are read: finished blocks, and the one that is open.
+  struct Sequence {
+    std::vector<Ref<graph::BindingBlock>> blocks;
+    std::vector<Ref<graph::Binding>> open;
+    bool in_dataflow = false;
+  };
+
+  // -- types
+  graph::Type to_type(const Object& object, const Place& place);
+  graph::Type type_of_call(const std::string& name, const ast::Expr& call);
+  std::vector<graph::Type> to_types(const Object& object, const Place& place);
+  Expr dimension(const Object& object, const Place& place);
+  void define_dimensions(const ast::Expr& annotation, bool in_shape);
+
+  // -- values
+  graph::Value to_value(const Object& object, const Place& place, DType expected = kVoid);
+  /// A leaf: what is none gets a name in the open block.
+  graph::Value leaf(graph::Value value, const Place& place);
+  graph::Value argument(const Object& object, const Place& place) {
+    return leaf(to_value(object, place), place);
+  }
+  graph::Value constant(const Object& object, std::optional<DType> dtype, const Place& place);
+  std::optional<Object> call_relax(const std::string& name, const ast::Expr& call);
+  graph::Value call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call);
+  std::vector<graph::Type> take_type_args(Arguments& args);
+  graph::Type infer(const graph::Value& value);
+
+  // -- statements
+  Ref<graph::SeqExpr> sequence(const ast::Body& body, const Origin& at, const std::string& name);
+  void statement(const ast::Stmt& stmt);
+  void assign(const ast::Stmt& stmt);
+  void dataflow(const ast::Stmt& stmt);
+  void if_else(const ast::Stmt& stmt);
+  Ref<graph::SeqExpr> arm(const ast::Body& body, const ast::Stmt& stmt, graph::Type& annotation);
+  Ref<graph::Var> emit(const std::string& name, graph::Value value, graph::Type type,
+                       graph::Type match, const Place& place);
+  void flush();
+
+  std::vector<Sequence> sequences_;
+  bool output_of_statement_ = false;  // the statement being read defines outputs of its block
+  std::optional<graph::Value> result_;
+  Attrs attrs_;
+};
+
+}  // namespace tenon::script

@@ -1,0 +1,441 @@
+// Types, operators and other values of graph functions.
+#include <algorithm>
+
+#include "tenon/script/graph_builder.h"
+
+namespace tenon::script {
+
+using ast::ExprKind;
+using ast::Integer;
+using graph::Type;
+using graph::Value;
+
+// ---- types
+// ---------------------------------------------------------------------------------------
+
+Expr GraphBuilder::dimension(const Object& object, const Place& place) {
+  Expr dim;
+  if (const auto* text = object.as<std::string>()) {
+    const ast::ExprPtr parsed = ast::parse_expression(module_.file, *text, place);
+    if (parsed->kind == ExprKind::kName && !lookup(parsed->text))
+      define(parsed->text, Expr(Var::size(parsed->text, kInt64, origin(place))));
+    dim = scalar(*parsed);
+  } else {
+    dim = to_expr(object, place);
+  }
+  if (!dim->dtype.is_integer() || dim->dtype.is_vector())
+    fail(kDTypeMismatch, place, "a dimension has dtype {}; expected an integer", dim->dtype.str());
+  return dim;
+}
+
+std::vector<Expr> GraphBuilder::to_shape(const Object& object, const Place& place) {
+  if (const auto* value = object.as<Value>())
+    if (const auto* shape = value->as<graph::ShapeExpr>()) return shape->values;
+  std::vector<Expr> out;
+  for (const Object& item : to_items(object, place, "a shape"))
+    out.push_back(dimension(item, place));
+  return out;
+}
+
+Type GraphBuilder::to_type(const Object& object, const Place& place) {
+  if (const auto* type = object.as<Type>()) return *type;
+  if (object.is_none()) return graph::void_type();
+  if (const auto* path = object.as<Path>()) {
+    const Origin at = origin(place);
+    if (path->text == "R.Tensor") return make<graph::TensorType>(kVoid, int64_t{-1}, at);
+    if (path->text == "R.Shape") return make<graph::ShapeType>(int64_t{-1}, at);
+    if (path->text == "R.Tuple") return make<graph::TupleType>(std::vector<Type>{}, at);
+    if (path->text == "R.Object") return make<graph::ObjectType>(at);
+    if (path->text == "R.Callable")
+      return make<graph::FuncType>(std::nullopt, make<graph::ObjectType>(), false, at);
+  }
+  fail(kTypeMismatch, place, "{}; expected a type such as R.Tensor((2, 3), \"float32\")",
+       describe(object));
+}
+
+std::vector<Type> GraphBuilder::to_types(const Object& object, const Place& place) {
+  std::vector<Type> out;
+  if (const auto* list = object.as<List>()) {
+    for (const Object& item : *list->items) out.push_back(to_type(item, place));
+  } else {
+    out.push_back(to_type(object, place));
+  }
+  return out;
+}
+
+Type GraphBuilder::type_of_call(const std::string& name, const ast::Expr& call) {
+  Arguments args = arguments(call);
+  const Origin at = origin(call.place);
+  Type out;
+  if (name == "Tensor") {
+    const auto* shape = args.find(0, {"shape"});
+    const auto* dtype = args.find(1, {"dtype"});
+    const auto* ndim = args.keyword({"ndim"});
+    if (const auto* device = args.keyword({"vdevice"}); device && !device->value.is_none())
+      fail(kUnsupported, device->place, "virtual devices");
+    // R.Tensor("float32", ndim=2): the dtype stands first.
+    if (shape && shape->value.as<std::string>() && !dtype) std::swap(shape, dtype);
+    const DType element = dtype ? to_dtype(dtype->value, dtype->place) : kVoid;
+    if (shape && !shape->value.is_none()) {
+      std::vector<Expr> dims = to_shape(shape->value, shape->place);
+      if (ndim && to_int(ndim->value, ndim->place, "ndim") != static_cast<int64_t>(dims.size()))
+        fail(kRankMismatch, ndim->place, "ndim differs from the {} dimensions given", dims.size());
+      out = make<graph::TensorType>(std::move(dims), element, at);
+    } else {
+      const int64_t rank = ndim ? to_int(ndim->value, ndim->place, "ndim") : -1;
+      if (rank < -1) fail(kBadArgument, ndim->place, "ndim is {}", rank);
+      out = make<graph::TensorType>(element, rank, at);
+    }
+  } else if (name == "Shape") {
+    const auto* values = args.find(0, {"values"});
+    const auto* ndim = args.keyword({"ndim"});
+    if (values && !values->value.is_none()) {
+      out = make<graph::ShapeType>(to_shape(values->value, values->place), at);
+    } else {
+      out = make<graph::ShapeType>(ndim ? to_int(ndim->value, ndim->place, "ndim") : -1, at);
+    }
+  } else if (name == "Prim") {
+    const auto* dtype = args.find(0, {"dtype"});
+    const auto* value = args.keyword({"value"});
+    if (value) {
+      Expr known;
+      if (value->value.as<std::string>()) {
+        known = dimension(value->value, value->place);
+      } else {
+        known = to_expr(value->value, value->place);
+      }
+      out = make<graph::PrimType>(known->dtype, known, at);
+    } else {
+      const auto& given = need(args, call, 0, {"dtype"});
+      (void)dtype;
+      out = make<graph::PrimType>(to_dtype(given.value, given.place), Expr(), at);
+    }
+  } else if (name == "Tuple") {
+    std::vector<Type> types;
+    for (auto& item : args.items) {
+      item.used = item.keyword.empty();
+      for (Type& type : to_types(item.value, item.place)) types.push_back(std::move(type));
+    }
+    out = make<graph::TupleType>(std::move(types), at);
+  } else if (name == "Callable") {
+    const auto* params = args.find(0, {"params"});
+    const auto* result = args.find(1, {"ret"});
+    const auto* purity = args.find(2, {"purity"});
+    args.keyword({"derive_func"});
+    std::optional<std::vector<Type>> types;
+    if (params && !params->value.is_none()) types = to_types(params->value, params->place);
+    const Type ret =
+        result ? to_type(result->value, result->place) : Type(make<graph::ObjectType>());
+    bool pure = types.has_value();
+    if (purity) pure = to_int(purity->value, purity->place, "purity") != 0;
+    out = make<graph::FuncType>(std::move(types), ret, pure, at);
+  } else {  // Object
+    out = make<graph::ObjectType>(at);
+  }
+  finish(args, call);
+  return out;
+}
+
+// ---- values
+// --------------------------------------------------------------------------------------
+
+Value GraphBuilder::constant(const Object& object, std::optional<DType> dtype, const Place& place) {
+  return make<graph::Constant>(to_tensor(object, dtype, std::nullopt, place), origin(place));
+}
+
+Value GraphBuilder::leaf(Value value, const Place& place) {
+  if (!value || graph::is_leaf(value)) return value;
+  const bool output = std::exchange(output_of_statement_, false);
+  Value var = emit("lv", std::move(value), nullptr, nullptr, place);
+  output_of_statement_ = output;
+  return var;
+}
+
+Value GraphBuilder::to_value(const Object& object, const Place& place, DType expected) {
+  const Origin at = origin(place);
+  if (const auto* value = object.as<Value>()) return *value;
+  if (object.is_none()) return nullptr;
+  if (object.is_literal())
+    return constant(object, expected.is_void() ? std::nullopt : std::optional(expected), place);
+  if (const auto* function = object.as<FunctionName>()) {
+    for (const auto& [name, declaration] : module_.functions)
+      if (declaration.name == function->name) return make<graph::FuncRef>(function->name, at);
+  }
+  if (const auto* expr = object.as<Expr>()) return make<graph::PrimValue>(*expr, at);
+  if (const auto* text = object.as<std::string>()) return make<graph::StringValue>(*text, at);
+  if (const auto* data = object.as<Ref<TensorData>>()) return make<graph::Constant>(*data, at);
+  if (const auto* list = object.as<List>()) {
+    // A tuple of numbers is a shape, a tuple of values a tuple.
+    const auto is_dim = [](const Object& item) { return item.as<Integer>() || item.as<Expr>(); };
+    if (!list->items->empty() && std::all_of(list->items->begin(), list->items->end(), is_dim))
+      return make<graph::ShapeExpr>(to_shape(object, place), at);
+    std::vector<Value> values;
+    for (const Object& item : *list->items) values.push_back(argument(item, place));
+    return make<graph::Tuple>(std::move(values), at);
+  }
+  fail(kTypeMismatch, place, "{}; expected a value of the graph", describe(object));
+}
+
+std::optional<Object> GraphBuilder::operate(const std::string& op, const Object& a, const Object& b,
+                                            const Place& place) {
+  const auto is_tensor = [](const Object& object) {
+    const auto* value = object.as<Value>();
+    return value && *value && !value->as<graph::PrimValue>();
+  };
+  if (!is_tensor(a) && !is_tensor(b)) return std::nullopt;
+  static const std::map<std::string, std::string_view> kOperators = {
+      {"+", "add"},        {"-", "subtract"},       {"*", "multiply"},
+      {"/", "divide"},     {"//", "floor_divide"},  {"%", "mod"},
+      {"**", "power"},     {"<", "less"},           {"<=", "less_equal"},
+      {">", "greater"},    {">=", "greater_equal"}, {"==", "equal"},
+      {"!=", "not_equal"}, {"negative", "negative"}};
+  const auto it = kOperators.find(op);
+  if (it == kOperators.end()) fail(kUnsupported, place, "operator `{}` of tensors", op);
+  // A number takes the dtype of the tensor beside it.
+  const auto dtype_beside = [&](const Object& other) -> DType {
+    const auto* value = other.as<Value>();
+    if (!value) return kVoid;
+    const Type type = infer(*value);
+    const auto* tensor = type.as<graph::TensorType>();
+    return tensor ? tensor->dtype : kVoid;
+  };
+  std::vector<Value> values = {leaf(to_value(a, place, dtype_beside(b)), place)};
+  if (op != "negative") values.push_back(leaf(to_value(b, place, dtype_beside(a)), place));
+  return Object(Value(graph::call_op(it->second, std::move(values), {}, origin(place))));
+}
+
+std::optional<Object> GraphBuilder::subscript_other(const Object& object, const ast::Expr& expr) {
+  const auto* value = object.as<Value>();
+  if (!value || !*value) return std::nullopt;
+  const ast::Expr& index = *expr.items[1];
+  const int64_t i = to_int(eval(index), index.place, "the index of a tuple");
+  const Value tuple = leaf(*value, expr.place);
+  const Type type = graph::type_of(tuple);
+  if (const auto* known = type.as<graph::TupleType>()) {
+    if (i < 0 || i >= static_cast<int64_t>(known->types.size()))
+      fail(kOutOfBounds, index.place, "item {} of a tuple of {}", i, known->types.size());
+  } else if (!type.as<graph::ObjectType>()) {
+    fail(kTypeMismatch, expr.place, "a value of type {} is indexed; expected a tuple",
+         graph::str(type));
+  }
+  return Object(Value(make<graph::TupleGetItem>(tuple, i, origin(expr.place))));
+}
+
+// ---- calls
+// ---------------------------------------------------------------------------------------
+
+std::vector<Type> GraphBuilder::take_type_args(Arguments& args) {
+  if (const auto* out = args.keyword({"out_sinfo", "out_ty"})) {
+    // Several outputs are one tuple.
+    if (out->value.as<List>())
+      return {make<graph::TupleType>(to_types(out->value, out->place), origin(out->place))};
+    return {to_type(out->value, out->place)};
+  }
+  if (const auto* given = args.keyword({"sinfo_args", "ty_args"}))
+    return to_types(given->value, given->place);
+  return {};
+}
+
+Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call) {
+  const Origin at = origin(call.place);
+  const bool is_call = op.name.starts_with("call_tir") || op.name.starts_with("call_dps");
+  std::vector<Type> type_args;
+  if (is_call && args.positional > 2) {  // out_sinfo by position
+    auto& item = args.items[2];
+    item.used = true;
+    type_args = item.value.as<List>()
+                    ? std::vector<Type>{make<graph::TupleType>(to_types(item.value, item.place))}
+                    : std::vector<Type>{to_type(item.value, item.place)};
+  } else {
+    type_args = take_type_args(args);
+  }
+  std::vector<Value> values;
+  Attrs attrs;
+  const auto place_input = [&](size_t i, const Object& object, const Place& place) {
+    if (values.size() <= i) values.resize(i + 1);
+    const auto* text = object.as<std::string>();
+    if (text && op.name.starts_with("call_")) {
+      values[i] = make<graph::ExternRef>(*text, origin(place));
+      return;
+    }
+    Value value = argument(object, place);
+    if (is_call && i == 1) {
+      // The arguments are a tuple; one tensor stands for itself, `()` is a tuple of none.
+      const bool is_shape = value && value.as<graph::ShapeExpr>();
+      const bool is_tuple =
+          value && (value.as<graph::Tuple>() || graph::type_of(value).as<graph::TupleType>());
+      if (!is_tuple && !is_shape) value = make<graph::Tuple>(std::vector<Value>{value}, at);
+    }
+    values[i] = std::move(value);
+  };
+  const bool variadic = !op.inputs.empty() && op.inputs.back().variadic;
+  const size_t most = is_call ? 2 : op.inputs.size();
+  for (size_t i = 0; i < args.positional; ++i) {
+    auto& item = args.items[i];
+    if (item.used) continue;
+    item.used = true;
+    if (i < most || variadic) {
+      place_input(i, item.value, item.place);
+      continue;
+    }
+    const size_t attr = i - op.inputs.size();
+    if (attr >= op.attrs.size())
+      fail(kBadArgument, item.place, "`R.{}` has more arguments than it takes", op.name);
+    attrs.set(op.attrs[attr].name, to_attr(item.value, item.place));
+  }
+  for (auto& item : args.items) {
+    if (item.used) continue;
+    item.used = true;
+    const auto input =
+        std::find_if(op.inputs.begin(), op.inputs.end(),
+                     [&](const graph::OpInput& known) { return known.name == item.keyword; });
+    if (input != op.inputs.end()) {
+      place_input(static_cast<size_t>(input - op.inputs.begin()), item.value, item.place);
+    } else {
+      attrs.set(item.keyword, to_attr(item.value, item.place));
+    }
+  }
+  // The checks of names, kinds and numbers, which also fill in what is left out.
+  const auto checked = graph::call_op(op.name, values, attrs, at);
+  if (type_args.empty()) return checked;
+  return make<graph::Call>(checked->op, checked->args, checked->attrs, std::move(type_args), at);
+}
+
+std::optional<Object> GraphBuilder::call_relax(const std::string& name, const ast::Expr& call) {
+  const Origin at = origin(call.place);
+  if (name == "Tensor" || name == "Shape" || name == "Prim" || name == "Tuple" ||
+      name == "Callable" || name == "Object")
+    return Object(type_of_call(name, call));
+  Arguments args = arguments(call);
+  const auto only = [&](std::string_view argument) -> const Arguments::Item& {
+    const auto& item = need(args, call, 0, {argument});
+    return item;
+  };
+  if (name == "const") {
+    const auto& value = only("value");
+    const auto* dtype = args.find(1, {"dtype"});
+    finish(args, call);
+    std::optional<DType> type;
+    if (dtype) type = to_dtype(dtype->value, dtype->place);
+    return Object(constant(value.value, type, call.place));
+  }
+  if (name == "const_splat" || name == "const_ref") {
+    const auto& value = only(name == "const_ref" ? "hash" : "value");
+    const auto& type_item = need(args, call, 1, {"type"});
+    finish(args, call);
+    const Type type = to_type(type_item.value, type_item.place);
+    const auto* tensor = type.as<graph::TensorType>();
+    const auto shape = tensor ? tensor->static_shape() : std::nullopt;
+    if (!shape || tensor->dtype.is_void())
+      fail(kTypeMismatch, type_item.place,
+           "a constant of type {}; expected a tensor of known shape and dtype", graph::str(type));
+    if (name == "const_splat") {
+      checked_elements(*shape, std::max<int64_t>(1, tensor->dtype.bytes()), at);
+      const auto element = to_tensor(value.value, tensor->dtype, std::nullopt, value.place);
+      if (element->elements() != 1)
+        fail(kBadArgument, value.place, "{} elements; expected one", element->elements());
+      const auto bytes = element->data();
+      return Object(Value(make<graph::Constant>(
+          TensorData::splat(tensor->dtype, *shape, {bytes.begin(), bytes.end()}, at), at)));
+    }
+    const std::string hash = to_string(value.value, value.place, "the hash");
+    const ConstantStore* store = module_.options->constants;
+    const auto data = store ? store->find(hash) : nullptr;
+    if (!data) fail(kUndefined, value.place, "constant `{}` is not in the file of constants", hash);
+    if (data->shape != *shape || data->dtype != tensor->dtype)
+      fail(kTypeMismatch, type_item.place, "constant `{}` has shape {} and type {}", hash,
+           str(data->shape), data->dtype.str());
+    return Object(Value(make<graph::Constant>(data, at)));
+  }
+  if (name == "shape") {
+    const auto& values = only("value");
+    finish(args, call);
+    return Object(Value(make<graph::ShapeExpr>(to_shape(values.value, values.place), at)));
+  }
+  if (name == "prim_value") {
+    const auto& value = only("value");
+    finish(args, call);
+    return Object(Value(make<graph::PrimValue>(to_expr(value.value, value.place), at)));
+  }
+  if (name == "str") {
+    const auto& value = only("value");
+    finish(args, call);
+    return Object(
+        Value(make<graph::StringValue>(to_string(value.value, value.place, "the text"), at)));
+  }
+  if (name == "dtype") {
+    const auto& value = only("value");
+    finish(args, call);
+    return Object(to_dtype(value.value, value.place));
+  }
+  if (name == "tuple") {
+    std::vector<Value> values;
+    for (auto& item : args.items) {
+      item.used = item.keyword.empty();
+      values.push_back(argument(item.value, item.place));
+    }
+    finish(args, call);
+    return Object(Value(make<graph::Tuple>(std::move(values), at)));
+  }
+  if (name == "ExternFunc") {
+    const auto& symbol = only("global_symbol");
+    finish(args, call);
+    return Object(
+        Value(make<graph::ExternRef>(to_string(symbol.value, symbol.place, "the symbol"), at)));
+  }
+  if (name == "call_packed") {
+    const auto& symbol = only("func");
+    std::vector<Type> types = take_type_args(args);
+    std::vector<Value> values;
+    Attrs attrs;
+    for (auto& item : args.items) {
+      if (item.used) continue;
+      item.used = true;
+      if (item.keyword.empty()) {
+        values.push_back(argument(item.value, item.place));
+      } else {
+        attrs.set(item.keyword, to_attr(item.value, item.place));
+      }
+    }
+    const Value callee = make<graph::ExternRef>(to_string(symbol.value, symbol.place, "the symbol"),
+                                                origin(symbol.place));
+    return Object(Value(
+        make<graph::Call>(callee, std::move(values), std::move(attrs), std::move(types), at)));
+  }
+  if (name == "emit") {
+    const auto& value = only("value");
+    finish(args, call);
+    return value.value;
+  }
+  const graph::OpDef* op = graph::find_op(name);
+  if (!op) return std::nullopt;
+  return Object(call_operator(*op, args, call));
+}
+
+Object GraphBuilder::call_other(const ast::Expr& call, const Object& callee) {
+  if (const auto* path = callee.as<Path>()) {
+    if (path->text.starts_with("R."))
+      if (auto out = call_relax(path->text.substr(2), call)) return *out;
+    if (path->text.starts_with("R."))
+      fail(kUnknownOperator, call.items[0]->place, "there is no operator `{}`", path->text);
+    fail(kUndefined, call.items[0]->place, "`{}` is not known here", path->text);
+  }
+  Value function;
+  if (const auto* name = callee.as<FunctionName>())
+    function = make<graph::FuncRef>(name->name, origin(call.items[0]->place));
+  if (const auto* value = callee.as<Value>()) function = leaf(*value, call.place);
+  if (!function) fail(kTypeMismatch, call.items[0]->place, "{} cannot be called", describe(callee));
+  Arguments args = arguments(call);
+  std::vector<Type> types = take_type_args(args);
+  std::vector<Value> values;
+  for (auto& item : args.items) {
+    if (item.used) continue;
+    item.used = item.keyword.empty();
+    if (item.used) values.push_back(argument(item.value, item.place));
+  }
+  finish(args, call);
+  return Value(make<graph::Call>(function, std::move(values), Attrs(), std::move(types),
+                                 origin(call.place)));
+}
+
+}  // namespace tenon::script

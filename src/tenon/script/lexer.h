@@ -1,0 +1,45 @@
+// Splits the text of a Python file into tokens, indentation included.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tenon/support/diagnostics.h"
+
+namespace tenon::script {
+
+/// A range of one line of the text; line and column count from 1.
+struct Place {
+  uint32_t line = 1, column = 1, length = 1;
+};
+
+enum class TokenKind : uint8_t {
+  kName,
+  kNumber,
+  kString,  // with its prefix and quotes
+  kOperator,
+  kNewline,
+  kIndent,
+  kDedent,
+  kEnd,
+  kError,  // `text` is what could not be read; `message` says why
+};
+
+struct Token {
+  TokenKind kind;
+  std::string_view text;
+  Place place;
+  std::string_view message = {};
+
+  bool is(std::string_view op) const { return kind == TokenKind::kOperator && text == op; }
+  bool is_name(std::string_view name) const { return kind == TokenKind::kName && text == name; }
+};
+
+/// The tokens of `text`, ending with kEnd; they refer to it. What is not Python becomes a kError
+/// token, so that text round a module may be anything.
+/// \throws CompileError (kLimitExceeded) where the text is longer than 64 MiB.
+std::vector<Token> tokenize(const std::shared_ptr<const SourceFile>& file);
+
+}  // namespace tenon::script

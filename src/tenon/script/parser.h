@@ -1,0 +1,31 @@
+// Reads TVMScript: the text of a module, of both levels, into an IRModule. docs/tvmscript.md tells
+// the grammar.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tenon/ir/module.h"
+#include "tenon/script/constants.h"
+#include "tenon/support/diagnostics.h"
+
+namespace tenon::script {
+
+struct ParseOptions {
+  /// Where constants that the text refers to are found; may be null.
+  const ConstantStore* constants = nullptr;
+  /// The class to read where a file has several modules; empty: the only one.
+  std::string module_name = {};
+};
+
+/// The module in `file`: the class under `@I.ir_module`, or the decorated functions of a file
+/// without one. Other Python around it is skipped. Every node's origin is its place in the file.
+/// \throws CompileError with every error found (kSyntax, kBadLiteral, kUndefined, kBadArgument,
+/// kTooDeep, ..., and those of node constructors), at most one of each function.
+IRModule parse_module(const std::shared_ptr<const SourceFile>& file,
+                      const ParseOptions& options = {});
+
+/// The same of a text that has no file.
+IRModule parse_module(const std::string& text, const ParseOptions& options = {});
+
+}  // namespace tenon::script

@@ -1,0 +1,406 @@
+#include "tenon/script/tir_builder.h"
+
+#include "tenon/script/implicit_root.h"
+
+namespace tenon::script {
+
+using namespace tir;
+using ast::ExprKind;
+using ast::Integer;
+using ast::StmtKind;
+
+// ---- functions
+// -----------------------------------------------------------------------------------
+
+Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
+  // Scalars first: shapes may name them wherever they stand.
+  params_.resize(definition.parameters.size());
+  buffers_.resize(definition.parameters.size());
+  for (size_t i = 0; i < definition.parameters.size(); ++i) {
+    const ast::Parameter& parameter = definition.parameters[i];
+    for (size_t k = 0; k < i; ++k)
+      if (definition.parameters[k].name == parameter.name)
+        fail(kRedefined, parameter.place, "two parameters are named `{}`", parameter.name);
+    if (!parameter.annotation)
+      fail(kSyntax, parameter.place, "parameter `{}` has no annotation", parameter.name);
+    if (callee_path(*parameter.annotation) == "T.Buffer" ||
+        path_of(*parameter.annotation) == "T.Buffer")
+      continue;
+    const Object declared = this->declared(*parameter.annotation, parameter.name);
+    const auto* expr = declared.as<Expr>();
+    if (!expr)
+      fail(kTypeMismatch, parameter.annotation->place,
+           "{} annotates parameter `{}`; expected T.Buffer(...), T.handle or a dtype",
+           describe(declared), parameter.name);
+    params_[i] = downcast<Var>(*expr);
+    define(parameter.name, declared);
+  }
+  for (size_t i = 0; i < definition.parameters.size(); ++i) {
+    const ast::Parameter& parameter = definition.parameters[i];
+    if (params_[i]) continue;
+    if (parameter.annotation->kind != ExprKind::kCall)
+      fail(kSyntax, parameter.annotation->place, "`T.Buffer` needs a shape");
+    Arguments args = arguments(*parameter.annotation);
+    buffers_[i] = buffer(parameter.name, args, *parameter.annotation, 0);
+    params_[i] = make<Var>(parameter.name + "_handle", kHandle, origin(parameter.place));
+    define(parameter.name, buffers_[i]);
+  }
+  DType result = kVoid;
+  if (definition.returns) {
+    const Object type = eval(*definition.returns);
+    result = to_dtype(type, definition.returns->place);
+  }
+  bool implicit_root = true, is_private = false;
+  for (const auto& decorator : definition.decorators) {
+    for (const ast::Keyword& keyword : decorator->keywords) {
+      const bool flag = keyword.value->kind == ExprKind::kTrue;
+      if (keyword.name == "private") is_private = flag;
+      if (keyword.name == "implicit_root") implicit_root = flag;
+    }
+  }
+  Statements list;
+  statements(definition.body, 0, list);
+  Stmt body = finish_body(std::move(list));
+  if (implicit_root && gets_root_block(body, !root_.parts.alloc_buffers.empty())) {
+    root_.parts.name = "root";
+    root_.parts.body = body;
+    body = make<BlockRealize>(std::vector<Expr>{}, boolean(true),
+                              make<Block>(std::move(root_.parts), origin(definition.name_place)),
+                              origin(definition.name_place));
+  } else if (!root_.parts.alloc_buffers.empty()) {
+    fail(kBadBlock, definition.name_place, "`T.alloc_buffer` outside a block");
+  }
+  if (const auto* symbol = attrs_.find("global_symbol"); symbol && !is_private) {
+    const auto* text = symbol->as<std::string>();
+    if (text && *text == definition.text) attrs_.erase("global_symbol");  // implied
+  }
+  auto function = make<PrimFunc>(params_, buffers_, body, attrs_, origin(definition.name_place));
+  auto* writable = const_cast<PrimFunc*>(function.get());  // not shared yet
+  writable->result = result;
+  writable->is_private = is_private;
+  return function;
+}
+
+// A variable of the annotation's type: `T.int32`, `T.handle("float32", "global")`.
+Object TirBuilder::declared(const ast::Expr& annotation, const std::string& name) {
+  const bool is_call = annotation.kind == ExprKind::kCall;
+  const Object type = eval(is_call ? *annotation.items[0] : annotation);
+  const auto* path = type.as<Path>();
+  const auto dtype =
+      path && path->text.starts_with("T.") ? DType::parse(path->text.substr(2)) : std::nullopt;
+  if (!dtype) return type;
+  Arguments args;
+  if (is_call) args = arguments(annotation);
+  auto var = new_var(name, *dtype, args, annotation.place);
+  if (is_call) finish(args, annotation);
+  return Expr(var);
+}
+
+std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place) {
+  std::vector<Object> items = {object};
+  if (const auto* list = object.as<List>()) items = *list->items;
+  std::vector<Expr> shape;
+  for (const Object& item : items) {
+    if (const auto* text = item.as<std::string>()) {  // a symbolic dimension by its name
+      if (!lookup(*text)) define(*text, Expr(Var::size(*text, kInt64, origin(place))));
+      shape.push_back(to_expr(*lookup(*text), place));
+      continue;
+    }
+    shape.push_back(to_expr(item, place));
+  }
+  return shape;
+}
+
+Ref<Buffer> TirBuilder::buffer(const std::string& name, Arguments& args, const ast::Expr& call,
+                               size_t first, const std::vector<Expr>* given_shape) {
+  std::vector<Expr> shape;
+  if (const auto* item = args.find(first, {"shape", "extents"})) {
+    shape = to_shape(item->value, item->place);
+  } else if (given_shape) {
+    shape = *given_shape;
+  } else {
+    need(args, call, first, {"shape"});
+  }
+  DType dtype = kFloat32;
+  if (const auto* item = args.find(first + 1, {"dtype"}))
+    dtype = to_dtype(item->value, item->place);
+  Buffer::Options options;
+  if (const auto* item = args.find(first + 2, {"data"}); item && !item->value.is_none()) {
+    const Expr data = to_expr(item->value, item->place);
+    if (const auto* var = data.as<Var>(); var && var->dtype.is_handle()) {
+      options.data = ref_to(var);
+    } else {
+      fail(kTypeMismatch, item->place, "{}; expected the pointer of a buffer",
+           describe(item->value));
+    }
+  }
+  if (const auto* item = args.find(first + 3, {"strides"}); item && !item->value.is_none())
+    options.strides = to_shape(item->value, item->place);
+  if (const auto* item = args.find(first + 4, {"elem_offset"}); item && !item->value.is_none())
+    options.elem_offset = to_expr(item->value, item->place);
+  if (const auto* item = args.find(first + 5, {"scope"})) {
+    options.scope = to_string(item->value, item->place, "the scope");
+    if (options.scope.empty()) options.scope = "global";
+  }
+  if (const auto* item = args.find(first + 6, {"align"})) {
+    const int64_t align = to_int(item->value, item->place, "align");
+    if (align > 0) options.alignment = align;
+  }
+  if (const auto* item = args.find(first + 7, {"offset_factor"})) {
+    const int64_t factor = to_int(item->value, item->place, "offset_factor");
+    if (factor > 0) options.offset_factor = factor;
+  }
+  if (const auto* item = args.find(first + 8, {"buffer_type"}); item && !item->value.is_none()) {
+    const auto* text = item->value.as<std::string>();
+    if (!text || (!text->empty() && *text != "default"))
+      fail(kUnsupported, item->place, "a buffer type other than \"default\"");
+  }
+  if (const auto* item = args.find(first + 9, {"axis_separators"}); item && !item->value.is_none())
+    if (!to_items(item->value, item->place, "axis_separators").empty())
+      fail(kUnsupported, item->place, "axis_separators");
+  return make<Buffer>(name, dtype, std::move(shape), std::move(options), origin(call.place));
+}
+
+Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
+  if (const auto* function = callee.as<FunctionName>()) {
+    Arguments args = arguments(call);
+    std::vector<NodePtr> values;
+    for (auto& item : args.items) {
+      item.used = item.keyword.empty();
+      values.push_back(to_argument(item.value, item.place));
+    }
+    finish(args, call);
+    DType result = kVoid;
+    for (const auto& [name, declaration] : module_.functions)
+      if (declaration.name == function->name) result = declaration.result;
+    return Expr(
+        make<Call>(make<GlobalVar>(function->name), std::move(values), result, origin(call.place)));
+  }
+  if (const auto* path = callee.as<Path>())
+    fail(kUndefined, call.items[0]->place, "`{}` is not known here", path->text);
+  fail(kTypeMismatch, call.items[0]->place, "{} cannot be called", describe(callee));
+}
+
+// ---- statements
+// ----------------------------------------------------------------------------------
+
+Stmt TirBuilder::finish_body(Statements statements) {
+  if (statements.keep_sequence || statements.list.empty())
+    return make<Seq>(std::move(statements.list));
+  return seq(std::move(statements.list));
+}
+
+Stmt TirBuilder::body(const ast::Body& list) {
+  const Scope scope(*this);
+  Statements out;
+  statements(list, 0, out);
+  return finish_body(std::move(out));
+}
+
+void TirBuilder::statements(const ast::Body& body, size_t begin, Statements& out) {
+  for (size_t i = begin; i < body.size(); ++i) {
+    const ast::Stmt& stmt = *body[i];
+    // A frame without `with` stays open to the end of the body.
+    if (stmt.kind == StmtKind::kExpr) {
+      const std::string path = callee_path(*stmt.value);
+      if (path == "T.attr") {
+        Statements rest;
+        statements(body, i + 1, rest);
+        out.list.push_back(attribute(*stmt.value, finish_body(std::move(rest))));
+        return;
+      }
+    }
+    statement(stmt, out);
+  }
+}
+
+void TirBuilder::statement(const ast::Stmt& stmt, Statements& out) {
+  const Origin at = origin(stmt.place);
+  switch (stmt.kind) {
+    case StmtKind::kExpr: return expression_statement(stmt, out);
+    case StmtKind::kAssign: return assign(stmt, out);
+    case StmtKind::kAugmented: return augmented(stmt, out);
+    case StmtKind::kDeclare: {
+      if (stmt.target->kind != ExprKind::kName)
+        fail(kSyntax, stmt.place, "a declaration of something that is no name");
+      const Object value = declared(*stmt.annotation, stmt.target->text);
+      if (!value.as<Expr>())
+        fail(kSyntax, stmt.annotation->place, "{} is no dtype", describe(value));
+      return define(stmt.target->text, value);
+    }
+    case StmtKind::kFor: return for_loop(stmt, out);
+    case StmtKind::kWhile: {
+      const Expr condition = scalar(*stmt.value);
+      out.list.push_back(make<While>(condition, body(stmt.body), at));
+      return;
+    }
+    case StmtKind::kIf: return if_else(stmt, out);
+    case StmtKind::kWith: return with(stmt, 0, out);
+    case StmtKind::kReturn: {
+      std::vector<NodePtr> values;
+      if (stmt.value && stmt.value->kind != ExprKind::kNone) values.push_back(scalar(*stmt.value));
+      out.list.push_back(
+          make<Evaluate>(make<Call>(find_intrinsic("ret"), std::move(values), kVoid, at), at));
+      return;
+    }
+    case StmtKind::kAssert: {
+      const Expr condition = scalar(*stmt.value, kBool);
+      std::string message = "assertion failed";
+      if (stmt.message)
+        message = to_string(eval(*stmt.message), stmt.message->place, "the message");
+      out.list.push_back(make<Assert>(condition, std::move(message), at));
+      return;
+    }
+    case StmtKind::kPass: out.keep_sequence = true; return;
+    case StmtKind::kFunction:
+      fail(kUnsupported, stmt.name_place, "function `{}` inside a PrimFunc", stmt.text);
+    case StmtKind::kClass:
+    case StmtKind::kOther: fail(kSyntax, stmt.place, "a statement that has no meaning here");
+  }
+}
+
+void TirBuilder::expression_statement(const ast::Stmt& stmt, Statements& out) {
+  const ast::Expr& expr = *stmt.value;
+  if (expr.kind == ExprKind::kString) return;  // a docstring
+  const std::string path = callee_path(expr);
+  const Origin at = origin(expr.place);
+  if (!path.empty() && block_statement(path, expr)) return;
+  if (path == "T.call_tir" || (path == "T.call_extern" && expr.items.size() > 1 &&
+                               eval(*expr.items[1]).as<FunctionName>())) {
+    out.list.push_back(call_tir(expr));
+    return;
+  }
+  if (path == "T.evaluate") {
+    Arguments args = arguments(expr);
+    const auto& value = need(args, expr, 0, {"value"});
+    finish(args, expr);
+    out.list.push_back(make<Evaluate>(to_expr(value.value, value.place), at));
+    return;
+  }
+  if (path == "T.Assert") {
+    Arguments args = arguments(expr);
+    const auto& condition = need(args, expr, 0, {"condition"});
+    const auto& message = need(args, expr, 1, {"message"});
+    finish(args, expr);
+    out.list.push_back(make<Assert>(to_expr(condition.value, condition.place, kBool),
+                                    to_string(message.value, message.place, "the message"), at));
+    return;
+  }
+  if (expr.kind != ExprKind::kCall)
+    fail(kSyntax, expr.place, "an expression as a statement; only calls are, or T.evaluate(...)");
+  const Object value = eval(expr);
+  if (value.is_none()) return;
+  out.list.push_back(make<Evaluate>(to_expr(value, expr.place), at));
+}
+
+TirBuilder::Frame& TirBuilder::current_block(const Place& place, std::string_view what) {
+  if (frames_.empty()) fail(kBadBlock, place, "`{}` outside a block", what);
+  return *frames_.back();
+}
+
+bool TirBuilder::block_statement(const std::string& path, const ast::Expr& call) {
+  if (path == "T.func_attr" || path == "T.block_attr") {
+    Arguments args = arguments(call);
+    const auto& dict = need(args, call, 0, {"attrs"});
+    finish(args, call);
+    Attrs& into =
+        path == "T.func_attr" ? attrs_ : current_block(call.place, path).parts.annotations;
+    for (const auto& [name, value] : to_attrs(dict.value, dict.place)) into.set(name, value);
+    return true;
+  }
+  if (path == "T.where") {
+    Frame& frame = current_block(call.place, path);
+    Arguments args = arguments(call);
+    const auto& condition = need(args, call, 0, {"predicate"});
+    finish(args, call);
+    frame.predicate = to_expr(condition.value, condition.place, kBool);
+    return true;
+  }
+  if (path != "T.reads" && path != "T.writes") return false;
+  Frame& frame = frames_.empty() ? root_ : *frames_.back();
+  const bool reads = path == "T.reads";
+  if (reads ? frame.has_reads : frame.has_writes)
+    fail(kRedefined, call.place, "a second `{}` in one block", path);
+  (reads ? frame.has_reads : frame.has_writes) = true;
+  auto& into = reads ? frame.parts.reads : frame.parts.writes;
+  Arguments args = arguments(call);
+  for (auto& item : args.items) {
+    item.used = item.keyword.empty();
+    if (const auto* list = item.value.as<List>()) {
+      for (const Object& each : *list->items) into.push_back(to_region(each, item.place));
+    } else {
+      into.push_back(to_region(item.value, item.place));
+    }
+  }
+  finish(args, call);
+  return true;
+}
+
+Stmt TirBuilder::call_tir(const ast::Expr& call) {
+  if (call.items.size() < 2) fail(kBadArgument, call.place, "`{}` names no function", "T.call_tir");
+  const Object callee = eval(*call.items[1]);
+  const auto* function = callee.as<FunctionName>();
+  if (!function)
+    fail(kUnknownCallee, call.items[1]->place, "{}; expected a function of the module",
+         describe(callee));
+  const Declaration* declaration = nullptr;
+  for (const auto& [name, known] : module_.functions)
+    if (known.name == function->name) declaration = &known;
+  Arguments args = arguments(call);
+  std::vector<NodePtr> values;
+  Attrs annotations;
+  for (size_t i = 0; i < args.items.size(); ++i) {
+    auto& item = args.items[i];
+    item.used = true;
+    if (item.keyword == "annotations") {
+      annotations = to_attrs(item.value, item.place);
+      continue;
+    }
+    if (!item.keyword.empty()) item.used = false;
+    if (i == 0 || !item.used) continue;
+    const Object& value = item.value;
+    if (const auto* region = value.as<Region>()) {
+      const auto& drop = region->region->drop;
+      bool drops = false;
+      for (const bool d : drop) drops |= d;
+      values.push_back(make<BufferRegion>(region->region->buffer, region->region->region,
+                                          drops ? drop : std::vector<bool>{},
+                                          region->region->origin));
+    } else if (value.as<Ref<Buffer>>()) {
+      values.push_back(to_region(value, item.place));
+    } else {
+      const Expr scalar = to_expr(value, item.place);
+      const auto* load = scalar.as<BufferLoad>();
+      const size_t parameter = i - 1;
+      const bool wants_buffer = declaration && parameter < declaration->buffer_params.size() &&
+                                declaration->buffer_params[parameter];
+      if (load && wants_buffer && !load->indices.empty()) {
+        const auto region = to_region(value, item.place);  // one element, every dimension dropped
+        values.push_back(make<BufferRegion>(region->buffer, region->region,
+                                            std::vector<bool>(region->region.size(), true),
+                                            region->origin));
+      } else if (load && wants_buffer) {
+        values.push_back(BufferRegion::whole(load->buffer));
+      } else {
+        values.push_back(scalar);
+      }
+    }
+  }
+  finish(args, call);
+  return make<CallTir>(make<GlobalVar>(function->name, origin(call.items[1]->place)),
+                       std::move(values), std::move(annotations), origin(call.place));
+}
+
+Stmt TirBuilder::attribute(const ast::Expr& call, Stmt inner) {
+  Arguments args = arguments(call);
+  const auto& subject = need(args, call, 0, {"node"});
+  const auto& key = need(args, call, 1, {"attr_key"});
+  const auto& value = need(args, call, 2, {"value"});
+  finish(args, call);
+  NodePtr node;
+  if (!subject.value.is_none()) node = to_argument(subject.value, subject.place);
+  return make<AttrStmt>(node, to_string(key.value, key.place, "the key"),
+                        to_attr(value.value, value.place), std::move(inner), origin(call.place));
+}
+
+}  // namespace tenon::script

@@ -1,0 +1,74 @@
+// Builds a PrimFunc from the tree of its text. Used by parser.cpp only.
+#pragma once
+
+#include <set>
+
+#include "tenon/script/evaluator.h"
+
+namespace tenon::script {
+
+class TirBuilder final : public Evaluator {
+ public:
+  explicit TirBuilder(ModuleContext& module) : Evaluator(module, kInt32) {}
+
+  Ref<tir::PrimFunc> function(const ast::Stmt& definition);
+
+ protected:
+  Object call_other(const ast::Expr& call, const Object& callee) override;
+  std::vector<Expr> to_shape(const Object& object, const Place& place) override;
+
+ private:
+  /// A block while its body is read.
+  struct Frame {
+    tir::Block::Parts parts;
+    std::vector<Expr> iter_values;
+    Expr predicate;
+    bool has_reads = false, has_writes = false;
+  };
+  /// What is read of a body: statements, and whether a `pass` keeps them a sequence.
+  struct Statements {
+    std::vector<tir::Stmt> list;
+    bool keep_sequence = false;
+  };
+
+  void parameter(const ast::Parameter& parameter);
+  tir::Stmt body(const ast::Body& statements);
+  /// The statements from `begin` on; those of a frame left open take in the rest.
+  void statements(const ast::Body& body, size_t begin, Statements& out);
+  static tir::Stmt finish_body(Statements statements);
+
+  void statement(const ast::Stmt& stmt, Statements& out);
+  void expression_statement(const ast::Stmt& stmt, Statements& out);
+  bool block_statement(const std::string& path, const ast::Expr& call);
+  void assign(const ast::Stmt& stmt, Statements& out);
+  void assign_call(const std::string& name, const Place& place, const ast::Stmt& stmt,
+                   Statements& out);
+  bool assign_axis(const std::string& path, const ast::Expr& target, const ast::Expr& call);
+  void bind(const std::string& name, const Place& place, const Object& value, DType expected,
+            bool is_annotated, const Place& value_place, Statements& out);
+  void store(const ast::Expr& target, const Object& value, const Place& value_place,
+             const Place& place, Statements& out);
+  void augmented(const ast::Stmt& stmt, Statements& out);
+  void for_loop(const ast::Stmt& stmt, Statements& out);
+  void if_else(const ast::Stmt& stmt, Statements& out);
+  void with(const ast::Stmt& stmt, size_t item, Statements& out);
+  void block(const ast::Stmt& stmt, const ast::Expr& call, Statements& out);
+  tir::Stmt call_tir(const ast::Expr& call);
+  tir::Stmt attribute(const ast::Expr& call, tir::Stmt inner);
+  Object declared(const ast::Expr& annotation, const std::string& name);
+
+  Ref<tir::Buffer> buffer(const std::string& name, Arguments& args, const ast::Expr& call,
+                          size_t first, const std::vector<Expr>* shape = nullptr);
+  void axis(const std::string& name, tir::Range domain, tir::IterKind kind, Expr value,
+            const Place& place);
+  Frame& current_block(const Place& place, std::string_view what);
+
+  Frame root_;
+  std::vector<Frame*> frames_;  // innermost last; empty in the function's own body
+  std::unordered_map<const Node*, tir::Range> loop_domains_;
+  std::vector<Ref<Var>> params_;
+  std::vector<Ref<tir::Buffer>> buffers_;
+  Attrs attrs_;
+};
+
+}  // namespace tenon::script
