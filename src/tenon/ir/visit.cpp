@@ -102,17 +102,21 @@ NodePtr Rewriter::rewrite_members(const NodePtr& node) {
       if (!next.same_as(member)) replace(member, next);
       return next;
     };
+    // Each member is rewritten once, in order; copied only where something changes.
+    std::vector<NodePtr> results;
+    bool changed = false;
+    field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
+      results.push_back(mapper(member));
+      changed |= !results.back().same_as(member);
+    });
+    if (!changed) continue;
     if (!copy) {
-      // Look first, copy only where something changes.
-      bool changed = false;
-      field.ops->visit(field.address(*node.get()), [&](const NodePtr& member) {
-        if (!changed) changed = !mapper(member).same_as(member);
-      });
-      if (!changed) continue;
       copy = type.clone(*node.get());
       holder = NodePtr(copy);
     }
-    field.ops->map(const_cast<void*>(field.address(*copy)), mapper);
+    size_t next = 0;
+    field.ops->map(const_cast<void*>(field.address(*copy)),
+                   [&](const NodePtr&) { return results[next++]; });
   }
   if (!copy) return node;
   set_height(*copy);

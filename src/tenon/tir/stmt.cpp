@@ -145,6 +145,14 @@ For::For(Ref<Var> loop_var, Expr min, Expr extent, ForKind kind, Stmt body, Attr
       annotations(std::move(annotations)) {
   finish_node(*this);
 }
+Ref<For> For::with(Expr min, Expr extent, Stmt body) const {
+  auto* copy = new For(*this);
+  copy->min = std::move(min);
+  copy->extent = std::move(extent);
+  copy->body = std::move(body);
+  finish_node(*copy);
+  return Ref<For>(copy);
+}
 void For::finish() {
   keep_body(body);
   if (!loop_var->dtype.is_integer() || min->dtype != loop_var->dtype ||

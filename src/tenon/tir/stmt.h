@@ -112,6 +112,8 @@ struct For final : NodeOf<For, StmtNode> {
 
   For(Ref<Var> loop_var, Expr min, Expr extent, ForKind kind, Stmt body, Attrs annotations = {},
       Origin origin = {});
+  /// The same kind of loop over the same variable.
+  Ref<For> with(Expr min, Expr extent, Stmt body) const;
   void finish();
   static constexpr std::string_view kName = "For";
   static std::vector<FieldInfo> fields();

@@ -1,7 +1,424 @@
+// Gathers and scatters: elements by run-time indices. Negative indices count from the end; those
+// outside are errors with the operator's name: of the compiler where the indices are constants,
+// otherwise of a check that stands before the kernel's work.
+#include <algorithm>
+
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
 
-std::vector<OpDef> index_ops() { return {}; }
+namespace {
+
+using Shape = std::vector<Expr>;
+
+void check_indices(const Call& call, size_t i) {
+  const DType dtype = tensor_arg(call, i)->dtype;
+  if (!dtype.is_void() && !dtype.is_integer())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `{}` of `{}` has dtype {}; expected an integer dtype",
+                       input_name(call, i), call.op->name, dtype.str());
+}
+
+// The name for messages: the operator, and the model's node where there is one.
+std::string name_for_messages(const Call& call) {
+  return call.origin ? fmt::format("`{}` ({})", call.op->name, call.origin.name())
+                     : fmt::format("`{}`", call.op->name);
+}
+
+// Index operands whose values are checked to lie in [-extent, extent) once, before they are used.
+class CheckedIndices {
+ public:
+  // `extent_of(at)`: the extent of the axis that element `at` of the indices refers to.
+  CheckedIndices(KernelOf& kernel, size_t i, const std::function<Expr(const Indices&)>& extent_of)
+      : indices_(kernel.arg(i)) {
+    const auto axes = tir::KernelBuilder::axes(indices_.shape);
+    const Indices at = tir::KernelBuilder::indices(axes);
+    const Expr extent = extent_of(at);
+    const auto known = as_int(extent);
+    if (const auto values = constant_ints(kernel.call().args[i]); values && known) {
+      negative_ = false;
+      for (const int64_t value : *values) {
+        negative_ = negative_ || value < 0;
+        if (value < -*known || value >= *known)
+          throw CompileError(kOutOfBounds, kernel.call().origin,
+                             "{} has index {} into an axis of {}", name_for_messages(kernel.call()),
+                             value, *known);
+      }
+      return;
+    }
+    const Expr value = tenon::cast(kInt64, indices_(at));
+    kernel.append(tir::define(
+        "check_indices", axes, {},
+        make<tir::Assert>(
+            logical_and(value >= int64(0) - extent, value < extent),
+            fmt::format("{}: an index is outside its axis", name_for_messages(kernel.call())))));
+  }
+  const Shape& shape() const { return indices_.shape; }
+  /// The index at `at`, counted from the front.
+  Expr operator()(const Indices& at, const Expr& extent) const {
+    const Expr value = tenon::cast(kInt64, indices_(at));
+    return negative_ ? select(value < int64(0), value + extent, value) : value;
+  }
+
+ private:
+  Operand indices_;
+  bool negative_ = true;
+};
+
+// The extent of axis `which` of `shape`, an expression of constants.
+Expr extent_at(const Shape& shape, const Expr& which) {
+  if (const auto known = as_int(which)) return shape[static_cast<size_t>(*known)];
+  if (shape.empty()) return int64(0);
+  Expr out = shape.back();
+  for (size_t d = shape.size() - 1; d-- > 0;)
+    out = select(eq(which, int64(static_cast<int64_t>(d))), shape[d], out);
+  return out;
+}
+
+// ---- take
+// ----------------------------------------------------------------------------------------
+
+OpDef take() {
+  OpDef op;
+  op.name = "take";
+  op.summary = "The slices of x at the indices, along one axis.";
+  op.inputs = {{"x", "any shape"}, {"indices", "integers, any shape"}};
+  op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "indexed; None: of the flattened tensor"},
+              {"mode", AttrKind::kString, "fast", "as in Relax; indices are checked in any case"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_indices(call, 1);
+    const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
+    const auto axis = maybe_int_attr(call, "axis");
+    if (!axis) return tensor_of(indices->shape, x->dtype, indices->ndim);
+    if (x->ndim < 0 || indices->ndim < 0) return make<TensorType>(x->dtype, -1);
+    const size_t at = axis_of(call, *axis, x->ndim);
+    if (!x->shape || !indices->shape)
+      return make<TensorType>(x->dtype, x->ndim - 1 + indices->ndim);
+    Shape shape(x->shape->begin(), x->shape->begin() + static_cast<std::ptrdiff_t>(at));
+    shape.insert(shape.end(), indices->shape->begin(), indices->shape->end());
+    shape.insert(shape.end(), x->shape->begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                 x->shape->end());
+    return make<TensorType>(std::move(shape), x->dtype);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    if (is_none(call, "axis") && tensor_arg(call, 0)->ndim != 1) {
+      const Value flat = builder.emit(call_op("flatten", {call.args[0]}, {}, call.origin));
+      const auto inner = call_op("take", {flat, call.args[1]}, {{"axis", 0}}, call.origin);
+      return builder.emit(inner);
+    }
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis =
+        axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
+    const Expr extent = x.shape[axis];
+    const CheckedIndices indices(kernel, 1, [&](const Indices&) { return extent; });
+    const auto begin = static_cast<std::ptrdiff_t>(axis);
+    const auto count = static_cast<std::ptrdiff_t>(indices.shape().size());
+    return kernel.emit_compute([&](const Indices& i) {
+      Indices at(i.begin(), i.begin() + begin);
+      at.push_back(indices(Indices(i.begin() + begin, i.begin() + begin + count), extent));
+      at.insert(at.end(), i.begin() + begin + count, i.end());
+      return x(at);
+    });
+  };
+  op.fusion = FusionKind::kInjective;
+  op.source = "ONNX Gather-13";
+  return op;
+}
+
+// ---- gather_elements, gather_nd
+// ------------------------------------------------------------------
+
+OpDef gather_elements() {
+  OpDef op;
+  op.name = "gather_elements";
+  op.summary = "result[i, j, k] = data[indices[i, j, k], j, k] for axis 0, and alike.";
+  op.inputs = {{"data", "any shape"}, {"indices", "integers, the same rank"}};
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_indices(call, 1);
+    const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
+    if (x->ndim >= 0) {
+      check_rank(call, 1, x->ndim);
+      (void)axis_of(call, int_attr(call, "axis"), x->ndim);
+    }
+    return tensor_of(indices->shape, x->dtype, x->ndim);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const CheckedIndices indices(kernel, 1, [&](const Indices&) { return x.shape[axis]; });
+    return kernel.emit_compute([&](const Indices& i) {
+      Indices at = i;
+      at[axis] = indices(i, x.shape[axis]);
+      return x(at);
+    });
+  };
+  op.fusion = FusionKind::kInjective;
+  op.source = "ONNX GatherElements-13";
+  return op;
+}
+
+// The number of coordinates in the last axis of argument i, which must be a constant.
+size_t coordinates(const Call& call, size_t i) {
+  const Ref<TensorType> indices = tensor_arg(call, i);
+  const auto count = indices->shape && indices->ndim > 0 ? as_int(indices->dim(-1)) : std::nullopt;
+  if (!count)
+    throw CompileError(kUnsupported, call.origin,
+                       "argument `{}` of `{}` is {}; expected a last dimension that is known",
+                       input_name(call, i), call.op->name, str(indices));
+  return static_cast<size_t>(*count);
+}
+
+OpDef gather_nd() {
+  OpDef op;
+  op.name = "gather_nd";
+  op.summary = "The slices of data at the index vectors in the last axis of indices.";
+  op.inputs = {{"data", "any shape"}, {"indices", "(..., number of coordinates)"}};
+  op.attrs = {{"batch_dims", AttrKind::kInt, int64_t{0}, "leading axes that both share"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_indices(call, 1);
+    const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
+    if (!x->shape || !indices->shape) return make<TensorType>(x->dtype, -1);
+    const auto batch = static_cast<size_t>(int_attr(call, "batch_dims"));
+    const size_t count = coordinates(call, 1);
+    if (batch + count > x->shape->size() || batch >= indices->shape->size())
+      throw CompileError(kRankMismatch, call.origin,
+                         "`gather_nd` with {} coordinates after {} batch dimensions into {}", count,
+                         batch, str(x));
+    for (size_t d = 0; d < batch; ++d)
+      check_dim(call, 1, (*indices->shape)[d], (*x->shape)[d], fmt::format("dimension {}", d));
+    Shape shape(indices->shape->begin(), indices->shape->end() - 1);
+    shape.insert(shape.end(), x->shape->begin() + static_cast<std::ptrdiff_t>(batch + count),
+                 x->shape->end());
+    return make<TensorType>(std::move(shape), x->dtype);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const auto batch = static_cast<size_t>(int_attr(call, "batch_dims"));
+    const size_t count = coordinates(call, 1);
+    const Shape indexed(x.shape.begin() + static_cast<std::ptrdiff_t>(batch),
+                        x.shape.begin() + static_cast<std::ptrdiff_t>(batch + count));
+    const CheckedIndices indices(kernel, 1,
+                                 [&](const Indices& at) { return extent_at(indexed, at.back()); });
+    const auto lead = static_cast<std::ptrdiff_t>(indices.shape().size()) - 1;
+    return kernel.emit_compute([&](const Indices& i) {
+      Indices at(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
+      for (size_t c = 0; c < count; ++c) {
+        Indices from(i.begin(), i.begin() + lead);
+        from.push_back(int64(static_cast<int64_t>(c)));
+        at.push_back(indices(from, indexed[c]));
+      }
+      at.insert(at.end(), i.begin() + lead, i.end());
+      return x(at);
+    });
+  };
+  op.fusion = FusionKind::kInjective;
+  op.source = "ONNX GatherND-13";
+  return op;
+}
+
+// ---- scatter_elements, scatter_nd
+// ----------------------------------------------------------------
+
+const OpAttr kReduction{"reduction", AttrKind::kString, "update",
+                        "\"update\", \"add\", \"mul\", \"min\" or \"max\" of what was there"};
+
+Expr combine(const std::string& reduction, const Expr& before, const Expr& update) {
+  if (reduction == "add") return before + update;
+  if (reduction == "mul") return before * update;
+  if (reduction == "min") return tir::min_reducer().combine(before, update);
+  if (reduction == "max") return tir::max_reducer().combine(before, update);
+  return update;
+}
+
+Type infer_scatter(const Call& call) {
+  check_indices(call, 1);
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  check_dtype(call, 2, x->dtype);
+  const std::string reduction = string_attr(call, "reduction");
+  if (reduction != "update" && reduction != "add" && reduction != "mul" && reduction != "min" &&
+      reduction != "max")
+    throw CompileError(kBadAttribute, call.origin,
+                       "attribute `reduction` of `{}` is \"{}\"; expected \"update\", \"add\", "
+                       "\"mul\", \"min\" or \"max\"",
+                       call.op->name, reduction);
+  return x;
+}
+
+// A copy of x, then one store for each element of `updates`, in order: indices may repeat.
+Value emit_scatter(KernelOf& kernel, const Operand& x, const Operand& updates,
+                   const std::function<Indices(const Indices&)>& target) {
+  const std::string reduction = string_attr(kernel.call(), "reduction");
+  const Operand out =
+      kernel.compute(kernel.out_name(), x.shape, [&](const Indices& i) { return x(i); });
+  const auto axes = tir::KernelBuilder::axes(updates.shape, tir::IterKind::kOpaque, "u");
+  const Indices at = tir::KernelBuilder::indices(axes);
+  const Indices place = target(at);
+  const tir::Stmt store =
+      make<tir::BufferStore>(out.buffer, combine(reduction, out(place), updates(at)), place);
+  // What is not stored to stays, so the block reads its result in every case.
+  tir::Stmt nest = tir::define("scatter", axes, {}, store);
+  nest = rewrite(nest, [&](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* block = node.as<tir::Block>();
+    if (!block) return std::nullopt;
+    tir::Block::Parts parts = block->parts();
+    parts.reads.push_back(tir::BufferRegion::whole(out.buffer));
+    return make<tir::Block>(std::move(parts));
+  });
+  kernel.append(nest);
+  return kernel.emit({out});
+}
+
+OpDef scatter_elements() {
+  OpDef op;
+  op.name = "scatter_elements";
+  op.summary =
+      "A copy of data where result[indices[i, j, k], j, k] takes updates[i, j, k] for "
+      "axis 0, and alike.";
+  op.inputs = {{"data", "any shape"},
+               {"indices", "integers, the same rank"},
+               {"updates", "the shape of indices"}};
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}, kReduction};
+  op.infer_type = [](const Call& call) -> Type {
+    const Type type = infer_scatter(call);
+    const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1),
+                          updates = tensor_arg(call, 2);
+    if (x->ndim >= 0) {
+      check_rank(call, 1, x->ndim);
+      (void)axis_of(call, int_attr(call, "axis"), x->ndim);
+    }
+    if (indices->shape && updates->shape &&
+        shapes_agree(*indices->shape, *updates->shape) == DimsAgree::kNo)
+      throw CompileError(kShapeMismatch, call.origin,
+                         "`scatter_elements` has indices {} and updates {}", str(indices),
+                         str(updates));
+    return type;
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const CheckedIndices indices(kernel, 1, [&](const Indices&) { return x.shape[axis]; });
+    const Operand updates = kernel.arg(2);
+    return emit_scatter(kernel, x, updates, [&](const Indices& u) {
+      Indices at = u;
+      at[axis] = indices(u, x.shape[axis]);
+      return at;
+    });
+  };
+  op.fusion = FusionKind::kOpaque;
+  op.source = "ONNX ScatterElements-18";
+  return op;
+}
+
+OpDef scatter_nd() {
+  OpDef op;
+  op.name = "scatter_nd";
+  op.summary = "A copy of data where the slices at the index vectors take the updates.";
+  op.inputs = {{"data", "any shape"},
+               {"indices", "(..., number of coordinates)"},
+               {"updates", "leading axes of indices, then those of data that are not indexed"}};
+  op.attrs = {kReduction};
+  op.infer_type = [](const Call& call) -> Type {
+    const Type type = infer_scatter(call);
+    const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1),
+                          updates = tensor_arg(call, 2);
+    if (!x->shape || !indices->shape || !updates->shape) return type;
+    const size_t count = coordinates(call, 1);
+    if (count > x->shape->size())
+      throw CompileError(kRankMismatch, call.origin, "`scatter_nd` with {} coordinates into {}",
+                         count, str(x));
+    Shape expected(indices->shape->begin(), indices->shape->end() - 1);
+    expected.insert(expected.end(), x->shape->begin() + static_cast<std::ptrdiff_t>(count),
+                    x->shape->end());
+    if (shapes_agree(expected, *updates->shape) == DimsAgree::kNo)
+      throw CompileError(kShapeMismatch, call.origin,
+                         "`scatter_nd` has updates of shape {}; expected {}",
+                         tenon::str(*updates->shape), tenon::str(expected));
+    return type;
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t count = coordinates(call, 1);
+    const Shape indexed(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(count));
+    const CheckedIndices indices(kernel, 1,
+                                 [&](const Indices& at) { return extent_at(indexed, at.back()); });
+    const Operand updates = kernel.arg(2);
+    const auto lead = static_cast<std::ptrdiff_t>(indices.shape().size()) - 1;
+    return emit_scatter(kernel, x, updates, [&](const Indices& u) {
+      Indices at;
+      for (size_t c = 0; c < count; ++c) {
+        Indices from(u.begin(), u.begin() + lead);
+        from.push_back(int64(static_cast<int64_t>(c)));
+        at.push_back(indices(from, indexed[c]));
+      }
+      at.insert(at.end(), u.begin() + lead, u.end());
+      return at;
+    });
+  };
+  op.fusion = FusionKind::kOpaque;
+  op.source = "ONNX ScatterND-18";
+  return op;
+}
+
+// ---- reverse_sequence
+// ----------------------------------------------------------------------------
+
+OpDef reverse_sequence() {
+  OpDef op;
+  op.name = "reverse_sequence";
+  op.summary =
+      "Reverses the first seq_lengths[b] elements along seq_axis for each b of batch_axis.";
+  op.inputs = {{"x", "rank 2 or more"}, {"seq_lengths", "(batch,), integers"}};
+  op.attrs = {{"seq_axis", AttrKind::kInt, int64_t{0}, "reversed"},
+              {"batch_axis", AttrKind::kInt, int64_t{1}, "of seq_lengths"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_indices(call, 1);
+    check_rank(call, 1, 1);
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    if (x->ndim >= 0) {
+      const size_t seq = axis_of(call, int_attr(call, "seq_axis"), x->ndim);
+      const size_t batch = axis_of(call, int_attr(call, "batch_axis"), x->ndim);
+      if (seq == batch)
+        throw CompileError(kBadAttribute, call.origin,
+                           "seq_axis and batch_axis of `reverse_sequence` are both {}", seq);
+    }
+    return x;
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0), lengths = kernel.arg(1);
+    const auto ndim = static_cast<int64_t>(x.ndim());
+    const size_t seq = axis_of(call, int_attr(call, "seq_axis"), ndim);
+    const size_t batch = axis_of(call, int_attr(call, "batch_axis"), ndim);
+    const auto axes = tir::KernelBuilder::axes(lengths.shape);
+    const Expr length = tenon::cast(kInt64, lengths(tir::KernelBuilder::indices(axes)));
+    kernel.append(
+        tir::define("check_lengths", axes, {},
+                    make<tir::Assert>(
+                        logical_and(length >= int64(0), length <= x.shape[seq]),
+                        fmt::format("{}: a length is outside its axis", name_for_messages(call)))));
+    return kernel.emit_compute([&](const Indices& i) {
+      const Expr count = tenon::cast(kInt64, lengths({i[batch]}));
+      Indices at = i;
+      at[seq] = select(i[seq] < count, count - 1 - i[seq], i[seq]);
+      return x(at);
+    });
+  };
+  op.fusion = FusionKind::kInjective;
+  op.source = "ONNX ReverseSequence-10";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> index_ops() {
+  return {take(),       gather_elements(), gather_nd(), scatter_elements(),
+          scatter_nd(), reverse_sequence()};
+}
 
 }  // namespace tenon::graph

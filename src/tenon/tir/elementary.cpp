@@ -1,0 +1,710 @@
+#include "tenon/tir/elementary.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tenon::tir {
+
+namespace {
+
+// ---- what the algorithms are written in: numbers, and expressions
+// --------------------------------
+
+// T is float or double.
+template <typename T>
+struct Numbers {
+  using F = T;
+  using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  using U = std::make_unsigned_t<I>;
+  using M = bool;
+  static constexpr bool kSingle = sizeof(T) == 4;
+
+  F c(double value) const { return static_cast<F>(value); }
+  F let(F x) const { return x; }
+  I let_int(I x) const { return x; }
+  F fma(F a, F b, F x) const { return std::fma(a, b, x); }
+  F select(M m, F a, F b) const { return m ? a : b; }
+  // The constant goes first: what is not a number passes through.
+  F at_most(F limit, F x) const { return limit < x ? limit : x; }
+  F at_least(F limit, F x) const { return limit > x ? limit : x; }
+  F abs(F x) const { return std::fabs(x); }
+  F sqrt(F x) const { return std::sqrt(x); }
+  F rint(F x) const { return std::nearbyint(x); }
+  F floor(F x) const { return std::floor(x); }
+  F copysign(F x, F s) const { return std::copysign(x, s); }
+  M less(F a, F b) const { return a < b; }
+  M equal(F a, F b) const { return a == b; }
+  M same_int(I a, I b) const { return a == b; }
+  M both(M a, M b) const { return a && b; }
+  M either(M a, M b) const { return a || b; }
+  M isnan(F x) const { return x != x; }
+  I bits(F x) const { return std::bit_cast<I>(x); }
+  F real(I x) const { return std::bit_cast<F>(x); }
+  I ci(int64_t value) const { return static_cast<I>(value); }
+  I add(I a, I b) const { return static_cast<I>(static_cast<U>(a) + static_cast<U>(b)); }
+  I sub(I a, I b) const { return static_cast<I>(static_cast<U>(a) - static_cast<U>(b)); }
+  I shl(I a, int n) const { return static_cast<I>(static_cast<U>(a) << n); }
+  I shr(I a, int n) const { return a >> n; }
+  I land(I a, I b) const { return a & b; }
+  F from_int(I a) const { return static_cast<F>(a); }
+};
+
+struct Exprs {
+  using F = Expr;
+  using I = Expr;
+  using M = Expr;
+  DType dtype;
+  bool has_fma;
+  bool kSingle;
+  std::vector<std::pair<Ref<Var>, Expr>>* lets;
+
+  Exprs(DType dtype, bool has_fma, std::vector<std::pair<Ref<Var>, Expr>>* lets)
+      : dtype(dtype), has_fma(has_fma), kSingle(dtype.bits == 32), lets(lets) {}
+
+  DType int_dtype() const { return (kSingle ? kInt32 : kInt64).with_lanes(dtype.lanes); }
+  Expr c(double value) const { return imm(dtype, value); }
+  Expr let(const Expr& x) const {
+    if (x.as<Var>() || x.as<FloatImm>() || x.as<IntImm>()) return x;
+    const auto v = make<Var>("t" + std::to_string(lets->size()), x->dtype);
+    lets->emplace_back(v, x);
+    return v;
+  }
+  Expr let_int(const Expr& x) const { return let(x); }
+  Expr fma(const Expr& a, const Expr& b, const Expr& x) const {
+    return has_fma ? call("fma", {a, b, x}) : a * b + x;
+  }
+  Expr select(const Expr& m, const Expr& a, const Expr& b) const { return make<Select>(m, a, b); }
+  Expr at_most(const Expr& limit, const Expr& x) const { return min(limit, x); }
+  Expr at_least(const Expr& limit, const Expr& x) const { return max(limit, x); }
+  Expr abs(const Expr& x) const { return call("fabs", {x}); }
+  Expr sqrt(const Expr& x) const { return call("sqrt", {x}); }
+  Expr rint(const Expr& x) const { return call("nearbyint", {x}); }
+  Expr floor(const Expr& x) const { return call("floor", {x}); }
+  Expr copysign(const Expr& x, const Expr& s) const { return call("copysign", {x, s}); }
+  Expr less(const Expr& a, const Expr& b) const { return a < b; }
+  Expr equal(const Expr& a, const Expr& b) const { return eq(a, b); }
+  Expr same_int(const Expr& a, const Expr& b) const { return eq(a, b); }
+  Expr both(const Expr& a, const Expr& b) const { return logical_and(a, b); }
+  Expr either(const Expr& a, const Expr& b) const { return logical_or(a, b); }
+  Expr isnan(const Expr& x) const { return call("isnan", {x}); }
+  Expr bits(const Expr& x) const { return call("reinterpret", {x}, int_dtype()); }
+  Expr real(const Expr& x) const { return call("reinterpret", {x}, dtype); }
+  Expr ci(int64_t value) const { return imm(int_dtype(), value); }
+  Expr add(const Expr& a, const Expr& b) const { return a + b; }
+  Expr sub(const Expr& a, const Expr& b) const { return a - b; }
+  Expr shl(const Expr& a, int n) const { return call("shift_left", {a, ci(n)}); }
+  Expr shr(const Expr& a, int n) const { return call("shift_right", {a, ci(n)}); }
+  Expr land(const Expr& a, const Expr& b) const { return call("bitwise_and", {a, b}); }
+  Expr from_int(const Expr& a) const { return make<Cast>(dtype, a); }
+};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// c[0] x^(n-1) + ... + c[n-1]
+template <typename O, size_t N>
+typename O::F polynomial(const O& o, const std::array<double, N>& coefficients,
+                         const typename O::F& x) {
+  typename O::F sum = o.c(coefficients[0]);
+  for (size_t i = 1; i < N; ++i) sum = o.fma(sum, x, o.c(coefficients[i]));
+  return sum;
+}
+
+template <typename O>
+using F = typename O::F;
+
+template <typename O>
+F<O> negated(const O& o, const F<O>& x) {
+  return o.c(-0.0) - x;
+}
+
+// ---- powers of two
+// -------------------------------------------------------------------------------
+
+// x + 1.5 * 2^(mantissa bits) holds the integer nearest to x in its low bits.
+template <typename O>
+double magic(const O& o) {
+  return o.kSingle ? 0x1.8p23 : 0x1.8p52;
+}
+template <typename O>
+typename O::I magic_bits(const O& o) {
+  return o.ci(o.kSingle ? int64_t{0x4B400000} : int64_t{0x4338000000000000});
+}
+
+// y * 2^n, rounded once where the result is denormal: n is split in two, so that each factor is a
+// normal number.
+template <typename O>
+F<O> scaled(const O& o, const F<O>& y, const typename O::I& n) {
+  const int mantissa = o.kSingle ? 23 : 52;
+  const auto bias = o.ci(o.kSingle ? 127 : 1023);
+  const auto half = o.let_int(o.shr(n, 1));
+  const auto rest = o.sub(n, half);
+  const auto factor = [&](const typename O::I& k) {
+    return o.real(o.shl(o.add(k, bias), mantissa));
+  };
+  return y * factor(half) * factor(rest);
+}
+
+// e^r for |r| <= ln(2) / 2.
+template <typename O>
+F<O> exp_reduced(const O& o, const F<O>& r) {
+  if (o.kSingle) {  // Cephes, degree 5
+    const F<O> p = polynomial<O, 6>(o,
+                                    {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                                     4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1},
+                                    r);
+    const F<O> square = r * r;
+    return o.fma(p, square, r) + o.c(1.0);
+  }
+  std::array<double, 14> taylor{};
+  double factorial = 1;
+  for (size_t i = 0; i < 14; ++i) {
+    if (i > 0) factorial *= static_cast<double>(i);
+    taylor[13 - i] = 1 / factorial;
+  }
+  return polynomial(o, taylor, r);
+}
+
+template <typename O>
+F<O> exp(const O& o, const F<O>& argument) {
+  const double most = o.kSingle ? 89 : 710, least = o.kSingle ? -104.5 : -746;
+  const F<O> x = o.let(o.at_least(o.c(least), o.at_most(o.c(most), argument)));
+  const F<O> shifted = o.let(o.fma(x, o.c(1.44269504088896341), o.c(magic(o))));
+  const F<O> n = o.let(shifted - o.c(magic(o)));
+  F<O> r = x;
+  if (o.kSingle) {
+    r = o.let(o.fma(n, o.c(2.12194440e-4), o.fma(n, o.c(-0.693359375), x)));
+  } else {
+    r = o.let(
+        o.fma(n, o.c(-1.90821492927058770002e-10), o.fma(n, o.c(-6.93147180369123816490e-01), x)));
+  }
+  return scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
+}
+
+template <typename O>
+F<O> exp2(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(o.at_least(o.c(-1076.0), o.at_most(o.c(1025.0), argument)));
+  const F<O> shifted = o.let(x + o.c(magic(o)));
+  const F<O> r = o.let((x - (shifted - o.c(magic(o)))) * o.c(0.693147180559945309417));
+  return scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
+}
+
+template <typename O>
+F<O> exp10(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(o.at_least(o.c(-325.0), o.at_most(o.c(309.0), argument)));
+  const F<O> shifted = o.let(o.fma(x, o.c(3.32192809488736234787), o.c(magic(o))));
+  const F<O> n = o.let(shifted - o.c(magic(o)));
+  // x - n log10(2) in two parts, then to base e.
+  const F<O> rest =
+      o.fma(n, o.c(2.8037281277851704e-18), o.fma(n, o.c(-0.30102999566398119802), x));
+  const F<O> r = o.let(rest * o.c(2.30258509299404568402));
+  return scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
+}
+
+// ---- logarithms
+// ----------------------------------------------------------------------------------
+
+// x = m * 2^e with m in [sqrt(1/2), sqrt(2)), for positive finite x; f = m - 1.
+template <typename O>
+struct Split {
+  F<O> f, e;
+};
+
+template <typename O>
+Split<O> split(const O& o, const F<O>& x) {
+  const int mantissa = o.kSingle ? 23 : 52;
+  const auto tiny = o.less(x, o.c(o.kSingle ? 0x1p-126 : 0x1p-1022));
+  const F<O> up = o.c(o.kSingle ? 0x1p25 : 0x1p54);
+  const F<O> normal = o.let(o.select(tiny, x * up, x));
+  // Distance from sqrt(1/2) in units of the exponent.
+  const auto root = o.ci(o.kSingle ? int64_t{0x3f3504f3} : int64_t{0x3fe6a09e667f3bcd});
+  const auto distance = o.let_int(o.sub(o.bits(normal), root));
+  const auto exponent = o.let_int(o.shr(distance, mantissa));
+  const F<O> m = o.real(o.sub(o.bits(normal), o.shl(exponent, mantissa)));
+  const F<O> lowered = o.select(tiny, o.c(o.kSingle ? -25.0 : -54.0), o.c(0.0));
+  return {o.let(m - o.c(1.0)), o.let(o.from_int(exponent) + lowered)};
+}
+
+// log(1 + f) = f - f * f / 2 + rest; gives the rest.
+template <typename O>
+F<O> log_rest(const O& o, const F<O>& f) {
+  if (o.kSingle) {  // Cephes
+    const F<O> p = polynomial<O, 9>(
+        o,
+        {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+         -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1},
+        f);
+    return p * (f * f) * f;
+  }
+  // Source: FreeBSD's e_log.c (Sun Microsystems, 1993).
+  const F<O> s = o.let(f / (o.c(2.0) + f));
+  const F<O> z = o.let(s * s);
+  const F<O> p = polynomial<O, 7>(
+      o,
+      {1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
+       2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
+       6.666666666666735130e-01},
+      z);
+  return s * o.fma(o.c(0.5) * f, f, p * z);
+}
+
+// Values at 0, infinity, below 0 and of NaN.
+template <typename O>
+F<O> log_edges(const O& o, const F<O>& x, const F<O>& result) {
+  const F<O> large = o.select(o.less(x, o.c(kInfinity)), result, x);  // infinity, NaN
+  const F<O> low = o.select(o.equal(x, o.c(0.0)), o.c(-kInfinity), o.c(kNan));
+  return o.select(o.either(o.less(o.c(0.0), x), o.isnan(x)), large, low);
+}
+
+template <typename O>
+F<O> log(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const Split<O> s = split(o, x);
+  const F<O> rest = log_rest(o, s.f);
+  const F<O> half = o.c(0.5) * s.f * s.f;
+  if (o.kSingle) {
+    const F<O> low = o.fma(s.e, o.c(-2.12194440e-4), rest) - half;
+    return log_edges(o, x, o.fma(s.e, o.c(0.693359375), s.f + low));
+  }
+  const F<O> low = o.fma(s.e, o.c(1.90821492927058770002e-10), rest) - half;
+  return log_edges(o, x, o.fma(s.e, o.c(6.93147180369123816490e-01), s.f + low));
+}
+
+template <typename O>
+F<O> log2(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const Split<O> s = split(o, x);
+  const F<O> natural = s.f - (o.c(0.5) * s.f * s.f - log_rest(o, s.f));
+  return log_edges(o, x, o.fma(natural, o.c(1.44269504088896341), s.e));
+}
+
+template <typename O>
+F<O> log10(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const Split<O> s = split(o, x);
+  const F<O> natural = s.f - (o.c(0.5) * s.f * s.f - log_rest(o, s.f));
+  const F<O> low =
+      o.fma(s.e, o.c(3.69423907715893078616e-13), natural * o.c(4.34294481903251827651e-01));
+  return log_edges(o, x, o.fma(s.e, o.c(3.01029995663611771306e-01), low));
+}
+
+template <typename O>
+F<O> log1p(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> u = o.let(o.c(1.0) + x);
+  const F<O> corrected = log(o, u) - ((u - o.c(1.0)) - x) / u;
+  const F<O> finite = o.select(o.less(u, o.c(kInfinity)), corrected, u);
+  const F<O> result = o.select(o.equal(u, o.c(0.0)), o.c(-kInfinity), finite);
+  return o.select(o.equal(u, o.c(1.0)), x, result);
+}
+
+// ---- hyperbolic and error functions
+// --------------------------------------------------------------
+
+template <typename O>
+F<O> sigmoid(const O& o, const F<O>& x) {
+  return o.c(1.0) / (o.c(1.0) + exp(o, negated(o, x)));
+}
+
+// e^x - 1 for x >= 0.
+template <typename O>
+F<O> expm1_positive(const O& o, const F<O>& x) {
+  std::array<double, 15> taylor{};
+  double factorial = 1;
+  for (size_t i = 0; i < 15; ++i) {
+    factorial *= static_cast<double>(i + 1);
+    taylor[14 - i] = 1 / factorial;
+  }
+  const F<O> small = polynomial(o, taylor, x) * x;
+  return o.select(o.less(x, o.c(0.5)), small, exp(o, x) - o.c(1.0));
+}
+
+template <typename O>
+F<O> tanh(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> magnitude = o.let(o.abs(x));
+  if (o.kSingle) {  // Cephes
+    const F<O> z = o.let(x * x);
+    const F<O> p = polynomial<O, 5>(o,
+                                    {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                                     1.33314422036e-1, -3.33332819422e-1},
+                                    z);
+    const F<O> small = o.fma(p * z, x, x);
+    const F<O> large = o.c(1.0) - o.c(2.0) / (exp(o, magnitude + magnitude) + o.c(1.0));
+    return o.select(o.less(magnitude, o.c(0.625)), small, o.copysign(large, x));
+  }
+  const F<O> t = o.let(expm1_positive(o, o.let(o.at_most(o.c(40.0), magnitude + magnitude))));
+  return o.copysign(t / (t + o.c(2.0)), x);
+}
+
+template <typename O>
+F<O> sinh(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> magnitude = o.let(o.abs(x));
+  const F<O> t = o.let(expm1_positive(o, magnitude));
+  const F<O> moderate = o.c(0.5) * (t + t / (t + o.c(1.0)));
+  const F<O> root = o.let(exp(o, o.let(o.c(0.5) * magnitude)));
+  const F<O> large = o.c(0.5) * root * root;
+  return o.copysign(o.select(o.less(o.c(22.0), magnitude), large, moderate), x);
+}
+
+template <typename O>
+F<O> cosh(const O& o, const F<O>& argument) {
+  const F<O> magnitude = o.let(o.abs(argument));
+  const F<O> root = o.let(exp(o, o.let(o.c(0.5) * magnitude)));
+  const F<O> square = o.let(root * root);
+  const F<O> large = o.c(0.5) * root * root;
+  const F<O> moderate = o.c(0.5) * (square + o.c(1.0) / square);
+  return o.select(o.less(o.c(22.0), magnitude), large, moderate);
+}
+
+template <typename O>
+F<O> asinh(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> magnitude = o.let(o.abs(x));
+  const F<O> z = o.let(magnitude * magnitude);
+  const F<O> near = log1p(o, magnitude + z / (o.c(1.0) + o.sqrt(o.c(1.0) + z)));
+  const F<O> far = log(o, magnitude) + o.c(0.693147180559945309417);
+  return o.copysign(o.select(o.less(o.c(1e8), magnitude), far, near), x);
+}
+
+template <typename O>
+F<O> acosh(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> t = o.let(x - o.c(1.0));
+  const F<O> near = log1p(o, t + o.sqrt(t * (t + o.c(2.0))));
+  const F<O> far = log(o, x) + o.c(0.693147180559945309417);
+  const F<O> result = o.select(o.less(o.c(1e8), x), far, near);
+  return o.select(o.less(x, o.c(1.0)), o.c(kNan), result);
+}
+
+template <typename O>
+F<O> atanh(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> magnitude = o.let(o.abs(x));
+  const F<O> ratio = (magnitude + magnitude) / (o.c(1.0) - magnitude);
+  const F<O> inside = o.c(0.5) * log1p(o, ratio);
+  const F<O> result = o.select(o.equal(magnitude, o.c(1.0)), o.c(kInfinity), inside);
+  return o.select(o.less(o.c(1.0), magnitude), o.c(kNan), o.copysign(result, x));
+}
+
+// float32. Below 0.93 an odd polynomial, above it 1 - e^polynomial. Source: N. Juffa's erff.
+template <typename O>
+F<O> erf_single(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> t = o.let(o.abs(x));
+  const F<O> s = o.let(x * x);
+  const F<O> small = o.fma(polynomial<O, 6>(o,
+                                            {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
+                                             1.12819925e-1, -3.76125336e-1, 1.28379166e-1},
+                                            s),
+                           x, x);
+  F<O> r = o.fma(o.c(-1.72853470e-5), t, o.c(3.83197126e-4));
+  r = o.fma(r, s, o.fma(o.c(-3.88396438e-3), t, o.c(2.42546219e-2)));
+  r = o.fma(r, t, o.c(-1.06777877e-1));
+  r = o.fma(r, t, o.c(-6.34846687e-1));
+  r = o.fma(r, t, o.c(-1.28717512e-1));
+  r = o.fma(r, t, negated(o, t));
+  // Beyond 4 the result is 1; the polynomial is not meant for more.
+  const F<O> tail = o.select(o.less(o.c(4.0), t), o.c(-104.0), r);
+  const F<O> large = o.copysign(o.c(1.0) - exp(o, tail), x);
+  const F<O> result = o.select(o.less(o.c(0.927734375), t), large, small);
+  return o.select(o.isnan(x), x, result);
+}
+
+// float64. Source: FreeBSD's s_erf.c (Sun Microsystems, 1993).
+template <typename O>
+F<O> erf_double(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> t = o.let(o.abs(x));
+  const F<O> z = o.let(x * x);
+  const F<O> tiny_p = polynomial<O, 5>(
+      o,
+      {-2.37630166566501626084e-05, -5.77027029648944159157e-03, -2.84817495755985104766e-02,
+       -3.25042107247001499370e-01, 1.28379167095512558561e-01},
+      z);
+  const F<O> tiny_q = polynomial<O, 6>(
+      o,
+      {-3.96022827877536812320e-06, 1.32494738004321644526e-04, 5.08130628187576562776e-03,
+       6.50222499887672944485e-02, 3.97917223959155352819e-01, 1.0},
+      z);
+  const F<O> below = o.fma(x, tiny_p / tiny_q, x);
+  const F<O> s = o.let(t - o.c(1.0));
+  const F<O> mid_p = polynomial<O, 7>(
+      o,
+      {-2.16637559486879084300e-03, 3.54783043256182359371e-02, -1.10894694282396677476e-01,
+       3.18346619901161753674e-01, -3.72207876035701323847e-01, 4.14856118683748331666e-01,
+       -2.36211856075265944077e-03},
+      s);
+  const F<O> mid_q = polynomial<O, 7>(
+      o,
+      {1.19844998467991074170e-02, 1.36370839120290507362e-02, 1.26171219808761642112e-01,
+       7.18286544141962662868e-02, 5.40397917702171048937e-01, 1.06420880400844228286e-01, 1.0},
+      s);
+  const F<O> middle = o.c(8.45062911510467529297e-01) + mid_p / mid_q;
+  const F<O> u = o.let(o.c(1.0) / z);
+  const F<O> ra = polynomial<O, 8>(
+      o,
+      {-9.81432934416914548592e+00, -8.12874355063065934246e+01, -1.84605092906711035994e+02,
+       -1.62396669462573470355e+02, -6.23753324503260060396e+01, -1.05586262253232909814e+01,
+       -6.93858572707181764372e-01, -9.86494403484714822705e-03},
+      u);
+  const F<O> sa = polynomial<O, 9>(
+      o,
+      {-6.04244152148580987438e-02, 6.57024977031928170135e+00, 1.08635005541779435134e+02,
+       4.29008140027567833386e+02, 6.45387271733267880336e+02, 4.34565877475229228821e+02,
+       1.37657754143519042600e+02, 1.96512716674392571292e+01, 1.0},
+      u);
+  const F<O> rb = polynomial<O, 7>(
+      o,
+      {-4.83519191608651397019e+02, -1.02509513161107724954e+03, -6.37566443368389627722e+02,
+       -1.60636384855821916062e+02, -1.77579549177547519889e+01, -7.99283237680523006574e-01,
+       -9.86494292470009928597e-03},
+      u);
+  const F<O> sb = polynomial<O, 8>(
+      o,
+      {-2.24409524465858183362e+01, 4.74528541206955367215e+02, 2.55305040643316442583e+03,
+       3.19985821950859553908e+03, 1.53672958608443695994e+03, 3.25792512996573918826e+02,
+       3.03380607434824582924e+01, 1.0},
+      u);
+  const F<O> ratio = o.select(o.less(t, o.c(2.857142857142857)), ra / sa, rb / sb);
+  // 1 - e^(-x^2 - 0.5625 + ratio) / x: the tail is small, so x^2 need not be split.
+  const F<O> tail = exp(o, o.let(ratio - o.c(0.5625) - z)) / t;
+  const F<O> above = o.c(1.0) - tail;
+  const F<O> large =
+      o.select(o.less(o.c(6.0), t), o.c(1.0), o.select(o.less(t, o.c(1.25)), middle, above));
+  const F<O> result = o.select(o.less(t, o.c(0.84375)), below, o.copysign(large, x));
+  return o.select(o.isnan(x), x, result);
+}
+
+template <typename O>
+F<O> erf(const O& o, const F<O>& x) {
+  return o.kSingle ? erf_single(o, x) : erf_double(o, x);
+}
+
+// ---- trigonometric functions (float64)
+// -----------------------------------------------------------
+
+template <typename O>
+struct Turn {
+  F<O> sine, cosine;       // of the rest, |rest| <= pi / 4
+  typename O::I quadrant;  // in its two low bits
+};
+
+// Coefficients of sine and cosine: FreeBSD's k_sin.c, k_cos.c (Sun Microsystems, 1993).
+template <typename O>
+Turn<O> turn(const O& o, const F<O>& argument) {
+  // Beyond 2^50 the number of quarter turns does not fit; the result is not a number.
+  const F<O> x = o.let(o.select(o.less(o.abs(argument), o.c(0x1p50)), argument, o.c(kNan)));
+  const F<O> shifted = o.let(o.fma(x, o.c(6.36619772367581382433e-01), o.c(magic(o))));
+  const F<O> n = o.let(shifted - o.c(magic(o)));
+  F<O> r = o.fma(n, o.c(-1.5707963267948966192313), x);
+  r = o.fma(n, o.c(-6.123233995736766e-17), r);
+  r = o.let(o.fma(n, o.c(1.4973849048591833e-33), r));
+  const F<O> z = o.let(r * r);
+  const F<O> s = polynomial<O, 6>(
+      o,
+      {1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
+       -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01},
+      z);
+  const F<O> c = polynomial<O, 6>(
+      o,
+      {-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
+       2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02},
+      z);
+  return {o.let(o.fma(s * z, r, r)), o.let(o.fma(c * z, z, o.fma(z, o.c(-0.5), o.c(1.0)))),
+          o.let_int(o.sub(o.bits(shifted), magic_bits(o)))};
+}
+
+template <typename O>
+F<O> of_quadrant(const O& o, const Turn<O>& t, int64_t offset) {
+  const auto q = o.let_int(o.add(t.quadrant, o.ci(offset)));
+  const F<O> value = o.let(o.select(o.same_int(o.land(q, o.ci(1)), o.ci(0)), t.sine, t.cosine));
+  return o.select(o.same_int(o.land(q, o.ci(2)), o.ci(0)), value, negated(o, value));
+}
+
+template <typename O>
+F<O> sin(const O& o, const F<O>& x) {
+  return of_quadrant(o, turn(o, o.let(x)), 0);
+}
+template <typename O>
+F<O> cos(const O& o, const F<O>& x) {
+  return of_quadrant(o, turn(o, o.let(x)), 1);
+}
+template <typename O>
+F<O> tan(const O& o, const F<O>& x) {
+  const Turn<O> t = turn(o, o.let(x));
+  return of_quadrant(o, t, 0) / of_quadrant(o, t, 1);
+}
+
+// Source: FreeBSD's s_atan.c (Sun Microsystems, 1993). For x >= 0.
+template <typename O>
+F<O> atan_positive(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const auto pick = [&](const F<O>& a, const F<O>& b, const F<O>& c, const F<O>& d, const F<O>& e) {
+    return o.select(
+        o.less(x, o.c(0.4375)), a,
+        o.select(o.less(x, o.c(0.6875)), b,
+                 o.select(o.less(x, o.c(1.1875)), c, o.select(o.less(x, o.c(2.4375)), d, e))));
+  };
+  const F<O> one = o.c(1.0);
+  const F<O> above = pick(x, x + x - one, x - one, x - o.c(1.5), o.c(-1.0));
+  const F<O> below = pick(one, o.c(2.0) + x, x + one, o.fma(o.c(1.5), x, one), x);
+  const F<O> high = pick(o.c(0.0), o.c(4.63647609000806093515e-01), o.c(7.85398163397448278999e-01),
+                         o.c(9.82793723247329054082e-01), o.c(1.57079632679489655800e+00));
+  const F<O> low = pick(o.c(0.0), o.c(2.26987774529616870924e-17), o.c(3.06161699786838301793e-17),
+                        o.c(1.39033110312309984516e-17), o.c(6.12323399573676603587e-17));
+  const F<O> t = o.let(above / below);
+  const F<O> z = o.let(t * t);
+  const F<O> p = polynomial<O, 11>(
+      o,
+      {1.62858201153657823623e-02, -3.65315727442169155270e-02, 4.97687799461593236017e-02,
+       -5.83357013379057348645e-02, 6.66107313738753120669e-02, -7.69187620504482999495e-02,
+       9.09088713343650656196e-02, -1.11111104054623557880e-01, 1.42857142725034663711e-01,
+       -1.99999999998764832476e-01, 3.33333333333329318027e-01},
+      z);
+  return high + (t - (t * (p * z) - low));
+}
+
+template <typename O>
+F<O> atan(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  return o.copysign(atan_positive(o, o.abs(x)), x);
+}
+
+template <typename O>
+F<O> atan2(const O& o, const F<O>& y_argument, const F<O>& x_argument) {
+  const F<O> y = o.let(y_argument), x = o.let(x_argument);
+  const F<O> ay = o.let(o.abs(y)), ax = o.let(o.abs(x));
+  const auto steep = o.less(ax, ay);
+  // Of two zeros or two infinities the quotient is 0 or 1.
+  const F<O> equal_value = o.select(o.equal(ax, o.c(0.0)), o.c(0.0), o.c(1.0));
+  const F<O> divided = o.select(steep, ax, ay) / o.select(steep, ay, ax);
+  const F<O> quotient = o.let(o.select(o.equal(ax, ay), equal_value, divided));
+  const F<O> angle = o.let(atan_positive(o, quotient));
+  const F<O> folded = o.let(o.select(steep, o.c(1.57079632679489655800e+00) - angle, angle));
+  // The sign of x counts for zeros too.
+  const auto left = o.less(o.copysign(o.c(1.0), x), o.c(0.0));
+  const F<O> half_turn =
+      o.c(3.14159265358979311600e+00) - (folded - o.c(1.2246467991473531772e-16));
+  return o.copysign(o.select(left, half_turn, folded), y);
+}
+
+template <typename O>
+F<O> asin(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> other = o.sqrt((o.c(1.0) - x) * (o.c(1.0) + x));
+  return o.select(o.less(o.c(1.0), o.abs(x)), o.c(kNan), atan2(o, x, other));
+}
+
+template <typename O>
+F<O> acos(const O& o, const F<O>& argument) {
+  const F<O> x = o.let(argument);
+  const F<O> other = o.sqrt((o.c(1.0) - x) * (o.c(1.0) + x));
+  return o.select(o.less(o.c(1.0), o.abs(x)), o.c(kNan), atan2(o, other, x));
+}
+
+// ---- two arguments (float64)
+// ---------------------------------------------------------------------
+
+template <typename O>
+F<O> pow(const O& o, const F<O>& x_argument, const F<O>& y_argument) {
+  const F<O> x = o.let(x_argument), y = o.let(y_argument);
+  const F<O> magnitude = o.let(o.abs(x));
+  const F<O> power = o.let(exp(o, o.let(y * log(o, magnitude))));
+  const auto whole = o.equal(o.floor(y), y);
+  const F<O> half = o.let(y * o.c(0.5));
+  const auto even = o.equal(o.floor(half), half);
+  // Negative x: y must be whole; an odd one keeps the sign.
+  const F<O> signed_power = o.select(even, power, o.copysign(power, x));
+  const auto negative = o.both(o.less(x, o.c(0.0)), o.less(magnitude, o.c(kInfinity)));
+  const F<O> any = o.select(whole, signed_power, o.select(negative, o.c(kNan), power));
+  const auto is_one = o.either(o.either(o.equal(y, o.c(0.0)), o.equal(x, o.c(1.0))),
+                               o.both(o.equal(x, o.c(-1.0)), o.equal(o.abs(y), o.c(kInfinity))));
+  return o.select(is_one, o.c(1.0), o.select(o.isnan(x), x, o.select(o.isnan(y), y, any)));
+}
+
+template <typename O>
+F<O> hypot(const O& o, const F<O>& x, const F<O>& y) {
+  const F<O> a = o.let(o.abs(x)), b = o.let(o.abs(y));
+  const auto swaps = o.less(a, b);
+  const F<O> most = o.let(o.select(swaps, b, a)), least = o.select(swaps, a, b);
+  const F<O> ratio = o.let(least / most);
+  const F<O> result = most * o.sqrt(o.fma(ratio, ratio, o.c(1.0)));
+  const F<O> usual = o.select(o.equal(most, o.c(0.0)), o.c(0.0), result);
+  const auto infinite = o.either(o.equal(a, o.c(kInfinity)), o.equal(b, o.c(kInfinity)));
+  const F<O> number = o.select(o.either(o.isnan(a), o.isnan(b)), o.c(kNan), usual);
+  return o.select(infinite, o.c(kInfinity), number);
+}
+
+// ---- the table
+// -----------------------------------------------------------------------------------
+
+template <typename O>
+struct Row {
+  std::string_view name;
+  bool in_single;  // float32 in its own precision, not in float64
+  F<O> (*one)(const O&, const F<O>&);
+  F<O> (*two)(const O&, const F<O>&, const F<O>&);
+};
+
+template <typename O>
+const Row<O>* find_row(std::string_view name) {
+  static const Row<O> kRows[] = {
+      {"exp", true, exp<O>, nullptr},         {"log", true, log<O>, nullptr},
+      {"tanh", true, tanh<O>, nullptr},       {"erf", true, erf<O>, nullptr},
+      {"sigmoid", true, sigmoid<O>, nullptr}, {"exp2", false, exp2<O>, nullptr},
+      {"exp10", false, exp10<O>, nullptr},    {"log1p", false, log1p<O>, nullptr},
+      {"log2", false, log2<O>, nullptr},      {"log10", false, log10<O>, nullptr},
+      {"sin", false, sin<O>, nullptr},        {"cos", false, cos<O>, nullptr},
+      {"tan", false, tan<O>, nullptr},        {"asin", false, asin<O>, nullptr},
+      {"acos", false, acos<O>, nullptr},      {"atan", false, atan<O>, nullptr},
+      {"sinh", false, sinh<O>, nullptr},      {"cosh", false, cosh<O>, nullptr},
+      {"asinh", false, asinh<O>, nullptr},    {"acosh", false, acosh<O>, nullptr},
+      {"atanh", false, atanh<O>, nullptr},    {"pow", false, nullptr, pow<O>},
+      {"atan2", false, nullptr, atan2<O>},    {"hypot", false, nullptr, hypot<O>},
+  };
+  for (const Row<O>& row : kRows)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_elementary(std::string_view name) { return find_row<Numbers<double>>(name) != nullptr; }
+
+double elementary(std::string_view name, double x, double y) {
+  const auto* row = find_row<Numbers<double>>(name);
+  check(row != nullptr, "not an elementary function");
+  return row->one ? row->one({}, x) : row->two({}, x, y);
+}
+
+float elementary(std::string_view name, float x, float y) {
+  const auto* row = find_row<Numbers<float>>(name);
+  check(row != nullptr, "not an elementary function");
+  if (row->in_single) return row->one({}, x);
+  return static_cast<float>(elementary(name, static_cast<double>(x), static_cast<double>(y)));
+}
+
+Expr elementary(std::string_view name, const std::vector<Expr>& args, ElementaryOptions options) {
+  const auto* row = find_row<Exprs>(name);
+  check(row != nullptr && !args.empty(), "not an elementary function");
+  const DType dtype = args[0]->dtype;
+  const auto through = [&](DType other) {
+    std::vector<Expr> wide;
+    for (const Expr& arg : args) wide.push_back(tenon::cast(other.with_lanes(dtype.lanes), arg));
+    return tenon::cast(dtype, elementary(name, wide, options));
+  };
+  if (dtype.element() != kFloat32 && dtype.element() != kFloat64) return through(kFloat32);
+  if (dtype.element() == kFloat32 && !row->in_single) return through(kFloat64);
+  std::vector<std::pair<Ref<Var>, Expr>> lets;
+  const Exprs o(dtype, options.fma, &lets);
+  const Expr x = o.let(args[0]);
+  Expr result = row->one ? row->one(o, x) : row->two(o, x, o.let(args.at(1)));
+  for (size_t i = lets.size(); i-- > 0;) result = make<Let>(lets[i].first, lets[i].second, result);
+  return result;
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,34 @@
+// The elementary functions of TensorIR (exp, log, tanh, erf, ...) as arithmetic. Generated code,
+// the interpreter and constant folding compute with the very same steps: the algorithms are written
+// once and run either on numbers or on expressions.
+//
+// float32 `exp`, `log`, `tanh`, `erf`, `sigmoid` run in float32 (at most 2 units in the last
+// place); the other functions of float32 run in float64 and are rounded once; 16-bit floats go
+// through float32. float64 functions are within a few units in the last place, but `pow`, whose
+// relative error grows with |y log x| to 1e-13. Arguments of `sin`, `cos`, `tan` beyond 2^50 give
+// NaN.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tenon/ir/expr.h"
+
+namespace tenon::tir {
+
+/// Whether the intrinsic of this name is one of the functions here.
+bool is_elementary(std::string_view name);
+
+struct ElementaryOptions {
+  bool fma = true;  // steps are joined where the target joins them
+};
+
+/// `name(args...)` as arithmetic, for a float dtype of any lanes.
+Expr elementary(std::string_view name, const std::vector<Expr>& args,
+                ElementaryOptions options = {});
+
+/// The same on numbers, bit for bit what generated code computes (with fma).
+float elementary(std::string_view name, float x, float y = 0);
+double elementary(std::string_view name, double x, double y = 0);
+
+}  // namespace tenon::tir

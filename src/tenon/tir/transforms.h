@@ -1,0 +1,74 @@
+// Every pass of the TensorIR level with its contract, in the order of kernel lowering: from
+// scheduled blocks to flat vector code. Each is IRModule -> IRModule, touches PrimFuncs only, and
+// leaves functions alone that are past its form.
+#pragma once
+
+#include "tenon/ir/module.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+/// `f` on every PrimFunc of `module`; one that comes back as it was stays the same node.
+IRModule map_prim_funcs(IRModule module,
+                        const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f);
+
+/// The init of a reduction block becomes an `if` on its first iteration in front of the body.
+IRModule lower_init_block(IRModule module);
+
+/// A buffer that a block allocates moves to the innermost loop that holds all its uses (a
+/// reduction's output stays outside the loops of the reduction), as an AllocBuffer there; one
+/// without uses is dropped. Requires: no block inits.
+IRModule plan_and_update_buffer_allocation_location(IRModule module);
+
+/// Axes of blocks become the values that they are bound to; blocks keep no axes.
+/// Requires: no block inits.
+IRModule convert_blocks_to_opaque(IRModule module);
+
+/// A local buffer shrinks to the box that is accessed in one run of the statements after its
+/// AllocBuffer; where that depends on the outer loops, to a constant that holds it always. Buffers
+/// whose address escapes, or with strides of their own, keep their shape.
+/// Requires: no block axes.
+IRModule compact_buffer_allocation(IRModule module);
+
+/// Views that blocks declare (`T.match_buffer` of a region) become accesses to what they view.
+/// Requires: no block axes.
+IRModule lower_match_buffer(IRModule module);
+
+/// Blocks are gone: their allocations become AllocBuffer statements, predicates become `if`s.
+/// Loops of one iteration go too. Requires: no block axes, no views.
+IRModule lower_opaque_block(IRModule module);
+
+/// Indices, bounds and conditions in canonical form; branches that are never taken go.
+/// Any form.
+IRModule simplify(IRModule module);
+
+/// Allocations of kernels that do not fit the stack (scope "global", or more than 32 KiB in one
+/// kernel) become parameters `scratch*` at the end, allocated by the caller in front of the call;
+/// in a parallel loop each iteration has a slot of its own. Requires: no blocks.
+IRModule lift_scratch(IRModule module);
+
+/// Every access has one index, into a flat view of its buffer; parameters and what calls see keep
+/// their shapes. Requires: no blocks.
+IRModule flatten_buffer(IRModule module);
+
+/// Loops marked vectorized become vector statements: Ramps, Broadcasts, masked loads and stores
+/// under a condition on the lane. What has no vector form (stores to one element, calls, gathers
+/// under a condition) stays a serial loop. Requires: one index per access.
+IRModule vectorize_loop(IRModule module);
+
+/// Loops marked unrolled become copies of their bodies; beyond 4096 copies of a statement they stay
+/// loops.
+IRModule unroll_loop(IRModule module);
+
+/// a * b + c, a * b - c and c - a * b on float32 and float64 become T.fma, where the module's
+/// target has such an instruction. The only place where multiplications and additions are joined.
+IRModule fuse_multiply_add(IRModule module);
+
+/// exp, log, tanh, erf, ... become arithmetic (elementary.h), on scalars and vectors. Nothing calls
+/// a mathematical library.
+IRModule lower_intrinsics(IRModule module);
+
+/// Drops loops, branches and sequences that do nothing.
+IRModule remove_no_op(IRModule module);
+
+}  // namespace tenon::tir

@@ -1,0 +1,35 @@
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+namespace {
+
+class Converter final : public Rewriter {
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    const auto* realize = node.as<BlockRealize>();
+    if (!realize || realize->block->iter_vars.empty()) return rewrite_members(node);
+    const Block& block = *realize->block;
+    if (block.init)
+      throw CompileError(kWrongForm, block.origin,
+                         "block `{}` has an init; LowerInitBlock runs first", block.name);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const Ref<Var>& axis = block.iter_vars[i].var;
+      replace(axis, tenon::cast(axis->dtype, (*this)(realize->iter_values[i])));
+    }
+    Block::Parts parts = block.parts();
+    parts.iter_vars.clear();
+    const auto next = (*this)(make<Block>(std::move(parts), block.origin));
+    return make<BlockRealize>(std::vector<Expr>{}, (*this)(realize->predicate), next,
+                              node.as<BlockRealize>()->origin);
+  }
+};
+
+}  // namespace
+
+IRModule convert_blocks_to_opaque(IRModule module) {
+  return map_prim_funcs(std::move(module),
+                        [](const Ref<PrimFunc>& function) { return Converter()(function); });
+}
+
+}  // namespace tenon::tir

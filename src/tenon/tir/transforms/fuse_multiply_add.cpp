@@ -1,0 +1,37 @@
+#include "tenon/support/target.h"
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+static const Binary* product(const Expr& expr) {
+  const auto* op = expr.as<Binary>();
+  return op && op->op == BinaryOp::kMul ? op : nullptr;
+}
+
+// -x, exactly: 0 - x would turn 0 into 0 and not into -0.
+static Expr negated(const Expr& x) { return make<Binary>(BinaryOp::kSub, imm(x->dtype, -0.0), x); }
+
+static Expr fma(const Expr& a, const Expr& b, const Expr& c, const Origin& origin) {
+  return call("fma", {a, b, c}, kVoid, origin);
+}
+
+IRModule fuse_multiply_add(IRModule module) {
+  if (const auto target = module.attrs.get<std::string>("target"))
+    if (!parse_target(*target).has_fma) return module;
+  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* op = node.as<Binary>();
+      if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub)) return std::nullopt;
+      const DType element = op->dtype.element();
+      if (element != kFloat32 && element != kFloat64) return std::nullopt;
+      const bool adds = op->op == BinaryOp::kAdd;
+      if (const Binary* left = product(op->lhs))
+        return fma(left->lhs, left->rhs, adds ? op->rhs : negated(op->rhs), op->origin);
+      if (const Binary* right = product(op->rhs))
+        return fma(adds ? right->lhs : negated(right->lhs), right->rhs, op->lhs, op->origin);
+      return std::nullopt;
+    });
+  });
+}
+
+}  // namespace tenon::tir

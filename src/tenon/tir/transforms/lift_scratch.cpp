@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+namespace {
+
+constexpr int64_t kStackBytes = 32 << 10;  // of one kernel
+
+std::optional<int64_t> constant_bytes(const Buffer& buffer) {
+  int64_t bytes = buffer.dtype.bytes();
+  for (const Expr& dim : buffer.shape) {
+    const auto extent = as_int(dim);
+    if (!extent || *extent > (int64_t{1} << 40) / std::max<int64_t>(bytes, 1)) return std::nullopt;
+    bytes *= *extent;
+  }
+  return bytes;
+}
+
+// Takes out allocations, replacing each by a parameter; in a parallel loop by the iteration's slot
+// of one.
+class Lifter final : public Rewriter {
+ public:
+  explicit Lifter(std::set<const Node*> chosen) : chosen_(std::move(chosen)) { memoise_ = false; }
+
+  std::vector<Ref<Buffer>> params;
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    if (const auto* loop = node.as<For>(); loop && loop->kind == ForKind::kParallel) {
+      parallel_.push_back(loop);
+      NodePtr next = rewrite_members(node);
+      parallel_.pop_back();
+      return next;
+    }
+    if (const auto* alloc = node.as<AllocBuffer>(); alloc && chosen_.count(alloc->buffer.get())) {
+      const Buffer& buffer = *alloc->buffer;
+      std::vector<Expr> shape = buffer.shape;
+      Slot slot;
+      if (!buffer.strides.empty() || buffer.elem_offset)
+        throw CompileError(kUnsupported, alloc->origin,
+                           "buffer `{}` with strides of its own cannot become scratch memory",
+                           buffer.name);
+      for (size_t i = parallel_.size(); i-- > 0;) {
+        const For& loop = *parallel_[i];
+        shape.insert(shape.begin(), loop.extent);
+        slot.indices.insert(slot.indices.begin(), loop.loop_var - loop.min);
+      }
+      slot.buffer =
+          make<Buffer>(fmt::format("scratch{}_{}", params.size(), buffer.name), buffer.dtype, shape,
+                       Buffer::Options{.alignment = buffer.alignment}, buffer.origin);
+      slot.from = alloc->buffer;
+      params.push_back(slot.buffer);
+      slots_.emplace(alloc->buffer.get(), slot);
+      return make<Seq>(std::vector<Stmt>{});
+    }
+    if (const auto* load = node.as<BufferLoad>())
+      if (const Slot* slot = slot_of(load->buffer))
+        return make<BufferLoad>(slot->buffer, indices(*slot, load->indices), load->origin);
+    if (const auto* store = node.as<BufferStore>())
+      if (const Slot* slot = slot_of(store->buffer))
+        return make<BufferStore>(slot->buffer, (*this)(store->value),
+                                 indices(*slot, store->indices), store->origin);
+    if (const auto* region = node.as<BufferRegion>())
+      if (const Slot* slot = slot_of(region->buffer)) {
+        std::vector<Range> ranges;
+        std::vector<bool> drop(slot->indices.size(), true);
+        for (const Expr& index : slot->indices)
+          ranges.push_back({index, imm(index->dtype, int64_t{1})});
+        for (size_t i = 0; i < region->region.size(); ++i) {
+          ranges.push_back({(*this)(region->region[i].min), (*this)(region->region[i].extent)});
+          drop.push_back(region->drops(i));
+        }
+        return make<BufferRegion>(slot->buffer, std::move(ranges), std::move(drop), region->origin);
+      }
+    if (const auto* decl = node.as<DeclBuffer>())
+      for (const auto& [key, slot] : slots_)
+        if (decl->data.same_as(slot.from->data))
+          throw CompileError(kUnsupported, decl->origin,
+                             "a view of buffer `{}`, which becomes scratch memory",
+                             slot.from->name);
+    return rewrite_members(node);
+  }
+
+ private:
+  struct Slot {
+    Ref<Buffer> from, buffer;
+    std::vector<Expr> indices;  // of the iteration
+  };
+  const Slot* slot_of(const Ref<Buffer>& buffer) const {
+    const auto it = slots_.find(buffer.get());
+    return it == slots_.end() ? nullptr : &it->second;
+  }
+  std::vector<Expr> indices(const Slot& slot, const std::vector<Expr>& inner) {
+    std::vector<Expr> out = slot.indices;
+    for (const Expr& index : inner) out.push_back((*this)(index));
+    return out;
+  }
+
+  std::set<const Node*> chosen_;
+  std::vector<const For*> parallel_;
+  std::unordered_map<const Node*, Slot> slots_;
+};
+
+struct Local {
+  int64_t bytes;
+  size_t position;
+  const Buffer* buffer;
+};
+
+// Which allocations do not stay on the stack: the largest first, until the rest fits.
+std::set<const Node*> choose(const PrimFunc& function) {
+  std::set<const Node*> chosen;
+  std::vector<Local> local;
+  int64_t total = 0;
+  walk<AllocBuffer>(function.body, [&](const AllocBuffer& alloc) {
+    const auto bytes = constant_bytes(*alloc.buffer);
+    if (alloc.buffer->scope == "global" || !bytes) {
+      chosen.insert(alloc.buffer.get());
+    } else {
+      local.push_back({*bytes, local.size(), alloc.buffer.get()});
+      total += *bytes;
+    }
+  });
+  std::sort(local.begin(), local.end(), [](const Local& a, const Local& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.position < b.position;
+  });
+  for (const Local& next : local) {
+    if (total <= kStackBytes) break;
+    chosen.insert(next.buffer);
+    total -= next.bytes;
+  }
+  return chosen;
+}
+
+class Lifting {
+ public:
+  explicit Lifting(IRModule module) : module_(std::move(module)) {}
+
+  IRModule run() {
+    const std::vector<IRModule::Entry> entries = module_.functions();
+    for (const auto& [name, function] : entries) lift(name, 0);
+    return std::move(module_);
+  }
+
+ private:
+  struct Lifted {
+    Ref<PrimFunc> function;  // with the new parameters
+    std::vector<Ref<Buffer>> scratch;
+  };
+
+  const Lifted* lift(const std::string& name, int depth) {
+    const auto known = done_.find(name);
+    if (known != done_.end()) return &known->second;
+    const auto function = module_.find<PrimFunc>(name);
+    if (!function) return nullptr;
+    if (depth > 64)
+      throw CompileError(kRecursion, function->origin, "PrimFunc `{}` calls itself", name);
+    // Callees first: what they need is allocated here, and may be lifted from here again.
+    Ref<PrimFunc> next =
+        tenon::rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+          const auto* call = node.as<CallTir>();
+          if (!call) return std::nullopt;
+          const Lifted* callee = lift(call->callee->name, depth + 1);
+          if (!callee || callee->scratch.empty()) return std::nullopt;
+          return with_scratch(*call, *callee);
+        });
+    Lifted result{next, {}};
+    if (!next->attrs.flag("tenon.entry")) {
+      const std::set<const Node*> chosen = choose(*next);
+      if (!chosen.empty()) {
+        Lifter lifter(chosen);
+        const Stmt body = lifter(next->body);
+        std::vector<Ref<Var>> params = next->params;
+        std::vector<Ref<Buffer>> buffers = next->buffers;
+        for (const Ref<Buffer>& scratch : lifter.params) {
+          params.push_back(make<Var>(scratch->name + "_handle", kHandle));
+          buffers.push_back(scratch);
+        }
+        auto changed = make<PrimFunc>(params, buffers, body, next->attrs, next->origin);
+        const_cast<PrimFunc*>(changed.get())->is_private = next->is_private;
+        result = {changed, lifter.params};
+      }
+    }
+    if (!result.function.same_as(function)) module_.set(name, result.function);
+    return &done_.emplace(name, std::move(result)).first->second;
+  }
+
+  // The call with memory for the callee's scratch allocated in front of it.
+  static NodePtr with_scratch(const CallTir& call, const Lifted& callee) {
+    Substitution bound;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const Ref<Buffer>& param = callee.function->buffers[i];
+      const auto* region = call.args[i].as<BufferRegion>();
+      if (!param) {
+        bound[callee.function->params[i].get()] = call.args[i];
+        continue;
+      }
+      if (!region) continue;
+      size_t dim = 0;
+      for (size_t d = 0; d < region->region.size(); ++d) {
+        if (region->drops(d)) continue;
+        if (dim < param->ndim() && param->shape[dim].as<Var>())
+          bound.emplace(param->shape[dim].get(),
+                        tenon::cast(param->shape[dim]->dtype, region->region[d].extent));
+        ++dim;
+      }
+    }
+    std::vector<Stmt> stmts;
+    std::vector<NodePtr> args = call.args;
+    for (const Ref<Buffer>& scratch : callee.scratch) {
+      std::vector<Expr> shape;
+      for (const Expr& dim : scratch->shape) shape.push_back(substitute(dim, bound));
+      const auto memory =
+          make<Buffer>(scratch->name, scratch->dtype, shape,
+                       Buffer::Options{.alignment = scratch->alignment}, scratch->origin);
+      stmts.push_back(make<AllocBuffer>(memory, Attrs{}, call.origin));
+      args.push_back(BufferRegion::whole(memory));
+    }
+    stmts.push_back(make<CallTir>(call.callee, std::move(args), call.annotations, call.origin));
+    return make<Seq>(std::move(stmts));
+  }
+
+  IRModule module_;
+  std::map<std::string, Lifted> done_;
+};
+
+}  // namespace
+
+IRModule lift_scratch(IRModule module) { return Lifting(std::move(module)).run(); }
+
+}  // namespace tenon::tir

@@ -1,0 +1,30 @@
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+static Stmt with_guarded_init(const Block& block) {
+  Expr first;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kReduce) continue;
+    const Expr is_first = eq(iter.var, tenon::cast(iter.var->dtype, iter.domain.min));
+    first = first ? logical_and(first, is_first) : is_first;
+  }
+  const Stmt init =
+      first ? Stmt(make<IfThenElse>(first, block.init, Stmt(), block.init->origin)) : block.init;
+  return seq({init, block.body});
+}
+
+IRModule lower_init_block(IRModule module) {
+  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* block = node.as<Block>();
+      if (!block || !block->init) return std::nullopt;
+      Block::Parts parts = block->parts();
+      parts.body = with_guarded_init(*block);
+      parts.init = {};
+      return make<Block>(std::move(parts), block->origin);
+    });
+  });
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,25 @@
+#include "tenon/support/target.h"
+#include "tenon/tir/elementary.h"
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+IRModule lower_intrinsics(IRModule module) {
+  ElementaryOptions options;
+  if (const auto target = module.attrs.get<std::string>("target"))
+    options.fma = parse_target(*target).has_fma;
+  return map_prim_funcs(std::move(module), [&](const Ref<PrimFunc>& function) {
+    return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* call = node.as<Call>();
+      if (!call || !call->op || !call->dtype.is_float()) return std::nullopt;
+      if (call->is("fmod"))
+        return make<Binary>(BinaryOp::kMod, call->arg(0), call->arg(1), call->origin);
+      if (!is_elementary(call->op->name)) return std::nullopt;
+      std::vector<Expr> args;
+      for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
+      return elementary(call->op->name, args, options);
+    });
+  });
+}
+
+}  // namespace tenon::tir

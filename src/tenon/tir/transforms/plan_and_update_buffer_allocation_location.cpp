@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+namespace {
+
+// Statements that can hold an allocation (loops, blocks, branches), numbered in the order of a
+// walk; a shared node is another one at each place.
+using Path = std::vector<int>;
+
+struct Uses {
+  bool any = false;
+  Path common;  // scopes around all uses, outermost first
+
+  void add(const Path& path) {
+    if (!any) {
+      common = path;
+      any = true;
+      return;
+    }
+    size_t n = 0;
+    while (n < common.size() && n < path.size() && common[n] == path[n]) ++n;
+    common.resize(n);
+  }
+};
+
+// First walk: where each allocated buffer is used.
+class Finder {
+ public:
+  void visit(const Stmt& stmt) {
+    if (!stmt) return;
+    if (const auto* sequence = stmt.as<Seq>()) {
+      for (const Stmt& inner : sequence->stmts) visit(inner);
+    } else if (const auto* loop = stmt.as<For>()) {
+      use(loop->min);
+      use(loop->extent);
+      Scope scope(*this, loop->loop_var.get());
+      visit(loop->body);
+    } else if (const auto* realize = stmt.as<BlockRealize>()) {
+      for (const Expr& value : realize->iter_values) use(value);
+      use(realize->predicate);
+      block(*realize);
+    } else if (const auto* branch = stmt.as<IfThenElse>()) {
+      use(branch->condition);
+      {
+        Scope scope(*this, nullptr);
+        visit(branch->then_case);
+      }
+      Scope scope(*this, nullptr);
+      visit(branch->else_case);
+    } else if (const auto* loop = stmt.as<While>()) {
+      // State is carried from one iteration to the next: nothing moves inside.
+      use(loop->condition);
+      use(loop->body);
+      skip(loop->body);
+    } else if (const auto* attr = stmt.as<AttrStmt>()) {
+      visit(attr->body);
+    } else {
+      use(stmt);
+    }
+  }
+
+  std::unordered_map<const Node*, Uses> uses;
+  std::unordered_set<const Node*> allocated;
+
+ private:
+  struct Scope {
+    Scope(Finder& finder, const Node* loop_var) : finder(finder) {
+      finder.path_.push_back(finder.next_++);
+      finder.loop_vars_.push_back(loop_var);
+    }
+    ~Scope() {
+      finder.path_.pop_back();
+      finder.loop_vars_.pop_back();
+    }
+    Finder& finder;
+  };
+
+  void skip(const Stmt& body) {  // what a While holds keeps its blocks' buffers at the blocks
+    walk(body, [&](const NodePtr& node) {
+      if (const auto* block = node.as<Block>())
+        for (const Ref<Buffer>& buffer : block->alloc_buffers) fixed_.insert(buffer.get());
+    });
+  }
+
+  void block(const BlockRealize& realize) {
+    const Block& block = *realize.block;
+    for (const Ref<Buffer>& buffer : block.alloc_buffers) allocated.insert(buffer.get());
+    // Outputs of a reduction live across the loops that its axes run over.
+    size_t outside = path_.size();
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (block.iter_vars[i].kind == IterKind::kSpatial) continue;
+      walk<Var>(realize.iter_values[i], [&](const Var& var) {
+        for (size_t depth = 0; depth < loop_vars_.size(); ++depth)
+          if (loop_vars_[depth] == &var) outside = std::min(outside, depth);
+      });
+    }
+    if (outside < path_.size()) {
+      const Path path(path_.begin(), path_.begin() + static_cast<std::ptrdiff_t>(outside));
+      for (const Ref<BufferRegion>& region : block.writes) uses[region->buffer.get()].add(path);
+      walk<BufferStore>(block.body,
+                        [&](const BufferStore& store) { uses[store.buffer.get()].add(path); });
+    }
+    Scope scope(*this, nullptr);
+    for (const MatchBuffer& match : block.match_buffers) use(match.source);
+    visit(block.body);
+  }
+
+  void use(const NodePtr& node) {
+    walk(node, [&](const NodePtr& inner) {
+      if (inner.as<Buffer>()) uses[inner.get()].add(path_);
+      if (const auto* var = inner.as<Var>(); var && var->dtype.is_handle())
+        data_uses_[var].add(path_);
+    });
+  }
+
+  friend class Placer;
+  Path path_;
+  std::vector<const Node*> loop_vars_;
+  int next_ = 0;
+  std::unordered_set<const Node*> fixed_;
+  std::unordered_map<const Node*, Uses> data_uses_;  // by the pointer alone
+};
+
+// Second walk, in the same order: allocations leave their blocks and appear where they belong.
+class Placer {
+ public:
+  Placer(Finder& finder, const std::vector<Ref<Buffer>>& buffers) : finder_(finder) {
+    for (const Ref<Buffer>& buffer : buffers) {
+      if (finder.fixed_.count(buffer.get())) continue;
+      Uses uses = finder.uses[buffer.get()];
+      const auto data = finder.data_uses_.find(buffer->data.get());
+      if (data != finder.data_uses_.end()) uses.add(data->second.common);
+      if (!uses.any) continue;
+      placed_[uses.common.empty() ? -1 : uses.common.back()].push_back(buffer);
+    }
+  }
+
+  Stmt place(const Stmt& stmt) {
+    Stmt next = visit(stmt);
+    return with_allocations(-1, next);
+  }
+
+ private:
+  Stmt with_allocations(int scope, const Stmt& body) {
+    const auto it = placed_.find(scope);
+    if (it == placed_.end()) return body;
+    std::vector<Stmt> stmts;
+    for (const Ref<Buffer>& buffer : it->second)
+      stmts.push_back(make<AllocBuffer>(buffer, Attrs{}, buffer->origin));
+    stmts.push_back(body);
+    return seq(std::move(stmts));
+  }
+
+  Stmt visit(const Stmt& stmt) {
+    if (!stmt) return stmt;
+    if (const auto* sequence = stmt.as<Seq>()) {
+      std::vector<Stmt> stmts;
+      for (const Stmt& inner : sequence->stmts) stmts.push_back(visit(inner));
+      return make<Seq>(std::move(stmts), stmt->origin);
+    }
+    if (const auto* loop = stmt.as<For>()) {
+      const int scope = next_++;
+      Stmt body = with_allocations(scope, visit(loop->body));
+      return loop->with(loop->min, loop->extent, body);
+    }
+    if (const auto* realize = stmt.as<BlockRealize>()) {
+      const int scope = next_++;
+      Block::Parts parts = realize->block->parts();
+      std::erase_if(parts.alloc_buffers,
+                    [&](const Ref<Buffer>& buffer) { return !finder_.fixed_.count(buffer.get()); });
+      parts.body = with_allocations(scope, visit(parts.body));
+      return make<BlockRealize>(realize->iter_values, realize->predicate,
+                                make<Block>(std::move(parts), realize->block->origin),
+                                stmt->origin);
+    }
+    if (const auto* branch = stmt.as<IfThenElse>()) {
+      const int yes = next_++;
+      Stmt then_case = with_allocations(yes, visit(branch->then_case));
+      const int no = next_++;
+      Stmt else_case = visit(branch->else_case);
+      if (else_case) else_case = with_allocations(no, else_case);
+      return make<IfThenElse>(branch->condition, then_case, else_case, stmt->origin);
+    }
+    if (const auto* attr = stmt.as<AttrStmt>())
+      return make<AttrStmt>(attr->subject, attr->key, attr->value, visit(attr->body), stmt->origin);
+    return stmt;
+  }
+
+  Finder& finder_;
+  int next_ = 0;
+  std::map<int, std::vector<Ref<Buffer>>> placed_;
+};
+
+}  // namespace
+
+IRModule plan_and_update_buffer_allocation_location(IRModule module) {
+  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+    std::vector<Ref<Buffer>> buffers;
+    walk<Block>(function->body, [&](const Block& block) {
+      if (block.init)
+        throw CompileError(kWrongForm, block.origin,
+                           "block `{}` has an init; LowerInitBlock runs first", block.name);
+      buffers.insert(buffers.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
+    });
+    if (buffers.empty()) return function;
+    Finder finder;
+    finder.visit(function->body);
+    return function->with_body(Placer(finder, buffers).place(function->body));
+  });
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,40 @@
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+static bool is_empty(const Stmt& stmt) {
+  if (!stmt) return true;
+  const auto* sequence = stmt.as<Seq>();
+  return sequence && sequence->stmts.empty();
+}
+
+static bool is_pure(const Expr& expr) {
+  bool pure = true;
+  walk<Call>(expr, [&](const Call& call) {
+    pure = pure && call.op && call.op->effect != Effect::kOpaque;
+  });
+  return pure;
+}
+
+IRModule remove_no_op(IRModule module) {
+  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+      static const Stmt kNothing = make<Seq>(std::vector<Stmt>{});
+      if (const auto* loop = node.as<For>()) {
+        const auto extent = as_int(loop->extent);
+        if (is_empty(loop->body) || (extent && *extent <= 0)) return kNothing;
+      }
+      if (const auto* branch = node.as<IfThenElse>()) {
+        if (const auto known = as_int(branch->condition))
+          return *known ? branch->then_case : branch->else_case ? branch->else_case : kNothing;
+        if (is_empty(branch->then_case) && is_empty(branch->else_case)) return kNothing;
+      }
+      if (const auto* attr = node.as<AttrStmt>(); attr && is_empty(attr->body)) return kNothing;
+      if (const auto* evaluate = node.as<Evaluate>(); evaluate && is_pure(evaluate->value))
+        return kNothing;
+      return std::nullopt;
+    });
+  });
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,326 @@
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+namespace {
+
+// Thrown inside this file only: the loop has no vector form and stays serial.
+struct NoVectorForm {};
+
+bool reads_memory(const Expr& expr) {
+  bool reads = false;
+  walk<BufferLoad>(expr, [&](const BufferLoad&) { reads = true; });
+  return reads;
+}
+
+// The body of one loop with the loop's variable as a vector of lanes.
+class Vectorizer {
+ public:
+  Vectorizer(const For& loop, int lanes) : lanes_(lanes) {
+    values_[loop.loop_var.get()] =
+        make<Ramp>(loop.min, imm(loop.loop_var->dtype, int64_t{1}), lanes);
+  }
+
+  Stmt statement(const Stmt& stmt) {
+    if (const auto* sequence = stmt.as<Seq>()) {
+      std::vector<Stmt> stmts;
+      for (const Stmt& inner : sequence->stmts) stmts.push_back(statement(inner));
+      return make<Seq>(std::move(stmts), stmt->origin);
+    }
+    if (const auto* store = stmt.as<BufferStore>()) return vector_store(*store);
+    if (const auto* bind = stmt.as<Bind>()) {
+      const Expr value = vector(bind->value);
+      if (value->dtype.is_scalar()) return make<Bind>(renewed(bind->var, value), value);
+      const auto var = make<Var>(bind->var->name, value->dtype);
+      values_[bind->var.get()] = var;
+      return make<Bind>(var, value, stmt->origin);
+    }
+    if (const auto* branch = stmt.as<IfThenElse>()) {
+      const Expr condition = vector(branch->condition);
+      if (condition->dtype.is_scalar())
+        return make<IfThenElse>(condition, statement(branch->then_case),
+                                branch->else_case ? statement(branch->else_case) : Stmt(),
+                                stmt->origin);
+      const Expr outer = mask_;
+      const bool outer_guarded = guarded_;
+      const auto arm = [&](const Expr& holds, const Stmt& body) {
+        // Where the first lane decides whether any lane runs, a branch on it keeps what all lanes
+        // share from running for none.
+        const Expr any = first_lane(holds);
+        mask_ = outer ? logical_and(outer, holds) : holds;
+        guarded_ = any && (!outer || outer_guarded);
+        Stmt next = statement(body);
+        mask_ = outer;
+        guarded_ = outer_guarded;
+        return any ? Stmt(make<IfThenElse>(any, next, Stmt(), stmt->origin)) : next;
+      };
+      std::vector<Stmt> stmts{arm(condition, branch->then_case)};
+      if (branch->else_case) stmts.push_back(arm(logical_not(condition), branch->else_case));
+      return seq(std::move(stmts));
+    }
+    if (const auto* loop = stmt.as<For>()) {
+      const Expr min = vector(loop->min), extent = vector(loop->extent);
+      if (min->dtype.is_vector() || extent->dtype.is_vector()) throw NoVectorForm{};
+      if (loop->kind == ForKind::kParallel || loop->kind == ForKind::kVectorized)
+        throw NoVectorForm{};
+      return loop->with(min, extent, statement(loop->body));
+    }
+    if (const auto* attr = stmt.as<AttrStmt>())
+      return make<AttrStmt>(attr->subject, attr->key, attr->value, statement(attr->body),
+                            stmt->origin);
+    if (const auto* evaluate = stmt.as<Evaluate>()) {
+      const auto* call = evaluate->value.as<Call>();
+      if (call && call->is("prefetch")) return vector_prefetch(*call, stmt->origin);
+    }
+    throw NoVectorForm{};
+  }
+
+ private:
+  Ref<Var> renewed(const Ref<Var>& var, const Expr& value) {
+    const auto copy = make<Var>(var->name, value->dtype);
+    values_[var.get()] = copy;
+    return copy;
+  }
+
+  Stmt vector_store(const BufferStore& store) {
+    if (store.indices.size() != 1) throw NoVectorForm{};
+    const Expr index = vector(store.indices[0]);
+    if (index->dtype.is_scalar()) throw NoVectorForm{};  // every lane into one element: in turn
+    const Expr value = broadcast_to_lanes(vector(store.value), lanes_);
+    if (!mask_)
+      return make<BufferStore>(store.buffer, value, std::vector<Expr>{index}, store.origin);
+    require_dense(index);
+    return make<Evaluate>(
+        call("masked_store",
+             {make<BufferLoad>(store.buffer, std::vector<Expr>{index}), mask_, value}, kVoid,
+             store.origin),
+        store.origin);
+  }
+
+  Stmt vector_prefetch(const Call& prefetch, const Origin& origin) {
+    // One line of the cache holds the lanes, or nearly: the first lane's address.
+    const auto* element = prefetch.args[0].as<BufferLoad>();
+    if (!element || element->indices.size() != 1) throw NoVectorForm{};
+    Expr index = vector(element->indices[0]);
+    if (const auto* ramp = index.as<Ramp>()) index = ramp->base;
+    if (index->dtype.is_vector()) throw NoVectorForm{};
+    return make<Evaluate>(
+        call("prefetch", {load(element->buffer, {index}), prefetch.args[1], prefetch.args[2]}),
+        origin);
+  }
+
+  // A scalar condition that holds where any lane's does: that of lane 0, for conditions that can
+  // only change from true to false along the lanes. Null for others.
+  static Expr first_lane(const Expr& mask) {
+    if (const auto* splat = mask.as<Broadcast>()) return splat->value;
+    const auto* op = mask.as<Binary>();
+    if (!op) return {};
+    if (op->op == BinaryOp::kAnd) {
+      const Expr a = first_lane(op->lhs), b = first_lane(op->rhs);
+      return a && b ? logical_and(a, b) : Expr();
+    }
+    if (op->op != BinaryOp::kLT && op->op != BinaryOp::kLE) return {};
+    const auto* ramp = op->lhs.as<Ramp>();
+    const auto* bound = op->rhs.as<Broadcast>();
+    const auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
+    if (!ramp || !bound || !stride || *stride < 0) return {};
+    return binary(op->op, ramp->base, bound->value);
+  }
+
+  static void require_dense(const Expr& index) {
+    const auto* ramp = index.as<Ramp>();
+    if (!ramp || !is_int(ramp->stride, 1)) throw NoVectorForm{};
+  }
+
+  // `a op b` of vectors that are progressions stays one.
+  static Expr progression(BinaryOp op, const Expr& a, const Expr& b) {
+    const auto* ra = a.as<Ramp>();
+    const auto* rb = b.as<Ramp>();
+    const Expr sa = a->dtype.is_scalar() ? a
+                    : a.as<Broadcast>()  ? a.as<Broadcast>()->value
+                                         : Expr();
+    const Expr sb = b->dtype.is_scalar() ? b
+                    : b.as<Broadcast>()  ? b.as<Broadcast>()->value
+                                         : Expr();
+    if (op == BinaryOp::kAdd) {
+      if (ra && sb) return make<Ramp>(ra->base + sb, ra->stride, ra->lanes);
+      if (rb && sa) return make<Ramp>(sa + rb->base, rb->stride, rb->lanes);
+      if (ra && rb) return make<Ramp>(ra->base + rb->base, ra->stride + rb->stride, ra->lanes);
+    }
+    if (op == BinaryOp::kSub) {
+      if (ra && sb) return make<Ramp>(ra->base - sb, ra->stride, ra->lanes);
+      if (rb && sa)
+        return make<Ramp>(sa - rb->base, imm(rb->stride->dtype, int64_t{0}) - rb->stride,
+                          rb->lanes);
+    }
+    if (op == BinaryOp::kMul) {
+      if (ra && sb) return make<Ramp>(ra->base * sb, ra->stride * sb, ra->lanes);
+      if (rb && sa) return make<Ramp>(sa * rb->base, sa * rb->stride, rb->lanes);
+    }
+    return {};
+  }
+
+  // The expression for all lanes; scalar where every lane has the same value.
+  Expr vector(const Expr& expr) {
+    if (const auto it = memo_.find(expr.get()); it != memo_.end() && it->second.mask.same_as(mask_))
+      return it->second.result;
+    Expr result = compute(expr);
+    memo_.insert_or_assign(expr.get(), Memo{expr, mask_, result});
+    return result;
+  }
+
+  Expr compute(const Expr& expr) {
+    if (expr->dtype.is_vector()) throw NoVectorForm{};
+    if (expr.as<Var>()) {
+      const auto it = values_.find(expr.get());
+      return it == values_.end() ? expr : it->second;
+    }
+    if (expr.as<IntImm>() || expr.as<FloatImm>() || expr.as<StringImm>()) return expr;
+    if (const auto* node = expr.as<Cast>()) {
+      const Expr value = vector(node->value);
+      if (const auto* ramp = value.as<Ramp>();
+          ramp && node->dtype.is_int() && node->dtype.bits >= value->dtype.bits)
+        return make<Ramp>(tenon::cast(node->dtype, ramp->base),
+                          tenon::cast(node->dtype, ramp->stride), ramp->lanes);
+      return make<Cast>(node->dtype.with_lanes(value->dtype.lanes), value, expr->origin);
+    }
+    if (const auto* node = expr.as<Binary>()) {
+      Expr a = vector(node->lhs), b = vector(node->rhs);
+      if (a->dtype.is_vector() || b->dtype.is_vector()) {
+        if (a->dtype.is_integer())
+          if (const Expr ramp = progression(node->op, a, b)) return ramp;
+        a = broadcast_to_lanes(a, lanes_);
+        b = broadcast_to_lanes(b, lanes_);
+      }
+      return make<Binary>(node->op, a, b, expr->origin);
+    }
+    if (const auto* node = expr.as<Not>()) return make<Not>(vector(node->value), expr->origin);
+    if (const auto* node = expr.as<Select>()) {
+      Expr condition = vector(node->condition);
+      Expr a = vector(node->true_value), b = vector(node->false_value);
+      if (condition->dtype.is_vector() || a->dtype.is_vector() || b->dtype.is_vector()) {
+        condition = broadcast_to_lanes(condition, lanes_);
+        a = broadcast_to_lanes(a, lanes_);
+        b = broadcast_to_lanes(b, lanes_);
+      }
+      return make<Select>(condition, a, b, expr->origin);
+    }
+    if (const auto* node = expr.as<Let>()) {
+      const Expr value = vector(node->value);
+      const auto var = renewed(node->var, value);
+      return make<Let>(var, value, vector(node->body), expr->origin);
+    }
+    if (const auto* node = expr.as<BufferLoad>()) return vector_load(*node);
+    if (const auto* node = expr.as<Call>()) return vector_call(*node);
+    throw NoVectorForm{};
+  }
+
+  Expr vector_load(const BufferLoad& node) {
+    std::vector<Expr> indices;
+    for (const Expr& index : node.indices) indices.push_back(vector(index));
+    for (size_t i = 0; i + 1 < indices.size(); ++i)
+      if (indices[i]->dtype.is_vector()) throw NoVectorForm{};
+    const Expr loaded = make<BufferLoad>(node.buffer, indices, node.origin);
+    if (!mask_ || indices.empty() || indices.back()->dtype.is_scalar()) {
+      // A scalar load under a mask may run where no lane would have: not outside its buffer.
+      if (mask_ && !guarded_ && loaded->dtype.is_scalar() && !is_safe_scalar(node))
+        throw NoVectorForm{};
+      return loaded;
+    }
+    require_dense(indices.back());
+    return call("masked_load", {loaded, mask_, zero(loaded->dtype)}, kVoid, node.origin);
+  }
+
+  // Constant indices inside constant shapes.
+  static bool is_safe_scalar(const BufferLoad& node) {
+    for (size_t i = 0; i < node.indices.size(); ++i) {
+      const auto index = as_int(node.indices[i]), extent = as_int(node.buffer->shape[i]);
+      if (!index || !extent || *index < 0 || *index >= *extent) return false;
+    }
+    return true;
+  }
+
+  static Expr zero(DType dtype) {
+    return dtype.is_float() ? imm(dtype, 0.0) : imm(dtype, int64_t{0});
+  }
+
+  Expr vector_call(const Call& node) {
+    if (!node.op || node.op->effect == Effect::kOpaque) throw NoVectorForm{};
+    if (node.is("if_then_else")) {
+      const Expr condition = vector(node.arg(0));
+      if (condition->dtype.is_scalar()) {
+        Expr a = vector(node.arg(1)), b = vector(node.arg(2));
+        if (a->dtype.is_vector() || b->dtype.is_vector()) {
+          a = broadcast_to_lanes(a, lanes_);
+          b = broadcast_to_lanes(b, lanes_);
+        }
+        return make<Call>(node.op, std::vector<NodePtr>{condition, a, b}, a->dtype, node.origin);
+      }
+      const Expr outer = mask_;
+      const auto arm = [&](const Expr& value, const Expr& holds) {
+        const bool outer_guarded = guarded_;
+        if (reads_memory(value)) {
+          mask_ = outer ? logical_and(outer, holds) : holds;
+          guarded_ = false;
+        }
+        const Expr result = broadcast_to_lanes(vector(value), lanes_);
+        mask_ = outer;
+        guarded_ = outer_guarded;
+        return result;
+      };
+      const Expr a = arm(node.arg(1), condition), b = arm(node.arg(2), logical_not(condition));
+      // masked_load fills in a value itself.
+      if (const auto* load = a.as<Call>();
+          load && load->is("masked_load") && !outer && !reads_memory(node.arg(2)))
+        return make<Call>(load->op, std::vector<NodePtr>{load->args[0], load->args[1], b}, a->dtype,
+                          node.origin);
+      return make<Select>(condition, a, b, node.origin);
+    }
+    if (node.is("address_of") || node.is("tvm_access_ptr") || node.is("masked_load") ||
+        node.is("vectorlow") || node.is("vectorhigh") || node.is("vectorcombine") ||
+        node.is("call_pure_extern") || node.is("tvm_tuple"))
+      throw NoVectorForm{};
+    std::vector<NodePtr> args;
+    bool any = false;
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      const Expr arg = vector(node.arg(i));
+      any |= arg->dtype.is_vector();
+      args.push_back(arg);
+    }
+    if (any)
+      for (NodePtr& arg : args) arg = broadcast_to_lanes(downcast<ExprNode>(arg), lanes_);
+    const DType result = node.dtype.with_lanes(any ? lanes_ : 1);
+    return make<Call>(node.op, std::move(args), result, node.origin);
+  }
+
+  struct Memo {
+    Expr expr, mask, result;
+  };
+  int lanes_;
+  Expr mask_;             // lanes that run; null: all
+  bool guarded_ = false;  // a branch around the statement: at least one lane runs
+  std::unordered_map<const Node*, Expr> values_;
+  std::unordered_map<const Node*, Memo> memo_;
+};
+
+}  // namespace
+
+IRModule vectorize_loop(IRModule module) {
+  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* loop = node.as<For>();
+      if (!loop || loop->kind != ForKind::kVectorized) return std::nullopt;
+      const auto extent = as_int(loop->extent);
+      if (extent && *extent > 1 && *extent <= 1024) {
+        try {
+          return Vectorizer(*loop, static_cast<int>(*extent)).statement(loop->body);
+        } catch (const NoVectorForm&) {
+        }
+      }
+      return make<For>(loop->loop_var, loop->min, loop->extent, ForKind::kSerial, loop->body,
+                       loop->annotations, loop->origin);
+    });
+  });
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,128 @@
+// Errors of the elementary functions against the C library's in a wider type, in units in the last
+// place.
+#include "tenon/tir/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tenon::tir {
+namespace {
+
+double ulp_of(float x) {
+  const float magnitude = std::fabs(x);
+  if (!(magnitude < std::numeric_limits<float>::infinity())) return 1;
+  return static_cast<double>(std::nextafter(magnitude, std::numeric_limits<float>::infinity())) -
+         static_cast<double>(magnitude);
+}
+double ulp_of(double x) {
+  return std::nextafter(std::fabs(x), std::numeric_limits<double>::infinity()) - std::fabs(x);
+}
+
+template <typename T>
+bool agree_on_edges(T got, long double want) {
+  if (std::isnan(want)) return std::isnan(got);
+  if (std::isinf(want) || std::isinf(static_cast<T>(want))) return got == static_cast<T>(want);
+  return std::isfinite(got);
+}
+
+struct Case {
+  const char* name;
+  long double (*reference)(long double);
+  double most_single, most_double;  // units in the last place
+};
+
+const Case kCases[] = {
+    {"exp", std::exp, 1.1, 1.6},    {"log", std::log, 1.1, 1.6},
+    {"tanh", std::tanh, 1.5, 3},  {"erf", std::erf, 1.2, 2.5},
+    {"exp2", std::exp2, 0.51, 1.6}, {"log1p", std::log1p, 0.51, 2.5},
+    {"log2", std::log2, 0.51, 2.5}, {"log10", std::log10, 0.51, 2.5},
+    {"sin", std::sin, 0.51, 1.6},   {"cos", std::cos, 0.51, 1.6},
+    {"tan", std::tan, 0.51, 4},     {"asin", std::asin, 0.51, 4},
+    {"acos", std::acos, 0.51, 4},   {"atan", std::atan, 0.51, 1.6},
+    {"sinh", std::sinh, 0.51, 4},   {"cosh", std::cosh, 0.51, 4},
+    {"asinh", std::asinh, 0.51, 4}, {"acosh", std::acosh, 0.51, 4},
+    {"atanh", std::atanh, 0.51, 4},
+};
+
+class Elementary : public testing::TestWithParam<Case> {};
+
+TEST_P(Elementary, SingleIsAccurateOverTheWholeRange) {
+  const Case& c = GetParam();
+  double worst = 0;
+  float at = 0;
+  for (uint64_t bits = 0; bits <= 0xffffffff; bits += 19997) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    const std::string_view name = c.name;
+    if ((name == "sin" || name == "cos" || name == "tan") && std::fabs(x) >= 0x1p50f) continue;
+    const long double want = c.reference(x);
+    const float got = elementary(c.name, x);
+    ASSERT_TRUE(agree_on_edges(got, want)) << c.name << "(" << x << ") = " << got;
+    if (!std::isfinite(got)) continue;
+    const double error =
+        static_cast<double>(std::fabs(got - want)) / ulp_of(static_cast<float>(want));
+    if (error > worst) {
+      worst = error;
+      at = x;
+    }
+  }
+  EXPECT_LE(worst, c.most_single) << c.name << " at " << at;
+}
+
+TEST_P(Elementary, DoubleIsAccurateAtUsualArguments) {
+  const Case& c = GetParam();
+  double worst = 0, at = 0;
+  for (int i = -60000; i < 60000; ++i) {
+    const double x =
+        std::copysign(std::exp(static_cast<double>(i % 20000) * 0.0007), i) * (i % 3 ? 1.0 : 0.01);
+    const long double want = c.reference(x);
+    const double got = elementary(c.name, x);
+    ASSERT_TRUE(agree_on_edges(got, want)) << c.name << "(" << x << ") = " << got;
+    if (!std::isfinite(got) || std::fabs(want) < 1e-300L) continue;
+    const double error =
+        static_cast<double>(std::fabs(got - want)) / ulp_of(static_cast<double>(want));
+    if (error > worst) {
+      worst = error;
+      at = x;
+    }
+  }
+  EXPECT_LE(worst, c.most_double) << c.name << " at " << at;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Elementary, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ElementaryPairs, MatchTheLibrary) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float values[] = {0.f,  -0.f,  1.f,    -1.f,   2.f,   -2.f, 0.5f, -0.5f,        3.f,
+                          -3.f, 1e30f, -1e30f, 1e-30f, 7.25f, inf,  -inf, std::nanf("")};
+  for (const float x : values)
+    for (const float y : values) {
+      const auto expect = [&](const char* name, double want) {
+        const float got = elementary(name, x, y), rounded = static_cast<float>(want);
+        if (std::isnan(rounded)) {
+          EXPECT_TRUE(std::isnan(got)) << name << "(" << x << ", " << y << ") = " << got;
+        } else {
+          EXPECT_EQ(got, rounded) << name << "(" << x << ", " << y << ")";
+          EXPECT_EQ(std::signbit(got), std::signbit(rounded))
+              << name << "(" << x << ", " << y << ")";
+        }
+      };
+      expect("pow", std::pow(static_cast<double>(x), static_cast<double>(y)));
+      expect("atan2", std::atan2(static_cast<double>(x), static_cast<double>(y)));
+      expect("hypot", std::hypot(static_cast<double>(x), static_cast<double>(y)));
+    }
+}
+
+TEST(Sigmoid, IsAccurateInAbsoluteTerms) {
+  for (float x = -120; x < 120; x += 0.0371f) {
+    const double want = 1 / (1 + std::exp(-static_cast<double>(x)));
+    EXPECT_NEAR(elementary("sigmoid", x), want, 1e-7);
+  }
+  EXPECT_TRUE(std::isnan(elementary("sigmoid", std::nanf(""))));
+}
+
+}  // namespace
+}  // namespace tenon::tir
