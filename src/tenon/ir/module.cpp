@@ -34,7 +34,7 @@ void IRModule::set(const std::string& name, BaseFunc function) {
 
 std::string IRModule::add_unique(const std::string& name, BaseFunc function) {
   std::string taken = name;
-  for (int n = 1; contains(taken); ++n) taken = fmt::format("{}_{}", name, n);
+  for (int& n = next_name_[name]; contains(taken);) taken = fmt::format("{}_{}", name, ++n);
   set(taken, std::move(function));
   return taken;
 }

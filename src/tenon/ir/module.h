@@ -63,6 +63,7 @@ class IRModule {
   int index_of(const std::string& name) const;
   std::vector<Entry> functions_;
   std::map<std::string, size_t> index_;
+  std::map<std::string, int> next_name_;  // of add_unique, so that it need not count from 1
 };
 
 /// The first difference, or nothing. The order of functions does not count.

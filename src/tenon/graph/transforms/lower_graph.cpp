@@ -86,7 +86,8 @@ class Lowering {
  private:
   std::string unique(const std::string& name) {
     std::string taken = name;
-    for (int n = 1; !names_.insert(taken).second; ++n) taken = fmt::format("{}_{}", name, n);
+    for (int& n = next_name_[name]; !names_.insert(taken).second;)
+      taken = fmt::format("{}_{}", name, ++n);
     return taken;
   }
 
@@ -398,6 +399,7 @@ class Lowering {
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   std::set<std::string> names_;
+  std::map<std::string, int> next_name_;  // so that a name that repeats is found at once
   std::vector<Stmt> constants_, stmts_;
 };
 
