@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+
+#include "tenon/tir/elementary.h"
 
 namespace tenon::interp {
 
@@ -138,36 +141,15 @@ Slot apply_cast(DType to, DType from, Slot value) {
   return {.i = wrap_int(to, value.i)};
 }
 
-static double elementary(std::string_view name, double x) {
-  if (name == "exp") return std::exp(x);
-  if (name == "exp2") return std::exp2(x);
-  if (name == "exp10") return std::pow(10.0, x);
-  if (name == "log") return std::log(x);
-  if (name == "log1p") return std::log1p(x);
-  if (name == "log2") return std::log2(x);
-  if (name == "log10") return std::log10(x);
+// What rounds or is exact in every dtype; nothing where it is an elementary function.
+static std::optional<double> exact_function(std::string_view name, double x) {
   if (name == "sqrt") return std::sqrt(x);
-  if (name == "rsqrt") return 1.0 / std::sqrt(x);
-  if (name == "sin") return std::sin(x);
-  if (name == "cos") return std::cos(x);
-  if (name == "tan") return std::tan(x);
-  if (name == "asin") return std::asin(x);
-  if (name == "acos") return std::acos(x);
-  if (name == "atan") return std::atan(x);
-  if (name == "sinh") return std::sinh(x);
-  if (name == "cosh") return std::cosh(x);
-  if (name == "tanh") return std::tanh(x);
-  if (name == "asinh") return std::asinh(x);
-  if (name == "acosh") return std::acosh(x);
-  if (name == "atanh") return std::atanh(x);
-  if (name == "erf") return std::erf(x);
-  if (name == "sigmoid") return 1.0 / (1.0 + std::exp(-x));
   if (name == "floor") return std::floor(x);
   if (name == "ceil") return std::ceil(x);
   if (name == "trunc") return std::trunc(x);
   if (name == "round" || name == "nearbyint") return std::nearbyint(x);
   if (name == "fabs" || name == "abs") return std::fabs(x);
-  throw CompileError(kUnsupported, {}, "`T.{}` cannot be interpreted", name);
+  return std::nullopt;
 }
 
 static Slot integer_intrinsic(std::string_view name, DType dtype, Slot a, Slot b,
@@ -245,16 +227,19 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
           .f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f))};
     return value(std::fma(a.f, b.f, c.f));
   }
-  if (name == "pow") return value(std::pow(a.f, b.f));
-  if (name == "atan2") return value(std::atan2(a.f, b.f));
   if (name == "fmod") return value(std::fmod(a.f, b.f));
-  if (name == "hypot") return value(std::hypot(a.f, b.f));
   if (name == "copysign") return value(std::copysign(a.f, b.f));
   if (name == "ldexp")
     return value(std::ldexp(a.f, static_cast<int>(std::clamp<int64_t>(b.i, -100000, 100000))));
   if (name == "nextafter" && dtype == kFloat32)
     return {.f = std::nextafter(static_cast<float>(a.f), static_cast<float>(b.f))};
-  return value(elementary(name, a.f));
+  if (const auto exact = exact_function(name, a.f)) return value(*exact);
+  if (!tir::is_elementary(name))
+    throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", name,
+                       from.str());
+  // The very steps of generated code; 16-bit floats go through float32 there too.
+  if (dtype == kFloat64) return {.f = tir::elementary(name, a.f, b.f)};
+  return value(tir::elementary(name, static_cast<float>(a.f), static_cast<float>(b.f)));
 }
 
 // ---- memory
