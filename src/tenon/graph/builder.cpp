@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/graph/infer.h"
+
 namespace tenon::graph {
 
 namespace {
@@ -190,46 +192,6 @@ static bool is_pure(const Value& value, const IRModule& module) {
   return false;
 }
 
-// Binds the bare variables in the declared types of parameters to the dimensions given for them.
-static void unify(const Type& declared, const Type& given, Substitution& bound) {
-  const auto match = [&](const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    for (size_t i = 0; i < a.size() && a.size() == b.size(); ++i)
-      if (a[i].as<tenon::Var>()) bound.emplace(a[i].get(), b[i]);
-  };
-  if (const auto* a = declared.as<TensorType>()) {
-    const auto* b = given.as<TensorType>();
-    if (b && a->shape && b->shape) match(*a->shape, *b->shape);
-  } else if (const auto* a = declared.as<ShapeType>()) {
-    const auto* b = given.as<ShapeType>();
-    if (b && a->values && b->values) match(*a->values, *b->values);
-  } else if (const auto* a = declared.as<TupleType>()) {
-    const auto* b = given.as<TupleType>();
-    for (size_t i = 0; b && i < a->types.size() && i < b->types.size(); ++i)
-      unify(a->types[i], b->types[i], bound);
-  } else if (const auto* a = declared.as<PrimType>()) {
-    const auto* b = given.as<PrimType>();
-    if (b && a->value && b->value && a->value.as<tenon::Var>())
-      bound.emplace(a->value.get(), b->value);
-  }
-}
-
-// A call of a graph function of the module has the function's result type, in the caller's
-// dimensions.
-static Type type_of_value(const Value& value, const IRModule& module) {
-  if (const auto* call = value.as<Call>(); call && !call->op && call->type_args.empty()) {
-    if (const auto* ref = call->callee.as<FuncRef>()) {
-      const auto function = module.find<Function>(ref->name);
-      if (function && function->result && function->params.size() == call->args.size()) {
-        Substitution bound;
-        for (size_t i = 0; i < call->args.size(); ++i)
-          unify(function->params[i]->type, type_of(call->args[i]), bound);
-        return substitute(function->result, bound);
-      }
-    }
-  }
-  return type_of(value);
-}
-
 Value BlockBuilder::emit(Value value, const std::string& name) {
   check(!frames_.empty(), "a value emitted outside a function");
   if (const auto* tuple = value.as<Tuple>()) {
@@ -273,7 +235,7 @@ Value BlockBuilder::emit(Value value, const std::string& name) {
   } else if (is_leaf(value)) {
     return value;
   }
-  Type type = type_of_value(value, module_);
+  Type type = type_of(value, module_);
   const bool pure = is_pure(value, module_);
   Frame& frame = *frames_.back();
   check(pure || !frame.explicit_dataflow, "an impure binding in a dataflow block");

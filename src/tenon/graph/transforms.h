@@ -47,6 +47,11 @@ IRModule fuse_tir(IRModule module);
 /// before them; the arithmetic on weights is left to fold_constants. Re-associating.
 IRModule fold_batchnorm(IRModule module);
 
+/// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn) by these: their
+/// weights' transposes then fold, and their products are packed like any other. Run it before
+/// fold_constants. `DecomposeOpsForInference` to users.
+IRModule decompose_ops(IRModule module);
+
 /// Replaces operator chains by the operator that they spell: layer norm, GELU, SiLU, dead casts,
 /// pairs of transposes. Re-associating.
 IRModule simplify_graph(IRModule module);

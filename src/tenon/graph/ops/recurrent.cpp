@@ -1,7 +1,495 @@
+// Recurrent layers. `nn.lstm`, `nn.gru` and `nn.rnn` are what ONNX defines; they are made of one
+// product of all steps' inputs, up front, and a recurrence operator whose kernel is a serial loop
+// over the steps, never unrolled.
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
 
-std::vector<OpDef> recurrent_ops() { return {}; }
+namespace {
+
+using Shape = std::vector<Expr>;
+
+struct CellKind {
+  std::string_view name;  // of the layer's operator
+  int64_t gates;
+  bool has_cell_state;
+  std::vector<std::string> activations;  // defaults
+};
+const CellKind& lstm() {
+  static const CellKind kLstm{"nn.lstm", 4, true, {"sigmoid", "tanh", "tanh"}};
+  return kLstm;
+}
+const CellKind& gru() {
+  static const CellKind kGru{"nn.gru", 3, false, {"sigmoid", "tanh"}};
+  return kGru;
+}
+const CellKind& rnn() {
+  static const CellKind kRnn{"nn.rnn", 1, false, {"tanh"}};
+  return kRnn;
+}
+
+// An optional argument: left out, null, `R.null_value()` or the empty tuple where it is missing.
+bool present(const Call& call, size_t i) {
+  const Value value = arg_or_null(call, i);
+  if (!value) return false;
+  const Type type = type_of(value);
+  if (type.as<ObjectType>()) return false;
+  const auto* tuple = type.as<TupleType>();
+  return !tuple || !tuple->types.empty();
+}
+
+int64_t directions(const Call& call) {
+  const std::string direction = string_attr(call, "direction");
+  if (direction == "bidirectional") return 2;
+  if (direction == "forward" || direction == "reverse") return 1;
+  throw CompileError(kBadAttribute, call.origin,
+                     "attribute `direction` of `{}` is \"{}\"; expected \"forward\", \"reverse\" "
+                     "or \"bidirectional\"",
+                     call.op->name, direction);
+}
+
+// The activations of each direction, in order.
+std::vector<std::string> activations(const Call& call, const CellKind& kind) {
+  std::vector<std::string> names =
+      call.attrs.strings("activations").value_or(std::vector<std::string>{});
+  const auto dirs = static_cast<size_t>(directions(call));
+  if (names.empty())
+    for (size_t d = 0; d < dirs; ++d)
+      names.insert(names.end(), kind.activations.begin(), kind.activations.end());
+  if (names.size() != dirs * kind.activations.size())
+    throw CompileError(kBadAttribute, call.origin, "`{}` has {} activations; expected {}",
+                       call.op->name, names.size(), dirs * kind.activations.size());
+  for (const std::string& name : names)
+    if (name != "sigmoid" && name != "tanh" && name != "relu")
+      throw CompileError(kUnsupported, call.origin,
+                         "`{}` with activation \"{}\"; \"sigmoid\", \"tanh\" and \"relu\" are "
+                         "supported",
+                         call.op->name, name);
+  return names;
+}
+
+Expr activate(const std::string& name, const Expr& x) {
+  return name == "relu" ? max(x, imm(x->dtype, int64_t{0})) : float_call(name, {x});
+}
+
+// ---- the layers
+// ----------------------------------------------------------------------------------
+
+enum Input : size_t { kX, kW, kR, kB, kInitialH, kInitialC };
+
+// The types of all results, from the sizes of steps, batch and directions.
+Type result_types(const CellKind& kind, const Expr& steps, const Expr& batch, int64_t dirs,
+                  const Expr& hidden, DType dtype) {
+  const Type last = make<TensorType>(Shape{int64(dirs), batch, hidden}, dtype);
+  std::vector<Type> types = {make<TensorType>(Shape{steps, int64(dirs), batch, hidden}, dtype),
+                             last};
+  if (kind.has_cell_state) types.push_back(last);
+  return make<TupleType>(std::move(types));
+}
+
+Type infer_layer(const Call& call, const CellKind& kind) {
+  const Ref<TensorType> x = tensor_arg(call, kX);
+  const int64_t dirs = directions(call), hidden = int_attr(call, "hidden_size");
+  (void)activations(call, kind);
+  check_float(call, kX);
+  if (hidden < 1)
+    throw CompileError(kBadAttribute, call.origin, "`{}` has hidden_size {}; expected at least 1",
+                       call.op->name, hidden);
+  const auto check_shape = [&](size_t i, const std::vector<std::optional<Expr>>& shape) {
+    check_rank(call, i, static_cast<int64_t>(shape.size()));
+    check_dtype(call, i, x->dtype);
+    const Ref<TensorType> type = tensor_arg(call, i);
+    for (size_t d = 0; type->shape && d < shape.size(); ++d)
+      if (shape[d])
+        check_dim(call, i, (*type->shape)[d], *shape[d], fmt::format("dimension {}", d));
+  };
+  const auto dim = [&](int64_t i) { return x->shape ? std::optional(x->dim(i)) : std::nullopt; };
+  check_rank(call, kX, 3);
+  check_shape(kW, {int64(dirs), int64(kind.gates * hidden), dim(2)});
+  check_shape(kR, {int64(dirs), int64(kind.gates * hidden), int64(hidden)});
+  if (present(call, kB)) check_shape(kB, {int64(dirs), int64(2 * kind.gates * hidden)});
+  for (const size_t i : {size_t{kInitialH}, size_t{kInitialC}})
+    if (i < call.args.size() && present(call, i))
+      check_shape(i, {int64(dirs), dim(1), int64(hidden)});
+  if (!x->shape)
+    throw CompileError(kUnsupported, call.origin, "`{}` of {}, whose shape is not known",
+                       call.op->name, str(x));
+  return result_types(kind, x->dim(0), x->dim(1), dirs, int64(hidden), x->dtype);
+}
+
+// Slices of gates [begin, end) of a (dirs, 1, gates, hidden) tensor.
+Value gate_slice(BlockBuilder& builder, const Value& bias, int64_t begin, int64_t end) {
+  const auto one = [](int64_t v) { return make<ShapeExpr>(Shape{int64(v)}); };
+  return builder.op("strided_slice", {bias, one(2), one(begin), one(end)});
+}
+
+Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind) {
+  const Ref<TensorType> x = shaped_arg(call, kX);
+  const int64_t dirs = directions(call), hidden = int_attr(call, "hidden_size");
+  const Expr in = x->dim(2), d = int64(dirs), h = int64(hidden), gates = int64(kind.gates);
+  const auto reshape = [&](const Value& value, Shape shape) {
+    return builder.op("reshape", {value, make<ShapeExpr>(std::move(shape))});
+  };
+  // Weights with the units of all gates last, as the product and the recurrence read them.
+  Value weights = reshape(call.args[kW], {d * gates * h, in});
+  weights = builder.op("permute_dims", {weights}, {{"axes", std::vector<int64_t>{1, 0}}});
+  Value recurrent =
+      builder.op("permute_dims", {call.args[kR]}, {{"axes", std::vector<int64_t>{0, 2, 1}}});
+  recurrent = reshape(recurrent, {d, h, gates, h});
+  Value product = builder.op("matmul", {call.args[kX], weights});
+  product = reshape(product, {x->dim(0), x->dim(1), d, gates, h});
+
+  const bool resets_after = kind.name == "nn.gru" && flag_attr(call, "linear_before_reset");
+  Value recurrent_bias;
+  if (present(call, kB)) {
+    const Value bias = reshape(call.args[kB], {d, int64(2), gates, h});
+    Value total;
+    if (resets_after) {
+      // The candidate's recurrent bias is inside of what the reset gate scales.
+      const Value parts = builder.op("split", {bias}, {{"indices_or_sections", 2}, {"axis", 1}});
+      const Value own = builder.emit(make<TupleGetItem>(parts, 0));
+      const Value back = builder.emit(make<TupleGetItem>(parts, 1));
+      const Value gated =
+          builder.op("add", {gate_slice(builder, own, 0, 2), gate_slice(builder, back, 0, 2)});
+      total = builder.op("concat",
+                         {make<Tuple>(std::vector<Value>{gated, gate_slice(builder, own, 2, 3)})},
+                         {{"axis", 2}});
+      recurrent_bias = reshape(gate_slice(builder, back, 2, 3), {d, h});
+    } else {
+      total = builder.op("sum", {bias}, {{"axis", std::vector<int64_t>{1}}, {"keepdims", true}});
+    }
+    product = builder.op("add", {product, reshape(total, {d, gates, h})});
+  } else if (resets_after) {
+    recurrent_bias = builder.op("zeros", {make<ShapeExpr>(Shape{d, h})}, {{"dtype", x->dtype}});
+  }
+  const auto initial = [&](size_t i) -> Value {
+    if (i < call.args.size() && present(call, i)) return call.args[i];
+    return builder.op("zeros", {make<ShapeExpr>(Shape{d, x->dim(1), h})}, {{"dtype", x->dtype}});
+  };
+  std::vector<Value> args = {product, recurrent, initial(kInitialH)};
+  if (kind.has_cell_state) args.push_back(initial(kInitialC));
+  if (recurrent_bias) args.push_back(recurrent_bias);
+  AttrList names;
+  for (const std::string& name : activations(call, kind)) names.emplace_back(name);
+  return builder.emit(
+      call_op(std::string(kind.name) + "_recurrence", std::move(args),
+              {{"direction", string_attr(call, "direction")}, {"activations", std::move(names)}},
+              call.origin));
+}
+
+// ---- the recurrences
+// -----------------------------------------------------------------------------
+
+// One direction's steps in a kernel: a serial loop around blocks of one step.
+class Steps {
+ public:
+  Steps(KernelOf& kernel, const Operand& product, int64_t direction, bool reverse)
+      : kernel_(kernel),
+        steps_(product.shape[0]),
+        batch_(product.shape[1]),
+        units_(product.shape[4]),
+        direction_(int64(direction)),
+        reverse_(reverse),
+        loop_(make<tenon::Var>("t", kInt64)) {}
+
+  const Expr& batch() const { return batch_; }
+  const Expr& units() const { return units_; }
+  const Expr& direction() const { return direction_; }
+
+  /// `buffer[i...] = element(step, i...)`, of the step's place in the sequence.
+  void set(const Operand& out, const std::function<Expr(const Expr&, const Indices&)>& element) {
+    std::vector<tir::Axis> axes = step_axes(out.shape);
+    const Indices at(indices(axes));
+    body_.push_back(tir::define(name(out), axes, {},
+                                make<tir::BufferStore>(out.buffer, element(place(axes), at), at)));
+  }
+  /// `buffer[i...] = first(step, i...) + sum over k of element(i..., k)`.
+  void product(const Operand& out, const Expr& extent,
+               const std::function<Expr(const Expr&, const Indices&)>& first,
+               const std::function<Expr(const Indices&, const Expr&)>& element) {
+    std::vector<tir::Axis> axes = step_axes(out.shape);
+    const Indices at(indices(axes));
+    const Expr step = place(axes);
+    axes.push_back(tir::KernelBuilder::axes({extent}, tir::IterKind::kReduce, "k")[0]);
+    const tir::Stmt init = make<tir::BufferStore>(out.buffer, first(step, at), at);
+    const tir::Stmt body =
+        make<tir::BufferStore>(out.buffer, out(at) + element(at, axes.back().var), at);
+    body_.push_back(tir::define(name(out), axes, init, body));
+  }
+  /// `out[step, direction, b, u] = value[b, u]`, into the sequence of results.
+  void store(const Operand& out, const Operand& value) {
+    std::vector<tir::Axis> axes = step_axes(value.shape);
+    const Indices at(indices(axes));
+    body_.push_back(
+        tir::define("store_step", axes, {},
+                    make<tir::BufferStore>(out.buffer, value(at),
+                                           Indices{place(axes), direction_, at[0], at[1]})));
+  }
+  /// A state of (batch, units) that begins as `initial` of this direction.
+  Operand state(const std::string& name, const Operand& initial) {
+    const Operand out = kernel_.allocate(name, {batch_, units_}, initial.dtype);
+    copy(name + "_init", out.shape, [&](const Indices& i) {
+      return make<tir::BufferStore>(out.buffer, initial({direction_, i[0], i[1]}), i);
+    });
+    return out;
+  }
+  /// Ends the loop; afterwards `last[direction]` takes the state.
+  void finish(const std::vector<std::pair<Operand, Operand>>& states) {
+    kernel_.append(
+        make<tir::For>(loop_, int64(0), steps_, tir::ForKind::kSerial, tir::seq(std::move(body_))));
+    for (const auto& [last, state] : states) {
+      const Operand& from = state;
+      const Operand& to = last;
+      copy("last_" + from.buffer->name, from.shape, [&](const Indices& i) {
+        return make<tir::BufferStore>(to.buffer, from(i), Indices{direction_, i[0], i[1]});
+      });
+    }
+  }
+
+ private:
+  std::vector<tir::Axis> step_axes(const Shape& shape) {
+    std::vector<tir::Axis> axes = tir::KernelBuilder::axes(shape);
+    tir::Axis step{make<tenon::Var>("v_t", kInt64), steps_, tir::IterKind::kScan, {}, loop_};
+    axes.insert(axes.begin(), step);
+    return axes;
+  }
+  static Indices indices(const std::vector<tir::Axis>& axes) {
+    const Indices all = tir::KernelBuilder::indices(axes);
+    return {all.begin() + 1, all.end()};
+  }
+  Expr place(const std::vector<tir::Axis>& axes) const {
+    const Expr t = axes[0].var;
+    return reverse_ ? steps_ - 1 - t : t;
+  }
+  static std::string name(const Operand& out) { return "step_" + out.buffer->name; }
+  void copy(const std::string& name, const Shape& shape,
+            const std::function<tir::Stmt(const Indices&)>& store) {
+    const auto axes = tir::KernelBuilder::axes(shape);
+    kernel_.append(tir::define(name, axes, {}, store(tir::KernelBuilder::indices(axes))));
+  }
+
+  KernelOf& kernel_;
+  Expr steps_, batch_, units_, direction_;
+  bool reverse_;
+  Ref<tenon::Var> loop_;
+  std::vector<tir::Stmt> body_;
+};
+
+// What the step of a cell reads and defines.
+struct Cell {
+  Operand product, recurrent, hidden;
+  std::vector<std::string> activations;
+  DType dtype;
+};
+
+Expr gate_input(const Cell& cell, const Steps& steps, const Expr& step, const Expr& b,
+                const Expr& gate, const Expr& unit) {
+  return cell.product({step, b, steps.direction(), gate, unit});
+}
+
+// `sums[b, gate, u]` of the first `count` gates: inputs plus hidden state times weights.
+Operand gate_sums(KernelOf& kernel, Steps& steps, const Cell& cell, int64_t count) {
+  const Operand sums =
+      kernel.allocate("gates", {steps.batch(), int64(count), steps.units()}, cell.dtype);
+  steps.product(
+      sums, steps.units(),
+      [&](const Expr& step, const Indices& i) {
+        return gate_input(cell, steps, step, i[0], i[1], i[2]);
+      },
+      [&](const Indices& i, const Expr& k) {
+        return cell.hidden({i[0], k}) * cell.recurrent({steps.direction(), k, i[1], i[2]});
+      });
+  return sums;
+}
+
+void lstm_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& state) {
+  // ONNX orders the gates: input, output, forget, cell.
+  const Operand sums = gate_sums(kernel, steps, cell, 4);
+  const auto gate = [&](const Indices& i, int64_t which) {
+    return sums({i[0], int64(which), i[1]});
+  };
+  const auto& f = cell.activations;
+  steps.set(state, [&](const Expr&, const Indices& i) {
+    return activate(f[0], gate(i, 2)) * state(i) +
+           activate(f[0], gate(i, 0)) * activate(f[1], gate(i, 3));
+  });
+  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
+    return activate(f[0], gate(i, 1)) * activate(f[2], state(i));
+  });
+}
+
+void gru_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& recurrent_bias) {
+  // ONNX orders the gates: update, reset, hidden.
+  const Operand sums = gate_sums(kernel, steps, cell, 2);
+  const auto& f = cell.activations;
+  const auto gate = [&](const Indices& i, int64_t which) {
+    return activate(f[0], sums({i[0], int64(which), i[1]}));
+  };
+  const Shape shape = {steps.batch(), steps.units()};
+  const auto weight = [&](const Indices& i, const Expr& k) {
+    return cell.recurrent({steps.direction(), k, int64(2), i[1]});
+  };
+  const auto input = [&](const Expr& step, const Indices& i) {
+    return gate_input(cell, steps, step, i[0], int64(2), i[1]);
+  };
+  const Operand candidate = kernel.allocate("candidate", shape, cell.dtype);
+  const Operand next = kernel.allocate("next", shape, cell.dtype);
+  if (recurrent_bias) {
+    steps.product(
+        candidate, steps.units(),
+        [&](const Expr&, const Indices& i) { return recurrent_bias({steps.direction(), i[1]}); },
+        [&](const Indices& i, const Expr& k) { return cell.hidden({i[0], k}) * weight(i, k); });
+    steps.set(next, [&](const Expr& step, const Indices& i) {
+      return activate(f[1], input(step, i) + gate(i, 1) * candidate(i));
+    });
+  } else {
+    const Operand reset = kernel.allocate("reset", shape, cell.dtype);
+    steps.set(reset, [&](const Expr&, const Indices& i) { return gate(i, 1) * cell.hidden(i); });
+    steps.product(candidate, steps.units(), input,
+                  [&](const Indices& i, const Expr& k) { return reset({i[0], k}) * weight(i, k); });
+    steps.set(next, [&](const Expr&, const Indices& i) { return activate(f[1], candidate(i)); });
+  }
+  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
+    const Expr update = gate(i, 0);
+    return (imm(cell.dtype, int64_t{1}) - update) * next(i) + update * cell.hidden(i);
+  });
+}
+
+void rnn_step(KernelOf& kernel, Steps& steps, const Cell& cell) {
+  const Operand sums = gate_sums(kernel, steps, cell, 1);
+  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
+    return activate(cell.activations[0], sums({i[0], int64(0), i[1]}));
+  });
+}
+
+Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& kind) {
+  KernelOf kernel(builder, call);
+  const Operand product = kernel.buffer_arg(0), recurrent = kernel.buffer_arg(1),
+                initial_h = kernel.buffer_arg(2);
+  const Operand initial_c = kind.has_cell_state ? kernel.buffer_arg(3) : Operand();
+  const Operand bias =
+      kind.name == "nn.gru" && arg_or_null(call, 3) ? kernel.buffer_arg(3) : Operand();
+  const Operand out = kernel.allocate("Y", kernel.shape(0), product.dtype);
+  const Operand last_h = kernel.allocate("Y_h", kernel.shape(1), product.dtype);
+  std::vector<Operand> outputs = {out, last_h};
+  if (kind.has_cell_state)
+    outputs.push_back(kernel.allocate("Y_c", kernel.shape(2), product.dtype));
+  const std::vector<std::string> names = activations(call, kind);
+  const std::string direction = string_attr(call, "direction");
+  for (int64_t d = 0; d < directions(call); ++d) {
+    Steps steps(kernel, product, d, direction == "reverse" || d == 1);
+    const auto first = names.begin() + d * static_cast<int64_t>(kind.activations.size());
+    Cell cell{product,
+              recurrent,
+              steps.state("hidden", initial_h),
+              {first, first + static_cast<std::ptrdiff_t>(kind.activations.size())},
+              product.dtype};
+    std::vector<std::pair<Operand, Operand>> states = {{last_h, cell.hidden}};
+    if (kind.has_cell_state) {
+      const Operand state = steps.state("cell", initial_c);
+      lstm_step(kernel, steps, cell, state);
+      states.emplace_back(outputs[2], state);
+    } else if (kind.name == "nn.gru") {
+      gru_step(kernel, steps, cell, bias);
+    } else {
+      rnn_step(kernel, steps, cell);
+    }
+    steps.store(out, cell.hidden);
+    steps.finish(states);
+  }
+  return kernel.emit(outputs);
+}
+
+Type infer_recurrence(const Call& call, const CellKind& kind) {
+  check_rank(call, 0, 5);
+  check_float(call, 0);
+  const Ref<TensorType> product = shaped_arg(call, 0);
+  const int64_t dirs = directions(call);
+  const Expr units = product->dim(4);
+  check_dim(call, 0, product->dim(2), int64(dirs), "dimension 2");
+  check_dim(call, 0, product->dim(3), int64(kind.gates), "dimension 3");
+  const auto check_shape = [&](size_t i, const Shape& shape) {
+    check_rank(call, i, static_cast<int64_t>(shape.size()));
+    check_dtype(call, i, product->dtype);
+    const Ref<TensorType> type = shaped_arg(call, i);
+    for (size_t d = 0; d < shape.size(); ++d)
+      check_dim(call, i, (*type->shape)[d], shape[d], fmt::format("dimension {}", d));
+  };
+  check_shape(1, {int64(dirs), units, int64(kind.gates), units});
+  const Shape state = {int64(dirs), product->dim(1), units};
+  check_shape(2, state);
+  if (kind.has_cell_state) check_shape(3, state);
+  if (kind.name == "nn.gru" && arg_or_null(call, 3)) check_shape(3, {int64(dirs), units});
+  (void)activations(call, kind);
+  return result_types(kind, product->dim(0), product->dim(1), dirs, units, product->dtype);
+}
+
+const std::vector<OpAttr>& shared_attrs() {
+  static const std::vector<OpAttr> kAttrs = {
+      {"direction", AttrKind::kString, "forward",
+       "\"forward\", \"reverse\" or \"bidirectional\": then results of both directions"},
+      {"activations", AttrKind::kStrings, AttrList{},
+       "of each direction in ONNX's order, in small letters; none: ONNX's defaults"}};
+  return kAttrs;
+}
+
+OpDef layer(const CellKind& kind, std::string summary, std::string source) {
+  OpDef op;
+  op.name = kind.name;
+  op.summary = std::move(summary);
+  const std::string rows = std::to_string(kind.gates);
+  op.inputs = {{"x", "(steps, batch, input)"},
+               {"w", "(directions, " + rows + " * hidden, input)"},
+               {"r", "(directions, " + rows + " * hidden, hidden)"},
+               {"b", "(directions, 2 * " + rows + " * hidden): of w, then of r", true},
+               {"initial_h", "(directions, batch, hidden)", true}};
+  if (kind.has_cell_state) op.inputs.push_back({"initial_c", "(directions, batch, hidden)", true});
+  op.attrs = shared_attrs();
+  op.attrs.push_back({"hidden_size", AttrKind::kInt, {}, "units"});
+  if (kind.name == "nn.gru")
+    op.attrs.push_back({"linear_before_reset", AttrKind::kBool, false,
+                        "the reset gate scales the product, not the state before it"});
+  op.infer_type = [&kind](const Call& call) { return infer_layer(call, kind); };
+  op.lower = [&kind](BlockBuilder& builder, const Call& call) {
+    return lower_layer(builder, call, kind);
+  };
+  op.source = std::move(source);
+  return op;
+}
+
+OpDef recurrence(const CellKind& kind) {
+  OpDef op;
+  op.name = std::string(kind.name) + "_recurrence";
+  op.summary = fmt::format("The steps of {} after the product of its inputs.", kind.name);
+  op.inputs = {{"product", "(steps, batch, directions, gates, hidden), with biases"},
+               {"r", "(directions, hidden, gates, hidden)"},
+               {"initial_h", "(directions, batch, hidden)"}};
+  if (kind.has_cell_state) op.inputs.push_back({"initial_c", "(directions, batch, hidden)"});
+  if (kind.name == "nn.gru")
+    op.inputs.push_back(
+        {"recurrent_bias", "(directions, hidden) of the hidden gate: linear_before_reset", true});
+  op.attrs = shared_attrs();
+  op.infer_type = [&kind](const Call& call) { return infer_recurrence(call, kind); };
+  op.lower = [&kind](BlockBuilder& builder, const Call& call) {
+    return lower_recurrence(builder, call, kind);
+  };
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> recurrent_ops() {
+  return {layer(lstm(),
+                "Long short-term memory: a tuple of all hidden states, the last one, and "
+                "the last cell state.",
+                "ONNX LSTM-14"),
+          layer(gru(), "Gated recurrent unit: a tuple of all hidden states and the last one.",
+                "ONNX GRU-14"),
+          layer(rnn(), "Plain recurrence: a tuple of all hidden states and the last one.",
+                "ONNX RNN-14"),
+          recurrence(lstm()),
+          recurrence(gru()),
+          recurrence(rnn())};
+}
 
 }  // namespace tenon::graph
