@@ -47,6 +47,12 @@ IRModule simplify(IRModule module);
 /// in a parallel loop each iteration has a slot of its own. Requires: no blocks.
 IRModule lift_scratch(IRModule module);
 
+/// An entry function (attr `tenon.entry`) of more than `most_statements` statements is cut into
+/// private functions of so many, which it calls in order with its own parameters. Views and
+/// constants are declared again where they are used. Requires: no allocations left in it
+/// (PlanMemory).
+IRModule outline_main(IRModule module, int64_t most_statements = 1024);
+
 /// Every access has one index, into a flat view of its buffer; parameters and what calls see keep
 /// their shapes. Requires: no blocks.
 IRModule flatten_buffer(IRModule module);

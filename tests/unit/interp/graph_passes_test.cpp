@@ -6,6 +6,8 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/memory/plan_module.h"
+#include "tenon/tir/transforms.h"
 
 namespace tenon::graph {
 namespace {
@@ -25,8 +27,7 @@ Value constant(const std::vector<int64_t>& shape, uint32_t seed) {
 Value positive_constant(const std::vector<int64_t>& shape, uint32_t seed) {
   std::vector<float> values;
   const Ref<TensorData> data = random_tensor(shape, seed);
-  for (const float v : data->as_span<float>())
-    values.push_back(std::fabs(v) + 0.5F);
+  for (const float v : data->as_span<float>()) values.push_back(std::fabs(v) + 0.5F);
   return make<Constant>(TensorData::of<float>(kFloat32, shape, values));
 }
 
@@ -149,6 +150,23 @@ TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
         lower_graph(eliminate_dead_code(fuse_tir(fuse_ops(legalize_ops(module)))));
     expect_close(expected, run(lowered, inputs), 1e-5);
   }
+}
+
+TEST(GraphPasses, AVeryLongMainIsCutInPieces) {
+  const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
+  IRModule module = module_of({x}, [&](BlockBuilder& b) {
+    Value y = x;
+    for (int i = 0; i < 40; ++i)
+      y = b.op(i % 2 ? "sin" : "cumsum", {y}, i % 2 ? Attrs() : Attrs{{"axis", int64_t{0}}});
+    return b.op("multiply", {y, constant({3}, 1)});
+  });
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({3}, 5)};
+  const auto expected = run(module, inputs);
+  module = memory::plan_memory(lower_graph(legalize_ops(module)));
+  const size_t functions = module.size();
+  const IRModule cut = tir::outline_main(module, 8);
+  EXPECT_GT(cut.size(), functions + 4);
+  expect_close(expected, run(cut, inputs), 0);
 }
 
 }  // namespace
