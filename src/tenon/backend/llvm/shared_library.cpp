@@ -1,11 +1,16 @@
 #include "tenon/backend/llvm/shared_library.h"
 
 #include <lld/Common/Driver.h>
+#include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
+#include <stdlib.h>
 
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 
 #include "tenon/backend/llvm/constants_object.h"
 
@@ -13,51 +18,129 @@ LLD_HAS_DRIVER(elf)
 
 namespace tenon::llvm_backend {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-// A file that is gone when this goes.
-struct TemporaryFile {
-  explicit TemporaryFile(std::string path) : path(std::move(path)) {}
-  ~TemporaryFile() { std::remove(path.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  std::string path;
+/// A new folder beside a file that is to be written, so that the finished file is moved within one
+/// file system. Removed at the end with all that is in it.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const fs::path& target) {
+    std::string name = (target.parent_path() / ("." + target.filename().string() + ".XXXXXX"));
+    if (!mkdtemp(name.data()))
+      throw CompileError(kFileError, {}, "cannot write `{}`: {}", target.string(),
+                         std::strerror(errno));
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
 };
 
 }  // namespace
 
-void write_shared_library(const CompiledProgram& compiled, const std::string& path) {
-  const TemporaryFile code(path + ".code.o"), constants(path + ".constants.o");
-  {
-    std::ofstream out(code.path, std::ios::binary | std::ios::trunc);
-    out.write(compiled.object.data(), static_cast<std::streamsize>(compiled.object.size()));
-    out.close();
-    if (!out) throw CompileError(kFileError, {}, "`{}` could not be written", code.path);
+static void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw CompileError(kFileError, {}, "cannot write `{}`", path);
+}
+
+// What LLD complained of, a line each, without its own name and without the places in scratch files
+// (lines that begin with ">>>").
+static std::vector<std::string> complaints(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find("error: ");
+    if (at != std::string::npos && line.compare(0, 3, ">>>") != 0)
+      out.push_back(line.substr(at + 7));
   }
-  std::vector<const char*> args{"ld.lld",
-                                "-shared",
-                                "-z",
-                                "now",
-                                "-z",
-                                "noexecstack",
-                                "-z",
-                                "relro",
-                                "--hash-style=gnu",
-                                "--build-id=fast",
-                                "-o",
-                                path.c_str(),
-                                code.path.c_str()};
-  if (compiled.constants.bytes > 0) {
-    write_constants_object(compiled.constants, constants.path);
-    args.push_back(constants.path.c_str());
-  }
-  static std::mutex one_at_a_time;  // LLD keeps its state in globals
-  const std::lock_guard lock(one_at_a_time);
-  std::string messages;
-  llvm::raw_string_ostream stream(messages);
+  if (out.empty()) out.push_back("the linker gave no reason");
+  return out;
+}
+
+static void link(const std::vector<std::string>& inputs, const std::string& output,
+                 const std::string& name) {
+  std::vector<const char*> args = {
+      "ld.lld",
+      "-shared",
+      "-m",
+      "elf_x86_64",
+      "--hash-style=gnu",
+      "--build-id=fast",
+      "--eh-frame-hdr",
+      "-z",
+      "defs",  // a program calls nothing but what it contains
+      "-z",
+      "now",
+      "-z",
+      "relro",
+      "-z",
+      "noexecstack",
+      "-z",
+      "lrodata-after-bss",  // constants last: a segment of their own, far from code
+      "--threads=1",
+      "-o",
+      output.c_str()};
+  for (const std::string& input : inputs) args.push_back(input.c_str());
+
+  // LLD keeps its state in globals, and leaves a fatal error by a jump to the recovery context,
+  // which must be enabled or the process would end.
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  static bool is_usable = true;
+  if (!is_usable)
+    throw CompileError(kLinkFailed, {}, "an earlier failure left the linker unusable");
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::CrashRecoveryContext::Enable();
   const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0)
-    throw CompileError(kLinkFailed, {}, "`{}` could not be linked: {}", path, messages);
+  llvm::CrashRecoveryContext::Disable();
+  is_usable = result.canRunAgain;
+  if (result.retCode == 0) return;
+
+  static constexpr std::string_view kUndefined = "undefined symbol: ";
+  std::vector<Diagnostic> diagnostics;
+  for (const std::string& complaint : complaints(stream.str())) {
+    const bool undefined = complaint.compare(0, kUndefined.size(), kUndefined) == 0;
+    diagnostics.push_back(
+        {kLinkFailed,
+         {},
+         undefined ? fmt::format("`{}` calls `{}`, which it does not contain; a shared library "
+                                 "cannot call functions outside of it",
+                                 name, complaint.substr(kUndefined.size()))
+                   : fmt::format("`{}` cannot be linked: {}", name, complaint),
+         {}});
+  }
+  throw CompileError(std::move(diagnostics));
+}
+
+void write_shared_library(const CompiledProgram& compiled, const std::string& path) {
+  const fs::path target(path);
+  std::error_code ignored;
+  if (target.filename().empty() || fs::is_directory(target, ignored))
+    throw CompileError(kFileError, {}, "cannot write `{}`: it is a folder", path);
+  const ScratchFolder scratch(target);
+  std::vector<std::string> inputs{scratch.file("program.o")};
+  write_file(inputs.back(), compiled.object);
+  if (compiled.constants.bytes > 0) {
+    inputs.push_back(scratch.file("constants.o"));
+    write_constants_object(compiled.constants, inputs.back());
+  }
+  const std::string linked = scratch.file("linked.so");
+  link(inputs, linked, compiled.name);
+  std::error_code error;
+  fs::rename(linked, target, error);
+  if (error) throw CompileError(kFileError, {}, "cannot write `{}`: {}", path, error.message());
 }
 
 }  // namespace tenon::llvm_backend
