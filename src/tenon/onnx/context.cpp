@@ -1,0 +1,319 @@
+#include "tenon/onnx/context.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "tenon/arith/analyzer.h"
+#include "tenon/onnx/text.h"
+
+namespace tenon::onnx {
+
+using graph::TensorType;
+
+Ref<TensorType> Item::type() const {
+  if (value) return shaped(value);
+  check(elements.has_value(), "an item without value and elements");
+  return TensorType::of(elements->shape, elements->dtype);
+}
+
+Ref<TensorType> shaped(const Value& value) {
+  Ref<TensorType> type = graph::tensor_type(value);
+  if (!type->shape || type->dtype.is_void())
+    unsupported("a result whose shape is known only at run time");
+  return type;
+}
+
+const Item& Context::item(size_t i) const {
+  if (!has(i)) throw CompileError(kBadModel, origin(), "`{}` has no input {}", node_.op_type, i);
+  return *inputs_[i];
+}
+
+Value Context::value(size_t i) {
+  (void)item(i);
+  Item& held = *inputs_[i];
+  if (held.value) return held.value;
+  Value value = materialise(*held.elements);
+  // What is emitted in a branch is not visible behind it.
+  if (!in_branch_ || value.as<graph::Constant>()) held.value = value;
+  return value;
+}
+
+const Elements* Context::elements(size_t i) {
+  (void)item(i);
+  Item& held = *inputs_[i];
+  if (!held.elements && !held.elements_asked) {
+    held.elements_asked = true;
+    if (const auto* c = held.value.as<graph::Constant>()) held.elements = elements_of(*c->data);
+  }
+  return held.elements ? &*held.elements : nullptr;
+}
+
+Ref<TensorData> Context::constant(size_t i) {
+  (void)item(i);
+  if (const auto* c = inputs_[i]->value.as<graph::Constant>()) return c->data;
+  return inputs_[i]->elements ? tensor_of(*inputs_[i]->elements) : nullptr;
+}
+
+Dims Context::dims(size_t i, std::string_view what) {
+  const DType type = dtype(i);
+  if (!type.is_integer() && !type.is_bool())
+    bad(kDTypeMismatch, "operand `{}` of `{}` has dtype {}; expected integers", what, node_.op_type,
+        type.str());
+  const Elements* known = elements(i);
+  if (!known) unsupported("operand `{}` known only at run time", what);
+  return known->values;
+}
+
+std::vector<int64_t> Context::ints(size_t i, std::string_view what) {
+  const auto values = as_ints(dims(i, what));
+  if (!values) unsupported("operand `{}` that depends on symbolic dimensions", what);
+  return *values;
+}
+
+int64_t Context::int_scalar(size_t i, std::string_view what) {
+  const auto values = ints(i, what);
+  if (values.size() != 1)
+    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
+        values.size());
+  return values[0];
+}
+
+std::vector<double> Context::floats(size_t i, std::string_view what) {
+  const auto data = constant(i);
+  if (!data) unsupported("operand `{}` known only at run time", what);
+  if (data->elements() > kMostElements) unsupported("operand `{}` of that size", what);
+  std::vector<double> values;
+  for (int64_t e = 0; e < data->elements(); ++e) values.push_back(data->at_float(e));
+  return values;
+}
+
+double Context::float_scalar(size_t i, std::string_view what) {
+  const auto values = floats(i, what);
+  if (values.size() != 1)
+    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
+        values.size());
+  return values[0];
+}
+
+// ---- attributes
+// ----------------------------------------------------------------------------------
+
+const Attribute* Context::find(const std::string& name) {
+  read_.insert(name);
+  const auto it = node_.attributes.find(name);
+  if (it == node_.attributes.end()) return nullptr;
+  if (it->second.ref.empty()) return &it->second;
+  if (!enclosing_)
+    bad(kBadModel, "attribute `{}` refers to `{}` outside a function", name,
+        printable(it->second.ref));
+  const auto given = enclosing_->find(it->second.ref);
+  return given == enclosing_->end() ? nullptr : &given->second;
+}
+
+static std::string_view kind_of(const Attribute& attribute) {
+  static constexpr std::string_view kKinds[] = {"of a kind that is not read",
+                                                "an integer",
+                                                "a float",
+                                                "a string",
+                                                "a tensor",
+                                                "a graph",
+                                                "a list of integers",
+                                                "a list of floats",
+                                                "a list of strings"};
+  return kKinds[attribute.value.index()];
+}
+
+template <typename T>
+const T* Context::typed(const std::string& name, std::string_view wanted) {
+  const Attribute* attribute = find(name);
+  if (!attribute) return nullptr;
+  if (!attribute->unsupported.empty())
+    unsupported("attribute `{}` {}", name, attribute->unsupported);
+  const T* value = std::get_if<T>(&attribute->value);
+  if (!value)
+    bad(kBadAttribute, "attribute `{}` of `{}` is {}; expected {}", name, node_.op_type,
+        kind_of(*attribute), wanted);
+  return value;
+}
+
+bool Context::has_attr(const std::string& name) { return find(name) != nullptr; }
+
+int64_t Context::int_attr(const std::string& name, int64_t otherwise) {
+  const auto* value = typed<int64_t>(name, "an integer");
+  return value ? *value : otherwise;
+}
+int64_t Context::int_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, an integer", node_.op_type, name);
+  return int_attr(name, 0);
+}
+bool Context::flag_attr(const std::string& name, bool otherwise) {
+  return int_attr(name, otherwise ? 1 : 0) != 0;
+}
+double Context::float_attr(const std::string& name, double otherwise) {
+  const auto* value = typed<double>(name, "a float");
+  return value ? *value : otherwise;
+}
+double Context::float_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, a float", node_.op_type, name);
+  return float_attr(name, 0);
+}
+std::string Context::string_attr(const std::string& name, const std::string& otherwise) {
+  const auto* value = typed<std::string>(name, "a string");
+  return value ? *value : otherwise;
+}
+std::vector<int64_t> Context::ints_attr(const std::string& name, std::vector<int64_t> otherwise) {
+  const auto* value = typed<std::vector<int64_t>>(name, "a list of integers");
+  return value ? *value : otherwise;
+}
+std::vector<int64_t> Context::ints_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, a list of integers", node_.op_type, name);
+  return ints_attr(name, {});
+}
+std::vector<double> Context::floats_attr(const std::string& name, std::vector<double> otherwise) {
+  const auto* value = typed<std::vector<double>>(name, "a list of floats");
+  return value ? *value : otherwise;
+}
+std::vector<std::string> Context::strings_attr(const std::string& name,
+                                               std::vector<std::string> otherwise) {
+  const auto* value = typed<std::vector<std::string>>(name, "a list of strings");
+  return value ? *value : otherwise;
+}
+Tensor Context::tensor_attr(const std::string& name) {
+  const auto* value = typed<Tensor>(name, "a tensor");
+  if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a tensor", node_.op_type, name);
+  if (!value->data) unsupported("attribute `{}` of {}", name, value->unsupported);
+  return *value;
+}
+std::shared_ptr<const Graph> Context::graph_attr(const std::string& name) {
+  const auto* value = typed<std::shared_ptr<const Graph>>(name, "a graph");
+  if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a graph", node_.op_type, name);
+  return *value;
+}
+void Context::ignore(std::initializer_list<const char*> names) {
+  for (const char* name : names) read_.insert(name);
+}
+std::string Context::unread_attribute() const {
+  for (const auto& [name, attribute] : node_.attributes)
+    if (!read_.count(name)) return name;
+  return "";
+}
+
+// ---- building
+// ------------------------------------------------------------------------------------
+
+Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
+  const std::string hint = node_.outputs.empty() || node_.outputs[0].empty()
+                               ? identifier(node_.op_type)
+                               : identifier(node_.outputs[0]);
+  return builder_.op(name, std::move(args), std::move(attrs), hint);
+}
+
+Value Context::scalar(DType dtype, double value) {
+  Elements one{dtype, {}, {}};
+  if (dtype.is_float()) {
+    one.values = {imm(dtype, value)};
+  } else {
+    one.values = {dtype.is_bool() ? boolean(value != 0) : int64(static_cast<int64_t>(value))};
+  }
+  return make<graph::Constant>(tensor_of(one));
+}
+
+Value Context::ints_constant(const std::vector<int64_t>& values) {
+  return make<graph::Constant>(
+      TensorData::of(kInt64, {static_cast<int64_t>(values.size())}, values));
+}
+
+Value Context::materialise(const Elements& elements) {
+  if (auto data = tensor_of(elements)) return make<graph::Constant>(std::move(data), origin());
+  if (!elements.dtype.is_integer())
+    unsupported("a tensor of type {} computed from symbolic dimensions", elements.dtype.str());
+  Value value = op("shape_to_tensor", {shape_value(elements.values)});
+  if (elements.ndim() != 1) value = reshape(value, to_exprs(elements.shape));
+  return cast(value, elements.dtype);
+}
+
+Value Context::cast(const Value& value, DType dtype) {
+  if (shaped(value)->dtype == dtype) return value;
+  return op("astype", {value}, {{"dtype", dtype}});
+}
+
+Value Context::reshape(const Value& value, const Dims& dims) {
+  const auto type = shaped(value);
+  if (arith::proves_equal(*type->shape, dims)) return value;
+  return op("reshape", {value, shape_value(dims)});
+}
+
+Value Context::transpose(const Value& value, const std::vector<int64_t>& axes) {
+  if (std::is_sorted(axes.begin(), axes.end())) return value;
+  return op("permute_dims", {value}, {{"axes", axes}});
+}
+
+// ---- arithmetic
+// ----------------------------------------------------------------------------------
+
+int64_t Context::axis(int64_t axis, int64_t ndim, std::string_view what) const {
+  if (axis < -ndim || axis >= ndim)
+    bad(kBadAttribute, "`{}` of `{}` is {}; expected {} to {} for a tensor of rank {}", what,
+        node_.op_type, axis, -ndim, ndim - 1, ndim);
+  return axis < 0 ? axis + ndim : axis;
+}
+
+std::vector<int64_t> Context::axes(std::vector<int64_t> axes, int64_t ndim) const {
+  std::set<int64_t> seen;
+  for (int64_t& a : axes) {
+    a = axis(a, ndim, "axes");
+    if (!seen.insert(a).second)
+      bad(kBadAttribute, "axis {} is given twice to `{}`", a, node_.op_type);
+  }
+  return axes;
+}
+
+Expr product(const Dims& dims) {
+  Expr total = int64(1);
+  for (const Expr& dim : dims) total = total * dim;
+  return arith::simplify(total);
+}
+
+Expr exact_quotient(const Dims& a, const Dims& b) {
+  Dims above;
+  int64_t constant_above = 1, constant_below = 1;
+  const std::function<void(const Expr&, int64_t&, Dims&)> factor =
+      [&](const Expr& dim, int64_t& constant, Dims& rest) {
+        const auto* product = dim.as<Binary>();
+        if (product && product->op == BinaryOp::kMul) {
+          factor(product->lhs, constant, rest);
+          factor(product->rhs, constant, rest);
+          return;
+        }
+        const auto number = as_int(dim);
+        int64_t scaled = 0;
+        if (number && !__builtin_mul_overflow(constant, *number, &scaled)) {
+          constant = scaled;
+        } else {
+          rest.push_back(dim);
+        }
+      };
+  Dims below;
+  for (const Expr& dim : a) factor(dim, constant_above, above);
+  for (const Expr& dim : b) factor(dim, constant_below, below);
+  for (auto it = below.begin(); it != below.end();) {
+    const auto equal = std::find_if(above.begin(), above.end(), [&](const Expr& other) {
+      return arith::proves_equal(other, *it);
+    });
+    if (equal == above.end()) {
+      ++it;
+    } else {
+      above.erase(equal);
+      it = below.erase(it);
+    }
+  }
+  if (below.empty() && constant_below != 0 && constant_above % constant_below == 0)
+    return arith::simplify(product(above) * int64(constant_above / constant_below));
+  return arith::simplify(
+      floordiv(product(above) * int64(constant_above), product(below) * int64(constant_below)));
+}
+
+}  // namespace tenon::onnx

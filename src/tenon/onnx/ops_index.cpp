@@ -1,0 +1,61 @@
+// Gathering and scattering by indices.
+#include "tenon/onnx/operators.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+Results convert_gather(Context& c) {
+  const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
+  return {c.op("take", {c.value(0), c.value(1)}, {{"axis", axis}})};
+}
+
+Results convert_gather_elements(Context& c) {
+  const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
+  return {c.op("gather_elements", {c.value(0), c.value(1)}, {{"axis", axis}})};
+}
+
+Results convert_gather_nd(Context& c) {
+  return {
+      c.op("gather_nd", {c.value(0), c.value(1)}, {{"batch_dims", c.int_attr("batch_dims", 0)}})};
+}
+
+std::string reduction_of(Context& c) {
+  const std::string text = c.string_attr("reduction", "none");
+  if (text != "none" && text != "add" && text != "mul" && text != "min" && text != "max")
+    c.bad(kBadAttribute, "attribute `reduction` of `{}` is `{}`", c.node().op_type, text);
+  return text == "none" ? "update" : text;
+}
+
+Results convert_scatter_elements(Context& c) {
+  const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
+  return {c.op("scatter_elements", {c.value(0), c.value(1), c.value(2)},
+               {{"axis", axis}, {"reduction", reduction_of(c)}})};
+}
+
+Results convert_scatter_nd(Context& c) {
+  return {
+      c.op("scatter_nd", {c.value(0), c.value(1), c.value(2)}, {{"reduction", reduction_of(c)}})};
+}
+
+Results convert_reverse_sequence(Context& c) {
+  return {c.op(
+      "reverse_sequence", {c.value(0), c.value(1)},
+      {{"seq_axis", c.int_attr("time_axis", 0)}, {"batch_axis", c.int_attr("batch_axis", 1)}})};
+}
+
+}  // namespace
+
+std::vector<OperatorRow> index_rows() {
+  return {
+      {"Gather", 1, 2, 2, convert_gather, "all"},
+      {"GatherElements", 11, 2, 2, convert_gather_elements, "all"},
+      {"GatherND", 11, 2, 2, convert_gather_nd, "all"},
+      {"Scatter", 9, 3, 3, convert_scatter_elements, "all"},
+      {"ScatterElements", 11, 3, 3, convert_scatter_elements, "all"},
+      {"ScatterND", 11, 3, 3, convert_scatter_nd, "all"},
+      {"ReverseSequence", 10, 2, 2, convert_reverse_sequence, "all"},
+  };
+}
+
+}  // namespace tenon::onnx

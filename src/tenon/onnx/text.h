@@ -1,0 +1,14 @@
+// Names of a network as Tenon shows and uses them.
+#pragma once
+
+#include <string>
+
+namespace tenon::onnx {
+
+/// For messages: bytes that are no printable text are escaped, and a long name is cut.
+std::string printable(const std::string& name);
+
+/// A Python identifier made of a name: "/conv1/Conv_output_0" gives "conv1_Conv_output_0".
+std::string identifier(const std::string& name);
+
+}  // namespace tenon::onnx
