@@ -162,8 +162,10 @@ Value lower_attention(BlockBuilder& builder, const Call& call) {
   const Shape scores = {q.shape[0], q.shape[2], rows, columns};
   const Shape outer = {q.shape[0], q.shape[2], rows};
   const DType dtype = q.dtype;
-  const Expr scale = is_none(call, "scale") ? float_call("rsqrt", {tenon::cast(dtype, q.shape[3])})
-                                            : imm(dtype, float_attr(call, "scale"));
+  const Expr scale =
+      is_none(call, "scale")
+          ? imm(dtype, int64_t{1}) / float_call("sqrt", {tenon::cast(dtype, q.shape[3])})
+          : imm(dtype, float_attr(call, "scale"));
   const std::string mask = is_none(call, "causal_mask") ? "" : string_attr(call, "causal_mask");
   const Operand product = kernel.reduce(
       "scores", scores, {q.shape[3]}, tir::sum_reducer(), [&](const Indices& i, const Indices& d) {

@@ -27,6 +27,8 @@ Operand mean(KernelOf& kernel, const std::string& name, const Shape& shape, cons
                         [&](const Indices& i) { return sum(i) / tenon::cast(sum.dtype, count); });
 }
 
+Expr inverse_root(const Expr& x) { return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x}); }
+
 // The mean, and 1 / sqrt(variance + epsilon), of what `element` gives over `extents`.
 struct Moments {
   Operand mean, scale;
@@ -40,7 +42,7 @@ struct Moments {
           return d * d;
         });
     scale = kernel.compute("x_scale", shape, [&](const Indices& i) {
-      return float_call("rsqrt", {variance(i) + imm(variance.dtype, epsilon)});
+      return inverse_root(variance(i) + imm(variance.dtype, epsilon));
     });
   }
 };
@@ -203,7 +205,7 @@ Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
         return value * value;
       });
   const Operand scale = kernel.compute("x_scale", over.outer, [&](const Indices& i) {
-    return float_call("rsqrt", {squares(i) + imm(x.dtype, float_attr(call, "epsilon"))});
+    return inverse_root(squares(i) + imm(x.dtype, float_attr(call, "epsilon")));
   });
   return kernel.emit_compute([&](const Indices& i) {
     return x(i) * scale(over.pick(i, false)) * weight(over.pick(i, true));

@@ -113,7 +113,10 @@ std::vector<UnaryRow> rows() {
       {"reciprocal", "1 / x", Takes::kFloat, false,
        [](const Expr& x, const Call&) { return imm(x->dtype, int64_t{1}) / x; }},
       {"round", "nearest integer, ties to even", Takes::kNumber, false, rounding<"round">},
-      {"rsqrt", "1 / sqrt(x)", Takes::kFloat, false, intrinsic<"rsqrt">},
+      {"rsqrt", "1 / sqrt(x)", Takes::kFloat, false,
+       [](const Expr& x, const Call&) {
+         return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x});
+       }},
       {"sigmoid", "1 / (1 + exp(-x))", Takes::kFloat, false, intrinsic<"sigmoid">},
       {"sign", "-1, 0 or 1", Takes::kNumber, false, sign},
       {"sin", "sine", Takes::kFloat, false, intrinsic<"sin">},

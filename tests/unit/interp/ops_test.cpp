@@ -1,0 +1,172 @@
+// Lowerings of operators against ONNX Runtime 1.2x: for inputs from one generator, the sum of the
+// results and their product with cos(0.7 i), which sees every element's place.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/graph/builder.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/interp/interpreter.h"
+
+namespace tenon::graph {
+namespace {
+
+Value rnd(const std::vector<int64_t>& shape, uint32_t seed) {
+  std::vector<float> values(static_cast<size_t>(checked_elements(shape)));
+  uint32_t state = seed * 2654435761U + 12345U;
+  for (float& value : values) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0F;
+  }
+  return make<Constant>(TensorData::of<float>(kFloat32, shape, values));
+}
+Value ints(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
+  return make<Constant>(TensorData::of<int64_t>(kInt64, shape, values));
+}
+Value dims(const std::vector<int64_t>& values) { return make<ShapeExpr>(to_exprs(values)); }
+
+// Runs a function of the call on its arguments, which become parameters.
+std::vector<Ref<TensorData>> run(const std::string& op, std::vector<Value> args, Attrs attrs = {},
+                                 bool constant_args = false) {
+  IRModule module;
+  BlockBuilder builder(module);
+  std::vector<Ref<Var>> params;
+  std::vector<Ref<TensorData>> inputs;
+  for (Value& arg : args) {
+    const auto* constant = arg.as<Constant>();
+    if (!constant || constant_args) continue;
+    inputs.push_back(constant->data);
+    params.push_back(make<Var>(fmt::format("p{}", params.size()), constant->type));
+    arg = params.back();
+  }
+  builder.begin_function(params);
+  const Value result = builder.op(op, std::move(args), std::move(attrs));
+  module.set("main", builder.end_function(result));
+  return interp::Interpreter(legalize_ops(std::move(module))).run_main(inputs);
+}
+
+void expect(const std::vector<Ref<TensorData>>& outputs, size_t index,
+            const std::vector<int64_t>& shape, double sum, double dot) {
+  ASSERT_LT(index, outputs.size());
+  const Ref<TensorData>& data = outputs[index];
+  EXPECT_EQ(data->shape, shape);
+  double actual_sum = 0, actual_dot = 0;
+  for (int64_t i = 0; i < data->elements(); ++i) {
+    actual_sum += data->at_float(i);
+    actual_dot += data->at_float(i) * std::cos(0.7 * static_cast<double>(i));
+  }
+  // Sums of float32 results in another order, over up to a few hundred elements.
+  EXPECT_NEAR(actual_sum, sum, 2e-5 * (1 + std::fabs(sum)));
+  EXPECT_NEAR(actual_dot, dot, 2e-5 * (1 + std::fabs(dot)));
+}
+
+std::vector<Value> recurrent_args(int64_t gates, bool cell) {
+  std::vector<Value> args = {rnd({3, 2, 3}, 1), rnd({2, gates * 2, 3}, 2),
+                             rnd({2, gates * 2, 2}, 3), rnd({2, 2 * gates * 2}, 4),
+                             rnd({2, 2, 2}, 5)};
+  if (cell) args.push_back(rnd({2, 2, 2}, 6));
+  return args;
+}
+
+TEST(OpValues, Recurrent) {
+  const Attrs both = {{"hidden_size", 2}, {"direction", "bidirectional"}};
+  const auto lstm = run("nn.lstm", recurrent_args(4, true), both);
+  expect(lstm, 0, {3, 2, 2, 2}, -2.165546, 0.1164284);
+  expect(lstm, 1, {2, 2, 2}, -0.534993, -0.07031823);
+  expect(lstm, 2, {2, 2, 2}, -0.96598, -0.3615676);
+  const auto gru = run("nn.gru", recurrent_args(3, false), both);
+  expect(gru, 0, {3, 2, 2, 2}, -8.863195, 1.994428);
+  expect(gru, 1, {2, 2, 2}, -3.769878, 1.423656);
+  const auto after =
+      run("nn.gru", recurrent_args(3, false), both.with("linear_before_reset", true));
+  expect(after, 0, {3, 2, 2, 2}, -6.569315, -0.1591642);
+  expect(after, 1, {2, 2, 2}, -3.038851, 0.5549519);
+  const auto rnn = run("nn.rnn", recurrent_args(1, false), both);
+  expect(rnn, 0, {3, 2, 2, 2}, -3.266252, -2.731498);
+  expect(rnn, 1, {2, 2, 2}, -0.6093646, -1.259251);
+}
+
+const std::vector<int64_t> kImage = {2, 4, 7, 5};
+
+TEST(OpValues, Convolutions) {
+  expect(run("nn.conv2d", {rnd(kImage, 1), rnd({6, 2, 3, 3}, 2)},
+             {{"groups", 2},
+              {"strides", std::vector<int64_t>{2, 1}},
+              {"padding", std::vector<int64_t>{1, 2, 0, 1}},
+              {"dilation", std::vector<int64_t>{1, 2}}}),
+         0, {2, 6, 3, 4}, 11.73571, 10.64878);
+  expect(run("nn.conv2d_transpose", {rnd(kImage, 1), rnd({4, 3, 3, 2}, 3)},
+             {{"groups", 2},
+              {"strides", std::vector<int64_t>{2, 3}},
+              {"padding", std::vector<int64_t>{1, 0, 2, 1}},
+              {"output_padding", std::vector<int64_t>{1, 0}},
+              {"dilation", std::vector<int64_t>{1, 2}}}),
+         0, {2, 6, 13, 14}, 7.993258, -0.1715408);
+}
+
+TEST(OpValues, Pools) {
+  const Attrs window = {{"pool_size", std::vector<int64_t>{3, 2}},
+                        {"strides", 2},
+                        {"padding", std::vector<int64_t>{1, 0, 1, 1}}};
+  expect(run("nn.max_pool2d", {rnd(kImage, 1)}, window.with("ceil_mode", true)), 0, {2, 4, 4, 3},
+         55.50544, -0.7394185);
+  expect(run("nn.avg_pool2d", {rnd(kImage, 1)}, window.with("ceil_mode", true)), 0, {2, 4, 4, 3},
+         -0.08986881, -2.116699);
+  expect(run("nn.avg_pool2d", {rnd(kImage, 1)}, window.with("count_include_pad", true)), 0,
+         {2, 4, 4, 3}, 0.8992756, -1.452245);
+}
+
+TEST(OpValues, Normalisations) {
+  expect(run("nn.softmax", {rnd(kImage, 1)}, {{"axis", 1}}), 0, kImage, 70, -0.3694174);
+  expect(
+      run("nn.lrn", {rnd(kImage, 1)}, {{"size", 3}, {"alpha", 0.5}, {"beta", 0.7}, {"bias", 1.5}}),
+      0, kImage, -0.1060438, -1.066056);
+  expect(run("nn.instance_norm", {rnd(kImage, 1), rnd({4}, 2), rnd({4}, 3)}), 0, kImage, 13.25747,
+         -1.768034);
+}
+
+TEST(OpValues, PiecesOfTensors) {
+  expect(run("strided_slice",
+             {rnd(kImage, 1), dims({2, 3}), dims({5, -1}), dims({-100, 0}), dims({-2, -1})}),
+         0, {2, 4, 3, 4}, -1.460041, 7.218847);
+  expect(
+      run("nn.pad", {rnd(kImage, 1)},
+          {{"pad_width", std::vector<int64_t>{0, 0, 0, 0, 2, 3, 1, 2}}, {"pad_mode", "reflect"}}),
+      0, {2, 4, 12, 8}, -3.293308, -5.517173);
+  expect(run("nn.depth_to_space", {rnd(kImage, 1)}, {{"block_size", 2}, {"mode", "CRD"}}), 0,
+         {2, 1, 14, 10}, -0.147542, -3.762142);
+  expect(run("take", {rnd(kImage, 1), ints({2, 2}, {0, -1, 3, 1})}, {{"axis", 1}}), 0,
+         {2, 2, 2, 7, 5}, -7.897298, 4.203761);
+  expect(run("scatter_elements", {rnd({3, 3}, 1), ints({2, 3}, {1, 0, 2, 1, 2, 0}), rnd({2, 3}, 2)},
+             {{"axis", 0}, {"reduction", "add"}}),
+         0, {3, 3}, -2.597619, 2.471834);
+}
+
+TEST(OpValues, Reductions) {
+  expect(run("cumsum", {rnd(kImage, 1)}, {{"axis", 2}, {"exclusive", true}, {"reverse", true}}), 0,
+         kImage, -4.216352, 2.583364);
+  expect(run("argmax", {rnd(kImage, 1)}, {{"axis", std::vector<int64_t>{2}}}), 0, {2, 4, 5}, 120,
+         -3.598181);
+  expect(run("matmul", {rnd({2, 1, 3, 4}, 1), rnd({5, 4, 2}, 2)}), 0, {2, 5, 3, 2}, 0.5643487,
+         -0.9598416);
+}
+
+TEST(OpValues, RunTimeIndicesAreChecked) {
+  try {
+    (void)run("take", {rnd({4}, 1), ints({2}, {0, 4})}, {{"axis", 0}});
+    FAIL() << "no error";
+  } catch (const CompileError& error) {
+    EXPECT_NE(std::string(error.what()).find("`take`: an index is outside its axis"),
+              std::string::npos)
+        << error.what();
+  }
+  try {
+    (void)run("take", {rnd({4}, 1), ints({2}, {0, -5})}, {{"axis", 0}}, true);
+    FAIL() << "no error";
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().message, "`take` has index -5 into an axis of 4");
+  }
+}
+
+}  // namespace
+}  // namespace tenon::graph
