@@ -1,0 +1,32 @@
+// What calls of PrimFuncs do to the buffers that they are given.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/ir/module.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+/// What a function does to each buffer parameter (scalars: neither).
+struct ParamEffect {
+  bool reads = false, writes = false;
+};
+
+/// The effects of the functions of a module, found once each; calls inside count as what the callee
+/// does. A parameter whose address is taken, or that an extern function gets, counts as both.
+class CallEffects {
+ public:
+  explicit CallEffects(const IRModule& module) : module_(module) {}
+  /// Of a function of the module, in the order of its parameters. Of a recursive function, what is
+  /// known where the cycle closes; empty for an unknown one.
+  const std::vector<ParamEffect>& of(const std::string& name);
+
+ private:
+  const IRModule& module_;
+  std::map<std::string, std::vector<ParamEffect>> known_;
+};
+
+}  // namespace tenon::tir

@@ -1,0 +1,526 @@
+#include "tenon/tir/verifier.h"
+
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tenon/arith/int_set.h"
+#include "tenon/tir/call_effects.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics)
+      : module_(module), effects_(effects), diagnostics_(diagnostics) {}
+
+  void function(const std::string& name, const PrimFunc& f) {
+    in_ = name;
+    for (size_t i = 0; i < f.params.size(); ++i) {
+      define(f.params[i].get(), f.params[i]->name, f.params[i]->origin);
+      if (f.buffers[i]) define_buffer(f.buffers[i]);
+    }
+    for (const Ref<Var>& var : symbolic_vars(f)) visible_.insert(var.get());
+    for (const Ref<Buffer>& buffer : f.buffers)
+      if (buffer) shape(*buffer);
+    stmt(f.body);
+  }
+
+ private:
+  // ---- definitions
+
+  void define(const Node* node, const std::string& name, const Origin& origin) {
+    if (!visible_.insert(node).second) {
+      diagnostics_.error(kRedefined, origin, "`{}` of `{}` is defined again inside of its scope",
+                         name, in_);
+      return;
+    }
+    scope_.push_back(node);
+  }
+  void define_buffer(const Ref<Buffer>& buffer) {
+    define(buffer.get(), buffer->name, buffer->origin);
+    // A view may share the pointer of the buffer that it looks at.
+    if (visible_.insert(buffer->data.get()).second) scope_.push_back(buffer->data.get());
+  }
+  void close(size_t size) {
+    while (scope_.size() > size) {
+      visible_.erase(scope_.back());
+      scope_.pop_back();
+    }
+  }
+  template <typename F>
+  void scoped(const F& body) {
+    const size_t outer = scope_.size();
+    body();
+    close(outer);
+  }
+  void shape(const Buffer& buffer) {
+    for (const Expr& dim : buffer.shape) expr(dim, buffer.origin);
+    for (const Expr& stride : buffer.strides) expr(stride, buffer.origin);
+    if (buffer.elem_offset) {
+      // A view's offset may be a variable that the view defines.
+      if (buffer.elem_offset.as<Var>() && visible_.insert(buffer.elem_offset.get()).second)
+        scope_.push_back(buffer.elem_offset.get());
+      expr(buffer.elem_offset, buffer.origin);
+    }
+  }
+
+  // ---- expressions
+
+  void undefined(const Node* node, const std::string& name, std::string_view what,
+                 const Origin& origin) {
+    if (visible_.count(node) || !reported_.insert(node).second) return;
+    diagnostics_.error(kUndefined, origin, "{} `{}` is used in `{}`, where it is not defined", what,
+                       name, in_);
+  }
+
+  void expr(const NodePtr& node, const Origin& origin) {
+    if (!node) return;
+    if (const auto* var = node.as<Var>()) {
+      undefined(var, var->name, "variable", origin);
+      return;
+    }
+    if (const auto* buffer = node.as<Buffer>()) {
+      undefined(buffer, buffer->name, "buffer", origin);
+      return;
+    }
+    if (const auto* load = node.as<BufferLoad>()) {
+      access(load->buffer, load->indices, load->origin ? load->origin : origin, Use::kRead);
+      return;
+    }
+    if (const auto* let = node.as<Let>()) {
+      expr(let->value, origin);
+      scoped([&] {
+        define(let->var.get(), let->var->name, origin);
+        expr(let->body, origin);
+      });
+      return;
+    }
+    const auto* call = node.as<Call>();
+    if (call && call->callee) {
+      if (!module_.find<PrimFunc>(call->callee->name))
+        diagnostics_.error(kUnknownCallee, call->origin ? call->origin : origin,
+                           "`{}` calls `{}`, which the module does not have as a PrimFunc", in_,
+                           call->callee->name);
+      for (const NodePtr& arg : call->args) expr(arg, origin);
+      return;
+    }
+    // Either side of a condition may be what does not happen.
+    const bool guards = node.as<Select>() || (call && call->is("if_then_else"));
+    guards_ += guards;
+    each_member(node, [&](const NodePtr& member, FieldRole) { expr(member, origin); });
+    guards_ -= guards;
+  }
+
+  enum class Use : uint8_t { kRead, kWrite };
+
+  void access(const Ref<Buffer>& buffer, const std::vector<Expr>& indices, const Origin& origin,
+              Use use) {
+    undefined(buffer.get(), buffer->name, "buffer", origin);
+    for (const Expr& index : indices) expr(index, origin);
+    if (indices.size() != buffer->ndim()) {
+      diagnostics_.error(kIndexRank, origin, "buffer `{}` of shape {} has {} indices in `{}`",
+                         buffer->name, str(buffer->shape), indices.size(), in_);
+      return;
+    }
+    for (size_t d = 0; d < indices.size() && guards_ == 0; ++d)
+      if (!indices[d]->dtype.is_vector() &&
+          bounded_.insert({indices[d].get(), buffer->shape[d].get()}).second)
+        bounds(*buffer, d, arith::evaluate(analyzer_, indices[d], domain_), str(indices[d]),
+               origin);
+    if (!blocks_.empty()) listed(buffer, origin, use);
+  }
+
+  // Reports an interval of dimension d that has nothing inside of the buffer.
+  void bounds(const Buffer& buffer, size_t d, const arith::Interval& at, const std::string& text,
+              const Origin& origin) {
+    if (!at.is_bounded()) return;
+    const Expr zero = imm(at.max->dtype, int64_t{0});
+    const bool below = analyzer_.proves(at.max < zero);
+    if (!below && !analyzer_.proves(at.min >= buffer.shape[d])) return;
+    diagnostics_.error(kOutOfBounds, origin,
+                       "index {} of dimension {} of buffer `{}` of shape {} lies outside of it in "
+                       "every iteration",
+                       text, d, buffer.name, str(buffer.shape));
+  }
+
+  // ---- blocks
+
+  struct Open {
+    const Block* block;
+    std::unordered_set<const Node*> reads, writes, own;
+  };
+
+  // The buffers of an access must be among the reads and writes of the blocks around it that have
+  // any, up to the one that allocates it.
+  void listed(const Ref<Buffer>& buffer, const Origin& origin, Use use) {
+    for (size_t i = blocks_.size(); i-- > 0;) {
+      const Open& open = blocks_[i];
+      if (open.own.count(buffer.get())) return;
+      const Block& block = *open.block;
+      if (block.iter_vars.empty() && block.reads.empty() && block.writes.empty()) continue;
+      const bool accumulates = use == Use::kRead && open.writes.count(buffer.get());
+      if (accumulates || (use == Use::kRead ? open.reads : open.writes).count(buffer.get()))
+        continue;
+      if (!faulty_.insert({&block, buffer.get()}).second) continue;
+      diagnostics_.error(kBadBlock, origin ? origin : block.origin,
+                         "block `{}` {} buffer `{}`, which is not among its {}", block.name,
+                         use == Use::kRead ? "reads" : "writes", buffer->name,
+                         use == Use::kRead ? "reads" : "writes");
+    }
+  }
+
+  void region(const BufferRegion& r, const Origin& origin) {
+    undefined(r.buffer.get(), r.buffer->name, "buffer", origin);
+    for (const Range& range : r.region) {
+      expr(range.min, origin);
+      expr(range.extent, origin);
+    }
+  }
+
+  void realize(const BlockRealize& r) {
+    const Block& block = *r.block;
+    const Origin& origin = block.origin;
+    for (const Expr& value : r.iter_values) expr(value, origin);
+    expr(r.predicate, origin);
+    scoped([&] {
+      const int guards = guards_;
+      if (!is_int(r.predicate, 1)) ++guards_;
+      std::vector<std::pair<const Var*, arith::Interval>> bound;
+      for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+        const IterVar& iter = block.iter_vars[i];
+        expr(iter.domain.min, origin);
+        expr(iter.domain.extent, origin);
+        if (iter.var->dtype != r.iter_values[i]->dtype)
+          diagnostics_.error(kBadBlock, origin,
+                             "axis `{}` of block `{}` has dtype {}; it is bound to a value of {}",
+                             iter.var->name, block.name, iter.var->dtype.str(),
+                             r.iter_values[i]->dtype.str());
+        if (const auto extent = as_int(iter.domain.extent); extent && *extent < 0)
+          diagnostics_.error(kBadBlock, origin, "axis `{}` of block `{}` has extent {}",
+                             iter.var->name, block.name, *extent);
+        bound.emplace_back(iter.var.get(), arith::Interval::of(iter.domain));
+      }
+      for (const IterVar& iter : block.iter_vars) define(iter.var.get(), iter.var->name, origin);
+      for (const auto& [var, interval] : bound) domain_[var] = interval;
+      for (const MatchBuffer& match : block.match_buffers) region(*match.source, origin);
+      Open open{&block, {}, {}, {}};
+      for (const Ref<Buffer>& buffer : block.alloc_buffers) {
+        define_buffer(buffer);
+        shape(*buffer);
+        open.own.insert(buffer.get());
+      }
+      for (const auto& r : block.reads) {
+        region(*r, origin);
+        open.reads.insert(r->buffer.get());
+      }
+      for (const auto& w : block.writes) {
+        region(*w, origin);
+        open.writes.insert(w->buffer.get());
+      }
+      for (const MatchBuffer& match : block.match_buffers) {
+        define_buffer(match.buffer);
+        view_shape(*match.buffer);
+        open.own.insert(match.buffer.get());
+      }
+      blocks_.push_back(std::move(open));
+      if (block.init) scoped([&] { stmt(block.init); });
+      scoped([&] { stmt(block.body); });
+      blocks_.pop_back();
+      for (const auto& [var, interval] : bound) domain_.erase(var);
+      guards_ = guards;
+    });
+  }
+
+  // A view defines the bare variables in its strides and offset.
+  void view_shape(const Buffer& buffer) {
+    for (const Expr& stride : buffer.strides)
+      if (stride.as<Var>() && visible_.insert(stride.get()).second) scope_.push_back(stride.get());
+    shape(buffer);
+  }
+
+  // ---- statements
+
+  void stmt(const Stmt& s) {
+    if (!s) return;
+    const Origin& origin = s->origin;
+    if (const auto* sequence = s.as<Seq>()) {
+      scoped([&] {
+        for (const Stmt& inner : sequence->stmts) stmt_in_sequence(inner);
+      });
+    } else if (const auto* loop = s.as<For>()) {
+      expr(loop->min, origin);
+      expr(loop->extent, origin);
+      scoped([&] {
+        define(loop->loop_var.get(), loop->loop_var->name, origin);
+        domain_[loop->loop_var.get()] = arith::Interval::of(loop->min, loop->extent);
+        const int guards = guards_;
+        // What stands in a loop that never runs is not accessed.
+        const auto extent = as_int(loop->extent);
+        if (!extent || *extent <= 0) ++guards_;
+        stmt(loop->body);
+        guards_ = guards;
+        domain_.erase(loop->loop_var.get());
+      });
+    } else if (const auto* branch = s.as<IfThenElse>()) {
+      expr(branch->condition, origin);
+      ++guards_;
+      scoped([&] { stmt(branch->then_case); });
+      scoped([&] { stmt(branch->else_case); });
+      --guards_;
+    } else if (const auto* loop = s.as<While>()) {
+      expr(loop->condition, origin);
+      ++guards_;
+      scoped([&] { stmt(loop->body); });
+      --guards_;
+    } else if (const auto* attr = s.as<AttrStmt>()) {
+      scoped([&] { stmt(attr->body); });
+    } else if (const auto* r = s.as<BlockRealize>()) {
+      realize(*r);
+    } else {
+      scoped([&] { stmt_in_sequence(s); });
+    }
+  }
+
+  // Definitions here are visible to the statements that follow.
+  void stmt_in_sequence(const Stmt& s) {
+    const Origin& origin = s->origin;
+    if (const auto* bind = s.as<Bind>()) {
+      expr(bind->value, origin);
+      define(bind->var.get(), bind->var->name, origin);
+    } else if (const auto* alloc = s.as<AllocBuffer>()) {
+      define_buffer(alloc->buffer);
+      shape(*alloc->buffer);
+      own(alloc->buffer);
+    } else if (const auto* alloc = s.as<AllocConst>()) {
+      define_buffer(alloc->buffer);
+      shape(*alloc->buffer);
+      own(alloc->buffer);
+    } else if (const auto* decl = s.as<DeclBuffer>()) {
+      expr(decl->data, origin);
+      define_buffer(decl->buffer);
+      view_shape(*decl->buffer);
+      own(decl->buffer);
+    } else if (const auto* store = s.as<BufferStore>()) {
+      expr(store->value, origin);
+      access(store->buffer, store->indices, origin, Use::kWrite);
+    } else if (const auto* evaluate = s.as<Evaluate>()) {
+      expr(evaluate->value, origin);
+    } else if (const auto* assertion = s.as<Assert>()) {
+      expr(assertion->condition, origin);
+    } else if (const auto* call = s.as<CallTir>()) {
+      this->call(*call);
+    } else {
+      stmt(s);
+    }
+  }
+  void own(const Ref<Buffer>& buffer) {
+    if (!blocks_.empty()) blocks_.back().own.insert(buffer.get());
+  }
+
+  // ---- calls
+
+  void call(const CallTir& c) {
+    const Origin& origin = c.origin;
+    const std::string& name = c.callee->name;
+    for (const NodePtr& arg : c.args) {
+      if (const auto* r = arg.as<BufferRegion>()) {
+        region(*r, origin);
+      } else {
+        expr(arg, origin);
+      }
+    }
+    if (!module_.contains(name)) {
+      diagnostics_.error(kUnknownCallee, origin, "`{}` calls `{}`, which the module does not have",
+                         in_, name);
+      return;
+    }
+    const Ref<PrimFunc> callee = module_.find<PrimFunc>(name);
+    if (!callee) {
+      if (!module_.find<ExternFunc>(name))
+        diagnostics_.error(kUnknownCallee, origin, "`{}` calls `{}`, which is no PrimFunc", in_,
+                           name);
+      return;
+    }
+    if (c.args.size() != callee->params.size()) {
+      diagnostics_.error(kBadArgument, origin, "`{}` calls `{}` with {} arguments; it has {}", in_,
+                         name, c.args.size(), callee->params.size());
+      return;
+    }
+    // The callee's bare dimensions take the extents in their places.
+    Substitution bound;
+    for (size_t i = 0; i < c.args.size(); ++i) {
+      const auto* r = c.args[i].as<BufferRegion>();
+      const Ref<Buffer>& buffer = callee->buffers[i];
+      if (!buffer && !r) bound.emplace(callee->params[i].get(), c.args[i]);
+      if (!r || !buffer) continue;
+      const std::vector<Expr> extents = kept_extents(*r);
+      for (size_t d = 0; d < extents.size() && d < buffer->ndim(); ++d)
+        if (buffer->shape[d].as<Var>()) bound.emplace(buffer->shape[d].get(), extents[d]);
+    }
+    for (size_t i = 0; i < c.args.size(); ++i) argument(c, *callee, i, bound);
+    overlaps(c);
+  }
+
+  static std::vector<Expr> kept_extents(const BufferRegion& r) {
+    std::vector<Expr> out;
+    for (size_t d = 0; d < r.region.size(); ++d)
+      if (!r.drops(d)) out.push_back(r.region[d].extent);
+    return out;
+  }
+  static std::string text(const BufferRegion& r) {
+    std::string out = r.buffer->name + "[";
+    for (size_t d = 0; d < r.region.size(); ++d) {
+      const Range& range = r.region[d];
+      out += d ? ", " : "";
+      out += r.drops(d) ? str(range.min)
+                        : str(range.min) + ":" + str(arith::simplify(range.min + range.extent));
+    }
+    return out + "]";
+  }
+
+  void argument(const CallTir& c, const PrimFunc& callee, size_t i, const Substitution& bound) {
+    const Origin& origin = c.origin;
+    const std::string& name = c.callee->name;
+    const Ref<Buffer>& buffer = callee.buffers[i];
+    const auto* r = c.args[i].as<BufferRegion>();
+    if (static_cast<bool>(buffer) != (r != nullptr)) {
+      diagnostics_.error(
+          kBadArgument, origin, "argument {} of `{}` is a {}; parameter `{}` is a {}", i + 1, name,
+          r ? "region" : "scalar", callee.params[i]->name, buffer ? "buffer" : "scalar");
+      return;
+    }
+    if (!r) {
+      const Expr value = downcast<ExprNode>(c.args[i]);
+      if (value->dtype != callee.params[i]->dtype)
+        diagnostics_.error(
+            kDTypeMismatch, origin, "argument {} of `{}` has dtype {}; parameter `{}` has {}",
+            i + 1, name, value->dtype.str(), callee.params[i]->name, callee.params[i]->dtype.str());
+      return;
+    }
+    if (r->buffer->dtype != buffer->dtype)
+      diagnostics_.error(kDTypeMismatch, origin,
+                         "argument {} of `{}` is {} of dtype {}; parameter `{}` has {}", i + 1,
+                         name, text(*r), r->buffer->dtype.str(), buffer->name, buffer->dtype.str());
+    const std::vector<Expr> extents = kept_extents(*r);
+    const auto mismatch = [&] {
+      diagnostics_.error(kRegionMismatch, origin,
+                         "argument {} of `{}` is {} of extents {}; parameter `{}` has shape {}",
+                         i + 1, name, text(*r), str(extents), buffer->name, str(buffer->shape));
+    };
+    if (extents.size() != buffer->ndim()) return mismatch();
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const Expr wanted = substitute(buffer->shape[d], bound);
+      if (analyzer_.proves(ne(tenon::cast(kInt64, extents[d]), tenon::cast(kInt64, wanted))))
+        return mismatch();
+    }
+    for (size_t d = 0; d < r->region.size() && guards_ == 0; ++d) {
+      const Range& range = r->region[d];
+      const arith::Interval first = arith::evaluate(analyzer_, range.min, domain_);
+      const arith::Interval end = arith::evaluate(analyzer_, range.min + range.extent, domain_);
+      // Any iteration that leaves the buffer is wrong: the callee may touch the whole region.
+      const bool below =
+          first.max && analyzer_.proves(first.max < imm(first.max->dtype, int64_t{0}));
+      const bool beyond = end.min && analyzer_.proves(end.min > r->buffer->shape[d]);
+      if (!below && !beyond) continue;
+      diagnostics_.error(kOutOfBounds, origin,
+                         "argument {} of `{}` is {}; buffer `{}` has shape {}", i + 1, name,
+                         text(*r), r->buffer->name, str(r->buffer->shape));
+      break;
+    }
+  }
+
+  void overlaps(const CallTir& c) {
+    const std::vector<ParamEffect>& effects = effects_.of(c.callee->name);
+    for (size_t i = 0; i < c.args.size() && i < effects.size(); ++i) {
+      const auto* a = c.args[i].as<BufferRegion>();
+      if (!a || !effects[i].writes) continue;
+      for (size_t j = 0; j < c.args.size(); ++j) {
+        const auto* b = c.args[j].as<BufferRegion>();
+        if (!b || j == i || (j < i && effects[j].writes) || !a->buffer.same_as(b->buffer)) continue;
+        bool apart = false;
+        for (size_t d = 0; d < a->region.size() && !apart; ++d)
+          apart = analyzer_.proves(a->region[d].min + a->region[d].extent <= b->region[d].min) ||
+                  analyzer_.proves(b->region[d].min + b->region[d].extent <= a->region[d].min);
+        if (apart) continue;
+        diagnostics_.error(kAliasing, c.origin,
+                           "argument {} of `{}`, {}, is written and not proved apart from argument "
+                           "{}, {}",
+                           i + 1, c.callee->name, text(*a), j + 1, text(*b));
+      }
+    }
+  }
+
+  const IRModule& module_;
+  CallEffects& effects_;
+  Diagnostics& diagnostics_;
+  std::string in_;
+  arith::Analyzer analyzer_;
+  arith::Domain domain_;
+  int guards_ = 0;
+  std::vector<Open> blocks_;
+  std::unordered_set<const Node*> visible_, reported_;
+  std::set<std::pair<const Node*, const Node*>> faulty_, bounded_;
+  std::vector<const Node*> scope_;
+};
+
+// Reports each cycle of calls once.
+class Cycles {
+ public:
+  Cycles(const IRModule& module, Diagnostics& diagnostics)
+      : module_(module), diagnostics_(diagnostics) {}
+
+  void visit(const std::string& name) {
+    const Ref<PrimFunc> function = module_.find<PrimFunc>(name);
+    if (!function || state_[name] == State::kDone) return;
+    state_[name] = State::kOpen;
+    path_.push_back(name);
+    std::vector<std::pair<std::string, Origin>> callees;
+    walk(function->body, [&](const NodePtr& node) {
+      if (const auto* call = node.as<CallTir>())
+        callees.emplace_back(call->callee->name, call->origin);
+      if (const auto* call = node.as<Call>(); call && call->callee)
+        callees.emplace_back(call->callee->name, call->origin);
+    });
+    for (const auto& [callee, origin] : callees) {
+      if (state_[callee] == State::kOpen) {
+        std::string text;
+        bool inside = false;
+        for (const std::string& step : path_) {
+          inside = inside || step == callee;
+          if (inside) text += "`" + step + "` calls ";
+        }
+        diagnostics_.error(kRecursion, origin, "{}`{}`", text, callee);
+      } else {
+        visit(callee);
+      }
+    }
+    path_.pop_back();
+    state_[name] = State::kDone;
+  }
+
+ private:
+  enum class State : uint8_t { kNew, kOpen, kDone };
+  const IRModule& module_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, State> state_;
+  std::vector<std::string> path_;
+};
+
+}  // namespace
+
+void verify(const IRModule& module, Diagnostics& diagnostics) {
+  CallEffects effects(module);
+  Cycles cycles(module, diagnostics);
+  for (const auto& [name, function] : module.functions()) {
+    const auto* f = function.as<PrimFunc>();
+    if (!f) continue;
+    Verifier(module, effects, diagnostics).function(name, *f);
+    cycles.visit(name);
+  }
+}
+
+}  // namespace tenon::tir

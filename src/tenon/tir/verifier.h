@@ -1,0 +1,24 @@
+// Well-formedness of PrimFuncs, with blocks or lowered.
+#pragma once
+
+#include "tenon/ir/module.h"
+#include "tenon/support/diagnostics.h"
+
+namespace tenon::tir {
+
+/// Adds what is wrong with the module's PrimFuncs:
+///  - kUndefined, kRedefined: variables and buffers used where they are not defined, or defined
+///    again inside of their scope;
+///  - kIndexRank, kOutOfBounds: accesses with the wrong number of indices, or proved to lie outside
+///    of the buffer in every iteration;
+///  - kBadBlock: an axis twice, a binding of another dtype, a buffer accessed that the block's
+///  reads
+///    or writes do not have;
+///  - calls (T.call_tir), each argument against the callee's parameter: kUnknownCallee,
+///    kBadArgument (their number, a scalar for a buffer), kDTypeMismatch, kRegionMismatch (extents,
+///    with the callee's symbolic dimensions unified), kOutOfBounds, kAliasing (a written region
+///    that is not proved apart from another region of the same buffer), kRecursion.
+/// Of extents and bounds only what is proved to be wrong is reported.
+void verify(const IRModule& module, Diagnostics& diagnostics);
+
+}  // namespace tenon::tir
