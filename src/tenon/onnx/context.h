@@ -67,7 +67,7 @@ class Context {
   Value value(size_t i);
   Value value_or_null(size_t i) { return has(i) ? value(i) : nullptr; }
   Ref<graph::TensorType> type(size_t i) const { return item(i).type(); }
-  const Dims& shape(size_t i) const { return *type(i)->shape; }
+  Dims shape(size_t i) const { return *type(i)->shape; }
   DType dtype(size_t i) const { return type(i)->dtype; }
   int64_t ndim(size_t i) const { return type(i)->ndim; }
   /// Null where they are not known.

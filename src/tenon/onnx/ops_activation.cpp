@@ -32,8 +32,11 @@ Results convert_prelu(Context& c) {
   c.ignore({"consumed_inputs"});
   // Before opset 7 the slope ran over the channels.
   const bool channels = c.opset() < 7 && c.ndim(1) == 1 && c.ndim(0) > 1;
-  return {c.op("nn.prelu", {c.value(0), c.value(1)},
-               {{"axis", channels ? AttrValue(1) : AttrValue()}})};
+  if (channels && !is_int(c.shape(1)[0], 1))
+    return {c.op("nn.prelu", {c.value(0), c.value(1)}, {{"axis", 1}})};
+  const Value x = c.value(0);
+  const Value is_above = c.op("greater", {x, c.scalar(c.dtype(0), 0)});
+  return {c.op("where", {is_above, x, c.op("multiply", {x, c.value(1)})})};
 }
 
 // Before opset 13 everything from `axis` on was one vector.
