@@ -127,9 +127,9 @@ void Schedule::fuse_block_iters(const BlockRV& block, int64_t first, int64_t cou
   Expr total = int64(1);
   for (int64_t i = first; i < first + count; ++i) {
     const IterVar& iter = old->iter_vars[static_cast<size_t>(i)];
-    if (iter.kind != old->iter_vars[static_cast<size_t>(first)].kind || !is_zero(iter.domain.min))
-      illegal(old->origin, "axis `{}` of block `{}` is of another kind or does not start at 0",
-              iter.var->name, block.name);
+    if (iter.kind != old->iter_vars[static_cast<size_t>(first)].kind)
+      illegal(old->origin, "axis `{}` of block `{}` is of another kind", iter.var->name,
+              block.name);
     name += (name.empty() ? "" : "_") + iter.var->name;
     total = total * iter.domain.extent;
   }
@@ -138,7 +138,8 @@ void Schedule::fuse_block_iters(const BlockRV& block, int64_t first, int64_t cou
   for (int64_t i = first + count; i-- > first && count > 1;) {
     const IterVar& iter = old->iter_vars[static_cast<size_t>(i)];
     values[iter.var.get()] =
-        cast(iter.var->dtype, i == first ? rest : floormod(rest, iter.domain.extent));
+        cast(iter.var->dtype, i == first ? rest : floormod(rest, iter.domain.extent)) +
+        iter.domain.min;
     rest = floordiv(rest, iter.domain.extent);
   }
   for (int64_t i = 0; i < size; ++i) {
@@ -160,8 +161,6 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
     illegal(old->origin, "axis {} of block `{}` cannot be cut by {}; it has {} axes", axis,
             block.name, factor, old->iter_vars.size());
   const IterVar iter = old->iter_vars[static_cast<size_t>(axis)];
-  if (!is_zero(iter.domain.min))
-    illegal(old->origin, "axis `{}` of block `{}` does not start at 0", iter.var->name, block.name);
   arith::Analyzer analyzer;
   const DType dtype = iter.var->dtype;
   const Expr f = imm(dtype, factor);
@@ -174,8 +173,8 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
   if (!divides) {
     // The domain grows: more of an intermediate is written, which nobody reads.
     const BufferStore* store = only_store(*old);
-    if (iter.kind != IterKind::kSpatial || !store || !is_intermediate(store->buffer) ||
-        consumers(block).empty())
+    if (iter.kind != IterKind::kSpatial || !is_zero(iter.domain.min) || !store ||
+        !is_intermediate(store->buffer) || consumers(block).empty())
       illegal(old->origin,
               "{} does not divide axis `{}` of extent {}; only a block that writes an intermediate "
               "can run over more",
@@ -226,7 +225,8 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
     iters.push_back(outer);
     iters.push_back(inner);
   }
-  rebuild_nest(block, std::move(iters), {{iter.var.get(), Expr(outer.var) * f + Expr(inner.var)}});
+  rebuild_nest(block, std::move(iters),
+               {{iter.var.get(), Expr(outer.var) * f + Expr(inner.var) + iter.domain.min}});
   if (grown) {
     const Stmt body =
         substitute(root(), {{narrow.get(), grown}, {narrow->data.get(), grown->data}});

@@ -137,16 +137,22 @@ void Schedule::reverse_compute_inline(const BlockRV& block) {
     for (const IterVar& iter : realize->block->iter_vars) {
       const Expr value = downcast<ExprNode>((*values)[iter.var.get()]);
       const Expr end = iter.domain.min + iter.domain.extent;
-      for (size_t a = 0; a < cut.size(); ++a) {
-        if (!value.same_as(producer->block->iter_vars[a].var)) continue;
-        const Expr low = analyzer.simplify(max(cut[a].min, iter.domain.min));
-        const Expr high = analyzer.simplify(min(cut[a].min + cut[a].extent, end));
+      // Where the value is an axis of the producer, that axis is cut; a guard does it elsewhere.
+      bool is_axis = false;
+      for (size_t a = 0; a < cut.size() && !is_axis; ++a) {
+        const Expr offset = analyzer.simplify(value - Expr(producer->block->iter_vars[a].var));
+        bool still = true;
+        for (const IterVar& other : producer->block->iter_vars)
+          still = still && !uses_var(offset, other.var.get());
+        if (!still) continue;
+        is_axis = true;
+        const Expr low = analyzer.simplify(max(cut[a].min, iter.domain.min - offset));
+        const Expr high = analyzer.simplify(min(cut[a].min + cut[a].extent, end - offset));
         cut[a] = {low, analyzer.simplify(high - low)};
-        if (!analyzer.proves_positive(cut[a].extent) && as_int(cut[a].extent)) none = true;
+        const auto extent = as_int(cut[a].extent);
+        none = none || (extent && *extent <= 0);
       }
-      if (std::any_of(producer->block->iter_vars.begin(), producer->block->iter_vars.end(),
-                      [&](const IterVar& i) { return value.same_as(i.var); }))
-        continue;
+      if (is_axis) continue;
       if (!analyzer.proves_less_equal(iter.domain.min, value))
         guard = logical_and(guard, iter.domain.min <= value);
       if (!analyzer.proves_less(value, end)) guard = logical_and(guard, value < end);

@@ -36,6 +36,31 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
 
 const BufferStore* only_store(const Block& block) { return block.body.as<BufferStore>(); }
 
+Ref<Block> with_simplified_body(const Ref<Block>& block) {
+  bool chooses = false;
+  walk(block->body, [&](const NodePtr& node) {
+    const auto* call = node.as<Call>();
+    chooses = chooses || node.as<Select>() || (call && call->is("if_then_else"));
+  });
+  if (!chooses) return block;
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block->iter_vars) analyzer.bind(iter.var, iter.domain);
+  Block::Parts parts = block->parts();
+  parts.body = rewrite(parts.body, [&](const NodePtr& node) -> std::optional<NodePtr> {
+    if (const auto* call = node.as<Call>(); call && call->is("if_then_else")) {
+      const Expr condition = analyzer.simplify(call->arg(0));
+      if (const auto known = as_int(condition)) return NodePtr(call->arg(*known ? 1 : 2));
+      return NodePtr(if_then_else(condition, call->arg(1), call->arg(2)));
+    }
+    if (const auto* choice = node.as<Select>(); choice && choice->condition->dtype == kBool) {
+      const auto known = as_int(analyzer.simplify(choice->condition));
+      if (known) return NodePtr(*known ? choice->true_value : choice->false_value);
+    }
+    return std::nullopt;
+  });
+  return with_accesses(with_parts(block, std::move(parts)));
+}
+
 bool is_spatial(const Block& block) {
   return !block.init && std::all_of(block.iter_vars.begin(), block.iter_vars.end(),
                                     [](const IterVar& i) { return i.kind == IterKind::kSpatial; });

@@ -30,6 +30,10 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 /// The only store of a block's body, or null where the body is something else.
 const BufferStore* only_store(const Block& block);
 
+/// `block` with the conditions in its body decided where its axes' domains do, reads and writes
+/// anew.
+Ref<Block> with_simplified_body(const Ref<Block>& block);
+
 /// A block whose axes are all spatial and which has no init.
 bool is_spatial(const Block& block);
 /// A block with an init and at least one reduce axis, the others spatial.

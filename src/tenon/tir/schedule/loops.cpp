@@ -214,7 +214,9 @@ Stmt cut_domains(const Stmt& stmt, VarRanges loops, const VarRanges& outside,
     bool changed = false;
     for (size_t a = 0; a < parts.iter_vars.size(); ++a) {
       IterVar& iter = parts.iter_vars[a];
-      if (iter.kind != IterKind::kSpatial) continue;
+      // The start of a reduction runs at the first point of its domain, which must stay.
+      if (iter.kind != IterKind::kSpatial && (iter.kind != IterKind::kReduce || parts.init))
+        continue;
       const auto range = value_range(realize->iter_values[a], loops, analyzer);
       if (!range) continue;
       bool inside = false;
@@ -230,13 +232,25 @@ Stmt cut_domains(const Stmt& stmt, VarRanges loops, const VarRanges& outside,
       changed = true;
     }
     if (!changed) return stmt;
-    return make<BlockRealize>(realize->iter_values, realize->predicate,
-                              with_parts(realize->block, std::move(parts)), realize->origin);
+    const Ref<Block> next = with_simplified_body(with_parts(realize->block, std::move(parts)));
+    return make<BlockRealize>(realize->iter_values, realize->predicate, next, realize->origin);
   }
   if (const auto* loop = stmt.as<For>()) loops[loop->loop_var.get()] = {loop->min, loop->extent};
   Stmt out = stmt;
   for (const Stmt& child : children_of(stmt))
     out = with_child(out, child, cut_domains(child, loops, outside, analyzer));
+  return out;
+}
+
+/// Null where no block is left whose predicate may hold.
+Stmt without_dead_blocks(const Stmt& stmt) {
+  if (const auto* realize = stmt.as<BlockRealize>())
+    return is_int(realize->predicate, 0) ? Stmt() : stmt;
+  Stmt out = stmt;
+  for (const Stmt& child : children_of(stmt)) {
+    out = with_child(out, child, without_dead_blocks(child));
+    if (!out) return {};
+  }
   return out;
 }
 
@@ -296,7 +310,8 @@ std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vect
     // the work of simplify_bindings.
     VarRanges loops = outer_loops;
     stmt = cut_domains(stmt, loops, outer_loops, analyzer);
-    parts.push_back(stmt);
+    stmt = without_dead_blocks(stmt);
+    if (stmt) parts.push_back(stmt);
     out.push_back({part});
     outputs.push_back(LoopRV{part});
   }

@@ -117,7 +117,46 @@ std::optional<Combiner> combiner_of(const BufferStore& store) {
   return again ? std::nullopt : std::optional(out);
 }
 
+/// What joins without effect to anything that started at `start`. Joining is idempotent for min and
+/// max, so that the start itself is neutral.
+Expr neutral_of(BinaryOp op, DType dtype, const Expr& start) {
+  const int64_t value = op == BinaryOp::kMul;
+  if (op != BinaryOp::kAdd && op != BinaryOp::kMul) return start;
+  return dtype.is_float() ? imm(dtype, static_cast<double>(value)) : imm(dtype, value);
+}
+
 }  // namespace
+
+void Schedule::pad_reduction(const BlockRV& block, int64_t axis, int64_t factor) {
+  const Path path = path_of(block);
+  const Ref<Block> old = get(block);
+  const BufferStore* store = only_store(*old);
+  if (!is_reduction(*old) || !store || !old->init.as<BufferStore>() || !is_alone(path) ||
+      !is_int(realize(block)->predicate, 1))
+    illegal(old->origin, "block `{}` is no plain reduction alone in its loops", block.name);
+  const auto combiner = combiner_of(*store);
+  if (!combiner) illegal(old->origin, "block `{}` does not join by +, *, min or max", block.name);
+  if (axis < 0 || static_cast<size_t>(axis) >= old->iter_vars.size() || factor < 1 ||
+      old->iter_vars[static_cast<size_t>(axis)].kind != IterKind::kReduce)
+    illegal(old->origin, "axis {} of block `{}` is no reduction axis", axis, block.name);
+  Block::Parts parts = old->parts();
+  IterVar& iter = parts.iter_vars[static_cast<size_t>(axis)];
+  const Expr end = iter.domain.min + iter.domain.extent;
+  iter.domain.extent = arith::simplify(ceildiv(iter.domain.extent, imm(iter.var->dtype, factor)) *
+                                       imm(iter.var->dtype, factor));
+  const Expr start = old->init.as<BufferStore>()->value;
+  const Expr value = if_then_else(Expr(iter.var) < end, combiner->value,
+                                  neutral_of(combiner->op, store->buffer->dtype, start));
+  const Expr self = load(store->buffer, store->indices);
+  parts.body = make<BufferStore>(store->buffer,
+                                 combiner->on_left ? Expr(make<Binary>(combiner->op, self, value))
+                                                   : Expr(make<Binary>(combiner->op, value, self)),
+                                 store->indices, store->origin);
+  // The regions stay: what is beyond the end is not read.
+  const Ref<Block> next = with_parts(old, std::move(parts));
+  commit(replace(nest_path(path), make_nest(next, domains_of(*next)).stmt));
+  record("pad_reduction", {block}, {{"axis", axis}, {"factor", factor}});
+}
 
 BlockRV Schedule::rfactor(const LoopRV& loop) {
   const Path outer = path_of(loop);
@@ -202,12 +241,7 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
   const DType dtype = store->buffer->dtype;
   // Joining is idempotent for min and max, so that any start that the whole has suits the parts.
   const Expr whole_start = old->init.as<BufferStore>()->value;
-  Expr start;
-  switch (combiner->op) {
-    case BinaryOp::kAdd: start = dtype.is_float() ? imm(dtype, 0.0) : imm(dtype, int64_t{0}); break;
-    case BinaryOp::kMul: start = dtype.is_float() ? imm(dtype, 1.0) : imm(dtype, int64_t{1}); break;
-    default: start = substitute(whole_start, axes); break;
-  }
+  const Expr start = substitute(neutral_of(combiner->op, dtype, whole_start), axes);
   part.init = make<BufferStore>(partial, start, part_place);
   const auto join = [&](const Expr& accumulator, const Expr& value) {
     return combiner->on_left ? Expr(make<Binary>(combiner->op, accumulator, value))

@@ -30,6 +30,8 @@ void Schedule::commit(Stmt body) { func_ = func_->with_body(std::move(body)); }
 void Schedule::record(std::string name, std::vector<TraceValue> inputs,
                       std::vector<std::pair<std::string, AttrValue>> attrs,
                       std::vector<TraceValue> outputs) {
+  for (const TraceValue& output : outputs)
+    if (const auto* loop = std::get_if<LoopRV>(&output)) named_.insert(loop->var.get());
   trace_.add({std::move(name), std::move(inputs), std::move(attrs), std::move(outputs)});
 }
 

@@ -39,6 +39,8 @@ class Schedule {
   Ref<Block> get(const BlockRV& block) const;
   Ref<BlockRealize> realize(const BlockRV& block) const;
   Ref<For> get(const LoopRV& loop) const;
+  /// Whether some primitive has given this loop, so that the trace knows it.
+  bool is_named(const LoopRV& loop) const { return named_.count(loop.var.get()) != 0; }
   /// Whether the buffer is allocated by the root block (not a parameter).
   bool is_intermediate(const Ref<Buffer>& buffer) const;
 
@@ -79,6 +81,10 @@ class Schedule {
   void simplify_block_iters(const BlockRV& block);
   /// Puts the axes in another order; order[i] is the old position of axis i. Loops are made afresh.
   void reorder_block_iters(const BlockRV& block, const std::vector<int64_t>& order);
+
+  /// Lets a reduction axis run up to the next multiple of `factor`; what is beyond its end adds the
+  /// neutral element of the reduction (+, *, min or max).
+  void pad_reduction(const BlockRV& block, int64_t axis, int64_t factor);
 
   // ---- where things are computed
   /// Computes a producer where its consumers below `loop` need it, as much as they need.
@@ -130,6 +136,7 @@ class Schedule {
 
   Ref<PrimFunc> func_;
   Trace trace_;
+  std::unordered_set<const Node*> named_;  // loops that the trace has seen
 };
 
 /// Applies the primitives of `trace` to `function`, whose blocks must have the names of the one

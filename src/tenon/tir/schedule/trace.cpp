@@ -142,6 +142,10 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
        [](const Step& s) {
          return s.schedule.split_block_iter(s.block(0), s.number(0), s.number(1)), Values{};
        }},
+      {"pad_reduction",
+       [](const Step& s) {
+         return s.schedule.pad_reduction(s.block(0), s.number(0), s.number(1)), Values{};
+       }},
       {"simplify_block_iters",
        [](const Step& s) { return s.schedule.simplify_block_iters(s.block(0)), Values{}; }},
       {"reorder_block_iters",

@@ -1,0 +1,310 @@
+#include "tenon/tir/schedule/default_schedule.h"
+
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/roles.h"
+
+namespace tenon::tir {
+
+namespace {
+
+/// Applies `f`; where it does not suit, the schedule is as before.
+template <typename F>
+bool attempt(Schedule& schedule, const F& f) {
+  Schedule before = schedule;
+  try {
+    f();
+    return true;
+  } catch (const CompileError& error) {
+    if (error.first().code.id != kScheduleIllegal.id) throw;
+    return false;
+  }
+}
+
+class DefaultScheduler {
+ public:
+  DefaultScheduler(const Ref<PrimFunc>& function, const Target& target)
+      : sch_(function), target_(target) {}
+
+  Schedule run() {
+    for (const BlockRV& block : sch_.blocks())
+      if (!understood(block)) return sch_;
+    inline_elementwise();
+    const bool rows = attempt(sch_, [&] { fuse_rows(); });
+    if (rows) return sch_;
+    for (const BlockRV& block : sch_.blocks()) {
+      if (!sch_.has_block(block.name) || done_.count(block.name)) continue;
+      schedule_alone(block);
+    }
+    return sch_;
+  }
+
+ private:
+  /// A block with one store, of axes that are spatial or reduce.
+  bool understood(const BlockRV& block) const {
+    const Ref<Block> node = sch_.get(block);
+    for (const IterVar& iter : node->iter_vars)
+      if (iter.kind == IterKind::kOpaque) return false;
+    return node->match_buffers.empty() && node->alloc_buffers.empty();
+  }
+
+  static int64_t cost_of(const Block& block) {
+    int64_t cost = 0;
+    walk(block.body, [&](const NodePtr& node) {
+      if (const auto* call = node.as<Call>()) cost += call->is("if_then_else") ? 1 : 8;
+      if (const auto* op = node.as<Binary>()) cost += op->op == BinaryOp::kDiv ? 4 : 1;
+    });
+    return cost;
+  }
+
+  static bool is_contraction(const Block& block) {
+    if (!is_reduction(block)) return false;
+    const BufferStore* store = only_store(block);
+    if (!store) return false;
+    std::vector<const BufferLoad*> loads;
+    walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
+      if (!load.buffer.same_as(store->buffer)) loads.push_back(&load);
+    });
+    return loads.size() >= 2;
+  }
+
+  void inline_elementwise() {
+    for (const BlockRV& block : sch_.blocks()) {
+      const Ref<Block> node = sch_.get(block);
+      const BufferStore* store = only_store(*node);
+      if (!is_spatial(*node) || !store || !sch_.is_intermediate(store->buffer)) continue;
+      const std::vector<BlockRV> readers = sch_.consumers(block);
+      if (readers.empty()) continue;
+      const int64_t cost = cost_of(*node);
+      size_t loads = 0;
+      walk<BufferLoad>(store->value, [&](const BufferLoad&) { ++loads; });
+      bool worth = true;
+      int64_t uses = 0;
+      for (const BlockRV& reader : readers) {
+        const Ref<Block> user = sch_.get(reader);
+        // Operands of a contraction are read many times: only a plain load may stand there.
+        if (is_contraction(*user) && cost > 0) worth = false;
+        // A window reads an element several times as well.
+        if (is_reduction(*user) && !reads_once(*user, store->buffer) && cost > 0) worth = false;
+        if (!is_reduction(*user) && cost > 2 && !reads_once(*user, store->buffer)) worth = false;
+        walk<BufferLoad>(user->body, [&](const BufferLoad& load) {
+          uses += load.buffer.same_as(store->buffer);
+        });
+      }
+      if (uses > 1 && cost > 2) worth = false;
+      if (worth) attempt(sch_, [&] { sch_.compute_inline(block); });
+    }
+  }
+
+  /// Whether no axis of `block` leaves the place in `buffer` unchanged: each element is read once.
+  static bool reads_once(const Block& block, const Ref<Buffer>& buffer) {
+    bool once = true;
+    walk<BufferLoad>(block.body, [&](const BufferLoad& load) {
+      if (!load.buffer.same_as(buffer)) return;
+      size_t reductions_in_index = 0;
+      for (const IterVar& iter : block.iter_vars) {
+        if (is_int(iter.domain.extent, 1)) continue;
+        const bool used =
+            std::any_of(load.indices.begin(), load.indices.end(),
+                        [&](const Expr& index) { return uses_var(index, iter.var.get()); });
+        once = once && used;
+        (void)reductions_in_index;
+      }
+      // Two axes in one index overlap where they form a window.
+      for (const Expr& index : load.indices) {
+        size_t axes = 0;
+        for (const IterVar& iter : block.iter_vars)
+          axes += !is_int(iter.domain.extent, 1) && uses_var(index, iter.var.get());
+        once = once && axes <= 1;
+      }
+    });
+    return once;
+  }
+
+  /// Reductions over rows and what is made of them, row by row: a row stays in the nearest cache.
+  void fuse_rows() {
+    const std::vector<BlockRV> blocks = sch_.blocks();
+    std::vector<BlockRV> reductions;
+    for (const BlockRV& block : blocks) {
+      const Ref<Block> node = sch_.get(block);
+      if (is_contraction(*node) && !is_square(*node))
+        illegal(node->origin, "block `{}` is a contraction", block.name);
+      if (is_reduction(*node)) {
+        reductions.push_back(block);
+      } else if (!is_spatial(*node)) {
+        illegal(node->origin, "block `{}` is neither element-wise nor a reduction", block.name);
+      }
+    }
+    const BlockRV last = blocks.back();
+    if (reductions.empty() || blocks.size() < 2 || !is_spatial(*sch_.get(last)))
+      illegal(sch_.func()->origin, "no reductions with a consumer");
+    for (const BlockRV& block : blocks)
+      if (!(block == last) && !sch_.is_intermediate(sch_.get(block)->writes.at(0)->buffer))
+        illegal(sch_.func()->origin, "several results");
+    size_t depth = 0;
+    std::vector<RowReduction> split;
+    for (const BlockRV& block : reductions) {
+      split.push_back(split_row_reduction(sch_, block, target_));
+      size_t spatial = 0;
+      for (const IterVar& iter : sch_.get(block)->iter_vars)
+        spatial += iter.kind == IterKind::kSpatial && !is_int(iter.domain.extent, 1);
+      depth = std::max(depth, spatial);
+    }
+    sch_.simplify_block_iters(last);
+    std::vector<LoopRV> loops = sch_.get_loops(last);
+    if (loops.size() <= depth)
+      illegal(sch_.func()->origin, "the result has no axis inside its rows");
+    int64_t work = 8 * static_cast<int64_t>(blocks.size());
+    for (size_t i = depth; i < loops.size(); ++i)
+      work *= as_int(sch_.get(loops[i])->extent).value_or(256);
+    LoopRV row;
+    if (depth == 0) {
+      row = sch_.split(loops[0], {int64(1), Expr()})[0];
+    } else {
+      loops.resize(depth);
+      row = parallelize(sch_, loops, work);
+    }
+    const std::vector<BlockRV> all = sch_.blocks();
+    for (size_t i = all.size(); i-- > 0;)
+      if (!(all[i] == last)) sch_.compute_at(all[i], row);
+    // Rows that are small enough live on the stack.
+    for (const BlockRV& block : all) {
+      if (block == last) continue;
+      const Path path = find_block(sch_.func()->body, block.name);
+      int64_t bytes = 4;
+      for (const Ref<For>& loop : loops_of(path)) {
+        if (find_loop(sch_.func()->body, row.var.get()).stmts.size() >=
+            find_loop(sch_.func()->body, loop->loop_var.get()).stmts.size())
+          continue;
+        bytes *= as_int(loop->extent).value_or(int64_t{1} << 30);
+        bytes = std::min<int64_t>(bytes, int64_t{1} << 30);
+      }
+      if (bytes <= 8 << 10) sch_.set_scope(block, 0, "local");
+    }
+    for (const RowReduction& reduction : split) finish_row_reduction(sch_, reduction);
+    for (const BlockRV& block : all)
+      if (is_spatial(*sch_.get(block)) && !sch_.get(block)->name.ends_with("_init"))
+        attempt(sch_, [&] { vectorize_last_axis(sch_, block, target_); });
+  }
+
+  /// A product of one buffer with itself: a sum of squares, not a contraction.
+  static bool is_square(const Block& block) {
+    const auto accesses = linear_accesses(block);
+    if (!accesses) return false;
+    for (const LinearAccess& load : accesses->loads)
+      if (!load.buffer.same_as(accesses->loads[0].buffer)) {
+        // Operands of lower rank are statistics of the row.
+        bool moves = false;
+        for (size_t a = 0; a < block.iter_vars.size(); ++a)
+          moves = moves || (block.iter_vars[a].kind == IterKind::kReduce && load.moves(a));
+        if (moves) return false;
+      }
+    return true;
+  }
+
+  void schedule_alone(const BlockRV& block) {
+    const Ref<Block> node = sch_.get(block);
+    if (is_reduction(*node)) {
+      std::unordered_set<std::string> before;
+      for (const BlockRV& other : sch_.blocks()) before.insert(other.name);
+      const auto readers = sch_.consumers(block);
+      if (attempt(sch_, [&] { schedule_tiles(sch_, block, target_); })) {
+        finish(before, block, readers);
+        return;
+      }
+      if (attempt(sch_, [&] { schedule_row_alone(block); })) {
+        finish(before, block, {});
+        return;
+      }
+      attempt(sch_, [&] {
+        std::vector<LoopRV> loops;
+        for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+          if (node->iter_vars[a].kind != IterKind::kSpatial) break;
+          if (const auto loop = loop_of_axis(sch_, block, a)) loops.push_back(*loop);
+        }
+        if (!loops.empty()) parallelize(sch_, loops, 256);
+      });
+      done_.insert(block.name);
+      return;
+    }
+    if (is_spatial(*node)) attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
+    done_.insert(block.name);
+  }
+
+  /// Rows of a reduction whose result nobody here reads.
+  void schedule_row_alone(const BlockRV& block) {
+    const RowReduction reduction = split_row_reduction(sch_, block, target_);
+    const Ref<Block> whole = sch_.get(reduction.whole);
+    std::vector<LoopRV> loops;
+    int64_t work = 1;
+    for (size_t a = 0; a < whole->iter_vars.size(); ++a) {
+      const auto loop = loop_of_axis(sch_, reduction.whole, a);
+      if (loop && whole->iter_vars[a].kind == IterKind::kSpatial) loops.push_back(*loop);
+    }
+    for (const IterVar& iter : sch_.get(reduction.part)->iter_vars)
+      if (iter.kind == IterKind::kReduce) work *= std::max<int64_t>(1, extent_of(iter)) * 16;
+    LoopRV row;
+    if (loops.empty()) {
+      row = sch_.split(sch_.get_loops(reduction.whole)[0], {int64(1), Expr()})[0];
+    } else {
+      row = parallelize(sch_, loops, work);
+    }
+    sch_.compute_at(reduction.part, row);
+    sch_.set_scope(reduction.part, 0, "local");
+    finish_row_reduction(sch_, reduction);
+  }
+
+  /// What a schedule of `block` made or took in is not to be scheduled again.
+  void finish(const std::unordered_set<std::string>& before, const BlockRV& block,
+              const std::vector<BlockRV>& readers) {
+    done_.insert(block.name);
+    for (const BlockRV& other : sch_.blocks())
+      if (!before.count(other.name)) done_.insert(other.name);
+    // A reader that stands below the block's loops was taken in.
+    for (const BlockRV& reader : readers) {
+      if (!sch_.has_block(reader.name)) continue;
+      const Path path = find_block(sch_.func()->body, reader.name);
+      if (realizes_in(nest_path(path).target()).size() > 1) done_.insert(reader.name);
+    }
+    // Producers that were moved into its loops keep what they are.
+    for (const BlockRV& other : sch_.blocks()) {
+      const Path path = find_block(sch_.func()->body, other.name);
+      if (realizes_in(nest_path(path).target()).size() > 1) done_.insert(other.name);
+    }
+  }
+
+  Schedule sch_;
+  const Target& target_;
+  std::unordered_set<std::string> done_;
+};
+
+}  // namespace
+
+Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target) {
+  return DefaultScheduler(function, target).run();
+}
+
+IRModule default_schedule(IRModule module, const Attrs& options) {
+  check_options("DefaultSchedule", options, {});
+  const auto text = module.attrs.get<std::string>("target");
+  const Target target = text ? parse_target(*text) : parse_target("llvm");
+  const std::vector<IRModule::Entry> functions = module.functions();
+  for (const auto& [name, function] : functions) {
+    const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
+    if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
+    module.set(name,
+               schedule_by_default(kernel, target).func()->with_attr("tir.is_scheduled", true));
+  }
+  return module;
+}
+
+Pass default_schedule_pass() {
+  return {.name = "DefaultSchedule",
+          .summary = "Schedules kernels for the target by their structure",
+          .needs = Form::kAny,
+          .precision = Precision::kReassociating,
+          .run = default_schedule};
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,92 @@
+#include "tenon/tir/schedule/roles.h"
+
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+
+namespace tenon::tir {
+
+static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
+                                                 const std::vector<Expr>& indices,
+                                                 const std::vector<Ref<Var>>& axes,
+                                                 arith::Analyzer& analyzer) {
+  const std::vector<Expr> strides =
+      buffer->strides.empty() ? compact_strides(buffer->shape) : buffer->strides;
+  LinearAccess access{buffer, {}};
+  // The place as one number: quotients and remainders of joined axes meet again in it.
+  Expr place = int64(0);
+  bool known = true;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d]->dtype.is_scalar()) return std::nullopt;
+    walk<BufferLoad>(indices[d], [&](const BufferLoad&) { known = false; });
+    place = place + cast(kInt64, indices[d]) * cast(kInt64, strides[d]);
+  }
+  if (!known) return std::nullopt;
+  const auto form = analyzer.linear(analyzer.simplify(place), axes);
+  if (!form) return std::nullopt;
+  access.strides = form->coefficients;
+  for (Expr& stride : access.strides) stride = analyzer.simplify(stride);
+  return access;
+}
+
+std::optional<BlockAccesses> linear_accesses(const Block& block) {
+  const BufferStore* store = only_store(block);
+  if (!store) return std::nullopt;
+  arith::Analyzer analyzer;
+  std::vector<Ref<Var>> axes;
+  for (const IterVar& iter : block.iter_vars) {
+    axes.push_back(iter.var);
+    analyzer.bind(iter.var, iter.domain);
+  }
+  const auto target = linear_access(store->buffer, store->indices, axes, analyzer);
+  if (!target) return std::nullopt;
+  BlockAccesses out{*target, {}};
+  bool linear = true;
+  std::vector<const BufferLoad*> seen;
+  walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
+    if (load.buffer.same_as(store->buffer)) return;
+    for (const BufferLoad* other : seen)
+      if (structural_equal(ref_to(other), ref_to(&load))) return;
+    seen.push_back(&load);
+    const auto access = linear_access(load.buffer, load.indices, axes, analyzer);
+    if (access)
+      out.loads.push_back(*access);
+    else
+      linear = false;
+  });
+  return linear ? std::optional(out) : std::nullopt;
+}
+
+std::vector<int64_t> digit_divisors(const Block& block) {
+  std::vector<int64_t> out(block.iter_vars.size(), 0);
+  walk<Binary>(block.body, [&](const Binary& op) {
+    if (op.op != BinaryOp::kFloorDiv && op.op != BinaryOp::kFloorMod) return;
+    const auto divisor = as_int(op.rhs);
+    if (!divisor || *divisor < 2) return;
+    for (size_t a = 0; a < out.size(); ++a)
+      if (op.lhs.same_as(block.iter_vars[a].var) && (out[a] == 0 || *divisor < out[a]))
+        out[a] = *divisor;
+  });
+  return out;
+}
+
+std::optional<LoopRV> loop_of_axis(Schedule& schedule, const BlockRV& block, size_t axis) {
+  const Ref<BlockRealize> realize = schedule.realize(block);
+  const Path path = find_block(schedule.func()->body, block.name);
+  std::optional<LoopRV> out;
+  for (const Ref<For>& loop : loops_of(path))
+    if (uses_var(realize->iter_values.at(axis), loop->loop_var.get())) out = LoopRV{loop->loop_var};
+  // The trace must have seen the loop for others to use it.
+  if (out && !schedule.is_named(*out)) schedule.get_loops(block);
+  return out;
+}
+
+int64_t extent_of(const IterVar& iter) { return as_int(iter.domain.extent).value_or(0); }
+
+int64_t divisor_at_least(int64_t n, int64_t wanted) {
+  for (int64_t d = std::max<int64_t>(wanted, 1); d <= n; ++d)
+    if (n % d == 0) return d;
+  return n;
+}
+
+}  // namespace tenon::tir

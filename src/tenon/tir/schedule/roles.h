@@ -1,0 +1,63 @@
+// What the axes of a block mean to its accesses: strides of linear accesses, and the roles that
+// follow from them. Internal to the default schedule.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tenon/support/target.h"
+#include "tenon/tir/schedule/schedule.h"
+
+namespace tenon::tir {
+
+/// An access as a linear function of the block's axes: elements that one step of each axis moves.
+struct LinearAccess {
+  Ref<Buffer> buffer;
+  std::vector<Expr> strides;  // one for each axis; simplified
+  bool moves(size_t axis) const { return !is_int(strides[axis], 0); }
+  bool is_unit(size_t axis) const { return is_int(strides[axis], 1); }
+};
+
+/// The store's access of a block with one store, then its loads in order (one for each different
+/// place; what a reduction accumulates does not count). Nothing where an index is not linear.
+struct BlockAccesses {
+  LinearAccess store;
+  std::vector<LinearAccess> loads;
+};
+std::optional<BlockAccesses> linear_accesses(const Block& block);
+
+/// Constant divisors c > 1 of `axis // c` and `axis % c` in the block's indices, by axis.
+std::vector<int64_t> digit_divisors(const Block& block);
+
+/// The loop that carries axis `axis` of a block, or nothing where it stands still.
+std::optional<LoopRV> loop_of_axis(Schedule& schedule, const BlockRV& block, size_t axis);
+
+/// Extent of an axis where it is a constant, 0 where it is not.
+int64_t extent_of(const IterVar& iter);
+
+/// The divisor of n nearest to `wanted` from above, at most `n`.
+int64_t divisor_at_least(int64_t n, int64_t wanted);
+
+// ---- schedules of one block; each throws CompileError (kScheduleIllegal) where it does not suit,
+// and may then have changed `schedule`.
+
+/// A reduction with registers of accumulators: contractions, windows, sums over outer axes.
+void schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target);
+
+/// A reduction over consecutive elements: lanes hold partial results.
+struct RowReduction {
+  BlockRV part, whole;
+  Expr full;  // vectors that are full
+};
+RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const Target& target);
+void finish_row_reduction(Schedule& schedule, const RowReduction& reduction);
+
+/// An element-wise block: joined axes, vectors, parallel outer loops.
+void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target& target);
+/// Vectors for the loop of the last axis of a spatial block, whatever loops are around it.
+void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target& target);
+/// Makes the outer loops of a nest one parallel loop of tasks; each of their iterations does `work`
+/// units. The loops are replaced by what is returned: the loop inside a task.
+LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work);
+
+}  // namespace tenon::tir

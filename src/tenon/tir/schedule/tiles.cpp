@@ -1,0 +1,732 @@
+// The one scheduler of contractions, and of every reduction that runs with one vector of outputs in
+// registers for each of a tile of places: matrix products, convolutions (dense, grouped,
+// depthwise), pooling, sums over outer axes. Axes are told apart by how the accesses move along
+// them:
+//   lane   the output and an operand are consecutive along it;
+//   N      only operands that are consecutive along the lane move (columns of weights);
+//   M      only the other operands move (rows, pixels);
+//   batch  both move, or neither;
+//   K      the reduction.
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/roles.h"
+#include "tenon/tir/schedule/tile_rules.h"
+
+namespace tenon::tir {
+
+namespace {
+
+int64_t power_of_two_up_to(int64_t n) {
+  int64_t p = 1;
+  while (p * 2 <= n) p *= 2;
+  return p;
+}
+
+class Tiler {
+ public:
+  Tiler(Schedule& schedule, const Target& target) : sch_(schedule), target_(target) {}
+
+  void run(const BlockRV& block) {
+    if (!is_reduction(*sch_.get(block)))
+      illegal(sch_.get(block)->origin, "block `{}` is no reduction", block.name);
+    sch_.simplify_block_iters(block);
+    const BlockRV epilogue = align(block);
+    cut_digits(block);
+    pack_operand(block);
+    tile(block, epilogue);
+  }
+
+ private:
+  struct Roles {
+    size_t lane = 0;
+    std::vector<size_t> batch, n, m, k;
+    bool depthwise = false;  // every operand moves along the lane
+    size_t operands = 1;
+  };
+
+  /// The block writes a buffer of its own, indexed by its axes; what consumed it element by element
+  /// reads that instead. \returns the block that does so: the epilogue, or the bare copy.
+  BlockRV align(const BlockRV& block) {
+    const std::vector<BlockRV> readers = sch_.consumers(block);
+    const BlockRV copy = sch_.cache_write(block, 0, "global");
+    if (readers.size() != 1) return copy;
+    const Schedule before = sch_;
+    try {
+      sch_.reverse_compute_inline(readers[0]);
+    } catch (const CompileError&) {
+      sch_ = before;
+      return copy;
+    }
+    return readers[0];
+  }
+
+  /// `axis // c` and `axis % c` become axes of their own, so that accesses are linear.
+  void cut_digits(const BlockRV& block) {
+    for (int round = 0; round < 8; ++round) {
+      const Ref<Block> node = sch_.get(block);
+      const std::vector<int64_t> divisors = digit_divisors(*node);
+      size_t axis = 0;
+      while (axis < divisors.size() && divisors[axis] == 0) ++axis;
+      if (axis == divisors.size()) return;
+      sch_.split_block_iter(block, static_cast<int64_t>(axis), divisors[axis]);
+      sch_.simplify_block_iters(block);
+    }
+  }
+
+  static std::optional<size_t> lane_of(const Block& block, const BlockAccesses& accesses) {
+    for (size_t a = block.iter_vars.size(); a-- > 0;) {
+      if (block.iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
+      if (extent_of(block.iter_vars[a]) < 2) continue;
+      bool unit = false, other = false;
+      for (const LinearAccess& load : accesses.loads) {
+        unit = unit || load.is_unit(a);
+        other = other || (load.moves(a) && !load.is_unit(a));
+      }
+      if (unit && !other) return a;
+    }
+    return std::nullopt;
+  }
+
+  BlockAccesses accesses_of(const BlockRV& block) const {
+    auto accesses = linear_accesses(*sch_.get(block));
+    if (!accesses || accesses->loads.empty())
+      illegal(sch_.get(block)->origin, "accesses of block `{}` are not linear in its axes",
+              block.name);
+    return *accesses;
+  }
+
+  /// An operand that strides along the output's consecutive axis is copied so that it does not.
+  void pack_operand(const BlockRV& block) {
+    const BlockAccesses accesses = accesses_of(block);
+    const Ref<Block> node = sch_.get(block);
+    if (lane_of(*node, accesses)) return;
+    for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+      if (node->iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
+      if (extent_of(node->iter_vars[a]) < 2) continue;
+      std::vector<size_t> moving;
+      for (size_t l = 0; l < accesses.loads.size(); ++l)
+        if (accesses.loads[l].moves(a)) moving.push_back(l);
+      if (moving.size() != 1) continue;
+      const LinearAccess& strided = accesses.loads[moving[0]];
+      std::vector<int64_t> order;
+      for (size_t b = 0; b < node->iter_vars.size(); ++b)
+        if (b != a && strided.moves(b)) order.push_back(static_cast<int64_t>(b));
+      order.push_back(static_cast<int64_t>(a));
+      // A copy of little use: each element is read once only.
+      bool reused = false;
+      for (size_t b = 0; b < node->iter_vars.size(); ++b)
+        reused = reused || (!strided.moves(b) && extent_of(node->iter_vars[b]) != 1);
+      if (!reused) continue;
+      int64_t read = -1;
+      for (size_t r = 0; r < node->reads.size(); ++r)
+        if (node->reads[r]->buffer.same_as(strided.buffer)) read = static_cast<int64_t>(r);
+      packed_ = sch_.reindex_cache_read(block, read, "global", order);
+      return;
+    }
+    illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands", block.name);
+  }
+
+  static Roles roles_of(const Block& block, const BlockAccesses& accesses, size_t lane) {
+    Roles roles;
+    roles.lane = lane;
+    roles.operands = accesses.loads.size();
+    std::vector<const LinearAccess*> still, wide;
+    for (const LinearAccess& load : accesses.loads)
+      (load.moves(lane) ? wide : still).push_back(&load);
+    if (still.empty()) {
+      roles.depthwise = true;
+      // The operand that moves along fewest axes plays the weights.
+      const auto spread = [&](const LinearAccess* l) {
+        size_t n = 0;
+        for (size_t a = 0; a < block.iter_vars.size(); ++a)
+          n += block.iter_vars[a].kind == IterKind::kSpatial && l->moves(a);
+        return n;
+      };
+      if (wide.size() > 1) {
+        std::swap(
+            *std::min_element(wide.begin(), wide.end(),
+                              [&](const auto* x, const auto* y) { return spread(x) < spread(y); }),
+            wide.front());
+        still.assign(wide.begin() + 1, wide.end());
+        wide.resize(1);
+      } else {
+        std::swap(still, wide);
+      }
+    }
+    for (size_t a = 0; a < block.iter_vars.size(); ++a) {
+      if (block.iter_vars[a].kind == IterKind::kReduce) {
+        roles.k.push_back(a);
+        continue;
+      }
+      if (a == lane) continue;
+      const auto moves = [&](const LinearAccess* l) { return l->moves(a); };
+      const bool in_still = std::any_of(still.begin(), still.end(), moves);
+      const bool in_wide = std::any_of(wide.begin(), wide.end(), moves);
+      (in_still == in_wide ? roles.batch : in_still ? roles.m : roles.n).push_back(a);
+    }
+    return roles;
+  }
+
+  /// Position of an axis by its variable.
+  size_t position(const BlockRV& block, const Ref<Var>& axis) const {
+    const Ref<Block> node = sch_.get(block);
+    for (size_t a = 0; a < node->iter_vars.size(); ++a)
+      if (node->iter_vars[a].var.same_as(axis)) return a;
+    unreachable("an axis that the block does not have");
+  }
+
+  /// Cuts axis `axis` at block level and returns the two new axes' variables.
+  std::pair<Ref<Var>, Ref<Var>> cut_axis(const BlockRV& block, const Ref<Var>& axis,
+                                         int64_t factor) {
+    const size_t at = position(block, axis);
+    sch_.split_block_iter(block, static_cast<int64_t>(at), factor);
+    const Ref<Block> node = sch_.get(block);
+    return {node->iter_vars[at].var, node->iter_vars[at + 1].var};
+  }
+
+  int64_t extent(const BlockRV& block, const Ref<Var>& axis) const {
+    return extent_of(sch_.get(block)->iter_vars[position(block, axis)]);
+  }
+
+  void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {}) {
+    Ref<Block> node = sch_.get(block);
+    BlockAccesses accesses = accesses_of(block);
+    if (!lane_axis) lane_axis = lane_of(*node, accesses);
+    if (!lane_axis)
+      illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands",
+              block.name);
+    int64_t widest = accesses.store.buffer->dtype.bits;
+    for (const LinearAccess& load : accesses.loads)
+      widest = std::max<int64_t>(widest, load.buffer->dtype.bits);
+    const int64_t full = target_.vector_lanes(static_cast<int>(widest));
+    const int64_t length = extent_of(node->iter_vars[*lane_axis]);
+    const int64_t lanes = std::min(full, power_of_two_up_to(length));
+    // What is left of the lanes' axis goes its own way, with fewer lanes.
+    if (length % lanes != 0) {
+      const int64_t main = length / lanes * lanes;
+      const auto products = cut(block, *lane_axis, {int64(main)}, true);
+      const auto epilogues = cut(epilogue, *lane_axis, {int64(main)}, true);
+      for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], lane_axis);
+      return;
+    }
+    Roles roles = roles_of(*node, accesses, *lane_axis);
+    const auto var_of = [&](size_t a) { return node->iter_vars[a].var; };
+    Ref<Var> lane = var_of(roles.lane);
+    std::vector<Ref<Var>> batch, n, m, k;
+    for (const size_t a : roles.batch) batch.push_back(var_of(a));
+    for (const size_t a : roles.n) n.push_back(var_of(a));
+    for (const size_t a : roles.m) m.push_back(var_of(a));
+    for (const size_t a : roles.k) k.push_back(var_of(a));
+    sort_reduction(accesses, roles, k, *node);
+
+    // Rows of pixels that follow each other in every operand are one long row.
+    bool flat = false;
+    if (m.size() >= 2 && joins(accesses, roles.m[m.size() - 2], roles.m.back(), *node)) {
+      std::vector<Ref<Var>> order = batch;
+      order.insert(order.end(), n.begin(), n.end());
+      order.insert(order.end(), m.begin(), m.end());
+      order.push_back(lane);
+      order.insert(order.end(), k.begin(), k.end());
+      reorder_axes(block, order);
+      const size_t first = batch.size() + n.size() + m.size() - 2;
+      sch_.fuse_block_iters(block, static_cast<int64_t>(first), 2);
+      m.pop_back();
+      m.back() = sch_.get(block)->iter_vars[first].var;
+      flat = true;
+    }
+
+    // The tile.
+    const int64_t vectors_in_lane = length / lanes;
+    TileProblem problem;
+    problem.width = m.empty() ? 1 : extent(block, m.back());
+    problem.steps = 1;
+    int64_t deep = 0;
+    for (const Ref<Var>& axis : k) {
+      const int64_t e = extent(block, axis);
+      problem.steps *= e > 0 ? e : 64;
+      deep += e != 1;
+    }
+    problem.window = deep >= 3;
+    if (problem.window) {
+      problem.step_bytes = lanes * widest / 8;
+      for (size_t i = 1; i < k.size(); ++i)
+        problem.step_bytes *= std::max<int64_t>(1, extent(block, k[i]));
+    }
+    if (m.size() >= 2 && !flat) problem.height = extent(block, m[m.size() - 2]);
+    if (problem.height == 0) problem.height = 1;
+    problem.vectors = vectors_in_lane > 1 ? vectors_in_lane
+                      : n.empty()         ? 1
+                                          : std::max<int64_t>(1, extent(block, n.back()));
+    Tile tile = roles.depthwise ? window_tile(problem) : choose_tile(problem, target_);
+    if (problem.width == 1 && problem.height == 1)
+      tile = {1, 1, widest_divisor(problem.vectors, target_.vector_registers >= 32 ? 8 : 6)};
+
+    // At block level: columns beyond the tile, and rows in tasks, become axes of their own.
+    Ref<Var> column;  // axis of the tile's vectors where they are not along the lane
+    if (vectors_in_lane > 1) {
+      if (vectors_in_lane > tile.vectors) {
+        const auto [outer, inner] = cut_axis(block, lane, tile.vectors * lanes);
+        n.push_back(outer);
+        lane = inner;
+      }
+    } else if (!n.empty() && tile.vectors > 1) {
+      column = n.back();
+      n.pop_back();
+      if (extent(block, column) != tile.vectors) {
+        const auto [outer, inner] = cut_axis(block, column, tile.vectors);
+        n.push_back(outer);
+        column = inner;
+      }
+    }
+    Ref<Var> task;
+    std::vector<Ref<Var>> rest = m;
+    Ref<Var> columns_axis, rows_axis;
+    if (!rest.empty()) {
+      columns_axis = rest.back();
+      rest.pop_back();
+    }
+    if (!rest.empty() && !flat) {
+      rows_axis = rest.back();
+      rest.pop_back();
+    }
+    plan_tasks(block, batch, n, rest, rows_axis, columns_axis, tile, problem.steps * length, task);
+    const bool rows_first = weights_last(block, accesses, task);
+
+    std::vector<Ref<Var>> outer = batch;
+    outer.insert(outer.end(), rest.begin(), rest.end());
+    if (rows_first && task) outer.push_back(task);
+    outer.insert(outer.end(), n.begin(), n.end());
+    if (!rows_first && task) outer.push_back(task);
+    const size_t outer_count = outer.size();
+    std::vector<Ref<Var>> order = outer;
+    if (rows_axis) order.push_back(rows_axis);
+    if (columns_axis) order.push_back(columns_axis);
+    if (column) order.push_back(column);
+    order.push_back(lane);
+    order.insert(order.end(), k.begin(), k.end());
+    reorder_axes(block, order);
+
+    // The epilogue over the same axes, then cut in pieces of one tile size each.
+    const BlockRV copy = sch_.cache_write(block, 0, "global");
+    sch_.reverse_compute_inline(epilogue);
+    (void)copy;
+    Layout layout;
+    layout.outer = outer_count;
+    size_t next = outer_count;
+    layout.rows = rows_axis ? std::optional(next++) : std::nullopt;
+    layout.columns = columns_axis ? std::optional(next++) : std::nullopt;
+    layout.column = column ? std::optional(next++) : std::nullopt;
+    layout.lane = next++;
+    layout.k_first = next;
+    layout.lanes = lanes;
+    layout.tile = tile;
+    // A last panel that is not full.
+    std::vector<std::pair<BlockRV, BlockRV>> parts{{block, epilogue}};
+    if (!is_int(sch_.realize(epilogue)->predicate, 1)) parts = cut_panels(block, epilogue, layout);
+    for (const auto& [product, after] : parts) build(product, after, layout);
+  }
+
+  struct Layout {
+    size_t outer = 0;
+    std::optional<size_t> rows, columns, column;
+    size_t lane = 0, k_first = 0;
+    int64_t lanes = 1;
+    Tile tile;
+  };
+
+  static int64_t widest_divisor(int64_t n, int64_t most) {
+    for (int64_t d = std::min(n, most); d > 1; --d)
+      if (n % d == 0) return d;
+    return 1;
+  }
+
+  /// Windows over channels: enough accumulators to hide the latency of an addition.
+  static Tile window_tile(const TileProblem& problem) {
+    Tile tile;
+    const int64_t width = problem.width > 0 ? problem.width : 8;
+    tile.cols = std::min<int64_t>(width, 8);
+    if (tile.cols < 4 && problem.height > 1) tile.rows = std::min<int64_t>(problem.height, 2);
+    tile.vectors = tile.cols * tile.rows >= 4 ? 1 : widest_divisor(problem.vectors, 8);
+    return tile;
+  }
+
+  /// Reduction axes in the order in which the weights lie, so that they are one stream.
+  static void sort_reduction(const BlockAccesses& accesses, const Roles& roles,
+                             std::vector<Ref<Var>>& k, const Block& block) {
+    const LinearAccess* weights = nullptr;
+    for (const LinearAccess& load : accesses.loads)
+      if (load.moves(roles.lane) && (!weights || load.buffer->ndim() > weights->buffer->ndim()))
+        weights = &load;
+    if (!weights) return;
+    const auto stride = [&](const Ref<Var>& axis) -> int64_t {
+      for (size_t a = 0; a < block.iter_vars.size(); ++a)
+        if (block.iter_vars[a].var.same_as(axis))
+          return as_int(weights->strides[a]).value_or(int64_t{1} << 40);
+      return 0;
+    };
+    // Few axes, and those of equal stride keep their order.
+    for (size_t i = 1; i < k.size(); ++i)
+      for (size_t j = i; j > 0 && stride(k[j - 1]) < stride(k[j]); --j) std::swap(k[j - 1], k[j]);
+  }
+
+  static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, const Block& block) {
+    if (outer + 1 != inner) return false;
+    arith::Analyzer analyzer;
+    const Expr n = block.iter_vars[inner].domain.extent;
+    if (!is_zero(block.iter_vars[inner].domain.min) || !is_zero(block.iter_vars[outer].domain.min))
+      return false;
+    for (const LinearAccess& load : accesses.loads)
+      if (!analyzer.proves_equal(load.strides[outer], load.strides[inner] * n)) return false;
+    return true;
+  }
+
+  void reorder_axes(const BlockRV& block, const std::vector<Ref<Var>>& axes) {
+    std::vector<int64_t> order;
+    for (const Ref<Var>& axis : axes) order.push_back(static_cast<int64_t>(position(block, axis)));
+    sch_.reorder_block_iters(block, order);
+  }
+
+  /// Cuts rows into tasks where the outer axes alone do not give enough of them. The number follows
+  /// from sizes only, never from the number of threads.
+  void plan_tasks(const BlockRV& block, const std::vector<Ref<Var>>& batch,
+                  const std::vector<Ref<Var>>& n, const std::vector<Ref<Var>>& rest, Ref<Var>& rows,
+                  Ref<Var>& columns, const Tile& tile, int64_t steps, Ref<Var>& task) {
+    int64_t outer = 1;
+    for (const auto* list : {&batch, &n, &rest})
+      for (const Ref<Var>& axis : *list) outer *= std::max<int64_t>(1, extent(block, axis));
+    const int64_t row_count = rows ? extent(block, rows) : 1;
+    const int64_t column_count = columns ? extent(block, columns) : 1;
+    const int64_t work = outer * std::max<int64_t>(1, row_count) *
+                         std::max<int64_t>(1, column_count) * steps * tile.vectors;
+    // A task of half a million multiply-adds takes some ten microseconds.
+    const int64_t wanted = std::clamp<int64_t>(work / (512 << 10), 1, 32);
+    const int64_t more = (wanted + outer - 1) / outer;
+    if (more <= 1) return;
+    Ref<Var>& axis = row_count > 1 ? rows : columns;
+    const int64_t count = row_count > 1 ? row_count : column_count;
+    const int64_t least = row_count > 1 ? tile.rows : 2 * tile.cols;
+    if (!axis || count < 2 * least) return;
+    // Tasks of equal size: a divisor near what is wanted that leaves whole tiles, if there is one.
+    int64_t best = 0;
+    for (int64_t tasks = more; tasks <= std::min(4 * more, count / least); ++tasks) {
+      if (count % tasks != 0) continue;
+      if (best == 0) best = tasks;
+      if (row_count > 1 && (count / tasks) % tile.rows == 0) {
+        best = tasks;
+        break;
+      }
+    }
+    for (int64_t tasks = more - 1; tasks > 1 && best == 0; --tasks)
+      if (count % tasks == 0 && count / tasks >= least) best = tasks;
+    if (best < 2) return;
+    const auto [tasks, inner] = cut_axis(block, axis, count / best);
+    task = tasks;
+    axis = inner;
+  }
+
+  /// Whether the loop over tasks of rows goes outside the one over weights: where the weights stay
+  /// in cache and the other operand does not.
+  bool weights_last(const BlockRV& block, const BlockAccesses& accesses, const Ref<Var>& task) {
+    if (!task) return false;
+    (void)block;
+    int64_t weights = 0, others = 0;
+    const auto bytes = [](const Ref<Buffer>& buffer) -> int64_t {
+      const auto count = as_int(arith::simplify(element_count(buffer->shape)));
+      return count ? *count * buffer->dtype.bytes() : int64_t{1} << 40;
+    };
+    if (accesses.loads.size() < 2) return true;
+    int64_t least = bytes(accesses.loads[0].buffer), most = least;
+    for (const LinearAccess& load : accesses.loads) {
+      least = std::min(least, bytes(load.buffer));
+      most = std::max(most, bytes(load.buffer));
+    }
+    (void)weights;
+    (void)others;
+    return least <= target_.l2_bytes / 2 && most > target_.l2_bytes / 2;
+  }
+
+  /// Cuts the loop of an axis of `block` at `points`, at the outside of its nest or where it is.
+  std::vector<BlockRV> cut(const BlockRV& block, size_t axis, const std::vector<Expr>& points,
+                           bool outermost) {
+    auto loop = loop_of_axis(sch_, block, axis);
+    if (!loop) return {block};
+    if (outermost) {
+      std::vector<LoopRV> loops = sch_.get_loops(block);
+      std::vector<LoopRV> order{*loop};
+      for (const LoopRV& other : loops)
+        if (!(other == *loop)) order.push_back(other);
+      sch_.reorder(order);
+    }
+    std::vector<BlockRV> out;
+    for (const LoopRV& part : sch_.loop_partition(*loop, points)) {
+      const Path path = find_loop(sch_.func()->body, part.var.get());
+      if (!path) continue;  // nothing was left of it
+      for (const auto& realize : realizes_in(path.target())) out.push_back({realize->block->name});
+    }
+    return out;
+  }
+
+  /// The panels that are full, and the last one, which is not: the epilogue's predicate says where
+  /// it ends.
+  std::vector<std::pair<BlockRV, BlockRV>> cut_panels(const BlockRV& block, const BlockRV& epilogue,
+                                                      const Layout& layout) {
+    const Ref<BlockRealize> realize = sch_.realize(epilogue);
+    // The axis of panels is the last of the outer ones that the predicate names.
+    for (size_t a = layout.outer; a-- > 0;) {
+      const auto loop = loop_of_axis(sch_, epilogue, a);
+      if (!loop || !uses_var(realize->predicate, loop->var.get())) continue;
+      const int64_t panels = extent_of(realize->block->iter_vars[a]);
+      if (panels < 2) continue;
+      const auto products = cut(block, a, {int64(panels - 1)}, true);
+      const auto epilogues = cut(epilogue, a, {int64(panels - 1)}, true);
+      if (products.size() != 2 || epilogues.size() != 2) break;
+      shrink(epilogues[1], layout);
+      return {{products[0], epilogues[0]}, {products[1], epilogues[1]}};
+    }
+    shrink(epilogue, layout);
+    return {{block, epilogue}};
+  }
+
+  /// Cuts the lanes of an epilogue that runs under a predicate down to those that it lets through.
+  void shrink(const BlockRV& epilogue, const Layout& layout) {
+    for (const size_t axis : {layout.lane, layout.column.value_or(layout.lane)}) {
+      const Ref<BlockRealize> realize = sch_.realize(epilogue);
+      if (is_int(realize->predicate, 1)) return;
+      const auto loop = loop_of_axis(sch_, epilogue, axis);
+      if (!loop) continue;
+      const int64_t count = as_int(sch_.get(*loop)->extent).value_or(0);
+      // The first iteration where it does not hold, whatever the other loops do.
+      arith::Analyzer analyzer;
+      bind_path(find_block(sch_.func()->body, epilogue.name), analyzer);
+      int64_t good = count;
+      for (int64_t i = 0; i < count; ++i) {
+        const Expr held = analyzer.simplify(
+            substitute(realize->predicate, {{loop->var.get(), imm(loop->var->dtype, i)}}));
+        if (is_int(held, 1)) continue;
+        good = i;
+        break;
+      }
+      if (good > 0 && good < count) cut(epilogue, axis, {int64(good)}, true);
+    }
+  }
+
+  void build(const BlockRV& block, const BlockRV& epilogue, const Layout& layout) {
+    std::vector<LoopRV> outer;
+    for (size_t a = 0; a < layout.outer; ++a)
+      if (const auto loop = loop_of_axis(sch_, block, a)) outer.push_back(*loop);
+    // After a cut the loop of an outer axis may stand elsewhere; the rest keeps its order.
+    std::vector<LoopRV> order = outer;
+    for (const LoopRV& loop : sch_.get_loops(block))
+      if (std::find(order.begin(), order.end(), loop) == order.end()) order.push_back(loop);
+    if (order.size() > 1) sch_.reorder(order);
+    std::optional<LoopRV> parallel;
+    if (!outer.empty()) {
+      parallel = sch_.fuse(outer);
+      if (!is_int(sch_.get(*parallel)->extent, 1)) sch_.parallel(*parallel);
+      if (packed_ && sch_.has_block(packed_->name)) {
+        const Schedule before = sch_;
+        try {
+          sch_.compute_at(*packed_, *parallel);
+        } catch (const CompileError&) {
+          sch_ = before;
+        }
+        packed_.reset();
+      }
+    }
+    // Pieces of rows, then of columns.
+    struct Piece {
+      BlockRV block, epilogue;
+      int64_t rows, cols;
+    };
+    std::vector<Piece> pieces{{block, epilogue, 1, 1}};
+    const auto divide = [&](std::optional<size_t> axis, int64_t tile, bool rows) {
+      if (!axis) return;
+      std::vector<Piece> next;
+      for (const Piece& piece : pieces) {
+        const IterVar iter = sch_.get(piece.block)->iter_vars[*axis];
+        const int64_t n = extent_of(iter);
+        std::vector<Expr> points;
+        std::vector<int64_t> sizes;
+        if (n == 0) {
+          points.push_back(arith::simplify(floordiv(iter.domain.extent, tile) * tile));
+          sizes = {tile, 1};
+        } else {
+          int64_t at = 0;
+          for (const auto& [size, count] : balanced_parts(n, tile)) {
+            at += size * count;
+            sizes.push_back(size);
+            if (at < n) points.push_back(int64(at));
+          }
+        }
+        std::vector<BlockRV> blocks{piece.block}, epilogues{piece.epilogue};
+        if (!points.empty()) {
+          blocks = cut(piece.block, *axis, points, false);
+          epilogues = cut(piece.epilogue, *axis, points, true);
+        }
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          Piece made{blocks[i], epilogues.at(i), piece.rows, piece.cols};
+          (rows ? made.rows : made.cols) = sizes.at(i);
+          next.push_back(made);
+        }
+      }
+      pieces = std::move(next);
+    };
+    divide(layout.rows, layout.tile.rows, true);
+    // Rows of a tile go inside the columns' loop, so that each piece of that has its own.
+    for (const Piece& piece : pieces) {
+      const auto rows = layout.rows ? loop_of_axis(sch_, piece.block, *layout.rows) : std::nullopt;
+      if (!rows || piece.rows == 1) continue;
+      const auto parts = sch_.split(*rows, piece.rows);
+      const auto columns =
+          layout.columns ? loop_of_axis(sch_, piece.block, *layout.columns) : std::nullopt;
+      if (columns) sch_.reorder({parts[0], *columns, parts[1]});
+    }
+    divide(layout.columns, layout.tile.cols, false);
+    for (const Piece& piece : pieces)
+      emit(piece.block, piece.epilogue, piece.rows, piece.cols, layout, parallel);
+  }
+
+  /// One piece: loops over tiles, the reduction, the tile in registers, its epilogue.
+  void emit(const BlockRV& block, const BlockRV& epilogue, int64_t rows, int64_t cols,
+            const Layout& layout, const std::optional<LoopRV>& parallel) {
+    std::vector<LoopRV> tiles, reduction, registers;
+    std::optional<LoopRV> row_tiles;
+    const auto divide = [&](std::optional<size_t> axis, int64_t size) {
+      if (!axis) return;
+      const auto loop = loop_of_axis(sch_, block, *axis);
+      if (!loop) return;
+      const auto parts = sch_.split(*loop, size);
+      tiles.push_back(parts[0]);
+      if (size > 1) registers.push_back(parts[1]);
+    };
+    if (layout.rows)
+      if (const auto loop = loop_of_axis(sch_, block, *layout.rows)) {
+        if (rows > 1) registers.push_back(*loop);
+        // The loop over tiles of rows is around already; others may share it.
+        for (const LoopRV& around : sch_.get_loops(block)) {
+          if (around == *loop && rows > 1) continue;
+          if (uses_var(sch_.realize(block)->iter_values[*layout.rows], around.var.get()) &&
+              !(parallel && around == *parallel))
+            row_tiles = around;
+        }
+      }
+    divide(layout.columns, cols);
+    if (layout.column)
+      if (const auto loop = loop_of_axis(sch_, block, *layout.column)) registers.push_back(*loop);
+    std::optional<LoopRV> lane = loop_of_axis(sch_, block, layout.lane);
+    if (lane && layout.lanes > 1) {
+      const auto vectors = sch_.split(*lane, layout.lanes);
+      registers.push_back(vectors[0]);
+      lane = vectors[1];
+    }
+    int64_t accumulators = 1;
+    for (const LoopRV& loop : registers) accumulators *= *as_int(sch_.get(loop)->extent);
+    const size_t axes = sch_.get(block)->iter_vars.size();
+    std::optional<LoopRV> unrolled;
+    for (size_t a = layout.k_first; a < axes; ++a) {
+      const auto loop = loop_of_axis(sch_, block, a);
+      if (!loop) continue;
+      if (a + 1 == axes) {
+        const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
+        int64_t steps = 1;
+        if (n > 0 && n <= 16 && n * accumulators <= 128) {
+          steps = n;
+        } else {
+          while (n > 0 && n % (steps * 2) == 0 && steps * 2 * accumulators <= 128 && steps < 8)
+            steps *= 2;
+        }
+        if (steps > 1) {
+          const auto parts = sch_.split(*loop, steps);
+          reduction.push_back(parts[0]);
+          unrolled = parts[1];
+          continue;
+        }
+      }
+      reduction.push_back(*loop);
+    }
+    if (reduction.empty())
+      illegal(sch_.get(block)->origin, "the reduction of block `{}` has no loop", block.name);
+    std::vector<LoopRV> order = tiles;
+    order.insert(order.end(), reduction.begin(), reduction.end());
+    if (unrolled) order.push_back(*unrolled);
+    order.insert(order.end(), registers.begin(), registers.end());
+    if (lane) order.push_back(*lane);
+    sch_.reorder(order);
+    // The accumulators, and what becomes of them where the tile is done.
+    sch_.cache_write(block, 0, "local");
+    sch_.reverse_compute_inline(epilogue);
+    std::optional<LoopRV> at;
+    if (!tiles.empty())
+      at = tiles.back();
+    else
+      at = row_tiles ? row_tiles : parallel;
+    if (!at) {
+      // A single tile: a loop of one iteration to be in.
+      at = wrap(block);
+    }
+    sch_.reverse_compute_at(epilogue, *at);
+    if (lane && layout.lanes > 1) sch_.vectorize(*lane);
+    for (const LoopRV& loop : registers) sch_.unroll(loop);
+    if (unrolled) sch_.unroll(*unrolled);
+    sch_.decompose_reduction(block, reduction.front());
+    finish_epilogue(epilogue, *at, layout);
+  }
+
+  LoopRV wrap(const BlockRV& block) {
+    const std::vector<LoopRV> loops = sch_.get_loops(block);
+    const auto parts = sch_.split(loops[0], {int64(1), Expr()});
+    return parts[0];
+  }
+
+  /// Loops of the epilogue inside the tile: lanes in vectors, the others unrolled.
+  void finish_epilogue(const BlockRV& epilogue, const LoopRV& at, const Layout& layout) {
+    const auto lane = loop_of_axis(sch_, epilogue, layout.lane);
+    const std::vector<LoopRV> loops = sch_.get_loops(epilogue);
+    size_t inside = 0;
+    while (inside < loops.size() && !(loops[inside] == at)) ++inside;
+    for (size_t i = inside + 1; i < loops.size(); ++i) {
+      const auto count = as_int(sch_.get(loops[i])->extent);
+      if (!count) continue;
+      if (lane && loops[i] == *lane) {
+        vectorize_lanes(epilogue, loops[i], *count, layout.lanes);
+      } else if (*count <= 64) {
+        sch_.unroll(loops[i]);
+      }
+    }
+  }
+
+  void vectorize_lanes(const BlockRV& epilogue, const LoopRV& loop, int64_t count, int64_t lanes) {
+    (void)epilogue;
+    const int64_t width = count % lanes == 0 ? lanes : power_of_two_up_to(std::min(count, lanes));
+    if (width < 2) return;
+    if (count % width == 0) {
+      const auto parts = sch_.split(loop, width);
+      sch_.vectorize(parts[1]);
+      sch_.unroll(parts[0]);
+      return;
+    }
+    const int64_t main = count / lanes * lanes;
+    if (main > 0) {
+      const auto parts = sch_.loop_partition(loop, {int64(main)});
+      vectorize_lanes(epilogue, parts[0], main, lanes);
+      vectorize_lanes(epilogue, parts[1], count - main, lanes);
+      return;
+    }
+    const auto parts = sch_.loop_partition(loop, {int64(width)});
+    vectorize_lanes(epilogue, parts[0], width, width);
+    vectorize_lanes(epilogue, parts[1], count - width, lanes);
+  }
+
+  Schedule& sch_;
+  const Target& target_;
+  std::optional<BlockRV> packed_;
+};
+
+}  // namespace
+
+void schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target) {
+  Tiler(schedule, target).run(block);
+}
+
+}  // namespace tenon::tir

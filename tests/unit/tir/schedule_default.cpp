@@ -1,0 +1,265 @@
+// The default schedule on each class of kernel, for both kinds of vector registers: the values
+// stay, and the structure is what the class deserves.
+#include <gtest/gtest.h>
+
+#include "schedule_evaluate.h"
+#include "schedule_kernels.h"
+#include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tir/schedule/tree.h"
+
+namespace tenon::tir {
+namespace {
+
+using testing::compute;
+using testing::dump;
+using testing::function;
+using testing::results;
+using testing::tensor;
+
+constexpr const char* kTargets[] = {"llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512"};
+
+Schedule check_schedule(const Ref<PrimFunc>& before, const std::string& target,
+                        const testing::Env& symbols = {}) {
+  Schedule schedule = schedule_by_default(before, parse_target(target));
+  const PrimFunc& after = *schedule.func();
+  const auto a = results(*before, symbols);
+  std::vector<std::vector<double>> b;
+  try {
+    b = results(after, symbols);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what() << "\n" << dump(after);
+    return schedule;
+  }
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < a[i].size(); ++k)
+      if (std::abs(a[i][k] - b[i][k]) > 1e-9) {
+        ADD_FAILURE() << "buffer " << i << ", element " << k << ": " << a[i][k] << " and "
+                      << b[i][k] << "\n"
+                      << dump(after);
+        return schedule;
+      }
+  return schedule;
+}
+
+/// Whether some block stands in a vectorised loop.
+int count(const Schedule& schedule, ForKind kind) {
+  int n = 0;
+  walk<For>(schedule.func()->body, [&](const For& loop) { n += loop.kind == kind; });
+  return n;
+}
+bool has_local(const Schedule& schedule) {
+  bool found = false;
+  walk<Buffer>(schedule.func()->body,
+               [&](const Buffer& b) { found = found || b.scope == "local"; });
+  return found;
+}
+
+TEST(DefaultSchedule, Dense) {
+  for (const char* target : kTargets) {
+    for (const bool plain : {false, true}) {
+      const Schedule s = check_schedule(testing::dense(int64(29), 96, 24, 48, plain), target);
+      EXPECT_TRUE(has_local(s)) << dump(*s.func());
+      EXPECT_GT(count(s, ForKind::kVectorized), 2) << dump(*s.func());
+    }
+    check_schedule(testing::dense(int64(13), 70, 7, 32), target);
+    check_schedule(testing::dense(int64(1), 100, 16, 64), target);
+    check_schedule(testing::dense(int64(5), 20, 16, 32, true), target);
+  }
+}
+
+TEST(DefaultSchedule, DenseOfSymbolicRows) {
+  const Ref<Var> m = Var::size("m");
+  const auto f = testing::dense(m, 96, 8, 48);
+  for (const char* target : kTargets)
+    for (const int64_t rows : {1, 6, 17}) {
+      const Schedule s = check_schedule(f, target, {{m.get(), rows}});
+      EXPECT_TRUE(has_local(s)) << dump(*s.func());
+    }
+}
+
+TEST(DefaultSchedule, Convolution) {
+  for (const char* target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes();
+    for (const bool residual : {false, true}) {
+      const Schedule s = check_schedule(testing::conv({.ic = v,
+                                                       .oc = 2 * v,
+                                                       .h = 9,
+                                                       .w = 9,
+                                                       .kernel = 3,
+                                                       .pad = 1,
+                                                       .v = v,
+                                                       .group = 2,
+                                                       .residual = residual}),
+                                        target);
+      EXPECT_TRUE(has_local(s)) << dump(*s.func());
+    }
+    const Schedule flat =
+        check_schedule(testing::conv({.ic = v, .oc = 4 * v, .h = 7, .w = 7, .v = v}), target);
+    EXPECT_TRUE(has_local(flat)) << dump(*flat.func());
+    check_schedule(
+        testing::conv(
+            {.ic = v, .oc = 3 * v, .h = 8, .w = 9, .kernel = 3, .stride = 2, .pad = 1, .v = v}),
+        target);
+    check_schedule(testing::conv({.ic = v, .oc = v, .h = 8, .w = 8, .stride = 2, .v = v}), target);
+  }
+}
+
+TEST(DefaultSchedule, DepthwiseAndPooling) {
+  for (const char* target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes();
+    const auto x = tensor("x", {1, 2, 11, 11, v}), w = tensor("w", {2, 3, 3, v});
+    const auto out = tensor("out", {1, 2, 9, 9, v});
+    const auto depthwise =
+        function({x, w, out}, {},
+                 {compute(
+                     "depthwise", out, to_exprs({1, 2, 9, 9, v, 3, 3}),
+                     [&](const std::vector<Expr>& i) {
+                       return load(x, {i[0], i[1], i[2] + i[5], i[3] + i[6], i[4]}) *
+                              load(w, {i[1], i[5], i[6], i[4]});
+                     },
+                     2)});
+    const Schedule s = check_schedule(depthwise, target);
+    EXPECT_TRUE(has_local(s)) << dump(*s.func());
+    const auto pooled = tensor("pooled", {1, 2, 5, 5, v});
+    const auto pool =
+        function({x, pooled}, {},
+                 {compute(
+                     "pool", pooled, to_exprs({1, 2, 5, 5, v, 3, 3}),
+                     [&](const std::vector<Expr>& i) {
+                       return load(x, {i[0], i[1], i[2] * 2 + i[5], i[3] * 2 + i[6], i[4]});
+                     },
+                     2, BinaryOp::kMax, -100)});
+    const Schedule p = check_schedule(pool, target);
+    EXPECT_TRUE(has_local(p)) << dump(*p.func());
+    const auto mean = tensor("mean", {1, 2, 1, 1, v});
+    const auto global = function(
+        {x, mean}, {},
+        {compute(
+            "global", mean, to_exprs({1, 2, 1, 1, v, 11, 11}),
+            [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[5], i[6], i[4]}); },
+            2)});
+    EXPECT_TRUE(has_local(check_schedule(global, target)));
+  }
+}
+
+Ref<PrimFunc> softmax(Expr rows, Expr n) {
+  const auto x = tensor("x", {rows, n}), out = tensor("out", {rows, n}), e = tensor("e", {rows, n});
+  const auto most = tensor("most", std::vector<Expr>{rows}),
+             sum = tensor("sum", std::vector<Expr>{rows});
+  return function(
+      {x, out}, {most, e, sum},
+      {compute(
+           "most", most, {rows, n}, [&](const std::vector<Expr>& i) { return load(x, i); }, 1,
+           BinaryOp::kMax, -1e30),
+       compute("e", e, {rows, n},
+               [&](const std::vector<Expr>& i) {
+                 return call("exp", {load(x, i) - load(most, {i[0]})});
+               }),
+       compute(
+           "sum", sum, {rows, n}, [&](const std::vector<Expr>& i) { return load(e, i); }, 1),
+       compute("divide", out, {rows, n},
+               [&](const std::vector<Expr>& i) { return load(e, i) / load(sum, {i[0]}); })});
+}
+
+TEST(DefaultSchedule, RowsStayTogether) {
+  for (const char* target : kTargets) {
+    for (const int64_t n : {64, 50}) {
+      const Schedule s = check_schedule(softmax(int64(6), int64(n)), target);
+      int nests = 1;
+      if (const auto* list = root_block(*s.func())->body.as<Seq>())
+        nests = static_cast<int>(list->stmts.size());
+      EXPECT_EQ(nests, 1) << dump(*s.func());
+      EXPECT_GE(count(s, ForKind::kVectorized), 4) << dump(*s.func());
+    }
+    const Ref<Var> n = Var::size("n"), rows = Var::size("rows");
+    for (const int64_t size : {5, 37})
+      check_schedule(softmax(rows, n), target, {{n.get(), size}, {rows.get(), 3}});
+  }
+}
+
+TEST(DefaultSchedule, Elementwise) {
+  for (const char* target : kTargets) {
+    const auto x = tensor("x", {3, 5, 37}), y = tensor("y", {1, 5, 1});
+    const auto out = tensor("out", {3, 5, 37});
+    const Schedule s =
+        check_schedule(function({x, y, out}, {},
+                                {compute("add", out, out->shape,
+                                         [&](const std::vector<Expr>& i) {
+                                           return load(x, i) + load(y, {int64(0), i[1], int64(0)});
+                                         })}),
+                       target);
+    EXPECT_GT(count(s, ForKind::kVectorized), 0) << dump(*s.func());
+    const Schedule flat = check_schedule(
+        function({x, out}, {},
+                 {compute("relu", out, out->shape,
+                          [&](const std::vector<Expr>& i) { return testing::relu(load(x, i)); })}),
+        target);
+    EXPECT_GT(count(flat, ForKind::kVectorized), 0) << dump(*flat.func());
+    const auto t = tensor("t", {37, 5, 3});
+    check_schedule(
+        function(
+            {x, t}, {},
+            {compute("transpose", t, t->shape,
+                     [&](const std::vector<Expr>& i) { return load(x, {i[2], i[1], i[0]}); })}),
+        target);
+    const auto p = tensor("p", {3, 7, 40});
+    check_schedule(
+        function({x, p}, {},
+                 {compute("pad", p, p->shape,
+                          [&](const std::vector<Expr>& i) {
+                            const Expr inside =
+                                logical_and(logical_and(int64(1) <= i[1], i[1] < int64(6)),
+                                            logical_and(int64(2) <= i[2], i[2] < int64(39)));
+                            return if_then_else(inside, load(x, {i[0], i[1] - 1, i[2] - 2}),
+                                                imm(kFloat32, 0.0));
+                          })}),
+        target);
+  }
+}
+
+TEST(DefaultSchedule, ProductsOfTwoVariables) {
+  for (const char* target : kTargets) {
+    const auto q = tensor("q", {2, 7, 16}), k = tensor("k", {2, 19, 16}),
+               s = tensor("s", {2, 7, 19});
+    const Schedule scores = check_schedule(function({q, k, s}, {},
+                                                    {compute(
+                                                        "scores", s, to_exprs({2, 7, 19, 16}),
+                                                        [&](const std::vector<Expr>& i) {
+                                                          return load(q, {i[0], i[1], i[3]}) *
+                                                                 load(k, {i[0], i[2], i[3]});
+                                                        },
+                                                        1)}),
+                                           target);
+    EXPECT_TRUE(has_local(scores)) << dump(*scores.func());
+    const auto v = tensor("v", {2, 19, 32}), o = tensor("o", {2, 7, 32});
+    const Schedule values = check_schedule(function({s, v, o}, {},
+                                                    {compute(
+                                                        "values", o, to_exprs({2, 7, 32, 19}),
+                                                        [&](const std::vector<Expr>& i) {
+                                                          return load(s, {i[0], i[1], i[3]}) *
+                                                                 load(v, {i[0], i[3], i[2]});
+                                                        },
+                                                        1)}),
+                                           target);
+    EXPECT_TRUE(has_local(values)) << dump(*values.func());
+  }
+}
+
+TEST(DefaultSchedule, TraceReplays) {
+  const auto f = testing::dense(int64(29), 96, 24, 48);
+  const Schedule s = schedule_by_default(f, parse_target(kTargets[1]));
+  EXPECT_TRUE(structural_equal(replay(s.trace(), f).func(), s.func()));
+}
+
+TEST(DefaultSchedule, LeavesScheduledFunctionsAlone) {
+  IRModule module;
+  const auto f = testing::dense(int64(29), 96, 24, 48)->with_attr("tir.is_scheduled", true);
+  module.set("f", f);
+  module.set("g", testing::dense(int64(29), 96, 24, 48));
+  module = default_schedule(module);
+  EXPECT_TRUE(module.find("f").same_as(f));
+  EXPECT_TRUE(module.find<PrimFunc>("g")->attrs.flag("tir.is_scheduled"));
+}
+
+}  // namespace
+}  // namespace tenon::tir
