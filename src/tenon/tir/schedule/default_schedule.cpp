@@ -18,6 +18,7 @@ bool attempt(Schedule& schedule, const F& f) {
     return true;
   } catch (const CompileError& error) {
     if (error.first().code.id != kScheduleIllegal.id) throw;
+    schedule = std::move(before);
     return false;
   }
 }
