@@ -112,7 +112,7 @@ Ref<graph::Var> GraphBuilder::emit(const std::string& name, Value value, Type ty
   if (sequences_.empty()) fail(kSyntax, place, "a call where a type is expected");
   if (!type) type = match ? match : infer(value);
   Sequence& sequence = sequences_.back();
-  const bool is_dataflow = sequence.in_dataflow && !output_of_statement_;
+  const bool is_dataflow = sequence.in_dataflow && !outputs_.count(name);
   const auto var = make<graph::Var>(name, std::move(type), is_dataflow, origin(place));
   sequence.open.push_back(
       make<graph::Binding>(var, std::move(value), std::move(match), origin(place)));
@@ -278,17 +278,16 @@ void GraphBuilder::dataflow(const ast::Stmt& stmt) {
       const auto defines_output = [&](const std::string& name) {
         return outputs.count(name) != 0 && last[name] == i;
       };
-      const auto is_output = [&] {
-        if (inner.kind == StmtKind::kFunction) return defines_output(inner.text);
-        if (inner.kind != StmtKind::kAssign) return false;
-        if (inner.target->kind == ExprKind::kName) return defines_output(inner.target->text);
-        for (const auto& name : inner.target->items)
-          if (defines_output(name->text)) return true;
-        return false;
-      }();
-      output_of_statement_ = is_output;
+      const auto mark = [&](const std::string& name) {
+        if (defines_output(name)) outputs_.insert(name);
+      };
+      if (inner.kind == StmtKind::kFunction) mark(inner.text);
+      if (inner.kind == StmtKind::kAssign && inner.target->kind == ExprKind::kName)
+        mark(inner.target->text);
+      if (inner.kind == StmtKind::kAssign && inner.target->kind == ExprKind::kTuple)
+        for (const auto& name : inner.target->items) mark(name->text);
       statement(inner);
-      output_of_statement_ = false;
+      outputs_.clear();
     }
     for (const std::string& name : outputs) {
       const Object* found = lookup(name);

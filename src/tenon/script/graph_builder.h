@@ -1,6 +1,8 @@
 // Builds a graph function from the tree of its text. Used by parser.cpp only.
 #pragma once
 
+#include <set>
+
 #include "tenon/graph/op.h"
 #include "tenon/script/evaluator.h"
 
@@ -61,7 +63,8 @@ class GraphBuilder final : public Evaluator {
   void flush();
 
   std::vector<Sequence> sequences_;
-  bool output_of_statement_ = false;  // the statement being read defines outputs of its block
+  std::set<std::string>
+      outputs_;  // names that the statement being read defines for after its block
   std::optional<graph::Value> result_;
   Attrs attrs_;
 };

@@ -145,9 +145,9 @@ Value GraphBuilder::constant(const Object& object, std::optional<DType> dtype, c
 
 Value GraphBuilder::leaf(Value value, const Place& place) {
   if (!value || graph::is_leaf(value)) return value;
-  const bool output = std::exchange(output_of_statement_, false);
+  auto outputs = std::exchange(outputs_, {});
   Value var = emit("lv", std::move(value), nullptr, nullptr, place);
-  output_of_statement_ = output;
+  outputs_ = std::move(outputs);
   return var;
 }
 

@@ -1,9 +1,6 @@
 // Assignments, loops, branches and blocks of PrimFuncs.
 #include "tenon/script/tir_builder.h"
-#if __has_include("tenon/tir/analysis/region.h")
 #include "tenon/tir/analysis/region.h"
-#define TENON_HAS_ACCESSES 1
-#endif
 
 namespace tenon::script {
 
@@ -497,15 +494,11 @@ void TirBuilder::block(const ast::Stmt& stmt, const ast::Expr& call, Statements&
   frame.parts.body = body(stmt.body);
   auto made = make<Block>(frame.parts, origin(call.place));
   if (!frame.has_reads || !frame.has_writes) {
-#ifndef TENON_HAS_ACCESSES
-    fail(kUnsupported, call.place, "a block without T.reads and T.writes");
-#else
     const auto computed = with_accesses(made);
     Block::Parts parts = made->parts();
     if (!frame.has_reads) parts.reads = computed->reads;
     if (!frame.has_writes) parts.writes = computed->writes;
     made = make<Block>(std::move(parts), origin(call.place));
-#endif
   }
   if (bare && bare->value.as<bool>() && *bare->value.as<bool>()) {
     out.list.push_back(made);
