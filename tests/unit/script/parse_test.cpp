@@ -150,8 +150,8 @@ TEST(Parse, Sugar) {
           "    p = T.decl_buffer([16], \"float32\", scope=\"local\")\n    with T.decl_buffer((4, "
           "4), data=p.data, scope=\"local\") as q:\n        q[0, 1] = p[3]\n"));
   expect_same(
-      in_function(
-          "    for i in range(4):\n        if True:\n            A[i, 0] = 1.0 if i < 2 else 3.0\n"),
+      in_function("    for i in range(4):\n        if True:\n            A[i, 0] = 1.0 if i < 2 "
+                  "else 3.0\n"),
       in_function("    for i in range(4):\n        A[i, 0] = T.Cast(\"float32\", T.if_then_else(i "
                   "< 2, 1, 3))\n"));
 }
