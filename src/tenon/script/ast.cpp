@@ -40,7 +40,7 @@ class Parser {
     Body out;
     while (peek().kind != TokenKind::kEnd) {
       if (peek().is("@") && at_line_start()) {
-        recover([&] { decorated(out); });
+        recover(out, [&] { decorated(out); });
       } else {
         next();  // Python around the module
       }
@@ -145,16 +145,18 @@ class Parser {
     Parser& parser;
   };
 
-  /// Runs `parse`; after an error, skips to the next line at this indentation that begins a
-  /// declaration.
+  /// Runs `parse`, which adds to `out`; after an error, takes back what it added and skips to the
+  /// next line at this indentation.
   template <typename F>
-  void recover(const F& parse) {
+  void recover(Body& out, const F& parse) {
+    const size_t complete = out.size();
     const int level = indent_;
     const size_t begin = at_;
     try {
       parse();
     } catch (const CompileError& error) {
       diagnostics_.add(error);
+      out.resize(complete);
       depth_ = 0;
       if (at_ == begin) next();
       while (peek().kind != TokenKind::kEnd) {
@@ -223,7 +225,7 @@ class Parser {
     if (peek().kind != TokenKind::kIndent) unexpected("the indented members of the class");
     next();
     while (peek().kind != TokenKind::kDedent && peek().kind != TokenKind::kEnd) {
-      recover([&] {
+      recover(out->body, [&] {
         if (peek().is("@")) {
           decorated(out->body);
         } else {

@@ -143,7 +143,9 @@ TEST(ConstantFile, KeepsContentAndRefusesDamage) {
     refuses(damaged);  // padding may change without harm; nothing may crash
   }
   std::string content = bytes;
-  content[content.size() - 2] ^= 1;
+  const size_t at = content.find(std::string("\0\0\x80\x3f\0\0\0\x40", 8));  // 1.0f, 2.0f
+  ASSERT_NE(at, std::string::npos);
+  content[at] ^= 1;
   EXPECT_TRUE(refuses(content));
   EXPECT_THROW(read_constants("/nonexistent/constants"), CompileError);
 }

@@ -152,8 +152,8 @@ TEST(Parse, Sugar) {
   expect_same(
       in_function("    for i in range(4):\n        if True:\n            A[i, 0] = 1.0 if i < 2 "
                   "else 3.0\n"),
-      in_function("    for i in range(4):\n        A[i, 0] = T.Cast(\"float32\", T.if_then_else(i "
-                  "< 2, 1, 3))\n"));
+      in_function("    for i in range(4):\n        A[i, 0] = T.if_then_else(i < 2, "
+                  "T.float32(1), T.float32(3))\n"));
 }
 
 TEST(Parse, TensorOperators) {
