@@ -13,18 +13,31 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
   const std::vector<Expr> strides =
       buffer->strides.empty() ? compact_strides(buffer->shape) : buffer->strides;
   LinearAccess access{buffer, {}};
-  // The place as one number: quotients and remainders of joined axes meet again in it.
-  Expr place = int64(0);
-  bool known = true;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    if (!indices[d]->dtype.is_scalar()) return std::nullopt;
-    walk<BufferLoad>(indices[d], [&](const BufferLoad&) { known = false; });
-    place = place + cast(kInt64, indices[d]) * cast(kInt64, strides[d]);
+  for (size_t a = 0; a < axes.size(); ++a) access.strides.push_back(int64(0));
+  const auto add = [&](const Expr& index, const Expr& scale) {
+    if (!index->dtype.is_scalar()) return false;
+    const auto form = analyzer.linear(index, axes);
+    if (!form) return false;
+    bool loads = false;
+    walk<BufferLoad>(form->rest, [&](const BufferLoad&) { loads = true; });
+    if (loads) return false;
+    for (size_t a = 0; a < axes.size(); ++a)
+      if (!is_zero(form->coefficients[a]))
+        access.strides[a] = access.strides[a] + form->coefficients[a] * scale;
+    return true;
+  };
+  bool linear = true;
+  for (size_t d = 0; d < indices.size() && linear; ++d) linear = add(indices[d], strides[d]);
+  if (!linear) {
+    // Quotient and remainder of joined axes may be linear together.
+    Expr place = int64(0);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (!indices[d]->dtype.is_scalar()) return std::nullopt;
+      place = place + indices[d] * strides[d];
+    }
+    for (Expr& stride : access.strides) stride = int64(0);
+    if (!add(analyzer.simplify(place), int64(1))) return std::nullopt;
   }
-  if (!known) return std::nullopt;
-  const auto form = analyzer.linear(analyzer.simplify(place), axes);
-  if (!form) return std::nullopt;
-  access.strides = form->coefficients;
   for (Expr& stride : access.strides) stride = analyzer.simplify(stride);
   return access;
 }

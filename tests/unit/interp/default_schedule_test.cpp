@@ -1,0 +1,290 @@
+// The default schedule keeps what kernels compute: operators of every kind, on small odd sizes, for
+// two vector widths.
+#include "tenon/tir/schedule/default_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/graph/builder.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/interp/interpreter.h"
+
+namespace tenon::graph {
+namespace {
+
+Ref<TensorData> random_tensor(const Ref<TensorType>& type, uint32_t seed) {
+  const std::vector<int64_t> shape = *as_ints(*type->shape);
+  uint32_t state = seed * 2654435761U + 12345U;
+  const auto next = [&] { return state = state * 1664525U + 1013904223U; };
+  const auto count = static_cast<size_t>(checked_elements(shape));
+  if (type->dtype == kInt64) {
+    std::vector<int64_t> values(count);
+    for (int64_t& value : values) value = static_cast<int64_t>(next() >> 20) % 3;
+    return TensorData::of<int64_t>(kInt64, shape, values);
+  }
+  std::vector<float> values(count);
+  for (float& value : values)
+    value = static_cast<float>(next() >> 8) / static_cast<float>(1 << 23) - 1.0F;
+  return TensorData::of<float>(kFloat32, shape, values);
+}
+
+using Arguments = std::vector<Value>;
+
+struct Case {
+  const char* name;
+  std::vector<std::vector<int64_t>> shapes;
+  std::function<Value(BlockBuilder&, const Arguments&)> body;
+  double tolerance = 0;  // 0: bit for bit
+  int index_inputs = 0;  // so many of the last inputs are int64
+};
+
+Attrs ints(const std::string& name, const std::vector<int64_t>& values) {
+  return {{name, AttrValue(values)}};
+}
+Value softmax(BlockBuilder& b, const Value& x, int64_t axis) {
+  return b.op("nn.softmax", {x}, {{"axis", axis}});
+}
+constexpr double kClose = 1e-5;
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"relu", {{3, 7, 37}}, [](auto& b, auto& x) { return b.op("nn.relu", {x[0]}); }},
+      {"long_add", {{5, 4099}, {5, 4099}}, [](auto& b, auto& x) { return b.op("add", x); }},
+      {"broadcast_add", {{2, 5, 19}, {5, 1}}, [](auto& b, auto& x) { return b.op("add", x); }},
+      {"rows_add", {{33, 19}, {19}}, [](auto& b, auto& x) { return b.op("add", x); }},
+      {"chain",
+       {{4, 45}, {4, 45}},
+       [](auto& b, auto& x) {
+         return b.op("multiply", {b.op("sigmoid", {b.op("add", x)}), x[0]});
+       }},
+      {"swap_inner",
+       {{3, 21, 35}},
+       [](auto& b, auto& x) { return b.op("permute_dims", {x[0]}, ints("axes", {0, 2, 1})); }},
+      {"swap_blocks",
+       {{1, 64, 48}},
+       [](auto& b, auto& x) { return b.op("permute_dims", {x[0]}, ints("axes", {0, 2, 1})); }},
+      {"split_heads",
+       {{1, 9, 4, 16}},
+       [](auto& b, auto& x) { return b.op("permute_dims", {x[0]}, ints("axes", {0, 2, 1, 3})); }},
+      {"reverse_axes",
+       {{5, 6, 7, 18}},
+       [](auto& b, auto& x) { return b.op("permute_dims", {x[0]}, ints("axes", {3, 2, 1, 0})); }},
+      {"block_channels",
+       {{1, 20, 5, 6}},
+       [](auto& b, auto& x) {
+         return b.op("layout_transform", {x[0]},
+                     {{"src_layout", "NCHW"}, {"dst_layout", "NCHW16c"}});
+       }},
+      {"join_channels",
+       {{1, 2, 5, 6, 16}},
+       [](auto& b, auto& x) {
+         return b.op("layout_transform", {x[0]},
+                     {{"src_layout", "NCHW16c"}, {"dst_layout", "NCHW"}});
+       }},
+      {"concat",
+       {{2, 5, 9}, {2, 3, 9}},
+       [](auto& b, auto& x) {
+         return b.op("concat", {make<Tuple>(std::vector<Value>{x[0], x[1]})},
+                     {{"axis", int64_t{1}}});
+       }},
+      {"sum_inner",
+       {{3, 5, 77}},
+       [](auto& b, auto& x) { return b.op("sum", {x[0]}, ints("axis", {2})); },
+       kClose},
+      {"sum_short",
+       {{6, 5}},
+       [](auto& b, auto& x) { return b.op("sum", {x[0]}, ints("axis", {1})); },
+       kClose},
+      {"sum_outer",
+       {{9, 3, 45}},
+       [](auto& b, auto& x) { return b.op("sum", {x[0]}, ints("axis", {0})); },
+       kClose},
+      {"sum_middle",
+       {{2, 9, 37}},
+       [](auto& b, auto& x) { return b.op("mean", {x[0]}, ints("axis", {1})); },
+       kClose},
+      {"sum_all", {{7, 131}}, [](auto& b, auto& x) { return b.op("sum", {x[0]}); }, kClose},
+      {"max_inner",
+       {{4, 83}},
+       [](auto& b, auto& x) { return b.op("max", {x[0]}, ints("axis", {1})); }},
+      {"mean_of_square",
+       {{4, 83}},
+       [](auto& b, auto& x) {
+         return b.op("mean", {b.op("multiply", {x[0], x[0]})}, ints("axis", {1}));
+       },
+       kClose},
+      {"argmax",
+       {{4, 83}},
+       [](auto& b, auto& x) { return b.op("argmax", {x[0]}, ints("axis", {1})); }},
+      {"softmax", {{7, 45}}, [](auto& b, auto& x) { return softmax(b, x[0], -1); }, kClose},
+      {"softmax_even", {{2, 3, 64}}, [](auto& b, auto& x) { return softmax(b, x[0], -1); }, kClose},
+      {"softmax_channels",
+       {{2, 5, 37}},
+       [](auto& b, auto& x) { return softmax(b, x[0], 1); },
+       kClose},
+      {"softmax_vector", {{131}}, [](auto& b, auto& x) { return softmax(b, x[0], 0); }, kClose},
+      {"log_softmax",
+       {{7, 45}},
+       [](auto& b, auto& x) { return b.op("nn.log_softmax", {x[0]}); },
+       kClose},
+      {"masked_softmax",
+       {{2, 3, 9, 33}, {2, 1, 1, 33}},
+       [](auto& b, auto& x) { return softmax(b, b.op("add", x), -1); },
+       kClose},
+      {"layer_norm",
+       {{9, 77}, {77}, {77}},
+       [](auto& b, auto& x) { return b.op("nn.layer_norm", x, ints("axes", {-1})); },
+       kClose},
+      {"add_layer_norm",
+       {{9, 96}, {9, 96}, {96}, {96}},
+       [](auto& b, auto& x) {
+         return b.op("nn.layer_norm", {b.op("add", {x[0], x[1]}), x[2], x[3]}, ints("axes", {-1}));
+       },
+       kClose},
+      {"rms_norm",
+       {{9, 77}, {77}},
+       [](auto& b, auto& x) { return b.op("nn.rms_norm", x, ints("axes", {-1})); },
+       kClose},
+      {"group_norm",
+       {{2, 6, 5, 7}, {6}, {6}},
+       [](auto& b, auto& x) { return b.op("nn.group_norm", x, {{"num_groups", int64_t{3}}}); },
+       kClose},
+      {"instance_norm",
+       {{2, 5, 6, 7}, {5}, {5}},
+       [](auto& b, auto& x) { return b.op("nn.instance_norm", x); },
+       kClose},
+      {"batch_norm",
+       {{2, 5, 6, 7}, {5}, {5}, {5}, {5}},
+       [](auto& b, auto& x) {
+         const Value var = b.op("add", {b.op("abs", {x[4]}), b.op("abs", {x[1]})});
+         return b.emit(make<TupleGetItem>(b.op("nn.batch_norm", {x[0], x[1], x[2], x[3], var}), 0));
+       },
+       kClose},
+      {"max_pool_blocked",
+       {{1, 2, 13, 15, 16}},
+       [](auto& b, auto& x) {
+         return b.op("nn.max_pool2d", {x[0]},
+                     {{"pool_size", AttrValue(std::vector<int64_t>{3, 3})},
+                      {"strides", AttrValue(std::vector<int64_t>{2, 2})},
+                      {"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})},
+                      {"layout", "NCHW16c"}});
+       }},
+      {"max_pool",
+       {{1, 3, 13, 15}},
+       [](auto& b, auto& x) {
+         return b.op("nn.max_pool2d", {x[0]},
+                     {{"pool_size", AttrValue(std::vector<int64_t>{2, 2})},
+                      {"strides", AttrValue(std::vector<int64_t>{2, 2})}});
+       }},
+      {"avg_pool_blocked",
+       {{1, 2, 9, 10, 16}},
+       [](auto& b, auto& x) {
+         return b.op("nn.avg_pool2d", {x[0]},
+                     {{"pool_size", AttrValue(std::vector<int64_t>{3, 3})},
+                      {"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})},
+                      {"layout", "NCHW16c"}});
+       },
+       kClose},
+      {"avg_pool",
+       {{1, 3, 9, 21}},
+       [](auto& b, auto& x) {
+         return b.op("nn.avg_pool2d", {x[0]},
+                     {{"pool_size", AttrValue(std::vector<int64_t>{3, 3})},
+                      {"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})}});
+       },
+       kClose},
+      {"global_pool_blocked",
+       {{1, 3, 7, 7, 16}},
+       [](auto& b, auto& x) {
+         return b.op(
+             "nn.adaptive_avg_pool2d", {x[0]},
+             {{"output_size", AttrValue(std::vector<int64_t>{1, 1})}, {"layout", "NCHW16c"}});
+       },
+       kClose},
+      {"global_pool",
+       {{2, 9, 7, 7}},
+       [](auto& b, auto& x) {
+         return b.op("nn.adaptive_avg_pool2d", {x[0]},
+                     {{"output_size", AttrValue(std::vector<int64_t>{1, 1})}});
+       },
+       kClose},
+      {"cumsum",
+       {{5, 37}},
+       [](auto& b, auto& x) { return b.op("cumsum", {x[0]}, {{"axis", int64_t{0}}}); },
+       kClose},
+      {"take",
+       {{3, 37}, {4, 5}},
+       [](auto& b, auto& x) { return b.op("take", {x[0], x[1]}, {{"axis", int64_t{0}}}); },
+       0,
+       1},
+      {"strided_slice",
+       {{5, 40}},
+       [](auto& b, auto& x) {
+         const auto list = [](std::vector<int64_t> v) { return make<ShapeExpr>(to_exprs(v)); };
+         return b.op("nn.relu",
+                     {b.op("strided_slice", {x[0], list({1}), list({3}), list({39}), list({2})})});
+       }},
+      {"cast",
+       {{3, 50}},
+       [](auto& b, auto& x) { return b.op("astype", {x[0]}, {{"dtype", kInt64}}); }},
+  };
+  return all;
+}
+
+IRModule fused(const Case& c) {
+  std::vector<Ref<Var>> params;
+  for (size_t i = 0; i < c.shapes.size(); ++i) {
+    const bool index = i + static_cast<size_t>(c.index_inputs) >= c.shapes.size();
+    params.push_back(
+        make<Var>("x" + std::to_string(i), TensorType::of(c.shapes[i], index ? kInt64 : kFloat32)));
+  }
+  IRModule module;
+  BlockBuilder builder(module);
+  builder.begin_function(params);
+  builder.begin_dataflow();
+  const Value result = c.body(builder, Arguments(params.begin(), params.end()));
+  builder.end_dataflow();
+  module.set("main", builder.end_function(result));
+  return fuse_tir(fuse_ops(legalize_ops(std::move(module))));
+}
+
+class DefaultSchedule : public testing::TestWithParam<std::tuple<size_t, const char*>> {};
+
+TEST_P(DefaultSchedule, KeepsTheResult) {
+  const Case& c = cases()[std::get<0>(GetParam())];
+  const IRModule before = fused(c);
+  IRModule after = before;
+  after.attrs.set("target", parse_target(std::get<1>(GetParam())).str());
+  after = tir::default_schedule(std::move(after));
+  std::vector<Ref<TensorData>> inputs;
+  for (size_t i = 0; i < c.shapes.size(); ++i) {
+    const bool index = i + static_cast<size_t>(c.index_inputs) >= c.shapes.size();
+    inputs.push_back(random_tensor(TensorType::of(c.shapes[i], index ? kInt64 : kFloat32),
+                                   static_cast<uint32_t>(i + 1)));
+  }
+  const auto expected = interp::Interpreter(before).run_main(inputs);
+  const auto got = interp::Interpreter(after).run_main(inputs);
+  ASSERT_EQ(expected.size(), got.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(expected[k]->shape, got[k]->shape);
+    for (int64_t i = 0; i < got[k]->elements(); ++i) {
+      const double want = expected[k]->at_float(i);
+      ASSERT_NEAR(want, got[k]->at_float(i), c.tolerance * (1 + std::fabs(want))) << i;
+    }
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<size_t, const char*>>& info) {
+  return std::string(cases()[std::get<0>(info.param)].name) +
+         (std::string_view(std::get<1>(info.param)).ends_with("512") ? "_avx512" : "_avx2");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, DefaultSchedule,
+                         testing::Combine(testing::Range(size_t{0}, cases().size()),
+                                          testing::Values("llvm -mcpu=haswell",
+                                                          "llvm -mcpu=skylake-avx512")),
+                         name_of);
+
+}  // namespace
+}  // namespace tenon::graph
