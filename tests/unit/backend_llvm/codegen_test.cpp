@@ -404,7 +404,8 @@ TEST(Codegen, ObjectsAreDeterministicAndIdenticalKernelsAreOne) {
   const std::string object = compile(module, host()).object;
   EXPECT_EQ(object, compile(module, host()).object);
   const std::string text = emit_llvm(module, host());
-  EXPECT_EQ(text.find("@again"), std::string::npos);
+  EXPECT_NE(text.find("@fn.kernel"), std::string::npos);
+  EXPECT_EQ(text.find("@fn.again"), std::string::npos);
 }
 
 TEST(Codegen, RefusesWhatItDoesNotKnow) {

@@ -143,8 +143,9 @@ void ModuleCodegen::declare(FunctionInfo& info) {
       types.push_back(register_type(function.params[i]->dtype, function.origin));
   if (info.uses_constants) types.push_back(pointer);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), types, false);
-  info.code =
-      llvm::Function::Create(type, llvm::Function::InternalLinkage, info.name, llvm_module_.get());
+  // With a prefix: a kernel may be called `exp` or `memcpy`.
+  info.code = llvm::Function::Create(type, llvm::Function::InternalLinkage, "fn." + info.name,
+                                     llvm_module_.get());
   set_attributes(*info.code);
   if (info.scheduled) info.code->addFnAttr(kScheduledAttribute);
   if (info.name != entry_) info.code->addFnAttr(llvm::Attribute::NoInline);

@@ -25,7 +25,7 @@ inline constexpr int64_t kConstantAlignment = 64;
 
 struct CompileOptions {
   std::string name = "model";  // of the model, for reports and symbols
-  std::string manifest;        // JSON text that the artefact carries; may be empty
+  std::string manifest = {};   // JSON text that the artefact carries; may be empty
   int optimize = 2;            // 0: none, for looking at what was generated
 };
 

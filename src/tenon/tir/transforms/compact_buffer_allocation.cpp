@@ -116,7 +116,17 @@ class Collector {
     add(box);
   }
 
-  void add(const std::vector<Interval>& box) {
+  // An end that is read from memory may have changed at the next access.
+  static bool reads_memory(const Interval& interval) {
+    bool reads = false;
+    for (const Expr& end : {interval.min, interval.max})
+      walk<BufferLoad>(end, [&](const BufferLoad&) { reads = true; });
+    return reads;
+  }
+
+  void add(std::vector<Interval> box) {
+    for (Interval& interval : box)
+      if (reads_memory(interval)) interval = Interval::everything();
     if (access_.box.empty()) {
       access_.box = box;
       return;
@@ -134,7 +144,6 @@ class Collector {
 class Compactor final : public Rewriter {
  public:
   explicit Compactor(const PrimFunc& function) {
-    memoise_ = false;
     for (const Ref<Var>& symbol : symbolic_vars(function)) analyzer_.bind_lower(symbol, 0);
   }
 

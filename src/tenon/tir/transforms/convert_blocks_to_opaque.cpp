@@ -1,3 +1,5 @@
+#include <unordered_set>
+
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -9,6 +11,10 @@ class Converter final : public Rewriter {
   NodePtr rewrite(const NodePtr& node) override {
     const auto* realize = node.as<BlockRealize>();
     if (!realize || realize->block->iter_vars.empty()) return rewrite_members(node);
+    // A block that stands at two places has other values there: its axes become new ones.
+    if (!seen_.insert(realize->block.get()).second)
+      return (*this)(make<BlockRealize>(realize->iter_values, realize->predicate,
+                                        renew_definitions(realize->block), realize->origin));
     const Block& block = *realize->block;
     if (block.init)
       throw CompileError(kWrongForm, block.origin,
@@ -23,6 +29,9 @@ class Converter final : public Rewriter {
     return make<BlockRealize>(std::vector<Expr>{}, (*this)(realize->predicate), next,
                               node.as<BlockRealize>()->origin);
   }
+
+ private:
+  std::unordered_set<const Node*> seen_;
 };
 
 }  // namespace

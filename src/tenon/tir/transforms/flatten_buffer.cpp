@@ -10,7 +10,6 @@ namespace {
 class Flattener final : public Rewriter {
  public:
   explicit Flattener(const PrimFunc& function) {
-    memoise_ = false;
     for (const Ref<Buffer>& buffer : function.buffers)
       if (buffer) seen_from_outside_.insert(buffer.get());
     walk(function.body, [&](const NodePtr& node) {

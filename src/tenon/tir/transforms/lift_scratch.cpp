@@ -9,6 +9,7 @@ namespace tenon::tir {
 namespace {
 
 constexpr int64_t kStackBytes = 32 << 10;  // of one kernel
+constexpr int64_t kSmallBytes = 4 << 10;   // of a buffer that stays on the stack in any scope
 
 std::optional<int64_t> constant_bytes(const Buffer& buffer) {
   int64_t bytes = buffer.dtype.bytes();
@@ -24,7 +25,7 @@ std::optional<int64_t> constant_bytes(const Buffer& buffer) {
 // of one.
 class Lifter final : public Rewriter {
  public:
-  explicit Lifter(std::set<const Node*> chosen) : chosen_(std::move(chosen)) { memoise_ = false; }
+  explicit Lifter(std::set<const Node*> chosen) : chosen_(std::move(chosen)) {}
 
   std::vector<Ref<Buffer>> params;
 
@@ -118,7 +119,7 @@ std::set<const Node*> choose(const PrimFunc& function) {
   int64_t total = 0;
   walk<AllocBuffer>(function.body, [&](const AllocBuffer& alloc) {
     const auto bytes = constant_bytes(*alloc.buffer);
-    if (alloc.buffer->scope == "global" || !bytes) {
+    if (!bytes || (alloc.buffer->scope == "global" && *bytes > kSmallBytes)) {
       chosen.insert(alloc.buffer.get());
     } else {
       local.push_back({*bytes, local.size(), alloc.buffer.get()});

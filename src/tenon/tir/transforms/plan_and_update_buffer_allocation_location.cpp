@@ -38,8 +38,12 @@ class Finder {
     } else if (const auto* loop = stmt.as<For>()) {
       use(loop->min);
       use(loop->extent);
+      // Lanes share what is allocated: it stays outside a vector loop.
+      const size_t outer_limit = limit_;
+      if (loop->kind == ForKind::kVectorized) limit_ = std::min(limit_, path_.size());
       Scope scope(*this, loop->loop_var.get());
       visit(loop->body);
+      limit_ = outer_limit;
     } else if (const auto* realize = stmt.as<BlockRealize>()) {
       for (const Expr& value : realize->iter_values) use(value);
       use(realize->predicate);
@@ -111,15 +115,18 @@ class Finder {
   }
 
   void use(const NodePtr& node) {
+    const Path here(path_.begin(),
+                    path_.begin() + static_cast<std::ptrdiff_t>(std::min(limit_, path_.size())));
     walk(node, [&](const NodePtr& inner) {
-      if (inner.as<Buffer>()) uses[inner.get()].add(path_);
+      if (inner.as<Buffer>()) uses[inner.get()].add(here);
       if (const auto* var = inner.as<Var>(); var && var->dtype.is_handle())
-        data_uses_[var].add(path_);
+        data_uses_[var].add(here);
     });
   }
 
   friend class Placer;
   Path path_;
+  size_t limit_ = SIZE_MAX;  // scopes that an allocation may be in
   std::vector<const Node*> loop_vars_;
   int next_ = 0;
   std::unordered_set<const Node*> fixed_;

@@ -1,3 +1,5 @@
+#include <unordered_map>
+
 #include "tenon/arith/analyzer.h"
 #include "tenon/tir/transforms.h"
 
@@ -13,6 +15,7 @@ class Simplifier final : public Rewriter {
  protected:
   NodePtr rewrite(const NodePtr& node) override {
     if (const auto* expr = node.as<ExprNode>()) return simplified(ref_to(expr));
+    if (node.as<StmtNode>()) memo_.clear();  // other loops and conditions
     if (const auto* loop = node.as<For>()) {
       const Expr min = simplified(loop->min), extent = simplified(loop->extent);
       if (const auto count = as_int(extent); count && *count <= 0) return nothing();
@@ -70,7 +73,22 @@ class Simplifier final : public Rewriter {
   // stays as it is.
   Expr simplified(const Expr& expr) {
     if (expr->dtype.is_integer() || expr->dtype.is_bool()) return analyzer_.simplify(expr);
-    return downcast<ExprNode>(in_floats(expr));
+    if (expr.as<Var>() || expr.as<FloatImm>()) return expr;
+    const auto known = memo_.find(expr.get());
+    if (known != memo_.end()) return known->second.second;
+    const Expr next = downcast<ExprNode>(in_floats(expr));
+    memo_.emplace(expr.get(), std::pair(expr, next));
+    return next;
+  }
+
+  // What holds in one branch alone is forgotten at its end.
+  Expr simplified_under(const Expr& condition, const Expr& expr) {
+    const auto outside = memo_;
+    memo_.clear();
+    const auto scope = assume(condition);
+    const Expr next = simplified(expr);
+    memo_ = outside;
+    return next;
   }
 
   NodePtr in_floats(const NodePtr& node) {
@@ -78,15 +96,8 @@ class Simplifier final : public Rewriter {
       const Expr condition = simplified(call->arg(0));
       if (const auto known = as_int(condition); known && condition->dtype.is_scalar())
         return simplified(call->arg(*known ? 1 : 2));
-      Expr a, b;
-      {
-        const auto scope = assume(condition);
-        a = simplified(call->arg(1));
-      }
-      {
-        const auto scope = assume(logical_not(condition));
-        b = simplified(call->arg(2));
-      }
+      const Expr a = simplified_under(condition, call->arg(1));
+      const Expr b = simplified_under(logical_not(condition), call->arg(2));
       return make<Call>(call->op, std::vector<NodePtr>{condition, a, b}, call->result,
                         call->origin);
     }
@@ -94,6 +105,7 @@ class Simplifier final : public Rewriter {
   }
 
   arith::Analyzer analyzer_;
+  std::unordered_map<const Node*, std::pair<Expr, Expr>> memo_;  // of one statement
 };
 
 }  // namespace

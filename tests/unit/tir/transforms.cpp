@@ -1,0 +1,318 @@
+// What each lowering pass does, and where it must not act.
+#include "tenon/tir/transforms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tenon::tir {
+namespace {
+
+Ref<Buffer> buffer(const std::string& name, std::vector<Expr> shape,
+                   const std::string& scope = "global") {
+  return make<Buffer>(name, kFloat32, std::move(shape), Buffer::Options{.scope = scope});
+}
+Expr n(int64_t value) { return int64(value); }
+Expr f(double value) { return imm(kFloat32, value); }
+Stmt loop(const Ref<Var>& v, Expr extent, ForKind kind, Stmt body) {
+  return make<For>(v, n(0), extent, kind, body);
+}
+Stmt store(const Ref<Buffer>& to, std::vector<Expr> indices, Expr value) {
+  return make<BufferStore>(to, value, indices);
+}
+
+struct Axis {
+  Ref<Var> var;
+  Expr extent, value;
+  IterKind kind = IterKind::kSpatial;
+};
+Stmt block(std::vector<Axis> axes, const Ref<Buffer>& out, std::vector<Expr> indices, Expr value,
+           Stmt init = {}) {
+  Block::Parts parts{.name = out->name, .init = init, .body = store(out, indices, value)};
+  std::vector<Expr> values;
+  for (const Axis& axis : axes) {
+    parts.iter_vars.push_back({axis.var, {n(0), axis.extent}, axis.kind});
+    values.push_back(axis.value);
+  }
+  parts.writes = {BufferRegion::point(out, indices)};
+  return make<BlockRealize>(values, boolean(true), make<Block>(std::move(parts)));
+}
+
+Ref<PrimFunc> function(std::vector<Ref<Buffer>> params, std::vector<Ref<Buffer>> allocs,
+                       Stmt body) {
+  const auto root =
+      make<Block>(Block::Parts{.name = "root", .alloc_buffers = allocs, .body = body});
+  return PrimFunc::of_buffers(params, make<BlockRealize>(std::vector<Expr>{}, boolean(true), root));
+}
+
+Ref<PrimFunc> apply(const Ref<PrimFunc>& f, std::vector<IRModule (*)(IRModule)> passes) {
+  IRModule module;
+  module.set("f", f);
+  for (const auto pass : passes) module = pass(std::move(module));
+  return module.find<PrimFunc>("f");
+}
+
+template <typename T>
+int count(const NodePtr& root) {
+  int found = 0;
+  walk<T>(root, [&](const T&) { ++found; });
+  return found;
+}
+
+// The loops around the allocation of `name`.
+int loops_around_allocation(const Stmt& stmt, const std::string& name, int depth = 0) {
+  if (const auto* sequence = stmt.as<Seq>()) {
+    for (const Stmt& inner : sequence->stmts)
+      if (const int found = loops_around_allocation(inner, name, depth); found >= 0) return found;
+  }
+  if (const auto* alloc = stmt.as<AllocBuffer>(); alloc && alloc->buffer->name == name)
+    return depth;
+  if (const auto* loop = stmt.as<For>())
+    return loops_around_allocation(loop->body, name, depth + 1);
+  if (const auto* realize = stmt.as<BlockRealize>())
+    return loops_around_allocation(realize->block->body, name, depth);
+  return -1;
+}
+
+TEST(PlanAndUpdateBufferAllocationLocation, StaysOutsideTheLoopsOfAReduction) {
+  // t[i] += x[i, k] over k, then y[i] = t[i]; all in the loop over i.
+  auto x = buffer("x", {n(8), n(9)}), y = buffer("y", {n(8)}), t = buffer("t", {n(8)});
+  auto i = var("i"), k = var("k"), vi = var("vi"), vk = var("vk"), wi = var("wi");
+  Stmt sum = loop(k, n(9), ForKind::kSerial,
+                  block({{vi, n(8), i}, {vk, n(9), k, IterKind::kReduce}}, t, {vi},
+                        load(t, {vi}) + load(x, {vi, vk}), store(t, {vi}, f(0))));
+  Stmt copy = block({{wi, n(8), i}}, y, {wi}, load(t, {wi}));
+  const auto all = function({x, y}, {t}, loop(i, n(8), ForKind::kSerial, seq({sum, copy})));
+  const auto planned = apply(all, {lower_init_block, plan_and_update_buffer_allocation_location});
+  EXPECT_EQ(loops_around_allocation(planned->body, "t"), 1);
+  // Where the sum alone uses it, it still lives across the iterations of k.
+  const auto alone = function({x, y}, {t}, loop(i, n(8), ForKind::kSerial, sum));
+  EXPECT_EQ(
+      loops_around_allocation(apply(renew_definitions(alone),
+                                    {lower_init_block, plan_and_update_buffer_allocation_location})
+                                  ->body,
+                              "t"),
+      1);
+}
+
+TEST(PlanAndUpdateBufferAllocationLocation, RefusesInits) {
+  auto y = buffer("y", {n(8)});
+  auto i = var("i"), vi = var("vi");
+  const auto kernel = function(
+      {y}, {},
+      loop(i, n(8), ForKind::kSerial, block({{vi, n(8), i}}, y, {vi}, f(1), store(y, {vi}, f(0)))));
+  try {
+    apply(kernel, {plan_and_update_buffer_allocation_location});
+    FAIL();
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.id, kWrongForm.id);
+  }
+}
+
+TEST(CompactBufferAllocation, ShrinksToTheTile) {
+  // Tiles of 4 of a buffer of n rows, with a halo of 1 on either side.
+  auto rows = Var::size("rows");
+  auto x = buffer("x", {rows * 4 + 2}), y = buffer("y", {rows * 4}),
+       t = buffer("t", {rows * 4 + 2}, "local");
+  auto o = var("o"), i = var("i"), j = var("j"), vi = var("vi"), vj = var("vj");
+  Stmt body = loop(
+      o, rows, ForKind::kSerial,
+      seq({loop(i, n(6), ForKind::kSerial,
+                block({{vi, rows * 4 + 2, o * 4 + i}}, t, {vi}, load(x, {vi}))),
+           loop(j, n(4), ForKind::kSerial,
+                block({{vj, rows * 4, o * 4 + j}}, y, {vj}, load(t, {vj}) + load(t, {vj + 2})))}));
+  auto r = var("r");
+  auto kernel = function({buffer("shape", {rows}), x, y}, {t}, body);
+  const auto compact = apply(kernel, {lower_init_block, plan_and_update_buffer_allocation_location,
+                                      convert_blocks_to_opaque, compact_buffer_allocation});
+  walk<AllocBuffer>(compact,
+                    [&](const AllocBuffer& alloc) { EXPECT_EQ(str(alloc.buffer->shape), "(6,)"); });
+  EXPECT_EQ(count<AllocBuffer>(compact), 1);
+}
+
+TEST(CompactBufferAllocation, KeepsWhatDependsOnData) {
+  auto x = make<Buffer>("x", kInt64, std::vector<Expr>{n(5)});
+  auto y = buffer("y", {n(5)}), t = buffer("t", {n(100)}, "local");
+  auto i = var("i"), vi = var("vi");
+  const auto kernel = function(
+      {x, y}, {t},
+      loop(i, n(5), ForKind::kSerial, block({{vi, n(5), i}}, y, {vi}, load(t, {load(x, {vi})}))));
+  const auto compact = apply(kernel, {plan_and_update_buffer_allocation_location,
+                                      convert_blocks_to_opaque, compact_buffer_allocation});
+  walk<AllocBuffer>(
+      compact, [&](const AllocBuffer& alloc) { EXPECT_EQ(str(alloc.buffer->shape), "(100,)"); });
+}
+
+TEST(LowerMatchBuffer, AccessesGoToTheSource) {
+  auto x = buffer("x", {n(4), n(8)});
+  auto stride = var("s");
+  auto view = make<Buffer>("view", kFloat32, std::vector<Expr>{n(2), n(3)},
+                           Buffer::Options{.strides = {stride, n(1)}});
+  auto i = var("i");
+  const auto source = make<BufferRegion>(x, std::vector<Range>{{i, n(2)}, {n(5), n(3)}});
+  const auto inner =
+      make<Block>(Block::Parts{.name = "b",
+                               .match_buffers = {{view, source}},
+                               .body = store(view, {n(1), n(2)}, cast(kFloat32, stride))});
+  const auto kernel = function({x}, {},
+                               loop(i, n(2), ForKind::kSerial,
+                                    make<BlockRealize>(std::vector<Expr>{}, boolean(true), inner)));
+  const auto lowered = apply(kernel, {lower_match_buffer});
+  walk<BufferStore>(lowered, [&](const BufferStore& s) {
+    EXPECT_EQ(s.buffer.get(), x.get());
+    EXPECT_EQ(str(s.indices), "(i + 1, 7)");
+    EXPECT_EQ(str(s.value), "float32(8)");
+  });
+  EXPECT_EQ(count<BufferStore>(lowered), 1);
+}
+
+TEST(LowerOpaqueBlock, PredicatesBecomeBranchesAndSingleIterationsGo) {
+  auto y = buffer("y", {n(8)});
+  auto i = var("i"), j = var("j");
+  const auto inner = make<Block>(Block::Parts{.name = "b", .body = store(y, {i + j}, f(1))});
+  const auto kernel =
+      function({y}, {},
+               loop(i, n(8), ForKind::kSerial,
+                    loop(j, n(1), ForKind::kSerial,
+                         make<BlockRealize>(std::vector<Expr>{}, Expr(i) < n(5), inner))));
+  const auto lowered = apply(kernel, {lower_opaque_block});
+  EXPECT_EQ(count<For>(lowered), 1);
+  EXPECT_EQ(count<IfThenElse>(lowered), 1);
+  EXPECT_EQ(count<Block>(lowered), 0);
+}
+
+TEST(Simplify, DropsWhatIsKnown) {
+  auto y = buffer("y", {n(64)});
+  auto i = var("i"), j = var("j");
+  const Expr index = floordiv(i * 16 + j, 16) * 16 + floormod(i * 16 + j, 16);
+  Stmt body = make<IfThenElse>(index < n(64), store(y, {index}, f(1)));
+  const auto kernel = PrimFunc::of_buffers(
+      {y}, loop(i, n(4), ForKind::kSerial, loop(j, n(16), ForKind::kSerial, body)));
+  const auto simple = apply(kernel, {tir::simplify});
+  EXPECT_EQ(count<IfThenElse>(simple), 0);
+  walk<BufferStore>(simple,
+                    [&](const BufferStore& s) { EXPECT_EQ(str(s.indices), "(i * 16 + j,)"); });
+}
+
+TEST(Simplify, DoesNotTrustMemoryAcrossWrites) {
+  auto x = make<Buffer>("x", kInt32, std::vector<Expr>{n(1)});
+  const Expr positive = load(x, {n(0)}) > int32(0);
+  Stmt inner = make<IfThenElse>(positive, store(x, {n(0)}, int32(2)));
+  Stmt body = make<IfThenElse>(positive, seq({store(x, {n(0)}, int32(-1)), inner}));
+  EXPECT_EQ(count<IfThenElse>(apply(PrimFunc::of_buffers({x}, body), {tir::simplify})), 2);
+}
+
+TEST(FlattenBuffer, KeepsSignaturesAndStrides) {
+  auto s = Var::size("s");
+  auto x = make<Buffer>("x", kFloat32, std::vector<Expr>{n(4), n(8)},
+                        Buffer::Options{.strides = {s, n(1)}});
+  auto t = buffer("t", {n(2), n(3)}, "local");
+  auto i = var("i");
+  const auto kernel = PrimFunc::of_buffers(
+      {x}, seq({make<AllocBuffer>(t),
+                loop(i, n(4), ForKind::kSerial, store(x, {i, n(3)}, load(t, {n(1), n(2)})))}));
+  const auto flat = apply(kernel, {flatten_buffer});
+  EXPECT_EQ(str(flat->buffers[0]->shape), "(4, 8)");
+  EXPECT_EQ(count<DeclBuffer>(flat), 1);  // a flat view of the parameter
+  walk<AllocBuffer>(flat, [&](const AllocBuffer& a) { EXPECT_EQ(str(a.buffer->shape), "(6,)"); });
+  walk<BufferLoad>(flat, [&](const BufferLoad& l) { EXPECT_EQ(str(l.indices), "(5,)"); });
+  walk<BufferStore>(flat, [&](const BufferStore& st) { EXPECT_EQ(st.indices.size(), 1U); });
+}
+
+Ref<PrimFunc> vectorized(const std::function<Stmt(Expr lane)>& body,
+                         std::vector<Ref<Buffer>> params) {
+  auto v = var("v");
+  return apply(PrimFunc::of_buffers(params, loop(v, n(8), ForKind::kVectorized, body(v))),
+               {vectorize_loop});
+}
+
+TEST(VectorizeLoop, BecomesRamps) {
+  auto x = buffer("x", {n(64)}), y = buffer("y", {n(64)});
+  const auto out = vectorized(
+      [&](Expr v) { return store(y, {v + 8}, load(x, {v * 2 + 1}) + load(x, {n(3)})); }, {x, y});
+  EXPECT_EQ(count<For>(out), 0);
+  walk<BufferStore>(out, [&](const BufferStore& s) {
+    EXPECT_EQ(s.value->dtype, kFloat32.with_lanes(8));
+    ASSERT_NE(s.indices[0].as<Ramp>(), nullptr);
+    EXPECT_TRUE(is_int(s.indices[0].as<Ramp>()->base, 8));
+  });
+}
+
+TEST(VectorizeLoop, LeavesALoopWhereLanesMeet) {
+  auto x = buffer("x", {n(64)}), y = buffer("y", {n(1)});
+  const auto out =
+      vectorized([&](Expr v) { return store(y, {n(0)}, load(y, {n(0)}) + load(x, {v})); }, {x, y});
+  walk<For>(out, [&](const For& l) { EXPECT_EQ(l.kind, ForKind::kSerial); });
+  EXPECT_EQ(count<For>(out), 1);
+}
+
+TEST(VectorizeLoop, TailsAreMaskedUnderABranch) {
+  auto x = buffer("x", {n(64)}), y = buffer("y", {n(64)});
+  auto m = var("m");
+  auto params = std::vector<Ref<Buffer>>{x, y};
+  const auto out = vectorized(
+      [&](Expr v) -> Stmt {
+        return make<IfThenElse>(v < n(5), store(y, {v}, load(x, {v}) * load(x, {m})));
+      },
+      params);
+  EXPECT_EQ(count<For>(out), 0);
+  EXPECT_EQ(count<BufferStore>(out), 0);
+  int loads = 0, stores = 0;
+  walk<Call>(out, [&](const Call& c) {
+    loads += c.is("masked_load");
+    stores += c.is("masked_store");
+  });
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(stores, 1);
+  // A lower bound: no single lane decides, and the load that all lanes share could be outside.
+  const auto other = vectorized(
+      [&](Expr v) -> Stmt {
+        return make<IfThenElse>(v > n(5), store(y, {v}, load(x, {v}) * load(x, {m})));
+      },
+      params);
+  EXPECT_EQ(count<For>(other), 1);
+}
+
+TEST(UnrollLoop, CopiesRenewDefinitions) {
+  auto y = buffer("y", {n(64)});
+  auto i = var("i"), j = var("j");
+  const auto out = apply(
+      PrimFunc::of_buffers({y}, loop(i, n(3), ForKind::kUnrolled,
+                                     loop(j, n(4), ForKind::kSerial, store(y, {i * 4 + j}, f(1))))),
+      {unroll_loop});
+  std::vector<const Var*> vars;
+  walk<For>(out, [&](const For& l) { vars.push_back(l.loop_var.get()); });
+  ASSERT_EQ(vars.size(), 3U);
+  std::sort(vars.begin(), vars.end());
+  EXPECT_EQ(std::unique(vars.begin(), vars.end()), vars.end());
+}
+
+TEST(FuseMultiplyAdd, JoinsFloatsOnTargetsThatCan) {
+  auto x = buffer("x", {n(3)}), y = buffer("y", {n(3)});
+  const Expr a = load(x, {n(0)}), b = load(x, {n(1)}), c = load(x, {n(2)});
+  const auto kernel = PrimFunc::of_buffers(
+      {x, y},
+      seq({store(y, {n(0)}, a * b + c), store(y, {n(1)}, a * b - c), store(y, {n(2)}, c - a * b)}));
+  for (const char* target : {"llvm -mcpu=haswell", "llvm -mcpu=x86-64"}) {
+    IRModule module;
+    module.set("f", kernel);
+    module.attrs.set("target", target);
+    int joined = 0;
+    walk<Call>(fuse_multiply_add(module).find("f"),
+               [&](const Call& call) { joined += call.is("fma"); });
+    EXPECT_EQ(joined, std::string(target) == "llvm -mcpu=haswell" ? 3 : 0);
+  }
+}
+
+TEST(RemoveNoOp, DropsWhatDoesNothing) {
+  auto i = var("i");
+  const auto out = apply(
+      PrimFunc::of_buffers(
+          {buffer("y", {n(1)})},
+          loop(i, n(4), ForKind::kSerial, make<IfThenElse>(Expr(i) > n(2), make<Evaluate>(n(0))))),
+      {remove_no_op});
+  EXPECT_EQ(count<For>(out), 0);
+}
+
+}  // namespace
+}  // namespace tenon::tir
