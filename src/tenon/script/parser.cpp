@@ -153,7 +153,7 @@ IRModule parse_module(const std::shared_ptr<const SourceFile>& file, const Parse
   for (const ast::Stmt* stmt : members) {
     attempt([&] {
       const bool is_extern = stmt->kind == StmtKind::kAssign &&
-                             stmt->target->kind == ExprKind::kName &&
+                             stmt->target->kind == ExprKind::kName && stmt->value &&
                              stmt->value->kind == ExprKind::kCall;
       if (stmt->kind != StmtKind::kFunction && !is_extern) return;
       Declaration declaration;
