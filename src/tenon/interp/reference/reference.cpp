@@ -1,0 +1,296 @@
+// Operators that move elements, as strided copies; the arithmetic is in elementwise.cpp.
+#include "tenon/interp/reference/reference.h"
+
+#include <algorithm>
+
+#include "tenon/graph/layout.h"
+#include "tenon/graph/op.h"
+#include "tenon/interp/reference/elementwise.h"
+#include "tenon/interp/reference/strided_copy.h"
+#include "tenon/interp/scalar.h"
+
+namespace tenon::interp {
+
+namespace {
+
+using graph::Call;
+using Shape = std::vector<int64_t>;
+
+Shape row_major(const Shape& shape) {
+  Shape strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+const TensorData* constant_of(const graph::Value& value) {
+  const auto* constant = value.as<graph::Constant>();
+  return constant ? constant->data.get() : nullptr;
+}
+
+/// The result under construction: one operator, one input at a time.
+class Movement {
+ public:
+  Movement(const Call& call, DType dtype, Shape shape)
+      : call_(call), dtype_(dtype), shape_(std::move(shape)) {}
+
+  Ref<TensorData> run() {
+    if (call_.is("concat")) return concat();
+    if (call_.is("full")) return filled();
+    if (call_.is("zeros") || call_.is("ones"))
+      return splat_of(kInt64, {.i = call_.is("ones") ? 1 : 0});
+    const TensorData* x = call_.args.empty() ? nullptr : constant_of(call_.args[0]);
+    if (!x) return nullptr;
+    if (call_.is("reshape") || call_.is("flatten") || call_.is("squeeze") ||
+        call_.is("expand_dims"))
+      return reshaped(call_.args[0].as<graph::Constant>()->data);
+    if (call_.is("permute_dims")) return permuted(*x);
+    if (call_.is("broadcast_to")) return broadcast(*x);
+    if (call_.is("strided_slice")) return sliced(*x);
+    if (call_.is("layout_transform")) return transformed(*x);
+    return nullptr;
+  }
+
+ private:
+  // Memory for the result, zeroed.
+  void begin() {
+    bytes_.resize(static_cast<size_t>(checked_elements(shape_, dtype_.bytes()) * dtype_.bytes()));
+  }
+  Ref<TensorData> take() {
+    return TensorData::owned(dtype_, shape_, std::move(bytes_), call_.origin);
+  }
+  Ref<TensorData> splat_like(const TensorData& x) const {
+    const auto element = x.splat_element();
+    return TensorData::splat(dtype_, shape_, {element.begin(), element.end()}, call_.origin);
+  }
+  Ref<TensorData> splat_of(DType from, Slot value) const {
+    std::vector<std::byte> element(static_cast<size_t>(dtype_.bytes()));
+    write_element(dtype_, element.data(), apply_cast(dtype_, from, value));
+    return TensorData::splat(dtype_, shape_, std::move(element), call_.origin);
+  }
+  Ref<TensorData> filled() const {
+    if (call_.args.size() < 2) return nullptr;
+    if (const TensorData* fill = constant_of(call_.args[1])) {
+      if (fill->elements() != 1) return nullptr;
+      return splat_of(fill->dtype, read_element(fill->dtype, fill->data().data()));
+    }
+    const auto* prim = call_.args[1].as<graph::PrimValue>();
+    if (!prim) return nullptr;
+    if (const auto number = as_int(prim->value))
+      return splat_of(prim->value->dtype, {.i = *number});
+    if (const auto number = as_float(prim->value))
+      return splat_of(prim->value->dtype, {.f = *number});
+    return nullptr;
+  }
+  void copy(int64_t to, const TensorData& x, int64_t from, std::vector<CopyDim> dims) {
+    const int64_t size = dtype_.bytes();
+    strided_copy(bytes_.data() + to * size, x.data().data() + from * size, std::move(dims), size);
+  }
+
+  Ref<TensorData> reshaped(const Ref<TensorData>& x) const {
+    if (x->is_splat()) return splat_like(*x);
+    return TensorData::view(dtype_, shape_, x->data(), std::make_shared<Ref<TensorData>>(x),
+                            call_.origin);
+  }
+
+  Ref<TensorData> permuted(const TensorData& x) {
+    Shape axes;
+    if (const auto given = call_.attrs.ints("axes")) {
+      axes = *given;
+    } else {
+      for (size_t i = x.shape.size(); i-- > 0;) axes.push_back(static_cast<int64_t>(i));
+    }
+    if (x.is_splat()) return splat_like(x);
+    const Shape to = row_major(shape_), from = row_major(x.shape);
+    std::vector<CopyDim> dims;
+    for (size_t i = 0; i < shape_.size(); ++i) {
+      const int64_t axis = axes.at(i) < 0 ? axes[i] + static_cast<int64_t>(axes.size()) : axes[i];
+      dims.push_back({shape_[i], to[i], from.at(static_cast<size_t>(axis))});
+    }
+    begin();
+    copy(0, x, 0, std::move(dims));
+    return take();
+  }
+
+  Ref<TensorData> broadcast(const TensorData& x) {
+    if (x.is_splat()) return splat_like(x);
+    const Shape to = row_major(shape_), from = row_major(x.shape);
+    const size_t added = shape_.size() - x.shape.size();
+    std::vector<CopyDim> dims;
+    for (size_t i = 0; i < shape_.size(); ++i)
+      dims.push_back(
+          {shape_[i], to[i], i < added || x.shape[i - added] == 1 ? 0 : from[i - added]});
+    begin();
+    copy(0, x, 0, std::move(dims));
+    return take();
+  }
+
+  Ref<TensorData> concat() {
+    const auto* tuple = call_.args.empty() ? nullptr : call_.args[0].as<graph::Tuple>();
+    if (!tuple) return nullptr;
+    int64_t axis = call_.attrs.get<int64_t>("axis").value_or(0);
+    if (axis < 0) axis += static_cast<int64_t>(shape_.size());
+    for (const graph::Value& value : tuple->values)
+      if (!constant_of(value)) return nullptr;
+    const Shape to = row_major(shape_);
+    begin();
+    int64_t start = 0;
+    for (const graph::Value& value : tuple->values) {
+      const TensorData& x = *constant_of(value);
+      const Shape from = row_major(x.shape);
+      std::vector<CopyDim> dims;
+      for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({x.shape[i], to[i], from[i]});
+      copy(start * to.at(static_cast<size_t>(axis)), x, 0, std::move(dims));
+      start += x.shape.at(static_cast<size_t>(axis));
+    }
+    return take();
+  }
+
+  // The integers of an attribute or of a tuple, shape or constant argument.
+  std::optional<Shape> ints(const char* name, size_t arg) const {
+    if (const auto given = call_.attrs.ints(name)) return given;
+    if (arg >= call_.args.size()) return std::nullopt;
+    const graph::Value& value = call_.args[arg];
+    if (const auto* shape = value.as<graph::ShapeExpr>()) return as_ints(shape->values);
+    if (const TensorData* data = constant_of(value))
+      return data->dtype.is_integer() ? std::optional(data->to_ints()) : std::nullopt;
+    const auto* tuple = value.as<graph::Tuple>();
+    if (!tuple) return std::nullopt;
+    Shape out;
+    for (const graph::Value& item : tuple->values) {
+      const auto* prim = item.as<graph::PrimValue>();
+      const auto number = prim ? as_int(prim->value) : std::nullopt;
+      if (!number) return std::nullopt;
+      out.push_back(*number);
+    }
+    return out;
+  }
+
+  // The result's shape is inferred already; only where each axis begins and how it steps is needed.
+  Ref<TensorData> sliced(const TensorData& x) {
+    auto axes = ints("axes", 1);
+    const auto begins = ints("begin", 2);
+    if (!axes || !begins || axes->size() != begins->size()) return nullptr;
+    Shape steps(axes->size(), 1);
+    if (call_.attrs.contains("strides") || call_.args.size() > 4) {
+      const auto given = ints("strides", 4);
+      if (!given && !is_none("strides")) return nullptr;
+      if (given && !given->empty()) steps = *given;
+    }
+    if (steps.size() != axes->size()) return nullptr;
+    if (x.is_splat()) return splat_like(x);
+    const Shape to = row_major(shape_);
+    Shape from = row_major(x.shape);
+    int64_t offset = 0;
+    for (size_t i = 0; i < axes->size(); ++i) {
+      const int64_t axis =
+          (*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(x.shape.size()) : (*axes)[i];
+      if (axis < 0 || axis >= static_cast<int64_t>(x.shape.size()) || steps[i] == 0) return nullptr;
+      const auto d = static_cast<size_t>(axis);
+      int64_t first = (*begins)[i] < 0 ? (*begins)[i] + x.shape[d] : (*begins)[i];
+      first = steps[i] > 0 ? std::clamp<int64_t>(first, 0, x.shape[d])
+                           : std::clamp<int64_t>(first, -1, x.shape[d] - 1);
+      if (shape_[d] > 0) {
+        const int64_t last = first + (shape_[d] - 1) * steps[i];
+        if (first < 0 || first >= x.shape[d] || last < 0 || last >= x.shape[d]) return nullptr;
+      }
+      offset += first * from[d];
+      from[d] *= steps[i];
+    }
+    begin();
+    std::vector<CopyDim> dims;
+    for (size_t i = 0; i < shape_.size(); ++i) dims.push_back({shape_[i], to[i], from[i]});
+    copy(0, x, offset, std::move(dims));
+    return take();
+  }
+  bool is_none(const char* name) const {
+    const AttrValue* value = call_.attrs.find(name);
+    return !value || value->is_none();
+  }
+
+  // Between layouts of named axes ("OIHW" to "OIHW16i16o"). What pads a block is zero.
+  Ref<TensorData> transformed(const TensorData& x) {
+    const auto from_text = call_.attrs.get<std::string>("src_layout");
+    const auto to_text = call_.attrs.get<std::string>("dst_layout");
+    if (!from_text || !to_text) return nullptr;
+    const auto from = graph::Layout::parse(*from_text), to = graph::Layout::parse(*to_text);
+    if (!from || !to || from->ndim() != x.shape.size() || to->ndim() != shape_.size())
+      return nullptr;
+    // Extents of the axes themselves: the smaller of what either side has room for.
+    const std::string letters = from->primal();
+    const Shape from_strides = row_major(x.shape), to_strides = row_major(shape_);
+    struct Axis {
+      int64_t extent, from_block, to_block;
+      int64_t from_outer = 0, from_inner = 0, to_outer = 0, to_inner = 0;
+    };
+    std::vector<Axis> axes;
+    for (const char letter : letters) {
+      if (!to->has(letter)) return nullptr;
+      Axis axis{0, from->block(letter), to->block(letter)};
+      const auto outer_from = static_cast<size_t>(from->position(letter));
+      const auto outer_to = static_cast<size_t>(to->position(letter));
+      axis.extent =
+          std::min(x.shape[outer_from] * axis.from_block, shape_[outer_to] * axis.to_block);
+      axis.from_outer = from_strides[outer_from];
+      axis.to_outer = to_strides[outer_to];
+      const int inner_from = from->inner_position(letter), inner_to = to->inner_position(letter);
+      if (inner_from >= 0) axis.from_inner = from_strides[static_cast<size_t>(inner_from)];
+      if (inner_to >= 0) axis.to_inner = to_strides[static_cast<size_t>(inner_to)];
+      // Both split: only alike, so that outer and inner parts correspond.
+      if (axis.from_block != 1 && axis.to_block != 1 && axis.from_block != axis.to_block)
+        return nullptr;
+      axes.push_back(axis);
+    }
+    begin();
+    std::vector<CopyDim> dims;
+    const auto place = [&](auto&& self, size_t i, int64_t to_at, int64_t from_at) -> void {
+      if (i == axes.size()) return copy(to_at, x, from_at, dims);
+      const Axis& axis = axes[i];
+      const int64_t block = std::max(axis.from_block, axis.to_block);
+      const int64_t whole = axis.extent / block, rest = axis.extent % block;
+      // A step by one inside a block, and by a block, in either memory.
+      const int64_t from_step = axis.from_block == 1 ? axis.from_outer : axis.from_inner;
+      const int64_t to_step = axis.to_block == 1 ? axis.to_outer : axis.to_inner;
+      const int64_t from_jump = axis.from_block == 1 ? axis.from_outer * block : axis.from_outer;
+      const int64_t to_jump = axis.to_block == 1 ? axis.to_outer * block : axis.to_outer;
+      const size_t mark = dims.size();
+      if (whole > 0) {
+        dims.push_back({whole, to_jump, from_jump});
+        dims.push_back({block, to_step, from_step});
+        self(self, i + 1, to_at, from_at);
+        dims.resize(mark);
+      }
+      if (rest > 0) {
+        dims.push_back({rest, to_step, from_step});
+        self(self, i + 1, to_at + whole * to_jump, from_at + whole * from_jump);
+        dims.resize(mark);
+      }
+    };
+    place(place, 0, 0, 0);
+    return take();
+  }
+
+  const Call& call_;
+  DType dtype_;
+  Shape shape_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+Ref<TensorData> reference_value(const Call& call) {
+  if (!call.op) return nullptr;
+  if (Ref<TensorData> value = elementwise_reference(call)) return value;
+  const graph::Type type = graph::type_of(ref_to(&call));
+  const auto* tensor = type.as<graph::TensorType>();
+  if (!tensor || !tensor->dtype.is_scalar()) return nullptr;
+  const auto shape = tensor->static_shape();
+  const int64_t size = tensor->dtype.bytes();
+  if (!shape || (size != 1 && size != 2 && size != 4 && size != 8)) return nullptr;
+  return Movement(call, tensor->dtype, *shape).run();
+}
+
+}  // namespace tenon::interp
