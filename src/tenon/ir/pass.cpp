@@ -20,10 +20,12 @@ static std::string_view name_of(Form form) {
   return "?";
 }
 
-// A legalised module is a graph module too: passes on graphs see its call_tir as calls.
+// A legalised module is a graph module too: passes on graphs see its call_tir as calls. Passes on
+// blocks leave functions without them as they are.
 static bool accepts(Form needs, Form seen) {
   return needs == Form::kAny || needs == seen ||
-         (needs == Form::kGraph && seen == Form::kLegalised);
+         (needs == Form::kGraph && seen == Form::kLegalised) ||
+         (needs == Form::kTensorIR && seen == Form::kLowered);
 }
 
 IRModule PassRunner::run(IRModule module, const Pipeline& pipeline) {
