@@ -1,0 +1,17 @@
+// The C header of a compiled program.
+#pragma once
+
+#include <string>
+
+#include "tenon/runtime/abi.h"
+
+namespace tenon {
+
+/// A header with a struct of the inputs, one of the outputs, and a function that runs the program
+/// on them through tenon_runtime.h. C99, also C++.
+std::string c_header(const TenonProgram& program, const std::string& name);
+
+/// `text` as a C identifier: what may not stand in one becomes `_`.
+std::string c_identifier(const std::string& text);
+
+}  // namespace tenon

@@ -1,0 +1,71 @@
+// The commands of the command line: each adds itself, with its options, and sets what is to be done
+// when it is chosen.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tenon/driver/compiler.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon {
+
+/// What the chosen command does; returns the exit status. Throws CompileError, UsageError and
+/// InternalError.
+using Action = std::function<int()>;
+
+void add_run_command(CLI::App& app, Action& action);
+void add_compile_command(CLI::App& app, Action& action);
+void add_print_command(CLI::App& app, Action& action);
+void add_check_command(CLI::App& app, Action& action);
+void add_opt_command(CLI::App& app, Action& action);
+void add_test_onnx_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
+void add_explain_command(CLI::App& app, Action& action);
+/// `passes`, `operators`, `diagnostics`: the generated tables of docs/.
+void add_table_commands(CLI::App& app, Action& action);
+/// Commands of the contract that this version does not have: they say so, with status 2.
+void add_absent_commands(CLI::App& app, Action& action);
+
+/// Options that commands share which compile for a machine.
+struct TargetOptions {
+  std::string target = "native";
+  std::string libraries = "none";
+  int threads = 0;  // 0: as many as the process may use
+
+  void add_to(CLI::App& app);
+  /// \throws UsageError where an option is out of range or names a library that is not there.
+  void check() const;
+};
+
+/// Options of every command that runs passes.
+struct PassOptions {
+  std::vector<std::string> print_after;
+  bool validate = false, check_text = false, no_verify = false;
+
+  void add_to(CLI::App& app);
+  /// With printing to the standard output.
+  PipelineOptions pipeline() const;
+};
+
+/// A model as `run` and `bench` see it: compiled here, or loaded.
+struct ReadyModel {
+  std::shared_ptr<runtime::Program> program;
+  std::string target;          // resolved
+  double compile_seconds = 0;  // import, passes and code generation
+  double import_seconds = 0, pass_seconds = 0, codegen_seconds = 0;
+  double load_seconds = 0;  // linking, or loading the library
+  int64_t operators = 0, kernels = 0;
+  double gflop = 0;
+};
+ReadyModel make_ready(const std::string& path, const TargetOptions& options,
+                      const PipelineOptions& pipeline);
+
+double median(std::vector<double> values);
+
+}  // namespace tenon

@@ -1,0 +1,119 @@
+// `tenon compile`: ahead of time, to files.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "tenon/backend/llvm/shared_library.h"
+#include "tenon/driver/c_header.h"
+#include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/usage.h"
+
+namespace tenon {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompileCommandOptions {
+  std::string model, out, name;
+  std::vector<std::string> emit = {"so"};
+  TargetOptions target;
+  PassOptions passes;
+};
+
+// The file of one kind of output: in a folder, or beside the library.
+struct Place {
+  fs::path stem;  // folder/name
+  std::string operator()(const char* ending) const { return stem.string() + ending; }
+};
+
+Place place_of(const CompileCommandOptions& options, const std::string& name) {
+  const fs::path out(options.out);
+  const std::string ending = out.extension().string();
+  if (ending == ".so") return {fs::path(out).replace_extension()};
+  if (ending == ".tar" || ending == ".c" || ending == ".o")
+    throw CompileError(kUnsupported, {},
+                       "{}: `{}` files are not written yet; expected .so or a folder", options.out,
+                       ending);
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error)
+    throw CompileError(kFileError, {}, "cannot create folder `{}`: {}", options.out,
+                       error.message());
+  return {out / name};
+}
+
+int compile(const CompileCommandOptions& options) {
+  options.target.check();
+  for (const std::string& kind : options.emit) {
+    if (kind == "c") throw CompileError(kUnsupported, {}, "--emit c: C code is not generated yet");
+    if (kind != "so" && kind != "llvm" && kind != "asm" && kind != "tvmscript")
+      throw UsageError("--emit {}: expected so, c, llvm, asm or tvmscript", kind);
+  }
+  const auto wanted = [&](const char* kind) {
+    return std::find(options.emit.begin(), options.emit.end(), kind) != options.emit.end();
+  };
+  CompileRequest request;
+  request.name = !options.name.empty() ? options.name : fs::path(options.model).stem().string();
+  request.target = resolve(options.target.target);
+  Progress progress;
+  request.pipeline = options.passes.pipeline();
+  request.pipeline.progress = [&](const std::string& what) {
+    progress.show(options.model + ": " + what);
+  };
+  const LoweredModule lowered = lower(load_module(options.model), request);
+  const Place place = place_of(options, c_identifier(request.name));
+  const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};
+  const IRModule& module = lowered.pipeline.module;
+  std::vector<std::string> files;
+  const auto written = [&](const std::string& path) { files.push_back(path); };
+  if (wanted("so")) {
+    const llvm_backend::CompiledProgram program = generate(lowered, request);
+    llvm_backend::write_shared_library(program, place(".so"));
+    written(place(".so"));
+    write_file(place(".h"), c_header(link(program)->declaration(), request.name));
+    written(place(".h"));
+    write_file(place(".json"), lowered.manifest + "\n");
+    written(place(".json"));
+  }
+  if (wanted("tvmscript")) {
+    write_module(module, place(".tvmscript"));
+    written(place(".tvmscript"));
+  }
+  if (wanted("llvm")) {
+    write_file(place(".ll"), llvm_backend::emit_llvm(module, request.target, emit));
+    written(place(".ll"));
+  }
+  if (wanted("asm")) {
+    write_file(place(".s"), llvm_backend::emit_assembly(module, request.target, emit));
+    written(place(".s"));
+  }
+  progress.clear();
+  for (const std::string& file : files)
+    fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
+  fmt::print("operators  own code {} of {}, in {} kernels; target {}\n", lowered.operators,
+             lowered.operators, lowered.kernels, request.target.str());
+  return 0;
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<CompileCommandOptions>();
+  CLI::App* command = app.add_subcommand("compile", "compile a model ahead of time");
+  command->add_option("MODEL", options->model, ".onnx, .py or .tvmscript")->required();
+  command
+      ->add_option("-o,--out", options->out,
+                   "x.so (with x.h and x.json beside it), or a folder for all files")
+      ->required();
+  command->add_option("--emit", options->emit, "so, llvm, asm, tvmscript, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--name", options->name, "of the program (default: the model's file name)");
+  options->target.add_to(*command);
+  options->passes.add_to(*command);
+  command->callback([options, &action] { action = [options] { return compile(*options); }; });
+}
+
+}  // namespace tenon

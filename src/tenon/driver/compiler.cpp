@@ -1,0 +1,154 @@
+#include "tenon/driver/compiler.h"
+
+#include <algorithm>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "tenon/backend/llvm/host.h"
+#include "tenon/backend/llvm/jit.h"
+#include "tenon/driver/operations.h"
+#include "tenon/driver/passes.h"
+#include "tenon/driver/pipelines.h"
+#include "tenon/driver/signature.h"
+#include "tenon/driver/usage.h"
+#include "tenon/driver/validate.h"
+#include "tenon/driver/verify.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon {
+
+PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
+                            const PipelineOptions& options) {
+  static std::once_flag once;
+  std::call_once(once, [] { set_form_of(form_of); });
+  for (const std::string& name : options.print_after) {
+    const bool there = name == "all" || std::any_of(pipeline.begin(), pipeline.end(),
+                                                    [&](const Pass& p) { return p.name == name; });
+    if (!there) throw UsageError("--print-after {}: no such pass is run", name);
+  }
+  PassRunner runner;
+  if (options.progress)
+    runner.before = [&](const Pass& pass, const IRModule&) { options.progress(pass.name); };
+  if (options.verify) runner.verify = verify_module;
+  std::unique_ptr<Validator> validator;
+  if (options.validate) {
+    validator = std::make_unique<Validator>();
+    runner.validate = [&](const Pass& pass, const IRModule& before, const IRModule& after) {
+      validator->compare(pass, before, after);
+    };
+  }
+  runner.after = [&](const Pass& pass, const IRModule& after) {
+    if (options.check_text) {
+      try {
+        check_text(after);
+      } catch (const InternalError& error) {
+        throw InternalError(fmt::format("after `{}`: {}", pass.name, error.what()));
+      }
+    }
+    const auto& names = options.print_after;
+    const bool wanted = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name == "all" || name == pass.name;
+    });
+    if (wanted && options.print) options.print(pass, after);
+  };
+  PipelineResult result;
+  const RemarkScope remarks;
+  result.module = runner.run(std::move(module), pipeline);
+  result.timings = std::move(runner.timings);
+  result.remarks = remarks.remarks();
+  return result;
+}
+
+Target resolve(const std::string& text) {
+  Target target = llvm_backend::resolve_target(text);
+  if (target.kind != "llvm")
+    throw CompileError(kUnsupported, {}, "target `{}`: code for `{}` is not generated yet", text,
+                       target.kind);
+  return target;
+}
+
+IRModule with_target(IRModule module, const Target& target) {
+  module.attrs.set("target", target.str());
+  return module;
+}
+
+static int64_t count_kernels(const IRModule& module) {
+  int64_t count = 0;
+  if (const auto main = module.find<tir::PrimFunc>("main"))
+    walk_if(main->body, [&](const NodePtr& node) {
+      count += node.as<tir::CallTir>() != nullptr;
+      return !node.as<ExprNode>();
+    });
+  return count;
+}
+
+// What the artefact says about itself. Nothing in it depends on the host or on the time.
+static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request) {
+  nlohmann::ordered_json json;
+  json["name"] = request.name;
+  json["target"] = request.target.str();
+  json["operators"] = lowered.operators;
+  json["kernels"] = lowered.kernels;
+  json["gflop"] = lowered.gflop;
+  for (const Stage& stage : stages())
+    for (const PipelineStep& step : stage.steps) json["passes"].push_back(step.pass);
+  const auto ports = [](const std::vector<Port>& ports) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Port& port : ports) list.push_back({{"name", port.name}, {"type", port.str()}});
+    return list;
+  };
+  const Signature signature = signature_of(lowered.pipeline.module);
+  json["inputs"] = ports(signature.inputs);
+  json["outputs"] = ports(signature.outputs);
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+LoweredModule lower(IRModule module, const CompileRequest& request) {
+  LoweredModule lowered;
+  const Operations operations = count_operations(module);
+  lowered.operators = operations.operators;
+  lowered.gflop = operations.flop / 1e9;
+  const Form form = form_of(module);
+  Pipeline pipeline = standard_pipeline();
+  if (form != Form::kGraph && form != Form::kLegalised) {
+    // A module of PrimFuncs alone enters where the graph has been lowered.
+    if (!module.find<tir::PrimFunc>("main"))
+      throw CompileError(kUndefined, {}, "the module has no function `main`");
+    const auto first = std::find_if(pipeline.begin(), pipeline.end(), [](const Pass& pass) {
+      return pass.name == "DefaultSchedule";
+    });
+    pipeline.erase(pipeline.begin(), first);
+    std::erase_if(pipeline, [](const Pass& pass) { return pass.name == "LowerGraph"; });
+  }
+  lowered.pipeline =
+      run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);
+  lowered.kernels = count_kernels(lowered.pipeline.module);
+  lowered.manifest = manifest_of(lowered, request);
+  return lowered;
+}
+
+llvm_backend::CompiledProgram generate(const LoweredModule& lowered,
+                                       const CompileRequest& request) {
+  if (request.pipeline.progress) request.pipeline.progress("code generation");
+  return llvm_backend::compile(lowered.pipeline.module, request.target,
+                               {.name = request.name, .manifest = lowered.manifest});
+}
+
+std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program) {
+  std::shared_ptr<llvm_backend::LoadedProgram> loaded = llvm_backend::link_in_process(program);
+  try {
+    return runtime::Program::wrap(loaded->program(), nullptr, loaded);
+  } catch (const runtime::Error& error) {
+    throw CompileError(kLinkFailed, {}, "{}", error.what());
+  }
+}
+
+std::shared_ptr<runtime::Program> load_program(const std::string& path) {
+  try {
+    return runtime::Program::load(path);
+  } catch (const runtime::Error& error) {
+    throw CompileError(kLinkFailed, {}, "{}", error.what());
+  }
+}
+
+}  // namespace tenon

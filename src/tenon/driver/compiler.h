@@ -1,0 +1,72 @@
+// Runs pipelines over modules and makes programs of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/backend/llvm/compile.h"
+#include "tenon/ir/pass.h"
+#include "tenon/runtime/program.h"
+#include "tenon/support/remarks.h"
+#include "tenon/support/target.h"
+
+namespace tenon {
+
+struct PipelineOptions {
+  /// Verify after every pass.
+  bool verify = true;
+  /// Run the interpreter before and after every pass and compare (validate.h).
+  bool validate = false;
+  /// Print, parse back and compare after every pass.
+  bool check_text = false;
+  /// Called with the module after every pass of these names ("all": of every pass).
+  std::vector<std::string> print_after = {};
+  std::function<void(const Pass&, const IRModule&)> print = {};
+  /// Called before every pass.
+  std::function<void(const std::string& what)> progress = {};
+};
+
+struct PipelineResult {
+  IRModule module;
+  std::vector<PassTiming> timings;
+  std::vector<Remark> remarks;
+};
+
+/// Runs passes as `options` say. \throws CompileError; InternalError where a pass gives a module
+/// that is not well formed, or (validate) one that computes something else.
+PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
+                            const PipelineOptions& options = {});
+
+/// The module with its target written into it. \throws CompileError (kBadOption).
+IRModule with_target(IRModule module, const Target& target);
+/// "native", "llvm -mcpu=...". \throws CompileError (kBadOption; kUnsupported for `c`).
+Target resolve(const std::string& target);
+
+struct CompileRequest {
+  std::string name = "model";
+  Target target;
+  PipelineOptions pipeline = {};
+};
+
+/// A module lowered as far as code generation needs it, and what is known about it.
+struct LoweredModule {
+  PipelineResult pipeline;
+  int64_t operators = 0;  // calls of graph operators in `main` as it came
+  int64_t kernels = 0;    // calls of kernels in `main` as it became
+  double gflop = 0;       // 10^9 operations of contractions in one run; 0 where sizes are symbolic
+  std::string manifest;   // JSON
+};
+LoweredModule lower(IRModule module, const CompileRequest& request);
+
+/// Machine code of a lowered module.
+llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request);
+
+/// Ready to run in this process. \throws CompileError (kLinkFailed).
+std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program);
+
+/// Of a shared library. \throws CompileError (kLinkFailed).
+std::shared_ptr<runtime::Program> load_program(const std::string& path);
+
+}  // namespace tenon

@@ -1,0 +1,114 @@
+#include "tenon/driver/executable.h"
+
+#include <chrono>
+
+#include "tenon/driver/tensors.h"
+#include "tenon/interp/interpreter.h"
+
+namespace tenon {
+
+// The runtime's errors as diagnostics.
+[[noreturn]] static void rethrow(const runtime::Error& error) {
+  const bool argument = error.code() == TENON_ERROR_ARGUMENT;
+  const bool unsupported = error.code() == TENON_ERROR_UNSUPPORTED;
+  if (error.code() == TENON_ERROR_INTERNAL) throw InternalError(error.what());
+  throw CompileError(argument      ? kBadInput
+                     : unsupported ? kUnsupported
+                                   : kRunFailed,
+                     {}, "{}", error.what());
+}
+
+std::vector<Ref<TensorData>> Executable::run(const std::vector<Ref<TensorData>>& inputs) {
+  check_inputs(signature_, inputs);
+  return execute(inputs);
+}
+
+namespace {
+
+class Interpreted final : public Executable {
+ public:
+  explicit Interpreted(const IRModule& module)
+      : Executable(signature_of(module)), interpreter_(module) {}
+
+ private:
+  std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) override {
+    return interpreter_.run_main(inputs);
+  }
+  interp::Interpreter interpreter_;
+};
+
+class Compiled final : public Executable {
+ public:
+  explicit Compiled(std::shared_ptr<runtime::Program> program)
+      : Executable(signature_of(program->declaration())), program_(std::move(program)) {}
+
+ private:
+  std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) override {
+    BoundRun bound(program_, inputs);
+    bound.run();
+    return bound.outputs();
+  }
+  std::shared_ptr<runtime::Program> program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> interpreted(const IRModule& module) {
+  return std::make_unique<Interpreted>(module);
+}
+std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program) {
+  return std::make_unique<Compiled>(std::move(program));
+}
+
+BoundRun::BoundRun(std::shared_ptr<runtime::Program> program,
+                   const std::vector<Ref<TensorData>>& inputs)
+    : program_(std::move(program)), signature_(signature_of(program_->declaration())) {
+  check_inputs(signature_, inputs);
+  try {
+    for (const Ref<TensorData>& input : inputs) inputs_.push_back(to_runtime(*input));
+    for (const runtime::Tensor& input : inputs_) input_views_.push_back(input.view());
+    std::vector<const DLTensor*> pointers;
+    for (const DLTensor& view : input_views_) pointers.push_back(&view);
+    const runtime::Program::Shapes shapes = program_->shapes(pointers);
+    workspace_bytes_ = shapes.workspace_bytes;
+    size_t at = 0;
+    for (const TenonTensorInfo& info : program_->outputs()) {
+      const auto begin = shapes.output_dims.begin() + static_cast<std::ptrdiff_t>(at);
+      output_shapes_.emplace_back(begin, begin + info.ndim);
+      at += static_cast<size_t>(info.ndim);
+      outputs_.emplace_back(runtime::declared_dtype(info), output_shapes_.back());
+    }
+  } catch (const runtime::Error& error) {
+    rethrow(error);
+  }
+}
+
+double BoundRun::run() {
+  std::vector<const DLTensor*> inputs;
+  for (const DLTensor& view : input_views_) inputs.push_back(&view);
+  output_views_.clear();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    output_shapes_[i] = outputs_[i].shape();
+    output_views_.push_back(outputs_[i].view());
+    output_views_.back().shape = output_shapes_[i].data();
+  }
+  std::vector<DLTensor*> outputs;
+  for (DLTensor& view : output_views_) outputs.push_back(&view);
+  try {
+    const auto start = std::chrono::steady_clock::now();
+    program_->run(inputs, outputs);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } catch (const runtime::Error& error) {
+    rethrow(error);
+  }
+}
+
+std::vector<Ref<TensorData>> BoundRun::outputs() const {
+  std::vector<Ref<TensorData>> out;
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    out.push_back(
+        from_runtime(outputs_[i].reshaped(output_shapes_[i]), signature_.outputs[i].dtype));
+  return out;
+}
+
+}  // namespace tenon

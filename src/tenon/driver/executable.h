@@ -1,0 +1,53 @@
+// A program that can be run, whatever runs it: the interpreter, or compiled code.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tenon/driver/signature.h"
+#include "tenon/ir/constant.h"
+#include "tenon/runtime/program.h"
+
+namespace tenon {
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  const Signature& signature() const { return signature_; }
+
+  /// \throws CompileError: kBadInput where the inputs do not fit; kRunFailed and others with what
+  /// the program reports.
+  std::vector<Ref<TensorData>> run(const std::vector<Ref<TensorData>>& inputs);
+
+ protected:
+  explicit Executable(Signature signature) : signature_(std::move(signature)) {}
+  virtual std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) = 0;
+
+ private:
+  Signature signature_;
+};
+
+/// Runs `main` of the module in the interpreter.
+std::unique_ptr<Executable> interpreted(const IRModule& module);
+std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program);
+
+/// A compiled program with its inputs and outputs in place, to be run again and again.
+class BoundRun {
+ public:
+  /// \throws CompileError (kBadInput, kRunFailed)
+  BoundRun(std::shared_ptr<runtime::Program> program, const std::vector<Ref<TensorData>>& inputs);
+  /// Runs once; returns the seconds that it took. \throws CompileError (kRunFailed).
+  double run();
+  std::vector<Ref<TensorData>> outputs() const;
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  std::shared_ptr<runtime::Program> program_;
+  Signature signature_;
+  std::vector<runtime::Tensor> inputs_, outputs_;
+  std::vector<std::vector<int64_t>> output_shapes_;  // changed by a run where they depend on data
+  std::vector<DLTensor> input_views_, output_views_;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace tenon

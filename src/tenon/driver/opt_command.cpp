@@ -1,0 +1,65 @@
+// `tenon opt`: passes by name over a module.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/pass_list.h"
+#include "tenon/driver/passes.h"
+#include "tenon/driver/usage.h"
+#include "tenon/script/printer.h"
+
+namespace tenon {
+
+namespace {
+
+struct OptOptions {
+  std::string file, passes, out, target;
+  bool list = false, timings = false;
+  PassOptions run;
+};
+
+int opt(const OptOptions& options) {
+  if (options.list) {
+    for (const Pass& pass : all_passes()) fmt::print("{:<40} {}\n", pass.name, pass.summary);
+    return 0;
+  }
+  if (options.file.empty()) throw UsageError("FILE is missing; or give --list-passes");
+  const Pipeline pipeline = parse_pass_list(options.passes);
+  IRModule module = load_module(options.file);
+  // A target that the file states stays, unless another is asked for.
+  if (!options.target.empty() || !module.attrs.contains("target"))
+    module =
+        with_target(std::move(module), resolve(options.target.empty() ? "native" : options.target));
+  const PipelineResult result = run_pipeline(std::move(module), pipeline, options.run.pipeline());
+  if (options.out.empty())
+    std::cout << script::print(result.module);
+  else
+    write_module(result.module, options.out);
+  if (options.timings)
+    for (const PassTiming& timing : result.timings)
+      fmt::print(stderr, "{:<40} {:>10}\n", timing.name, time_text(timing.seconds));
+  return 0;
+}
+
+}  // namespace
+
+void add_opt_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<OptOptions>();
+  CLI::App* command = app.add_subcommand("opt", "run passes over a module");
+  command->add_option("FILE", options->file, ".tvmscript, .py or .onnx");
+  command->add_option("--passes", options->passes,
+                      "\"FuseOps,PlanMemory(work_limit=1000)\": names, with options as Python "
+                      "literals");
+  command->add_option("-o,--out", options->out,
+                      "file (default: the standard output); its constants go to FILE.constants");
+  command->add_option("--target", options->target,
+                      "for the passes that ask for one (default: the file's, else native)");
+  command->add_flag("--list-passes", options->list, "the names of all passes, one a line");
+  command->add_flag("--timings", options->timings, "how long each pass took");
+  options->run.add_to(*command);
+  command->callback([options, &action] { action = [options] { return opt(*options); }; });
+}
+
+}  // namespace tenon

@@ -1,0 +1,207 @@
+#include "tenon/driver/passes.h"
+
+#include "tenon/driver/evaluate.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/memory/plan_module.h"
+#if __has_include("tenon/tir/schedule/default_schedule.h")
+#include "tenon/tir/schedule/default_schedule.h"
+#endif
+#include "tenon/tir/transforms.h"
+
+namespace tenon {
+
+namespace {
+
+using Function = std::function<IRModule(IRModule, const Attrs&)>;
+
+// A pass without options.
+Function plain(std::string name, IRModule (*function)(IRModule)) {
+  return [name = std::move(name), function](IRModule module, const Attrs& options) {
+    check_options(name, options, {});
+    return function(std::move(module));
+  };
+}
+
+IRModule run_fold_constants(IRModule module, const Attrs& options) {
+  check_options("FoldConstant", options, {});
+  return graph::fold_constants(std::move(module), evaluate_constant);
+}
+
+IRModule run_plan_memory(IRModule module, const Attrs& options) {
+  check_options("PlanMemory", options, {"work_limit"});
+  memory::PlanOptions plan;
+  if (const AttrValue* limit = options.find("work_limit")) {
+    const auto* units = limit->as<int64_t>();
+    if (!units || *units < 0)
+      throw CompileError(kBadOption, {},
+                         "option `work_limit` of `PlanMemory` is {}; expected a number of units of "
+                         "at least 0",
+                         limit->str());
+    plan.work_limit = *units;
+  }
+  return memory::plan_memory(std::move(module), plan);
+}
+
+IRModule run_outline_main(IRModule module, const Attrs& options) {
+  check_options("OutlineMain", options, {"most_statements"});
+  const int64_t most = options.get<int64_t>("most_statements").value_or(1024);
+  if (most < 1)
+    throw CompileError(kBadOption, {},
+                       "option `most_statements` of `OutlineMain` is {}; expected at least 1",
+                       most);
+  return tir::outline_main(std::move(module), most);
+}
+
+struct Row {
+  const char* name;
+  const char* summary;
+  Form needs;
+  Precision precision;
+  IRModule (*function)(IRModule);  // null where `run` takes options
+  Function run = {};
+};
+
+std::vector<Pass> make_table() {
+  constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
+  const Row rows[] = {
+      // -- graph
+      {"DecomposeOpsForInference", "replaces recurrent layers by the operators they are made of",
+       Form::kGraph, kReassociating, graph::decompose_ops},
+      {"SimplifyGraph", "replaces chains of operators by the one operator that they spell",
+       Form::kGraph, kReassociating, graph::simplify_graph},
+      {"FoldBatchnormToConv2D", "folds inference batch norms into the weights before them",
+       Form::kGraph, kReassociating, graph::fold_batchnorm},
+      {"FoldConstant", "replaces pure calls on constants by their value", Form::kGraph, kExact,
+       nullptr, run_fold_constants},
+      {"EliminateCommonSubexpr", "binds equal pure calls once", Form::kGraph, kExact,
+       graph::eliminate_common_subexpr},
+      {"DeadCodeElimination", "removes bindings and private functions that nobody uses",
+       Form::kGraph, kExact, graph::eliminate_dead_code},
+      {"ConvertLayout", "blocks channels by the target's vector width and packs weights to match",
+       Form::kGraph, kReassociating, graph::convert_layout},
+      {"LegalizeOps", "replaces every operator by R.call_tir of its PrimFunc", Form::kGraph, kExact,
+       graph::legalize_ops},
+      {"FuseOps", "groups calls of PrimFuncs that can run as one kernel", Form::kLegalised, kExact,
+       graph::fuse_ops},
+      {"FuseTIR", "composes the PrimFuncs of each group into one", Form::kLegalised, kExact,
+       graph::fuse_tir},
+      {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
+       Form::kLegalised, kExact, graph::lower_graph},
+  // -- TensorIR
+#if __has_include("tenon/tir/schedule/default_schedule.h")
+      {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
+       kReassociating, nullptr, tir::default_schedule},
+#endif
+      {"LowerInitBlock", "makes the init of a reduction a branch of its body", Form::kTensorIR,
+       kExact, tir::lower_init_block},
+      {"PlanAndUpdateBufferAllocationLocation",
+       "moves each buffer to the innermost loop that holds all its uses", Form::kTensorIR, kExact,
+       tir::plan_and_update_buffer_allocation_location},
+      {"ConvertBlocksToOpaque", "replaces axes of blocks by the values bound to them",
+       Form::kTensorIR, kExact, tir::convert_blocks_to_opaque},
+      {"CompactBufferAllocation", "shrinks local buffers to what is accessed", Form::kTensorIR,
+       kExact, tir::compact_buffer_allocation},
+      {"LowerMatchBuffer", "replaces views that blocks declare by what they view", Form::kTensorIR,
+       kExact, tir::lower_match_buffer},
+      {"LowerOpaqueBlock", "replaces blocks by statements and branches", Form::kTensorIR, kExact,
+       tir::lower_opaque_block},
+      {"Simplify", "brings indices and conditions to canonical form", Form::kAny, kExact,
+       tir::simplify},
+      {"LiftScratch", "makes large buffers of kernels parameters that `main` allocates",
+       Form::kLowered, kExact, tir::lift_scratch},
+      {"PlanMemory", "places every allocation of `main` in one workspace", Form::kLowered, kExact,
+       nullptr, run_plan_memory},
+      {"OutlineMain", "cuts a very long entry function into pieces", Form::kLowered, kExact,
+       nullptr, run_outline_main},
+      {"FlattenBuffer", "gives every access one index", Form::kLowered, kExact,
+       tir::flatten_buffer},
+      {"VectorizeLoop", "replaces loops marked vectorized by vector statements", Form::kLowered,
+       kExact, tir::vectorize_loop},
+      {"UnrollLoop", "replaces loops marked unrolled by copies", Form::kLowered, kExact,
+       tir::unroll_loop},
+      {"FuseMultiplyAdd", "joins multiplications and additions of floats", Form::kLowered,
+       kReassociating, tir::fuse_multiply_add},
+      {"LowerIntrinsics", "replaces exp, tanh, erf, ... by arithmetic", Form::kLowered,
+       kReassociating, tir::lower_intrinsics},
+      {"RemoveNoOp", "drops statements that do nothing", Form::kLowered, kExact, tir::remove_no_op},
+  };
+  std::vector<Pass> table;
+  for (const Row& row : rows) {
+    Pass pass;
+    pass.name = row.name;
+    pass.summary = row.summary;
+    pass.needs = row.needs;
+    pass.precision = row.precision;
+    pass.run = row.function ? plain(row.name, row.function) : row.run;
+    table.push_back(std::move(pass));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::span<const Pass> all_passes() {
+  static const std::vector<Pass> kTable = make_table();
+  return kTable;
+}
+
+const Pass* find_pass(std::string_view name) {
+  for (const Pass& pass : all_passes())
+    if (pass.name == name) return &pass;
+  return nullptr;
+}
+
+// What may stand in a legalised graph besides calls of functions.
+static bool is_primitive(const graph::Call& call) {
+  return !call.op || call.is("call_tir") || call.is("call_dps_packed") ||
+         call.is("call_pure_packed") || call.is("reshape");
+}
+
+static bool has_operators(const graph::Function& function) {
+  bool found = false;
+  walk_if(ref_to(&function), [&](const NodePtr& node) {
+    if (const auto* call = node.as<graph::Call>()) found |= !is_primitive(*call);
+    return !found && !node.as<graph::TypeNode>();
+  });
+  return found;
+}
+
+static bool has_blocks(const tir::PrimFunc& function) {
+  bool found = false;
+  walk_if(function.body, [&](const NodePtr& node) {
+    found |= node.as<tir::Block>() != nullptr;
+    return !found && !node.as<ExprNode>();
+  });
+  return found;
+}
+
+Form form_of(const IRModule& module) {
+  bool graph = false, blocks = false;
+  for (const auto& [name, function] : module.functions()) {
+    if (const auto* graph_function = function.as<graph::Function>()) {
+      graph = true;
+      if (has_operators(*graph_function)) return Form::kGraph;
+    } else if (const auto* kernel = function.as<tir::PrimFunc>()) {
+      if (!blocks && !graph) blocks = has_blocks(*kernel);
+    }
+  }
+  if (graph) return Form::kLegalised;
+  return blocks ? Form::kTensorIR : Form::kLowered;
+}
+
+std::string_view name_of(Form form) {
+  switch (form) {
+    case Form::kAny: return "any";
+    case Form::kGraph: return "graph";
+    case Form::kLegalised: return "legalised";
+    case Form::kTensorIR: return "TensorIR with blocks";
+    case Form::kLowered: return "lowered";
+  }
+  return "?";
+}
+
+std::string_view name_of(Precision precision) {
+  return precision == Precision::kExact ? "exact" : "re-associating";
+}
+
+}  // namespace tenon

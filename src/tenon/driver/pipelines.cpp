@@ -1,0 +1,97 @@
+#include "tenon/driver/pipelines.h"
+
+#include "tenon/driver/passes.h"
+#include "tenon/driver/usage.h"
+
+namespace tenon {
+
+static constexpr PipelineStep kCleanUp[] = {
+    {"DecomposeOpsForInference", "the weights of layers that are made of others fold and pack too"},
+    {"FoldConstant", "shapes and weights that the model computes become constants"},
+    {"SimplifyGraph", "chains that spell one operator cost one kernel, and later rules see it"},
+    {"FoldBatchnormToConv2D", "leaves arithmetic on weights, which the next step computes"},
+    {"FoldConstant", "weights scaled by batch norms"},
+    {"EliminateCommonSubexpr", "after folding, which makes calls equal"},
+    {"DeadCodeElimination", "what folding left behind"},
+};
+
+static constexpr PipelineStep kLayout[] = {
+    {"ConvertLayout", "before legalising: it chooses by operator and by the target's vectors"},
+    {"FoldConstant", "packs weights at compile time"},
+    {"DeadCodeElimination", "releases the weights that were packed"},
+};
+
+static constexpr PipelineStep kLegalise[] = {
+    {"LegalizeOps", "from here on there is one kind of call"},
+    {"EliminateCommonSubexpr", "lowerings repeat what they share"},
+    {"DeadCodeElimination", "results of lowerings that nobody uses"},
+};
+
+static constexpr PipelineStep kFuse[] = {
+    {"FuseOps", "groups what can run as one kernel"},
+    {"FuseTIR", "intermediates of a group need no storage of their own"},
+};
+
+static constexpr PipelineStep kSchedule[] = {
+    {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
+};
+
+static constexpr PipelineStep kLowerMain[] = {
+    {"LowerGraph", "the whole program becomes TensorIR"},
+};
+
+static constexpr PipelineStep kLower[] = {
+    {"LowerInitBlock", "the next steps see plain statements only"},
+    {"PlanAndUpdateBufferAllocationLocation", "a buffer lives in the loop that uses it"},
+    {"ConvertBlocksToOpaque", "regions are now in terms of loops"},
+    {"CompactBufferAllocation", "needs these regions"},
+    {"LowerMatchBuffer", "before blocks go, which hold the views"},
+    {"LowerOpaqueBlock", "no blocks from here on"},
+    {"Simplify", "what the bindings left in indices"},
+    {"LiftScratch", "scratch of kernels is planned with everything else"},
+    {"PlanMemory", "every allocation is known now, and none is made after it"},
+    {"OutlineMain", "code generation is slow on functions of many thousand statements"},
+    {"FlattenBuffer", "vectors are ramps over one index"},
+    {"VectorizeLoop", "before unrolling, which would copy the loops"},
+    {"UnrollLoop", "constant indices let small arrays stay in registers"},
+    {"Simplify", "indices of the copies"},
+    {"LowerIntrinsics", "to arithmetic that FuseMultiplyAdd sees"},
+    {"FuseMultiplyAdd", "the last to change arithmetic; code generation joins nothing"},
+    {"RemoveNoOp", "what the others left empty"},
+};
+
+std::span<const Stage> stages() {
+  static constexpr Stage kStages[] = {
+      {"clean up", kCleanUp},  {"layout", kLayout},        {"legalise", kLegalise}, {"fuse", kFuse},
+      {"schedule", kSchedule}, {"lower main", kLowerMain}, {"lower", kLower},
+  };
+  return kStages;
+}
+
+Pipeline standard_pipeline() {
+  Pipeline pipeline;
+  for (const Stage& stage : stages()) {
+    for (const PipelineStep& step : stage.steps) {
+      const Pass* pass = find_pass(step.pass);
+#if !__has_include("tenon/tir/schedule/default_schedule.h")
+      if (step.pass == "DefaultSchedule") continue;
+#endif
+      check(pass != nullptr, "a pipeline names a pass that does not exist");
+      pipeline.push_back(*pass);
+    }
+  }
+  return pipeline;
+}
+
+Pipeline pipeline_until(std::string_view name) {
+  Pipeline pipeline = standard_pipeline();
+  for (size_t i = pipeline.size(); i-- > 0;) {
+    if (pipeline[i].name != name) continue;
+    pipeline.resize(i + 1);
+    return pipeline;
+  }
+  std::string_view why = find_pass(name) ? "the pipeline does not contain pass" : "no pass";
+  throw UsageError("{} `{}`; `tenon passes` lists the pipeline", why, name);
+}
+
+}  // namespace tenon

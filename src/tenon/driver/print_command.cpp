@@ -1,0 +1,74 @@
+// `tenon print` and `tenon check`: modules as text, and whether they are well formed.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/pipelines.h"
+#include "tenon/script/printer.h"
+
+namespace tenon {
+
+namespace {
+
+struct PrintCommandOptions {
+  std::string model, after, out, target = "native";
+};
+
+int print(const PrintCommandOptions& options) {
+  Pipeline pipeline;
+  if (!options.after.empty()) pipeline = pipeline_until(options.after);
+  IRModule module = load_module(options.model);
+  if (!pipeline.empty()) {
+    Progress progress;
+    PipelineOptions run;
+    run.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
+    module =
+        run_pipeline(with_target(std::move(module), resolve(options.target)), pipeline, run).module;
+  }
+  if (options.out.empty())
+    std::cout << script::print(module);
+  else
+    write_module(module, options.out);
+  return 0;
+}
+
+int check_files(const std::vector<std::string>& files) {
+  int status = 0;
+  for (const std::string& file : files) {
+    try {
+      load_module(file);
+      fmt::print("{}: ok\n", file);
+    } catch (const CompileError& error) {
+      std::fflush(stdout);
+      std::cerr << error.what() << "\n";
+      status = 1;
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_print_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<PrintCommandOptions>();
+  CLI::App* command = app.add_subcommand("print", "print a module as TVMScript");
+  command->add_option("MODEL", options->model, ".onnx, .py or .tvmscript")->required();
+  command->add_option("--after", options->after,
+                      "after this pass of the pipeline (its last place)");
+  command->add_option("-o,--out", options->out,
+                      "file: write it there, its constants beside it as FILE.constants");
+  command->add_option("--target", options->target, "for the passes that ask for one")
+      ->capture_default_str();
+  command->callback([options, &action] { action = [options] { return print(*options); }; });
+}
+
+void add_check_command(CLI::App& app, Action& action) {
+  const auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("check", "parse and verify files");
+  command->add_option("FILE", *files, ".onnx, .py or .tvmscript")->required();
+  command->callback([files, &action] { action = [files] { return check_files(*files); }; });
+}
+
+}  // namespace tenon

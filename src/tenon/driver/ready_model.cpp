@@ -1,0 +1,117 @@
+// Options and steps that several commands share.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tenon/driver/commands.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/usage.h"
+#include "tenon/script/printer.h"
+
+namespace tenon {
+
+static constexpr int kMostThreads = 4096;
+
+void TargetOptions::add_to(CLI::App& app) {
+  app.add_option("--target", target,
+                 "native (this host), or \"llvm -mcpu=NAME\" with any of -mattr, -vector-bits, "
+                 "-vector-registers, -l1, -l2, -l3")
+      ->capture_default_str();
+  app.add_option("--libs", libraries, "foreign libraries to use, separated by commas, or none")
+      ->capture_default_str();
+  app.add_option("--threads", threads, "threads of a run (default: what the process may use)");
+}
+
+void TargetOptions::check() const {
+  if (threads < 0 || threads > kMostThreads)
+    throw UsageError("--threads {} is not between 1 and {}", threads, kMostThreads);
+  if (libraries != "none" && !libraries.empty())
+    throw UsageError("--libs {}: this build has no foreign libraries; expected none", libraries);
+}
+
+void PassOptions::add_to(CLI::App& app) {
+  app.add_option("--print-after", print_after,
+                 "print the module after these passes, separated by commas (all: after every one)")
+      ->delimiter(',');
+  app.add_flag("--validate", validate,
+               "run the interpreter before and after every pass and compare");
+  app.add_flag("--check-text", check_text,
+               "print, parse back and compare the module after every pass");
+  app.add_flag("--no-verify", no_verify, "do not verify the module after every pass");
+}
+
+PipelineOptions PassOptions::pipeline() const {
+  PipelineOptions options;
+  options.verify = !no_verify;
+  options.validate = validate;
+  options.check_text = check_text;
+  options.print_after = print_after;
+  options.print = [](const Pass& pass, const IRModule& module) {
+    fmt::print("# after {}\n{}\n", pass.name, script::print(module));
+  };
+  return options;
+}
+
+static double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What the manifest of a library says; zeros where it says nothing that can be read.
+static void read_manifest(ReadyModel& ready) {
+  const char* text = ready.program->declaration().manifest;
+  if (!text) return;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return;
+  ready.target = json.value("target", "");
+  ready.operators = json.value("operators", int64_t{0});
+  ready.kernels = json.value("kernels", int64_t{0});
+  ready.gflop = json.value("gflop", 0.0);
+}
+
+ReadyModel make_ready(const std::string& path, const TargetOptions& options,
+                      const PipelineOptions& pipeline) {
+  options.check();
+  ReadyModel ready;
+  if (kind_of(path) == ModelKind::kCompiled) {
+    const auto start = std::chrono::steady_clock::now();
+    ready.program = load_program(path);
+    ready.load_seconds = seconds_since(start);
+    read_manifest(ready);
+  } else {
+    CompileRequest request;
+    request.name = std::filesystem::path(path).stem().string();
+    request.target = resolve(options.target);
+    request.pipeline = pipeline;
+    ready.target = request.target.str();
+    auto start = std::chrono::steady_clock::now();
+    if (pipeline.progress) pipeline.progress("import");
+    IRModule module = load_module(path);
+    ready.import_seconds = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    const LoweredModule lowered = lower(std::move(module), request);
+    ready.pass_seconds = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    const llvm_backend::CompiledProgram program = generate(lowered, request);
+    ready.codegen_seconds = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    ready.program = link(program);
+    ready.load_seconds = seconds_since(start);
+    ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
+    ready.operators = lowered.operators;
+    ready.kernels = lowered.kernels;
+    ready.gflop = lowered.gflop;
+  }
+  ready.program->set_threads(options.threads);
+  return ready;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace tenon

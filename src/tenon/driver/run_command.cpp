@@ -1,0 +1,210 @@
+// `tenon run`: compile a model and run it.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/executable.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/npy.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/driver/usage.h"
+#include "tenon/runtime/cpu_count.h"
+
+namespace tenon {
+
+namespace {
+
+struct RunOptions {
+  std::string model, out;
+  std::vector<std::string> inputs, dims;
+  TargetOptions target;
+  PassOptions passes;
+  int repeat = 1;
+  uint64_t seed = 0;
+  bool interpret = false, json = false;
+};
+
+// Splits NAME=VALUE at the first `=`, where a name may hold none.
+std::pair<std::string, std::string> split(const std::string& text, const char* option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UsageError("{} {}: expected NAME=VALUE", option, text);
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+InputOptions input_options(const RunOptions& options) {
+  InputOptions inputs;
+  inputs.seed = options.seed;
+  for (const std::string& text : options.inputs) {
+    const auto [name, file] = split(text, "--input");
+    if (!inputs.files.emplace(name, file).second)
+      throw UsageError("--input {}: the input is given twice", text);
+  }
+  for (const std::string& text : options.dims) {
+    const auto [name, value] = split(text, "--dim");
+    int64_t number = 0;
+    if (!CLI::detail::lexical_cast(value, number) || number < 0 || number > (int64_t{1} << 40))
+      throw UsageError("--dim {}: expected a number of at least 0", text);
+    inputs.dims[name] = number;
+  }
+  return inputs;
+}
+
+// An output's name as a file name: what could leave the folder is replaced.
+std::string file_name(std::string name) {
+  for (char& c : name)
+    if (c == '/' || c == '\\' || c == '\0') c = '_';
+  return name.empty() || name[0] == '.' ? "_" + name : name;
+}
+
+void write_outputs(const std::string& folder, const Signature& signature,
+                   const std::vector<Ref<TensorData>>& outputs) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw CompileError(kFileError, {}, "cannot create `{}`: {}", folder, error.message());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    write_npy(folder + "/" + file_name(signature.outputs[i].name) + ".npy", *outputs[i]);
+}
+
+nlohmann::ordered_json json_of(const std::string& name, const TensorData& tensor) {
+  const TensorSummary summary = summarise(tensor);
+  return {{"name", name},       {"dtype", tensor.dtype.str()}, {"shape", tensor.shape},
+          {"min", summary.min}, {"mean", summary.mean},        {"max", summary.max},
+          {"nan", summary.nan}, {"first", summary.first}};
+}
+
+void print_tensors(const char* title, const std::vector<Port>& ports,
+                   const std::vector<Ref<TensorData>>& tensors) {
+  size_t width = 0;
+  for (const Port& port : ports) width = std::max(width, port.name.size());
+  fmt::print("{}\n", title);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    fmt::print("  {}\n", summary_line(ports[i].name, *tensors[i], width));
+}
+
+nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
+                                    const std::vector<Ref<TensorData>>& tensors) {
+  auto list = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < tensors.size(); ++i) list.push_back(json_of(ports[i].name, *tensors[i]));
+  return list;
+}
+
+int interpret(const RunOptions& options) {
+  const std::unique_ptr<Executable> program = interpreted(load_module(options.model));
+  const auto inputs = make_inputs(program->signature(), input_options(options));
+  const auto outputs = program->run(inputs);
+  if (!options.out.empty()) write_outputs(options.out, program->signature(), outputs);
+  if (options.json) {
+    std::cout
+        << nlohmann::ordered_json{{"model", options.model},
+                                  {"inputs", tensors_json(program->signature().inputs, inputs)},
+                                  {"outputs", tensors_json(program->signature().outputs, outputs)}}
+               .dump(2)
+        << "\n";
+    return 0;
+  }
+  print_tensors("inputs", program->signature().inputs, inputs);
+  print_tensors("outputs", program->signature().outputs, outputs);
+  fmt::print("operators  in the interpreter\n");
+  return 0;
+}
+
+int run(const RunOptions& options) {
+  if (options.repeat < 1) throw UsageError("--repeat {} is below 1", options.repeat);
+  options.target.check();
+  const InputOptions wanted = input_options(options);
+  if (options.interpret) return interpret(options);
+
+  Progress progress;
+  PipelineOptions pipeline = options.passes.pipeline();
+  pipeline.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
+  const ReadyModel ready = make_ready(options.model, options.target, pipeline);
+  progress.clear();
+
+  const TenonProgram& declaration = ready.program->declaration();
+  const Signature signature = signature_of(declaration);
+  const auto inputs = make_inputs(signature, wanted);
+  BoundRun bound(ready.program, inputs);
+  if (options.repeat > 1) bound.run();  // warms caches and threads
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat; ++i) times.push_back(bound.run());
+  const auto outputs = bound.outputs();
+  if (!options.out.empty()) write_outputs(options.out, signature, outputs);
+
+  const int threads =
+      options.target.threads > 0 ? options.target.threads : runtime::default_thread_count();
+  const bool symbolic = declaration.workspace_bytes < 0;
+  const double fastest = *std::min_element(times.begin(), times.end());
+  if (options.json) {
+    nlohmann::ordered_json json = {{"model", options.model},
+                                   {"target", ready.target},
+                                   {"threads", threads},
+                                   {"inputs", tensors_json(signature.inputs, inputs)},
+                                   {"outputs", tensors_json(signature.outputs, outputs)},
+                                   {"operators", ready.operators},
+                                   {"own_operators", ready.operators},
+                                   {"kernels", ready.kernels},
+                                   {"workspace_bytes", bound.workspace_bytes()},
+                                   {"constant_bytes", declaration.constant_bytes},
+                                   {"planned_bytes", nullptr},
+                                   {"bound_bytes", nullptr},
+                                   {"compile_ms", ready.compile_seconds * 1e3},
+                                   {"load_ms", ready.load_seconds * 1e3},
+                                   {"min_ms", fastest * 1e3},
+                                   {"median_ms", median(times) * 1e3}};
+    if (!symbolic) {
+      json["planned_bytes"] = declaration.planned_bytes;
+      json["bound_bytes"] = declaration.bound_bytes;
+    }
+    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return 0;
+  }
+  print_tensors("inputs", signature.inputs, inputs);
+  print_tensors("outputs", signature.outputs, outputs);
+  fmt::print("operators  own code {} of {}, in {} kernels\n", ready.operators, ready.operators,
+             ready.kernels);
+  fmt::print("memory     peak {} bytes", bound.workspace_bytes());
+  if (symbolic)
+    fmt::print(" for these dimensions");
+  else
+    fmt::print(", lower bound {} bytes", declaration.bound_bytes);
+  fmt::print("; constants {} bytes\n", declaration.constant_bytes);
+  if (ready.compile_seconds > 0)
+    fmt::print("compile    {} (import {}, passes {}, code generation {}), link {}\n",
+               time_text(ready.compile_seconds), time_text(ready.import_seconds),
+               time_text(ready.pass_seconds), time_text(ready.codegen_seconds),
+               time_text(ready.load_seconds));
+  else
+    fmt::print("load       {}\n", time_text(ready.load_seconds));
+  fmt::print("run        min {}, median {} of {} on {} {}\n", time_text(fastest),
+             time_text(median(times)), times.size(), threads, threads == 1 ? "thread" : "threads");
+  return 0;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "compile a model and run it");
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript, or a compiled .so")
+      ->required();
+  command->add_option("-i,--input", options->inputs,
+                      "NAME=FILE: a .npy or ONNX .pb file; inputs not given are random");
+  command->add_option(
+      "--dim", options->dims,
+      fmt::format("NAME=N: a symbolic dimension of random inputs (default {})", kDefaultDim));
+  command->add_option("--seed", options->seed, "of random inputs")->capture_default_str();
+  command->add_option("-o,--out", options->out, "folder: write each output there as NAME.npy");
+  command->add_option("--repeat", options->repeat, "timed runs")->capture_default_str();
+  command->add_flag("--interpret", options->interpret, "run in the interpreter, without compiling");
+  command->add_flag("--json", options->json, "the result as JSON");
+  options->target.add_to(*command);
+  options->passes.add_to(*command);
+  command->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace tenon

@@ -1,0 +1,202 @@
+#include "tenon/driver/tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tenon/driver/npy.h"
+#include "tenon/driver/usage.h"
+#include "tenon/onnx/model.h"
+#include "tenon/script/constants.h"
+
+namespace tenon {
+
+Ref<TensorData> read_tensor(const std::string& path) {
+  if (path.ends_with(".npy")) return read_npy(path);
+  if (path.ends_with(".pb")) {
+    const onnx::TensorFile file = onnx::read_tensor_pb(path);
+    if (!file.data)
+      throw CompileError(kUnsupported, {}, "{}: holds {}; expected a tensor", path,
+                         file.unsupported);
+    return file.data;
+  }
+  throw CompileError(kFileError, {}, "{}: expected a `.npy` or ONNX `.pb` file", path);
+}
+
+// A generator of its own, since those of the standard library differ between implementations
+// (splitmix64, Steele et al., OOPSLA 2014).
+static uint64_t next(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+Ref<TensorData> random_tensor(DType dtype, std::vector<int64_t> shape, uint64_t seed) {
+  const int64_t count = checked_elements(shape, std::max<int64_t>(1, dtype.bytes()));
+  constexpr int64_t kMostBytes = int64_t{1} << 36;
+  if (count > kMostBytes / std::max<int64_t>(1, dtype.bytes()))
+    throw CompileError(kLimitExceeded, {}, "an input of shape {} would take more than 64 GiB",
+                       str(shape));
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<size_t>(count * dtype.bytes()));
+  uint64_t state = seed;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = next(state);
+    bool known = true;
+    if (dtype.is_float()) {
+      const double unit = static_cast<double>(bits >> 40) * 0x1p-24;  // exact in float32
+      known = script::append_element(dtype, 2 * unit - 1, bytes);
+    } else {
+      known = script::append_element(dtype, static_cast<int64_t>(bits >> 63), bytes);
+    }
+    if (!known)
+      throw CompileError(kUnsupported, {}, "random values of type {}; give a file", dtype.str());
+  }
+  return TensorData::owned(dtype, std::move(shape), std::move(bytes));
+}
+
+static std::string type_text(const TensorData& tensor) {
+  return tensor.dtype.str() + " " + str(tensor.shape);
+}
+
+std::map<std::string, int64_t> check_inputs(const Signature& signature,
+                                            const std::vector<Ref<TensorData>>& inputs) {
+  if (inputs.size() != signature.inputs.size())
+    throw CompileError(kBadInput, {}, "{} inputs were given; the program takes {}", inputs.size(),
+                       signature.inputs.size());
+  std::map<std::string, int64_t> symbols;
+  std::map<std::string, std::string> from;  // symbol -> the input that set it
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Port& port = signature.inputs[i];
+    const TensorData& tensor = *inputs[i];
+    const auto misfit = [&] {
+      return CompileError(kBadInput, {}, "input `{}` is {}; the program takes {}", port.name,
+                          type_text(tensor), port.str());
+    };
+    if (tensor.dtype != port.dtype || tensor.shape.size() != port.dims.size()) throw misfit();
+    for (size_t d = 0; d < port.dims.size(); ++d) {
+      const PortDim& dim = port.dims[d];
+      if (dim.value >= 0 && dim.value != tensor.shape[d]) throw misfit();
+      if (dim.symbol.empty()) continue;
+      const auto [it, added] = symbols.emplace(dim.symbol, tensor.shape[d]);
+      if (added) from[dim.symbol] = port.name;
+      if (it->second != tensor.shape[d])
+        throw CompileError(kBadInput, {},
+                           "dimension `{}` is {} in input `{}` {} and {} in input `{}`", dim.symbol,
+                           tensor.shape[d], port.name, port.str(), it->second, from[dim.symbol]);
+    }
+  }
+  return symbols;
+}
+
+static std::string names_of(const std::vector<Port>& ports) {
+  std::string text;
+  for (const Port& port : ports) text += (text.empty() ? "`" : ", `") + port.name + "`";
+  return text.empty() ? "none" : text;
+}
+
+std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const InputOptions& options) {
+  for (const auto& [name, file] : options.files) {
+    const bool known = std::any_of(signature.inputs.begin(), signature.inputs.end(),
+                                   [&](const Port& port) { return port.name == name; });
+    if (!known)
+      throw CompileError(kBadInput, {}, "no input is named `{}`; the program takes {}", name,
+                         names_of(signature.inputs));
+  }
+  // Symbols that a given file or option decides hold for the others.
+  std::map<std::string, int64_t> symbols = options.dims;
+  std::vector<Ref<TensorData>> inputs(signature.inputs.size());
+  std::map<std::string, bool> mentioned;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Port& port = signature.inputs[i];
+    for (const PortDim& dim : port.dims) mentioned[dim.symbol] = true;
+    const auto file = options.files.find(port.name);
+    if (file == options.files.end()) continue;
+    inputs[i] = read_tensor(file->second);
+    for (size_t d = 0; d < port.dims.size() && d < inputs[i]->shape.size(); ++d)
+      if (!port.dims[d].symbol.empty()) symbols.emplace(port.dims[d].symbol, inputs[i]->shape[d]);
+  }
+  for (const auto& [symbol, value] : options.dims) {
+    if (!mentioned.count(symbol))
+      throw UsageError("--dim {}={}: no input has a dimension `{}`", symbol, value, symbol);
+    if (value < 0) throw UsageError("--dim {}={} is negative", symbol, value);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]) continue;
+    const Port& port = signature.inputs[i];
+    inputs[i] = random_tensor(port.dtype, shape_of(port, symbols, kDefaultDim),
+                              options.seed * 1000003 + i + 1);
+  }
+  check_inputs(signature, inputs);
+  return inputs;
+}
+
+TensorSummary summarise(const TensorData& tensor) {
+  TensorSummary summary;
+  const int64_t count = tensor.elements();
+  const int64_t distinct = tensor.is_splat() ? std::min<int64_t>(1, count) : count;
+  double sum = 0;
+  int64_t numbers = 0;
+  for (int64_t i = 0; i < distinct; ++i) {
+    const double value = tensor.at_float(i);
+    if (std::isnan(value)) {
+      summary.nan += tensor.is_splat() ? count : 1;
+      continue;
+    }
+    summary.min = numbers == 0 ? value : std::min(summary.min, value);
+    summary.max = numbers == 0 ? value : std::max(summary.max, value);
+    sum += value;
+    ++numbers;
+  }
+  if (numbers > 0) summary.mean = sum / static_cast<double>(numbers);
+  constexpr int64_t kFirst = 6;
+  for (int64_t i = 0; i < std::min(count, kFirst); ++i)
+    summary.first.push_back(tensor.at_float(tensor.is_splat() ? 0 : i));
+  return summary;
+}
+
+std::string summary_line(const std::string& name, const TensorData& tensor, size_t name_width) {
+  std::string line = fmt::format("{:<{}}  {}", name, name_width, type_text(tensor));
+  if (tensor.elements() == 0) return line + "  empty";
+  const TensorSummary summary = summarise(tensor);
+  line +=
+      fmt::format("  min {:.6g}  mean {:.6g}  max {:.6g}", summary.min, summary.mean, summary.max);
+  if (summary.nan > 0) line += fmt::format("  {} NaN", summary.nan);
+  line += "  [";
+  for (size_t i = 0; i < summary.first.size(); ++i)
+    line += fmt::format("{}{:.6g}", i == 0 ? "" : ", ", summary.first[i]);
+  return line + (static_cast<size_t>(tensor.elements()) > summary.first.size() ? ", ...]" : "]");
+}
+
+DLDataType dlpack_dtype(DType dtype) {
+  DLDataType out{};
+  out.bits = dtype.bits;
+  out.lanes = dtype.lanes;
+  switch (dtype.code) {
+    case DType::Code::kInt: out.code = TENON_DTYPE_INT; break;
+    case DType::Code::kUInt: out.code = TENON_DTYPE_UINT; break;
+    case DType::Code::kFloat: out.code = TENON_DTYPE_FLOAT; break;
+    case DType::Code::kBFloat: out.code = TENON_DTYPE_BFLOAT; break;
+    case DType::Code::kBool: out.code = TENON_DTYPE_BOOL; break;
+    case DType::Code::kFloat8e4m3fn: out.code = TENON_DTYPE_FLOAT8_E4M3FN; break;
+    case DType::Code::kFloat8e5m2: out.code = TENON_DTYPE_FLOAT8_E5M2; break;
+    default: throw CompileError(kUnsupported, {}, "a tensor of type {}", dtype.str());
+  }
+  return out;
+}
+
+runtime::Tensor to_runtime(const TensorData& tensor) {
+  runtime::Tensor out(dlpack_dtype(tensor.dtype), tensor.shape);
+  const auto data = tensor.data();
+  if (!data.empty()) std::memcpy(out.data(), data.data(), data.size());
+  return out;
+}
+
+Ref<TensorData> from_runtime(const runtime::Tensor& tensor, DType dtype) {
+  const auto* data = static_cast<const std::byte*>(tensor.data());
+  return TensorData::owned(dtype, tensor.shape(),
+                           std::vector<std::byte>(data, data + tensor.bytes()));
+}
+
+}  // namespace tenon

@@ -1,0 +1,205 @@
+// `tenon test-onnx`: cases in the layout of the ONNX backend tests.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tenon/driver/commands.h"
+#include "tenon/driver/compare.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/executable.h"
+#include "tenon/driver/load.h"
+#include "tenon/driver/onnx_cases.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/driver/usage.h"
+
+namespace tenon {
+
+namespace {
+
+struct TestOptions {
+  std::vector<std::string> folders;
+  std::string filter, json;
+  std::optional<double> tolerance;
+  TargetOptions target;
+  PassOptions passes;
+  bool interpret = false, verbose = false;
+};
+
+enum class Verdict : uint8_t { kPassed, kFailed, kSkipped };
+struct Outcome {
+  Verdict verdict = Verdict::kPassed;
+  std::string reason;
+  double seconds = 0;
+};
+
+const char* name_of(Verdict verdict) {
+  return verdict == Verdict::kPassed   ? "passed"
+         : verdict == Verdict::kFailed ? "failed"
+                                       : "skipped";
+}
+
+/// The case asks for something that Tenon does not support.
+struct Skip {
+  std::string reason;
+};
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  constexpr size_t kLongest = 400;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  return text;
+}
+
+bool is_unsupported(const CompileError& error) {
+  for (const Diagnostic& diagnostic : error.diagnostics())
+    if (diagnostic.code.id != kUnsupported.id && diagnostic.code.id != kUnsupportedOperator.id)
+      return false;
+  return true;
+}
+
+Ref<TensorData> read_pb(const std::string& path) {
+  try {
+    return read_tensor(path);
+  } catch (const CompileError& error) {
+    if (is_unsupported(error)) throw Skip{error.first().message};
+    throw;
+  }
+}
+
+// Element i of n is i / n, as the ONNX runner makes inputs of the flat layout.
+Ref<TensorData> ramp(const Port& port) {
+  const std::vector<int64_t> shape = shape_of(port, {}, 1);
+  if (port.dtype != kFloat32)
+    throw Skip{
+        fmt::format("input `{}` is {}; inputs are made for float32 only", port.name, port.str())};
+  const int64_t count = checked_elements(shape, 4);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i)
+    values[static_cast<size_t>(i)] =
+        static_cast<float>(static_cast<double>(i) / static_cast<double>(count));
+  return TensorData::of(kFloat32, shape, values);
+}
+
+/// What is wrong with one data set; nothing where it passes.
+std::optional<std::string> run_data_set(Executable& program, const OnnxDataSet& set,
+                                        Tolerance tolerance) {
+  const Signature& signature = program.signature();
+  std::vector<Ref<TensorData>> inputs;
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    if (set.generated_inputs)
+      inputs.push_back(ramp(signature.inputs[i]));
+    else if (i < set.inputs.size())
+      inputs.push_back(read_pb(set.inputs[i]));
+    else
+      return fmt::format("no file for input {} `{}`", i, signature.inputs[i].name);
+  }
+  if (set.inputs.size() > inputs.size())
+    return fmt::format("{} input files; the model takes {}", set.inputs.size(), inputs.size());
+  std::vector<Ref<TensorData>> expected;
+  for (const std::string& file : set.outputs) expected.push_back(read_pb(file));
+  const std::vector<Ref<TensorData>> outputs = program.run(inputs);
+  if (outputs.size() != expected.size())
+    return fmt::format("{} outputs; expected {}", outputs.size(), expected.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const auto wrong = difference(*outputs[i], *expected[i], tolerance))
+      return fmt::format("output {} `{}` {}", i, signature.outputs[i].name, *wrong);
+  return std::nullopt;
+}
+
+std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options) {
+  if (options.interpret) return interpreted(load_module(test.model));
+  return compiled(make_ready(test.model, options.target, options.passes.pipeline()).program);
+}
+
+Outcome run_case(const OnnxCase& test, const TestOptions& options) {
+  const Tolerance tolerance =
+      options.tolerance ? Tolerance{0, 0, *options.tolerance} : kOnnxTolerance;
+  if (test.data_sets.empty()) return {Verdict::kSkipped, "no test data", 0};
+  try {
+    // One program for all data sets, whatever their symbolic sizes.
+    const std::unique_ptr<Executable> program = make_program(test, options);
+    for (size_t i = 0; i < test.data_sets.size(); ++i) {
+      const auto wrong = run_data_set(*program, test.data_sets[i], tolerance);
+      if (!wrong) continue;
+      const std::string where = test.data_sets.size() > 1 ? fmt::format("data set {}: ", i) : "";
+      return {Verdict::kFailed, where + *wrong, 0};
+    }
+    return {};
+  } catch (const Skip& skip) {
+    return {Verdict::kSkipped, one_line(skip.reason), 0};
+  } catch (const CompileError& error) {
+    const std::string reason = fmt::format("{} [{}]", error.first().message, error.first().code.id);
+    return {
+        is_unsupported(error) ? Verdict::kSkipped : Verdict::kFailed,
+        one_line(error.first().origin ? fmt::format("{}: {}", error.first().origin.name(), reason)
+                                      : reason),
+        0};
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::exception& error) {
+    return {Verdict::kFailed, one_line(fmt::format("internal error: {}", error.what())), 0};
+  }
+}
+
+int test_onnx(const TestOptions& options) {
+  options.target.check();
+  if (options.tolerance && !(*options.tolerance >= 0))
+    throw UsageError("--tolerance {} is below 0", *options.tolerance);
+  if (!options.interpret) (void)resolve(options.target.target);  // once, not in every case
+  std::vector<OnnxCase> cases;
+  for (const std::string& folder : options.folders)
+    for (OnnxCase& found : find_onnx_cases(folder))
+      if (found.name.find(options.filter) != std::string::npos) cases.push_back(std::move(found));
+  Progress progress;
+  int64_t counts[3] = {0, 0, 0};
+  auto json = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const OnnxCase& test = cases[i];
+    progress.show(fmt::format("[{}/{}] {}", i + 1, cases.size(), test.name));
+    const auto start = std::chrono::steady_clock::now();
+    Outcome outcome = run_case(test, options);
+    outcome.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ++counts[static_cast<int>(outcome.verdict)];
+    json.push_back({{"case", test.name},
+                    {"result", name_of(outcome.verdict)},
+                    {"reason", outcome.reason},
+                    {"seconds", outcome.seconds}});
+    if (outcome.verdict == Verdict::kPassed && !options.verbose) continue;
+    progress.clear();
+    if (outcome.verdict == Verdict::kPassed)
+      fmt::print("passed {} ({})\n", test.name, time_text(outcome.seconds));
+    else
+      fmt::print("{} {}: {}\n", name_of(outcome.verdict), test.name, outcome.reason);
+    std::fflush(stdout);
+  }
+  progress.clear();
+  if (!options.json.empty())
+    write_file(options.json,
+               json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
+  return counts[1] > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_test_onnx_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<TestOptions>();
+  CLI::App* command =
+      app.add_subcommand("test-onnx", "run cases in the layout of the ONNX backend tests");
+  command->add_option("DIR", options->folders, "cases, or folders with cases at any depth")
+      ->required();
+  command->add_option("-k", options->filter, "only cases whose name contains this");
+  command->add_option("--tolerance", options->tolerance,
+                      "accept |a - b| <= T (1 + max |expected|), as suits whole networks (default: "
+                      "rtol 1e-3, atol 1e-7)");
+  command->add_option("--json", options->json, "file: write each case's result there");
+  command->add_flag("--interpret", options->interpret, "run in the interpreter");
+  command->add_flag("-v,--verbose", options->verbose, "a line for each case that passes too");
+  options->target.add_to(*command);
+  options->passes.add_to(*command);
+  command->callback([options, &action] { action = [options] { return test_onnx(*options); }; });
+}
+
+}  // namespace tenon

@@ -1,0 +1,46 @@
+#include "tenon/driver/validate.h"
+
+#include "tenon/driver/compare.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/interp/interpreter.h"
+
+namespace tenon {
+
+// Sums of float32 in another order, and polynomials in place of libm: the error of either is a few
+// units in the last place times the square root of the terms, far below this share of the largest
+// value; what a wrong pass does lies far above it.
+static constexpr Tolerance kReassociated{0, 0, 1e-4};
+
+Validator::Outputs Validator::run(const IRModule& module) {
+  const std::vector<Ref<TensorData>> inputs =
+      make_inputs(signature_of(module), {.files = {}, .dims = {}, .seed = seed_});
+  return interp::Interpreter(module).run_main(inputs);
+}
+
+void Validator::compare(const Pass& pass, const IRModule& before, const IRModule& after) {
+  if (!before.contains("main") || !after.contains("main")) return;
+  if (!last_) last_ = run(before);
+  Outputs outputs;
+  try {
+    outputs = run(after);
+  } catch (const CompileError& error) {
+    throw InternalError(
+        fmt::format("`{}` changed the program: it ran before the pass and fails "
+                    "after it:\n{}",
+                    pass.name, error.what()));
+  }
+  if (outputs.size() != last_->size())
+    throw InternalError(fmt::format("`{}` changed the number of outputs from {} to {}", pass.name,
+                                    last_->size(), outputs.size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto wrong = pass.precision == Precision::kExact
+                           ? exact_difference(*outputs[i], *(*last_)[i])
+                           : difference(*outputs[i], *(*last_)[i], kReassociated);
+    if (wrong)
+      throw InternalError(fmt::format("`{}` changed what the program computes: output {} {}",
+                                      pass.name, i, *wrong));
+  }
+  last_ = std::move(outputs);
+}
+
+}  // namespace tenon
