@@ -50,6 +50,7 @@ Tile choose_tile(const TileProblem& problem, const Target& target) {
   double least = std::numeric_limits<double>::infinity();
   for (int64_t c = 1; c <= std::min<int64_t>(vectors, 8); ++c) {
     if (problem.vectors_divide && vectors % c != 0) continue;
+    if (problem.all_vectors && c < std::min<int64_t>(vectors, 8)) continue;
     for (int64_t a = 1; a <= std::min<int64_t>(height, problem.height == 1 ? 1 : 7); ++a) {
       for (int64_t b = 1; b <= std::min<int64_t>(width, 28); ++b) {
         if (a * b * c + c > budget) break;

@@ -29,6 +29,7 @@ struct TileProblem {
   int64_t step_bytes = 0;      // weights of one vector that one outer step of the reduction reads
   bool window = false;         // the reduction reads neighbours of a pixel too (not 1x1)
   bool vectors_divide = true;  // the tile's vectors must divide `vectors`
+  bool all_vectors = false;    // the tile has all `vectors`, where the registers suffice
 };
 
 /// The cheapest tile for the target's registers. Deterministic; ties go to more columns.

@@ -69,6 +69,9 @@ class Tiler {
       size_t axis = 0;
       while (axis < divisors.size() && divisors[axis] == 0) ++axis;
       if (axis == divisors.size()) return;
+      arith::Analyzer analyzer;
+      grown_ =
+          grown_ || !analyzer.proves_divisible(node->iter_vars[axis].domain.extent, divisors[axis]);
       sch_.split_block_iter(block, static_cast<int64_t>(axis), divisors[axis]);
       sch_.simplify_block_iters(block);
     }
@@ -258,9 +261,12 @@ class Tiler {
     problem.vectors = vectors_in_lane > 1 ? vectors_in_lane
                       : n.empty()         ? 1
                                           : std::max<int64_t>(1, extent(block, n.back()));
+    problem.all_vectors = grown_ && vectors_in_lane > 1;
     Tile tile = roles.depthwise ? window_tile(problem) : choose_tile(problem, target_);
     if (problem.width == 1 && problem.height == 1)
-      tile = {1, 1, widest_divisor(problem.vectors, target_.vector_registers >= 32 ? 8 : 6)};
+      tile = {1, 1,
+              widest_divisor(problem.vectors,
+                             target_.vector_registers >= 32 || problem.all_vectors ? 8 : 6)};
 
     // At block level: columns beyond the tile, and rows in tasks, become axes of their own.
     Ref<Var> column;  // axis of the tile's vectors where they are not along the lane
@@ -721,6 +727,7 @@ class Tiler {
   Schedule& sch_;
   const Target& target_;
   std::optional<BlockRV> packed_;
+  bool grown_ = false;  // the last panel of columns is not full
 };
 
 }  // namespace
