@@ -152,6 +152,15 @@ class Renewer final : public Rewriter {
     NodePtr next = rewrite_members(node);
     return next.same_as(node) ? NodePtr(node.get()->type().clone(*node.get())) : next;
   }
+
+  // A dimension may be used (`n * 2` in an earlier parameter) before the bare Var that defines it;
+  // in a whole function nothing is free, so the first sight of it is the new one either way.
+  NodePtr rewrite_use(const NodePtr& node) override {
+    if (!closed_ || !node.as<Var>()) return node;
+    NodePtr next(node.get()->type().clone(*node.get()));
+    replace(node, next);
+    return next;
+  }
 };
 
 }  // namespace
@@ -204,7 +213,9 @@ class Comparer {
           return true;
         return differ("different variables");
       }
-      if (!definition && !options_.map_free)
+      // A dimension may be used before the bare Var that defines it (see Renewer).
+      const bool early = closed_ && a.as<Var>();
+      if (!definition && !early && !options_.map_free)
         return a.same_as(b) || differ("different free variables");
       bind(a.get(), b.get());
       return members_equal(a, b);
