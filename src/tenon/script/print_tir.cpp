@@ -26,9 +26,9 @@ std::string Printer::buffer_args(const Ref<Buffer>& buffer, bool with_shape) {
 
 std::string Printer::buffer_args(const Ref<Buffer>& buffer, bool with_shape,
                                  const std::string& data) {
-  for (const Expr& dim : buffer->shape) declare_bare(dim);
-  for (const Expr& stride : buffer->strides) declare_bare(stride);
-  if (buffer->elem_offset) declare_bare(buffer->elem_offset);
+  for (const Expr& dim : buffer->shape) declare_variables(dim);
+  for (const Expr& stride : buffer->strides) declare_variables(stride);
+  if (buffer->elem_offset) declare_variables(buffer->elem_offset);
   std::string text;
   if (with_shape) text = tuple(buffer->shape) + ", ";
   text += quoted(buffer->dtype.str());

@@ -116,8 +116,11 @@ void Printer::declare_symbolic(const Ref<Var>& var) {
       fmt::format("{} = T.{}({})", name, var->dtype.str(), var->is_size ? "is_size_var=True" : ""));
 }
 
-void Printer::declare_bare(const Expr& expr) {
-  if (const auto* var = expr.as<Var>()) declare_symbolic(ref_to(var));
+void Printer::declare_variables(const Expr& expr) {
+  // Also inside an expression: what defines it may stand in a later parameter.
+  walk<Var>(expr, [&](const Var& var) {
+    if (!var.dtype.is_handle()) declare_symbolic(ref_to(&var));
+  });
 }
 
 void Printer::module_alias(const NodePtr& function) {

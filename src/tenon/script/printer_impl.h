@@ -42,7 +42,7 @@ class Printer {
   const std::string& function_name(const std::string& name);
   std::string function_ref(const std::string& name) { return "cls." + function_name(name); }
   void declare_symbolic(const Ref<Var>& var);
-  void declare_bare(const Expr& expr);
+  void declare_variables(const Expr& expr);
   void module_alias(const NodePtr& function);
 
   // -- attributes and constants (printer.cpp)

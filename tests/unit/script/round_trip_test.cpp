@@ -101,4 +101,31 @@ class Module:
 )");
 }
 
+// `n * 2` in the first parameter, `n` itself in the second.
+TEST(RoundTrip, DimensionsUsedBeforeTheirDefinition) {
+  expect_prints_back(R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(var_A: T.handle, var_B: T.handle):
+        n = T.int64()
+        A = T.match_buffer(var_A, (n * 2,), "float32")
+        B = T.match_buffer(var_B, (n,), "float32")
+        B[0] = A[n]
+
+    @R.function
+    def main(x: R.Tensor(("n * 2",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+        n = T.int64(is_size_var=True)
+        return y
+)");
+  const IRModule module = parse_module(R"(
+@R.function
+def main(x: R.Tensor(("n * 2",), "float32"), y: R.Tensor(("n",), "float32")):
+    return y
+)");
+  IRModule renewed;
+  renewed.set("main", renew_definitions(module.find("main")));
+  expect_round_trip(renewed);
+  EXPECT_EQ(print(renewed), print(module));
+}
+
 }  // namespace tenon::script
