@@ -45,6 +45,10 @@ Attrs ints(const std::string& name, const std::vector<int64_t>& values) {
 Value softmax(BlockBuilder& b, const Value& x, int64_t axis) {
   return b.op("nn.softmax", {x}, {{"axis", axis}});
 }
+Value lstm_states(BlockBuilder& b, const std::vector<Value>& x) {
+  return b.op("nn.lstm_recurrence", x,
+              {{"direction", "forward"}, {"activations", AttrList{"sigmoid", "tanh", "tanh"}}});
+}
 constexpr double kClose = 1e-5;
 
 const std::vector<Case>& cases() {
@@ -212,6 +216,17 @@ const std::vector<Case>& cases() {
       {"cumsum",
        {{5, 37}},
        [](auto& b, auto& x) { return b.op("cumsum", {x[0]}, {{"axis", int64_t{0}}}); },
+       kClose},
+      {"cumsum_inner",
+       {{5, 37}},
+       [](auto& b, auto& x) { return b.op("cumsum", {x[0]}, {{"axis", int64_t{1}}}); }},
+      {"lstm_steps",
+       {{3, 1, 1, 4, 32}, {1, 32, 4, 32}, {1, 1, 32}, {1, 1, 32}},
+       [](auto& b, auto& x) { return lstm_states(b, x); },
+       kClose},
+      {"lstm_odd_units",
+       {{3, 4, 1, 4, 21}, {1, 21, 4, 21}, {1, 4, 21}, {1, 4, 21}},
+       [](auto& b, auto& x) { return lstm_states(b, x); },
        kClose},
       {"take",
        {{3, 37}, {4, 5}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
 
@@ -230,6 +231,9 @@ class DefaultScheduler {
       return;
     }
     if (is_spatial(*node)) attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
+    if (std::any_of(node->iter_vars.begin(), node->iter_vars.end(),
+                    [](const IterVar& iter) { return iter.kind == IterKind::kScan; }))
+      attempt(sch_, [&] { schedule_scan(sch_, block, target_); });
     done_.insert(block.name);
   }
 

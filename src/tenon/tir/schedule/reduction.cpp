@@ -18,7 +18,10 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
   const Path path = path_of(block);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   const Ref<Block> old = realize->block;
-  if (!is_reduction(*old))
+  const bool reduces =
+      std::all_of(old->iter_vars.begin(), old->iter_vars.end(),
+                  [](const IterVar& iter) { return iter.kind != IterKind::kOpaque; });
+  if (!old->init || !reduces)
     illegal(old->origin, "block `{}` is no reduction with an init", block.name);
   const std::vector<Ref<For>> loops = loops_of(path);
   const auto at = std::find_if(loops.begin(), loops.end(),
@@ -53,7 +56,7 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
     }
   for (size_t a = 0; a < old->iter_vars.size(); ++a) {
     const IterVar& iter = old->iter_vars[a];
-    if (iter.kind != IterKind::kSpatial) continue;
+    if (iter.kind == IterKind::kReduce) continue;
     const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
     axes[iter.var.get()] = fresh;
     start.iter_vars.push_back({fresh, iter.domain, iter.kind});

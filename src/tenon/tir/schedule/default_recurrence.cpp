@@ -1,0 +1,131 @@
+#include "tenon/tir/schedule/default_recurrence.h"
+
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/roles.h"
+
+namespace tenon::tir {
+
+namespace {
+
+/// Rows of another operand (of a batch) that one loaded vector of weights serves, and rows of
+/// weights that are added to an accumulator while it is in a register.
+constexpr int64_t kRows = 4, kSteps = 4;
+
+int64_t divisor_at_most(int64_t n, int64_t most) {
+  for (int64_t d = std::min(n, most); d > 1; --d)
+    if (n % d == 0) return d;
+  return 1;
+}
+
+/// The last spatial axis along which every access moves by one element or none.
+std::optional<size_t> vector_axis(const Block& block, const BlockAccesses& accesses) {
+  for (size_t a = block.iter_vars.size(); a-- > 0;) {
+    if (block.iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
+    const bool suits =
+        std::all_of(accesses.loads.begin(), accesses.loads.end(),
+                    [&](const LinearAccess& load) { return !load.moves(a) || load.is_unit(a); });
+    if (suits) return a;
+  }
+  return std::nullopt;
+}
+
+/// Puts the loops that are inside all shared ones in the given order.
+void reorder_inner(Schedule& schedule, const std::vector<LoopRV>& loops) {
+  if (loops.size() > 1) schedule.reorder(loops);
+}
+
+}  // namespace
+
+void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const Ref<Block> node = schedule.get(block);
+  const auto accesses = linear_accesses(*node);
+  if (!accesses) illegal(node->origin, "accesses of block `{}` are not linear", block.name);
+  const auto axis = vector_axis(*node, *accesses);
+  const auto lane_loop = axis ? loop_of_axis(schedule, block, *axis) : std::nullopt;
+  if (!lane_loop)
+    illegal(node->origin, "block `{}` has no axis of consecutive elements", block.name);
+  // Loops that other blocks share stay where they are.
+  std::vector<LoopRV> own;
+  for (const LoopRV& loop : schedule.get_loops(block)) {
+    const Path path = find_loop(schedule.func()->body, loop.var.get());
+    if (realizes_in(path.target()).size() == 1) own.push_back(loop);
+  }
+  const auto is_own = [&](const LoopRV& loop) {
+    return std::find(own.begin(), own.end(), loop) != own.end();
+  };
+  if (!is_own(*lane_loop)) illegal(node->origin, "the loops of block `{}` are shared", block.name);
+  int widest = 32;
+  for (const auto& region : node->writes)
+    widest = std::max<int>(widest, region->buffer->dtype.bits);
+  const int64_t lanes = target.vector_lanes(widest);
+
+  std::optional<size_t> reduce;
+  for (size_t a = 0; a < node->iter_vars.size(); ++a)
+    if (node->iter_vars[a].kind == IterKind::kReduce && loop_of_axis(schedule, block, a)) {
+      if (reduce) illegal(node->origin, "block `{}` reduces over several axes", block.name);
+      reduce = a;
+    }
+  if (!reduce) {
+    std::vector<LoopRV> order;
+    for (const LoopRV& loop : own)
+      if (!(loop == *lane_loop)) order.push_back(loop);
+    order.push_back(*lane_loop);
+    reorder_inner(schedule, order);
+    vectorize_last_axis(schedule, block, target);
+    return;
+  }
+
+  // The weights are the operand that moves with both; what moves it besides stays inside.
+  const LinearAccess* weights = nullptr;
+  for (const LinearAccess& load : accesses->loads)
+    if (load.moves(*axis) && load.moves(*reduce)) weights = &load;
+  if (!weights) illegal(node->origin, "block `{}` is no product with weights", block.name);
+  std::vector<LoopRV> outer, inner, rows;
+  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+    const auto loop = loop_of_axis(schedule, block, a);
+    if (a == *axis || a == *reduce || !loop || !is_own(*loop)) continue;
+    if (weights->moves(a)) {
+      inner.push_back(*loop);
+      continue;
+    }
+    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), kRows);
+    if (!rows.empty() || tile < 2) {
+      outer.push_back(*loop);
+      continue;
+    }
+    const auto parts = schedule.split(*loop, tile);
+    outer.push_back(parts[0]);
+    rows.push_back(parts[1]);
+  }
+  const LoopRV k = *loop_of_axis(schedule, block, *reduce);
+  const auto vectors = schedule.split(*lane_loop, lanes);
+  const int64_t steps = divisor_at_most(extent_of(node->iter_vars[*reduce]), kSteps);
+  LoopRV k_outer = k;
+  std::vector<LoopRV> order = outer;
+  std::optional<LoopRV> k_inner;
+  if (steps > 1) {
+    const auto parts = schedule.split(k, steps);
+    k_outer = parts[0];
+    k_inner = parts[1];
+  }
+  order.push_back(k_outer);
+  order.insert(order.end(), inner.begin(), inner.end());
+  order.push_back(vectors[0]);
+  order.insert(order.end(), rows.begin(), rows.end());
+  if (k_inner) order.push_back(*k_inner);
+  order.push_back(vectors[1]);
+  // Loops of one iteration that carry no axis stand outside.
+  for (const LoopRV& loop : own)
+    if (find_loop(schedule.func()->body, loop.var.get()) &&
+        std::find(order.begin(), order.end(), loop) == order.end())
+      order.insert(order.begin(), loop);
+  reorder_inner(schedule, order);
+  for (const LoopRV& loop : rows) schedule.unroll(loop);
+  if (k_inner) schedule.unroll(*k_inner);
+  schedule.vectorize(vectors[1]);
+  schedule.decompose_reduction(block, k_outer);
+}
+
+}  // namespace tenon::tir
