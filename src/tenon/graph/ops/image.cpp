@@ -1,7 +1,222 @@
-#include "tenon/graph/ops/define.h"
+// Resizing of images.
+#include <cmath>
+
+#include "tenon/graph/ops/window.h"
 
 namespace tenon::graph {
 
-std::vector<OpDef> image_ops() { return {}; }
+namespace {
+
+using Shape = std::vector<Expr>;
+
+Expr f32(double value) { return imm(kFloat32, value); }
+Expr f32(const Expr& e) { return tenon::cast(kFloat32, e); }
+
+// One axis of a resize.
+struct Axis {
+  size_t place;
+  Expr in, out;
+  Expr scale;                     // out / in, or as given
+  std::optional<int64_t> factor;  // where the scale is a whole number
+};
+
+Axis resize_axis(const Call& call, const Layout& layout, const Shape& from, const Shape& to,
+                 size_t which) {
+  Axis axis;
+  axis.place = static_cast<size_t>(layout.position("HW"[which]));
+  axis.in = from[axis.place];
+  axis.out = to[axis.place];
+  const AttrValue* scales = call.attrs.find("scales");
+  const auto* list = scales ? scales->as<AttrList>() : nullptr;
+  const auto in = as_int(axis.in), out = as_int(axis.out);
+  if (list && list->size() == 2) {
+    const double scale = *(*list)[which].as<double>();
+    axis.scale = f32(scale);
+    if (scale >= 1 && scale < 65536 && scale == std::floor(scale))
+      axis.factor = static_cast<int64_t>(scale);
+  } else {
+    axis.scale = in && out && *in > 0 ? f32(static_cast<double>(*out) / static_cast<double>(*in))
+                                      : f32(axis.out) / f32(axis.in);
+    if (in && out && *in > 0 && *out % *in == 0) axis.factor = *out / *in;
+  }
+  return axis;
+}
+
+// Where in the input the element at `i` of the output lies.
+Expr coordinate(const Call& call, const Axis& axis, const Expr& i) {
+  const std::string mode = string_attr(call, "coordinate_transformation_mode");
+  const Expr x = f32(i);
+  const Expr half_pixel = (x + f32(0.5)) / axis.scale - f32(0.5);
+  if (mode == "half_pixel") return half_pixel;
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "pytorch_half_pixel") return select(axis.out > int64(1), half_pixel, f32(0.0));
+  if (mode == "align_corners")
+    return select(axis.out > int64(1), x * (f32(axis.in - 1) / f32(max(axis.out - 1, int64(1)))),
+                  f32(0.0));
+  // half_pixel_symmetric: the output's true width, in steps of the input, is centred.
+  const Expr adjustment = f32(axis.out) / (axis.scale * f32(axis.in));
+  const Expr centre = f32(axis.in) / f32(2.0);
+  return centre * (f32(1.0) - adjustment) + half_pixel;
+}
+
+Expr inside(const Expr& index, const Expr& extent) { return max(int64(0), min(index, extent - 1)); }
+
+Expr nearest(const Call& call, const Axis& axis, const Expr& i) {
+  const std::string mode = string_attr(call, "coordinate_transformation_mode");
+  const std::string rounding = string_attr(call, "rounding_method");
+  const bool exact = (mode == "asymmetric" && rounding == "floor") ||
+                     (mode == "half_pixel" && rounding == "round_prefer_floor");
+  if (axis.factor && exact) return inside(floordiv(i, *axis.factor), axis.in);
+  const Expr x = coordinate(call, axis, i);
+  const Expr rounded = rounding == "round_prefer_floor"  ? float_call("ceil", {x - f32(0.5)})
+                       : rounding == "round_prefer_ceil" ? float_call("floor", {x + f32(0.5)})
+                                                         : float_call(rounding, {x});
+  return inside(tenon::cast(kInt64, rounded), axis.in);
+}
+
+struct Tap {
+  Expr index, weight;
+};
+
+std::vector<Tap> linear_taps(const Call& call, const Axis& axis, const Expr& i) {
+  const Expr x = coordinate(call, axis, i);
+  const Expr floor = float_call("floor", {x});
+  const Expr first = tenon::cast(kInt64, floor);
+  const Expr ratio = x - floor;
+  return {{inside(first, axis.in), f32(1.0) - ratio}, {inside(first + 1, axis.in), ratio}};
+}
+
+std::vector<Tap> cubic_taps(const Call& call, const Axis& axis, const Expr& i) {
+  const Expr x = coordinate(call, axis, i);
+  const Expr floor = float_call("floor", {x});
+  const Expr first = tenon::cast(kInt64, floor);
+  const Expr t = x - floor;
+  const double a = float_attr(call, "cubic_alpha");
+  const auto near = [&](const Expr& d) {
+    return ((f32(a + 2) * d - f32(a + 3)) * d) * d + f32(1.0);
+  };
+  const auto far = [&](const Expr& d) {
+    return ((f32(a) * d - f32(5 * a)) * d + f32(8 * a)) * d - f32(4 * a);
+  };
+  std::vector<Tap> taps = {{first - 1, far(t + f32(1.0))},
+                           {first, near(t)},
+                           {first + 1, near(f32(1.0) - t)},
+                           {first + 2, far(f32(2.0) - t)}};
+  if (int_attr(call, "cubic_exclude") != 0) {
+    Expr total = f32(0.0);
+    for (Tap& tap : taps) {
+      const Expr valid = logical_and(tap.index >= int64(0), tap.index < axis.in);
+      tap.weight = select(valid, tap.weight, f32(0.0));
+      total = total + tap.weight;
+    }
+    for (Tap& tap : taps) tap.weight = tap.weight / total;
+  }
+  for (Tap& tap : taps) tap.index = inside(tap.index, axis.in);
+  return taps;
+}
+
+void check_choice(const Call& call, const std::string& attr,
+                  std::initializer_list<std::string_view> choices) {
+  const std::string value = string_attr(call, attr);
+  std::string list;
+  for (const std::string_view choice : choices) {
+    if (value == choice) return;
+    list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
+  }
+  throw CompileError(kBadAttribute, call.origin,
+                     "attribute `{}` of `{}` is \"{}\"; expected one of {}", attr, call.op->name,
+                     value, list);
+}
+
+Type infer_resize(const Call& call) {
+  const Layout layout = layout_attr(call, "layout", "NCHW");
+  check_rank(call, 0, static_cast<int64_t>(layout.ndim()));
+  check_choice(call, "method", {"nearest_neighbor", "linear", "cubic"});
+  check_choice(
+      call, "coordinate_transformation_mode",
+      {"half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners", "half_pixel_symmetric"});
+  check_choice(call, "rounding_method",
+               {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  if (string_attr(call, "method") != "nearest_neighbor") check_float(call, 0);
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  const auto size = dims_arg(call, 1);
+  if (size && size->size() != 2)
+    throw CompileError(kBadArgument, call.origin,
+                       "argument `size` of `{}` has {} numbers; expected "
+                       "2",
+                       call.op->name, size->size());
+  if (const AttrValue* scales = call.attrs.find("scales"); scales && scales->as<AttrList>()) {
+    for (const AttrValue& scale : *scales->as<AttrList>())
+      if (!(*scale.as<double>() > 0))
+        throw CompileError(kBadAttribute, call.origin, "attribute `scales` of `{}` is {}",
+                           call.op->name, scales->str());
+  }
+  if (!x->shape || !size) return make<TensorType>(x->dtype, x->ndim);
+  Shape shape = *x->shape;
+  for (size_t d = 0; d < 2; ++d) shape[static_cast<size_t>(layout.position("HW"[d]))] = (*size)[d];
+  return tensor_of(shape, x->dtype, 0);
+}
+
+Value lower_resize(BlockBuilder& builder, const Call& call) {
+  const Layout layout = layout_attr(call, "layout", "NCHW");
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  const Axis rows = resize_axis(call, layout, x.shape, kernel.shape(), 0);
+  const Axis columns = resize_axis(call, layout, x.shape, kernel.shape(), 1);
+  const std::string method = string_attr(call, "method");
+  const auto element = [&](const Indices& i, const Expr& row, const Expr& column) {
+    Indices at = i;
+    at[rows.place] = row;
+    at[columns.place] = column;
+    return x(at);
+  };
+  return kernel.emit_compute([&](const Indices& i) {
+    const Expr& r = i[rows.place];
+    const Expr& c = i[columns.place];
+    if (method == "nearest_neighbor")
+      return element(i, nearest(call, rows, r), nearest(call, columns, c));
+    // An axis that stays as it is has one tap.
+    const auto taps_of = [&](const Axis& axis, const Expr& index) -> std::vector<Tap> {
+      if (axis.factor == 1 && dims_agree(axis.in, axis.out) == DimsAgree::kYes)
+        return {{index, f32(1.0)}};
+      return method == "linear" ? linear_taps(call, axis, index) : cubic_taps(call, axis, index);
+    };
+    Expr sum;
+    for (const Tap& row : taps_of(rows, r)) {
+      Expr line;
+      for (const Tap& column : taps_of(columns, c)) {
+        const Expr term = f32(element(i, row.index, column.index)) * column.weight;
+        line = line ? line + term : term;
+      }
+      sum = sum ? sum + line * row.weight : line * row.weight;
+    }
+    return tenon::cast(x.dtype, sum);
+  });
+}
+
+OpDef resize2d() {
+  OpDef op;
+  op.name = "image.resize2d";
+  op.summary = "Images of another height and width.";
+  op.inputs = {{"data", "of layout"}, {"size", "a shape: height and width"}};
+  op.attrs = {
+      {"scales", AttrKind::kFloats, AttrValue(),
+       "of height and width, where they are not the quotients of the sizes"},
+      {"layout", AttrKind::kString, "NCHW", "of data"},
+      {"method", AttrKind::kString, "linear", "\"nearest_neighbor\", \"linear\" or \"cubic\""},
+      {"coordinate_transformation_mode", AttrKind::kString, "half_pixel", "as ONNX"},
+      {"rounding_method", AttrKind::kString, "round_prefer_floor", "of nearest_neighbor, as ONNX"},
+      {"cubic_alpha", AttrKind::kFloat, -0.75, "ONNX's cubic_coeff_a"},
+      {"cubic_exclude", AttrKind::kInt, int64_t{0}, "1: only elements inside have weight"}};
+  op.infer_type = infer_resize;
+  op.lower = lower_resize;
+  op.fusion = FusionKind::kInjective;
+  op.source = "ONNX Resize-13";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> image_ops() { return {resize2d()}; }
 
 }  // namespace tenon::graph

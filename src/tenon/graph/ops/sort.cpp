@@ -1,7 +1,148 @@
+// Sorting along an axis. The plain definition counts, for each element, those that come before it:
+// its place. Equal elements keep their order; NaN is greater than every number.
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
 
-std::vector<OpDef> sort_ops() { return {}; }
+namespace {
+
+using Shape = std::vector<Expr>;
+
+Expr is_less(const Expr& a, const Expr& b) {
+  if (!a->dtype.is_float()) return a < b;
+  return logical_or(a < b, logical_and(ne(b, b), eq(a, a)));
+}
+
+struct Sorted {
+  Operand values, positions;
+};
+
+// The first `shape[axis]` elements of x in order along `axis`, and their positions in x.
+Sorted sort_along(KernelOf& kernel, const Operand& x, size_t axis, bool descending,
+                  const Shape& shape, DType position_dtype) {
+  const auto before = [&](const Expr& a, const Expr& b) {
+    return descending ? is_less(b, a) : is_less(a, b);
+  };
+  const Operand place = kernel.reduce(
+      "place", x.shape, {x.shape[axis]}, tir::sum_reducer(),
+      [&](const Indices& i, const Indices& k) {
+        Indices other = i;
+        other[axis] = k[0];
+        const Expr mine = x(i), theirs = x(other);
+        const Expr ties = logical_and(tenon::logical_not(before(mine, theirs)), k[0] < i[axis]);
+        return tenon::cast(kInt64, logical_or(before(theirs, mine), ties));
+      });
+  Sorted out{kernel.allocate("values", shape, x.dtype),
+             kernel.allocate("positions", shape, position_dtype)};
+  const auto scatter = [&](const Operand& to, const std::function<Expr(const Indices&)>& element) {
+    const auto axes = tir::KernelBuilder::axes(x.shape, tir::IterKind::kOpaque);
+    const Indices at = tir::KernelBuilder::indices(axes);
+    Indices target = at;
+    target[axis] = place(at);
+    const tir::Stmt store = make<tir::BufferStore>(to.buffer, element(at), target);
+    const bool all = dims_agree(x.shape[axis], shape[axis]) == DimsAgree::kYes;
+    kernel.append(tir::define("scatter_" + to.buffer->name, axes, {},
+                              all ? store : make<tir::IfThenElse>(place(at) < shape[axis], store)));
+  };
+  scatter(out.values, [&](const Indices& i) { return x(i); });
+  scatter(out.positions, [&](const Indices& i) { return tenon::cast(position_dtype, i[axis]); });
+  return out;
+}
+
+void check_sortable(const Call& call) {
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (!x->dtype.is_void() && !x->dtype.is_float() && !x->dtype.is_integer())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `data` of `{}` has dtype {}; expected a number", call.op->name,
+                       x->dtype.str());
+  if (x->ndim >= 0) (void)axis_of(call, int_attr(call, "axis"), x->ndim);
+}
+
+const OpAttr kAxis{"axis", AttrKind::kInt, int64_t{-1}, "sorted"};
+const OpAttr kDescending{"descending", AttrKind::kBool, false, "greatest first"};
+const OpAttr kPositionDType{"dtype", AttrKind::kDType, kInt64, "of positions"};
+
+OpDef sort(bool positions) {
+  OpDef op;
+  op.name = positions ? "argsort" : "sort";
+  op.summary = positions ? "Positions of the elements in order." : "The elements in order.";
+  op.inputs = {{"data", "rank 1 or more"}};
+  op.attrs = {kAxis, kDescending};
+  if (positions) op.attrs.push_back(kPositionDType);
+  op.infer_type = [positions](const Call& call) -> Type {
+    check_sortable(call);
+    return positions ? same_shape(call, 0, dtype_attr(call, "dtype")) : tensor_arg(call, 0);
+  };
+  op.lower = [positions](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const Sorted sorted = sort_along(kernel, x, axis, flag_attr(call, "descending"), x.shape,
+                                     positions ? kernel.dtype() : kInt64);
+    return kernel.emit({positions ? sorted.positions : sorted.values});
+  };
+  op.source = "NumPy, sort with kind=\"stable\"";
+  return op;
+}
+
+OpDef topk() {
+  OpDef op;
+  op.name = "topk";
+  op.summary = "The k greatest (or least) elements in order, and their positions.";
+  op.inputs = {{"data", "rank 1 or more"}};
+  op.attrs = {
+      {"k", AttrKind::kInt, int64_t{1}, "number of elements; below 1: all"},
+      kAxis,
+      {"ret_type", AttrKind::kString, "both", "\"both\" (a tuple), \"values\", \"indices\""},
+      {"largest", AttrKind::kBool, true, "greatest, not least"},
+      kPositionDType};
+  op.infer_type = [](const Call& call) -> Type {
+    check_sortable(call);
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    const std::string wanted = string_attr(call, "ret_type");
+    if (wanted != "both" && wanted != "values" && wanted != "indices")
+      throw CompileError(kBadAttribute, call.origin,
+                         "attribute `ret_type` of `topk` is \"{}\"; expected \"both\", \"values\" "
+                         "or \"indices\"",
+                         wanted);
+    const auto type = [&](DType dtype) -> Type {
+      if (!x->shape) return make<TensorType>(dtype, x->ndim);
+      Shape shape = *x->shape;
+      const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+      const int64_t k = int_attr(call, "k");
+      const auto known = as_int(shape[axis]);
+      if (k >= 1 && known && k > *known)
+        throw CompileError(kBadAttribute, call.origin, "`topk` of {} elements of an axis of {}", k,
+                           *known);
+      if (k >= 1) shape[axis] = int64(k);
+      return make<TensorType>(std::move(shape), dtype);
+    };
+    if (wanted == "values") return type(x->dtype);
+    if (wanted == "indices") return type(dtype_attr(call, "dtype"));
+    return make<TupleType>(std::vector<Type>{type(x->dtype), type(dtype_attr(call, "dtype"))});
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const std::string wanted = string_attr(call, "ret_type");
+    if (!as_int(x.shape[axis]) && int_attr(call, "k") >= 1) {
+      // Whether the axis has that many elements, only the run knows.
+      kernel.append(make<tir::Assert>(
+          x.shape[axis] >= int64(int_attr(call, "k")),
+          fmt::format("`topk`: the axis has fewer than {} elements", int_attr(call, "k"))));
+    }
+    const Sorted sorted = sort_along(kernel, x, axis, flag_attr(call, "largest"), kernel.shape(),
+                                     dtype_attr(call, "dtype"));
+    if (wanted == "both") return kernel.emit({sorted.values, sorted.positions});
+    return kernel.emit({wanted == "values" ? sorted.values : sorted.positions});
+  };
+  op.source = "ONNX TopK-11";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> sort_ops() { return {sort(false), sort(true), topk()}; }
 
 }  // namespace tenon::graph
