@@ -152,6 +152,24 @@ TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
   }
 }
 
+TEST(GraphPasses, ADimensionThatStandsInNoOperandAloneReachesTheFusedKernel) {
+  const auto n = tenon::Var::size("n"), m = tenon::Var::size("m");
+  const auto x = make<Var>("x", make<TensorType>(std::vector<Expr>{n, m, int64(4)}, kFloat32));
+  const IRModule module = module_of({x}, [&](BlockBuilder& b) {
+    Value y = b.op("reshape", {x, make<ShapeExpr>(std::vector<Expr>{n * m, int64(4)})});
+    y = b.op("nn.relu",
+             {b.op("add", {b.op("matmul", {y, constant({4, 5}, 1)}), constant({5}, 2)})});
+    return b.op("reshape", {y, make<ShapeExpr>(std::vector<Expr>{n, m, int64(5)})});
+  });
+  const IRModule grouped = fuse_ops(legalize_ops(module));
+  EXPECT_FALSE(structural_difference(grouped, fuse_ops(legalize_ops(module))));
+  const IRModule lowered = lower_graph(eliminate_dead_code(fuse_tir(grouped)));
+  for (const auto& shape : {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{1, 7, 4}}) {
+    const std::vector<Ref<TensorData>> inputs = {random_tensor(shape, 3)};
+    expect_close(run(module, inputs), run(lowered, inputs), 0);
+  }
+}
+
 TEST(GraphPasses, AVeryLongMainIsCutInPieces) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
   IRModule module = module_of({x}, [&](BlockBuilder& b) {

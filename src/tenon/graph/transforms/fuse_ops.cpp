@@ -289,10 +289,11 @@ Outlined outline(const std::vector<const Binding*>& bindings) {
   const Value result = body.back()->var;
   const auto block = make<BindingBlock>(std::move(body), true);
   const auto sequence = make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result);
-  // A dimension that stands in no parameter by itself (n * m alone) comes in through a shape.
+  // A dimension that stands in no parameter by itself (n * m alone) comes in through a shape, which
+  // stands before the parameters that need it.
   if (std::vector<Expr> dims = undefined_dims(params, sequence); !dims.empty()) {
-    params.push_back(make<Var>("dims", make<ShapeType>(dims)));
-    args.push_back(make<ShapeExpr>(std::move(dims)));
+    params.insert(params.begin(), make<Var>("dims", make<ShapeType>(dims)));
+    args.insert(args.begin(), make<ShapeExpr>(std::move(dims)));
   }
   Attrs attrs = {{"Primitive", true}};
   auto* function = new Function(std::move(params), sequence, bindings.back()->var->type,
