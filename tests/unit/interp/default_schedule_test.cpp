@@ -37,6 +37,8 @@ struct Case {
   std::function<Value(BlockBuilder&, const Arguments&)> body;
   double tolerance = 0;  // 0: bit for bit
   int index_inputs = 0;  // so many of the last inputs are int64
+  // A dimension of this extent is a variable of the kernel, where it is not 0.
+  int64_t symbolic = 0;
 };
 
 Attrs ints(const std::string& name, const std::vector<int64_t>& values) {
@@ -217,6 +219,15 @@ const std::vector<Case>& cases() {
        {{5, 37}},
        [](auto& b, auto& x) { return b.op("cumsum", {x[0]}, {{"axis", int64_t{0}}}); },
        kClose},
+      {"centred_rows",
+       {{6, 40}},
+       [](auto& b, auto& x) {
+         // The mean of columns and the sum of rows, in one kernel or not.
+         const Value mean = b.op(
+             "mean", {x[0]}, {{"axis", AttrValue(std::vector<int64_t>{0})}, {"keepdims", true}});
+         return b.op("sum", {b.op("subtract", {x[0], mean})}, ints("axis", {1}));
+       },
+       kClose},
       {"cumsum_inner",
        {{5, 37}},
        [](auto& b, auto& x) { return b.op("cumsum", {x[0]}, {{"axis", int64_t{1}}}); }},
@@ -228,6 +239,65 @@ const std::vector<Case>& cases() {
        {{3, 4, 1, 4, 21}, {1, 21, 4, 21}, {1, 4, 21}, {1, 4, 21}},
        [](auto& b, auto& x) { return lstm_states(b, x); },
        kClose},
+      {"relu_of_any_batch",
+       {{3, 37}},
+       [](auto& b, auto& x) { return b.op("nn.relu", {x[0]}); },
+       0,
+       0,
+       3},
+      {"relu_of_any_length",
+       {{2, 37}},
+       [](auto& b, auto& x) { return b.op("nn.relu", {x[0]}); },
+       0,
+       0,
+       37},
+      {"softmax_of_any_length",
+       {{4, 37}},
+       [](auto& b, auto& x) { return softmax(b, x[0], -1); },
+       kClose,
+       0,
+       37},
+      {"softmax_of_any_batch",
+       {{5, 3, 45}},
+       [](auto& b, auto& x) { return softmax(b, x[0], -1); },
+       kClose,
+       0,
+       5},
+      {"layer_norm_of_any_rows",
+       {{9, 77}, {77}, {77}},
+       [](auto& b, auto& x) { return b.op("nn.layer_norm", x, ints("axes", {-1})); },
+       kClose,
+       0,
+       9},
+      {"transpose_of_any_length",
+       {{2, 19, 24}},
+       [](auto& b, auto& x) { return b.op("permute_dims", {x[0]}, ints("axes", {0, 2, 1})); },
+       0,
+       0,
+       19},
+      {"sum_of_any_rows",
+       {{19, 40}},
+       [](auto& b, auto& x) { return b.op("sum", {x[0]}, ints("axis", {0})); },
+       kClose,
+       0,
+       19},
+      {"max_pool_of_any_batch",
+       {{3, 2, 9, 11, 16}},
+       [](auto& b, auto& x) {
+         return b.op("nn.max_pool2d", {x[0]},
+                     {{"pool_size", AttrValue(std::vector<int64_t>{3, 3})},
+                      {"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})},
+                      {"layout", "NCHW16c"}});
+       },
+       0,
+       0,
+       3},
+      {"lstm_of_any_length",
+       {{3, 1, 1, 4, 32}, {1, 32, 4, 32}, {1, 1, 32}, {1, 1, 32}},
+       [](auto& b, auto& x) { return lstm_states(b, x); },
+       kClose,
+       0,
+       3},
       {"take",
        {{3, 37}, {4, 5}},
        [](auto& b, auto& x) { return b.op("take", {x[0], x[1]}, {{"axis", int64_t{0}}}); },
@@ -249,10 +319,14 @@ const std::vector<Case>& cases() {
 
 IRModule fused(const Case& c) {
   std::vector<Ref<Var>> params;
+  const Ref<tenon::Var> n = tenon::Var::size("n");
   for (size_t i = 0; i < c.shapes.size(); ++i) {
+    std::vector<Expr> shape = to_exprs(c.shapes[i]);
+    for (Expr& dim : shape)
+      if (c.symbolic && is_int(dim, c.symbolic)) dim = n;
     const bool index = i + static_cast<size_t>(c.index_inputs) >= c.shapes.size();
     params.push_back(
-        make<Var>("x" + std::to_string(i), TensorType::of(c.shapes[i], index ? kInt64 : kFloat32)));
+        make<Var>("x" + std::to_string(i), make<TensorType>(shape, index ? kInt64 : kFloat32)));
   }
   IRModule module;
   BlockBuilder builder(module);

@@ -154,9 +154,11 @@ class DefaultScheduler {
       depth = std::max(depth, spatial);
     }
     sch_.simplify_block_iters(last);
+    split_groups(last);
     std::vector<LoopRV> loops = sch_.get_loops(last);
     if (loops.size() <= depth)
       illegal(sch_.func()->origin, "the result has no axis inside its rows");
+    check_rows(reductions, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
     int64_t work = 8 * static_cast<int64_t>(blocks.size());
     for (size_t i = depth; i < loops.size(); ++i)
       work *= as_int(sch_.get(loops[i])->extent).value_or(256);
@@ -188,6 +190,31 @@ class DefaultScheduler {
     for (const BlockRV& block : all)
       if (is_spatial(*sch_.get(block)) && !sch_.get(block)->name.ends_with("_init"))
         attempt(sch_, [&] { vectorize_last_axis(sch_, block, target_); });
+  }
+
+  /// An axis of which the result reads `axis // c` (the groups of channels of a norm) is cut by c.
+  void split_groups(const BlockRV& last) {
+    const std::vector<int64_t> divisors = digit_divisors(*sch_.get(last));
+    for (size_t a = divisors.size(); a-- > 0;) {
+      const int64_t extent = extent_of(sch_.get(last)->iter_vars[a]);
+      if (divisors[a] > 1 && extent > divisors[a] && extent % divisors[a] == 0)
+        sch_.split_block_iter(last, static_cast<int64_t>(a), divisors[a]);
+    }
+  }
+
+  /// Each row is reduced once: the reductions have as many rows as the loops.
+  void check_rows(const std::vector<BlockRV>& reductions, const std::vector<LoopRV>& loops) const {
+    Expr rows = int64(1);
+    for (const LoopRV& loop : loops) rows = rows * sch_.get(loop)->extent;
+    for (const BlockRV& reduction : reductions) {
+      Expr own = int64(1);
+      for (const IterVar& iter : sch_.get(reduction)->iter_vars)
+        if (iter.kind == IterKind::kSpatial) own = own * iter.domain.extent;
+      arith::Analyzer analyzer;
+      if (!analyzer.proves_equal(own, rows))
+        illegal(sch_.func()->origin, "block `{}` would run {} times; it has {} rows",
+                reduction.name, str(analyzer.simplify(rows)), str(analyzer.simplify(own)));
+    }
   }
 
   /// A product of one buffer with itself: a sum of squares, not a contraction.
