@@ -68,8 +68,8 @@ class Module:
 
     @R.function
     def main(x: R.Tensor(("n", 4), dtype="float32"), s: R.Shape(["m"]), w: R.Tensor((4, "m * 2"), dtype="float32"), p: R.Prim(value="n + 1"), f: R.Callable((R.Tensor,), R.Object, True)) -> R.Tensor(("n", "m * 2"), dtype="float32"):
-        n = T.int64(is_size_var=True)
-        m = T.int64(is_size_var=True)
+        n = T.int64()
+        m = T.int64()
         k = T.int64()
         R.func_attr({"num_input": 1})
         cls = Module
@@ -95,7 +95,7 @@ class Module:
         t: R.Object = cls.scale
         @R.function(pure=False)
         def inner(y: R.Tensor(("n", "n1"), dtype="float32")) -> R.Tuple:
-            n1 = T.int64(is_size_var=True)
+            n1 = T.int64()
             return R.tuple()
         return gv
 )");
@@ -114,7 +114,7 @@ class Module:
 
     @R.function
     def main(x: R.Tensor(("n * 2",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
-        n = T.int64(is_size_var=True)
+        n = T.int64()
         return y
 )");
   const IRModule module = parse_module(R"(
