@@ -275,6 +275,8 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
       if (node->iter_vars[a].kind != IterKind::kReduce ||
           node->iter_vars[a - 1].kind != IterKind::kReduce)
         continue;
+      // A long axis gains nothing, and places in several joined axes are harder to simplify.
+      if (extent_of(node->iter_vars[a]) >= 512) continue;
       bool same = true;
       for (const LinearAccess& load : accesses->loads)
         same = same && analyzer.proves_equal(load.strides[a - 1],
