@@ -182,8 +182,7 @@ void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target&
   }
 }
 
-/// Joins neighbouring axes that every access walks through as one.
-static void join_axes(Schedule& schedule, const BlockRV& block) {
+void join_axes(Schedule& schedule, const BlockRV& block) {
   for (;;) {
     const Ref<Block> node = schedule.get(block);
     const auto accesses = linear_accesses(*node);
