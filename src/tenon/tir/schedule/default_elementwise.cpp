@@ -106,13 +106,18 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   const auto from_parts = schedule.split(from_whole, rows);
   schedule.reorder({to_parts[0], from_parts[0], from_parts[1], to_parts[1]});
   const BlockRV tile = schedule.reindex_cache_read(block, found->read, "local", axes);
-  order.pop_back();
-  order.back() = to_parts[0];
-  // The outer loops are one nest only where nothing is left beside the whole tiles.
-  if (!(to_whole == to)) order = {to_parts[0]};
-  const LoopRV row =
-      parallelize(schedule, order, (extent_of(node->iter_vars[found->from]) + 1) * columns);
-  (void)row;
+  // Tasks are the loops outside, or the tiles; both joined would hide what the places have in
+  // common.
+  order.resize(order.size() - 2);
+  int64_t outside = 1;
+  for (const LoopRV& loop : order) outside *= as_int(schedule.get(loop)->extent).value_or(64);
+  const int64_t from_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->from]));
+  if (outside >= 4 && to_whole == to) {
+    const int64_t to_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->to]));
+    parallelize(schedule, order, from_work * to_work);
+  } else {
+    parallelize(schedule, {to_parts[0]}, from_work * columns);
+  }
   schedule.compute_at(tile, from_parts[0]);
   const std::vector<LoopRV> copy = schedule.get_loops(tile);
   schedule.vectorize(copy.back());
