@@ -37,9 +37,9 @@ Expr power(const Expr& a, const Expr& b) {
     if (*exponent == 3) return a * a * a;
   }
   if (dtype.is_float()) return float_call("pow", {a, b});
-  // Rounded: a power that is a whole number may come out a little below it.
-  const Expr wide = float_call("pow", {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)});
-  return tenon::cast(dtype, float_call("round", {wide}));
+  // Of integers a whole number, which the float may just miss; below 1 it is 0.
+  const Expr exact = float_call("pow", {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)});
+  return tenon::cast(dtype, float_call("round", {exact}));
 }
 Expr floor_divide(const Expr& a, const Expr& b) {
   return a->dtype.is_float() ? float_call("floor", {a / b}) : floordiv(a, b);
