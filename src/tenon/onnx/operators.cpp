@@ -7,9 +7,9 @@ namespace tenon::onnx {
 const std::vector<OperatorRow>& all_operators() {
   static const std::vector<OperatorRow> kRows = [] {
     std::map<std::pair<std::string, std::string>, OperatorRow> sorted;
-    for (const auto family :
-         {elementwise_rows, reduction_rows, shape_rows, index_rows, matrix_rows, window_rows,
-          norm_rows, activation_rows, recurrent_rows, quantize_rows, create_rows}) {
+    for (const auto family : {elementwise_rows, reduction_rows, shape_rows, index_rows, matrix_rows,
+                              window_rows, norm_rows, activation_rows, recurrent_rows,
+                              quantize_rows, create_rows, image_rows, loss_rows}) {
       for (OperatorRow& row : family()) {
         std::pair<std::string, std::string> key(row.domain, row.name);
         check(sorted.emplace(std::move(key), std::move(row)).second, "an operator has two rows");

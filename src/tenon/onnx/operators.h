@@ -34,6 +34,6 @@ const OperatorRow* find_operator(const std::string& domain, const std::string& n
 /// The families, one for each file ops_*.cpp.
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
-    create_rows();
+    create_rows(), image_rows(), loss_rows();
 
 }  // namespace tenon::onnx

@@ -44,6 +44,17 @@ Results convert_reverse_sequence(Context& c) {
       {{"seq_axis", c.int_attr("time_axis", 0)}, {"batch_axis", c.int_attr("batch_axis", 1)}})};
 }
 
+Results convert_top_k(Context& c) {
+  c.ignore({"sorted"});
+  const int64_t axis = c.axis(c.int_attr("axis", -1), c.ndim(0));
+  const int64_t k = c.opset() < 10 ? c.int_attr("k") : c.int_scalar(1, "K");
+  if (k < 1) unsupported("k = {}", k);
+  const Value both = c.op("topk", {c.value(0)},
+                          {{"k", k}, {"axis", axis}, {"largest", c.flag_attr("largest", true)}});
+  return {c.builder().emit(make<graph::TupleGetItem>(both, 0, c.origin())),
+          c.builder().emit(make<graph::TupleGetItem>(both, 1, c.origin()))};
+}
+
 }  // namespace
 
 std::vector<OperatorRow> index_rows() {
@@ -54,6 +65,7 @@ std::vector<OperatorRow> index_rows() {
       {"Scatter", 9, 3, 3, convert_scatter_elements, "all"},
       {"ScatterElements", 11, 3, 3, convert_scatter_elements, "all"},
       {"ScatterND", 11, 3, 3, convert_scatter_nd, "all"},
+      {"TopK", 1, 1, 2, convert_top_k, "numbers", "k known at compile time"},
       {"ReverseSequence", 10, 2, 2, convert_reverse_sequence, "all"},
   };
 }

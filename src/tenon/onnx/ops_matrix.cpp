@@ -5,7 +5,14 @@ namespace tenon::onnx {
 
 namespace {
 
-Results convert_matmul(Context& c) { return {c.op("matmul", {c.value(0), c.value(1)})}; }
+// Narrow floats are summed in float32.
+Value product(Context& c, const Value& a, const Value& b) {
+  const DType dtype = shaped(a)->dtype;
+  const bool narrow = dtype.is_float() && dtype.bits < 32;
+  return c.cast(c.op("matmul", {a, b}, {{"out_dtype", narrow ? kFloat32 : kVoid}}), dtype);
+}
+
+Results convert_matmul(Context& c) { return {product(c, c.value(0), c.value(1))}; }
 
 Value scaled(Context& c, const Value& x, double factor) {
   if (factor == 1) return x;
@@ -23,7 +30,7 @@ Results convert_gemm(Context& c) {
     return flips ? c.transpose(c.value(i), {1, 0}) : c.value(i);
   };
   const Value a = operand(0, "transA"), b = operand(1, "transB");
-  Value y = scaled(c, c.op("matmul", {a, b}), alpha);
+  Value y = scaled(c, product(c, a, b), alpha);
   if (c.has(2) && beta != 0) y = c.op("add", {y, scaled(c, c.value(2), beta)});
   return {y};
 }

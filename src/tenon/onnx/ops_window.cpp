@@ -106,11 +106,16 @@ Value with_bias(Context& c, const Value& result, const Value& bias) {
 }
 
 Value convolve(Context& c, const Value& x, const Value& w, const Window& window) {
-  return c.op(fmt::format("nn.conv{}d", window.rank()), {x, w},
-              {{"strides", window.strides},
-               {"padding", window.pads},
-               {"dilation", window.dilations},
-               {"groups", c.int_attr("group", 1)}});
+  // Narrow floats are summed in float32.
+  const DType dtype = shaped(x)->dtype;
+  const bool narrow = dtype.is_float() && dtype.bits < 32;
+  const Value y = c.op(fmt::format("nn.conv{}d", window.rank()), {x, w},
+                       {{"strides", window.strides},
+                        {"padding", window.pads},
+                        {"dilation", window.dilations},
+                        {"groups", c.int_attr("group", 1)},
+                        {"out_dtype", narrow ? kFloat32 : kVoid}});
+  return c.cast(y, dtype);
 }
 
 Results convert_conv(Context& c) {

@@ -1,0 +1,282 @@
+// What valid models become.
+#include "model_builder.h"
+#include "tenon/graph/op.h"
+#include "tenon/onnx/coverage.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::string result_type(const ModelBuilder& model, const ImportOptions& options = {}) {
+  return graph::str(import_main(model, options)->result);
+}
+
+// The operators of `main`, in order.
+std::string operators(const Ref<graph::Function>& main) {
+  std::string names;
+  for (const auto& block : main->body->blocks)
+    for (const auto& binding : block->bindings) {
+      const auto* call = binding->value.as<graph::Call>();
+      names += (names.empty() ? "" : " ") + std::string(binding->match ? "match_cast"
+                                                        : call         ? call->op->name
+                                                                       : "other");
+    }
+  return names;
+}
+
+TEST(Import, NamesAndOrigins) {
+  ModelBuilder m;
+  m.input("image:0", {"2", "3"});
+  m.node("Relu", {"image:0"}, {"/out/y.1"}, "the relu");
+  m.output("/out/y.1");
+  const auto main = import_main(m);
+  EXPECT_EQ(main->params.at(0)->name, "image_0");
+  EXPECT_EQ(main->attrs.strings("input_names"), std::vector<std::string>{"image:0"});
+  EXPECT_EQ(main->attrs.strings("output_names"), std::vector<std::string>{"/out/y.1"});
+  const auto& binding = main->body->blocks.at(0)->bindings.at(0);
+  EXPECT_EQ(binding->var->name, "out_y_1");
+  EXPECT_EQ(binding->origin->node_name, "the relu");
+  EXPECT_EQ(binding->origin->op_type, "Relu");
+}
+
+TEST(Import, InitialisersAreNoParameters) {
+  ModelBuilder m;
+  m.input("x", {"2"});
+  m.input("w", {"2"});
+  m.tensor("w", {2}, {1, 2});
+  m.node("Add", {"x", "w"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(import_main(m)->params.size(), 1U);
+}
+
+TEST(Import, LargeWeightsStayInTheMappedFile) {
+  ModelBuilder m;
+  m.input("x", {"1000"});
+  std::string bytes(4000, '\0');
+  const float seven = 7;
+  std::memcpy(bytes.data() + 3996, &seven, 4);
+  m.tensor("w", {1000}, {}).set_raw_data(bytes);
+  m.node("Add", {"x", "w"}, {"y"});
+  m.output("y");
+  const Directory directory;
+  const Model model = read_model(directory.write("m.onnx", m.bytes()));
+  const auto& data = model.graph.initializers.at(0).data;
+  EXPECT_EQ(data->at_float(999), 7);
+  EXPECT_EQ(data->at_float(998), 0);
+}
+
+TEST(Import, NodesMayStandInAnyOrder) {
+  ModelBuilder m;
+  m.input("x", {"2"});
+  m.node("Exp", {"h"}, {"y"});
+  m.node("Relu", {"x"}, {"h"});
+  m.output("y");
+  EXPECT_EQ(operators(import_main(m)), "nn.relu exp");
+}
+
+TEST(Import, NamedDimensionsAreOneVariableEach) {
+  ModelBuilder m;
+  m.input("a", {"n", "3"});
+  m.input("b", {"n", ""});
+  m.node("Relu", {"a"}, {"y"});
+  m.output("y");
+  const auto main = import_main(m);
+  const auto a = graph::tensor_type(main->params[0]), b = graph::tensor_type(main->params[1]);
+  EXPECT_TRUE(a->dim(0).same_as(b->dim(0)));
+  EXPECT_EQ(graph::str(b), "R.Tensor((n, b_d1), \"float32\")");
+  EXPECT_EQ(result_type(m, {.input_shapes = {}, .dims = {{"n", 5}}}),
+            "R.Tensor((5, 3), \"float32\")");
+  EXPECT_EQ(result_type(m, {.input_shapes = {{"a", {7, -1}}}, .dims = {}}),
+            "R.Tensor((7, 3), \"float32\")");
+}
+
+TEST(Import, ShapesThatTheNetworkComputes) {
+  // As exporters write x.view(x.size(0) * x.size(1), -1), and a slice to the length of x.
+  ModelBuilder m;
+  m.input("x", {"batch", "steps", "8"});
+  m.ints("zero", {0});
+  m.ints("one", {1});
+  m.ints("minus", {-1});
+  m.tensor("table", {1, 16}, std::vector<float>(16, 1));
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"b"});
+  m.node("Gather", {"s", "one"}, {"t"});
+  m.node("Mul", {"b", "t"}, {"rows"});
+  m.node("Concat", {"rows", "minus"}, {"shape"});
+  set_int(*m.graph().mutable_node(4), "axis", 0);
+  m.node("Reshape", {"x", "shape"}, {"y"});
+  m.node("Slice", {"table", "zero", "t", "one"}, {"z"});
+  m.output("y");
+  m.output("z");
+  EXPECT_EQ(
+      result_type(m),
+      "R.Tuple(R.Tensor((batch * steps, 8), \"float32\"), R.Tensor((1, steps), \"float32\"))");
+  EXPECT_EQ(operators(import_main(m)), "reshape strided_slice match_cast");
+}
+
+TEST(Import, AComputedShapeAsATensor) {
+  ModelBuilder m;
+  m.input("x", {"batch", "3"});
+  m.node("Shape", {"x"}, {"s"});
+  m.output("s");
+  const auto main = import_main(m);
+  EXPECT_EQ(graph::str(main->result), "R.Tensor((2,), \"int64\")");
+  EXPECT_EQ(operators(main), "shape_to_tensor");
+}
+
+TEST(Import, OldAndNewFormsAgree) {
+  for (const int64_t opset : {9, 13}) {
+    ModelBuilder m(opset);
+    m.input("x", {"4", "6"});
+    auto& slice = m.node(
+        "Slice",
+        opset < 10 ? std::vector<std::string>{"x"} : std::vector<std::string>{"x", "b", "e", "a"},
+        {"s"});
+    auto& squeeze = m.node(
+        "Unsqueeze",
+        opset < 13 ? std::vector<std::string>{"s"} : std::vector<std::string>{"s", "a"}, {"y"});
+    if (opset < 10) {
+      set_ints(slice, "starts", {1});
+      set_ints(slice, "ends", {-1});
+      set_ints(slice, "axes", {1});
+      set_ints(squeeze, "axes", {1});
+    } else {
+      m.ints("b", {1});
+      m.ints("e", {-1});
+      m.ints("a", {1});
+    }
+    m.output("y");
+    EXPECT_EQ(result_type(m), "R.Tensor((4, 1, 4), \"float32\")") << opset;
+  }
+}
+
+TEST(Import, SoftmaxBeforeOpset13IsOverAllThatFollows) {
+  ModelBuilder old(12), now(13);
+  for (ModelBuilder* m : {&old, &now}) {
+    m->input("x", {"2", "3", "4"});
+    set_int(m->node("Softmax", {"x"}, {"y"}), "axis", 1);
+    m->output("y");
+  }
+  EXPECT_EQ(operators(import_main(old)), "reshape nn.softmax reshape");
+  EXPECT_EQ(operators(import_main(now)), "nn.softmax");
+}
+
+TEST(Import, FunctionsAreInlined) {
+  ModelBuilder m = relu_model();
+  m.graph().mutable_node(0)->set_domain("local");
+  m.graph().mutable_node(0)->set_op_type("Twice");
+  set_int(*m.graph().mutable_node(0), "over", 0);
+  auto* f = m.model.add_functions();
+  f->set_domain("local");
+  f->set_name("Twice");
+  f->add_input("a");
+  f->add_output("c");
+  f->add_attribute("over");
+  auto* opset = f->add_opset_import();
+  opset->set_version(13);
+  for (const auto& [from, to] : {std::pair("a", "b"), std::pair("b", "c")}) {
+    auto* node = f->add_node();
+    node->set_op_type("Softmax");
+    node->add_input(from);
+    node->add_output(to);
+    auto* a = node->add_attribute();
+    a->set_name("axis");
+    a->set_type(pb::AttributeProto::INT);
+    a->set_ref_attr_name("over");
+  }
+  const auto main = import_main(m);
+  EXPECT_EQ(operators(main), "nn.softmax nn.softmax");
+  const auto* call = main->body->blocks[0]->bindings[0]->value.as<graph::Call>();
+  EXPECT_EQ(call->attrs.get<int64_t>("axis"), 0);
+}
+
+TEST(Import, BranchesAreChosenNowOrAtRunTime) {
+  const auto model = [](bool known) {
+    ModelBuilder m;
+    m.input("x", {"2"});
+    if (known) {
+      auto& c = m.tensor("c", {}, {});
+      c.set_data_type(9);
+      c.add_int32_data(0);
+    } else {
+      m.input("c", {}, 9);
+    }
+    auto& n = m.node("If", {"c"}, {"y"}, "if");
+    for (const auto& [name, op] :
+         {std::pair("then_branch", "Exp"), std::pair("else_branch", "Relu")}) {
+      auto* a = n.add_attribute();
+      a->set_name(name);
+      a->set_type(pb::AttributeProto::GRAPH);
+      ModelBuilder::add_node(*a->mutable_g(), op, {"x"}, {std::string(op) + "_out"});
+      ModelBuilder::declare(*a->mutable_g()->add_output(), std::string(op) + "_out", {});
+    }
+    m.output("y");
+    return m;
+  };
+  EXPECT_EQ(operators(import_main(model(true))), "nn.relu");
+  const auto main = import_main(model(false));
+  EXPECT_TRUE(main->body->blocks.back()->bindings.back()->value.as<graph::If>());
+  EXPECT_EQ(graph::str(main->result), "R.Tensor((2,), \"float32\")");
+}
+
+TEST(Import, AVeryLongChain) {
+  ModelBuilder m;
+  m.input("x", {"2"});
+  constexpr int kLength = 20000;
+  for (int i = 0; i < kLength; ++i)
+    m.node("Relu", {i ? "v" + std::to_string(i) : "x"}, {"v" + std::to_string(i + 1)});
+  m.output("v" + std::to_string(kLength));
+  EXPECT_EQ(import_main(m)->body->blocks.at(0)->bindings.size(), size_t{kLength});
+}
+
+TEST(Import, CoverageIsOfTheRows) {
+  const auto table = operator_coverage();
+  EXPECT_GT(table.size(), 100U);
+  for (const auto& row : table) {
+    EXPECT_LE(row.first_opset, row.last_opset) << row.name;
+    EXPECT_FALSE(row.types.empty()) << row.name;
+  }
+}
+
+// ---- files of test data
+
+TEST(TensorFiles, EveryWayOfHoldingElements) {
+  const Directory directory;
+  const auto read = [&](const pb::TensorProto& t) {
+    return read_tensor_pb(directory.write("t.pb", t.SerializeAsString()));
+  };
+  pb::TensorProto t;
+  t.set_name("t");
+  t.add_dims(2);
+  t.set_data_type(3);  // int8
+  t.add_int32_data(-1);
+  t.add_int32_data(5);
+  EXPECT_EQ(read(t).data->to_ints(), (std::vector<int64_t>{-1, 5}));
+  EXPECT_EQ(read(t).data->dtype, kInt8);
+  EXPECT_EQ(read(t).name, "t");
+  t.set_data_type(10);  // float16 as bits
+  t.set_int32_data(0, 0x3c00);
+  t.set_int32_data(1, 0xc000);
+  EXPECT_EQ(read(t).data->at_float(1), -2.0);
+  t.set_data_type(9);  // bool: any number but 0 is true
+  t.clear_int32_data();
+  t.set_raw_data(std::string("\x02\x00", 2));
+  EXPECT_EQ(read(t).data->to_ints(), (std::vector<int64_t>{1, 0}));
+  t.set_data_type(21);
+  EXPECT_EQ(read(t).unsupported, "type uint4");
+  pb::TensorProto empty;
+  empty.set_data_type(1);
+  empty.add_dims(0);
+  EXPECT_EQ(read(empty).data->elements(), 0);
+}
+
+TEST(TensorFiles, WhatIsNoTensor) {
+  const Directory directory;
+  const auto run = [](const std::string& path) { (void)read_tensor_pb(path); };
+  directory.write("m.onnx", std::string(64, '\xff'));
+  EXPECT_EQ(error_of(run, directory),
+            "TN0501: `m.onnx`: not a tensor, truncated, or damaged: its bytes are no protobuf "
+            "message TensorProto");
+}
+
+}  // namespace
+}  // namespace tenon::onnx
