@@ -3,9 +3,7 @@
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
-#if __has_include("tenon/tir/schedule/default_schedule.h")
 #include "tenon/tir/schedule/default_schedule.h"
-#endif
 #include "tenon/tir/transforms.h"
 
 namespace tenon {
@@ -88,10 +86,8 @@ std::vector<Pass> make_table() {
       {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
        Form::kLegalised, kExact, graph::lower_graph},
   // -- TensorIR
-#if __has_include("tenon/tir/schedule/default_schedule.h")
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
-#endif
       {"LowerInitBlock", "makes the init of a reduction a branch of its body", Form::kTensorIR,
        kExact, tir::lower_init_block},
       {"PlanAndUpdateBufferAllocationLocation",

@@ -55,8 +55,8 @@ static constexpr PipelineStep kLower[] = {
     {"VectorizeLoop", "before unrolling, which would copy the loops"},
     {"UnrollLoop", "constant indices let small arrays stay in registers"},
     {"Simplify", "indices of the copies"},
-    {"LowerIntrinsics", "to arithmetic that FuseMultiplyAdd sees"},
-    {"FuseMultiplyAdd", "the last to change arithmetic; code generation joins nothing"},
+    {"FuseMultiplyAdd", "before the arithmetic of elementary functions, which states its own"},
+    {"LowerIntrinsics", "code generation calls no mathematical library"},
     {"RemoveNoOp", "what the others left empty"},
 };
 
@@ -73,9 +73,6 @@ Pipeline standard_pipeline() {
   for (const Stage& stage : stages()) {
     for (const PipelineStep& step : stage.steps) {
       const Pass* pass = find_pass(step.pass);
-#if !__has_include("tenon/tir/schedule/default_schedule.h")
-      if (step.pass == "DefaultSchedule") continue;
-#endif
       check(pass != nullptr, "a pipeline names a pass that does not exist");
       pipeline.push_back(*pass);
     }

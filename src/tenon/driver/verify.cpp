@@ -3,18 +3,14 @@
 #include "tenon/graph/verifier.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
-#if __has_include("tenon/tir/verifier.h")
 #include "tenon/tir/verifier.h"
-#endif
 
 namespace tenon {
 
 void verify_module(const IRModule& module) {
   Diagnostics diagnostics;
   graph::verify(module, diagnostics);
-#if __has_include("tenon/tir/verifier.h")
   tir::verify(module, diagnostics);
-#endif
   diagnostics.throw_if_any();
 }
 

@@ -232,14 +232,17 @@ class Verifier {
       return;
     }
     Substitution bound;
+    std::vector<Type> given;
     for (size_t i = 0; i < call.args.size(); ++i) {
-      const Type given = type_of(call.args[i]);
-      unify(function->params[i]->type, given, bound);
+      given.push_back(type_of(call.args[i]));
+      unify(function->params[i]->type, given[i], bound);
+    }
+    for (size_t i = 0; i < call.args.size(); ++i) {
       const Type wanted = substitute(function->params[i]->type, bound);
-      if (!fits(given, wanted))
+      if (!fits(given[i], wanted))
         diagnostics_.error(kTypeMismatch, origin,
                            "argument {} of `{}` has type {}; parameter `{}` has type {}", i + 1,
-                           ref->name, str(given), function->params[i]->name, str(wanted));
+                           ref->name, str(given[i]), function->params[i]->name, str(wanted));
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
@@ -257,7 +258,8 @@ class DefaultScheduler {
       done_.insert(block.name);
       return;
     }
-    if (is_spatial(*node)) attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
+    if (is_spatial(*node) && !attempt(sch_, [&] { schedule_transpose(sch_, block, target_); }))
+      attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
     if (std::any_of(node->iter_vars.begin(), node->iter_vars.end(),
                     [](const IterVar& iter) { return iter.kind == IterKind::kScan; }))
       attempt(sch_, [&] { schedule_scan(sch_, block, target_); });

@@ -182,8 +182,7 @@ void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target&
   }
 }
 
-/// Joins neighbouring axes that every access walks through as one.
-static void join_axes(Schedule& schedule, const BlockRV& block) {
+void join_axes(Schedule& schedule, const BlockRV& block) {
   for (;;) {
     const Ref<Block> node = schedule.get(block);
     const auto accesses = linear_accesses(*node);
@@ -275,6 +274,8 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
       if (node->iter_vars[a].kind != IterKind::kReduce ||
           node->iter_vars[a - 1].kind != IterKind::kReduce)
         continue;
+      // A long axis gains nothing, and places in several joined axes are harder to simplify.
+      if (extent_of(node->iter_vars[a]) >= 512) continue;
       bool same = true;
       for (const LinearAccess& load : accesses->loads)
         same = same && analyzer.proves_equal(load.strides[a - 1],

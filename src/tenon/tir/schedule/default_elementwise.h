@@ -1,0 +1,15 @@
+// Schedules of blocks that move elements to other places: transposes and changes of layout.
+// Internal to the default schedule.
+#pragma once
+
+#include "tenon/support/target.h"
+#include "tenon/tir/schedule/schedule.h"
+
+namespace tenon::tir {
+
+/// A spatial block that reads along one axis and writes along another: squares of a vector's lanes
+/// go through registers, so that memory is read and written in vectors.
+/// \throws CompileError (kScheduleIllegal) where the block is none; `schedule` may then be changed.
+void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target);
+
+}  // namespace tenon::tir
