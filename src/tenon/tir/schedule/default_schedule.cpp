@@ -131,6 +131,9 @@ class DefaultScheduler {
     std::vector<BlockRV> reductions;
     for (const BlockRV& block : blocks) {
       const Ref<Block> node = sch_.get(block);
+      // A block that only checks its operands (a gather's indices) writes nothing.
+      if (node->writes.size() != 1)
+        illegal(node->origin, "block `{}` writes {} buffers", block.name, node->writes.size());
       if (is_contraction(*node) && !is_square(*node))
         illegal(node->origin, "block `{}` is a contraction", block.name);
       if (is_reduction(*node)) {
