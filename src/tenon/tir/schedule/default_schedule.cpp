@@ -146,6 +146,9 @@ class DefaultScheduler {
     if (reductions.empty() || blocks.size() < 2 || !is_spatial(*sch_.get(last)))
       illegal(sch_.func()->origin, "no reductions with a consumer");
     for (const BlockRV& block : blocks)
+      if (!only_store(*sch_.get(block)) || sch_.get(block)->writes.size() != 1)
+        illegal(sch_.func()->origin, "block `{}` is not one store", block.name);
+    for (const BlockRV& block : blocks)
       if (!(block == last) && !sch_.is_intermediate(sch_.get(block)->writes.at(0)->buffer))
         illegal(sch_.func()->origin, "several results");
     size_t depth = 0;
@@ -261,7 +264,8 @@ class DefaultScheduler {
       done_.insert(block.name);
       return;
     }
-    if (is_spatial(*node) && !attempt(sch_, [&] { schedule_transpose(sch_, block, target_); }))
+    if (is_spatial(*node) && only_store(*node) &&
+        !attempt(sch_, [&] { schedule_transpose(sch_, block, target_); }))
       attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
     if (std::any_of(node->iter_vars.begin(), node->iter_vars.end(),
                     [](const IterVar& iter) { return iter.kind == IterKind::kScan; }))
