@@ -30,6 +30,7 @@ static constexpr PipelineStep kLegalise[] = {
 static constexpr PipelineStep kFuse[] = {
     {"FuseOps", "groups what can run as one kernel"},
     {"FuseTIR", "intermediates of a group need no storage of their own"},
+    {"DeadCodeElimination", "kernels that were fused into others, before they are scheduled"},
 };
 
 static constexpr PipelineStep kSchedule[] = {
