@@ -300,6 +300,18 @@ Value KernelOf::emit(const std::vector<Operand>& outputs) {
   return result;
 }
 
+Value KernelOf::emit_contraction(
+    const std::vector<Expr>& extents,
+    const std::function<Expr(const Indices&, const Indices&, DType)>& element) {
+  const bool narrow = dtype().is_float() && dtype().bits < 32;
+  const DType sums = narrow ? kFloat32 : dtype();
+  const Operand out =
+      reduce(narrow ? out_name() + "_sum" : out_name(), shape(), extents, tir::sum_reducer(),
+             [&](const Indices& i, const Indices& k) { return element(i, k, sums); });
+  if (!narrow) return emit({out});
+  return emit_compute([&](const Indices& i) { return tenon::cast(dtype(), out(i)); });
+}
+
 Value KernelOf::emit_compute(const std::function<Expr(const Indices&)>& element) {
   return emit({compute(out_name(), shape(), element)});
 }

@@ -108,6 +108,11 @@ class KernelOf : public tir::KernelBuilder {
   std::string out_name() const { return "T_" + name_; }
   /// Emits `R.call_tir` of the kernel with these results.
   Value emit(const std::vector<Operand>& outputs);
+  /// One result, defined as a sum of products over `extents`. `element` gives them in the dtype
+  /// that it is told: that of the result, or float32 where that is a narrower float, whose sums
+  /// would lose most of their digits.
+  Value emit_contraction(const std::vector<Expr>& extents,
+                         const std::function<Expr(const Indices&, const Indices&, DType)>& element);
   /// One result, defined by its elements.
   Value emit_compute(const std::function<Expr(const Indices&)>& element);
 

@@ -56,11 +56,9 @@ Type infer_matmul(const Call& call) {
 Value lower_matmul(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand a = kernel.buffer_arg(0), b = kernel.buffer_arg(1);
-  const DType dtype = kernel.dtype();
   const bool row = a.ndim() > 1, column = b.ndim() > 1;  // whether the result has rows, columns
-  return kernel.emit({kernel.reduce(
-      kernel.out_name(), kernel.shape(), {a.shape.back()}, tir::sum_reducer(),
-      [&](const Indices& i, const Indices& k) {
+  return kernel.emit_contraction(
+      {a.shape.back()}, [&](const Indices& i, const Indices& k, DType dtype) {
         Indices at_a(i.begin(), i.end() - row - column), at_b = at_a;
         if (row) at_a.push_back(i[i.size() - 1 - column]);
         at_a.push_back(k[0]);
@@ -77,7 +75,7 @@ Value lower_matmul(BlockBuilder& builder, const Call& call) {
           return tenon::cast(dtype, x(index));
         };
         return element(a, at_a, row ? 2 : 1) * element(b, at_b, column ? 2 : 1);
-      })});
+      });
 }
 
 OpDef matmul() {

@@ -129,13 +129,11 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
                      (conv.padding.before[d] + conv.padding.after[d])));
   const Operand data =
       padded(kernel, x, conv.data, conv.padding.before, extents, imm(x.dtype, int64_t{0}));
-  const DType dtype = kernel.dtype();
   const Expr taken = simplify_dim(conv.kernel.extent(w.shape, 'I'));
   const Expr per_group = simplify_dim(floordiv(conv.kernel.extent(w.shape, 'O'), conv.groups));
   const Taps taps(conv, w, taken);
-  return kernel.emit({kernel.reduce(
-      kernel.out_name(), kernel.shape(), taps.extents, tir::sum_reducer(),
-      [&](const Indices& i, const Indices& k) {
+  return kernel.emit_contraction(
+      taps.extents, [&](const Indices& i, const Indices& k, DType dtype) {
         const AxisIndex filter = axis_index(conv.out, i, 'C');
         std::map<char, AxisIndex> at_x, at_w;
         at_x['N'] = axis_index(conv.out, i, 'N');
@@ -155,7 +153,7 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
         }
         return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
                tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
-      })});
+      });
 }
 
 // As a convolution with the mirrored kernel over the input with zeros between and around its
@@ -178,30 +176,26 @@ Value lower_transposed(BlockBuilder& builder, const Call& call, size_t rank) {
   }
   const Operand data =
       padded(kernel, x, conv.data, before, extents, imm(x.dtype, int64_t{0}), conv.strides);
-  const DType dtype = kernel.dtype();
   const Expr taken = simplify_dim(floordiv(conv.data.extent(x.shape, 'C'), conv.groups));
   const Expr per_group = simplify_dim(conv.kernel.extent(w.shape, 'O'));
   const Taps taps(conv, w, taken);
-  return kernel.emit({kernel.reduce(
-      kernel.out_name(), kernel.shape(), taps.extents, tir::sum_reducer(),
-      [&](const Indices& i, const Indices& k) {
-        const AxisIndex filter = axis_index(conv.out, i, 'C');
-        const Expr first =
-            conv.groups == 1 ? int64(0) : floordiv(filter.whole(), per_group) * taken;
-        std::map<char, AxisIndex> at_x, at_w;
-        at_x['N'] = axis_index(conv.out, i, 'N');
-        at_x['C'] = at_w['I'] = shifted(taps.channel(k), first);
-        at_w['O'] =
-            conv.groups == 1 ? filter : AxisIndex{floormod(filter.whole(), per_group), {}, 1};
-        for (size_t d = 0; d < rank; ++d) {
-          const Expr start = axis_index(conv.out, i, conv.letters[d]).outer;
-          const Expr last = conv.kernel.extent(w.shape, conv.letters[d]) - 1;
-          at_x[conv.letters[d]] = {start + taps.tap(k, d) * conv.dilation[d], {}, 1};
-          at_w[conv.letters[d]] = {last - taps.tap(k, d), {}, 1};
-        }
-        return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
-               tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
-      })});
+  return kernel.emit_contraction(taps.extents, [&](const Indices& i, const Indices& k,
+                                                   DType dtype) {
+    const AxisIndex filter = axis_index(conv.out, i, 'C');
+    const Expr first = conv.groups == 1 ? int64(0) : floordiv(filter.whole(), per_group) * taken;
+    std::map<char, AxisIndex> at_x, at_w;
+    at_x['N'] = axis_index(conv.out, i, 'N');
+    at_x['C'] = at_w['I'] = shifted(taps.channel(k), first);
+    at_w['O'] = conv.groups == 1 ? filter : AxisIndex{floormod(filter.whole(), per_group), {}, 1};
+    for (size_t d = 0; d < rank; ++d) {
+      const Expr start = axis_index(conv.out, i, conv.letters[d]).outer;
+      const Expr last = conv.kernel.extent(w.shape, conv.letters[d]) - 1;
+      at_x[conv.letters[d]] = {start + taps.tap(k, d) * conv.dilation[d], {}, 1};
+      at_w[conv.letters[d]] = {last - taps.tap(k, d), {}, 1};
+    }
+    return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
+           tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
+  });
 }
 
 OpDef conv_op(size_t rank, bool transposed) {
