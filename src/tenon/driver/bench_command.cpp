@@ -9,6 +9,7 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/executable.h"
+#include "tenon/driver/kernel_times.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 #include "tenon/runtime/cpu_count.h"
@@ -35,6 +36,8 @@ struct Measurement {
   std::vector<double> times;
   int64_t workspace_bytes = 0;
   double rss_mb = 0;
+  std::vector<std::string> calls;   // with --per-kernel
+  std::vector<KernelTime> kernels;  // of all timed runs
 };
 
 Measurement measure(const std::string& model, const BenchOptions& options) {
@@ -43,7 +46,14 @@ Measurement measure(const std::string& model, const BenchOptions& options) {
   pipeline.verify = false;  // the times are those of compiling alone
   pipeline.progress = [&](const std::string& what) { progress.show(model + ": " + what); };
   Measurement result;
-  result.ready = make_ready(model, options.target, pipeline);
+  std::function<void(LoweredModule&)> adjust;
+  if (options.per_kernel)
+    adjust = [&](LoweredModule& lowered) {
+      InstrumentedModule instrumented = instrument(lowered.pipeline.module);
+      lowered.pipeline.module = std::move(instrumented.module);
+      result.calls = std::move(instrumented.calls);
+    };
+  result.ready = make_ready(model, options.target, pipeline, adjust);
   InputOptions inputs;
   for (const std::string& text : options.dims) {
     const size_t equals = text.find('=');
@@ -58,9 +68,50 @@ Measurement measure(const std::string& model, const BenchOptions& options) {
   result.workspace_bytes = bound.workspace_bytes();
   progress.show(model + ": run");
   bound.run();  // warms caches and threads
+  reset_kernel_times(result.calls.size());
   for (int i = 0; i < options.repeat; ++i) result.times.push_back(bound.run());
+  result.kernels = kernel_times();
   result.rss_mb = peak_memory_mb();
   return result;
+}
+
+// Of one run: the fastest time of a call, as often as the run makes it. Means would show what else
+// the machine did.
+double milliseconds(const KernelTime& kernel, const Measurement& result) {
+  return kernel.fastest * 1e3 * static_cast<double>(kernel.runs) /
+         static_cast<double>(result.times.size());
+}
+
+// The calls of a program, those that take longest first.
+std::vector<size_t> by_time(const Measurement& result) {
+  std::vector<size_t> order(result.kernels.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(-milliseconds(result.kernels[a], result), a) <
+           std::pair(-milliseconds(result.kernels[b], result), b);
+  });
+  return order;
+}
+
+void print_kernels(const Measurement& result) {
+  double total = 0;
+  for (const KernelTime& kernel : result.kernels) total += milliseconds(kernel, result);
+  fmt::print("  {:>10} {:>6} {:>6}  {}\n", "ms a run", "share", "calls", "kernel");
+  for (const size_t i : by_time(result)) {
+    const KernelTime& kernel = result.kernels[i];
+    const double ms = milliseconds(kernel, result);
+    fmt::print("  {:>10.4f} {:>5.1f}% {:>6}  {}\n", ms, total > 0 ? 100 * ms / total : 0,
+               kernel.runs / static_cast<int64_t>(result.times.size()), result.calls[i]);
+  }
+}
+
+nlohmann::ordered_json kernels_json(const Measurement& result) {
+  auto list = nlohmann::ordered_json::array();
+  for (const size_t i : by_time(result))
+    list.push_back({{"kernel", result.calls[i]},
+                    {"ms", milliseconds(result.kernels[i], result)},
+                    {"calls", result.kernels[i].runs / static_cast<int64_t>(result.times.size())}});
+  return list;
 }
 
 int bench(const BenchOptions& options) {
@@ -91,11 +142,13 @@ int bench(const BenchOptions& options) {
                     {"planned_bytes", planned},
                     {"bound_bytes", program.bound_bytes},
                     {"gflops", gflops}});
+    if (options.per_kernel) json.back()["kernels"] = kernels_json(result);
     if (options.json) continue;
     fmt::print(
         "{:<32} {:>7} {:>10.3f} {:>10.3f} {:>10.1f} {:>9.2f} {:>8.0f} {:>12} {:>12} {:>9.1f}\n",
         model, threads, fastest * 1e3, middle * 1e3, result.ready.compile_seconds * 1e3,
         result.ready.load_seconds * 1e3, result.rss_mb, planned, program.bound_bytes, gflops);
+    if (options.per_kernel) print_kernels(result);
     std::fflush(stdout);
   }
   if (options.json)
@@ -113,6 +166,8 @@ void add_bench_command(CLI::App& app, Action& action) {
   command->add_option("--repeat", options->repeat, "timed runs, after one that is not")
       ->capture_default_str();
   command->add_option("--dim", options->dims, "NAME=N: a symbolic dimension of the inputs");
+  command->add_flag("--per-kernel", options->per_kernel,
+                    "also the time of each call of a kernel (of models compiled here)");
   command->add_flag("--json", options->json, "the result as JSON: a list with an object a model");
   options->target.add_to(*command);
   command->callback([options, &action] { action = [options] { return bench(*options); }; });

@@ -63,8 +63,10 @@ struct ReadyModel {
   int64_t operators = 0, kernels = 0;
   double gflop = 0;
 };
+/// `adjust`, where it is given, sees a module that is compiled here before code generation.
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
-                      const PipelineOptions& pipeline);
+                      const PipelineOptions& pipeline,
+                      const std::function<void(LoweredModule&)>& adjust = {});
 
 double median(std::vector<double> values);
 

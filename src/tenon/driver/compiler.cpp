@@ -114,11 +114,9 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
     // A module of PrimFuncs alone enters where the graph has been lowered.
     if (!module.find<tir::PrimFunc>("main"))
       throw CompileError(kUndefined, {}, "the module has no function `main`");
-    const auto first = std::find_if(pipeline.begin(), pipeline.end(), [](const Pass& pass) {
-      return pass.name == "DefaultSchedule";
+    std::erase_if(pipeline, [](const Pass& pass) {
+      return pass.needs == Form::kGraph || pass.needs == Form::kLegalised;
     });
-    pipeline.erase(pipeline.begin(), first);
-    std::erase_if(pipeline, [](const Pass& pass) { return pass.name == "LowerGraph"; });
   }
   lowered.pipeline =
       run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);

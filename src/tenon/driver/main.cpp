@@ -47,7 +47,7 @@ static int guarded(const Action& action) {
 static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
                "tenon");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is told apart from an unknown one below
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   Action action;
   add_run_command(app, action);
@@ -66,6 +66,10 @@ static int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version arrive here too, with status 0.
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kWrongUsage;
+  }
+  if (!action) {
+    print_error("error: no command is given; `tenon --help` lists them");
+    return kWrongUsage;
   }
   return guarded(action);
 }

@@ -71,7 +71,8 @@ static void read_manifest(ReadyModel& ready) {
 }
 
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
-                      const PipelineOptions& pipeline) {
+                      const PipelineOptions& pipeline,
+                      const std::function<void(LoweredModule&)>& adjust) {
   options.check();
   ReadyModel ready;
   if (kind_of(path) == ModelKind::kCompiled) {
@@ -90,8 +91,9 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     IRModule module = load_module(path);
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
-    const LoweredModule lowered = lower(std::move(module), request);
+    LoweredModule lowered = lower(std::move(module), request);
     ready.pass_seconds = seconds_since(start);
+    if (adjust) adjust(lowered);
     start = std::chrono::steady_clock::now();
     const llvm_backend::CompiledProgram program = generate(lowered, request);
     ready.codegen_seconds = seconds_since(start);
