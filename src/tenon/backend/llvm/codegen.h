@@ -122,6 +122,8 @@ class FunctionCodegen {
   llvm::Value* index_value(const Expr& expr);  // as i64, without wrapping
   std::vector<llvm::Value*> strides_of(const tir::Buffer& buffer);
   llvm::Value* offset_of(const tir::Buffer& buffer, const std::vector<Expr>& indices);
+  /// Lanes a constant 2 to 4 elements apart, from whole vectors; null for other places.
+  llvm::Value* load_every_nth(llvm::Type* element, const Address& at);
   Address address(const tir::Buffer& buffer, const std::vector<Expr>& indices,
                   const Origin& origin);
   llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);

@@ -129,6 +129,35 @@ llvm::Value* FunctionCodegen::to_memory(llvm::Value* value, DType dtype) {
   return dtype.is_bool() ? b_.CreateZExt(value, m_.memory_type(dtype, {})) : value;
 }
 
+llvm::Value* FunctionCodegen::load_every_nth(llvm::Type* element, const Address& at) {
+  const auto* offsets = llvm::dyn_cast<llvm::ConstantDataVector>(at.lane_offsets);
+  const int lanes = at.lanes;
+  if (!offsets || lanes < 4) return nullptr;
+  const auto step = static_cast<int64_t>(offsets->getElementAsInteger(1));
+  if (step < 2 || step > 4) return nullptr;
+  // Vectors that together hold the lanes, the last of which ends with the last lane: no byte
+  // outside of what the lanes span is read.
+  const int64_t span = step * (lanes - 1) + 1;
+  auto* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+  llvm::Value* result = nullptr;
+  for (int64_t begin = 0; begin < span; begin += lanes) {
+    const int64_t from = std::min<int64_t>(begin, span - lanes);
+    llvm::Value* part = b_.CreateAlignedLoad(
+        type, b_.CreateInBoundsGEP(element, at.pointer, b_.getInt64(static_cast<uint64_t>(from))),
+        llvm::Align(element->getPrimitiveSizeInBits() / 8));
+    std::vector<int> picked;
+    for (int i = 0; i < lanes; ++i) {
+      const int64_t place = i * step;
+      const bool here = place >= begin && place < begin + lanes;
+      picked.push_back(here ? static_cast<int>(place - from) + (result ? lanes : 0)
+                            : (result ? i : -1));
+    }
+    result = result ? b_.CreateShuffleVector(result, part, picked)
+                    : b_.CreateShuffleVector(part, picked);
+  }
+  return result;
+}
+
 llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mask,
                                    llvm::Value* otherwise) {
   const DType element = node.buffer->dtype;
@@ -149,6 +178,7 @@ llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mas
     return from_memory(
         b_.CreateMaskedGather(type, pointers, align, mask, to_memory(otherwise, vector)), vector);
   }
+  if (llvm::Value* loaded = load_every_nth(one, at)) return from_memory(loaded, vector);
   llvm::Value* result = llvm::PoisonValue::get(type);
   for (int i = 0; i < at.lanes; ++i) {
     llvm::Value* offset = b_.CreateExtractElement(at.lane_offsets, static_cast<uint64_t>(i));

@@ -4,6 +4,7 @@
 
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
+#include "tenon/tir/schedule/default_reduction.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
 
@@ -36,10 +37,19 @@ class DefaultScheduler {
     inline_elementwise();
     const bool rows = attempt(sch_, [&] { fuse_rows(); });
     if (rows) return sch_;
+    std::vector<BlockRV> paddings;
     for (const BlockRV& block : sch_.blocks()) {
       if (!sch_.has_block(block.name) || done_.count(block.name)) continue;
-      schedule_alone(block);
+      if (is_padding(sch_, block)) {
+        paddings.push_back(block);  // goes where it is read, once that has its loops
+      } else {
+        schedule_alone(block);
+      }
     }
+    for (const BlockRV& block : paddings)
+      if (sch_.has_block(block.name) && !done_.count(block.name) &&
+          !attempt(sch_, [&] { place_padding(sch_, block, target_); }))
+        schedule_alone(block);
     return sch_;
   }
 
@@ -250,6 +260,10 @@ class DefaultScheduler {
         return;
       }
       if (attempt(sch_, [&] { schedule_row_alone(block); })) {
+        finish(before, block, {});
+        return;
+      }
+      if (attempt(sch_, [&] { schedule_window(sch_, block, target_); })) {
         finish(before, block, {});
         return;
       }

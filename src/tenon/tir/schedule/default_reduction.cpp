@@ -1,0 +1,132 @@
+#include "tenon/tir/schedule/default_reduction.h"
+
+#include <algorithm>
+
+#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/roles.h"
+
+namespace tenon::tir {
+
+namespace {
+
+constexpr int64_t kTaps = 32;       // of windows that are unrolled
+constexpr int64_t kWidestStep = 4;  // elements between lanes that are worth a vector
+
+/// Elements that the loops around the block (below the root) run it for, or 0 where not known.
+int64_t runs_of(Schedule& schedule, const BlockRV& block, size_t from) {
+  int64_t runs = 1;
+  const std::vector<LoopRV> loops = schedule.get_loops(block);
+  for (size_t i = from; i < loops.size(); ++i)
+    runs *= as_int(schedule.get(loops[i])->extent).value_or(0);
+  return runs;
+}
+
+int64_t domain_of(const Block& block) {
+  int64_t points = 1;
+  for (const IterVar& iter : block.iter_vars) points *= extent_of(iter);
+  return points;
+}
+
+}  // namespace
+
+void schedule_window(Schedule& schedule, const BlockRV& block, const Target& target) {
+  schedule.simplify_block_iters(block);
+  const Ref<Block> node = schedule.get(block);
+  const auto accesses = linear_accesses(*node);
+  if (!is_reduction(*node) || !accesses)
+    illegal(node->origin, "block `{}` is no reduction with linear accesses", block.name);
+  std::optional<size_t> axis;
+  for (size_t a = 0; a < node->iter_vars.size(); ++a)
+    if (node->iter_vars[a].kind == IterKind::kSpatial && accesses->store.is_unit(a)) axis = a;
+  if (!axis) illegal(node->origin, "results of block `{}` are not consecutive", block.name);
+  for (const LinearAccess& load : accesses->loads) {
+    const auto step = as_int(load.strides[*axis]);
+    if (!step || *step < 0 || *step > kWidestStep)
+      illegal(node->origin, "block `{}` reads `{}` far apart", block.name, load.buffer->name);
+  }
+  const int64_t extent = extent_of(node->iter_vars[*axis]);
+  const int64_t widest = target.vector_lanes(node->writes.at(0)->buffer->dtype.bits);
+  int64_t lanes = widest;
+  while (extent > 0 && lanes > extent) lanes /= 2;
+  if (lanes < 4) illegal(node->origin, "block `{}` has short rows", block.name);
+
+  std::vector<LoopRV> outer, taps;
+  int64_t count = 1;
+  for (size_t a = 0; a < node->iter_vars.size(); ++a) {
+    const auto loop = loop_of_axis(schedule, block, a);
+    if (!loop || a == *axis) continue;
+    if (node->iter_vars[a].kind == IterKind::kReduce) {
+      taps.push_back(*loop);
+      count *= std::max<int64_t>(1, extent_of(node->iter_vars[a]));
+      if (extent_of(node->iter_vars[a]) == 0) count = kTaps + 1;
+    } else {
+      outer.push_back(*loop);
+    }
+  }
+  if (taps.empty()) illegal(node->origin, "block `{}` reduces nothing", block.name);
+  const LoopRV row = *loop_of_axis(schedule, block, *axis);
+  const auto parts = schedule.split(row, lanes);
+  std::vector<LoopRV> order = outer;
+  order.push_back(parts[0]);
+  order.insert(order.end(), taps.begin(), taps.end());
+  order.push_back(parts[1]);
+  schedule.reorder(order);
+  schedule.vectorize(parts[1]);
+  if (count <= kTaps)
+    for (const LoopRV& tap : taps) schedule.unroll(tap);
+  schedule.decompose_reduction(block, taps[0]);
+  if (extent == 0 || extent % lanes != 0)
+    schedule.loop_partition(
+        parts[0], {arith::simplify(floordiv(node->iter_vars[*axis].domain.extent, lanes))});
+  if (!outer.empty()) parallelize(schedule, outer, std::max<int64_t>(extent, 64) * count);
+}
+
+bool is_padding(const Schedule& schedule, const BlockRV& block) {
+  const Ref<Block> node = schedule.get(block);
+  const BufferStore* store = only_store(*node);
+  if (!store || !is_spatial(*node) || !schedule.is_intermediate(store->buffer)) return false;
+  const auto* guard = store->value.as<Call>();
+  if (!guard || !guard->is("if_then_else")) return false;
+  const std::vector<BlockRV> readers = schedule.consumers(block);
+  return readers.size() == 1 && is_reduction(*schedule.get(readers[0]));
+}
+
+void place_padding(Schedule& schedule, const BlockRV& padding, const Target& target) {
+  const std::vector<BlockRV> readers = schedule.consumers(padding);
+  const Ref<Block> node = schedule.get(padding);
+  const int64_t points = domain_of(*node);
+  if (readers.empty() || points == 0)
+    illegal(node->origin, "block `{}` has no readers, or dimensions that are not known",
+            padding.name);
+  const int64_t bytes = node->writes.at(0)->buffer->dtype.bytes();
+  const std::vector<LoopRV> loops = schedule.get_loops(readers[0]);
+  // The innermost place at which little is computed twice.
+  for (size_t l = loops.size(); l-- > 0;) {
+    const Ref<For> loop = schedule.get(loops[l]);
+    const auto extent = as_int(loop->extent);
+    if (!extent || loop->kind == ForKind::kVectorized || loop->kind == ForKind::kUnrolled) continue;
+    for (const int64_t rows : {int64_t{1}, int64_t{4}, int64_t{7}, int64_t{8}}) {
+      if (rows > 1 && (*extent % rows != 0 || *extent <= rows)) continue;
+      if (rows > 1 && loop->kind != ForKind::kSerial) continue;
+      Schedule attempt = schedule;
+      try {
+        const LoopRV at = rows > 1 ? attempt.split(loops[l], rows)[0] : loops[l];
+        attempt.compute_at(padding, at);
+      } catch (const CompileError& error) {
+        if (error.first().code.id != kScheduleIllegal.id) throw;
+        continue;
+      }
+      const int64_t inside = runs_of(attempt, padding, l + 1);
+      const int64_t all = runs_of(attempt, padding, 0);
+      if (all == 0 || all > points + points * 3 / 4 || inside * bytes > target.l2_bytes / 4)
+        continue;
+      schedule = std::move(attempt);
+      if (inside * bytes <= target.l1_bytes * 3 / 4) schedule.set_scope(padding, 0, "local");
+      vectorize_last_axis(schedule, padding, target);
+      return;
+    }
+  }
+  illegal(node->origin, "rows of `{}` would be computed several times", padding.name);
+}
+
+}  // namespace tenon::tir
