@@ -668,8 +668,16 @@ class Tiler {
     else
       at = row_tiles ? row_tiles : parallel;
     if (!at) {
-      // A single tile: a loop of one iteration to be in.
-      at = wrap(block);
+      // A single tile: a loop of one iteration to be in. The loop that it is split from is new.
+      const LoopRV outermost = sch_.get_loops(block)[0];
+      const auto parts = sch_.split(outermost, {int64(1), Expr()});
+      at = parts[0];
+      for (LoopRV& loop : reduction)
+        if (loop == outermost) loop = parts[1];
+      for (LoopRV& loop : registers)
+        if (loop == outermost) loop = parts[1];
+      if (unrolled && *unrolled == outermost) unrolled = parts[1];
+      if (lane && *lane == outermost) lane = parts[1];
     }
     sch_.reverse_compute_at(epilogue, *at);
     if (lane && layout.lanes > 1) sch_.vectorize(*lane);
@@ -677,12 +685,6 @@ class Tiler {
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
     finish_epilogue(epilogue, *at, layout);
-  }
-
-  LoopRV wrap(const BlockRV& block) {
-    const std::vector<LoopRV> loops = sch_.get_loops(block);
-    const auto parts = sch_.split(loops[0], {int64(1), Expr()});
-    return parts[0];
   }
 
   /// Loops of the epilogue inside the tile: lanes in vectors, the others unrolled.
