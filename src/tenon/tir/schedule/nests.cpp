@@ -136,12 +136,15 @@ static void vectorize_loop(Schedule& schedule, const BlockRV& block, const LoopR
   schedule.vectorize(schedule.split(body, lanes)[1]);
 }
 
-/// Whether every access moves by one element or none along the axis.
+/// Whether every access moves by one element or none along the axis; loads by up to four, which
+/// whole vectors hold as well.
 static bool suits_lanes(const Block& block, size_t axis) {
   const auto accesses = linear_accesses(block);
   if (!accesses || !accesses->store.is_unit(axis)) return false;
-  for (const LinearAccess& load : accesses->loads)
-    if (load.moves(axis) && !load.is_unit(axis)) return false;
+  for (const LinearAccess& load : accesses->loads) {
+    const auto step = as_int(load.strides[axis]);
+    if (!step || *step < 0 || *step > 4) return false;
+  }
   return true;
 }
 
