@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Checks that the generated tables of docs/ are what the program says; with --update writes them.
+#
+#     scripts/check_tables.sh [--update] [build/bin/tenon]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+update=false
+if [ "${1:-}" = --update ]; then update=true; shift; fi
+tenon=${1:-build/bin/tenon}
+
+status=0
+for pair in passes:passes operators:onnx-operators diagnostics:diagnostics; do
+  page=docs/${pair#*:}.md
+  text=$("$tenon" "${pair%:*}" --markdown)
+  if $update; then
+    printf '%s\n' "$text" > "$page"
+  elif ! printf '%s\n' "$text" | diff -u "$page" - ; then
+    echo "$page is not current: scripts/check_tables.sh --update"
+    status=1
+  fi
+done
+exit $status

@@ -1,0 +1,173 @@
+// The command line as scripts see it: exit status, both outputs, files.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class CommandLineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tenon_command_line_" + std::to_string(::getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Outcome tenon(const std::string& arguments) const {
+    const std::string command =
+        std::string("cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " ") + arguments + " >" +
+        folder_ + "/out 2>" + folder_ + "/err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
+            read(folder_ + "/err")};
+  }
+  void write(const std::string& name, const std::string& contents) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
+  }
+  // The command fails so, with this text on the error stream and nothing said to be Tenon's fault.
+  void expect_error(const std::string& arguments, int status, const std::string& text) const {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = tenon(arguments);
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  }
+  std::string folder_;
+};
+
+constexpr const char* kDigits = "examples/digits/digits.onnx";
+constexpr const char* kDigits1 = "examples/digits/digits_b1.onnx";
+
+TEST_F(CommandLineTest, WrongUsageIsStatus2) {
+  expect_error("", 2, "no command is given");
+  expect_error("fly", 2, "not expected: fly");
+  expect_error("run", 2, "MODEL is required");
+  expect_error(std::string("run ") + kDigits + " --repeat 0", 2, "--repeat 0 is below 1");
+  expect_error(std::string("run ") + kDigits + " --threads -1", 2, "--threads -1 is not between");
+  expect_error(std::string("run ") + kDigits + " --libs mkl", 2, "this build has no foreign");
+  expect_error(std::string("run ") + kDigits + " --dim batch=x", 2, "expected a number");
+  expect_error(std::string("run ") + kDigits + " --dim rows=2", 2, "no input has a dimension");
+  expect_error(std::string("run ") + kDigits + " -i image", 2, "expected NAME=VALUE");
+  expect_error(std::string("print ") + kDigits + " --after Fly", 2, "no pass `Fly`");
+  expect_error(std::string("opt ") + kDigits + " --passes FuseOp", 2, "did you mean `FuseOps`");
+  expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2, "--emit pdf");
+  for (const char* absent : {"tune", "bisect", "reduce"})
+    expect_error(absent, 2, "is not there yet");
+}
+
+TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {
+  expect_error("run none.onnx", 1, "error[TN0002]");
+  expect_error("print README.md", 1, "not a kind of model");
+  expect_error("print model.relay", 1, "error[TN0001]");
+  expect_error(std::string("run ") + kDigits + " --target z80", 1, "target `z80` is not known");
+  expect_error(std::string("run ") + kDigits + " --target c", 1, "is not generated yet");
+  expect_error(std::string("run ") + kDigits + " -i pixels=x.npy", 1,
+               "no input is named `pixels`; the program takes `image`");
+  expect_error(std::string("run ") + kDigits + " -i image=examples/digits/test_labels.npy", 1,
+               "input `image` is int64 (");
+  expect_error("test-onnx " + folder_, 1, "holds no cases");
+  expect_error("plan none.csv", 1, "none.csv");
+  write("empty.onnx", "");
+  expect_error("check " + folder_ + "/empty.onnx", 1, "error[TN0501]");
+  write("cut.onnx", read(TENON_SOURCE_DIR "/examples/digits/digits.onnx").substr(0, 5000));
+  expect_error("check " + folder_ + "/cut.onnx", 1, "error[TN05");
+  write("bad.tvmscript", "@I.ir_module\nclass Module:\n    @R.function\n    def main(: pass\n");
+  expect_error("check " + folder_ + "/bad.tvmscript", 1, "bad.tvmscript:4:");
+  write("fake.so", "not a library");
+  expect_error("run " + folder_ + "/fake.so", 1, "error[TN0603]");
+}
+
+TEST_F(CommandLineTest, HelpIsEverywhere) {
+  for (const char* command : {"", "run ", "compile ", "print ", "check ", "opt ", "test-onnx ",
+                              "plan ", "bench ", "explain "}) {
+    const Outcome outcome = tenon(std::string(command) + "--help");
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_NE(outcome.out.find("Usage: tenon"), std::string::npos) << command;
+  }
+}
+
+TEST_F(CommandLineTest, CompiledAndInterpretedAgree) {
+  const Outcome run = tenon(std::string("run ") + kDigits + " --dim batch=3 --json -o " + folder_);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const auto compiled = nlohmann::json::parse(run.out);
+  EXPECT_EQ(compiled["outputs"][0]["shape"], (std::vector<int64_t>{3, 10}));
+  EXPECT_GT(compiled["workspace_bytes"], 0);
+  EXPECT_EQ(compiled["operators"], compiled["own_operators"]);
+  EXPECT_TRUE(fs::exists(folder_ + "/probabilities.npy"));
+  const Outcome slow = tenon(std::string("run ") + kDigits + " --dim batch=3 --json --interpret");
+  ASSERT_EQ(slow.status, 0) << slow.err;
+  const auto interpreted = nlohmann::json::parse(slow.out);
+  for (size_t i = 0; i < 6; ++i)
+    EXPECT_NEAR(compiled["outputs"][0]["first"][i].get<double>(),
+                interpreted["outputs"][0]["first"][i].get<double>(), 1e-5);
+}
+
+TEST_F(CommandLineTest, PassesKeepTheMeaningAndTheText) {
+  const Outcome run = tenon(std::string("run ") + kDigits1 + " --validate --check-text");
+  EXPECT_EQ(run.status, 0) << run.err;
+}
+
+TEST_F(CommandLineTest, LibrariesAreTheSameEveryTimeAndRun) {
+  for (const char* name : {"a", "b"}) {
+    fs::create_directories(folder_ + "/" + name);
+    const Outcome compile =
+        tenon(std::string("compile ") + kDigits + " -o " + folder_ + "/" + name + "/digits.so");
+    ASSERT_EQ(compile.status, 0) << compile.err;
+  }
+  for (const char* file : {"/digits.so", "/digits.h", "/digits.json"})
+    EXPECT_EQ(read(folder_ + "/a" + file), read(folder_ + "/b" + file)) << file;
+  EXPECT_EQ(0, std::system(("gcc -std=c99 -Wall -Wextra -Werror -fsyntax-only -I" TENON_SOURCE_DIR
+                            "/src -x c " +
+                            folder_ + "/a/digits.h")
+                               .c_str()));
+  const std::string library = "run " + folder_ + "/a/digits.so";
+  const Outcome one = tenon(library + " --threads 1 -o " + folder_ + "/one");
+  const Outcome two = tenon(library + " --threads 2 -o " + folder_ + "/two");
+  ASSERT_EQ(one.status, 0) << one.err;
+  ASSERT_EQ(two.status, 0) << two.err;
+  EXPECT_EQ(read(folder_ + "/one/probabilities.npy"), read(folder_ + "/two/probabilities.npy"));
+  EXPECT_NE(one.out.find("own code"), std::string::npos);
+}
+
+TEST_F(CommandLineTest, ModulesAreWrittenAndReadAgain) {
+  const std::string file = folder_ + "/digits.tvmscript";
+  const Outcome opt = tenon(std::string("opt ") + kDigits1 +
+                            " --passes \"FoldConstant,LegalizeOps,FuseOps,FuseTIR\" -o " + file);
+  ASSERT_EQ(opt.status, 0) << opt.err;
+  EXPECT_EQ(tenon("check " + file).out, file + ": ok\n");
+  const Outcome run = tenon("run " + file);
+  EXPECT_EQ(run.status, 0) << run.err;
+  expect_error("opt " + file + " --passes \"PlanMemory\"", 1, "error[TN0206]");
+  expect_error("opt " + file + " --passes \"FuseOps(depth=3)\"", 1, "has no option `depth`");
+}
+
+TEST_F(CommandLineTest, BenchGivesTheFieldsOfTheContract) {
+  const Outcome bench = tenon(std::string("bench ") + kDigits1 + " --repeat 2 --per-kernel --json");
+  ASSERT_EQ(bench.status, 0) << bench.err;
+  const auto json = nlohmann::json::parse(bench.out);
+  ASSERT_EQ(json.size(), 1U);
+  for (const char* field : {"model", "threads", "min_ms", "median_ms", "compile_ms", "load_ms",
+                            "rss_mb", "planned_bytes", "bound_bytes", "gflops"})
+    EXPECT_TRUE(json[0].contains(field)) << field;
+  EXPECT_GT(json[0]["gflops"], 0);
+  EXPECT_GT(json[0]["kernels"].size(), 0U);
+  EXPECT_GT(json[0]["kernels"][0]["ms"], 0);
+}
+
+}  // namespace
