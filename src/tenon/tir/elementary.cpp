@@ -613,7 +613,12 @@ template <typename O>
 F<O> pow(const O& o, const F<O>& x_argument, const F<O>& y_argument) {
   const F<O> x = o.let(x_argument), y = o.let(y_argument);
   const F<O> magnitude = o.let(o.abs(x));
-  const F<O> power = o.let(exp(o, o.let(y * log(o, magnitude))));
+  const F<O> product = o.let(exp(o, o.let(y * log(o, magnitude))));
+  // A whole x to a whole power is whole: exact while the error of the product is below one half.
+  const auto is_whole = [&](const F<O>& v) { return o.equal(o.floor(v), v); };
+  const auto exact = o.both(o.both(is_whole(x), is_whole(y)),
+                            o.both(o.less(o.c(-0.5), y), o.less(product, o.c(1e12))));
+  const F<O> power = o.let(o.select(exact, o.rint(product), product));
   const auto whole = o.equal(o.floor(y), y);
   const F<O> half = o.let(y * o.c(0.5));
   const auto even = o.equal(o.floor(half), half);

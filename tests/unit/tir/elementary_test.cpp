@@ -36,7 +36,7 @@ struct Case {
 
 const Case kCases[] = {
     {"exp", std::exp, 1.1, 1.6},    {"log", std::log, 1.1, 1.6},
-    {"tanh", std::tanh, 1.5, 3},  {"erf", std::erf, 1.2, 2.5},
+    {"tanh", std::tanh, 1.5, 3},    {"erf", std::erf, 1.2, 2.5},
     {"exp2", std::exp2, 0.51, 1.6}, {"log1p", std::log1p, 0.51, 2.5},
     {"log2", std::log2, 0.51, 2.5}, {"log10", std::log10, 0.51, 2.5},
     {"sin", std::sin, 0.51, 1.6},   {"cos", std::cos, 0.51, 1.6},
@@ -114,6 +114,15 @@ TEST(ElementaryPairs, MatchTheLibrary) {
       expect("atan2", std::atan2(static_cast<double>(x), static_cast<double>(y)));
       expect("hypot", std::hypot(static_cast<double>(x), static_cast<double>(y)));
     }
+}
+
+TEST(Pow, OfWholeNumbersIsWhole) {
+  for (int x = -12; x <= 12; ++x) {
+    double want = 1;
+    for (int y = 0; y <= 11; ++y, want *= x)
+      EXPECT_EQ(elementary("pow", static_cast<double>(x), static_cast<double>(y)), want)
+          << x << " to the power " << y;
+  }
 }
 
 TEST(Sigmoid, IsAccurateInAbsoluteTerms) {
