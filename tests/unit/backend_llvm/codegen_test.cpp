@@ -176,36 +176,36 @@ TEST(Codegen, CastsSaturateAndTruncate) {
 }
 
 TEST(Codegen, SmallFloatsRoundToNearestEven) {
-  const std::vector<float> a{1.0f,  1.00390625f, 1.01171875f, 3.3e38f, kInf,
-                             -kInf, 1e-40f,      65504.f,     65520.f, 6e-8f};
-  std::vector<Bytes> inputs;
-  inputs.emplace_back(a);
-  inputs.emplace_back(a);
+  const std::vector<float> a{1.0f,   1.00390625f, 1.01171875f, 3.3e38f, kInf,   -kInf,
+                             1e-40f, 65504.f,     65520.f,     6e-8f,   -3e-6f, kNan};
   const auto n = static_cast<int64_t>(a.size());
-  const auto brain = run_kernel(elementwise(kFloat32, kBFloat16, n,
-                                            [](Expr x, Expr) { return cast(kBFloat16, x); }),
-                                std::move(inputs), a.size() * 2)
-                         .as<uint16_t>();
-  EXPECT_EQ(brain, (std::vector<uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x7f78, 0x7f80, 0xff80, 0x0001,
-                                          0x4780, 0x4780, 0x3381}));
-  std::vector<Bytes> again;
-  again.emplace_back(a);
-  again.emplace_back(a);
-  const auto half =
-      run_kernel(elementwise(kFloat32, kFloat16, n, [](Expr x, Expr) { return cast(kFloat16, x); }),
-                 std::move(again), a.size() * 2)
-          .as<uint16_t>();
-  EXPECT_EQ(half, (std::vector<uint16_t>{0x3c00, 0x3c04, 0x3c0c, 0x7c00, 0x7c00, 0xfc00, 0x0000,
-                                         0x7bff, 0x7c00, 0x0001}));
-  std::vector<Bytes> sums;
-  sums.emplace_back(half);
-  sums.emplace_back(half);
-  const auto doubled =
-      run_kernel(elementwise(kFloat16, kFloat16, n, [](Expr x, Expr y) { return x + y; }),
-                 std::move(sums), a.size() * 2)
-          .as<uint16_t>();
-  EXPECT_EQ(doubled[0], 0x4000);
-  EXPECT_EQ(doubled[7], 0x7c00);
+  const auto twice = [](const auto& values) {
+    std::vector<Bytes> inputs;
+    inputs.emplace_back(values);
+    inputs.emplace_back(values);
+    return inputs;
+  };
+  const auto cast_to = [&](DType dtype) {
+    return elementwise(kFloat32, dtype, n, [&](Expr x, Expr) { return cast(dtype, x); });
+  };
+  // The first has no instructions for float16.
+  for (const char* name : {"llvm -mcpu=x86-64", "llvm -mcpu=haswell", "native"}) {
+    const Target target = resolve_target(name);
+    auto brain = run_kernel(cast_to(kBFloat16), twice(a), a.size() * 2, target).as<uint16_t>();
+    EXPECT_GT(brain.back() & 0x7fff, 0x7f80);
+    brain.pop_back();
+    EXPECT_EQ(brain, (std::vector<uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x7f78, 0x7f80, 0xff80, 0x0001,
+                                            0x4780, 0x4780, 0x3381, 0xb649}));
+    auto half = run_kernel(cast_to(kFloat16), twice(a), a.size() * 2, target).as<uint16_t>();
+    EXPECT_GT(half.back() & 0x7fff, 0x7c00);
+    half.pop_back();
+    EXPECT_EQ(half, (std::vector<uint16_t>{0x3c00, 0x3c04, 0x3c0c, 0x7c00, 0x7c00, 0xfc00, 0x0000,
+                                           0x7bff, 0x7c00, 0x0001, 0x8032}));
+    const auto sum = elementwise(kFloat16, kFloat16, n - 1, [](Expr x, Expr y) { return x + y; });
+    const auto doubled = run_kernel(sum, twice(half), half.size() * 2, target).as<uint16_t>();
+    EXPECT_EQ(doubled, (std::vector<uint16_t>{0x4000, 0x4004, 0x400c, 0x7c00, 0x7c00, 0xfc00,
+                                              0x0000, 0x7c00, 0x7c00, 0x0002, 0x8064}));
+  }
 }
 
 TEST(Codegen, DivisionByZeroIsReported) {

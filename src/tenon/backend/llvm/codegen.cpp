@@ -6,8 +6,13 @@
 namespace tenon::llvm_backend {
 
 ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
-                             const CompileOptions& options, llvm::LLVMContext& context)
-    : module_(module), target_(target), options_(options), context_(context) {}
+                             const CompileOptions& options, llvm::LLVMContext& context,
+                             bool converts_halves)
+    : module_(module),
+      target_(target),
+      options_(options),
+      context_(context),
+      converts_halves_(converts_halves) {}
 
 llvm::Type* ModuleCodegen::register_type(DType dtype, const Origin& origin) {
   llvm::Type* element = nullptr;

@@ -35,7 +35,7 @@ struct FunctionInfo {
 class ModuleCodegen {
  public:
   ModuleCodegen(const IRModule& module, const Target& target, const CompileOptions& options,
-                llvm::LLVMContext& context);
+                llvm::LLVMContext& context, bool converts_halves);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
   ConstantsLayout constants() && { return std::move(constants_); }
@@ -44,6 +44,8 @@ class ModuleCodegen {
   llvm::LLVMContext& context() { return context_; }
   llvm::Module& module() { return *llvm_module_; }
   const Target& target() const { return target_; }
+  /// The target has instructions between float16 and float32.
+  bool converts_halves() const { return converts_halves_; }
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
   int64_t constant_offset(const Ref<TensorData>& data);
   llvm::Constant* text(const std::string& value);
@@ -63,6 +65,7 @@ class ModuleCodegen {
   const Target& target_;
   const CompileOptions& options_;
   llvm::LLVMContext& context_;
+  bool converts_halves_;
   std::unique_ptr<llvm::Module> llvm_module_;
 
   std::map<std::string, size_t> index_;  // by name; identical functions share an entry

@@ -119,6 +119,19 @@ llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
   llvm::Type* i32 = m_.register_type(kInt32.with_lanes(from.lanes), {});
   if (from.code == DType::Code::kBFloat)
     return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, i32), 16), f32);
+  if (!m_.converts_halves()) {
+    // The exponent's bias changes by a product, which makes denormals normal; infinities and NaN
+    // keep all ones in it.
+    const auto bits = [&](uint32_t value) { return llvm::ConstantInt::get(i32, value); };
+    llvm::Value* wide = b_.CreateZExt(value, i32);
+    llvm::Value* magnitude = b_.CreateShl(b_.CreateAnd(wide, bits(0x7fff)), 13);
+    llvm::Value* scaled = b_.CreateBitCast(
+        b_.CreateFMul(b_.CreateBitCast(magnitude, f32), llvm::ConstantFP::get(f32, 0x1p112)), i32);
+    llvm::Value* special = b_.CreateICmpUGE(magnitude, bits(0x0f800000));
+    llvm::Value* rest = b_.CreateSelect(special, b_.CreateOr(magnitude, bits(0x7f800000)), scaled);
+    llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, bits(0x8000)), 16);
+    return b_.CreateBitCast(b_.CreateOr(rest, sign), f32);
+  }
   llvm::Type* half = b_.getHalfTy();
   if (from.is_vector()) half = llvm::FixedVectorType::get(half, from.lanes);
   return b_.CreateFPExt(b_.CreateBitCast(value, half), f32);
@@ -126,6 +139,28 @@ llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
 
 llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
   llvm::Type* i16 = m_.register_type(kInt16.with_lanes(to.lanes), {});
+  if (to.code != DType::Code::kBFloat && !m_.converts_halves()) {
+    // Normal results round in integers, to even; denormal ones by an addition whose last place is
+    // theirs.
+    llvm::Type* i32 = m_.register_type(kInt32.with_lanes(to.lanes), {});
+    const auto bits = [&](uint32_t number) { return llvm::ConstantInt::get(i32, number); };
+    llvm::Value* all = b_.CreateBitCast(value, i32);
+    llvm::Value* magnitude = b_.CreateAnd(all, bits(0x7fffffff));
+    llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, 13), bits(1));
+    llvm::Value* normal =
+        b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(magnitude, bits(0xc8000fff)), odd), 13);
+    llvm::Value* shifted = b_.CreateFAdd(b_.CreateBitCast(magnitude, value->getType()),
+                                         llvm::ConstantFP::get(value->getType(), 0.5));
+    llvm::Value* denormal = b_.CreateSub(b_.CreateBitCast(shifted, i32), bits(0x3f000000));
+    llvm::Value* finite =
+        b_.CreateSelect(b_.CreateICmpULT(magnitude, bits(0x38800000)), denormal, normal);
+    llvm::Value* special =
+        b_.CreateSelect(b_.CreateICmpUGT(magnitude, bits(0x7f800000)), bits(0x7e00), bits(0x7c00));
+    llvm::Value* result =
+        b_.CreateSelect(b_.CreateICmpUGE(magnitude, bits(0x47800000)), special, finite);
+    llvm::Value* sign = b_.CreateAnd(b_.CreateLShr(all, 16), bits(0x8000));
+    return b_.CreateTrunc(b_.CreateOr(result, sign), i16);
+  }
   if (to.code != DType::Code::kBFloat) {
     llvm::Type* half = b_.getHalfTy();
     if (to.is_vector()) half = llvm::FixedVectorType::get(half, to.lanes);

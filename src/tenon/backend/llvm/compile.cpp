@@ -127,7 +127,8 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
   if (target.kind != "llvm")
     throw CompileError(kBadOption, {}, "target `{}` is not one of LLVM", target.kind);
   out.machine = target_machine(target, options.optimize);
-  ModuleCodegen codegen(lowered, target, options, out.context);
+  ModuleCodegen codegen(lowered, target, options, out.context,
+                        out.machine->getMCSubtargetInfo()->checkFeatures("+f16c"));
   out.module = codegen.run();
   out.constants = std::move(codegen).constants();
   out.module->setDataLayout(out.machine->createDataLayout());
