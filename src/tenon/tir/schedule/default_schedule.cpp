@@ -305,6 +305,10 @@ class DefaultScheduler {
     } else {
       row = parallelize(sch_, loops, work);
     }
+    for (size_t i = reduction.halves.size(); i-- > 0;) {
+      sch_.compute_at(reduction.halves[i], row);
+      sch_.set_scope(reduction.halves[i], 0, "local");
+    }
     sch_.compute_at(reduction.part, row);
     sch_.set_scope(reduction.part, 0, "local");
     finish_row_reduction(sch_, reduction);

@@ -318,7 +318,12 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
   order.push_back(parts[1]);
   schedule.reorder(order);
   const BlockRV part = schedule.rfactor(parts[1]);
-  return {part, block, full};
+  // The lanes are joined half by half: a vector operation for each step instead of a chain.
+  std::vector<BlockRV> halves;
+  for (int width = lanes; width > 2; width /= 2)
+    halves.push_back(
+        schedule.rfactor(schedule.split(schedule.get_loops(block).back(), width / 2)[1]));
+  return {part, block, full, halves};
 }
 
 void finish_row_reduction(Schedule& schedule, const RowReduction& reduction) {
@@ -348,17 +353,25 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction) {
       if (const auto l = loop_of_axis(schedule, start, schedule.get(start)->iter_vars.size() - 1);
           l && *l == loop)
         schedule.vectorize(loop);
-    // The last vector may not be full: it is added lane by lane.
+    // The last vector may not be full: it is added under a mask.
     bool guarded = false;
     walk<Call>(schedule.get(reduction.part)->body,
                [&](const Call& call) { guarded = guarded || call.is("if_then_else"); });
     if (guarded && first && *first == *k_loop) {
-      schedule.loop_partition(*k_loop, {reduction.full});
+      const LoopRV rest = schedule.loop_partition(*k_loop, {reduction.full})[1];
       const auto main = loop_of_axis(schedule, reduction.part, *lane);
       if (main) schedule.vectorize(*main);
+      const Path path = find_loop(schedule.func()->body, rest.var.get());
+      for (const Ref<BlockRealize>& realize : realizes_in(path ? path.target() : Stmt()))
+        schedule.vectorize(schedule.get_loops({realize->block->name}).back());
     } else if (!guarded) {
       schedule.vectorize(*lane_loop);
     }
+  }
+  for (const BlockRV& half : reduction.halves) {
+    const std::vector<LoopRV> loops = schedule.get_loops(half);
+    schedule.unroll(loops[loops.size() - 2]);
+    schedule.vectorize(loops.back());
   }
   const std::vector<LoopRV> whole = schedule.get_loops(reduction.whole);
   if (!whole.empty() && as_int(schedule.get(whole.back())->extent).value_or(1000) <= 64)

@@ -47,7 +47,8 @@ void schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& targ
 /// A reduction over consecutive elements: lanes hold partial results.
 struct RowReduction {
   BlockRV part, whole;
-  Expr full;  // vectors that are full
+  Expr full;                    // vectors that are full
+  std::vector<BlockRV> halves;  // that join the lanes, in order, before `whole` does
 };
 RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const Target& target);
 void finish_row_reduction(Schedule& schedule, const RowReduction& reduction);
