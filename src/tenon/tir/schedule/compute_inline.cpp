@@ -24,6 +24,15 @@ void check_not_overwritten(const Schedule& schedule, const Block& block) {
   }
 }
 
+/// value < end, also where dimensions are symbolic: x // d < e where x < d * e, x % d < d.
+bool stays_below(const Expr& value, const Expr& end, arith::Analyzer& analyzer) {
+  if (analyzer.proves_less(value, end)) return true;
+  const auto* op = value.as<Binary>();
+  if (op && op->op == BinaryOp::kFloorMod) return analyzer.proves_equal(op->rhs, end);
+  if (op && op->op == BinaryOp::kFloorDiv) return analyzer.proves_less(op->lhs, op->rhs * end);
+  return false;
+}
+
 const BufferStore& plain_store(const Ref<BlockRealize>& realize) {
   const Block& block = *realize->block;
   const BufferStore* store = only_store(block);
@@ -155,7 +164,7 @@ void Schedule::reverse_compute_inline(const BlockRV& block) {
       if (is_axis) continue;
       if (!analyzer.proves_less_equal(iter.domain.min, value))
         guard = logical_and(guard, iter.domain.min <= value);
-      if (!analyzer.proves_less(value, end)) guard = logical_and(guard, value < end);
+      if (!stays_below(value, end, analyzer)) guard = logical_and(guard, value < end);
     }
     // No overlap at all: another writer's part.
     if (none) {

@@ -60,7 +60,8 @@ std::vector<LoopRV> Schedule::split(const LoopRV& loop, const std::vector<Expr>&
   }
   if (unknown) extents[*unknown] = analyzer.simplify(ceildiv(node->extent, known));
   Expr total = known * (unknown ? extents[*unknown] : imm(dtype, int64_t{1}));
-  if (!analyzer.proves_less_equal(node->extent, total))
+  // What follows from the extent by rounding up covers it.
+  if (!unknown && !analyzer.proves_less_equal(node->extent, total))
     illegal(node->origin, "factors {} of `{}` cover {} iterations; expected at least {}",
             str(extents), node->loop_var->name, str(total), str(node->extent));
   std::vector<Ref<Var>> vars;

@@ -80,7 +80,7 @@ class Tiler {
   static std::optional<size_t> lane_of(const Block& block, const BlockAccesses& accesses) {
     for (size_t a = block.iter_vars.size(); a-- > 0;) {
       if (block.iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
-      if (extent_of(block.iter_vars[a]) < 2) continue;
+      if (extent_of(block.iter_vars[a]) == 1) continue;
       bool unit = false, other = false;
       for (const LinearAccess& load : accesses.loads) {
         unit = unit || load.is_unit(a);
@@ -106,7 +106,7 @@ class Tiler {
     if (lane_of(*node, accesses)) return;
     for (size_t a = 0; a < node->iter_vars.size(); ++a) {
       if (node->iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
-      if (extent_of(node->iter_vars[a]) < 2) continue;
+      if (extent_of(node->iter_vars[a]) == 1) continue;
       std::vector<size_t> moving;
       for (size_t l = 0; l < accesses.loads.size(); ++l)
         if (accesses.loads[l].moves(a)) moving.push_back(l);
@@ -203,7 +203,19 @@ class Tiler {
     for (const LinearAccess& load : accesses.loads)
       widest = std::max<int64_t>(widest, load.buffer->dtype.bits);
     const int64_t full = target_.vector_lanes(static_cast<int>(widest));
-    const int64_t length = extent_of(node->iter_vars[*lane_axis]);
+    int64_t length = extent_of(node->iter_vars[*lane_axis]);
+    const bool symbolic = length == 0;
+    // A symbolic number of columns: whole vectors of them; the rest keeps plain loops.
+    if (length == 0 && !symbolic_lanes_) {
+      const Expr whole =
+          arith::simplify(floordiv(node->iter_vars[*lane_axis].domain.extent, full) * full);
+      const auto products = cut(block, *lane_axis, {whole}, true);
+      const auto epilogues = cut(epilogue, *lane_axis, {whole}, true);
+      symbolic_lanes_ = true;
+      tile(products.at(0), epilogues.at(0), lane_axis);
+      return;
+    }
+    if (length == 0) length = full;
     const int64_t lanes = std::min(full, power_of_two_up_to(length));
     // What is left of the lanes' axis goes its own way, with fewer lanes.
     if (length % lanes != 0) {
@@ -237,6 +249,12 @@ class Tiler {
       m.pop_back();
       m.back() = sch_.get(block)->iter_vars[first].var;
       flat = true;
+    }
+
+    if (symbolic) {
+      const auto [outer_lanes, inner_lanes] = cut_axis(block, lane, lanes);
+      n.push_back(outer_lanes);
+      lane = inner_lanes;
     }
 
     // The tile.
@@ -658,6 +676,11 @@ class Tiler {
     if (unrolled) order.push_back(*unrolled);
     order.insert(order.end(), registers.begin(), registers.end());
     if (lane) order.push_back(*lane);
+    std::optional<LoopRV> single;
+    if (tiles.empty() && !row_tiles && !parallel) {
+      single = sch_.add_unit_loop(block);
+      order.insert(order.begin(), *single);
+    }
     sch_.reorder(order);
     // The accumulators, and what becomes of them where the tile is done.
     sch_.cache_write(block, 0, "local");
@@ -668,16 +691,8 @@ class Tiler {
     else
       at = row_tiles ? row_tiles : parallel;
     if (!at) {
-      // A single tile: a loop of one iteration to be in. The loop that it is split from is new.
-      const LoopRV outermost = sch_.get_loops(block)[0];
-      const auto parts = sch_.split(outermost, {int64(1), Expr()});
-      at = parts[0];
-      for (LoopRV& loop : reduction)
-        if (loop == outermost) loop = parts[1];
-      for (LoopRV& loop : registers)
-        if (loop == outermost) loop = parts[1];
-      if (unrolled && *unrolled == outermost) unrolled = parts[1];
-      if (lane && *lane == outermost) lane = parts[1];
+      // A single tile: a loop of one iteration to be in.
+      at = single;
     }
     sch_.reverse_compute_at(epilogue, *at);
     if (lane && layout.lanes > 1) sch_.vectorize(*lane);
@@ -729,6 +744,7 @@ class Tiler {
   Schedule& sch_;
   const Target& target_;
   std::optional<BlockRV> packed_;
+  bool symbolic_lanes_ = false;
   bool grown_ = false;  // the last panel of columns is not full
 };
 
