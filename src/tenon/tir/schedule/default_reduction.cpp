@@ -48,6 +48,12 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
   const int64_t widest = target.vector_lanes(node->writes.at(0)->buffer->dtype.bits);
   int64_t lanes = widest;
   while (extent > 0 && lanes > extent) lanes /= 2;
+  // Narrower vectors without a rest beat wide ones with a rest that is gathered under a mask.
+  for (int64_t even = lanes; extent > 0 && even >= 4; even /= 2)
+    if (extent % even == 0) {
+      lanes = even;
+      break;
+    }
   if (lanes < 4) illegal(node->origin, "block `{}` has short rows", block.name);
 
   std::vector<LoopRV> outer, taps;
@@ -116,6 +122,12 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
         if (error.first().code.id != kScheduleIllegal.id) throw;
         continue;
       }
+      // Parts of a row have their guards in places that are not known.
+      const Ref<BlockRealize> placed = attempt.realize(padding);
+      const auto row = loop_of_axis(attempt, padding, placed->iter_values.size() - 1);
+      if (!row || !arith::proves_equal(placed->iter_values.back() - Expr(row->var),
+                                       node->iter_vars.back().domain.min))
+        continue;
       const int64_t inside = runs_of(attempt, padding, l + 1);
       const int64_t all = runs_of(attempt, padding, 0);
       if (all == 0 || all > points + points * 3 / 4 || inside * bytes > target.l2_bytes / 4)

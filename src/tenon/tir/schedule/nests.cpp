@@ -166,11 +166,16 @@ void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target&
       return;
     }
     if (extent_of(node->iter_vars[a]) == 0) return;
-    // Only over its whole domain are the turning points where the loop is to be cut.
+    // Only from the domain's start on are the turning points where the loop is to be cut.
     const auto whole = as_int(schedule.get(*loop)->extent);
-    if (!whole || *whole != extent_of(node->iter_vars[a])) return;
+    if (!whole || *whole > extent_of(node->iter_vars[a])) return;
+    arith::Analyzer analyzer;
+    if (!analyzer.proves_equal(schedule.realize(block)->iter_values[a] - Expr(loop->var),
+                               node->iter_vars[a].domain.min))
+      return;
     std::vector<Expr> points;
-    for (const int64_t point : turning_points(*node, a)) points.push_back(int64(point));
+    for (const int64_t point : turning_points(*node, a))
+      if (point < *whole) points.push_back(int64(point));
     if (points.empty() || points.size() > 6) return;
     for (const LoopRV& part : schedule.loop_partition(*loop, points)) {
       const Path path = find_loop(schedule.func()->body, part.var.get());
