@@ -1,0 +1,28 @@
+// Command lines with bad input, and what `tenon` says to each.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tenon::bad_input {
+
+struct Case {
+  std::string name;
+  std::vector<std::string> arguments;  // of `tenon`, run in a new folder
+  std::vector<std::pair<std::string, std::string>> files;  // what is in that folder
+  int status;                                              // 1: input at fault, 2: wrong usage
+  std::string says;                                        // part of what is printed on stderr
+  std::function<void()> prepare = {};  // for what is no file; runs in that folder
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
+
+std::vector<Case> onnx_cases();
+std::vector<Case> tensor_cases();
+std::vector<Case> script_cases();
+std::vector<Case> usage_cases();
+
+}  // namespace tenon::bad_input
