@@ -25,11 +25,31 @@
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "tenon/backend/llvm/codegen.h"
 
 namespace tenon::llvm_backend {
+
+// LLVM itself says no more than a line on stderr, and goes on without what it does not know.
+static void check_target(const llvm::Target& found, const std::string& triple,
+                         const Target& target) {
+  const std::unique_ptr<llvm::MCSubtargetInfo> known(found.createMCSubtargetInfo(triple, "", ""));
+  check(known != nullptr, "LLVM has no table of x86-64 processors");
+  if (!known->isCPUStringValid(target.cpu))
+    throw CompileError(kBadOption, {}, "processor `{}` is not known to LLVM", target.cpu);
+  for (std::string_view rest = target.features; !rest.empty();) {
+    const std::string_view feature = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), feature.size() + 1));
+    const std::string_view name = feature.substr(feature.find_first_not_of("+-") == 1 ? 1 : 0);
+    const bool is_known =
+        std::ranges::any_of(known->getAllProcessorFeatures(),
+                            [&](const llvm::SubtargetFeatureKV& one) { return name == one.Key; });
+    if (!is_known)
+      throw CompileError(kBadOption, {}, "feature `{}` of the target is not known to LLVM", name);
+  }
+}
 
 static std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int level) {
   static std::once_flag once;
@@ -45,12 +65,11 @@ static std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target,
   check(found != nullptr, "LLVM has no x86-64 back end");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // multiply-adds are explicit in TensorIR
+  check_target(*found, triple, target);
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   check(machine != nullptr, "LLVM made no target machine");
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(target.cpu))
-    throw CompileError(kBadOption, {}, "processor `{}` is not known to LLVM", target.cpu);
   return machine;
 }
 
