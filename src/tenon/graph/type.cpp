@@ -1,5 +1,9 @@
 #include "tenon/graph/type.h"
 
+#include <algorithm>
+
+#include "tenon/ir/constant.h"
+
 namespace tenon::graph {
 
 ObjectType::ObjectType(Origin origin) : NodeOf(std::move(origin)) { finish_node(*this); }
@@ -29,6 +33,8 @@ void TensorType::finish() {
       throw CompileError(kOverflow, origin, "a tensor has dimension {}; expected at least 0",
                          *value);
   }
+  if (const auto known = static_shape())
+    checked_elements(*known, std::max<int64_t>(1, dtype.bytes()), origin);
 }
 std::optional<std::vector<int64_t>> TensorType::static_shape() const {
   return shape ? as_ints(*shape) : std::nullopt;

@@ -1,5 +1,9 @@
 #include "tenon/tir/buffer.h"
 
+#include <algorithm>
+
+#include "tenon/ir/constant.h"
+
 namespace tenon {
 
 uint64_t FieldTraits<std::vector<bool>>::hash(const std::vector<bool>& m) {
@@ -48,6 +52,8 @@ void Buffer::finish() {
                          name, *value);
   };
   for (const Expr& dim : shape) check_index(dim, "a dimension");
+  if (const auto known = as_ints(shape))
+    checked_elements(*known, std::max<int64_t>(1, dtype.bytes()), origin);
   for (const Expr& stride : strides) check_index(stride, "a stride");
   if (elem_offset) check_index(elem_offset, "elem_offset");
   if (alignment < 1 || (alignment & (alignment - 1)) != 0)
