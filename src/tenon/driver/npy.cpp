@@ -158,8 +158,12 @@ Ref<TensorData> read_npy(const std::string& path) {
     throw CompileError(kUnsupported, {},
                        "{}: elements of NumPy type `{}`; expected little-endian numbers or bools",
                        path, header.descr);
-  const auto wanted =
-      static_cast<size_t>(checked_elements(header.shape, dtype->bytes()) * dtype->bytes());
+  size_t wanted = 0;
+  try {
+    wanted = static_cast<size_t>(checked_elements(header.shape, dtype->bytes()) * dtype->bytes());
+  } catch (const CompileError& error) {
+    throw CompileError(error.first().code, {}, "{}: {}", path, error.first().message);
+  }
   const size_t data = start + length;
   if (file.size() - data != wanted)
     throw CompileError(kBadTensor, {}, "{}: {} bytes of elements; {} {} needs {}", path,

@@ -46,9 +46,10 @@ InputOptions input_options(const RunOptions& options) {
   }
   for (const std::string& text : options.dims) {
     const auto [name, value] = split(text, "--dim");
+    constexpr int64_t kLargestDim = int64_t{1} << 40;
     int64_t number = 0;
-    if (!CLI::detail::lexical_cast(value, number) || number < 0 || number > (int64_t{1} << 40))
-      throw UsageError("--dim {}: expected a number of at least 0", text);
+    if (!CLI::detail::lexical_cast(value, number) || number < 0 || number > kLargestDim)
+      throw UsageError("--dim {}: expected a number from 0 to {}", text, kLargestDim);
     inputs.dims[name] = number;
   }
   return inputs;

@@ -225,7 +225,12 @@ class Importer {
     } catch (const CompileError& error) {
       // A form that the graph level's operator does not have.
       const Code& code = error.first().code;
-      if (code.id != kUnsupported.id && code.id != kUnknownOperator.id) throw;
+      if (code.id != kUnsupported.id && code.id != kUnknownOperator.id) {
+        if (error.first().origin) throw;
+        std::vector<Diagnostic> placed = error.diagnostics();
+        placed.front().origin = origin_of(node, model_.path);
+        throw CompileError(std::move(placed));
+      }
       problems_.push_back({origin_of(node, model_.path), name_of(node), error.first().message});
       poison(node, scope);
     }
