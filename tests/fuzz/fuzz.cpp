@@ -202,7 +202,8 @@ void expect_only_diagnostics(const std::vector<std::string>& seeds, const Option
   testing::Test::RecordProperty("cases", static_cast<int>(cases));
   std::printf("%s: %lld mutations, %lld refused\n", options.name.c_str(),
               static_cast<long long>(cases), static_cast<long long>(refused));
-  EXPECT_GT(refused, cases / 10) << "mutations do little";
+  EXPECT_GT(static_cast<double>(refused), static_cast<double>(cases) * options.least_refused)
+      << "mutations do little";
 }
 
 }  // namespace tenon::fuzz

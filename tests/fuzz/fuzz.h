@@ -13,6 +13,7 @@ struct Options {
   double seconds = 4;     // TENON_FUZZ_SECONDS overrides it
   int64_t most_cases = 20000;
   double seconds_per_case = 2;
+  double least_refused = 0.1;  // of all cases: whether mutations do anything
   /// Words that mutations insert: keywords, numbers at limits, pieces of the format.
   std::vector<std::string> words = {};
 };

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "fuzz.h"
+#include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
-#include "tenon/script/printer.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -145,21 +145,13 @@ const std::vector<std::string> kWords = {"(",
                                          "\xe2\x80\xa8"};
 
 TEST(Fuzz, Script) {
-  expect_only_diagnostics(
-      {kTensorIr, kGraph}, {.name = "script", .seconds = 6, .words = kWords},
-      [](const std::string& text) {
-        const IRModule module = script::parse_module(text);
-        // What is accepted prints, and what is printed is accepted.
-        script::ConstantStore constants;
-        script::PrintOptions print;
-        print.constants = &constants;
-        const std::string printed = script::print(module, print);
-        try {
-          script::parse_module(printed, {.constants = &constants});
-        } catch (const CompileError& error) {
-          throw std::runtime_error(std::string("printed text is refused: ") + error.what());
-        }
-      });
+  expect_only_diagnostics({kTensorIr, kGraph}, {.name = "script", .seconds = 6, .words = kWords},
+                          [](const std::string& text) {
+                            const IRModule module = script::parse_module(text);
+                            verify_module(module);
+                            // What is well formed prints, and what is printed is accepted.
+                            check_text(module);
+                          });
 }
 
 // What nests deeper than any stack is refused, not followed.

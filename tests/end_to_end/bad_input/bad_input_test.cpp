@@ -26,6 +26,7 @@ class BadInput : public testing::TestWithParam<Case> {};
 
 TEST_P(BadInput, IsDiagnosed) {
   const Case& one = GetParam();
+  ASSERT_FALSE(one.says.empty());
   std::string name = (fs::temp_directory_path() / "tenon-bad-XXXXXX").string();
   ASSERT_NE(mkdtemp(name.data()), nullptr);
   const fs::path outer = name, folder = outer / "work";

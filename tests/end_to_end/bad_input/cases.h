@@ -11,7 +11,7 @@ namespace tenon::bad_input {
 
 struct Case {
   std::string name;
-  std::vector<std::string> arguments;  // of `tenon`, run in a new folder
+  std::vector<std::string> arguments;                      // of `tenon`, run in a new folder
   std::vector<std::pair<std::string, std::string>> files;  // what is in that folder
   int status;                                              // 1: input at fault, 2: wrong usage
   std::string says;                                        // part of what is printed on stderr

@@ -35,7 +35,7 @@ class Message {
 
 using Names = std::vector<std::string>;
 using Dims = std::vector<int64_t>;
-constexpr int kFloat = 1, kInt64 = 7, kString = 8;
+constexpr int kOnnxFloat = 1, kOnnxInt64 = 7, kOnnxString = 8;
 
 /// AttributeProto.
 inline Message attribute(const std::string& name, int64_t value) {
@@ -67,7 +67,7 @@ inline Message node(const std::string& op_type, const Names& inputs, const Names
 }
 
 /// ValueInfoProto of a tensor.
-inline Message value(const std::string& name, const Dims& dims, int type = kFloat) {
+inline Message value(const std::string& name, const Dims& dims, int type = kOnnxFloat) {
   Message shape;
   for (const int64_t dim : dims) shape.message(1, Message().number(1, dim));
   const Message tensor = Message().number(1, type).message(2, shape);
@@ -76,7 +76,7 @@ inline Message value(const std::string& name, const Dims& dims, int type = kFloa
 
 /// TensorProto with raw data.
 inline Message tensor(const std::string& name, const Dims& dims, const std::string& raw,
-                      int type = kFloat) {
+                      int type = kOnnxFloat) {
   Message out;
   for (const int64_t dim : dims) out.number(1, dim);
   return out.number(2, type).text(8, name).text(9, raw);
@@ -87,7 +87,7 @@ inline Message external(const std::string& name, const Dims& dims, const std::st
                         const std::string& offset = "", const std::string& length = "") {
   Message out;
   for (const int64_t dim : dims) out.number(1, dim);
-  out.number(2, kFloat).text(8, name);
+  out.number(2, kOnnxFloat).text(8, name);
   const auto entry = [&](const char* key, const std::string& value) {
     if (!value.empty()) out.message(13, Message().text(1, key).text(2, value));
   };

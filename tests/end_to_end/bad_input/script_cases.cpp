@@ -11,7 +11,9 @@ static Case check(const std::string& name, const std::string& text, const std::s
 static Case tir(const std::string& name, const std::string& body, const std::string& says) {
   return check(name,
                "@T.prim_func\ndef f(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4, 8), "
-               "\"float32\")):\n" + body, says);
+               "\"float32\")):\n" +
+                   body,
+               says);
 }
 // The body of a graph function of x: float32 (2, 3).
 static Case relax(const std::string& name, const std::string& body, const std::string& says) {
@@ -26,34 +28,90 @@ static std::string repeat(const std::string& text, size_t n) {
 
 std::vector<Case> script_cases() {
   return {
-      check("EmptyText", "", ""),
-      check("NoModule", "x = 1\n", ""),
-      check("Binary", std::string("\x7f""ELF\x02\x01\0\0\xff\xfe", 10), ""),
-      tir("BadIndentation", "    for i in range(4):\n    B[i, 0] = A[i, 0]\n", ""),
-      tir("IndentationBetween", "    for i in range(4):\n        B[i, 0] = A[i, 0]\n      B[i, 1] = A[i, 1]\n", ""),
-      tir("UnterminatedString", "    T.func_attr({\"a: 1})\n    B[0, 0] = A[0, 0]\n", ""),
-      tir("UnclosedBracket", "    B[0, 0] = T.max(A[0, 0], A[0, 1]\n", ""),
-      tir("UnknownName", "    for i in range(4):\n        B[i, 0] = C[i, 0]\n", ""),
-      tir("UnknownFunction", "    B[0, 0] = T.frobnicate(A[0, 0])\n", ""),
-      tir("WrongRank", "    B[0] = A[0, 0]\n", ""),
-      tir("OtherDType", "    B[0, 0] = A[0, 0] + T.float64(1)\n", ""),
-      tir("OutsideTheBuffer", "    for i in range(5):\n        B[i, 0] = A[i, 0]\n", ""),
-      tir("HugeNumber", "    B[99999999999999999999999999, 0] = A[0, 0]\n", ""),
-      tir("NumberBeyondItsType", "    B[0, 0] = T.Cast(\"float32\", T.int8(300))\n", ""),
-      tir("BadDType", "    C = T.alloc_buffer((4,), \"float33\")\n    B[0, 0] = A[0, 0]\n", ""),
-      tir("HugeBuffer", "    C = T.alloc_buffer((4294967296, 4294967296, 4294967296), \"float32\")\n    B[0, 0] = A[0, 0]\n", ""),
-      tir("DeepNesting", "    B[0, 0] = " + repeat("(", 100000) + "A[0, 0]" + repeat(")", 100000) + "\n", ""),
-      tir("DeepSum", "    B[0, 0] = A[0, 0]" + repeat(" + A[0, 0]", 50000) + "\n", ""),
-      tir("DivisionByZero", "    for i in range(4):\n        B[i // 0, 0] = A[i, 0]\n", ""),
-      relax("UnknownOperator", "    y = R.frobnicate(x)\n    return y\n", ""),
-      relax("InnerDimensions", "    y = R.matmul(x, x)\n    return y\n", ""),
-      relax("OtherShapeThanDeclared", "    y: R.Tensor((3, 3), \"float32\") = R.add(x, x)\n    return y\n", ""),
-      relax("UnknownVariable", "    return z\n", ""),
-      relax("UnknownAttribute", "    y = R.nn.softmax(x, axes=1)\n    return y\n", ""),
-      relax("TypesDiffer", "    y = R.add(x, R.const([1, 2, 3], \"int32\"))\n    return y\n", ""),
-      relax("ConstantMissing", "    y = R.add(x, R.const(\"0123456789abcdef0123456789abcdef\", R.Tensor((2, 3), \"float32\")))\n    return y\n", ""),
-      check("CalleeMissing", "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((2, 3), \"float32\")):\n        cls = Module\n        y = R.call_tir(cls.nothing, (x,), out_sinfo=R.Tensor((2, 3), \"float32\"))\n        return y\n", ""),
-      {"NotTheMain", {"run", "m.tvmscript"}, {{"m.tvmscript", "@R.function\ndef other(x: R.Tensor((2, 3), \"float32\")):\n    return x\n"}}, 1, ""},
+      check("EmptyText", "",
+            "m.tvmscript:1:1: error[TN0401]: no module in this file; expected a class under "
+            "`@I.ir_module`, or functions under `@T.prim_func` or `@R.function`"),
+      check("NoModule", "x = 1\n",
+            "m.tvmscript:1:1: error[TN0401]: no module in this file; expected a class under "
+            "`@I.ir_module`, or functions under `@T.prim_func` or `@R.function`"),
+      check("Binary",
+            std::string("\x7f"
+                        "ELF\x02\x01\0\0\xff\xfe",
+                        10),
+            "m.tvmscript:1:1: error[TN0401]: no module in this file; expected a class under "
+            "`@I.ir_module`, or functions under `@T.prim_func` or `@R.function`"),
+      tir("BadIndentation", "    for i in range(4):\n    B[i, 0] = A[i, 0]\n",
+          "m.tvmscript:4:5: error[TN0401]: `B`; expected an indented block\n      B[i, 0] = A[i, "
+          "0]\n      ^"),
+      tir("IndentationBetween",
+          "    for i in range(4):\n        B[i, 0] = A[i, 0]\n      B[i, 1] = A[i, 1]\n",
+          "m.tvmscript:5:7: error[TN0401]: indentation matches no block around it"),
+      tir("UnterminatedString", "    T.func_attr({\"a: 1})\n    B[0, 0] = A[0, 0]\n",
+          "m.tvmscript:3:18: error[TN0401]: a string that does not end\n      T.func_attr({\"a: "
+          "1})\n                   ^^^^^^^"),
+      tir("UnclosedBracket", "    B[0, 0] = T.max(A[0, 0], A[0, 1]\n",
+          "m.tvmscript:4:1: error[TN0401]: the end of the line; expected `)`\n  \n  ^"),
+      tir("UnknownName", "    for i in range(4):\n        B[i, 0] = C[i, 0]\n",
+          "m.tvmscript:4:19: error[TN0201]: `C` is not defined"),
+      tir("UnknownFunction", "    B[0, 0] = T.frobnicate(A[0, 0])\n",
+          "m.tvmscript:3:15: error[TN0201]: `T.frobnicate` is not known here"),
+      tir("WrongRank", "    B[0] = A[0, 0]\n",
+          "m.tvmscript:3:5: error[TN0301]: buffer `B` is indexed with 1 indices; it has 2 "
+          "dimensions"),
+      tir("OtherDType", "    B[0, 0] = A[0, 0] + T.float64(1)\n",
+          "m.tvmscript:3:5: error[TN0102]: a value of dtype float64 is stored into buffer `B`; "
+          "expected float32\n      B[0, 0] = A[0, 0] + T.float64(1)\n      ^^^^^^^"),
+      tir("OutsideTheBuffer", "    for i in range(4):\n        B[i + 4, 0] = A[i, 0]\n",
+          "m.tvmscript:4:9: error[TN0302]: index i + 4 of dimension 0 of buffer `B` of shape (4, "
+          "8) lies outside of it in every iteration"),
+      tir("HugeNumber", "    B[99999999999999999999999999, 0] = A[0, 0]\n",
+          "m.tvmscript:3:7: error[TN0402]: `99999999999999999999999999` does not fit 64 bits"),
+      tir("NumberBeyondItsType", "    B[0, 0] = T.Cast(\"float32\", T.int8(300))\n",
+          "m.tvmscript:3:33: error[TN0402]: 300 does not fit int8"),
+      tir("BadDType", "    C = T.alloc_buffer((4,), \"float33\")\n    B[0, 0] = A[0, 0]\n",
+          "m.tvmscript:3:30: error[TN0402]: `float33` is no dtype"),
+      tir("HugeBuffer",
+          "    C = T.alloc_buffer((4294967296, 4294967296, 4294967296), \"float32\")\n    B[0, 0] "
+          "= A[0, 0]\n",
+          "m.tvmscript:3:9: error[TN0109]: shape (4294967296, 4294967296, 4294967296) has more "
+          "than 2^62 elements"),
+      tir("DeepNesting",
+          "    B[0, 0] = " + repeat("(", 100000) + "A[0, 0]" + repeat(")", 100000) + "\n",
+          "m.tvmscript:3:413: error[TN0205]: nesting of more than 400 levels"),
+      tir("DeepSum", "    B[0, 0] = A[0, 0]" + repeat(" + A[0, 0]", 50000) + "\n",
+          "m.tvmscript:3:20023: error[TN0205]: a chain of more than 2000 operators"),
+      relax("UnknownOperator", "    y = R.frobnicate(x)\n    return y\n",
+            "m.tvmscript:3:9: error[TN0106]: there is no operator `R.frobnicate`"),
+      relax("InnerDimensions", "    y = R.matmul(x, x)\n    return y\n",
+            "m.tvmscript:3:9: error[TN0101]: `matmul` inner dimensions differ: 3 and 2\n      y = "
+            "R.matmul(x, x)\n          ^^^^^^^^^^^^^^\nm.tvmscript:2:10: note: left operand is "
+            "R.Tensor((2, 3), \"float32\")\n  def main(x: R.Tensor((2, 3), \"float32\")):\n        "
+            "   ^\nm.tvmscript:2:10: note: right operand is R.Tensor((2, 3), \"float32\")\n  def "
+            "main(x: R.Tensor((2, 3), \"float32\")):\n           ^"),
+      relax("OtherShapeThanDeclared",
+            "    y: R.Tensor((3, 3), \"float32\") = R.add(x, x)\n    return y\n",
+            "m.tvmscript:3:5: error[TN0107]: `y` is declared with type R.Tensor((3, 3), "
+            "\"float32\"); its value has type R.Tensor((2, 3), \"float32\")"),
+      relax("UnknownVariable", "    return z\n",
+            "m.tvmscript:3:12: error[TN0201]: `z` is not defined"),
+      relax("UnknownAttribute", "    y = R.nn.softmax(x, axes=1)\n    return y\n",
+            "m.tvmscript:3:9: error[TN0104]: `nn.softmax` has no attribute `axes`; it has `axis`"),
+      relax("TypesDiffer", "    y = R.add(x, R.const([1, 2, 3], \"int32\"))\n    return y\n",
+            "m.tvmscript:3:9: error[TN0102]: operands of `add` have dtypes float32 and int32"),
+      tir("ConstantMissing",
+          "    C = T.allocate_const(T.const_ref(\"0123\"), \"float32\", [4])\n    A[0, 0] = C[0]\n",
+          "m.tvmscript:3:38: error[TN0201]: constant `0123` is not in the file of constants"),
+      check("CalleeMissing",
+            "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((2, 3), "
+            "\"float32\")):\n        cls = Module\n        y = R.call_tir(cls.nothing, (x,), "
+            "out_sinfo=R.Tensor((2, 3), \"float32\"))\n        return y\n",
+            "m.tvmscript:6:24: error[TN0201]: the module has no function `nothing`"),
+      {"NotTheMain",
+       {"run", "m.tvmscript"},
+       {{"m.tvmscript",
+         "@R.function\ndef other(x: R.Tensor((2, 3), \"float32\")):\n    return x\n"}},
+       1,
+       "error[TN0201]: the module has no graph function `main`"},
   };
 }
 
