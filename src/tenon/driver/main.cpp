@@ -1,7 +1,6 @@
 // The command line. Exit status: 0 success, 1 the input is at fault, 2 wrong usage, 70 a fault of
 // Tenon.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -62,14 +61,6 @@ static int run(int argc, char** argv) {
   add_explain_command(app, action);
   add_table_commands(app, action);
   add_absent_commands(app, action);
-  // CLI11 would say no more than that a command is needed.
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
-  const bool known = std::ranges::any_of(
-      all, [&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
-  if (argc > 1 && argv[1][0] != '-' && !known) {
-    print_error(fmt::format("error: no command `{}`; `tenon --help` lists them", argv[1]));
-    return kWrongUsage;
-  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

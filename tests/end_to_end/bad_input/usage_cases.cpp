@@ -21,12 +21,12 @@ static Case target(const std::string& name, const std::string& text, int status,
 std::vector<Case> usage_cases() {
   const std::string good = "id,lower,upper,size\na,0,3,16\nb,2,5,16\n";
   return {
-      {"NoCommand", {}, {}, 2, "A subcommand is required"},
+      {"NoCommand", {}, {}, 2, "error: no command is given; `tenon --help` lists them"},
       {"UnknownCommand",
        {"frobnicate"},
        {},
        2,
-       "error: no command `frobnicate`; `tenon --help` lists them"},
+       "The following argument was not expected: frobnicate"},
       {"UnknownOption",
        {"run", "m.onnx", "--frobnicate"},
        {},
