@@ -45,9 +45,13 @@ enum class Op : uint8_t {
   kReturn,
 };
 
+/// What the machine can execute without asking for the dtype each time.
+enum class Fast : uint8_t { kNo, kInt64, kFloat32 };
+
 struct Instr {
   Op op;
-  uint8_t code = 0;  // BinaryOp; index into Code::intrinsics
+  Fast fast = Fast::kNo;  // of scalar kBinary, kLoad and kStore
+  uint8_t code = 0;       // BinaryOp; index into Code::intrinsics
   uint16_t lanes = 1;
   DType dtype = {};
   DType dtype2 = {};
@@ -77,6 +81,7 @@ struct Code {
   std::vector<Instr> instrs;
   std::vector<Origin> origins;  // of each instruction
   int32_t slots = 0;
+  std::vector<Slot> constants_in_slots;  // what slots 0, 1, ... hold from the start
   std::vector<ViewInfo> views;
   std::vector<Ref<TensorData>> constants;
   std::vector<const Intrinsic*> intrinsics;

@@ -1,6 +1,8 @@
 #include "tenon/interp/machine.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <unordered_map>
 
 #include "tenon/interp/scalar.h"
@@ -296,6 +298,97 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
   unreachable("a jump is executed by the loop");
 }
 
+// Byte offset of the element that the scalar indices name; the slow path says what is wrong with
+// it.
+static inline int64_t quick_offset(const View& view, const Slot* indices, int64_t width,
+                                   const Origin& origin) {
+  int64_t offset = 0;
+  const size_t ndim = view.shape.size();
+  const int64_t* shape = view.shape.data();
+  const int64_t* strides = view.strides.data();
+  for (size_t d = 0; d < ndim; ++d) {
+    const int64_t index = indices[d].i;
+    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(shape[d])) [[unlikely]]
+      out_of_bounds(view, d, index, origin);
+    offset += index * strides[d];
+  }
+  const int64_t at = view.offset + offset * width;
+  if (static_cast<uint64_t>(at + width) > view.memory->bytes.size() || at < 0) [[unlikely]]
+    check_extent(view, at, width, origin);
+  return at;
+}
+
+template <typename T>
+static inline bool quick_load(const View& view, const Instr& instr, Slot* s, const Origin& origin) {
+  const int64_t at = quick_offset(view, s + instr.b, sizeof(T), origin);
+  const Memory& memory = *view.memory;
+  if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) [[unlikely]]
+    return false;
+  T value;
+  std::memcpy(&value, memory.bytes.data() + at, sizeof(T));
+  if constexpr (std::is_same_v<T, float>) {
+    s[instr.dst].f = value;
+  } else {
+    s[instr.dst].i = value;
+  }
+  return true;
+}
+
+template <typename T>
+static inline bool quick_store(const View& view, const Instr& instr, const Slot* s,
+                               const Origin& origin) {
+  Memory& memory = *view.memory;
+  if (memory.read_only) [[unlikely]]
+    return false;
+  const int64_t at = quick_offset(view, s + instr.b, sizeof(T), origin);
+  T value;
+  if constexpr (std::is_same_v<T, float>) {
+    value = static_cast<float>(s[instr.dst].f);
+  } else {
+    value = s[instr.dst].i;
+  }
+  std::memcpy(memory.bytes.data() + at, &value, sizeof(T));
+  if (!memory.written.empty()) std::memset(memory.written.data() + at, 1, sizeof(T));
+  return true;
+}
+
+// The common operations on int64 and float32; false: the general way.
+static inline bool quick_binary(const Instr& instr, Slot* s) {
+  const auto op = static_cast<BinaryOp>(instr.code);
+  if (instr.fast == Fast::kInt64) {
+    const int64_t a = s[instr.a].i, b = s[instr.b].i;
+    const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+    int64_t& out = s[instr.dst].i;
+    switch (op) {
+      case BinaryOp::kAdd: out = static_cast<int64_t>(ua + ub); return true;
+      case BinaryOp::kSub: out = static_cast<int64_t>(ua - ub); return true;
+      case BinaryOp::kMul: out = static_cast<int64_t>(ua * ub); return true;
+      case BinaryOp::kEQ: out = a == b; return true;
+      case BinaryOp::kNE: out = a != b; return true;
+      case BinaryOp::kLT: out = a < b; return true;
+      case BinaryOp::kLE: out = a <= b; return true;
+      case BinaryOp::kGT: out = a > b; return true;
+      case BinaryOp::kGE: out = a >= b; return true;
+      case BinaryOp::kFloorDiv:
+        if (a < 0 || b <= 0) return false;
+        out = a / b;
+        return true;
+      case BinaryOp::kFloorMod:
+        if (a < 0 || b <= 0) return false;
+        out = a % b;
+        return true;
+      default: return false;
+    }
+  }
+  const auto a = static_cast<float>(s[instr.a].f), b = static_cast<float>(s[instr.b].f);
+  switch (op) {
+    case BinaryOp::kAdd: s[instr.dst].f = a + b; return true;
+    case BinaryOp::kSub: s[instr.dst].f = a - b; return true;
+    case BinaryOp::kMul: s[instr.dst].f = a * b; return true;
+    default: return false;
+  }
+}
+
 void Machine::check_dims(const Code& code, const Frame& frame) {
   for (const Code::DimCheck& check_ : code.checks) {
     const View& view = frame.views[static_cast<size_t>(code.param_view[check_.param])];
@@ -306,6 +399,20 @@ void Machine::check_dims(const Code& code, const Frame& frame) {
                          code.function->buffers[check_.param]->name, view.shape[check_.dim],
                          declared);
   }
+}
+
+// Scalars of int64 and float32, which are nearly all that is executed.
+inline bool Machine::quick(const Instr& instr, const Origin& origin, Frame& frame) {
+  if (instr.fast == Fast::kNo) return false;
+  Slot* s = frame.slots.data();
+  if (instr.op == Op::kBinary) return quick_binary(instr, s);
+  const View& view = frame.views[static_cast<size_t>(instr.a)];
+  const bool is_float = instr.fast == Fast::kFloat32;
+  if (instr.op == Op::kLoad)
+    return is_float ? quick_load<float>(view, instr, s, origin)
+                    : quick_load<int64_t>(view, instr, s, origin);
+  return is_float ? quick_store<float>(view, instr, s, origin)
+                  : quick_store<int64_t>(view, instr, s, origin);
 }
 
 void Machine::execute(const Code& code, Frame& frame) {
@@ -334,8 +441,21 @@ void Machine::execute(const Code& code, Frame& frame) {
                  : at + 1;
         continue;
       case Op::kReturn: return;
-      default: step(code, instr, code.origins[at], frame); ++at;
+      case Op::kAddImm:
+        frame.slots[static_cast<size_t>(instr.dst)].i =
+            frame.slots[static_cast<size_t>(instr.a)].i + instr.immediate.i;
+        break;
+      case Op::kMove:
+        if (instr.lanes != 1) {
+          step(code, instr, code.origins[at], frame);
+        } else {
+          frame.slots[static_cast<size_t>(instr.dst)] = frame.slots[static_cast<size_t>(instr.a)];
+        }
+        break;
+      default:
+        if (!quick(instr, code.origins[at], frame)) step(code, instr, code.origins[at], frame);
     }
+    ++at;
   }
 }
 
@@ -345,7 +465,8 @@ void Machine::run(const Code& code, std::vector<View> buffers, const std::vector
   if (++depth_ > kMostDepth)
     throw CompileError(kRecursion, caller, "calls nest deeper than {} functions", kMostDepth);
   Frame frame;
-  frame.slots.resize(static_cast<size_t>(code.slots) + 1);
+  frame.slots.resize(std::max<size_t>(static_cast<size_t>(code.slots), 256) + 1);
+  std::copy(code.constants_in_slots.begin(), code.constants_in_slots.end(), frame.slots.begin());
   frame.views.resize(code.views.size());
   size_t next_buffer = 0, next_scalar = 0;
   for (size_t p = 0; p < code.param_view.size(); ++p) {

@@ -47,6 +47,7 @@ class Machine {
   struct Frame;
   void execute(const Code& code, Frame& frame);
   static void check_dims(const Code& code, const Frame& frame);
+  static bool quick(const Instr& instr, const Origin& origin, Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   void call(const Code& code, const CallInfo& info, Frame& frame);
 

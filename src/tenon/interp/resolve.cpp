@@ -1,3 +1,4 @@
+#include <map>
 #include <unordered_map>
 
 #include "tenon/interp/code.h"
@@ -62,7 +63,15 @@ class Resolver {
     return it->second;
   }
 
+  static Fast fast_of(const Instr& instr) {
+    const bool suits = instr.op == Op::kBinary || instr.op == Op::kLoad || instr.op == Op::kStore;
+    if (!suits || instr.lanes != 1) return Fast::kNo;
+    if (instr.dtype == kInt64) return Fast::kInt64;
+    return instr.dtype == kFloat32 ? Fast::kFloat32 : Fast::kNo;
+  }
+
   Instr& emit(Instr instr) {
+    instr.fast = fast_of(instr);
     code_->instrs.push_back(instr);
     code_->origins.push_back(origin_);
     return code_->instrs.back();
@@ -93,10 +102,17 @@ class Resolver {
 
   // ---- expressions ----
 
+  /// Scalar constants have slots of their own, which hold them from the start.
   int32_t immediate(DType dtype, Slot value) {
-    const int32_t dst = new_slots(dtype.lanes);
-    Instr& instr = emit({.op = Op::kImmediate, .lanes = dtype.lanes, .dtype = dtype, .dst = dst});
-    instr.immediate = value;
+    check(dtype.is_scalar(), "an immediate with lanes");
+    const auto [it, is_new] = constants_.try_emplace(
+        {dtype.is_float(), value.i}, static_cast<int32_t>(code_->constants_in_slots.size()));
+    if (it->second < kConstantSlots) {
+      if (is_new) code_->constants_in_slots.push_back(value);
+      return it->second;
+    }
+    const int32_t dst = new_slots(1);
+    emit({.op = Op::kImmediate, .dtype = dtype, .dst = dst}).immediate = value;
     return dst;
   }
 
@@ -536,7 +552,9 @@ class Resolver {
 
   std::unique_ptr<Code> code_;
   std::unordered_map<const Node*, int32_t> vars_, views_, pointers_;
-  int32_t next_ = 0;
+  static constexpr int32_t kConstantSlots = 256;
+  std::map<std::pair<bool, int64_t>, int32_t> constants_;
+  int32_t next_ = kConstantSlots;
   Origin origin_;
 };
 
