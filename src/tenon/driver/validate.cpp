@@ -17,8 +17,17 @@ Validator::Outputs Validator::run(const IRModule& module) {
   return interp::Interpreter(module).run_main(inputs);
 }
 
+// A pass that had nothing to do leaves every function the same node.
+static bool same_functions(const IRModule& a, const IRModule& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, function] : a.functions())
+    if (!b.find(name).same_as(function)) return false;
+  return true;
+}
+
 void Validator::compare(const Pass& pass, const IRModule& before, const IRModule& after) {
   if (!before.contains("main") || !after.contains("main")) return;
+  if (same_functions(before, after)) return;
   if (!last_) last_ = run(before);
   Outputs outputs;
   try {
