@@ -83,8 +83,8 @@ TEST(DefaultSchedule, Convolution) {
     for (const bool residual : {false, true}) {
       const Schedule s = check_schedule(testing::conv({.ic = v,
                                                        .oc = 2 * v,
-                                                       .h = 9,
-                                                       .w = 9,
+                                                       .h = 5,
+                                                       .w = 7,
                                                        .kernel = 3,
                                                        .pad = 1,
                                                        .v = v,

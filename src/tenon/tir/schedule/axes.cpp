@@ -16,7 +16,6 @@ void check_free(const Path& path) {
   arith::Analyzer analyzer;
   const std::vector<Ref<For>> loops = loops_of(path);
   const VarRanges running = ranges_of(loops);
-  size_t used = 0;
   for (size_t a = 0; a < realize->iter_values.size(); ++a) {
     const Range& domain = realize->block->iter_vars[a].domain;
     const auto range = value_range(realize->iter_values[a], running, analyzer);
@@ -25,14 +24,11 @@ void check_free(const Path& path) {
       illegal(realize->origin, "axis `{}` of block `{}` is bound to {}; expected its whole domain",
               realize->block->iter_vars[a].var->name, realize->block->name,
               str(realize->iter_values[a]));
-    for (const Ref<For>& loop : loops)
-      used += uses_var(realize->iter_values[a], loop->loop_var.get());
   }
   for (const Ref<For>& loop : loops)
     if (loop->kind != ForKind::kSerial)
       illegal(loop->origin, "loop `{}` is not serial; its nest cannot be made afresh",
               loop->loop_var->name);
-  (void)used;
 }
 
 }  // namespace

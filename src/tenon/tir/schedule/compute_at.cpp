@@ -50,7 +50,7 @@ struct AxisRanges {
 };
 AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
                     const std::vector<Expr>& highs, const std::vector<Range>& box,
-                    arith::Analyzer& analyzer, bool grows) {
+                    arith::Analyzer& analyzer) {
   std::vector<Ref<Var>> vars;
   for (const IterVar& iter : block.iter_vars) vars.push_back(iter.var);
   AxisRanges out{domains_of(block), boolean(true)};
@@ -79,7 +79,6 @@ AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
       range = {low, box[d].extent};
       continue;
     }
-    (void)grows;
     // What falls outside the domain is not run: the range is cut where it is cut by a constant, a
     // predicate does it elsewhere.
     if (analyzer.proves_less_equal(low, domain.min) &&
@@ -179,8 +178,8 @@ void Schedule::compute_at(const BlockRV& block, const LoopRV& loop) {
     lows.push_back(range.min);
     highs.push_back(range.min + range.extent - 1);
   }
-  const Stmt nest = nest_for(
-      realize->block, axes_for(*realize->block, lows, highs, *box, analyzer, true), analyzer);
+  const Stmt nest =
+      nest_for(realize->block, axes_for(*realize->block, lows, highs, *box, analyzer), analyzer);
   Stmt body = replace(nest_path(path), Stmt());
   at = find_loop(body, loop.var.get());
   node = at.target().as<For>();
@@ -251,7 +250,7 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
       lows.push_back(range.min);
       highs.push_back(range.min + range.extent - 1);
     }
-    const AxisRanges some = axes_for(*realize->block, lows, highs, *box, analyzer, false);
+    const AxisRanges some = axes_for(*realize->block, lows, highs, *box, analyzer);
     for (size_t i = 0; i < some.ranges.size(); ++i)
       if (!same_range(some.ranges[i], realize->block->iter_vars[i].domain, analyzer))
         axes.ranges[i] = some.ranges[i];

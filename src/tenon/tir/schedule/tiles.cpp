@@ -315,7 +315,7 @@ class Tiler {
       rest.pop_back();
     }
     plan_tasks(block, batch, n, rest, rows_axis, columns_axis, tile, problem.steps * length, task);
-    const bool rows_first = weights_last(block, accesses, task);
+    const bool rows_first = weights_last(accesses, task);
 
     std::vector<Ref<Var>> outer = batch;
     outer.insert(outer.end(), rest.begin(), rest.end());
@@ -332,9 +332,8 @@ class Tiler {
     reorder_axes(block, order);
 
     // The epilogue over the same axes, then cut in pieces of one tile size each.
-    const BlockRV copy = sch_.cache_write(block, 0, "global");
+    sch_.cache_write(block, 0, "global");
     sch_.reverse_compute_inline(epilogue);
-    (void)copy;
     Layout layout;
     layout.outer = outer_count;
     size_t next = outer_count;
@@ -451,10 +450,8 @@ class Tiler {
 
   /// Whether the loop over tasks of rows goes outside the one over weights: where the weights stay
   /// in cache and the other operand does not.
-  bool weights_last(const BlockRV& block, const BlockAccesses& accesses, const Ref<Var>& task) {
+  bool weights_last(const BlockAccesses& accesses, const Ref<Var>& task) const {
     if (!task) return false;
-    (void)block;
-    int64_t weights = 0, others = 0;
     const auto bytes = [](const Ref<Buffer>& buffer) -> int64_t {
       const auto count = as_int(arith::simplify(element_count(buffer->shape)));
       return count ? *count * buffer->dtype.bytes() : int64_t{1} << 40;
@@ -465,8 +462,6 @@ class Tiler {
       least = std::min(least, bytes(load.buffer));
       most = std::max(most, bytes(load.buffer));
     }
-    (void)weights;
-    (void)others;
     return least <= target_.l2_bytes / 2 && most > target_.l2_bytes / 2;
   }
 
