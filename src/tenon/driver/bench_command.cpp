@@ -140,8 +140,9 @@ int bench(const BenchOptions& options) {
                     {"load_ms", result.ready.load_seconds * 1e3},
                     {"rss_mb", result.rss_mb},
                     {"planned_bytes", planned},
-                    {"bound_bytes", program.bound_bytes},
+                    {"bound_bytes", nullptr},
                     {"gflops", gflops}});
+    if (!symbolic) json.back()["bound_bytes"] = program.bound_bytes;
     if (options.per_kernel) json.back()["kernels"] = kernels_json(result);
     if (options.json) continue;
     fmt::print(

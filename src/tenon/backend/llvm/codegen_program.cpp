@@ -226,16 +226,20 @@ void ModuleCodegen::define_program() {
         new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, kConstantsSymbol);
   const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(i32, value); };
+  // Where the workspace is symbolic, the attributes tell of its part of constant size only.
+  const auto stated_bytes = [&](const char* name) {
+    return workspace < 0 ? -1 : number_or_symbolic(entry.attrs, name);
+  };
   auto* program = constant_global(
       *llvm_module_,
       llvm::ConstantStruct::get(
-          abi.program, {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)),
-                        text(options_.name), number(inputs), number(buffers - inputs), input_infos,
-                        output_infos, number(info.symbols.size()), number(kConstantAlignment),
-                        symbols, shapes, run, constants, word(constants_.bytes), word(workspace),
-                        word(number_or_symbolic(entry.attrs, "tenon.planned_bytes")),
-                        word(number_or_symbolic(entry.attrs, "tenon.bound_bytes")),
-                        options_.manifest.empty() ? null : text(options_.manifest)}),
+          abi.program,
+          {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)), text(options_.name),
+           number(inputs), number(buffers - inputs), input_infos, output_infos,
+           number(info.symbols.size()), number(kConstantAlignment), symbols, shapes, run, constants,
+           word(constants_.bytes), word(workspace), word(stated_bytes("tenon.planned_bytes")),
+           word(stated_bytes("tenon.bound_bytes")),
+           options_.manifest.empty() ? null : text(options_.manifest)}),
       "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
                                         llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,
