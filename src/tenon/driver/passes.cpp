@@ -85,7 +85,7 @@ std::vector<Pass> make_table() {
        graph::fuse_tir},
       {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
        Form::kLegalised, kExact, graph::lower_graph},
-  // -- TensorIR
+      // -- TensorIR
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
       {"LowerInitBlock", "makes the init of a reduction a branch of its body", Form::kTensorIR,
