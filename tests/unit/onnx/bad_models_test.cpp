@@ -48,7 +48,7 @@ std::vector<Case> cases() {
          m.model.set_ir_version(99);
          return m;
        },
-       "TN0501: `m.onnx`: ir_version 99; expected 1 to 13"},
+       "TN0501: `m.onnx`: ir_version 99; expected 1 to 64"},
       {"no_opset",
        [] {
          M m = relu_model();

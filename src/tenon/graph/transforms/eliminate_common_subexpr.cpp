@@ -3,6 +3,21 @@
 
 namespace tenon::graph {
 
+namespace {
+
+/// Structure, and which variables are used: all free variables are alike to structural_hash, which
+/// would put every call of a long chain of equal operators into one bucket.
+struct CallHash {
+  size_t operator()(const NodePtr& value) const {
+    uint64_t h = structural_hash(value);
+    walk<Var>(value,
+              [&](const Var& var) { h = hash_combine(h, reinterpret_cast<uintptr_t>(&var)); });
+    return h;
+  }
+};
+
+}  // namespace
+
 IRModule eliminate_common_subexpr(IRModule module) {
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries) {
@@ -15,7 +30,7 @@ IRModule eliminate_common_subexpr(IRModule module) {
       for (const Ref<SeqExpr>& arm : {branch.then_branch, branch.else_branch})
         walk<Binding>(arm, [&](const Binding& binding) { in_branch[binding.var.get()] = true; });
     });
-    std::unordered_map<NodePtr, Value, StructuralHash, StructuralEqual> known;
+    std::unordered_map<NodePtr, Value, CallHash, StructuralEqual> known;  // looked up only
     const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
                                  const Value& value) -> std::optional<Value> {
       const auto* call = value.as<Call>();
