@@ -7,7 +7,7 @@
 namespace tenon::graph {
 namespace {
 
-Value input(std::vector<Expr> shape, DType dtype = kFloat32) {
+Value symbolic(std::vector<Expr> shape, DType dtype = kFloat32) {
   return make<Var>("x", make<TensorType>(std::move(shape), dtype));
 }
 Value input(const std::vector<int64_t>& shape, DType dtype = kFloat32) {
@@ -73,11 +73,13 @@ TEST(Ops, AttributesAreCheckedAndCompleted) {
 
 TEST(Ops, BroadcastingIsSymbolic) {
   const Expr n = tenon::Var::size("n"), m = tenon::Var::size("m");
-  EXPECT_EQ(type_text("add", {input({n, int64(1), int64(4)}), input({int64(3), int64(1)})}),
+  EXPECT_EQ(type_text("add", {symbolic({n, int64(1), int64(4)}), symbolic({int64(3), int64(1)})}),
             "R.Tensor((n, 3, 4), \"float32\")");
-  EXPECT_EQ(type_text("add", {input({n * 2}), input({n + n})}), "R.Tensor((n * 2,), \"float32\")");
+  EXPECT_EQ(type_text("add", {symbolic({n * 2}), symbolic({n + n})}),
+            "R.Tensor((n * 2,), \"float32\")");
   // Neither equal nor different: the shape is not known.
-  EXPECT_EQ(type_text("add", {input({n}), input({m})}), "R.Tensor(dtype=\"float32\", ndim=1)");
+  EXPECT_EQ(type_text("add", {symbolic({n}), symbolic({m})}),
+            "R.Tensor(dtype=\"float32\", ndim=1)");
   EXPECT_EQ(type_text("less", {input({2, 3}), input({3})}), "R.Tensor((2, 3), \"bool\")");
   EXPECT_EQ(error_text("add", {input({2, 3}), input({4})}),
             "shape-mismatch: `add` cannot broadcast shapes (2, 3) and (4,): dimensions 3 and 4 "
@@ -88,7 +90,7 @@ TEST(Ops, BroadcastingIsSymbolic) {
 
 TEST(Ops, MatmulTypes) {
   const Expr n = tenon::Var::size("n");
-  EXPECT_EQ(type_text("matmul", {input({n, int64(8)}), input({8, 5})}),
+  EXPECT_EQ(type_text("matmul", {symbolic({n, int64(8)}), input({8, 5})}),
             "R.Tensor((n, 5), \"float32\")");
   EXPECT_EQ(type_text("matmul", {input({7, 1, 2, 8}), input({3, 8, 5})}),
             "R.Tensor((7, 3, 2, 5), \"float32\")");
@@ -126,9 +128,9 @@ TEST(Ops, ReshapeInfersOneDimension) {
   const Expr n = tenon::Var::size("n");
   EXPECT_EQ(type_text("reshape", {input({2, 3, 4}), shape({int64(6), int64(-1)})}),
             "R.Tensor((6, 4), \"float32\")");
-  EXPECT_EQ(type_text("reshape", {input({n, int64(12), int64(64)}), shape({n, int64(-1)})}),
+  EXPECT_EQ(type_text("reshape", {symbolic({n, int64(12), int64(64)}), shape({n, int64(-1)})}),
             "R.Tensor((n, 768), \"float32\")");
-  EXPECT_EQ(type_text("reshape", {input({n, int64(6)}), shape({int64(-1), int64(2)})}),
+  EXPECT_EQ(type_text("reshape", {symbolic({n, int64(6)}), shape({int64(-1), int64(2)})}),
             "R.Tensor((n * 3, 2), \"float32\")");
   EXPECT_EQ(error_text("reshape", {input({2, 3}), shape({int64(4), int64(2)})}),
             "shape-mismatch: `reshape` of shape (2, 3) with 6 elements to shape (4, 2) with 8");
@@ -153,14 +155,14 @@ TEST(Ops, LoweringMakesOnePlainBlockPerDefinition) {
 
 TEST(Ops, KernelsOfSymbolicShapesOwnTheirVariables) {
   const Ref<tenon::Var> n = tenon::Var::size("n");
-  const IRModule module = lowered("nn.relu", {input({n, n * 2})});
+  const IRModule module = lowered("nn.relu", {symbolic({n, n * 2})});
   const auto kernel = module.find<tir::PrimFunc>("relu");
   const auto vars = tir::symbolic_vars(*kernel);
   ASSERT_EQ(vars.size(), 1u);
   EXPECT_FALSE(vars[0].same_as(n));
   EXPECT_EQ(kernel->params.size(), 2u);
   // Where no parameter has the bare variable, it becomes a scalar parameter.
-  const IRModule indirect = lowered("nn.relu", {input({n * 2})});
+  const IRModule indirect = lowered("nn.relu", {symbolic({n * 2})});
   EXPECT_EQ(indirect.find<tir::PrimFunc>("relu")->params.size(), 3u);
 }
 
