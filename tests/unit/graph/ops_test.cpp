@@ -11,7 +11,7 @@ Value symbolic(std::vector<Expr> shape, DType dtype = kFloat32) {
   return make<Var>("x", make<TensorType>(std::move(shape), dtype));
 }
 Value input(const std::vector<int64_t>& shape, DType dtype = kFloat32) {
-  return input(to_exprs(shape), dtype);
+  return symbolic(to_exprs(shape), dtype);
 }
 Value shape(std::vector<Expr> dims) { return make<ShapeExpr>(std::move(dims)); }
 
