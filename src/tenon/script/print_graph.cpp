@@ -262,8 +262,7 @@ void Printer::graph_function(const std::string& name, const graph::Function& fun
                      var->is_size ? "is_size_var=True" : ""));
   };
   // The signature has defined these, as sizes.
-  for (const auto& var : symbolic)
-    line(fmt::format("{} = T.{}()", name_of(var), var->dtype.str()));
+  for (const auto& var : symbolic) line(fmt::format("{} = T.{}()", name_of(var), var->dtype.str()));
   for (const auto& var : local) {
     define(var, var->name);
     declare(var);

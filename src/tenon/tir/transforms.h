@@ -42,9 +42,9 @@ IRModule lower_opaque_block(IRModule module);
 /// Any form.
 IRModule simplify(IRModule module);
 
-/// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more than
-/// 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in front of the call;
-/// in a parallel loop each iteration has a slot of its own. Requires: no blocks.
+/// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more
+/// than 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in
+/// front of the call; in a parallel loop each iteration has a slot of its own. Requires: no blocks.
 IRModule lift_scratch(IRModule module);
 
 /// An entry function (attr `tenon.entry`) of more than `most_statements` statements is cut into
