@@ -101,12 +101,17 @@ def row(name, threads, results, engines, targets, gflop):
     return cells
 
 
-def print_table(rows):
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    for number, cells in enumerate(rows):
-        print(" | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths))))
-        if number == 0:
-            print("-|-".join("-" * w for w in widths))
+class Table:
+    """Prints each row as it comes: a long run that is cut off has shown what it measured."""
+
+    def __init__(self, titles, first_width):
+        self.widths = [first_width] + [max(len(t), 9) for t in titles[1:]]
+        self.add(titles)
+        print("-|-".join("-" * w for w in self.widths), flush=True)
+
+    def add(self, cells):
+        aligned = [c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, self.widths))]
+        print(" | ".join(aligned), flush=True)
 
 
 def parse_arguments():
@@ -160,14 +165,15 @@ def main():
         short = f"tenon {engine.replace('llvm -mcpu=', '')}" if engine in targets else engine
         titles += [f"{short} median", "min"]
     titles += ["ratio" if t == "native" else f"ratio {t.replace('llvm -mcpu=', '')}" for t in targets]
-    rows, record, problems = [titles + ["GFLOP/s", "s", "MB"]], [], {}
-    for name, path, gflop in models_of(args):
+    models = models_of(args)
+    table = Table(titles + ["GFLOP/s", "s", "MB"], max(len(name) for name, _, _ in models))
+    record, problems = [], {}
+    for name, path, gflop in models:
         for threads in map(int, args.threads.split(",")):
             results = compare(name, path, threads, args, engines, problems)
-            rows.append(row(name, threads, results, engines, targets, gflop))
+            table.add(row(name, threads, results, engines, targets, gflop))
             record += [{**r, "model": name, "engine": e, "round": i}
                        for e in engines for i, r in enumerate(results[e])]
-    print_table(rows)
     for (name, engine), problem in problems.items():
         print(f"{name}: {engine}: {problem}")
     if args.json:
