@@ -16,7 +16,8 @@ std::string decorator_name(const ast::Stmt& stmt) {
     const ast::Expr* at =
         decorator->kind == ExprKind::kCall ? decorator->items[0].get() : decorator.get();
     if (at->kind != ExprKind::kAttribute && at->kind != ExprKind::kName) continue;
-    if (at->text == "ir_module" || at->text == "prim_func" || at->text == "function")
+    if (at->text == "ir_module" || at->text == "prim_func" || at->text == "function" ||
+        at->text == "extern_func")
       return at->text;
   }
   return "";
@@ -73,7 +74,8 @@ class ModuleEvaluator final : public Evaluator {
     out.name = name_of(stmt, stmt.decorators.empty() ? nullptr : stmt.decorators[0].get());
     out.definition = &stmt;
     out.is_prim_func = decorator_name(stmt) == "prim_func";
-    if (!out.is_prim_func) return out;
+    out.is_extern = decorator_name(stmt) == "extern_func";
+    if (!out.is_prim_func && !out.is_extern) return out;
     for (const ast::Parameter& parameter : stmt.parameters) {
       const ast::Expr* type = parameter.annotation.get();
       const std::string path = !type                           ? ""
@@ -184,13 +186,17 @@ IRModule parse_module(const std::shared_ptr<const SourceFile>& file, const Parse
       const std::string kind = decorator_name(*stmt);
       if (kind == "prim_func") {
         out.set(declared->second.name, TirBuilder(context).function(*stmt));
+      } else if (kind == "extern_func") {
+        out.set(declared->second.name, TirBuilder(context).extern_function(*stmt));
       } else if (kind == "function") {
         out.set(declared->second.name, GraphBuilder(context).function(*stmt));
       } else {
         throw CompileError(kUnsupported,
                            Origin::script(file, stmt->name_place.line, stmt->name_place.column,
                                           stmt->name_place.length),
-                           "function `{}` is under no `@T.prim_func` or `@R.function`", stmt->text);
+                           "function `{}` is under no `@T.prim_func`, `@T.extern_func` or "
+                           "`@R.function`",
+                           stmt->text);
       }
     });
   }

@@ -214,7 +214,8 @@ void Printer::stmt(const Stmt& statement) {
       const auto region = tenon::cast<BufferRegion>(arg);
       args += ", " + (region ? this->region(*region, true) : call_arg(arg));
     }
-    const bool external = module_ && module_->find<ExternFunc>(call->callee->name);
+    const bool external = module_ && !module_->find<PrimFunc>(call->callee->name) &&
+                          module_->contains(call->callee->name);
     return line(fmt::format("T.{}({}{})", external ? "call_extern" : "call_tir", args,
                             annotations_arg(attrs(call->annotations))));
   }

@@ -228,6 +228,8 @@ void Printer::function(const std::string& name, const BaseFunc& function) {
     prim_func(name, *prim);
   } else if (const auto* graph = function.as<graph::Function>()) {
     graph_function(name, *graph, false);
+  } else if (const auto* declared = function.as<tir::ExternFunction>()) {
+    extern_function(name, *declared);
   } else if (const auto* external = function.as<ExternFunc>()) {
     std::string text = quoted(external->symbol);
     if (!external->attrs.empty()) text += ", attrs=" + attrs(external->attrs);

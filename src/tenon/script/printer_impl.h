@@ -11,6 +11,7 @@
 
 #include "tenon/graph/op.h"
 #include "tenon/script/printer.h"
+#include "tenon/tir/extern_function.h"
 
 namespace tenon::script {
 
@@ -87,6 +88,9 @@ class Printer {
                       const std::unordered_map<const Node*, int>& uses) const;
   bool elides_root(const tir::PrimFunc& function) const;
   std::string var_type(const Var& var);
+
+  // -- extern functions (print_extern.cpp)
+  void extern_function(const std::string& name, const tir::ExternFunction& function);
 
   // -- graph level (print_graph.cpp)
   void graph_function(const std::string& name, const graph::Function& function, bool nested);

@@ -12,7 +12,7 @@ using ast::StmtKind;
 // ---- functions
 // -----------------------------------------------------------------------------------
 
-Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
+void TirBuilder::parameters(const ast::Stmt& definition) {
   // Scalars first: shapes may name them wherever they stand.
   params_.resize(definition.parameters.size());
   buffers_.resize(definition.parameters.size());
@@ -40,11 +40,17 @@ Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
     if (params_[i]) continue;
     if (parameter.annotation->kind != ExprKind::kCall)
       fail(kSyntax, parameter.annotation->place, "`T.Buffer` needs a shape");
+    if (is_extern_ && parameter.annotation->items.size() > 1)
+      define_dimensions(*parameter.annotation->items[1]);
     Arguments args = arguments(*parameter.annotation);
     buffers_[i] = buffer(parameter.name, args, *parameter.annotation, 0);
     params_[i] = make<Var>(parameter.name + "_handle", kHandle, origin(parameter.place));
     define(parameter.name, buffers_[i]);
   }
+}
+
+Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
+  parameters(definition);
   DType result = kVoid;
   if (definition.returns) {
     const Object type = eval(*definition.returns);
@@ -102,8 +108,12 @@ std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place)
   std::vector<Expr> shape;
   for (const Object& item : items) {
     if (const auto* text = item.as<std::string>()) {  // a symbolic dimension by its name
-      if (!lookup(*text)) define(*text, Expr(Var::size(*text, kInt64, origin(place))));
-      shape.push_back(to_expr(*lookup(*text), place));
+      // The name of a dimension, which the first sight of it defines, or an expression of such.
+      const ast::ExprPtr parsed = ast::parse_expression(module_.file, *text, place);
+      if (parsed->kind == ExprKind::kName && !lookup(parsed->text))
+        define(parsed->text, Expr(Var::size(parsed->text, kInt64, origin(place))));
+      if (is_extern_) define_dimensions(*parsed);
+      shape.push_back(scalar(*parsed));
       continue;
     }
     shape.push_back(to_expr(item, place));
@@ -125,6 +135,7 @@ Ref<Buffer> TirBuilder::buffer(const std::string& name, Arguments& args, const a
   if (const auto* item = args.find(first + 1, {"dtype"}))
     dtype = to_dtype(item->value, item->place);
   Buffer::Options options;
+  if (is_extern_) options.alignment = std::max<int64_t>(1, dtype.bytes());
   if (const auto* item = args.find(first + 2, {"data"}); item && !item->value.is_none()) {
     const Expr data = to_expr(item->value, item->place);
     if (const auto* var = data.as<Var>(); var && var->dtype.is_handle()) {

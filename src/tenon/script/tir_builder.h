@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tenon/script/evaluator.h"
+#include "tenon/tir/extern_function.h"
 
 namespace tenon::script {
 
@@ -12,6 +13,8 @@ class TirBuilder final : public Evaluator {
   explicit TirBuilder(ModuleContext& module) : Evaluator(module, kInt32) {}
 
   Ref<tir::PrimFunc> function(const ast::Stmt& definition);
+  /// A definition under `@T.extern_func` (extern_function.cpp).
+  Ref<tir::ExternFunction> extern_function(const ast::Stmt& definition);
 
  protected:
   Object call_other(const ast::Expr& call, const Object& callee) override;
@@ -31,7 +34,9 @@ class TirBuilder final : public Evaluator {
     bool keep_sequence = false;
   };
 
-  void parameter(const ast::Parameter& parameter);
+  /// Reads the parameters into params_ and buffers_.
+  void parameters(const ast::Stmt& definition);
+  void define_dimensions(const ast::Expr& shape);
   tir::Stmt body(const ast::Body& statements);
   /// The statements from `begin` on; those of a frame left open take in the rest.
   void statements(const ast::Body& body, size_t begin, Statements& out);
@@ -69,6 +74,7 @@ class TirBuilder final : public Evaluator {
   std::vector<Ref<Var>> params_;
   std::vector<Ref<tir::Buffer>> buffers_;
   Attrs attrs_;
+  bool is_extern_ = false;  // names in shapes define dimensions; alignment is that of an element
 };
 
 }  // namespace tenon::script

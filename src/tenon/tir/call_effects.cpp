@@ -2,12 +2,24 @@
 
 #include <unordered_map>
 
+#include "tenon/tir/callee.h"
+
 namespace tenon::tir {
 
 const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
   const auto found = known_.find(name);
   if (found != known_.end()) return found->second;
   std::vector<ParamEffect>& effects = known_[name];
+  if (const auto external = module_.find<ExternFunction>(name)) {
+    for (size_t i = 0; i < external->params.size(); ++i) {
+      // What scratch holds means nothing before, but the function may read what it wrote there.
+      const ParamUse use = external->uses[i];
+      const bool is_buffer = static_cast<bool>(external->buffers[i]);
+      effects.push_back({is_buffer && (use == ParamUse::kIn || use == ParamUse::kInOut),
+                         is_buffer && use != ParamUse::kIn});
+    }
+    return effects;
+  }
   const Ref<PrimFunc> function = module_.find<PrimFunc>(name);
   if (!function) return effects;
   effects.resize(function->params.size());
@@ -49,7 +61,7 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
         walk(arg, [&](const NodePtr& inner) { mark(inner.get(), true, true); });
     }
     if (const auto* call = node.as<CallTir>()) {
-      const bool known = static_cast<bool>(module_.find<PrimFunc>(call->callee->name));
+      const bool known = callee_of(module_, call->callee->name).has_value();
       const std::vector<ParamEffect> callee = of(call->callee->name);
       for (size_t i = 0; i < call->args.size(); ++i) {
         const auto* region = call->args[i].as<BufferRegion>();

@@ -1,4 +1,4 @@
-// What calls of PrimFuncs do to the buffers that they are given.
+// What calls of PrimFuncs and extern functions do to the buffers that they are given.
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@ struct ParamEffect {
 };
 
 /// The effects of the functions of a module, found once each; calls inside count as what the callee
-/// does. A parameter whose address is taken, or that an extern function gets, counts as both.
+/// does, those of a declared extern function as it declares them. A parameter whose address is
+/// taken, or that an undeclared extern function gets, counts as both.
 class CallEffects {
  public:
   explicit CallEffects(const IRModule& module) : module_(module) {}

@@ -6,6 +6,7 @@
 
 #include "tenon/arith/int_set.h"
 #include "tenon/tir/call_effects.h"
+#include "tenon/tir/callee.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::tir {
@@ -338,9 +339,14 @@ class Verifier {
                          in_, name);
       return;
     }
-    const Ref<PrimFunc> callee = module_.find<PrimFunc>(name);
+    const std::optional<Callee> callee = callee_of(module_, name);
     if (!callee) {
-      if (!module_.find<ExternFunc>(name))
+      if (module_.find<ExternFunc>(name))
+        diagnostics_.error(kUnknownCallee, origin,
+                           "`{}` calls `{}`, an extern function without a signature; declare it "
+                           "under @T.extern_func",
+                           in_, name);
+      else
         diagnostics_.error(kUnknownCallee, origin, "`{}` calls `{}`, which is no PrimFunc", in_,
                            name);
       return;
@@ -351,26 +357,11 @@ class Verifier {
       return;
     }
     // The callee's bare dimensions take the extents in their places.
-    Substitution bound;
-    for (size_t i = 0; i < c.args.size(); ++i) {
-      const auto* r = c.args[i].as<BufferRegion>();
-      const Ref<Buffer>& buffer = callee->buffers[i];
-      if (!buffer && !r) bound.emplace(callee->params[i].get(), c.args[i]);
-      if (!r || !buffer) continue;
-      const std::vector<Expr> extents = kept_extents(*r);
-      for (size_t d = 0; d < extents.size() && d < buffer->ndim(); ++d)
-        if (buffer->shape[d].as<Var>()) bound.emplace(buffer->shape[d].get(), extents[d]);
-    }
+    const Substitution bound = bind_symbols(*callee, c.args);
     for (size_t i = 0; i < c.args.size(); ++i) argument(c, *callee, i, bound);
     overlaps(c);
   }
 
-  static std::vector<Expr> kept_extents(const BufferRegion& r) {
-    std::vector<Expr> out;
-    for (size_t d = 0; d < r.region.size(); ++d)
-      if (!r.drops(d)) out.push_back(r.region[d].extent);
-    return out;
-  }
   static std::string text(const BufferRegion& r) {
     std::string out = r.buffer->name + "[";
     for (size_t d = 0; d < r.region.size(); ++d) {
@@ -382,7 +373,7 @@ class Verifier {
     return out + "]";
   }
 
-  void argument(const CallTir& c, const PrimFunc& callee, size_t i, const Substitution& bound) {
+  void argument(const CallTir& c, const Callee& callee, size_t i, const Substitution& bound) {
     const Origin& origin = c.origin;
     const std::string& name = c.callee->name;
     const Ref<Buffer>& buffer = callee.buffers[i];
@@ -516,7 +507,9 @@ void verify(const IRModule& module, Diagnostics& diagnostics) {
   CallEffects effects(module);
   Cycles cycles(module, diagnostics);
   for (const auto& [name, function] : module.functions()) {
-    const auto* f = function.as<PrimFunc>();
+    Ref<PrimFunc> reference;
+    if (const auto* external = function.as<ExternFunction>()) reference = external->reference();
+    const auto* f = reference ? reference.get() : function.as<PrimFunc>();
     if (!f) continue;
     Verifier(module, effects, diagnostics).function(name, *f);
     cycles.visit(name);

@@ -1,0 +1,250 @@
+#include "tenon/tir/extern_function.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tenon::tir {
+
+// ---- uses and C types
+// ----------------------------------------------------------------------------
+
+static constexpr std::string_view kUses[] = {"in", "out", "inout", "scratch"};
+
+std::string_view name_of(ParamUse use) { return kUses[static_cast<size_t>(use)]; }
+
+std::optional<ParamUse> parse_param_use(std::string_view text) {
+  for (size_t i = 0; i < std::size(kUses); ++i)
+    if (kUses[i] == text) return static_cast<ParamUse>(i);
+  return std::nullopt;
+}
+
+namespace {
+
+struct CElement {
+  std::string_view name;
+  DType dtype;
+};
+
+// The first of a dtype is how it is written.
+const std::array<CElement, 24>& c_elements() {
+  static const std::array<CElement, 24> kElements = {{
+      {"float", kFloat32},       {"double", kFloat64},   {"int8_t", kInt8},
+      {"int16_t", kInt16},       {"int32_t", kInt32},    {"int64_t", kInt64},
+      {"uint8_t", kUInt8},       {"uint16_t", kUInt16},  {"uint32_t", kUInt32},
+      {"uint64_t", kUInt64},     {"bool", kBool},        {"_Bool", kBool},
+      {"size_t", kUInt64},       {"ssize_t", kInt64},    {"ptrdiff_t", kInt64},
+      {"intptr_t", kInt64},      {"signed char", kInt8}, {"unsigned char", kUInt8},
+      {"short", kInt16},         {"int", kInt32},        {"unsigned", kUInt32},
+      {"unsigned int", kUInt32}, {"long", kInt64},       {"long long", kInt64},
+  }};
+  return kElements;
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text) {
+    const bool letter =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (letter) {
+      word += c;
+      continue;
+    }
+    if (!word.empty()) words.push_back(std::move(word));
+    word.clear();
+    if (c != ' ' && c != '\t') words.emplace_back(1, c);
+  }
+  if (!word.empty()) words.push_back(std::move(word));
+  return words;
+}
+
+}  // namespace
+
+std::string c_element(DType dtype) {
+  for (const CElement& element : c_elements())
+    if (element.dtype == dtype) return std::string(element.name);
+  const bool is_half = dtype.bits == 16 && dtype.is_float() && dtype.lanes == 1;
+  return is_half ? "uint16_t" : "";  // its bits: C99 has no such type
+}
+
+std::string CType::str() const {
+  return (is_const ? "const " : "") + element + (kind == Kind::kScalar ? "" : "*");
+}
+
+std::optional<CType> CType::parse(std::string_view text) {
+  CType out;
+  out.kind = Kind::kScalar;
+  for (const std::string& word : words_of(text)) {
+    const bool is_pointer = out.kind != Kind::kScalar;
+    if (word == "*") {
+      if (is_pointer) return std::nullopt;
+      out.kind = Kind::kPointer;
+    } else if (is_pointer && (word == "restrict" || word == "__restrict" || word == "const")) {
+      continue;  // says nothing to a caller
+    } else if (is_pointer) {
+      return std::nullopt;
+    } else if (word == "const") {
+      out.is_const = true;
+    } else if (word != "struct") {
+      out.element += (out.element.empty() ? "" : " ") + word;
+    }
+  }
+  if (out.kind == Kind::kScalar) out.is_const = false;
+  if (out.element == "DLTensor") {
+    if (out.kind != Kind::kPointer) return std::nullopt;
+    out.kind = Kind::kTensor;
+    return out;
+  }
+  if (out.element == "void") return out.kind == Kind::kPointer ? std::optional(out) : std::nullopt;
+  const auto& known = c_elements();
+  const bool found = std::any_of(known.begin(), known.end(),
+                                 [&](const CElement& e) { return e.name == out.element; });
+  return found ? std::optional(out) : std::nullopt;
+}
+
+DType CType::dtype() const {
+  for (const CElement& known : c_elements())
+    if (known.name == element) return known.dtype;
+  return kVoid;
+}
+
+// ---- the node
+// --------------------------------------------------------------------------------
+
+ExternFunction::ExternFunction(std::string symbol, Parts parts, Attrs attrs, Origin origin)
+    : NodeOf(std::move(origin)),
+      symbol(std::move(symbol)),
+      params(std::move(parts.params)),
+      buffers(std::move(parts.buffers)),
+      uses(std::move(parts.uses)),
+      c_types(std::move(parts.c_types)),
+      result(parts.result),
+      is_pure(parts.is_pure),
+      is_thread_safe(parts.is_thread_safe),
+      works_in_place(parts.works_in_place),
+      body(std::move(parts.body)) {
+  this->attrs = std::move(attrs);
+  finish_node(*this);
+}
+
+static bool is_c_name(const std::string& text) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9');
+  });
+}
+
+void ExternFunction::finish() {
+  check(params.size() == buffers.size(),
+        "an extern function with another number of buffers than parameters");
+  if (!is_c_name(symbol))
+    throw CompileError(kBadAttribute, origin, "`{}` is no name of a C function", symbol);
+  if (!result.is_void() && result != kInt32)
+    throw CompileError(kBadAttribute, origin,
+                       "extern function `{}` returns {}; expected nothing, or int32 (a code that "
+                       "is 0 where it succeeded)",
+                       symbol, result.str());
+  c_types.resize(params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (c_types[i].empty()) continue;
+    const auto type = CType::parse(c_types[i]);
+    if (!type)
+      throw CompileError(kBadAttribute, params[i]->origin ? params[i]->origin : origin,
+                         "parameter `{}` of extern function `{}` has C type `{}`; expected an "
+                         "element type as `float`, a pointer to one or to void, or `DLTensor*`",
+                         buffers[i] ? buffers[i]->name : params[i]->name, symbol, c_types[i]);
+    c_types[i] = type->str();
+  }
+  if (uses.empty()) {
+    // const says it; without any const the last buffer is the output.
+    uses.assign(params.size(), ParamUse::kIn);
+    size_t last = params.size();
+    bool says = false;
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (!buffers[i]) continue;
+      last = i;
+      says |= !c_types[i].empty() && c_type(i).is_const;
+    }
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (!buffers[i]) continue;
+      const bool is_const = !c_types[i].empty() && c_type(i).is_const;
+      if (says ? !is_const : i == last) uses[i] = ParamUse::kOut;
+    }
+  }
+  if (uses.size() != params.size())
+    throw CompileError(kBadAttribute, origin,
+                       "extern function `{}` has {} effects for {} parameters", symbol, uses.size(),
+                       params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    const std::string& name = buffers[i] ? buffers[i]->name : params[i]->name;
+    const Origin& place = params[i]->origin ? params[i]->origin : origin;
+    const DType dtype = buffers[i] ? buffers[i]->dtype : params[i]->dtype;
+    if (!buffers[i] && uses[i] != ParamUse::kIn)
+      throw CompileError(kBadAttribute, place,
+                         "scalar parameter `{}` of extern function `{}` has effect {}; a scalar is "
+                         "passed by value",
+                         name, symbol, name_of(uses[i]));
+    if (c_types[i].empty()) {
+      CType type;
+      type.kind = buffers[i] ? CType::Kind::kPointer : CType::Kind::kScalar;
+      type.is_const = buffers[i] && uses[i] == ParamUse::kIn;
+      type.element = c_element(dtype);
+      if (type.element.empty())
+        throw CompileError(kUnsupported, place,
+                           "parameter `{}` of extern function `{}` has dtype {}, which C has no "
+                           "type for",
+                           name, symbol, dtype.str());
+      c_types[i] = type.str();
+    }
+    const CType type = c_type(i);
+    if ((type.kind == CType::Kind::kScalar) == static_cast<bool>(buffers[i]))
+      throw CompileError(kBadAttribute, place,
+                         "parameter `{}` of extern function `{}` is a {}; its C type is `{}`", name,
+                         symbol, buffers[i] ? "buffer" : "scalar", c_types[i]);
+    if (type.is_const && uses[i] != ParamUse::kIn)
+      throw CompileError(kBadAttribute, place,
+                         "parameter `{}` of extern function `{}` is `{}`, and its effect is {}; a "
+                         "const pointer is in",
+                         name, symbol, c_types[i], name_of(uses[i]));
+    const DType element = type.dtype();
+    const bool fits =
+        element.is_void() || (element.bits == dtype.bits && dtype.lanes == 1 &&
+                              (element.is_float() == dtype.is_float() || dtype.bits == 16) &&
+                              (element.is_bool() == dtype.is_bool() || dtype.is_bool()));
+    const bool bytes_of_bool = dtype.is_bool() && element.bits == 8;
+    if (!fits && !bytes_of_bool)
+      throw CompileError(kDTypeMismatch, place,
+                         "parameter `{}` of extern function `{}` has dtype {}; its C type is `{}`",
+                         name, symbol, dtype.str(), c_types[i]);
+  }
+}
+
+std::vector<FieldInfo> ExternFunction::fields() {
+  return {field<&ExternFunction::symbol>("symbol"),
+          field<&ExternFunction::params>("params", FieldRole::kDefinition),
+          field<&ExternFunction::buffers>("buffers", FieldRole::kDefinition),
+          field<&ExternFunction::uses>("effects"),
+          field<&ExternFunction::c_types>("c_types"),
+          field<&ExternFunction::result>("returns"),
+          field<&ExternFunction::is_pure>("pure"),
+          field<&ExternFunction::is_thread_safe>("thread_safe"),
+          field<&ExternFunction::works_in_place>("in_place"),
+          field<&ExternFunction::attrs>("attrs"),
+          field<&ExternFunction::body>("body")};
+}
+
+Ref<PrimFunc> ExternFunction::reference() const {
+  if (!body) return {};
+  return make<PrimFunc>(params, buffers, body, Attrs(), origin);
+}
+
+std::string ExternFunction::prototype() const {
+  std::string text = (result.is_void() ? "void " : "int32_t ") + symbol + "(";
+  for (size_t i = 0; i < params.size(); ++i)
+    text += (i ? ", " : "") + c_types[i] + " " + (buffers[i] ? buffers[i]->name : params[i]->name);
+  return text + (params.empty() ? "void)" : ")");
+}
+
+}  // namespace tenon::tir
