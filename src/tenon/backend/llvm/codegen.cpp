@@ -12,7 +12,16 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
       target_(target),
       options_(options),
       context_(context),
-      converts_halves_(converts_halves) {}
+      converts_halves_(converts_halves),
+      entry_(backend::entry_of(module)),
+      program_(module, entry_.name) {
+  for (const backend::ProgramFunction& function : program_.all()) {
+    FunctionInfo& info = functions_.emplace_back();
+    static_cast<backend::ProgramFunction&>(info) = function;
+    info.can_fail |= info.has_parallel;  // a parallel loop can fail on the host's side too
+    info.scheduled = function.function->attrs.flag("tir.is_scheduled");
+  }
+}
 
 llvm::Type* ModuleCodegen::register_type(DType dtype, const Origin& origin) {
   llvm::Type* element = nullptr;
@@ -61,78 +70,8 @@ llvm::Constant* ModuleCodegen::text(const std::string& value) {
   return found;
 }
 
-// Constants are laid out in the order of first use. The same node needs no look at its content.
-int64_t ModuleCodegen::constant_offset(const Ref<TensorData>& data) {
-  const auto known = constant_by_node_.find(data.get());
-  if (known != constant_by_node_.end()) return known->second;
-  // The shape does not matter to the bytes, but to the hash; equal shapes are the common case.
-  const auto [it, is_new] = constant_by_hash_.emplace(data->content_hash(), constants_.bytes);
-  if (is_new) {
-    constants_.items.push_back({data, constants_.bytes});
-    constants_.bytes += (std::max<int64_t>(data->bytes(), 1) + kConstantAlignment - 1) /
-                        kConstantAlignment * kConstantAlignment;
-  }
-  constant_by_node_.emplace(data.get(), it->second);
-  return it->second;
-}
-
 const FunctionInfo& ModuleCodegen::callee(const std::string& name, const Origin& origin) const {
-  const auto it = index_.find(name);
-  if (it == index_.end())
-    throw CompileError(kUnknownCallee, origin, "the module has no PrimFunc `{}`", name);
-  return functions_[it->second];
-}
-
-// Adds `name` after all that it calls. Functions of equal structure are generated once.
-void ModuleCodegen::collect(const std::string& name, const Origin& origin) {
-  if (index_.count(name)) return;
-  if (std::find(stack_.begin(), stack_.end(), name) != stack_.end())
-    throw CompileError(kRecursion, origin, "PrimFunc `{}` calls itself", name);
-  const auto function = module_.find<tir::PrimFunc>(name);
-  if (!function) {
-    if (module_.contains(name))
-      throw CompileError(kUnsupported, origin,
-                         "`{}` is not a PrimFunc; calls of it have no native code", name);
-    throw CompileError(kUnknownCallee, origin, "the module has no function `{}`", name);
-  }
-  stack_.push_back(name);
-  FunctionInfo info;
-  info.function = function;
-  info.name = name;
-  info.symbols = tir::symbolic_vars(*function);
-  info.scheduled = function->attrs.flag("tir.is_scheduled");
-  std::vector<std::pair<std::string, Origin>> callees;
-  walk(function->body, [&](const NodePtr& node) {
-    if (const auto* call = node.as<tir::CallTir>())
-      callees.emplace_back(call->callee->name, call->origin);
-    if (node.as<tir::Assert>()) info.can_fail = true;
-    if (node.as<tir::AllocConst>()) info.uses_constants = true;
-    if (const auto* op = node.as<Binary>())
-      info.can_fail |= op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
-                       op->lhs->dtype.is_integer() && !as_int(op->rhs);
-    // A parallel loop can fail on the host's side too.
-    if (const auto* loop = node.as<tir::For>())
-      info.can_fail |= loop->kind == tir::ForKind::kParallel;
-  });
-  for (const auto& [callee_name, place] : callees) {
-    collect(callee_name, place);
-    const FunctionInfo& inner = callee(callee_name, place);
-    info.can_fail |= inner.can_fail;
-    info.uses_constants |= inner.uses_constants;
-  }
-  stack_.pop_back();
-  const bool is_entry = name == entry_;
-  const uint64_t hash = structural_hash(function);
-  if (!is_entry) {
-    for (const size_t other : by_hash_[hash])
-      if (structural_equal(functions_[other].function, function)) {
-        index_.emplace(name, other);
-        return;
-      }
-    by_hash_[hash].push_back(functions_.size());
-  }
-  index_.emplace(name, functions_.size());
-  functions_.push_back(std::move(info));
+  return functions_[program_.index_of(name, origin)];
 }
 
 void ModuleCodegen::declare(FunctionInfo& info) {
@@ -153,7 +92,7 @@ void ModuleCodegen::declare(FunctionInfo& info) {
                                      llvm_module_.get());
   set_attributes(*info.code);
   if (info.scheduled) info.code->addFnAttr(kScheduledAttribute);
-  if (info.name != entry_) info.code->addFnAttr(llvm::Attribute::NoInline);
+  if (info.name != entry_.name) info.code->addFnAttr(llvm::Attribute::NoInline);
   info.code->addParamAttr(0, llvm::Attribute::NoAlias);
 
   // Which parameters are written decides `readonly`.
@@ -201,17 +140,6 @@ std::unique_ptr<llvm::Module> ModuleCodegen::run() {
   llvm_module_->setTargetTriple("x86_64-unknown-linux-gnu");
   llvm_module_->setSourceFileName(options_.name);
   llvm_module_->setPICLevel(llvm::PICLevel::BigPIC);
-  for (const auto& [name, function] : module_.functions()) {
-    const auto prim = cast<tir::PrimFunc>(function);
-    if (!prim || !prim->attrs.flag("tenon.entry")) continue;
-    if (!entry_.empty())
-      throw CompileError(kWrongForm, prim->origin, "PrimFuncs `{}` and `{}` are both the entry",
-                         entry_, name);
-    entry_ = name;
-  }
-  if (entry_.empty())
-    throw CompileError(kWrongForm, {}, "the module has no entry PrimFunc (tenon.entry)");
-  collect(entry_, module_.find(entry_)->origin);
   for (FunctionInfo& info : functions_) declare(info);
   for (FunctionInfo& info : functions_) FunctionCodegen(*this, info, info.code).define();
   define_program();

@@ -10,6 +10,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/backend/entry.h"
+#include "tenon/backend/facts.h"
+#include "tenon/backend/functions.h"
 #include "tenon/backend/llvm/compile.h"
 #include "tenon/tir/stmt.h"
 
@@ -21,14 +24,9 @@ inline constexpr const char* kScheduledAttribute = "tenon-scheduled";
 /// A PrimFunc with the LLVM function that stands for it. Signature: int32_t (ctx, a pointer for
 /// each buffer parameter, i64 for each symbolic Var, the scalar parameters, the base of the
 /// constants where it uses them).
-struct FunctionInfo {
-  Ref<tir::PrimFunc> function;
-  std::string name;
+struct FunctionInfo : backend::ProgramFunction {
   llvm::Function* code = nullptr;
-  std::vector<Ref<Var>> symbols;
-  bool can_fail = false;        // may return an error code
-  bool uses_constants = false;  // it or what it calls
-  bool scheduled = false;       // LLVM's own loop transformations stay off
+  bool scheduled = false;  // LLVM's own loop transformations stay off
 };
 
 /// One module of LLVM for one program.
@@ -38,7 +36,7 @@ class ModuleCodegen {
                 llvm::LLVMContext& context, bool converts_halves);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
-  ConstantsLayout constants() && { return std::move(constants_); }
+  ConstantsLayout constants() && { return std::move(constants_).take(); }
 
   // -- for the function generator
   llvm::LLVMContext& context() { return context_; }
@@ -47,19 +45,16 @@ class ModuleCodegen {
   /// The target has instructions between float16 and float32.
   bool converts_halves() const { return converts_halves_; }
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
-  int64_t constant_offset(const Ref<TensorData>& data);
+  int64_t constant_offset(const Ref<TensorData>& data) { return constants_.offset_of(data); }
   llvm::Constant* text(const std::string& value);
   llvm::Type* register_type(DType dtype, const Origin& origin);
   llvm::Type* memory_type(DType dtype, const Origin& origin);
   void set_attributes(llvm::Function& function) const;
 
  private:
-  void collect(const std::string& name, const Origin& origin);
   void declare(FunctionInfo& info);
   void define_program();
-  llvm::Constant* tensor_infos(const tir::PrimFunc& entry, size_t first, size_t count,
-                               const std::vector<std::string>& names,
-                               const std::vector<Ref<Var>>& symbols, bool output, bool& computed);
+  llvm::Constant* tensor_infos(bool output, bool& computed);
 
   const IRModule& module_;
   const Target& target_;
@@ -68,15 +63,10 @@ class ModuleCodegen {
   bool converts_halves_;
   std::unique_ptr<llvm::Module> llvm_module_;
 
-  std::map<std::string, size_t> index_;  // by name; identical functions share an entry
-  std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
-  std::vector<FunctionInfo> functions_;  // callees first
-  std::vector<std::string> stack_;       // of collect, to find recursion
-  std::string entry_;
-
-  ConstantsLayout constants_;
-  std::unordered_map<const Node*, int64_t> constant_by_node_;
-  std::map<std::string, int64_t> constant_by_hash_;
+  backend::Entry entry_;
+  backend::ProgramFunctions program_;
+  std::vector<FunctionInfo> functions_;  // callees first, as in program_
+  backend::ConstantsBuilder constants_;
   std::map<std::string, llvm::Constant*> texts_;
 };
 
@@ -111,9 +101,6 @@ class FunctionCodegen {
   llvm::Value* widen(llvm::Value* value, DType from);  // 16-bit floats to float
   llvm::Value* narrow(llvm::Value* value, DType to);   // and back
   llvm::Value* splat(llvm::Value* value, int lanes);
-  bool is_nonnegative(const Expr& expr) const;
-  bool is_positive(const Expr& expr) const;
-  static bool never_nan(const Expr& expr);
 
   // -- memory
   struct Address {
@@ -161,7 +148,7 @@ class FunctionCodegen {
   bool index_arithmetic_ = false;  // offsets stay within an object, so they do not wrap
   std::unordered_map<const Node*, llvm::Value*> vars_;
   std::unordered_map<const Node*, llvm::Value*> buffers_;  // pointer to the first element
-  std::unordered_set<const Node*> nonnegative_;            // integer variables
+  backend::SignFacts signs_;                               // of integer variables
   std::unordered_map<const Node*, std::pair<Expr, llvm::Value*>> memo_;  // of one statement
 };
 

@@ -103,7 +103,7 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
   }
   if (const auto* node = expr.as<Let>()) {
     vars_[node->var.get()] = value(node->value);
-    if (is_nonnegative(node->value)) nonnegative_.insert(node->var.get());
+    if (signs_.is_nonnegative(node->value)) signs_.add_nonnegative(node->var.get());
     return value(node->body);
   }
   if (const auto* node = expr.as<tir::BufferLoad>()) return load(*node, nullptr, nullptr);
@@ -216,59 +216,6 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
 // ---- arithmetic
 // ----------------------------------------------------------------------------------
 
-// Conservative: whether an integer is known to be >= 0, so that floor division is plain division.
-bool FunctionCodegen::is_nonnegative(const Expr& expr) const {
-  if (const auto number = as_int(expr)) return *number >= 0;
-  if (expr->dtype.is_uint() || expr->dtype.is_bool()) return true;
-  if (const auto* node = expr.as<Var>()) return node->is_size || nonnegative_.count(node) != 0;
-  if (const auto* node = expr.as<Cast>())
-    return node->value->dtype.is_integer() && node->value->dtype.bits <= expr->dtype.bits &&
-           is_nonnegative(node->value);
-  if (const auto* node = expr.as<Broadcast>()) return is_nonnegative(node->value);
-  if (const auto* node = expr.as<Ramp>())
-    return is_nonnegative(node->base) && is_nonnegative(node->stride);
-  const auto* node = expr.as<Binary>();
-  if (!node) return false;
-  switch (node->op) {
-    case BinaryOp::kMax: return is_nonnegative(node->lhs) || is_nonnegative(node->rhs);
-    case BinaryOp::kFloorMod: return is_nonnegative(node->rhs);
-    case BinaryOp::kMod: return is_nonnegative(node->lhs);
-    case BinaryOp::kAdd:
-    case BinaryOp::kMul:  // of index arithmetic, which does not wrap
-      if (expr->dtype.bits < 64) return false;
-      [[fallthrough]];
-    case BinaryOp::kMin:
-    case BinaryOp::kDiv:
-    case BinaryOp::kFloorDiv: return is_nonnegative(node->lhs) && is_nonnegative(node->rhs);
-    default: return false;
-  }
-}
-
-bool FunctionCodegen::is_positive(const Expr& expr) const {
-  if (const auto number = as_int(expr)) return *number > 0;
-  const auto* node = expr.as<Binary>();
-  if (!node) return false;
-  if (node->op == BinaryOp::kMax) return is_positive(node->lhs) || is_positive(node->rhs);
-  if (node->op == BinaryOp::kMul || node->op == BinaryOp::kMin)
-    return is_positive(node->lhs) && is_positive(node->rhs);
-  if (node->op == BinaryOp::kAdd)
-    return (is_positive(node->lhs) && is_nonnegative(node->rhs)) ||
-           (is_nonnegative(node->lhs) && is_positive(node->rhs));
-  return false;
-}
-
-bool FunctionCodegen::never_nan(const Expr& expr) {
-  if (const auto number = as_float(expr)) return !std::isnan(*number);
-  if (const auto* node = expr.as<Cast>()) return !node->value->dtype.is_float();
-  if (const auto* node = expr.as<Call>())
-    return node->is("min_value") || node->is("max_value") || node->is("infinity");
-  if (const auto* node = expr.as<Broadcast>()) return never_nan(node->value);
-  if (const auto* node = expr.as<Binary>())
-    return (node->op == BinaryOp::kMin || node->op == BinaryOp::kMax) && never_nan(node->lhs) &&
-           never_nan(node->rhs);
-  return false;
-}
-
 // x86's min and max give the second operand where either is NaN (or both are zeros): `a > b ? a :
 // b`. So an operand that cannot be NaN goes first and the instruction alone is exact; else the
 // first operand's NaN is put back by one blend.
@@ -278,8 +225,8 @@ llvm::Value* FunctionCodegen::min_max(bool is_max, llvm::Value* a, llvm::Value* 
     llvm::Value* keep = is_max ? b_.CreateFCmpOGT(first, second) : b_.CreateFCmpOLT(first, second);
     return b_.CreateSelect(keep, first, second);
   };
-  if (never_nan(lhs)) return pick(a, b);
-  if (never_nan(rhs)) return pick(b, a);
+  if (backend::never_nan(lhs)) return pick(a, b);
+  if (backend::never_nan(rhs)) return pick(b, a);
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, pick(a, b));
 }
 
@@ -292,13 +239,14 @@ llvm::Value* FunctionCodegen::integer_division(BinaryOp op, DType dtype, llvm::V
   const auto constant = as_int(divisor);
   if (constant == 0)
     throw CompileError(kUnsupported, node.origin, "division of `{}` by zero", str(node.lhs));
-  if (!constant && !is_positive(divisor)) {
+  if (!constant && !signs_.is_positive(divisor)) {
     llvm::Value* zero = b_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
     if (dtype.is_vector()) zero = b_.CreateOrReduce(zero);
     fail_unless(b_.CreateNot(zero), TENON_ERROR_VALUE, where(node.origin),
                 "integer division by zero", nullptr, nullptr);
   }
-  const bool plain = dtype.is_uint() || (is_nonnegative(node.lhs) && is_nonnegative(divisor));
+  const bool plain =
+      dtype.is_uint() || (signs_.is_nonnegative(node.lhs) && signs_.is_nonnegative(divisor));
   if (plain) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
   const bool floors = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
   if (floors && constant && *constant > 0 && (*constant & (*constant - 1)) == 0) {
@@ -315,7 +263,7 @@ llvm::Value* FunctionCodegen::integer_division(BinaryOp op, DType dtype, llvm::V
     llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
     return quotient ? b_.CreateSub(zero, a) : zero;
   }
-  if (!constant && !is_nonnegative(divisor)) {
+  if (!constant && !signs_.is_nonnegative(divisor)) {
     negates = b_.CreateICmpEQ(b, minus_one);
     safe = b_.CreateSelect(negates, one, b);
   }
@@ -394,22 +342,10 @@ llvm::Value* FunctionCodegen::arithmetic(BinaryOp op, DType dtype, llvm::Value* 
   unreachable("a binary operation");
 }
 
-static bool reads_memory(const Expr& expr) {
-  bool reads = false;
-  walk(expr, [&](const NodePtr& node) {
-    if (node.as<tir::BufferLoad>()) reads = true;
-    if (const auto* call = node.as<Call>()) reads |= !call->op || call->op->effect != Effect::kPure;
-    if (const auto* op = node.as<Binary>())  // may stop the program
-      reads |= (op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
-                op->lhs->dtype.is_integer() && !as_int(op->rhs));
-  });
-  return reads;
-}
-
 llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
   const DType dtype = node.lhs->dtype;
   // `and`, `or` stop at the first operand that decides, as the second may be guarded by it.
-  if (is_logical(node.op) && dtype.is_scalar() && reads_memory(node.rhs)) {
+  if (is_logical(node.op) && dtype.is_scalar() && backend::needs_guard(node.rhs)) {
     const bool is_and = node.op == BinaryOp::kAnd;
     llvm::Value* first = value(node.lhs);
     llvm::BasicBlock* from = b_.GetInsertBlock();
@@ -448,8 +384,10 @@ llvm::Value* FunctionCodegen::unary_float(llvm::Intrinsic::ID id, const Call& ca
 llvm::Value* FunctionCodegen::generate_if(const Call& call) {
   const Expr condition = call.arg(0);
   llvm::Value* decision = value(condition);
-  if (condition->dtype.is_vector() || (!reads_memory(call.arg(1)) && !reads_memory(call.arg(2)))) {
-    if (condition->dtype.is_vector() && (reads_memory(call.arg(1)) || reads_memory(call.arg(2))))
+  if (condition->dtype.is_vector() ||
+      (!backend::needs_guard(call.arg(1)) && !backend::needs_guard(call.arg(2)))) {
+    if (condition->dtype.is_vector() &&
+        (backend::needs_guard(call.arg(1)) || backend::needs_guard(call.arg(2))))
       throw CompileError(kUnsupported, call.origin,
                          "`T.if_then_else` guards reads by a condition of {} lanes",
                          condition->dtype.lanes);

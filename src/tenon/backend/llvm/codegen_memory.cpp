@@ -5,23 +5,9 @@
 
 namespace tenon::llvm_backend {
 
-// Index arithmetic over variables and constants alone stays inside an object, so LLVM may assume
-// that it does not wrap; a value that was read from memory may be anything.
-static bool is_plain_index(const Expr& expr) {
-  if (!expr->dtype.is_int() || expr->dtype.bits < 32) return false;
-  if (expr.as<Var>() || expr.as<IntImm>()) return true;
-  if (const auto* node = expr.as<Ramp>())
-    return is_plain_index(node->base) && is_plain_index(node->stride);
-  if (const auto* node = expr.as<Broadcast>()) return is_plain_index(node->value);
-  if (const auto* node = expr.as<Cast>()) return is_plain_index(node->value);
-  const auto* node = expr.as<Binary>();
-  return node && !is_comparison(node->op) && !is_logical(node->op) && is_plain_index(node->lhs) &&
-         is_plain_index(node->rhs);
-}
-
 llvm::Value* FunctionCodegen::index_value(const Expr& expr) {
   const bool saved = index_arithmetic_;
-  index_arithmetic_ = is_plain_index(expr);
+  index_arithmetic_ = backend::is_plain_index(expr);
   llvm::Value* result = value(expr);
   index_arithmetic_ = saved;
   const DType dtype = expr->dtype;

@@ -47,10 +47,7 @@ static llvm::GlobalVariable* constant_global(llvm::Module& module, llvm::Constan
                                   value, name);
 }
 
-llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t first, size_t count,
-                                            const std::vector<std::string>& names,
-                                            const std::vector<Ref<Var>>& symbols, bool output,
-                                            bool& computed) {
+llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
   const AbiTypes abi(context_);
   llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
   auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
@@ -58,21 +55,17 @@ llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t f
     return llvm::ConstantInt::get(llvm::Type::getIntNTy(context_, bits), value);
   };
   std::vector<llvm::Constant*> infos;
-  for (size_t i = first; i < first + count; ++i) {
-    const Ref<tir::Buffer>& buffer = entry.buffers[i];
+  for (size_t i = 0; i < (output ? entry_.outputs : entry_.inputs); ++i) {
+    const tir::Buffer& buffer = output ? entry_.output(i) : entry_.input(i);
     std::vector<llvm::Constant*> dims;
-    for (const Expr& dim : buffer->shape) {
+    for (const Expr& dim : buffer.shape) {
       int64_t stated = TENON_DIM_COMPUTED;
       if (const auto number = as_int(dim)) {
         stated = *number;
       } else {
         if (output) computed = true;
-        for (size_t s = 0; s < symbols.size(); ++s)
-          if (dim.get() == symbols[s].get()) stated = TENON_DIM_SYMBOL(s);
-        if (stated == TENON_DIM_COMPUTED && !output)
-          throw CompileError(kUnsupported, buffer->origin,
-                             "input `{}` has dimension `{}`; expected a number or a name",
-                             buffer->name, str(dim));
+        for (size_t s = 0; s < entry_.symbols.size(); ++s)
+          if (dim.get() == entry_.symbols[s].var.get()) stated = TENON_DIM_SYMBOL(s);
       }
       dims.push_back(llvm::ConstantInt::get(i64, static_cast<uint64_t>(stated)));
     }
@@ -81,12 +74,11 @@ llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t f
       table = constant_global(
           *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(i64, dims.size()), dims),
           "dims");
-    const DType dtype = buffer->dtype;
-    const size_t number = i - first;
-    const std::string name = number < names.size() ? names[number] : buffer->name;
+    const DType dtype = buffer.dtype;
+    const std::string& name = output ? entry_.output_names[i] : entry_.input_names[i];
     infos.push_back(llvm::ConstantStruct::get(
         abi.info,
-        {text(name), table, integer(32, dims.size()), integer(8, dtype_code(dtype, buffer->origin)),
+        {text(name), table, integer(32, dims.size()), integer(8, dtype_code(dtype, buffer.origin)),
          integer(8, dtype.bits), integer(16, dtype.lanes), integer(32, 0), integer(32, 0)}));
   }
   if (infos.empty()) return null;
@@ -95,24 +87,9 @@ llvm::Constant* ModuleCodegen::tensor_infos(const tir::PrimFunc& entry, size_t f
       "tensors");
 }
 
-// The number of an attribute that is an integer or an expression over the symbols; -1 for the
-// latter.
-static int64_t number_or_symbolic(const Attrs& attrs, const char* name) {
-  const AttrValue* value = attrs.find(name);
-  if (!value) return 0;
-  if (const auto* number = value->as<int64_t>()) return *number;
-  if (const auto* node = value->as<NodePtr>()) {
-    const auto expr = cast<ExprNode>(*node);
-    if (const auto number = expr ? as_int(expr) : std::nullopt) return *number;
-    if (expr) return -1;
-  }
-  throw CompileError(kBadAttribute, {}, "attribute `{}` is neither a number nor an expression",
-                     name);
-}
-
 void ModuleCodegen::define_program() {
-  const FunctionInfo& info = functions_[index_.at(entry_)];
-  const tir::PrimFunc& entry = *info.function;
+  const FunctionInfo& info = callee(entry_.name, {});
+  const tir::PrimFunc& entry = *entry_.function;
   const AbiTypes abi(context_);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   llvm::Type* i32 = llvm::Type::getInt32Ty(context_);
@@ -122,35 +99,15 @@ void ModuleCodegen::define_program() {
     return llvm::ConstantInt::get(i64, static_cast<uint64_t>(value));
   };
 
-  const bool has_workspace = entry.attrs.contains("tenon.workspace_bytes");
-  for (size_t i = 0; i < entry.params.size(); ++i)
-    if (!entry.buffers[i])
-      throw CompileError(kWrongForm, entry.origin, "entry PrimFunc `{}` has scalar parameter `{}`",
-                         entry_, entry.params[i]->name);
-  const size_t buffers = entry.params.size() - (has_workspace ? 1 : 0);
-  const auto stated = entry.attrs.get<int64_t>("tenon.num_inputs");
-  if (!stated || *stated < 0 || static_cast<size_t>(*stated) > buffers)
-    throw CompileError(kWrongForm, entry.origin,
-                       "entry PrimFunc `{}` does not say how many inputs it has", entry_);
-  const auto inputs = static_cast<size_t>(*stated);
+  const size_t inputs = entry_.inputs, buffers = entry_.inputs + entry_.outputs;
 
   // Where each symbol is read from.
   std::vector<llvm::Constant*> symbol_rows;
-  for (const Ref<Var>& symbol : info.symbols) {
-    bool found = false;
-    for (size_t i = 0; i < inputs && !found; ++i)
-      for (size_t d = 0; d < entry.buffers[i]->ndim() && !found; ++d) {
-        if (entry.buffers[i]->shape[d].get() != symbol.get()) continue;
-        found = true;
-        symbol_rows.push_back(llvm::ConstantStruct::get(
-            abi.symbol, {text(symbol->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),
-                         llvm::ConstantInt::get(i32, i), word(static_cast<int64_t>(d)), word(0),
-                         word(INT64_MAX)}));
-      }
-    if (!found)
-      throw CompileError(kUnsupported, entry.origin,
-                         "dimension `{}` of an output follows from no input's shape", symbol->name);
-  }
+  for (const backend::EntrySymbol& symbol : entry_.symbols)
+    symbol_rows.push_back(llvm::ConstantStruct::get(
+        abi.symbol, {text(symbol.var->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),
+                     llvm::ConstantInt::get(i32, symbol.input),
+                     word(static_cast<int64_t>(symbol.dim)), word(0), word(INT64_MAX)}));
   llvm::Constant* symbols = null;
   if (!symbol_rows.empty())
     symbols = constant_global(
@@ -159,14 +116,8 @@ void ModuleCodegen::define_program() {
         "symbols");
 
   bool computed = false;
-  const auto input_names = entry.attrs.strings("input_names");
-  const auto output_names = entry.attrs.strings("output_names");
-  llvm::Constant* input_infos =
-      tensor_infos(entry, 0, inputs, input_names.value_or(std::vector<std::string>{}), info.symbols,
-                   false, computed);
-  llvm::Constant* output_infos =
-      tensor_infos(entry, inputs, buffers - inputs,
-                   output_names.value_or(std::vector<std::string>{}), info.symbols, true, computed);
+  llvm::Constant* input_infos = tensor_infos(false, computed);
+  llvm::Constant* output_infos = tensor_infos(true, computed);
 
   // int32_t run(ctx, buffers, symbols, workspace, constants)
   auto* run = llvm::Function::Create(
@@ -179,7 +130,7 @@ void ModuleCodegen::define_program() {
     for (size_t i = 0; i < buffers; ++i)
       args.push_back(
           b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
-    if (has_workspace) args.push_back(run->getArg(3));
+    if (entry_.has_workspace) args.push_back(run->getArg(3));
     for (size_t s = 0; s < info.symbols.size(); ++s)
       args.push_back(b.CreateSExtOrTrunc(
           b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
@@ -189,7 +140,7 @@ void ModuleCodegen::define_program() {
   }
 
   // int32_t shapes(ctx, symbols, output_dims, workspace_bytes)
-  const int64_t workspace = number_or_symbolic(entry.attrs, "tenon.workspace_bytes");
+  const int64_t workspace = entry_.number("tenon.workspace_bytes").value_or(-1);
   llvm::Constant* shapes = null;
   if (computed || workspace < 0) {
     auto* function = llvm::Function::Create(
@@ -211,24 +162,21 @@ void ModuleCodegen::define_program() {
         b.CreateStore(b.CreateSExt(code.value(dim), i64),
                       b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
     llvm::Value* bytes = word(workspace);
-    if (workspace < 0)
-      bytes = b.CreateSExt(
-          code.value(downcast<ExprNode>(*entry.attrs.find("tenon.workspace_bytes")->as<NodePtr>())),
-          i64);
+    if (workspace < 0) bytes = b.CreateSExt(code.value(entry_.workspace_bytes), i64);
     b.CreateStore(bytes, function->getArg(3));
     b.CreateRet(b.getInt32(TENON_OK));
     shapes = function;
   }
 
   llvm::Constant* constants = null;
-  if (constants_.bytes > 0)
+  if (constants_.layout().bytes > 0)
     constants =
         new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, kConstantsSymbol);
   const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(i32, value); };
   // Where the workspace is symbolic, the attributes tell of its part of constant size only.
   const auto stated_bytes = [&](const char* name) {
-    return workspace < 0 ? -1 : number_or_symbolic(entry.attrs, name);
+    return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
   };
   auto* program = constant_global(
       *llvm_module_,
@@ -237,8 +185,8 @@ void ModuleCodegen::define_program() {
           {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)), text(options_.name),
            number(inputs), number(buffers - inputs), input_infos, output_infos,
            number(info.symbols.size()), number(kConstantAlignment), symbols, shapes, run, constants,
-           word(constants_.bytes), word(workspace), word(stated_bytes("tenon.planned_bytes")),
-           word(stated_bytes("tenon.bound_bytes")),
+           word(constants_.layout().bytes), word(workspace),
+           word(stated_bytes("tenon.planned_bytes")), word(stated_bytes("tenon.bound_bytes")),
            options_.manifest.empty() ? null : text(options_.manifest)}),
       "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),

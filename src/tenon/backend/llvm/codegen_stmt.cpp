@@ -39,7 +39,7 @@ void FunctionCodegen::define() {
     if (function.buffers[i]) params.emplace_back(function.buffers[i].get(), arg++);
   for (const Ref<Var>& symbol : info_.symbols) {
     vars_[symbol.get()] = arg++;
-    nonnegative_.insert(symbol.get());  // a dimension, a stride or an offset
+    signs_.add_nonnegative(symbol.get());  // a dimension, a stride or an offset
   }
   for (size_t i = 0; i < function.params.size(); ++i)
     if (!function.buffers[i]) vars_[function.params[i].get()] = arg++;
@@ -73,8 +73,8 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   }
   if (const auto* node = stmt.as<tir::Bind>()) {
     vars_[node->var.get()] = value(node->value);
-    if (node->value->dtype.is_integer() && is_nonnegative(node->value))
-      nonnegative_.insert(node->var.get());
+    if (node->value->dtype.is_integer() && signs_.is_nonnegative(node->value))
+      signs_.add_nonnegative(node->var.get());
     return;
   }
   if (const auto* node = stmt.as<tir::AllocBuffer>()) return generate_alloc(*node);
@@ -154,7 +154,7 @@ void FunctionCodegen::generate_for(const tir::For& loop) {
   const auto count = as_int(loop.extent);
   if (count && *count <= 0) return;
   llvm::Type* type = m_.register_type(loop.loop_var->dtype, loop.origin);
-  if (is_nonnegative(loop.min)) nonnegative_.insert(loop.loop_var.get());
+  if (signs_.is_nonnegative(loop.min)) signs_.add_nonnegative(loop.loop_var.get());
   if (count == 1) {
     vars_[loop.loop_var.get()] = b_.CreateTrunc(min, type);
     generate(loop.body);
@@ -174,7 +174,7 @@ void FunctionCodegen::generate_for(const tir::For& loop) {
   i->addIncoming(min, before);
   vars_[loop.loop_var.get()] = b_.CreateTrunc(i, type);
   generate(loop.body);
-  llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", is_nonnegative(loop.min), true);
+  llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1), "", signs_.is_nonnegative(loop.min), true);
   i->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, exit);
   b_.SetInsertPoint(exit);
@@ -262,13 +262,13 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
         inner.vars_[use.get()] = inside(it->second);
       if (const auto it = buffers_.find(use.get()); it != buffers_.end())
         inner.buffers_[use.get()] = inside(it->second);
-      if (nonnegative_.count(use.get())) inner.nonnegative_.insert(use.get());
+      if (signs_.has(use.get())) inner.signs_.add_nonnegative(use.get());
     }
     if (constants_) inner.constants_ = inside(constants_);
     llvm::Value* index = inner.b_.CreateAdd(body->getArg(1), inside(min), "", false, true);
     inner.vars_[loop.loop_var.get()] =
         inner.b_.CreateTrunc(index, m_.register_type(loop.loop_var->dtype, loop.origin));
-    if (is_nonnegative(loop.min)) inner.nonnegative_.insert(loop.loop_var.get());
+    if (signs_.is_nonnegative(loop.min)) inner.signs_.add_nonnegative(loop.loop_var.get());
     inner.generate(loop.body);
     inner.b_.CreateRet(inner.b_.getInt32(TENON_OK));
   }
@@ -405,64 +405,16 @@ void FunctionCodegen::generate_assert(const tir::Assert& assertion) {
 
 void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
   const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
-  const tir::PrimFunc& function = *callee.function;
-  if (call.args.size() != function.params.size())
-    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
-                       call.callee->name, call.args.size(), function.params.size());
-  std::vector<llvm::Value*> pointers, scalars;
-  std::unordered_map<const Node*, llvm::Value*> bound;
-  const auto bind = [&](const Expr& declared, const std::function<llvm::Value*()>& actual) {
-    const auto* symbol = declared.as<Var>();
-    if (symbol && !bound.count(symbol)) bound[symbol] = actual();
-  };
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    const Ref<Buffer>& param = function.buffers[i];
-    if (!param) {
-      const auto scalar = cast<ExprNode>(call.args[i]);
-      if (!scalar || scalar->dtype != function.params[i]->dtype)
-        throw CompileError(kRegionMismatch, call.origin,
-                           "argument {} of `{}` must be a scalar of dtype {}", i + 1,
-                           call.callee->name, function.params[i]->dtype.str());
-      scalars.push_back(value(scalar));
-      continue;
-    }
-    const auto* region = call.args[i].as<tir::BufferRegion>();
-    if (!region)
-      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a region",
-                         i + 1, call.callee->name);
-    const Buffer& buffer = *region->buffer;
-    if (buffer.dtype != param->dtype)
-      throw CompileError(kRegionMismatch, call.origin,
-                         "argument {} of `{}` has dtype {}; expected {}", i + 1, call.callee->name,
-                         buffer.dtype.str(), param->dtype.str());
-    std::vector<Expr> minimum;
-    std::vector<size_t> kept;
-    for (size_t d = 0; d < region->region.size(); ++d) {
-      minimum.push_back(region->region[d].min);
-      if (!region->drops(d)) kept.push_back(d);
-    }
-    if (kept.size() != param->ndim())
-      throw CompileError(kRegionMismatch, call.origin,
-                         "argument {} of `{}` has {} dimensions; expected {}", i + 1,
-                         call.callee->name, kept.size(), param->ndim());
-    pointers.push_back(
-        element_pointer(pointer_of(buffer, call.origin), offset_of(buffer, minimum), buffer.dtype));
-    const std::vector<Expr> strides =
-        buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
-    for (size_t k = 0; k < kept.size(); ++k)
-      bind(param->shape[k], [&] { return index_value(region->region[kept[k]].extent); });
-    for (size_t k = 0; k < param->strides.size(); ++k)
-      bind(param->strides[k], [&] { return index_value(strides[kept[k]]); });
-    if (param->elem_offset) bind(param->elem_offset, [&] { return b_.getInt64(0); });
-  }
+  const backend::CallArguments passed = backend::bind_arguments(call, callee);
   std::vector<llvm::Value*> args{context_};
-  args.insert(args.end(), pointers.begin(), pointers.end());
-  for (const Ref<Var>& symbol : callee.symbols) {
-    const auto it = bound.find(symbol.get());
-    check(it != bound.end(), "a symbolic Var that no argument binds");
-    args.push_back(b_.CreateSExtOrTrunc(it->second, m_.register_type(symbol->dtype, {})));
-  }
-  args.insert(args.end(), scalars.begin(), scalars.end());
+  for (const backend::CallArguments::Pointer& pointer : passed.pointers)
+    args.push_back(element_pointer(pointer_of(*pointer.buffer, call.origin),
+                                   offset_of(*pointer.buffer, pointer.minimum),
+                                   pointer.buffer->dtype));
+  for (size_t i = 0; i < passed.symbols.size(); ++i)
+    args.push_back(b_.CreateSExtOrTrunc(index_value(passed.symbols[i]),
+                                        m_.register_type(callee.symbols[i]->dtype, {})));
+  for (const Expr& scalar : passed.scalars) args.push_back(value(scalar));
   if (callee.uses_constants) args.push_back(constants_);
   llvm::Value* code = b_.CreateCall(callee.code, args);
   if (callee.can_fail) return_if_failed(code);

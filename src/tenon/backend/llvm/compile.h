@@ -6,22 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "tenon/ir/constant.h"
+#include "tenon/backend/constants.h"
 #include "tenon/ir/module.h"
 #include "tenon/support/target.h"
 
 namespace tenon::llvm_backend {
 
-/// Where each constant of a program lies from the base pointer that `run` is handed.
-struct ConstantsLayout {
-  struct Item {
-    Ref<TensorData> data;
-    int64_t offset;  // a multiple of kConstantAlignment
-  };
-  std::vector<Item> items;  // by offset
-  int64_t bytes = 0;
-};
-inline constexpr int64_t kConstantAlignment = 64;
+using backend::ConstantsLayout;
+using backend::kConstantAlignment;
 
 struct CompileOptions {
   std::string name = "model";  // of the model, for reports and symbols

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "tenon/backend/llvm/constants.h"
+#include "tenon/backend/constants.h"
 
 namespace tenon::llvm_backend {
 
@@ -72,7 +72,7 @@ void write_constants_object(const ConstantsLayout& layout, const std::string& pa
     out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
   };
   write_at(0, &file, sizeof(file));
-  stream_constants(layout, [&](int64_t offset, std::span<const std::byte> piece) {
+  backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> piece) {
     write_at(data_at + static_cast<uint64_t>(offset), piece.data(), piece.size());
   });
   write_at(symbols_at, symbols, sizeof(symbols));

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "tenon/backend/llvm/constants.h"
+#include "tenon/backend/constants.h"
 
 namespace tenon::llvm_backend {
 
@@ -35,7 +35,7 @@ class JitProgram final : public LoadedProgram {
                          layout.bytes);
     constants_ = memory;
     madvise(memory, size, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
-    stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
+    backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
       std::memcpy(static_cast<std::byte*>(memory) + offset, bytes.data(), bytes.size());
     });
     mprotect(memory, size, PROT_READ);

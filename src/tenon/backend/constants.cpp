@@ -1,10 +1,23 @@
-#include "tenon/backend/llvm/constants.h"
+#include "tenon/backend/constants.h"
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
-namespace tenon::llvm_backend {
+namespace tenon::backend {
+
+size_t ConstantsBuilder::index_of(const Ref<TensorData>& data) {
+  const auto known = by_node_.find(data.get());
+  if (known != by_node_.end()) return known->second;
+  // The shape does not matter to the bytes, but to the hash; equal shapes are the common case.
+  const auto [it, is_new] = by_hash_.emplace(data->content_hash(), layout_.items.size());
+  if (is_new) {
+    layout_.items.push_back({data, layout_.bytes});
+    layout_.bytes += (std::max<int64_t>(data->bytes(), 1) + kConstantAlignment - 1) /
+                     kConstantAlignment * kConstantAlignment;
+  }
+  by_node_.emplace(data.get(), it->second);
+  return it->second;
+}
 
 void stream_constants(
     const ConstantsLayout& layout,
@@ -29,4 +42,4 @@ void stream_constants(
   }
 }
 
-}  // namespace tenon::llvm_backend
+}  // namespace tenon::backend

@@ -1,0 +1,47 @@
+// The constants of a program as one range of bytes: where each lies, and the bytes piece by piece.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tenon/ir/constant.h"
+
+namespace tenon::backend {
+
+/// Where each constant of a program lies from the base pointer that it is handed.
+struct ConstantsLayout {
+  struct Item {
+    Ref<TensorData> data;
+    int64_t offset;  // a multiple of kConstantAlignment
+  };
+  std::vector<Item> items;  // by offset
+  int64_t bytes = 0;
+};
+inline constexpr int64_t kConstantAlignment = 64;
+
+/// Lays out constants in the order of first use; equal content is kept once.
+class ConstantsBuilder {
+ public:
+  /// Position in `items` of the layout.
+  size_t index_of(const Ref<TensorData>& data);
+  int64_t offset_of(const Ref<TensorData>& data) { return layout_.items[index_of(data)].offset; }
+  const ConstantsLayout& layout() const { return layout_; }
+  ConstantsLayout take() && { return std::move(layout_); }
+
+ private:
+  ConstantsLayout layout_;
+  std::unordered_map<const Node*, size_t> by_node_;
+  std::map<std::string, size_t> by_hash_;
+};
+
+/// Calls `sink` with pieces in the order of their offsets; what lies between them is zero. Never
+/// are all of them in memory at once.
+void stream_constants(
+    const ConstantsLayout& layout,
+    const std::function<void(int64_t offset, std::span<const std::byte> bytes)>& sink);
+
+}  // namespace tenon::backend

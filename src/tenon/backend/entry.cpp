@@ -1,0 +1,84 @@
+#include "tenon/backend/entry.h"
+
+namespace tenon::backend {
+
+static Expr expression_of(const Attrs& attrs, const char* name) {
+  const AttrValue* value = attrs.find(name);
+  if (!value) return int64(0);
+  if (const auto* number = value->as<int64_t>()) return int64(*number);
+  if (const auto* node = value->as<NodePtr>())
+    if (const auto expr = cast<ExprNode>(*node)) return expr;
+  throw CompileError(kBadAttribute, {}, "attribute `{}` is neither a number nor an expression",
+                     name);
+}
+
+std::optional<int64_t> Entry::number(const char* attribute) const {
+  return as_int(expression_of(function->attrs, attribute));
+}
+
+static void find_function(const IRModule& module, Entry& entry) {
+  for (const auto& [name, function] : module.functions()) {
+    const auto prim = cast<tir::PrimFunc>(function);
+    if (!prim || !prim->attrs.flag("tenon.entry")) continue;
+    if (entry.function)
+      throw CompileError(kWrongForm, prim->origin, "PrimFuncs `{}` and `{}` are both the entry",
+                         entry.name, name);
+    entry.name = name;
+    entry.function = prim;
+  }
+  if (!entry.function)
+    throw CompileError(kWrongForm, {}, "the module has no entry PrimFunc (tenon.entry)");
+}
+
+static std::vector<std::string> names_of(const Entry& entry, const char* attribute, size_t first,
+                                         size_t count) {
+  std::vector<std::string> names =
+      entry.function->attrs.strings(attribute).value_or(std::vector<std::string>{});
+  names.resize(std::min(names.size(), count));
+  while (names.size() < count) names.push_back(entry.function->buffers[first + names.size()]->name);
+  return names;
+}
+
+static EntrySymbol source_of(const Entry& entry, const Ref<Var>& symbol) {
+  for (size_t i = 0; i < entry.inputs; ++i)
+    for (size_t d = 0; d < entry.input(i).ndim(); ++d)
+      if (entry.input(i).shape[d].get() == symbol.get()) return {symbol, i, d};
+  throw CompileError(kUnsupported, entry.function->origin,
+                     "dimension `{}` of an output follows from no input's shape", symbol->name);
+}
+
+Entry entry_of(const IRModule& module) {
+  Entry entry;
+  find_function(module, entry);
+  const tir::PrimFunc& function = *entry.function;
+  entry.has_workspace = function.attrs.contains("tenon.workspace_bytes");
+  for (size_t i = 0; i < function.params.size(); ++i)
+    if (!function.buffers[i])
+      throw CompileError(kWrongForm, function.origin,
+                         "entry PrimFunc `{}` has scalar parameter `{}`", entry.name,
+                         function.params[i]->name);
+  const size_t buffers = function.params.size() - (entry.has_workspace ? 1 : 0);
+  const auto stated = function.attrs.get<int64_t>("tenon.num_inputs");
+  if (!stated || *stated < 0 || static_cast<size_t>(*stated) > buffers)
+    throw CompileError(kWrongForm, function.origin,
+                       "entry PrimFunc `{}` does not say how many inputs it has", entry.name);
+  entry.inputs = static_cast<size_t>(*stated);
+  entry.outputs = buffers - entry.inputs;
+  entry.input_names = names_of(entry, "input_names", 0, entry.inputs);
+  entry.output_names = names_of(entry, "output_names", entry.inputs, entry.outputs);
+  entry.workspace_bytes = expression_of(function.attrs, "tenon.workspace_bytes");
+  for (const Ref<Var>& symbol : tir::symbolic_vars(function))
+    entry.symbols.push_back(source_of(entry, symbol));
+  for (size_t i = 0; i < entry.inputs; ++i)
+    for (const Expr& dim : entry.input(i).shape) {
+      bool known = as_int(dim).has_value();
+      for (const EntrySymbol& symbol : entry.symbols) known |= dim.get() == symbol.var.get();
+      if (!known)
+        throw CompileError(kUnsupported, entry.input(i).origin,
+                           "input `{}` has dimension `{}`; expected a number or a name",
+                           entry.input(i).name, str(dim));
+    }
+  return entry;
+}
+
+}  // namespace tenon::backend

@@ -1,0 +1,36 @@
+// What code generation may assume about expressions, without a proof engine: conservative answers
+// in one look.
+#pragma once
+
+#include <unordered_set>
+
+#include "tenon/ir/visit.h"
+#include "tenon/tir/buffer.h"
+
+namespace tenon::backend {
+
+/// Signs of integers, given which variables are known to be >= 0.
+class SignFacts {
+ public:
+  void add_nonnegative(const Node* var) { vars_.insert(var); }
+  bool has(const Node* var) const { return vars_.count(var) != 0; }
+  /// Known to be >= 0, so that floor division is plain division.
+  bool is_nonnegative(const Expr& expr) const;
+  bool is_positive(const Expr& expr) const;
+
+ private:
+  std::unordered_set<const Node*> vars_;
+};
+
+/// A float that is known not to be NaN.
+bool never_nan(const Expr& expr);
+
+/// Arithmetic over variables and constants alone. As an index it stays inside an object and does
+/// not wrap; a value that was read from memory may be anything.
+bool is_plain_index(const Expr& expr);
+
+/// Whether the expression reads memory or may stop the program: then it must not run where its
+/// guard does not hold.
+bool needs_guard(const Expr& expr);
+
+}  // namespace tenon::backend

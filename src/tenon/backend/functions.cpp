@@ -1,0 +1,124 @@
+#include "tenon/backend/functions.h"
+
+#include <algorithm>
+
+namespace tenon::backend {
+
+ProgramFunctions::ProgramFunctions(const IRModule& module, const std::string& entry)
+    : module_(module), entry_(entry) {
+  collect(entry_, module.find(entry_) ? module.find(entry_)->origin : Origin());
+}
+
+size_t ProgramFunctions::index_of(const std::string& name, const Origin& origin) const {
+  const auto it = index_.find(name);
+  if (it == index_.end())
+    throw CompileError(kUnknownCallee, origin, "the module has no PrimFunc `{}`", name);
+  return it->second;
+}
+
+// Adds `name` after all that it calls.
+void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
+  if (index_.count(name)) return;
+  if (std::find(stack_.begin(), stack_.end(), name) != stack_.end())
+    throw CompileError(kRecursion, origin, "PrimFunc `{}` calls itself", name);
+  const auto function = module_.find<tir::PrimFunc>(name);
+  if (!function) {
+    if (module_.contains(name))
+      throw CompileError(kUnsupported, origin,
+                         "`{}` is not a PrimFunc; calls of it have no native code", name);
+    throw CompileError(kUnknownCallee, origin, "the module has no function `{}`", name);
+  }
+  stack_.push_back(name);
+  ProgramFunction info;
+  info.function = function;
+  info.name = name;
+  info.symbols = tir::symbolic_vars(*function);
+  std::vector<std::pair<std::string, Origin>> callees;
+  walk(function->body, [&](const NodePtr& node) {
+    if (const auto* call = node.as<tir::CallTir>())
+      callees.emplace_back(call->callee->name, call->origin);
+    if (node.as<tir::Assert>()) info.can_fail = true;
+    if (node.as<tir::AllocConst>()) info.uses_constants = true;
+    if (const auto* op = node.as<Binary>())
+      info.can_fail |= op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
+                       op->lhs->dtype.is_integer() && !as_int(op->rhs);
+    if (const auto* loop = node.as<tir::For>())
+      info.has_parallel |= loop->kind == tir::ForKind::kParallel;
+  });
+  for (const auto& [callee_name, place] : callees) {
+    collect(callee_name, place);
+    const ProgramFunction& inner = functions_[index_of(callee_name, place)];
+    info.can_fail |= inner.can_fail;
+    info.has_parallel |= inner.has_parallel;
+    info.uses_constants |= inner.uses_constants;
+  }
+  stack_.pop_back();
+  if (name != entry_) {
+    const uint64_t hash = structural_hash(function);
+    for (const size_t other : by_hash_[hash])
+      if (structural_equal(functions_[other].function, function)) {
+        index_.emplace(name, other);
+        return;
+      }
+    by_hash_[hash].push_back(functions_.size());
+  }
+  index_.emplace(name, functions_.size());
+  functions_.push_back(std::move(info));
+}
+
+CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee) {
+  const tir::PrimFunc& function = *callee.function;
+  if (call.args.size() != function.params.size())
+    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
+                       call.callee->name, call.args.size(), function.params.size());
+  CallArguments out;
+  std::unordered_map<const Node*, Expr> bound;
+  const auto bind = [&](const Expr& declared, const Expr& actual) {
+    if (declared && declared.as<Var>()) bound.emplace(declared.get(), actual);
+  };
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const Ref<tir::Buffer>& param = function.buffers[i];
+    if (!param) {
+      const auto scalar = cast<ExprNode>(call.args[i]);
+      if (!scalar || scalar->dtype != function.params[i]->dtype)
+        throw CompileError(kRegionMismatch, call.origin,
+                           "argument {} of `{}` must be a scalar of dtype {}", i + 1,
+                           call.callee->name, function.params[i]->dtype.str());
+      out.scalars.push_back(scalar);
+      continue;
+    }
+    const auto* region = call.args[i].as<tir::BufferRegion>();
+    if (!region)
+      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a region",
+                         i + 1, call.callee->name);
+    const tir::Buffer& buffer = *region->buffer;
+    if (buffer.dtype != param->dtype)
+      throw CompileError(kRegionMismatch, call.origin,
+                         "argument {} of `{}` has dtype {}; expected {}", i + 1, call.callee->name,
+                         buffer.dtype.str(), param->dtype.str());
+    CallArguments::Pointer pointer{region->buffer, {}};
+    std::vector<size_t> kept;
+    for (size_t d = 0; d < region->region.size(); ++d) {
+      pointer.minimum.push_back(region->region[d].min);
+      if (!region->drops(d)) kept.push_back(d);
+    }
+    out.pointers.push_back(std::move(pointer));
+    if (kept.size() != param->ndim())
+      throw CompileError(kRegionMismatch, call.origin,
+                         "argument {} of `{}` has {} dimensions; expected {}", i + 1,
+                         call.callee->name, kept.size(), param->ndim());
+    const std::vector<Expr> strides =
+        buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
+    for (size_t k = 0; k < kept.size(); ++k) bind(param->shape[k], region->region[kept[k]].extent);
+    for (size_t k = 0; k < param->strides.size(); ++k) bind(param->strides[k], strides[kept[k]]);
+    bind(param->elem_offset, int64(0));
+  }
+  for (const Ref<Var>& symbol : callee.symbols) {
+    const auto it = bound.find(symbol.get());
+    check(it != bound.end(), "a symbolic Var that no argument binds");
+    out.symbols.push_back(it->second);
+  }
+  return out;
+}
+
+}  // namespace tenon::backend

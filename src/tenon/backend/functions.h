@@ -1,0 +1,59 @@
+// The functions of a program in the order in which they are generated, and what their calls pass.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tenon/tir/stmt.h"
+
+namespace tenon::backend {
+
+/// A PrimFunc that code is generated for.
+struct ProgramFunction {
+  Ref<tir::PrimFunc> function;
+  std::string name;
+  std::vector<Ref<Var>> symbols;  // tir::symbolic_vars
+  bool can_fail = false;          // it or what it calls: a check, a division by an unknown
+  bool has_parallel = false;      // it or what it calls has a parallel loop
+  bool uses_constants = false;    // it or what it calls
+};
+
+/// All functions that the entry reaches, callees first. Functions of equal structure are one.
+class ProgramFunctions {
+ public:
+  /// \throws CompileError kUnknownCallee, kRecursion, kUnsupported at what is no PrimFunc.
+  ProgramFunctions(const IRModule& module, const std::string& entry);
+
+  const std::vector<ProgramFunction>& all() const { return functions_; }
+  /// Position in all(). \throws CompileError (kUnknownCallee)
+  size_t index_of(const std::string& name, const Origin& origin) const;
+
+ private:
+  void collect(const std::string& name, const Origin& origin);
+
+  const IRModule& module_;
+  std::string entry_;
+  std::vector<ProgramFunction> functions_;
+  std::map<std::string, size_t> index_;  // by name
+  std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
+  std::vector<std::string> stack_;  // of collect, to find recursion
+};
+
+/// What a call hands to its callee besides the context.
+struct CallArguments {
+  struct Pointer {
+    Ref<tir::Buffer> buffer;
+    std::vector<Expr> minimum;  // indices of the element that it points to
+  };
+  std::vector<Pointer> pointers;  // for each buffer parameter, in order
+  std::vector<Expr> symbols;      // for each symbolic Var of the callee
+  std::vector<Expr> scalars;      // for each scalar parameter, in order
+};
+
+/// Binds the callee's symbolic Vars by unification with the regions of the call.
+/// \throws CompileError kBadArgument, kRegionMismatch.
+CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee);
+
+}  // namespace tenon::backend
