@@ -40,6 +40,8 @@ enum class ExprKind : uint8_t {
   kIfElse,     // items[1] if items[0] else items[2]
   kLambda,     // parameters in names; items[0]
   kStarred,    // *items[0]
+  kFormat,     // an f-string: items side by side, each a kString or what stands in braces
+  kListOf,     // [items[0] for items[1] in items[2] if items[3]], which may be null
 };
 
 struct Expr;
@@ -78,9 +80,12 @@ enum class StmtKind : uint8_t {
   kReturn,     // value or null
   kAssert,     // value, message or null
   kPass,
+  kBreak,
+  kContinue,
   kFunction,  // a def
   kClass,     // a class
-  kOther,     // import and the like, skipped
+  kImport,    // parameters: a name, and as annotation (a kString) the path that it stands for
+  kOther,     // `del` and the like, skipped
 };
 
 struct Stmt;
@@ -96,6 +101,8 @@ struct Parameter {
   std::string name;
   Place place;
   ExprPtr annotation;  // may be null
+  ExprPtr otherwise;   // its default; may be null
+  bool starred = false;
 };
 
 struct Stmt {
@@ -110,12 +117,14 @@ struct Stmt {
   std::vector<Parameter> parameters = {};
   ExprPtr returns = {};
   Body body = {}, orelse = {};
+  bool damaged = false;  // of a def: some of its statements are missing, for errors in them
 
   Stmt(StmtKind kind, Place place) : kind(kind), place(place) {}
 };
 
-/// The decorated classes and functions of a file at any depth, in order; everything else is
-/// skipped. Errors inside them go to `diagnostics`; a function with one is left out.
+/// The statements of a file. Errors inside of decorated functions and modules go to `diagnostics`,
+/// and the statement that has one is left out; of other Python, what is not understood is left out
+/// silently (of a compound statement its first line, so that what it encloses is found).
 Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics);
 
 /// One expression that is all of `text`, as in a string dimension "n * 2"; its places are those of

@@ -371,129 +371,180 @@ Ref<TensorData> Evaluator::to_tensor(const Object& object, std::optional<DType> 
 // ---- calls
 // ---------------------------------------------------------------------------------------
 
-static std::optional<Object> python_function(const std::string& name, Arguments& args) {
-  if (args.positional != 1 || args.items.size() != 1) return std::nullopt;
-  const Object& value = args.items[0].value;
-  args.items[0].used = true;
-  const auto* number = value.as<double>();
-  const auto* integer = value.as<Integer>();
-  if (name == "py.float") {
-    if (number) return value;
-    if (integer) return Object(static_cast<double>(*integer));
-    if (const auto* text = value.as<std::string>()) {
-      if (*text == "nan") return Object(std::numeric_limits<double>::quiet_NaN());
-      if (*text == "inf") return Object(std::numeric_limits<double>::infinity());
-      if (*text == "-inf") return Object(-std::numeric_limits<double>::infinity());
+Object Evaluator::call_method(const Method& method, const ast::Expr& call) {
+  Arguments args = arguments(call);
+  const Origin at = origin(call.place);
+  if (method.name == "astype") {
+    const auto& dtype = need(args, call, 0, {"dtype"});
+    finish(args, call);
+    const Expr value = to_expr(*method.self, call.place);
+    return Expr(
+        make<Cast>(to_dtype(dtype.value, dtype.place).with_lanes(value->dtype.lanes), value, at));
+  }
+  const auto* buffer_object = method.self->as<Ref<tir::Buffer>>();
+  if (const auto* pointer = method.self->as<Pointer>()) buffer_object = &pointer->buffer;
+  check(buffer_object != nullptr, "a method of something else");
+  const Ref<tir::Buffer>& buffer = *buffer_object;
+  if (method.name == "scope") {
+    finish(args, call);
+    return buffer->scope;
+  }
+  if (method.name == "vload") {
+    const auto& begin = need(args, call, 0, {"begin"});
+    const auto* dtype = args.find(1, {"dtype"});
+    finish(args, call);
+    return Expr(make<tir::BufferLoad>(
+        buffer,
+        vector_indices(buffer, begin, dtype ? to_dtype(dtype->value, dtype->place) : buffer->dtype),
+        at));
+  }
+  if (method.name == "offset_of") {
+    const auto& indices_item = need(args, call, 0, {"indices"});
+    finish(args, call);
+    return make_list({element_offset(buffer, indices_item)}, false);
+  }
+  // access_ptr(mask, ptr_type, content_lanes, offset, extent)
+  const auto& mask_item = need(args, call, 0, {"access_mask"});
+  args.find(1, {"ptr_type"});
+  const auto* lanes = args.find(2, {"content_lanes"});
+  const auto* offset_item = args.find(3, {"offset"});
+  const auto* extent_item = args.find(4, {"extent"});
+  finish(args, call);
+  if (lanes && to_int(lanes->value, lanes->place, "content_lanes") != 1)
+    fail(kUnsupported, lanes->place, "an access pointer to vectors");
+  int64_t mask = 0;
+  if (const auto* text = mask_item.value.as<std::string>()) {
+    for (const char c : *text) {
+      if (c != 'r' && c != 'w')
+        fail(kBadArgument, mask_item.place, "access `{}`; expected \"r\", \"w\" or \"rw\"", *text);
+      mask |= c == 'r' ? 1 : 2;
     }
+  } else {
+    mask = to_int(mask_item.value, mask_item.place, "the access mask");
   }
-  if (name == "py.int") {
-    if (integer) return value;
-    if (number && std::fabs(*number) < 9e18) return Object(Integer(static_cast<int64_t>(*number)));
+  const Expr offset =
+      offset_item ? to_expr(offset_item->value, offset_item->place) : imm(default_int_, int64_t{0});
+  const Expr extent = extent_item && !extent_item->value.is_none()
+                          ? to_expr(extent_item->value, extent_item->place)
+                          : tir::element_count(buffer->shape);
+  return Expr(
+      make<Call>(find_intrinsic("tvm_access_ptr"),
+                 std::vector<NodePtr>{make<StringImm>(buffer->dtype.str()), buffer->data,
+                                      buffer->elem_offset ? buffer->elem_offset + offset : offset,
+                                      extent, imm(kInt32, mask)},
+                 kVoid, at));
+}
+
+std::vector<Expr> Evaluator::vector_indices(const Ref<tir::Buffer>& buffer,
+                                            const Arguments::Item& begin, DType dtype) {
+  std::vector<Expr> indices = begin.value.as<List>()
+                                  ? to_exprs(begin.value, begin.place)
+                                  : std::vector<Expr>{to_expr(begin.value, begin.place)};
+  if (dtype.element() != buffer->dtype.element())
+    fail(kDTypeMismatch, begin.place, "an access of dtype {} to buffer `{}` of dtype {}",
+         dtype.str(), buffer->name, buffer->dtype.str());
+  if (dtype.lanes != buffer->dtype.lanes && !indices.empty()) {
+    Expr& last = indices.back();
+    last = make<Ramp>(last, imm(last->dtype, int64_t{1}), dtype.lanes / buffer->dtype.lanes,
+                      origin(begin.place));
   }
-  if (name == "py.bool" && value.as<bool>()) return value;
-  if (name == "py.len")
-    if (const auto* list = value.as<List>()) return Object(Integer(list->items->size()));
-  if (name == "py.list" || name == "py.tuple")
-    if (const auto* list = value.as<List>()) return Object(List{list->items, name == "py.tuple"});
+  return indices;
+}
+
+Expr Evaluator::element_offset(const Ref<tir::Buffer>& buffer, const Arguments::Item& item) {
+  const std::vector<Expr> indices = item.value.as<List>()
+                                        ? to_exprs(item.value, item.place)
+                                        : std::vector<Expr>{to_expr(item.value, item.place)};
+  if (indices.size() != buffer->ndim())
+    fail(kIndexRank, item.place, "buffer `{}` is indexed with {} indices; it has {} dimensions",
+         buffer->name, indices.size(), buffer->ndim());
+  const auto strides = buffer->is_compact() ? tir::compact_strides(buffer->shape) : buffer->strides;
+  Expr sum = buffer->elem_offset;
+  for (size_t i = 0; i < indices.size(); ++i)
+    sum = sum ? sum + indices[i] * strides[i] : indices[i] * strides[i];
+  return sum ? sum : imm(default_int_, int64_t{0});
+}
+
+// What is no operation on scalars: names of dtypes, constants, values of Python.
+std::optional<Object> Evaluator::call_value(const std::string& name, const ast::Expr& expr) {
+  Arguments args;
+  if (name == "region") {
+    args = arguments(expr);
+    const auto& region = need(args, expr, 0, {"region"});
+    finish(args, expr);
+    return to_region(region.value, region.place);
+  }
+  if (name == "dtype") {
+    args = arguments(expr);
+    const auto& dtype = need(args, expr, 0, {"dtype"});
+    finish(args, expr);
+    return to_dtype(dtype.value, dtype.place);
+  }
+  if (name == "StringImm") {
+    args = arguments(expr);
+    const auto& text = need(args, expr, 0, {"value"});
+    finish(args, expr);
+    return Expr(make<StringImm>(to_string(text.value, text.place, "the text"), origin(expr.place)));
+  }
+  if (name == "meta_var" || name == "target" || name == "constexpr") {
+    args = arguments(expr);
+    const auto& value = need(args, expr, 0, {"value", "target"});
+    finish(args, expr);
+    return value.value;
+  }
+  if (name == "var" || name == "Var" || name == "SizeVar") {
+    args = arguments(expr);
+    const bool named = name != "var";
+    const auto* hint = named ? args.find(0, {"name"}) : nullptr;
+    const auto& dtype = need(args, expr, named ? 1 : 0, {"dtype"});
+    finish(args, expr);
+    const std::string text = hint ? to_string(hint->value, hint->place, "the name") : "v";
+    const DType type = to_dtype(dtype.value, dtype.place);
+    return Expr(name == "SizeVar" ? Var::size(text, type, origin(expr.place))
+                                  : make<Var>(text, type, origin(expr.place)));
+  }
+  if (name == "const_splat") {
+    args = arguments(expr);
+    const auto& value = need(args, expr, 0, {"value"});
+    finish(args, expr);
+    return Splat{std::make_shared<const Object>(value.value)};
+  }
+  if (name == "const_ref") {
+    args = arguments(expr);
+    const auto& hash = need(args, expr, 0, {"hash"});
+    finish(args, expr);
+    const std::string text = to_string(hash.value, hash.place, "the hash");
+    const ConstantStore* store = module_.options->constants;
+    auto data = store ? store->find(text) : nullptr;
+    if (!data) fail(kUndefined, hash.place, "constant `{}` is not in the file of constants", text);
+    return data;
+  }
+  if (name == "const") {
+    args = arguments(expr);
+    const auto& value = need(args, expr, 0, {"value"});
+    const auto* dtype = args.find(1, {"dtype"});
+    finish(args, expr);
+    return to_expr(value.value, value.place, dtype ? to_dtype(dtype->value, dtype->place) : kVoid);
+  }
   return std::nullopt;
 }
 
 Object Evaluator::eval_call(const ast::Expr& expr) {
   const Object callee = eval(*expr.items[0]);
-  if (const auto* method = callee.as<Method>()) {
-    Arguments args = arguments(expr);
-    if (method->name == "astype") {
-      const auto& dtype = need(args, expr, 0, {"dtype"});
-      finish(args, expr);
-      const Expr value = to_expr(*method->self, expr.place);
-      return Expr(make<Cast>(to_dtype(dtype.value, dtype.place).with_lanes(value->dtype.lanes),
-                             value, origin(expr.place)));
-    }
-    const auto* buffer = method->self->as<Ref<tir::Buffer>>();
-    if (buffer && args.items.empty()) return (*buffer)->scope;
-  }
+  if (const auto* method = callee.as<Method>()) return call_method(*method, expr);
+  if (const auto* helper = callee.as<Helper>(); helper && !helper->is_macro)
+    return call_helper(*helper, expr);
   const auto* path = callee.as<Path>();
   if (path && path->text.starts_with("T.")) {
     const std::string name = path->text.substr(2);
     if (const auto dtype = DType::parse(name)) return call_dtype(*dtype, expr);
     if (auto out = call_scalar(name, expr)) return *out;
-    Arguments args;
-    if (name == "region") {
-      args = arguments(expr);
-      const auto& region = need(args, expr, 0, {"region"});
-      finish(args, expr);
-      return to_region(region.value, region.place);
-    }
-    if (name == "dtype") {
-      args = arguments(expr);
-      const auto& dtype = need(args, expr, 0, {"dtype"});
-      finish(args, expr);
-      return to_dtype(dtype.value, dtype.place);
-    }
-    if (name == "StringImm") {
-      args = arguments(expr);
-      const auto& text = need(args, expr, 0, {"value"});
-      finish(args, expr);
-      return Expr(
-          make<StringImm>(to_string(text.value, text.place, "the text"), origin(expr.place)));
-    }
-    if (name == "meta_var" || name == "target" || name == "constexpr") {
-      args = arguments(expr);
-      const auto& value = need(args, expr, 0, {"value", "target"});
-      finish(args, expr);
-      return value.value;
-    }
-    if (name == "var" || name == "Var" || name == "SizeVar") {
-      args = arguments(expr);
-      const bool named = name != "var";
-      const auto* hint = named ? args.find(0, {"name"}) : nullptr;
-      const auto& dtype = need(args, expr, named ? 1 : 0, {"dtype"});
-      finish(args, expr);
-      const std::string text = hint ? to_string(hint->value, hint->place, "the name") : "v";
-      const DType type = to_dtype(dtype.value, dtype.place);
-      return Expr(name == "SizeVar" ? Var::size(text, type, origin(expr.place))
-                                    : make<Var>(text, type, origin(expr.place)));
-    }
-    if (name == "const_splat") {
-      args = arguments(expr);
-      const auto& value = need(args, expr, 0, {"value"});
-      finish(args, expr);
-      return Splat{std::make_shared<const Object>(value.value)};
-    }
-    if (name == "const_ref") {
-      args = arguments(expr);
-      const auto& hash = need(args, expr, 0, {"hash"});
-      finish(args, expr);
-      const std::string text = to_string(hash.value, hash.place, "the hash");
-      const ConstantStore* store = module_.options->constants;
-      auto data = store ? store->find(text) : nullptr;
-      if (!data)
-        fail(kUndefined, hash.place, "constant `{}` is not in the file of constants", text);
-      return data;
-    }
-    if (name == "const") {
-      args = arguments(expr);
-      const auto& value = need(args, expr, 0, {"value"});
-      const auto* dtype = args.find(1, {"dtype"});
-      finish(args, expr);
-      return to_expr(value.value, value.place,
-                     dtype ? to_dtype(dtype->value, dtype->place) : kVoid);
-    }
+    if (auto out = call_value(name, expr)) return *out;
     if (auto out = call_intrinsic(name, expr)) return *out;
   }
-  if (path && path->text.starts_with("py.")) {
-    Arguments args = arguments(expr);
-    if ((path->text == "py.min" || path->text == "py.max") && args.positional == 2 &&
-        args.items.size() == 2) {
-      const BinaryOp op = path->text == "py.min" ? BinaryOp::kMin : BinaryOp::kMax;
-      if (!args.items[0].value.is_literal() || !args.items[1].value.is_literal())
-        return binary(op, args.items[0].value, args.items[1].value, expr.place, true);
-      const Object less = python("<", args.items[0].value, args.items[1].value, expr.place);
-      return args.items[*less.as<bool>() == (op == BinaryOp::kMin) ? 0 : 1].value;
-    }
-    if (auto out = python_function(path->text, args)) return *out;
-    fail(kBadArgument, expr.place, "`{}` cannot be evaluated here", path->text.substr(3));
-  }
+  if (path &&
+      (path->text.starts_with("py.") || path->text.starts_with("math.") || path->text == "range"))
+    return call_python(path->text, expr);
   return call_other(expr, callee);
 }
 

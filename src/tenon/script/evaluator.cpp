@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tenon/arith/analyzer.h"
-
 namespace tenon::script {
 
 using ast::ExprKind;
@@ -31,6 +29,8 @@ std::string describe(const Object& object) {
   if (const auto* list = object.as<List>())
     return fmt::format("a {} of {}", list->is_tuple ? "tuple" : "list", list->items->size());
   if (object.as<Dict>()) return "a dict";
+  if (object.as<Helper>()) return "a function of Python";
+  if (object.as<Unknown>()) return "something unknown";
   if (const auto* value = object.as<graph::Value>())
     return "a value of type " + graph::str(graph::type_of(*value));
   if (const auto* type = object.as<graph::Type>()) return "type " + graph::str(*type);
@@ -39,14 +39,6 @@ std::string describe(const Object& object) {
 
 std::string canonical(const std::string& path) {
   static const std::unordered_map<std::string, std::string> kSpellings = {
-      {"tvm.script.tir", "T"},
-      {"tvm.script.tirx", "T"},
-      {"tvm.tir", "T"},
-      {"tvm.tirx", "T"},
-      {"tvm.script.relax", "R"},
-      {"tvm.relax", "R"},
-      {"tvm.script.ir", "I"},
-      {"tvm.ir", "I"},
       {"T.sblock", "T.block"},
       {"T.sblock_attr", "T.block_attr"},
       {"T.sblock_alloc_buffer", "T.alloc_buffer"},
@@ -62,38 +54,116 @@ std::string canonical(const std::string& path) {
       {"T.Let_", "T.Let"},
       {"T.bind", "T.let"},
       {"T.LetStmt", "T.let"},
+      {"T.Bind", "T.let"},
+      {"T.ramp", "T.Ramp"},
+      {"T.broadcast", "T.Broadcast"},
+      {"T.Return", "T.ret"},
+      {"T.buffer_decl", "T.decl_buffer"},
+      {"T.Ptr", "T.handle"},
+      {"T.ptr", "T.handle"},
+      {"T.boolean", "T.bool"},
+      {"T.f16", "T.float16"},
+      {"T.f32", "T.float32"},
+      {"T.f64", "T.float64"},
+      {"T.bf16", "T.bfloat16"},
+      {"T.i8", "T.int8"},
+      {"T.i16", "T.int16"},
+      {"T.i32", "T.int32"},
+      {"T.i64", "T.int64"},
+      {"T.u8", "T.uint8"},
+      {"T.u16", "T.uint16"},
+      {"T.u32", "T.uint32"},
+      {"T.u64", "T.uint64"},
   };
   const auto it = kSpellings.find(path);
-  return it == kSpellings.end() ? path : it->second;
+  if (it != kSpellings.end()) return it->second;
+  // The packages of TVM and of Tenon in which the languages are found.
+  for (const std::string_view package :
+       {"tvm.script.parser.", "tvm.script.ir_builder.", "tvm.script.", "tenon.script.", "tvm."}) {
+    if (!path.starts_with(package)) continue;
+    const std::string_view name = std::string_view(path).substr(package.size());
+    if (name == "tir" || name == "tirx" || name == "s_tir") return "T";
+    if (name == "relax") return "R";
+    if (name == "ir") return "I";
+    if (name == "ir_module") return "I.ir_module";
+  }
+  return path;
+}
+
+std::string canonical_path(const std::string& path) {
+  std::string out;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t dot = std::min(path.find('.', at), path.size());
+    out = canonical(out + (at == 0 ? "" : ".") + path.substr(at, dot - at));
+    at = dot + 1;
+  }
+  return out;
 }
 
 // ---- names
 // ---------------------------------------------------------------------------------------
 
 void Evaluator::define(const std::string& name, Object value) {
-  scopes_.back()[name] = std::move(value);
+  scopes_.back().names[name] = std::move(value);
 }
 
-const Object* Evaluator::lookup(const std::string& name) const {
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    const auto it = scope->find(name);
-    if (it != scope->end()) return &it->second;
+void Evaluator::poison(const ast::Expr& target) {
+  if (target.kind == ExprKind::kName) return define(target.text, Unknown{});
+  if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList ||
+      target.kind == ExprKind::kStarred)
+    for (const auto& item : target.items) poison(*item);
+}
+
+const Object* Evaluator::lookup_own(const std::string& name) const {
+  for (size_t at = scopes_.size(); at > 0; at = scopes_[at - 1].visible) {
+    const auto it = scopes_[at - 1].names.find(name);
+    if (it != scopes_[at - 1].names.end()) return &it->second;
   }
   return nullptr;
 }
 
+const Object* Evaluator::lookup(const std::string& name) const {
+  if (const Object* own = lookup_own(name)) return own;
+  const Evaluator* around = module_.surroundings;
+  return around && around != this ? around->lookup(name) : nullptr;
+}
+
 Object Evaluator::eval_name(const ast::Expr& expr) {
-  if (const Object* found = lookup(expr.text)) return *found;
+  if (const Object* found = lookup(expr.text)) {
+    if (const auto* scalar = found->as<Scalar>())
+      return Expr(make<tir::BufferLoad>(
+          scalar->buffer, std::vector<Expr>{imm(default_int_, int64_t{0})}, origin(expr.place)));
+    const auto* unknown = found->as<Unknown>();
+    if (!unknown) return *found;
+    if (unknown->reason.empty()) throw PoisonedUse(origin(expr.place));
+    throw CompileError(kUndefined, origin(expr.place), "`{}` {}", expr.text, unknown->reason)
+        .note(origin(unknown->place), "`{}` is set here", expr.text);
+  }
   static const std::unordered_map<std::string_view, std::string_view> kProvided = {
-      {"T", "T"},          {"tir", "T"},
-      {"tirx", "T"},       {"R", "R"},
-      {"relax", "R"},      {"I", "I"},
-      {"ir", "I"},         {"tvm", "tvm"},
-      {"range", "range"},  {"float", "py.float"},
-      {"int", "py.int"},   {"bool", "py.bool"},
-      {"min", "py.min"},   {"max", "py.max"},
-      {"len", "py.len"},   {"slice", "py.slice"},
-      {"list", "py.list"}, {"tuple", "py.tuple"}};
+      {"T", "T"},
+      {"tir", "T"},
+      {"tirx", "T"},
+      {"R", "R"},
+      {"relax", "R"},
+      {"I", "I"},
+      {"ir", "I"},
+      {"tvm", "tvm"},
+      {"range", "range"},
+      {"float", "py.float"},
+      {"int", "py.int"},
+      {"bool", "py.bool"},
+      {"min", "py.min"},
+      {"max", "py.max"},
+      {"len", "py.len"},
+      {"slice", "py.slice"},
+      {"list", "py.list"},
+      {"tuple", "py.tuple"},
+      {"abs", "py.abs"},
+      {"sum", "py.sum"},
+      {"str", "py.str"},
+      {"zip", "py.zip"},
+      {"enumerate", "py.enumerate"},
+      {"reversed", "py.reversed"}};
   const auto provided = kProvided.find(expr.text);
   if (provided != kProvided.end()) return Path{std::string(provided->second)};
   if (expr.text == "cls" || (!module_.class_name.empty() && expr.text == module_.class_name))
@@ -169,17 +239,16 @@ Object Evaluator::eval(const ast::Expr& expr) {
     case ExprKind::kBool: return eval_bool(expr);
     case ExprKind::kIfElse: {
       const Object condition = eval(*expr.items[0]);
-      if (condition.is_literal()) {
-        const Expr test = to_expr(condition, expr.items[0]->place);
-        return eval(*expr.items[as_int(test).value_or(0) != 0 ? 1 : 2]);
-      }
+      if (const auto holds = decided(condition)) return eval(*expr.items[*holds ? 1 : 2]);
       Expr x, y;
       unify(eval(*expr.items[1]), eval(*expr.items[2]), expr.place, x, y);
       return Expr(make<Call>(find_intrinsic("if_then_else"),
                              std::vector<NodePtr>{to_expr(condition, expr.items[0]->place), x, y},
                              kVoid, origin(expr.place)));
     }
-    case ExprKind::kLambda: fail(kUnsupported, expr.place, "a lambda here");
+    case ExprKind::kLambda: return Helper{nullptr, &expr, false, depth()};
+    case ExprKind::kFormat: return eval_format(expr);
+    case ExprKind::kListOf: return eval_list_of(expr);
     case ExprKind::kStarred: fail(kSyntax, expr.place, "`*` outside a list of arguments");
   }
   unreachable("a kind of expression");
@@ -188,7 +257,15 @@ Object Evaluator::eval(const ast::Expr& expr) {
 Object Evaluator::eval_attribute(const ast::Expr& expr) {
   const Object base = eval(*expr.items[0]);
   const std::string& name = expr.text;
-  if (const auto* path = base.as<Path>()) return Path{canonical(path->text + "." + name)};
+  if (const auto* path = base.as<Path>()) {
+    if (path->text == "math") {
+      if (name == "inf") return std::numeric_limits<double>::infinity();
+      if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+      if (name == "pi") return 3.141592653589793;
+      if (name == "e") return 2.718281828459045;
+    }
+    return Path{canonical(path->text + "." + name)};
+  }
   if (base.as<ModuleName>()) {
     const auto it = module_.functions.find(name);
     if (it == module_.functions.end())
@@ -204,11 +281,13 @@ Object Evaluator::eval_attribute(const ast::Expr& expr) {
     };
     if (name == "data") return Expr(b.data);
     if (name == "shape") return list(b.shape);
-    if (name == "strides") return list(b.strides);
+    if (name == "strides") return list(b.is_compact() ? tir::compact_strides(b.shape) : b.strides);
     if (name == "dtype") return b.dtype.str();
     if (name == "elem_offset") return b.elem_offset ? b.elem_offset : imm(default_int_, int64_t{0});
     if (name == "name") return b.name;
-    if (name == "scope") return Method{std::make_shared<const Object>(base), name};
+    if (name == "scope" || name == "access_ptr" || name == "vload" || name == "offset_of" ||
+        name == "vstore")
+      return Method{std::make_shared<const Object>(base), name};
     fail(kUnsupported, expr.place, "buffers have no attribute `{}` here", name);
   }
   if (const auto* scalar = base.as<Expr>()) {
@@ -357,14 +436,51 @@ Expr Evaluator::binary(BinaryOp op, const Object& a, const Object& b, const Plac
   return make<Binary>(op, x, y, origin(place));
 }
 
+// `a is None`, `a in [b, c]`: of values of Python only.
+Object Evaluator::identity(const std::string& op, const Object& a, const Object& b,
+                           const Place& place) {
+  const bool negated = op == "is not" || op == "not in";
+  const auto same = [&](const Object& x, const Object& y) {
+    if (x.is_none() || y.is_none()) return x.is_none() && y.is_none();
+    if (x.as<std::string>() && y.as<std::string>())
+      return *x.as<std::string>() == *y.as<std::string>();
+    if (x.is_literal() && y.is_literal()) return *python("==", x, y, place).as<bool>();
+    if (x.as<Expr>() || y.as<Expr>())
+      fail(kUnsupported, place, "operator `{}` of {}; write `==`", op,
+           describe(x.as<Expr>() ? x : y));
+    return false;
+  };
+  if (op.starts_with("is")) return same(a, b) != negated;
+  bool found = false;
+  for (const Object& item : to_items(b, place, "the right side of `in`"))
+    found = found || same(a, item);
+  return found != negated;
+}
+
 Object Evaluator::combine(const std::string& op, const Object& a, const Object& b,
                           const Place& place) {
+  if (op == "is" || op == "is not" || op == "in" || op == "not in")
+    return identity(op, a, b, place);
   if (a.is_literal() && b.is_literal()) return python(op, a, b, place);
   if (auto result = operate(op, a, b, place)) return *result;
   if (a.as<std::string>() && b.as<std::string>()) {
     if (op == "+") return *a.as<std::string>() + *b.as<std::string>();
     if (op == "==") return *a.as<std::string>() == *b.as<std::string>();
     if (op == "!=") return *a.as<std::string>() != *b.as<std::string>();
+  }
+  const auto *left = a.as<List>(), *right = b.as<List>();
+  if (left && right && op == "+") {
+    std::vector<Object> items = *left->items;
+    items.insert(items.end(), right->items->begin(), right->items->end());
+    return make_list(std::move(items), left->is_tuple);
+  }
+  if (left && op == "*" && b.as<Integer>()) {
+    const Integer times = *b.as<Integer>();
+    std::vector<Object> items;
+    if (times > 65536) fail(kLimitExceeded, place, "a list of too many elements");
+    for (Integer i = 0; i < times && items.size() < 65536; ++i)
+      items.insert(items.end(), left->items->begin(), left->items->end());
+    return make_list(std::move(items), left->is_tuple);
   }
   if (const auto scalar = scalar_op(op)) {
     Expr x, y;
@@ -457,291 +573,6 @@ Object Evaluator::eval_bool(const ast::Expr& expr) {
     }
   }
   return result;
-}
-
-// ---- conversions
-// ---------------------------------------------------------------------------------
-
-Expr Evaluator::to_expr(const Object& object, const Place& place, DType expected) {
-  if (const auto* expr = object.as<Expr>()) return *expr;
-  if (const auto* flag = object.as<bool>()) return make<IntImm>(kBool, *flag, origin(place));
-  if (const auto* number = object.as<Integer>()) {
-    DType dtype = expected.is_void() ? default_int_ : expected.element();
-    if (dtype.is_float()) return make<FloatImm>(dtype, static_cast<double>(*number), origin(place));
-    if (dtype.is_handle()) dtype = default_int_;
-    const Integer least = std::numeric_limits<int64_t>::min();
-    if (expected.is_void() && dtype == kInt32 &&
-        (*number > std::numeric_limits<int32_t>::max() ||
-         *number < std::numeric_limits<int32_t>::min()))
-      dtype = kInt64;
-    const Integer most = dtype == kUInt64 ? Integer(std::numeric_limits<uint64_t>::max())
-                                          : Integer(std::numeric_limits<int64_t>::max());
-    if (*number < (dtype.is_uint() ? Integer(0) : least) || *number > most)
-      fail(kBadLiteral, place, "an integer that does not fit {}", dtype.str());
-    return make<IntImm>(dtype, static_cast<int64_t>(*number), origin(place));
-  }
-  if (const auto* number = object.as<double>()) {
-    const DType dtype = expected.is_void() ? kFloat32 : expected.element();
-    if (!dtype.is_float())
-      fail(kDTypeMismatch, place, "the number {} where dtype {} is expected", *number, dtype.str());
-    return make<FloatImm>(dtype, *number, origin(place));
-  }
-  if (const auto* pointer = object.as<Pointer>()) return pointer->buffer->data;
-  if (const auto* region = object.as<Region>()) {
-    std::vector<Expr> indices;
-    for (size_t i = 0; i < region->region->region.size(); ++i) {
-      const tir::Range& range = region->region->region[i];
-      if (region->region->drops(i)) {
-        indices.push_back(range.min);
-        continue;
-      }
-      const auto lanes = as_int(range.extent);
-      if (!lanes)
-        fail(kBadArgument, place, "a slice of `{}` elements as a value; expected a constant number",
-             str(range.extent));
-      indices.push_back(
-          make<Ramp>(range.min, imm(range.min->dtype, int64_t{1}), *lanes, origin(place)));
-    }
-    return make<tir::BufferLoad>(region->region->buffer, std::move(indices), origin(place));
-  }
-  if (const auto* prim = object.as<graph::Value>()) {
-    if (const auto* value = prim->as<graph::PrimValue>()) return value->value;
-  }
-  if (const auto* buffer = object.as<Ref<tir::Buffer>>())
-    fail(kTypeMismatch, place, "buffer `{}` as a value; index it, as in `{}[...]`", (*buffer)->name,
-         (*buffer)->name);
-  fail(kTypeMismatch, place, "{}; expected a scalar expression", describe(object));
-}
-
-NodePtr Evaluator::to_argument(const Object& object, const Place& place) {
-  if (const auto* text = object.as<std::string>()) return make<StringImm>(*text, origin(place));
-  if (const auto* buffer = object.as<Ref<tir::Buffer>>()) return *buffer;
-  if (const auto* function = object.as<FunctionName>())
-    return make<GlobalVar>(function->name, origin(place));
-  if (const auto* region = object.as<Ref<tir::BufferRegion>>()) return *region;
-  return to_expr(object, place);
-}
-
-int64_t Evaluator::to_int(const Object& object, const Place& place, std::string_view what) {
-  if (const auto* number = object.as<Integer>(); number &&
-                                                 *number <= std::numeric_limits<int64_t>::max() &&
-                                                 *number >= std::numeric_limits<int64_t>::min())
-    return static_cast<int64_t>(*number);
-  if (const auto* expr = object.as<Expr>())
-    if (const auto value = as_int(*expr)) return *value;
-  if (const auto* flag = object.as<bool>()) return *flag;
-  fail(kBadArgument, place, "{} is {}; expected an integer constant", what, describe(object));
-}
-
-std::string Evaluator::to_string(const Object& object, const Place& place, std::string_view what) {
-  if (const auto* text = object.as<std::string>()) return *text;
-  fail(kBadArgument, place, "{} is {}; expected a string", what, describe(object));
-}
-
-DType Evaluator::to_dtype(const Object& object, const Place& place) {
-  std::optional<DType> dtype;
-  if (const auto* text = object.as<std::string>())
-    dtype = text->empty() ? kVoid : DType::parse(*text);
-  if (const auto* given = object.as<DType>()) dtype = *given;
-  if (const auto* path = object.as<Path>(); path && path->text.starts_with("T."))
-    dtype = DType::parse(path->text.substr(2));
-  if (object.is_none()) dtype = kVoid;
-  if (!dtype) {
-    const auto* text = object.as<std::string>();
-    fail(kBadLiteral, place, "{} is no dtype", text ? "`" + *text + "`" : describe(object));
-  }
-  return *dtype;
-}
-
-const std::vector<Object>& Evaluator::to_items(const Object& object, const Place& place,
-                                               std::string_view what) {
-  if (const auto* list = object.as<List>()) return *list->items;
-  fail(kBadArgument, place, "{} is {}; expected a list or tuple", what, describe(object));
-}
-
-std::vector<Expr> Evaluator::to_exprs(const Object& object, const Place& place, DType expected) {
-  std::vector<Expr> out;
-  for (const Object& item : to_items(object, place, "this"))
-    out.push_back(to_expr(item, place, expected));
-  return out;
-}
-
-std::vector<Expr> Evaluator::to_shape(const Object& object, const Place& place) {
-  if (!object.as<List>()) return {to_expr(object, place)};
-  return to_exprs(object, place);
-}
-
-AttrValue Evaluator::to_attr(const Object& object, const Place& place) {
-  if (object.is_none()) return {};
-  if (const auto* flag = object.as<bool>()) return *flag;
-  if (const auto* number = object.as<Integer>()) return to_int(*number, place, "an attribute");
-  if (const auto* number = object.as<double>()) return *number;
-  if (const auto* text = object.as<std::string>()) return *text;
-  if (const auto* dtype = object.as<DType>()) return *dtype;
-  if (const auto* path = object.as<Path>(); path && path->text.starts_with("T."))
-    if (const auto dtype = DType::parse(path->text.substr(2))) return *dtype;
-  if (const auto* list = object.as<List>()) {
-    AttrList out;
-    for (const Object& item : *list->items) out.push_back(to_attr(item, place));
-    return out;
-  }
-  if (const auto* dict = object.as<Dict>()) {
-    AttrValue::Map out;
-    for (const auto& [key, item] : *dict->items)
-      out[to_string(key, place, "a key")] = to_attr(item, place);
-    return out;
-  }
-  if (const auto* expr = object.as<Expr>()) return NodePtr(*expr);
-  if (const auto* buffer = object.as<Ref<tir::Buffer>>()) return NodePtr(*buffer);
-  if (const auto* region = object.as<Ref<tir::BufferRegion>>()) return NodePtr(*region);
-  if (const auto* value = object.as<graph::Value>()) return NodePtr(*value);
-  if (const auto* type = object.as<graph::Type>()) return NodePtr(*type);
-  fail(kUnsupported, place, "{} as an attribute", describe(object));
-}
-
-Attrs Evaluator::to_attrs(const Object& object, const Place& place) {
-  const auto* dict = object.as<Dict>();
-  if (!dict) fail(kBadArgument, place, "{}; expected a dict of attributes", describe(object));
-  Attrs out;
-  for (const auto& [key, item] : *dict->items)
-    out.set(to_string(key, place, "the name of an attribute"), to_attr(item, place));
-  return out;
-}
-
-// ---- buffers
-// -------------------------------------------------------------------------------------
-
-Expr Evaluator::extent_between(const Expr& begin, const Expr& end, const Place& place) {
-  if (is_int(begin, 0) && begin->dtype == end->dtype) return end;
-  const auto a = as_int(begin), b = as_int(end);
-  if (a && b) {
-    Expr x = begin, y = end;
-    unify(x, y);
-    return make<IntImm>(x->dtype, *b - *a, origin(place));
-  }
-  if (const auto* sum = end.as<Binary>(); sum && sum->op == BinaryOp::kAdd) {
-    if (structural_equal(sum->lhs, begin)) return sum->rhs;
-    if (structural_equal(sum->rhs, begin)) return sum->lhs;
-  }
-  arith::Analyzer analyzer;
-  Expr x = begin, y = end;
-  unify(x, y);
-  return analyzer.simplify(y - x);
-}
-
-tir::Range Evaluator::bounds(const Object* begin, const Object& end, const Place& place,
-                             DType expected) {
-  if (!begin) {
-    const Expr extent = to_expr(end, place, expected);
-    return {imm(extent->dtype, int64_t{0}), extent};
-  }
-  Expr x, y;
-  if (begin->is_literal() && end.is_literal()) {
-    x = to_expr(*begin, place, expected);
-    y = to_expr(end, place, expected);
-  } else {
-    unify(*begin, end, place, x, y);
-  }
-  return {x, extent_between(x, y, place)};
-}
-
-Object Evaluator::subscript(const Object& object, const ast::Expr& expr) {
-  if (const auto* buffer = object.as<Ref<tir::Buffer>>()) return index_buffer(*buffer, expr);
-  if (const auto* pointer = object.as<Pointer>()) return index_buffer(pointer->buffer, expr);
-  if (auto result = subscript_other(object, expr)) return *result;
-  const ast::Expr& index = *expr.items[1];
-  if (const auto* list = object.as<List>()) {
-    int64_t i = to_int(eval(index), index.place, "the index");
-    const auto size = static_cast<int64_t>(list->items->size());
-    if (i < 0) i += size;
-    if (i < 0 || i >= size) fail(kOutOfBounds, index.place, "item {} of {}", i, describe(object));
-    return (*list->items)[static_cast<size_t>(i)];
-  }
-  if (const auto* dict = object.as<Dict>()) {
-    const Object key = eval(index);
-    if (const auto* text = key.as<std::string>())
-      for (const auto& [name, value] : *dict->items)
-        if (const auto* other = name.as<std::string>(); other && *other == *text) return value;
-  }
-  fail(kBadArgument, expr.place, "{} cannot be indexed so", describe(object));
-}
-
-Object Evaluator::index_buffer(const Ref<tir::Buffer>& buffer, const ast::Expr& expr) {
-  const ast::Expr& index = *expr.items[1];
-  std::vector<const ast::Expr*> indices;
-  if (index.kind == ExprKind::kTuple) {
-    for (const auto& item : index.items) indices.push_back(item.get());
-  } else {
-    indices.push_back(&index);
-  }
-  std::vector<tir::Range> ranges;
-  std::vector<bool> drop;
-  bool has_slice = false;
-  for (size_t i = 0; i < indices.size(); ++i) {
-    const ast::Expr& item = *indices[i];
-    const bool inside = i < buffer->ndim();
-    const DType expected = inside ? buffer->shape[i]->dtype : default_int_;
-    if (item.kind != ExprKind::kSlice) {
-      const Expr at = scalar(item, expected);
-      ranges.push_back({at, at->dtype.is_integer() ? imm(at->dtype.element(), int64_t{1}) : at});
-      drop.push_back(true);
-      continue;
-    }
-    if (!inside)
-      fail(kIndexRank, expr.place, "buffer `{}` is indexed with {} indices; it has {} dimensions",
-           buffer->name, indices.size(), buffer->ndim());
-    const Object begin = item.items[0] ? eval(*item.items[0]) : Object(Integer(0));
-    const Object end = item.items[1] ? eval(*item.items[1]) : Object(buffer->shape[i]);
-    const tir::Range range = bounds(&begin, end, item.place, expected);
-    if (!item.items[2]) {
-      ranges.push_back(range);
-      drop.push_back(false);
-      has_slice = true;
-      continue;
-    }
-    // With a step it is a vector, whatever stands around it.
-    const Expr step = scalar(*item.items[2], range.min->dtype);
-    const auto extent = as_int(range.extent), stride = as_int(step);
-    if (!extent || !stride || *stride < 1)
-      fail(kBadArgument, item.place, "a slice with a step; expected a constant length and step");
-    const Expr vector =
-        make<Ramp>(range.min, step, (*extent + *stride - 1) / *stride, origin(item.place));
-    ranges.push_back({vector, imm(range.min->dtype, int64_t{1})});
-    drop.push_back(true);
-  }
-  if (has_slice) {
-    for (const tir::Range& range : ranges)
-      if (range.min->dtype.is_vector())
-        fail(kUnsupported, expr.place, "slices with and without a step in one index");
-    return Region{
-        make<tir::BufferRegion>(buffer, std::move(ranges), std::move(drop), origin(expr.place))};
-  }
-  std::vector<Expr> points;
-  for (const tir::Range& range : ranges) points.push_back(range.min);
-  return Expr(make<tir::BufferLoad>(buffer, std::move(points), origin(expr.place)));
-}
-
-Ref<tir::BufferRegion> Evaluator::to_region(const Object& object, const Place& place) {
-  if (const auto* buffer = object.as<Ref<tir::Buffer>>()) return tir::BufferRegion::whole(*buffer);
-  if (const auto* region = object.as<Region>())
-    return make<tir::BufferRegion>(region->region->buffer, region->region->region,
-                                   std::vector<bool>{}, region->region->origin);
-  if (const auto* expr = object.as<Expr>()) {
-    if (const auto* load = expr->as<tir::BufferLoad>()) {
-      std::vector<tir::Range> ranges;
-      for (const Expr& index : load->indices) {
-        const auto* ramp = index.as<Ramp>();
-        if (ramp && is_int(ramp->stride, 1)) {
-          ranges.push_back({ramp->base, imm(ramp->base->dtype, ramp->lanes)});
-        } else {
-          ranges.push_back({index, imm(index->dtype.element(), int64_t{1})});
-        }
-      }
-      return make<tir::BufferRegion>(load->buffer, std::move(ranges), std::vector<bool>{},
-                                     load->origin);
-    }
-  }
-  fail(kTypeMismatch, place, "{}; expected a region of a buffer", describe(object));
 }
 
 }  // namespace tenon::script

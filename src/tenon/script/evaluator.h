@@ -22,12 +22,29 @@ struct Declaration {
   DType result = kVoid;             // of a PrimFunc
 };
 
+class Evaluator;
+
+/// The use of a name about whose definition an error has been reported already: not reported again.
+class PoisonedUse final : public CompileError {
+ public:
+  explicit PoisonedUse(Origin origin)
+      : CompileError(kUndefined, std::move(origin), "a name whose definition has an error") {}
+};
+
 struct ModuleContext {
   std::shared_ptr<const SourceFile> file;
   const ParseOptions* options = nullptr;
   std::string class_name;
   std::map<std::string, Declaration> functions;  // by the name in the text
   Diagnostics* diagnostics = nullptr;
+  const Evaluator* surroundings = nullptr;  // the names of the Python around the module
+  // Against endless expansion of helpers and macros:
+  int calls_left = 100000, call_depth = 0;
+
+  /// Adds what was wrong, unless it only repeats an error that is known.
+  void report(const CompileError& error) const {
+    if (!dynamic_cast<const PoisonedUse*>(&error)) diagnostics->add(error);
+  }
 };
 
 /// The arguments of a call, by position or keyword.
@@ -52,12 +69,16 @@ class Arguments {
 class Evaluator {
  public:
   Evaluator(ModuleContext& module, DType default_int) : module_(module), default_int_(default_int) {
-    scopes_.emplace_back();
+    scopes_.push_back({{}, 0});
   }
   virtual ~Evaluator() = default;
 
   Object eval(const ast::Expr& expr);
   AttrValue to_attr(const Object& object, const Place& place);
+  /// The path that a callee or annotation names, `T.Buffer`; empty where it is something else.
+  std::string path_of(const ast::Expr& callee);
+  /// Null where there is none of this name.
+  const Object* lookup(const std::string& name) const;
 
  protected:
   // -- places and errors
@@ -72,14 +93,20 @@ class Evaluator {
 
   // -- names
   struct Scope {
-    explicit Scope(Evaluator& evaluator) : evaluator(evaluator) {
-      evaluator.scopes_.emplace_back();
+    explicit Scope(Evaluator& evaluator) : Scope(evaluator, evaluator.scopes_.size()) {}
+    /// Only the outermost `visible` scopes are seen from it.
+    Scope(Evaluator& evaluator, size_t visible) : evaluator(evaluator) {
+      evaluator.scopes_.push_back({{}, visible});
     }
     ~Scope() { evaluator.scopes_.pop_back(); }
     Evaluator& evaluator;
   };
+  size_t depth() const { return scopes_.size(); }
   void define(const std::string& name, Object value);
-  const Object* lookup(const std::string& name) const;
+  /// As lookup(), without the Python around.
+  const Object* lookup_own(const std::string& name) const;
+  /// Defines what is assigned to, as unknown: after an error in the definition.
+  void poison(const ast::Expr& target);
 
   // -- calls
   Arguments arguments(const ast::Expr& call);
@@ -89,8 +116,11 @@ class Evaluator {
   void finish(const Arguments& args, const ast::Expr& call) const;
   /// The result of calling `callee`, which is neither a dtype, an operation nor an intrinsic of T.
   virtual Object call_other(const ast::Expr& call, const Object& callee) = 0;
+  /// Defines the parameters of `helper` in the innermost scope, from the arguments of `call`.
+  void bind_parameters(const Helper& helper, Arguments& args, const ast::Expr& call);
+  /// A condition that Python would decide while it reads; nothing where it is one of the program.
+  std::optional<bool> decided(const Object& condition);
   /// The call's callee as a Path's text; empty where it is something else.
-  std::string path_of(const ast::Expr& callee);
   std::string callee_path(const ast::Expr& expr);
   /// Arithmetic in which the builder has a say (tensors); nothing: scalar arithmetic.
   virtual std::optional<Object> operate(const std::string&, const Object&, const Object&,
@@ -116,6 +146,11 @@ class Evaluator {
   std::vector<Expr> to_exprs(const Object& object, const Place& place, DType expected = kVoid);
   virtual std::vector<Expr> to_shape(const Object& object, const Place& place);
   Attrs to_attrs(const Object& object, const Place& place);
+
+  /// Python's operators, on whatever has them.
+  Object combine(const std::string& op, const Object& a, const Object& b, const Place& place);
+  /// Gives the names of a target, a tuple of targets too, to a value.
+  void assign_python(const ast::Expr& target, const Object& value);
 
   // -- pieces
   Expr binary(BinaryOp op, const Object& a, const Object& b, const Place& place,
@@ -144,15 +179,35 @@ class Evaluator {
   Object eval_compare(const ast::Expr& expr);
   Object eval_bool(const ast::Expr& expr);
   Object eval_call(const ast::Expr& expr);
-  Object combine(const std::string& op, const Object& a, const Object& b, const Place& place);
+  Object identity(const std::string& op, const Object& a, const Object& b, const Place& place);
+
   Object python(const std::string& op, const Object& a, const Object& b, const Place& place);
   std::optional<Object> call_scalar(const std::string& name, const ast::Expr& call);
   std::optional<Object> call_construct(const std::string& name, const ast::Expr& call);
   std::optional<Object> call_intrinsic(const std::string& name, const ast::Expr& call);
   Object call_dtype(DType dtype, const ast::Expr& call);
+  std::optional<Object> call_value(const std::string& name, const ast::Expr& call);
+  Object call_method(const Method& method, const ast::Expr& call);
+  /// The indices of `buffer[begin]` as a vector of `dtype`.
+  std::vector<Expr> vector_indices(const Ref<tir::Buffer>& buffer, const Arguments::Item& begin,
+                                   DType dtype);
+  Expr element_offset(const Ref<tir::Buffer>& buffer, const Arguments::Item& indices);
+  // -- Python at reading time (python_values.cpp)
+  Object call_python(const std::string& name, const ast::Expr& call);
+  Object call_helper(const Helper& helper, const ast::Expr& call);
+  std::optional<Object> run_helper(const ast::Body& body);
+  Object eval_list_of(const ast::Expr& expr);
+  Object eval_format(const ast::Expr& expr);
 
-  std::vector<std::unordered_map<std::string, Object>> scopes_;
+  struct Names {
+    std::unordered_map<std::string, Object> names;
+    size_t visible;
+  };
+  std::vector<Names> scopes_;
 };
+
+/// What a path says after its package is known: `tvm.script.tir.block` is `T.block`.
+std::string canonical_path(const std::string& path);
 
 /// A path's text with one spelling for what has two: `tirx.sblock` is `T.block`.
 std::string canonical(const std::string& path);

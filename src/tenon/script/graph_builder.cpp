@@ -16,7 +16,7 @@ using graph::Value;
 void GraphBuilder::define_dimensions(const ast::Expr& annotation, bool in_shape) {
   if (annotation.kind == ExprKind::kString && in_shape) {
     const ast::ExprPtr dim = ast::parse_expression(module_.file, annotation.text, annotation.place);
-    if (dim->kind == ExprKind::kName && !lookup(dim->text))
+    if (dim->kind == ExprKind::kName && !lookup_own(dim->text))
       define(dim->text, Expr(Var::size(dim->text, kInt64, origin(annotation.place))));
     return;
   }
@@ -205,7 +205,7 @@ void GraphBuilder::assign(const ast::Stmt& stmt) {
   // `n = T.int64()` declares a symbolic variable, once.
   if (path.starts_with("T.") && call.items.size() == 1) {
     if (const auto dtype = DType::parse(path.substr(2))) {
-      const Object* known = lookup(target.text);
+      const Object* known = lookup_own(target.text);
       const auto* expr = known ? known->as<Expr>() : nullptr;
       if (expr && expr->as<Var>()) return;
       Arguments args = arguments(call);
@@ -290,7 +290,7 @@ void GraphBuilder::dataflow(const ast::Stmt& stmt) {
       outputs_.clear();
     }
     for (const std::string& name : outputs) {
-      const Object* found = lookup(name);
+      const Object* found = lookup_own(name);
       if (!found || !last.count(name))
         fail(kUndefined, stmt.body.back()->place,
              "output `{}` is not defined in this dataflow block", name);
@@ -330,7 +330,7 @@ Ref<graph::SeqExpr> GraphBuilder::arm(const ast::Body& body, const ast::Stmt& st
                    last.target->place);
   } else {
     statement(last);
-    value = to_value(*lookup(last_name(body)), last.place);
+    value = to_value(*lookup_own(last_name(body)), last.place);
   }
   flush();
   auto out = make<graph::SeqExpr>(std::move(sequences_.back().blocks), value, origin(stmt.place));

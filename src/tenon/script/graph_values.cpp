@@ -17,7 +17,7 @@ Expr GraphBuilder::dimension(const Object& object, const Place& place) {
   Expr dim;
   if (const auto* text = object.as<std::string>()) {
     const ast::ExprPtr parsed = ast::parse_expression(module_.file, *text, place);
-    if (parsed->kind == ExprKind::kName && !lookup(parsed->text))
+    if (parsed->kind == ExprKind::kName && !lookup_own(parsed->text))
       define(parsed->text, Expr(Var::size(parsed->text, kInt64, origin(place))));
     dim = scalar(*parsed);
   } else {

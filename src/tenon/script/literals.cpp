@@ -101,21 +101,79 @@ static void decode(const std::shared_ptr<const SourceFile>& file, const Token& t
   }
 }
 
-std::string read_string(const std::shared_ptr<const SourceFile>& file, const Token& token) {
+// The text between the quotes, and whether escapes stay as they are.
+static std::string_view contents(const std::shared_ptr<const SourceFile>& file, const Token& token,
+                                 bool& raw) {
   std::string_view text = token.text;
-  bool raw = false;
   while (text[0] != '"' && text[0] != '\'') {
     const char prefix = static_cast<char>(text[0] | 0x20);
     if (prefix == 'r') raw = true;
-    if (prefix == 'f' || prefix == 'b')
+    if (prefix == 'b')
       throw CompileError(kUnsupported, origin_of(file, token), "a string with prefix `{}`",
                          text[0]);
     text.remove_prefix(1);
   }
   const size_t quotes = text.starts_with("\"\"\"") || text.starts_with("'''") ? 3 : 1;
-  text = text.substr(quotes, text.size() - 2 * quotes);
+  return text.substr(quotes, text.size() - 2 * quotes);
+}
+
+std::string read_string(const std::shared_ptr<const SourceFile>& file, const Token& token) {
+  bool raw = false;
+  const std::string_view text = contents(file, token, raw);
   std::string out;
   decode(file, token, text, raw, out);
+  return out;
+}
+
+bool is_format_string(const Token& token) {
+  for (const char c : token.text) {
+    if (c == '"' || c == '\'') return false;
+    if (c == 'f' || c == 'F') return true;
+  }
+  return false;
+}
+
+std::vector<FormatPiece> read_format(const std::shared_ptr<const SourceFile>& file,
+                                     const Token& token) {
+  bool raw = false;
+  const std::string_view text = contents(file, token, raw);
+  std::vector<FormatPiece> out;
+  std::string literal;
+  const auto end_literal = [&] {
+    if (literal.empty()) return;
+    out.push_back({});
+    decode(file, token, literal, raw, out.back().text);
+    literal.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c == '{' || c == '}') && i + 1 < text.size() && text[i + 1] == c) {
+      literal += c;
+      ++i;
+      continue;
+    }
+    if (c == '}')
+      throw CompileError(kSyntax, origin_of(file, token), "`}}` without `{{` in an f-string");
+    if (c != '{') {
+      literal += c;
+      continue;
+    }
+    end_literal();
+    int open = 0;
+    const size_t begin = ++i;
+    while (i < text.size() && (text[i] != '}' || open > 0)) {
+      if (text[i] == '(' || text[i] == '[' || text[i] == '{') ++open;
+      if (text[i] == ')' || text[i] == ']' || text[i] == '}') --open;
+      if (open == 0 && (text[i] == ':' || (text[i] == '!' && text.substr(i, 2) != "!=")))
+        throw CompileError(kUnsupported, origin_of(file, token),
+                           "a format after `{}` in an f-string", text[i]);
+      ++i;
+    }
+    if (i >= text.size())
+      throw CompileError(kSyntax, origin_of(file, token), "`{{` without `}}` in an f-string");
+    out.push_back({true, std::string(text.substr(begin, i - begin))});
+  }
+  end_literal();
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tenon/script/ast.h"
 
@@ -17,7 +18,19 @@ struct Number {
 Number read_number(const std::shared_ptr<const SourceFile>& file, const Token& token);
 
 /// The contents of one string token. `\xNN` is a byte, `\uNNNN` a character in UTF-8.
-/// \throws CompileError kBadLiteral at a malformed escape, kUnsupported at prefixes f and b
+/// \throws CompileError kBadLiteral at a malformed escape, kUnsupported at prefix b
 std::string read_string(const std::shared_ptr<const SourceFile>& file, const Token& token);
+
+bool is_format_string(const Token& token);
+
+/// A stretch of an f-string: text, or the text of an expression in braces.
+struct FormatPiece {
+  bool is_expression = false;
+  std::string text;
+};
+/// \throws CompileError kSyntax at braces that do not match, kUnsupported at conversions and
+/// formats
+std::vector<FormatPiece> read_format(const std::shared_ptr<const SourceFile>& file,
+                                     const Token& token);
 
 }  // namespace tenon::script::ast

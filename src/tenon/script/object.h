@@ -50,10 +50,30 @@ struct Splat {
   std::shared_ptr<const Object> element;
 };
 
+/// A Python function, a lambda or a macro of the file, evaluated or expanded where it is called.
+struct Helper {
+  const ast::Stmt* definition = nullptr;  // null: a lambda
+  const ast::Expr* lambda = nullptr;
+  bool is_macro = false;
+  size_t visible = 0;  // the scopes whose names its body sees
+};
+/// A variable of a kernel that is assigned again inside of a loop or branch: a buffer of one
+/// element.
+struct Scalar {
+  Ref<tir::Buffer> buffer;
+};
+/// A name whose value is not known: `reason` says why, after the name; empty where an error about
+/// its definition has been reported.
+struct Unknown {
+  std::string reason;
+  Place place;
+};
+
 struct Object {
   std::variant<std::monostate, bool, ast::Integer, double, std::string, DType, Expr,
                Ref<tir::Buffer>, Ref<tir::BufferRegion>, Region, Pointer, Path, ModuleName,
-               FunctionName, List, Dict, Method, Splat, Ref<TensorData>, graph::Value, graph::Type>
+               FunctionName, List, Dict, Method, Splat, Ref<TensorData>, graph::Value, graph::Type,
+               Helper, Scalar, Unknown>
       value;
 
   Object() = default;

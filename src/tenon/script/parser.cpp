@@ -1,6 +1,7 @@
 #include "tenon/script/parser.h"
 
 #include "tenon/script/graph_builder.h"
+#include "tenon/script/surroundings.h"
 #include "tenon/script/tir_builder.h"
 
 namespace tenon::script {
@@ -9,19 +10,6 @@ using ast::ExprKind;
 using ast::StmtKind;
 
 namespace {
-
-// `ir_module`, `prim_func`, `function`: the last name of a decorator.
-std::string decorator_name(const ast::Stmt& stmt) {
-  for (const auto& decorator : stmt.decorators) {
-    const ast::Expr* at =
-        decorator->kind == ExprKind::kCall ? decorator->items[0].get() : decorator.get();
-    if (at->kind != ExprKind::kAttribute && at->kind != ExprKind::kName) continue;
-    if (at->text == "ir_module" || at->text == "prim_func" || at->text == "function" ||
-        at->text == "extern_func")
-      return at->text;
-  }
-  return "";
-}
 
 /// Module-level statements: attributes, extern functions.
 class ModuleEvaluator final : public Evaluator {
@@ -98,110 +86,139 @@ class ModuleEvaluator final : public Evaluator {
   }
 };
 
-const ast::Stmt* pick_module(const ast::Body& body, const ModuleContext& context) {
-  const ast::Stmt* found = nullptr;
-  for (const auto& stmt : body) {
-    if (stmt->kind != StmtKind::kClass) continue;
-    const std::string& wanted = context.options->module_name;
-    if (!wanted.empty() && stmt->text != wanted) continue;
-    if (found && wanted.empty())
-      throw CompileError(kSyntax,
-                         Origin::script(context.file, stmt->name_place.line,
-                                        stmt->name_place.column, stmt->name_place.length),
-                         "a second module, `{}`, beside `{}`; expected one, or the name of one",
-                         stmt->text, found->text);
-    if (!found) found = stmt.get();
+/// Reads one file.
+class Reader {
+ public:
+  Reader(const std::shared_ptr<const SourceFile>& file, const ParseOptions& options) {
+    context_.file = file;
+    context_.options = &options;
+    context_.diagnostics = &diagnostics_;
   }
-  return found;
-}
+
+  IRModule read() {
+    const ast::Body body = ast::parse_file(context_.file, diagnostics_);
+    const std::vector<const ast::Stmt*> found = definitions(body);
+    module_ = pick_module(found);
+    for (const ast::Stmt* stmt : found)
+      if (!module_ && stmt->kind == StmtKind::kFunction && context_.options->module_name.empty())
+        chosen_.insert(stmt);
+    if (!module_ && chosen_.empty()) {
+      diagnostics_.throw_if_any();
+      throw CompileError(
+          kSyntax, Origin::script(context_.file, 1, 1),
+          "no module in this file; expected a class under `@I.ir_module`, or functions "
+          "under `@T.prim_func` or `@R.function`");
+    }
+    if (module_) {
+      context_.class_name = module_->text;
+      chosen_.insert(module_);
+    }
+    // First what every body may refer to, then the bodies.
+    walk(body, [&](const ast::Stmt& stmt) { declare(stmt); });
+    walk(body, [&](const ast::Stmt& stmt) { define(stmt); });
+    diagnostics_.throw_if_any();
+    return std::move(out_);
+  }
+
+ private:
+  Origin origin(const Place& place) const {
+    return Origin::script(context_.file, place.line, place.column, place.length);
+  }
+
+  const ast::Stmt* pick_module(const std::vector<const ast::Stmt*>& definitions) const {
+    const ast::Stmt* found = nullptr;
+    const std::string& wanted = context_.options->module_name;
+    for (const ast::Stmt* stmt : definitions) {
+      if (stmt->kind != StmtKind::kClass) continue;
+      if (!wanted.empty() && stmt->text != wanted) continue;
+      if (found && wanted.empty())
+        throw CompileError(kSyntax, origin(stmt->name_place),
+                           "a second module, `{}`, beside `{}`; expected one, or the name of one",
+                           stmt->text, found->text)
+            .note(origin(found->name_place), "`{}` is here", found->text);
+      if (!found) found = stmt;
+    }
+    return found;
+  }
+
+  template <typename F>
+  void walk(const ast::Body& body, const F& of_chosen) {
+    Surroundings surroundings(context_);
+    context_.surroundings = &surroundings;
+    ModuleEvaluator evaluator(context_);
+    evaluator_ = &evaluator;
+    surroundings.walk(body, [&](const ast::Stmt& stmt) {
+      if (chosen_.count(&stmt) == 0) return;
+      if (stmt.kind != StmtKind::kClass) return attempt([&] { of_chosen(stmt); });
+      for (const auto& member : stmt.body) attempt([&] { of_chosen(*member); });
+    });
+    context_.surroundings = nullptr;
+  }
+
+  template <typename F>
+  void attempt(const F& step) {
+    try {
+      step();
+    } catch (const CompileError& error) {
+      context_.report(error);
+    }
+  }
+
+  void declare(const ast::Stmt& stmt) {
+    const bool is_extern = stmt.kind == StmtKind::kAssign && stmt.target->kind == ExprKind::kName &&
+                           stmt.value && stmt.value->kind == ExprKind::kCall &&
+                           evaluator_->path_of(*stmt.value->items[0]) == "R.ExternFunc";
+    if (stmt.kind != StmtKind::kFunction && !is_extern) return;
+    Declaration declaration;
+    const std::string& text = is_extern ? stmt.target->text : stmt.text;
+    const Place& place = is_extern ? stmt.target->place : stmt.name_place;
+    if (is_extern) {
+      declaration.is_extern = true;
+      declaration.name = text;
+      for (const ast::Keyword& keyword : stmt.value->keywords)
+        if (keyword.name == "name" && keyword.value->kind == ExprKind::kString)
+          declaration.name = keyword.value->text;
+    } else {
+      declaration = evaluator_->declare(stmt);
+    }
+    for (const auto& [name, known] : context_.functions)
+      if (name == text || known.name == declaration.name)
+        throw CompileError(kRedefined, origin(place), "a second function `{}` in one module", text);
+    context_.functions.emplace(text, std::move(declaration));
+  }
+
+  void define(const ast::Stmt& stmt) {
+    if (stmt.kind != StmtKind::kFunction) return evaluator_->statement(stmt, out_);
+    const auto declared = context_.functions.find(stmt.text);
+    if (declared == context_.functions.end() || declared->second.definition != &stmt) return;
+    if (stmt.damaged) return;  // its errors are known
+    const std::string kind = decorator_name(stmt);
+    if (kind == "prim_func") {
+      out_.set(declared->second.name, TirBuilder(context_).function(stmt));
+    } else if (kind == "extern_func") {
+      out_.set(declared->second.name, TirBuilder(context_).extern_function(stmt));
+    } else if (kind == "function") {
+      out_.set(declared->second.name, GraphBuilder(context_).function(stmt));
+    } else {
+      throw CompileError(kUnsupported, origin(stmt.name_place),
+                         "function `{}` is under no `@T.prim_func`, `@T.extern_func` or "
+                         "`@R.function`",
+                         stmt.text);
+    }
+  }
+
+  Diagnostics diagnostics_;
+  ModuleContext context_;
+  const ast::Stmt* module_ = nullptr;
+  std::set<const ast::Stmt*> chosen_;
+  ModuleEvaluator* evaluator_ = nullptr;
+  IRModule out_;
+};
 
 }  // namespace
 
 IRModule parse_module(const std::shared_ptr<const SourceFile>& file, const ParseOptions& options) {
-  Diagnostics diagnostics;
-  ModuleContext context;
-  context.file = file;
-  context.options = &options;
-  context.diagnostics = &diagnostics;
-  const ast::Body body = ast::parse_file(file, diagnostics);
-  const ast::Stmt* module = pick_module(body, context);
-  std::vector<const ast::Stmt*> members;
-  if (module) {
-    context.class_name = module->text;
-    for (const auto& stmt : module->body) members.push_back(stmt.get());
-  } else if (options.module_name.empty()) {
-    for (const auto& stmt : body)
-      if (stmt->kind == StmtKind::kFunction && !decorator_name(*stmt).empty())
-        members.push_back(stmt.get());
-  }
-  if (!module && members.empty()) {
-    diagnostics.throw_if_any();
-    throw CompileError(
-        kSyntax, Origin::script(file, 1, 1),
-        "no module in this file; expected a class under `@I.ir_module`, or functions "
-        "under `@T.prim_func` or `@R.function`");
-  }
-
-  IRModule out;
-  ModuleEvaluator evaluator(context);
-  const auto attempt = [&](const auto& read) {
-    try {
-      read();
-    } catch (const CompileError& error) {
-      diagnostics.add(error);
-    }
-  };
-  // First what every body may refer to, then the bodies.
-  for (const ast::Stmt* stmt : members) {
-    attempt([&] {
-      const bool is_extern = stmt->kind == StmtKind::kAssign &&
-                             stmt->target->kind == ExprKind::kName && stmt->value &&
-                             stmt->value->kind == ExprKind::kCall;
-      if (stmt->kind != StmtKind::kFunction && !is_extern) return;
-      Declaration declaration;
-      const std::string& text = is_extern ? stmt->target->text : stmt->text;
-      const Place& place = is_extern ? stmt->target->place : stmt->name_place;
-      if (is_extern) {
-        declaration.is_extern = true;
-        declaration.name = text;
-        for (const ast::Keyword& keyword : stmt->value->keywords)
-          if (keyword.name == "name" && keyword.value->kind == ExprKind::kString)
-            declaration.name = keyword.value->text;
-      } else {
-        declaration = evaluator.declare(*stmt);
-      }
-      for (const auto& [name, known] : context.functions)
-        if (name == text || known.name == declaration.name)
-          throw CompileError(kRedefined,
-                             Origin::script(file, place.line, place.column, place.length),
-                             "a second function `{}` in one module", text);
-      context.functions.emplace(text, std::move(declaration));
-    });
-  }
-  for (const ast::Stmt* stmt : members) {
-    attempt([&] {
-      if (stmt->kind != StmtKind::kFunction) return evaluator.statement(*stmt, out);
-      const auto declared = context.functions.find(stmt->text);
-      if (declared == context.functions.end() || declared->second.definition != stmt) return;
-      const std::string kind = decorator_name(*stmt);
-      if (kind == "prim_func") {
-        out.set(declared->second.name, TirBuilder(context).function(*stmt));
-      } else if (kind == "extern_func") {
-        out.set(declared->second.name, TirBuilder(context).extern_function(*stmt));
-      } else if (kind == "function") {
-        out.set(declared->second.name, GraphBuilder(context).function(*stmt));
-      } else {
-        throw CompileError(kUnsupported,
-                           Origin::script(file, stmt->name_place.line, stmt->name_place.column,
-                                          stmt->name_place.length),
-                           "function `{}` is under no `@T.prim_func`, `@T.extern_func` or "
-                           "`@R.function`",
-                           stmt->text);
-      }
-    });
-  }
-  diagnostics.throw_if_any();
-  return out;
+  return Reader(file, options).read();
 }
 
 IRModule parse_module(const std::string& text, const ParseOptions& options) {

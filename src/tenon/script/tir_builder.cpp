@@ -1,6 +1,8 @@
 #include "tenon/script/tir_builder.h"
 
 #include "tenon/script/implicit_root.h"
+#include "tenon/script/surroundings.h"
+#include "tenon/script/unsupported_names.h"
 
 namespace tenon::script {
 
@@ -11,6 +13,13 @@ using ast::StmtKind;
 
 // ---- functions
 // -----------------------------------------------------------------------------------
+
+// `T.Buffer`, `T.Buffer(...)`, `T.Buffer[...]`.
+bool TirBuilder::names_buffer(const ast::Expr& annotation) {
+  const bool has_parts =
+      annotation.kind == ExprKind::kCall || annotation.kind == ExprKind::kSubscript;
+  return path_of(has_parts ? *annotation.items[0] : annotation) == "T.Buffer";
+}
 
 void TirBuilder::parameters(const ast::Stmt& definition) {
   // Scalars first: shapes may name them wherever they stand.
@@ -23,9 +32,7 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
         fail(kRedefined, parameter.place, "two parameters are named `{}`", parameter.name);
     if (!parameter.annotation)
       fail(kSyntax, parameter.place, "parameter `{}` has no annotation", parameter.name);
-    if (callee_path(*parameter.annotation) == "T.Buffer" ||
-        path_of(*parameter.annotation) == "T.Buffer")
-      continue;
+    if (names_buffer(*parameter.annotation)) continue;
     const Object declared = this->declared(*parameter.annotation, parameter.name);
     const auto* expr = declared.as<Expr>();
     if (!expr)
@@ -38,12 +45,25 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     const ast::Parameter& parameter = definition.parameters[i];
     if (params_[i]) continue;
-    if (parameter.annotation->kind != ExprKind::kCall)
-      fail(kSyntax, parameter.annotation->place, "`T.Buffer` needs a shape");
-    if (is_extern_ && parameter.annotation->items.size() > 1)
-      define_dimensions(*parameter.annotation->items[1]);
-    Arguments args = arguments(*parameter.annotation);
-    buffers_[i] = buffer(parameter.name, args, *parameter.annotation, 0);
+    const ast::Expr& annotation = *parameter.annotation;
+    if (annotation.kind != ExprKind::kCall && annotation.kind != ExprKind::kSubscript)
+      fail(kSyntax, annotation.place, "`T.Buffer` needs a shape");
+    if (is_extern_ && annotation.items.size() > 1) define_dimensions(*annotation.items[1]);
+    Arguments args;
+    if (annotation.kind == ExprKind::kCall) {
+      args = arguments(annotation);
+    } else {  // T.Buffer[(16, 4), "float32"]
+      const Object inside = eval(*annotation.items[1]);
+      const auto* list = inside.as<List>();
+      const bool has_dtype = list && list->items->size() == 2 && (*list->items)[0].as<List>();
+      args.items.push_back(
+          {has_dtype ? (*list->items)[0] : inside, annotation.items[1]->place, "", false});
+      if (has_dtype)
+        args.items.push_back({(*list->items)[1], annotation.items[1]->place, "", false});
+      args.positional = args.items.size();
+    }
+    buffers_[i] = buffer(parameter.name, args, annotation, 0);
+    finish(args, annotation);
     params_[i] = make<Var>(parameter.name + "_handle", kHandle, origin(parameter.place));
     define(parameter.name, buffers_[i]);
   }
@@ -64,8 +84,10 @@ Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
       if (keyword.name == "implicit_root") implicit_root = flag;
     }
   }
+  mutable_ = mutable_definitions(definition);
   Statements list;
   statements(definition.body, 0, list);
+  if (errors_ > 0) throw PoisonedUse(origin(definition.name_place));
   Stmt body = finish_body(std::move(list));
   if (implicit_root && gets_root_block(body, !root_.parts.alloc_buffers.empty())) {
     root_.parts.name = "root";
@@ -90,6 +112,15 @@ Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
 // A variable of the annotation's type: `T.int32`, `T.handle("float32", "global")`.
 Object TirBuilder::declared(const ast::Expr& annotation, const std::string& name) {
   const bool is_call = annotation.kind == ExprKind::kCall;
+  if (annotation.kind == ExprKind::kSubscript) {  // T.let[T.int32], T.Ptr[T.float32]
+    const std::string base = path_of(*annotation.items[0]);
+    if (base == "T.let") return declared(*annotation.items[1], name);
+    if (base == "T.handle") {
+      const Object pointee = eval(*annotation.items[1]);
+      return Expr(Var::pointer(name, to_dtype(pointee, annotation.place), "global",
+                               origin(annotation.place)));
+    }
+  }
   const Object type = eval(is_call ? *annotation.items[0] : annotation);
   const auto* path = type.as<Path>();
   const auto dtype =
@@ -100,76 +131,6 @@ Object TirBuilder::declared(const ast::Expr& annotation, const std::string& name
   auto var = new_var(name, *dtype, args, annotation.place);
   if (is_call) finish(args, annotation);
   return Expr(var);
-}
-
-std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place) {
-  std::vector<Object> items = {object};
-  if (const auto* list = object.as<List>()) items = *list->items;
-  std::vector<Expr> shape;
-  for (const Object& item : items) {
-    if (const auto* text = item.as<std::string>()) {  // a symbolic dimension by its name
-      // The name of a dimension, which the first sight of it defines, or an expression of such.
-      const ast::ExprPtr parsed = ast::parse_expression(module_.file, *text, place);
-      if (parsed->kind == ExprKind::kName && !lookup(parsed->text))
-        define(parsed->text, Expr(Var::size(parsed->text, kInt64, origin(place))));
-      if (is_extern_) define_dimensions(*parsed);
-      shape.push_back(scalar(*parsed));
-      continue;
-    }
-    shape.push_back(to_expr(item, place));
-  }
-  return shape;
-}
-
-Ref<Buffer> TirBuilder::buffer(const std::string& name, Arguments& args, const ast::Expr& call,
-                               size_t first, const std::vector<Expr>* given_shape) {
-  std::vector<Expr> shape;
-  if (const auto* item = args.find(first, {"shape", "extents"})) {
-    shape = to_shape(item->value, item->place);
-  } else if (given_shape) {
-    shape = *given_shape;
-  } else {
-    need(args, call, first, {"shape"});
-  }
-  DType dtype = kFloat32;
-  if (const auto* item = args.find(first + 1, {"dtype"}))
-    dtype = to_dtype(item->value, item->place);
-  Buffer::Options options;
-  if (is_extern_) options.alignment = std::max<int64_t>(1, dtype.bytes());
-  if (const auto* item = args.find(first + 2, {"data"}); item && !item->value.is_none()) {
-    const Expr data = to_expr(item->value, item->place);
-    if (const auto* var = data.as<Var>(); var && var->dtype.is_handle()) {
-      options.data = ref_to(var);
-    } else {
-      fail(kTypeMismatch, item->place, "{}; expected the pointer of a buffer",
-           describe(item->value));
-    }
-  }
-  if (const auto* item = args.find(first + 3, {"strides"}); item && !item->value.is_none())
-    options.strides = to_shape(item->value, item->place);
-  if (const auto* item = args.find(first + 4, {"elem_offset"}); item && !item->value.is_none())
-    options.elem_offset = to_expr(item->value, item->place);
-  if (const auto* item = args.find(first + 5, {"scope"})) {
-    options.scope = to_string(item->value, item->place, "the scope");
-    if (options.scope.empty()) options.scope = "global";
-  }
-  if (const auto* item = args.find(first + 6, {"align"})) {
-    const int64_t align = to_int(item->value, item->place, "align");
-    if (align > 0) options.alignment = align;
-  }
-  if (const auto* item = args.find(first + 7, {"offset_factor"})) {
-    const int64_t factor = to_int(item->value, item->place, "offset_factor");
-    if (factor > 0) options.offset_factor = factor;
-  }
-  if (const auto* item = args.find(first + 8, {"buffer_type"}); item && !item->value.is_none()) {
-    const auto* text = item->value.as<std::string>();
-    if (!text || (!text->empty() && *text != "default"))
-      fail(kUnsupported, item->place, "a buffer type other than \"default\"");
-  }
-  if (const auto* item = args.find(first + 9, {"axis_separators"}); item && !item->value.is_none())
-    if (!to_items(item->value, item->place, "axis_separators").empty())
-      fail(kUnsupported, item->place, "axis_separators");
-  return make<Buffer>(name, dtype, std::move(shape), std::move(options), origin(call.place));
 }
 
 Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
@@ -187,8 +148,13 @@ Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
     return Expr(
         make<Call>(make<GlobalVar>(function->name), std::move(values), result, origin(call.place)));
   }
-  if (const auto* path = callee.as<Path>())
+  if (const auto* path = callee.as<Path>()) {
+    const std::string reason = why_unsupported(path->text);
+    if (!reason.empty()) fail(kUnsupported, call.items[0]->place, "`{}`: {}", path->text, reason);
     fail(kUndefined, call.items[0]->place, "`{}` is not known here", path->text);
+  }
+  if (const auto* helper = callee.as<Helper>(); helper && helper->is_macro)
+    fail(kBadArgument, call.place, "a macro as a value; it is called as a statement of its own");
   fail(kTypeMismatch, call.items[0]->place, "{} cannot be called", describe(callee));
 }
 
@@ -209,19 +175,32 @@ Stmt TirBuilder::body(const ast::Body& list) {
 }
 
 void TirBuilder::statements(const ast::Body& body, size_t begin, Statements& out) {
-  for (size_t i = begin; i < body.size(); ++i) {
+  constexpr int kMostErrors = 20;  // of one function
+  for (size_t i = begin; i < body.size() && errors_ < kMostErrors; ++i) {
     const ast::Stmt& stmt = *body[i];
     // A frame without `with` stays open to the end of the body.
-    if (stmt.kind == StmtKind::kExpr) {
-      const std::string path = callee_path(*stmt.value);
-      if (path == "T.attr") {
-        Statements rest;
-        statements(body, i + 1, rest);
-        out.list.push_back(attribute(*stmt.value, finish_body(std::move(rest))));
-        return;
-      }
+    if (stmt.kind == StmtKind::kExpr && callee_path(*stmt.value) == "T.attr") {
+      Statements rest;
+      statements(body, i + 1, rest);
+      guarded(stmt,
+              [&] { out.list.push_back(attribute(*stmt.value, finish_body(std::move(rest)))); });
+      return;
     }
-    statement(stmt, out);
+    guarded(stmt, [&] { statement(stmt, out); });
+  }
+}
+
+template <typename F>
+void TirBuilder::guarded(const ast::Stmt& stmt, const F& read) {
+  try {
+    read();
+  } catch (const CompileError& error) {
+    module_.report(error);
+    ++errors_;
+    if (stmt.target) poison(*stmt.target);
+    if (stmt.kind == StmtKind::kFunction) define(stmt.text, Unknown{});
+    for (const ast::WithItem& item : stmt.items)
+      if (item.target) poison(*item.target);
   }
 }
 
@@ -234,9 +213,26 @@ void TirBuilder::statement(const ast::Stmt& stmt, Statements& out) {
     case StmtKind::kDeclare: {
       if (stmt.target->kind != ExprKind::kName)
         fail(kSyntax, stmt.place, "a declaration of something that is no name");
+      if (stmt.annotation->kind == ExprKind::kSubscript) {  // x: T.float32[4]
+        const auto dtype = DType::parse(path_of(*stmt.annotation->items[0]).erase(0, 2));
+        if (dtype) {
+          const Object extents = eval(*stmt.annotation->items[1]);
+          Buffer::Options options;
+          options.scope = "local";
+          const auto array =
+              make<Buffer>(stmt.target->text, *dtype, to_shape(extents, stmt.annotation->place),
+                           std::move(options), at);
+          out.list.push_back(make<AllocBuffer>(array, Attrs(), at));
+          return define(stmt.target->text, array);
+        }
+      }
       const Object value = declared(*stmt.annotation, stmt.target->text);
       if (!value.as<Expr>())
         fail(kSyntax, stmt.annotation->place, "{} is no dtype", describe(value));
+      if (mutable_.count(&stmt) != 0) {
+        declare_scalar(stmt.target->text, (*value.as<Expr>())->dtype, stmt.target->place, out);
+        return;
+      }
       return define(stmt.target->text, value);
     }
     case StmtKind::kFor: return for_loop(stmt, out);
@@ -257,14 +253,25 @@ void TirBuilder::statement(const ast::Stmt& stmt, Statements& out) {
     case StmtKind::kAssert: {
       const Expr condition = scalar(*stmt.value, kBool);
       std::string message = "assertion failed";
-      if (stmt.message)
-        message = to_string(eval(*stmt.message), stmt.message->place, "the message");
+      if (stmt.message) message = assert_message(eval(*stmt.message), stmt.message->place);
       out.list.push_back(make<Assert>(condition, std::move(message), at));
       return;
     }
     case StmtKind::kPass: out.keep_sequence = true; return;
-    case StmtKind::kFunction:
+    case StmtKind::kFunction: {
+      const std::string kind = decorator_name(stmt);
+      if (kind == "macro" || stmt.decorators.empty())
+        return define(stmt.text,
+                      Helper{.definition = &stmt, .is_macro = kind == "macro", .visible = depth()});
       fail(kUnsupported, stmt.name_place, "function `{}` inside a PrimFunc", stmt.text);
+    }
+    case StmtKind::kBreak:
+    case StmtKind::kContinue:
+      fail(kUnsupported, stmt.place,
+           "`{}`; a loop runs to its end, so put what it skips under `if`, or its condition into "
+           "`while`",
+           stmt.kind == StmtKind::kBreak ? "break" : "continue");
+    case StmtKind::kImport:
     case StmtKind::kClass:
     case StmtKind::kOther: fail(kSyntax, stmt.place, "a statement that has no meaning here");
   }
@@ -276,6 +283,8 @@ void TirBuilder::expression_statement(const ast::Stmt& stmt, Statements& out) {
   const std::string path = callee_path(expr);
   const Origin at = origin(expr.place);
   if (!path.empty() && block_statement(path, expr)) return;
+  if (expand_macro(expr, out)) return;
+  if (path == "T.let" && assign_let("", expr, out)) return;
   if (path == "T.call_tir" || (path == "T.call_extern" && expr.items.size() > 1 &&
                                eval(*expr.items[1]).as<FunctionName>())) {
     out.list.push_back(call_tir(expr));
@@ -294,7 +303,7 @@ void TirBuilder::expression_statement(const ast::Stmt& stmt, Statements& out) {
     const auto& message = need(args, expr, 1, {"message"});
     finish(args, expr);
     out.list.push_back(make<Assert>(to_expr(condition.value, condition.place, kBool),
-                                    to_string(message.value, message.place, "the message"), at));
+                                    assert_message(message.value, message.place), at));
     return;
   }
   if (expr.kind != ExprKind::kCall)
@@ -302,6 +311,48 @@ void TirBuilder::expression_statement(const ast::Stmt& stmt, Statements& out) {
   const Object value = eval(expr);
   if (value.is_none()) return;
   out.list.push_back(make<Evaluate>(to_expr(value, expr.place), at));
+}
+
+// A text, or as TVM has it lately a kind of error and a list of texts.
+std::string TirBuilder::assert_message(const Object& message, const Place& place) {
+  const auto* list = message.as<List>();
+  if (!list) return to_string(message, place, "the message");
+  std::string out;
+  for (const Object& item : *list->items) {
+    if (!item.as<List>() && list->is_tuple && out.empty() && &item == &list->items->front() &&
+        list->items->size() == 2 && list->items->back().as<List>())
+      continue;  // the kind
+    out += assert_message(item, place);
+  }
+  return out;
+}
+
+// A macro's statements stand where it is called.
+bool TirBuilder::expand_macro(const ast::Expr& call, Statements& out) {
+  if (call.kind != ExprKind::kCall || call.items[0]->kind != ExprKind::kName) return false;
+  const Object* found = lookup(call.items[0]->text);
+  const Helper* helper = found ? found->as<Helper>() : nullptr;
+  if (!helper || !helper->is_macro) return false;
+  const ast::Stmt& definition = *helper->definition;
+  if (definition.damaged) throw PoisonedUse(origin(call.place));
+  bool hygienic = true;
+  for (const auto& decorator : definition.decorators)
+    for (const ast::Keyword& keyword : decorator->keywords)
+      if (keyword.name == "hygienic") hygienic = keyword.value->kind != ExprKind::kFalse;
+  constexpr int kDeepest = 50;
+  if (--module_.calls_left < 0 || module_.call_depth >= kDeepest)
+    fail(kLimitExceeded, call.place, "macros expand too far");
+  const auto definitions = mutable_definitions(definition);
+  mutable_.insert(definitions.begin(), definitions.end());
+  Arguments args = arguments(call);
+  const Scope scope(*this, hygienic ? std::min(helper->visible, depth()) : depth());
+  bind_parameters(*helper, args, call);
+  ++module_.call_depth;
+  const int before = errors_;
+  statements(definition.body, 0, out);
+  --module_.call_depth;
+  if (errors_ != before) throw PoisonedUse(origin(call.place));
+  return true;
 }
 
 TirBuilder::Frame& TirBuilder::current_block(const Place& place, std::string_view what) {
@@ -316,7 +367,17 @@ bool TirBuilder::block_statement(const std::string& path, const ast::Expr& call)
     finish(args, call);
     Attrs& into =
         path == "T.func_attr" ? attrs_ : current_block(call.place, path).parts.annotations;
-    for (const auto& [name, value] : to_attrs(dict.value, dict.place)) into.set(name, value);
+    for (const auto& [name, value] : to_attrs(dict.value, dict.place)) {
+      if (path != "T.func_attr") {
+        into.set(name, value);
+        continue;
+      }
+      // Later spellings: "tirx.noalias", T.bool(True).
+      const auto* node = value.as<NodePtr>();
+      const auto* flag = node ? node->as<IntImm>() : nullptr;
+      into.set(name.starts_with("tirx.") ? "tir." + name.substr(5) : name,
+               flag && flag->dtype.is_bool() ? AttrValue(flag->value != 0) : value);
+    }
     return true;
   }
   if (path == "T.where") {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tenon/script/evaluator.h"
+#include "tenon/script/mutable_names.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::script {
@@ -43,18 +44,43 @@ class TirBuilder final : public Evaluator {
   static tir::Stmt finish_body(Statements statements);
 
   void statement(const ast::Stmt& stmt, Statements& out);
+  /// Runs `read`; reports an error of it, after which what `stmt` defines is unknown.
+  template <typename F>
+  void guarded(const ast::Stmt& stmt, const F& read);
+  std::string assert_message(const Object& message, const Place& place);
+  bool assign_let(const std::string& name, const ast::Expr& call, Statements& out);
+  bool names_buffer(const ast::Expr& annotation);
+  bool expand_macro(const ast::Expr& call, Statements& out);
   void expression_statement(const ast::Stmt& stmt, Statements& out);
   bool block_statement(const std::string& path, const ast::Expr& call);
   void assign(const ast::Stmt& stmt, Statements& out);
   void assign_call(const std::string& name, const Place& place, const ast::Stmt& stmt,
                    Statements& out);
   bool assign_axis(const std::string& path, const ast::Expr& target, const ast::Expr& call);
+  void assign_items(const ast::Expr& target, const Object& value, const ast::Stmt& stmt,
+                    Statements& out);
   void bind(const std::string& name, const Place& place, const Object& value, DType expected,
             bool is_annotated, const Place& value_place, Statements& out);
+  /// A buffer of one element under `name`, for a variable that changes.
+  Scalar declare_scalar(const std::string& name, DType dtype, const Place& place, Statements& out);
+  bool assign_scalar(const ast::Stmt& stmt, const Object& value, Statements& out);
+  bool declare_variable(const std::string& path, const std::string& name, const Place& place,
+                        const ast::Expr& call);
+  // -- definitions of buffers (tir_buffers.cpp)
+  bool define_buffer(const std::string& path, const std::string& name, const Place& place,
+                     const ast::Expr& call, Statements& out);
+  void allocate(const std::string& name, const Place& place, const ast::Expr& call,
+                Statements& out);
+  void allocate_const(const std::string& name, const Place& place, const ast::Expr& call,
+                      Statements& out);
+  void match_buffer(const std::string& name, const ast::Expr& call);
   void store(const ast::Expr& target, const Object& value, const Place& value_place,
              const Place& place, Statements& out);
   void augmented(const ast::Stmt& stmt, Statements& out);
   void for_loop(const ast::Stmt& stmt, Statements& out);
+  void grid(const ast::Stmt& stmt, Statements& out);
+  /// Gives the variables of a loop to its targets: one each, or all of them to one name.
+  void name_loops(const ast::Expr& target, const std::vector<Object>& vars);
   void if_else(const ast::Stmt& stmt, Statements& out);
   void with(const ast::Stmt& stmt, size_t item, Statements& out);
   void block(const ast::Stmt& stmt, const ast::Expr& call, Statements& out);
@@ -63,7 +89,8 @@ class TirBuilder final : public Evaluator {
   Object declared(const ast::Expr& annotation, const std::string& name);
 
   Ref<tir::Buffer> buffer(const std::string& name, Arguments& args, const ast::Expr& call,
-                          size_t first, const std::vector<Expr>* shape = nullptr);
+                          size_t first, const std::vector<Expr>* shape = nullptr,
+                          DType otherwise = kFloat32);
   void axis(const std::string& name, tir::Range domain, tir::IterKind kind, Expr value,
             const Place& place);
   Frame& current_block(const Place& place, std::string_view what);
@@ -74,6 +101,8 @@ class TirBuilder final : public Evaluator {
   std::vector<Ref<Var>> params_;
   std::vector<Ref<tir::Buffer>> buffers_;
   Attrs attrs_;
+  std::unordered_set<const ast::Stmt*> mutable_;
+  int errors_ = 0;
   bool is_extern_ = false;  // names in shapes define dimensions; alignment is that of an element
 };
 

@@ -1,5 +1,6 @@
 // Assignments, loops, branches and blocks of PrimFuncs.
 #include "tenon/script/tir_builder.h"
+#include "tenon/script/unsupported_names.h"
 #include "tenon/tir/analysis/region.h"
 
 namespace tenon::script {
@@ -33,14 +34,60 @@ void TirBuilder::bind(const std::string& name, const Place& place, const Object&
   const bool is_value = value.as<Expr>() || value.is_literal() || value.as<Region>();
   if (!is_value) return define(name, value);  // a name for something that is no value
   const Expr bound = to_expr(value, value_place, expected);
-  // `y = x` is another name of x, as `vi = T.axis...` would be.
-  if (bound.as<Var>() && !is_annotated) return define(name, bound);
+  // A pointer or a variable that has no name yet gets this one.
+  if (bound.as<Var>() && !is_annotated && bound->dtype.is_handle()) return define(name, bound);
   Ref<Var> var;
-  if (const auto* known = lookup(name); known && is_annotated && known->as<Pointer>())
+  if (const auto* known = lookup_own(name); known && is_annotated && known->as<Pointer>())
     fail(kRedefined, place, "`{}` is a pointer already", name);
   var = make<Var>(name, bound->dtype, origin(place));
   out.list.push_back(make<Bind>(var, bound, origin(place)));
   define(name, Expr(var));
+}
+
+Scalar TirBuilder::declare_scalar(const std::string& name, DType dtype, const Place& place,
+                                  Statements& out) {
+  Buffer::Options options;
+  options.scope = "local";
+  const auto memory = make<Buffer>(name, dtype, std::vector<Expr>{imm(default_int_, int64_t{1})},
+                                   std::move(options), origin(place));
+  out.list.push_back(make<AllocBuffer>(memory, Attrs(), origin(place)));
+  define(name, Scalar{memory});
+  return {memory};
+}
+
+// `x = ...` where x changes: a store into its memory, which the first assignment makes.
+bool TirBuilder::assign_scalar(const ast::Stmt& stmt, const Object& value, Statements& out) {
+  if (stmt.target->kind != ExprKind::kName) return false;
+  const std::string& name = stmt.target->text;
+  const Object* known = lookup_own(name);
+  const Scalar* found = known ? known->as<Scalar>() : nullptr;
+  const bool is_value = value.as<Expr>() || value.is_literal() || value.as<Region>();
+  if (!is_value || (!found && mutable_.count(&stmt) == 0)) return false;
+  Scalar scalar;
+  if (found) {
+    scalar = *found;
+  } else {
+    DType dtype = kVoid;
+    if (stmt.annotation) {
+      const Object declaration = declared(*stmt.annotation, name);
+      if (const auto* typed = declaration.as<Expr>()) dtype = (*typed)->dtype;
+    }
+    if (dtype.is_void()) dtype = to_expr(value, stmt.value->place)->dtype;
+    if (dtype.is_handle() || dtype.is_vector())
+      fail(kUnsupported, stmt.target->place,
+           "variable `{}` of dtype {} is assigned again in a loop or branch; use a buffer", name,
+           dtype.str());
+    scalar = declare_scalar(name, dtype, stmt.target->place, out);
+  }
+  Expr stored = to_expr(value, stmt.value->place, scalar.buffer->dtype);
+  if (stored->dtype != scalar.buffer->dtype)
+    fail(kDTypeMismatch, stmt.value->place,
+         "a value of dtype {} is assigned to `{}`, which is of dtype {} from its first assignment",
+         stored->dtype.str(), name, scalar.buffer->dtype.str());
+  out.list.push_back(make<BufferStore>(scalar.buffer, stored,
+                                       std::vector<Expr>{imm(default_int_, int64_t{0})},
+                                       origin(stmt.target->place)));
+  return true;
 }
 
 void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
@@ -52,204 +99,133 @@ void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
     const Object value = eval(*stmt.value);
     return store(target, value, stmt.value->place, target.place, out);
   }
-  if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList) {
-    const Object value = eval(*stmt.value);
-    const auto& items = to_items(value, stmt.value->place, "what is unpacked");
-    if (items.size() != target.items.size())
-      fail(kBadArgument, stmt.place, "{} values for {} names", items.size(), target.items.size());
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (target.items[i]->kind == ExprKind::kSubscript) {
-        store(*target.items[i], items[i], stmt.value->place, target.items[i]->place, out);
-      } else if (target.items[i]->kind == ExprKind::kName) {
-        bind(target.items[i]->text, target.items[i]->place, items[i], kVoid, false,
-             stmt.value->place, out);
-      } else {
-        fail(kSyntax, target.items[i]->place, "something that is neither a name nor an element");
-      }
-    }
-    return;
-  }
+  if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList)
+    return assign_items(target, eval(*stmt.value), stmt, out);
   if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "this cannot be assigned to");
-  if (stmt.value->kind == ExprKind::kCall && path.starts_with("T."))
-    return assign_call(target.text, target.place, stmt, out);
-  if (!stmt.annotation)
-    return bind(target.text, target.place, eval(*stmt.value), kVoid, false, stmt.value->place, out);
   assign_call(target.text, target.place, stmt, out);
+}
+
+void TirBuilder::assign_items(const ast::Expr& target, const Object& value, const ast::Stmt& stmt,
+                              Statements& out) {
+  const auto& items = to_items(value, stmt.value->place, "what is unpacked");
+  size_t starred = target.items.size();
+  for (size_t i = 0; i < target.items.size(); ++i)
+    if (target.items[i]->kind == ExprKind::kStarred) starred = i;
+  const bool has_star = starred != target.items.size();
+  if (has_star ? items.size() + 1 < target.items.size() : items.size() != target.items.size())
+    fail(kBadArgument, stmt.place, "{} values for {} names", items.size(), target.items.size());
+  const size_t rest = items.size() + 1 - target.items.size();
+  for (size_t i = 0, at = 0; i < target.items.size(); ++i) {
+    const ast::Expr& item = *target.items[i];
+    if (i == starred) {
+      if (item.items[0]->kind != ExprKind::kName)
+        fail(kSyntax, item.place, "a name is expected after `*`");
+      const auto first = items.begin() + static_cast<std::ptrdiff_t>(at);
+      define(
+          item.items[0]->text,
+          make_list(std::vector<Object>(first, first + static_cast<std::ptrdiff_t>(rest)), false));
+      at += rest;
+    } else if (item.kind == ExprKind::kSubscript) {
+      store(item, items[at++], stmt.value->place, item.place, out);
+    } else if (item.kind == ExprKind::kName) {
+      const Object* known = lookup_own(item.text);
+      if (known && known->as<Scalar>())
+        fail(kUnsupported, item.place,
+             "`{}` changes in a loop or branch; assign it by a statement of its own", item.text);
+      bind(item.text, item.place, items[at++], kVoid, false, stmt.value->place, out);
+    } else {
+      fail(kSyntax, item.place, "something that is neither a name nor an element");
+    }
+  }
+}
+
+// `x = T.let(value)`, `T.let(x, value)`, `T.let(value, var=x)`.
+bool TirBuilder::assign_let(const std::string& name, const ast::Expr& call, Statements& out) {
+  Arguments args = arguments(call);
+  const auto variable = [&](const Arguments::Item& item) {
+    const auto* expr = item.value.as<Expr>();
+    const Var* var = expr ? expr->as<Var>() : nullptr;
+    if (!var) fail(kTypeMismatch, item.place, "{}; expected a variable", describe(item.value));
+    return ref_to(var);
+  };
+  const Arguments::Item* var = args.keyword({"var"});
+  if (!var && args.positional == 2) var = args.find(0, {});
+  const Arguments::Item& value = need(args, call, args.positional == 2 ? 1 : 0, {"value"});
+  args.keyword({"type_annotation", "type"});
+  finish(args, call);
+  if (var && !var->value.is_none()) {
+    const Ref<Var> defined = variable(*var);
+    out.list.push_back(
+        make<Bind>(defined, to_expr(value.value, value.place, defined->dtype), origin(call.place)));
+    if (!name.empty()) define(name, Expr(defined));
+    return true;
+  }
+  if (name.empty()) fail(kBadArgument, call.place, "`T.let` without a variable");
+  bind(name, call.place, value.value, kVoid, true, value.place, out);
+  return true;
+}
+
+// A dtype called without a value declares a variable.
+bool TirBuilder::declare_variable(const std::string& path, const std::string& name,
+                                  const Place& place, const ast::Expr& call) {
+  const auto dtype = DType::parse(path.substr(2));
+  if (dtype && (call.items.size() == 1 || dtype->is_handle())) {
+    if (const Object* known = lookup_own(name)) {
+      const auto* var = known->as<Expr>();
+      if (var && var->as<Var>() && (*var)->dtype == *dtype) return true;  // declared before
+    }
+    Arguments args = arguments(call);
+    const auto var = new_var(name, *dtype, args, place);
+    finish(args, call);
+    define(name, Expr(var));
+    return true;
+  }
+  if (path == "T.var" || path == "T.SizeVar" || path == "T.Var") {
+    const Expr unnamed = to_expr(eval(call), call.place);
+    const Origin at = origin(place);
+    define(name, path == "T.SizeVar" ? Expr(Var::size(name, unnamed->dtype, at))
+                                     : Expr(make<Var>(name, unnamed->dtype, at)));
+    return true;
+  }
+  if (path == "T.meta_var") {
+    define(name, eval(call));
+    return true;
+  }
+  return false;
 }
 
 void TirBuilder::assign_call(const std::string& name, const Place& place, const ast::Stmt& stmt,
                              Statements& out) {
   const ast::Expr& call = *stmt.value;
   const std::string path = callee_path(call);
-  const Origin at = origin(place);
-  if (path == "T.alloc_buffer") {
-    Arguments args = arguments(call);
-    const auto allocated = buffer(name, args, call, 0);
-    finish(args, call);
-    (frames_.empty() ? root_ : *frames_.back()).parts.alloc_buffers.push_back(allocated);
-    return define(name, allocated);
+  if (path.starts_with("T.")) {
+    if (define_buffer(path, name, place, call, out)) return;
+    if (path == "T.let" && assign_let(name, call, out)) return;
+    if (!stmt.annotation && declare_variable(path, name, place, call)) return;
   }
-  if (path == "T.match_buffer") {
-    Arguments args = arguments(call);
-    const auto& source = need(args, call, 0, {"param"});
-    if (const auto* expr = source.value.as<Expr>()) {
-      for (size_t i = 0; i < params_.size(); ++i) {
-        if (!params_[i].same_as(*expr)) continue;
-        if (buffers_[i])
-          fail(kRedefined, call.place, "parameter `{}` is matched twice", params_[i]->name);
-        if (!params_[i]->dtype.is_handle())
-          fail(kTypeMismatch, source.place, "parameter `{}` of dtype {} is no T.handle",
-               params_[i]->name, params_[i]->dtype.str());
-        buffers_[i] = buffer(name, args, call, 1);
-        finish(args, call);
-        return define(name, buffers_[i]);
-      }
-    }
-    Frame& frame = current_block(call.place, "T.match_buffer of a region");
-    const auto region = to_region(source.value, source.place);
-    std::vector<Expr> shape;
-    for (const tir::Range& range : region->region) shape.push_back(range.extent);
-    const auto view = buffer(name, args, call, 1, &shape);
-    finish(args, call);
-    frame.parts.match_buffers.push_back({view, region});
-    return define(name, view);
-  }
-  if (path == "T.decl_buffer") {
-    Arguments args = arguments(call);
-    const auto* data = args.find(2, {"data"});
-    const auto* annotations = args.keyword({"annotations"});
-    const Attrs attrs = annotations ? to_attrs(annotations->value, annotations->place) : Attrs();
-    Expr pointer;
-    if (data && !data->value.is_none()) {
-      pointer = to_expr(data->value, data->place);
-      // The view has a pointer of its own.
-      for (auto& item : args.items)
-        if (&item == data) item.value = Object();
-    }
-    const auto declared = buffer(name, args, call, 0);
-    finish(args, call);
-    if (pointer) {
-      out.list.push_back(make<DeclBuffer>(declared, pointer, at));
-    } else {
-      out.list.push_back(make<AllocBuffer>(declared, attrs, at));
-    }
-    return define(name, declared);
-  }
-  if (path == "T.allocate") {
-    Arguments args = arguments(call);
-    const auto& extents = need(args, call, 0, {"extents"});
-    const auto& dtype = need(args, call, 1, {"dtype"});
-    const auto* scope = args.find(2, {"scope"});
-    const auto* annotations = args.keyword({"annotations"});
-    if (const auto* condition = args.find(3, {"condition"}))
-      if (!condition->value.is_none() && !condition->value.as<bool>())
-        fail(kUnsupported, condition->place, "a condition of T.allocate");
-    finish(args, call);
-    Buffer::Options options;
-    if (scope) options.scope = to_string(scope->value, scope->place, "the scope");
-    const auto allocated =
-        make<Buffer>(name, to_dtype(dtype.value, dtype.place),
-                     to_shape(extents.value, extents.place), std::move(options), at);
-    out.list.push_back(make<AllocBuffer>(
-        allocated, annotations ? to_attrs(annotations->value, annotations->place) : Attrs(), at));
-    return define(name, Pointer{allocated});
-  }
-  if (path == "T.allocate_const") {
-    Arguments args = arguments(call);
-    const auto& data = need(args, call, 0, {"data"});
-    const auto& dtype_item = need(args, call, 1, {"dtype"});
-    const DType dtype = to_dtype(dtype_item.value, dtype_item.place);
-    // Its dtype comes before its shape.
-    for (auto& item : args.items)
-      if (&item == &dtype_item) item.keyword = "dtype";
-    const auto& extents = need(args, call, 2, {"extents", "shape"});
-    const std::vector<Expr> shape = to_shape(extents.value, extents.place);
-    const auto sizes = as_ints(shape);
-    if (!sizes) fail(kBadArgument, extents.place, "the shape of a constant is not constant");
-    Arguments rest;
-    for (const auto& item : args.items) {
-      if (item.keyword.empty()) continue;
-      rest.items.push_back(item);
-    }
-    const auto constant = buffer(name, rest, call, 0, &shape);
-    finish(rest, call);
-    Ref<TensorData> tensor;
-    if (const auto* splat = data.value.as<Splat>()) {
-      const auto element = to_tensor(*splat->element, dtype, std::nullopt, data.place);
-      const auto bytes = element->data();
-      checked_elements(*sizes, std::max<int64_t>(1, dtype.bytes()), origin(extents.place));
-      tensor = TensorData::splat(dtype, *sizes, {bytes.begin(), bytes.end()}, at);
-    } else {
-      tensor = to_tensor(data.value, dtype, *sizes, data.place);
-    }
-    out.list.push_back(make<AllocConst>(constant, tensor, at));
-    return define(name, constant);
-  }
-  if (path == "T.let") {
-    Arguments args = arguments(call);
-    const auto& value = need(args, call, 0, {"value"});
-    args.keyword({"type_annotation", "var"});
-    finish(args, call);
-    return bind(name, place, value.value, kVoid, true, value.place, out);
-  }
-  // A dtype called without a value declares a variable.
-  if (path.starts_with("T.") && !stmt.annotation) {
-    const auto dtype = DType::parse(path.substr(2));
-    if (dtype && (call.items.size() == 1 || dtype->is_handle())) {
-      if (const Object* known = lookup(name)) {
-        const auto* var = known->as<Expr>();
-        if (var && var->as<Var>() && (*var)->dtype == *dtype) return;  // declared before
-      }
-      Arguments args = arguments(call);
-      const auto var = new_var(name, *dtype, args, place);
-      finish(args, call);
-      return define(name, Expr(var));
-    }
-    if (path == "T.var" || path == "T.SizeVar" || path == "T.Var") {
-      const Expr unnamed = to_expr(eval(call), call.place);
-      return define(name, path == "T.SizeVar" ? Expr(Var::size(name, unnamed->dtype, at))
-                                              : Expr(make<Var>(name, unnamed->dtype, at)));
-    }
-    if (path == "T.meta_var") return define(name, eval(call));
-    if (path == "T.env_thread" || path == "T.launch_thread")
-      fail(kUnsupported, call.place, "`{}`: threads of a GPU", path);
-  }
-  if (!stmt.annotation) return bind(name, place, eval(call), kVoid, false, call.place, out);
+  // `y = A[0:4]` is the vector that the slice holds; a name of nothing else is a name.
+  const Object value = eval(call);
+  if (stmt.target && assign_scalar(stmt, value, out)) return;
+  if (!stmt.annotation) return bind(name, place, value, kVoid, false, call.place, out);
+  if (path_of(*stmt.annotation) == "T.let")
+    return bind(name, place, value, kVoid, true, call.place, out);
   // Annotated: a new variable of that type, always.
   const Object declaration = declared(*stmt.annotation, name);
   const auto* typed = declaration.as<Expr>();
   if (!typed) fail(kSyntax, stmt.annotation->place, "{} is no dtype", describe(declaration));
   const auto var = downcast<Var>(*typed);
-  const Object value = eval(call);
-  out.list.push_back(make<Bind>(var, to_expr(value, call.place, var->dtype), at));
+  out.list.push_back(make<Bind>(var, to_expr(value, call.place, var->dtype), origin(place)));
   define(name, *typed);
 }
 
 void TirBuilder::augmented(const ast::Stmt& stmt, Statements& out) {
-  ast::Expr sum(ExprKind::kBinary, stmt.place);
-  sum.text = stmt.text;
-  // The target is read, then assigned: the tree lends both sides to one expression.
-  auto& target = const_cast<ast::Stmt&>(stmt).target;
-  auto& value = const_cast<ast::Stmt&>(stmt).value;
-  sum.items.push_back(std::move(target));
-  sum.items.push_back(std::move(value));
-  const auto give_back = [&] {
-    target = std::move(sum.items[0]);
-    value = std::move(sum.items[1]);
-    sum.items.clear();
-  };
-  Object result;
-  try {
-    result = eval(sum);
-  } catch (...) {
-    give_back();
-    throw;
-  }
-  give_back();
-  if (target->kind == ExprKind::kSubscript)
-    return store(*target, result, value->place, target->place, out);
-  if (target->kind != ExprKind::kName) fail(kSyntax, target->place, "this cannot be assigned to");
-  bind(target->text, target->place, result, kVoid, true, value->place, out);
+  const Object result = combine(stmt.text, eval(*stmt.target), eval(*stmt.value), stmt.place);
+  if (stmt.target->kind == ExprKind::kSubscript)
+    return store(*stmt.target, result, stmt.value->place, stmt.target->place, out);
+  if (stmt.target->kind != ExprKind::kName)
+    fail(kSyntax, stmt.target->place, "this cannot be assigned to");
+  if (assign_scalar(stmt, result, out)) return;
+  bind(stmt.target->text, stmt.target->place, result, kVoid, true, stmt.value->place, out);
 }
 
 // ---- axes
@@ -274,15 +250,27 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
     finish(args, call);
     const std::string kinds = to_string(kinds_item.value, kinds_item.place, "the kinds of axes");
     const auto& values = to_items(bindings.value, bindings.place, "the bindings");
+    const bool has_names = target.kind == ExprKind::kTuple || target.kind == ExprKind::kList;
     std::vector<const ast::Expr*> names;
-    if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList) {
-      for (const auto& item : target.items) names.push_back(item.get());
+    size_t starred = values.size(), rest = 0;
+    if (has_names) {
+      for (size_t i = 0; i < target.items.size(); ++i) {
+        const ast::Expr* item = target.items[i].get();
+        if (item->kind != ExprKind::kStarred) {
+          names.push_back(item);
+          continue;
+        }
+        starred = i;
+        rest = values.size() + 1 - std::min(target.items.size(), values.size() + 1);
+        names.insert(names.end(), rest, item->items[0].get());
+      }
     } else {
-      names.push_back(&target);
+      names.assign(values.size(), &target);
     }
     if (kinds.size() != values.size() || names.size() != values.size())
       fail(kBadArgument, call.place, "`T.axis.remap` has {} names, {} kinds and {} bindings",
            names.size(), kinds.size(), values.size());
+    std::vector<Object> axes;
     for (size_t i = 0; i < values.size(); ++i) {
       if (names[i]->kind != ExprKind::kName)
         fail(kSyntax, names[i]->place, "the name of an axis is expected");
@@ -292,8 +280,20 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
       const auto loop = loop_domains_.find(value.get());
       if (loop == loop_domains_.end())
         fail(kBadArgument, bindings.place, "binding {} of `T.axis.remap` is no loop variable", i);
-      axis(names[i]->text, loop->second, kinds[i] == 'S' ? IterKind::kSpatial : IterKind::kReduce,
-           value, names[i]->place);
+      const bool shared = has_names ? i >= starred && i < starred + rest : values.size() > 1;
+      axis(shared ? fmt::format("{}_{}", names[i]->text, has_names ? i - starred : i)
+                  : names[i]->text,
+           loop->second, kinds[i] == 'S' ? IterKind::kSpatial : IterKind::kReduce, value,
+           names[i]->place);
+      axes.emplace_back(Expr(current_block(call.place, path).parts.iter_vars.back().var));
+    }
+    // One name for several axes: a list of them.
+    if (!has_names && values.size() > 1) define(target.text, make_list(axes, false));
+    if (has_names && starred < target.items.size()) {
+      const auto first = axes.begin() + static_cast<std::ptrdiff_t>(starred);
+      define(
+          target.items[starred]->items[0]->text,
+          make_list(std::vector<Object>(first, first + static_cast<std::ptrdiff_t>(rest)), false));
     }
     return true;
   }
@@ -333,41 +333,68 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
 // ---- control flow
 // --------------------------------------------------------------------------------
 
+void TirBuilder::name_loops(const ast::Expr& target, const std::vector<Object>& vars) {
+  if (target.kind == ExprKind::kName)
+    return define(target.text, vars.size() == 1 ? vars[0] : make_list(vars, true));
+  assign_python(target, make_list(vars, true));
+}
+
+// The name of loop `i` of `count`, for the variable.
+static std::string loop_name(const ast::Expr& target, size_t i, size_t count) {
+  if (target.kind == ExprKind::kName)
+    return count == 1 ? target.text : fmt::format("{}_{}", target.text, i);
+  if (i < target.items.size() && target.items[i]->kind == ExprKind::kName)
+    return target.items[i]->text;
+  const ast::Expr* last = target.items.empty() ? nullptr : target.items.back().get();
+  if (last && last->kind == ExprKind::kStarred && last->items[0]->kind == ExprKind::kName)
+    return fmt::format("{}_{}", last->items[0]->text, i + 1 - target.items.size());
+  return "i";
+}
+
+void TirBuilder::grid(const ast::Stmt& stmt, Statements& out) {
+  Arguments args = arguments(*stmt.value);
+  const ast::Expr& target = *stmt.target;
+  args.keyword({"dtype"});
+  bool has_star = false;
+  for (const auto& item : target.items) has_star |= item->kind == ExprKind::kStarred;
+  if (args.positional == 0 ||
+      (target.kind != ExprKind::kName && !has_star && target.items.size() != args.positional))
+    fail(kBadArgument, stmt.value->place, "a grid of {} extents for {} variables", args.positional,
+         target.kind == ExprKind::kName ? 1 : target.items.size());
+  const Scope scope(*this);
+  std::vector<Ref<Var>> vars;
+  std::vector<tir::Range> ranges;
+  std::vector<Object> named;
+  for (size_t i = 0; i < args.positional; ++i) {
+    auto& item = args.items[i];
+    item.used = true;
+    if (const auto* pair = item.value.as<List>()) {  // (begin, end)
+      if (pair->items->size() != 2)
+        fail(kBadArgument, item.place, "{} as an extent; expected a number or (begin, end)",
+             describe(item.value));
+      ranges.push_back(bounds(&(*pair->items)[0], (*pair->items)[1], item.place, kVoid));
+    } else {
+      ranges.push_back(bounds(nullptr, item.value, item.place, kVoid));
+    }
+    const Place& place =
+        i < target.items.size() && !has_star ? target.items[i]->place : target.place;
+    vars.push_back(
+        make<Var>(loop_name(target, i, args.positional), ranges[i].extent->dtype, origin(place)));
+    loop_domains_[vars[i].get()] = ranges[i];
+    named.emplace_back(Expr(vars[i]));
+  }
+  finish(args, *stmt.value);
+  name_loops(target, named);
+  Stmt inner = body(stmt.body);
+  for (size_t i = vars.size(); i-- > 0;)
+    inner = make<For>(vars[i], ranges[i].min, ranges[i].extent, ForKind::kSerial, std::move(inner),
+                      Attrs(), origin(stmt.place));
+  out.list.push_back(std::move(inner));
+}
+
 void TirBuilder::for_loop(const ast::Stmt& stmt, Statements& out) {
   const std::string path = callee_path(*stmt.value);
-  std::vector<const ast::Expr*> names;
-  if (stmt.target->kind == ExprKind::kTuple) {
-    for (const auto& item : stmt.target->items) names.push_back(item.get());
-  } else {
-    names.push_back(stmt.target.get());
-  }
-  for (const ast::Expr* name : names)
-    if (name->kind != ExprKind::kName)
-      fail(kSyntax, name->place, "the name of a loop variable is expected");
-  if (path == "T.grid") {
-    Arguments args = arguments(*stmt.value);
-    if (args.items.empty() || names.size() != args.items.size())
-      fail(kBadArgument, stmt.value->place, "a grid of {} extents for {} variables",
-           args.items.size(), names.size());
-    const Scope scope(*this);
-    std::vector<Ref<Var>> vars;
-    std::vector<tir::Range> ranges;
-    for (size_t i = 0; i < names.size(); ++i) {
-      auto& item = args.items[i];
-      item.used = item.keyword.empty();
-      ranges.push_back(bounds(nullptr, item.value, item.place, kVoid));
-      vars.push_back(make<Var>(names[i]->text, ranges[i].extent->dtype, origin(names[i]->place)));
-      loop_domains_[vars[i].get()] = ranges[i];
-      define(names[i]->text, Expr(vars[i]));
-    }
-    finish(args, *stmt.value);
-    Stmt inner = body(stmt.body);
-    for (size_t i = names.size(); i-- > 0;)
-      inner = make<For>(vars[i], ranges[i].min, ranges[i].extent, ForKind::kSerial,
-                        std::move(inner), Attrs(), origin(stmt.place));
-    out.list.push_back(std::move(inner));
-    return;
-  }
+  if (path == "T.grid") return grid(stmt, out);
   static const std::map<std::string, ForKind> kKinds = {
       {"range", ForKind::kSerial},        {"T.serial", ForKind::kSerial},
       {"T.parallel", ForKind::kParallel}, {"T.vectorized", ForKind::kVectorized},
@@ -376,25 +403,47 @@ void TirBuilder::for_loop(const ast::Stmt& stmt, Statements& out) {
   if (kind == kKinds.end())
     fail(kSyntax, stmt.value->place,
          "a loop over something else; expected range(...), T.grid(...), T.serial(...) or the like");
-  if (names.size() != 1)
-    fail(kBadArgument, stmt.target->place, "{} variables for one loop", names.size());
+  const ast::Expr* target = stmt.target.get();
+  if (target->kind == ExprKind::kTuple) {
+    if (target->items.size() != 1)
+      fail(kBadArgument, target->place, "{} variables for one loop", target->items.size());
+    target = target->items[0].get();
+  }
+  if (target->kind != ExprKind::kName)
+    fail(kSyntax, target->place, "the name of a loop variable is expected");
   Arguments args = arguments(*stmt.value);
   const auto* annotations = args.keyword({"annotations"});
-  const auto* thread = args.find(2, {"thread"});
-  if (const auto* step = args.keyword({"step"}); step && !step->value.is_none())
-    if (to_int(step->value, step->place, "the step") != 1)
-      fail(kUnsupported, step->place, "a loop with a step");
+  if (annotations && annotations->value.is_none()) annotations = nullptr;
+  args.keyword({"dtype"});
+  const Arguments::Item *thread = nullptr, *step = nullptr;
+  if (path == "T.thread_binding") {
+    thread = args.find(2, {"thread"});
+    // thread_binding(extent, "threadIdx.x")
+    if (!thread && args.positional == 2 && args.items[1].value.as<std::string>()) {
+      thread = args.find(1, {});
+      args.positional = 1;
+    }
+  } else {
+    step = path == "range" ? args.find(2, {"step"}) : args.keyword({"step"});
+  }
+  if (step && step->value.is_none()) step = nullptr;
   const auto* first = args.find(0, {"start", "stop"});
   if (!first) fail(kBadArgument, stmt.value->place, "`{}` without an extent", path);
   const auto* second = args.find(1, {"stop"});
-  if (second == first) second = nullptr;
+  if (second == first || (second && second->value.is_none())) second = nullptr;
   finish(args, *stmt.value);
-  const tir::Range range = second ? bounds(&first->value, second->value, stmt.value->place, kVoid)
-                                  : bounds(nullptr, first->value, first->place, kVoid);
-  const auto var = make<Var>(names[0]->text, range.extent->dtype, origin(names[0]->place));
+  tir::Range range = second ? bounds(&first->value, second->value, stmt.value->place, kVoid)
+                            : bounds(nullptr, first->value, first->place, kVoid);
+  const int64_t stride = step ? to_int(step->value, step->place, "the step") : 1;
+  if (stride < 1) fail(kUnsupported, step->place, "a step of {}; expected one above 0", stride);
+  const Expr begin = range.min;
+  if (stride != 1)  // counted from 0, and the name is what the count stands for
+    range = {imm(begin->dtype, int64_t{0}),
+             tenon::ceildiv(range.extent, imm(range.extent->dtype, stride))};
+  const auto var = make<Var>(target->text, range.extent->dtype, origin(target->place));
   const Scope scope(*this);
-  loop_domains_[var.get()] = range;
-  define(names[0]->text, Expr(var));
+  if (stride == 1) loop_domains_[var.get()] = range;
+  define(target->text, stride == 1 ? Expr(var) : begin + var * stride);
   Stmt inner = body(stmt.body);
   auto loop = make<For>(var, range.min, range.extent, kind->second, std::move(inner),
                         annotations ? to_attrs(annotations->value, annotations->place) : Attrs(),
@@ -407,11 +456,9 @@ void TirBuilder::for_loop(const ast::Stmt& stmt, Statements& out) {
 
 void TirBuilder::if_else(const ast::Stmt& stmt, Statements& out) {
   const Object condition = eval(*stmt.value);
-  if (condition.is_literal()) {  // decided while reading, as Python does
-    const bool holds = as_int(to_expr(condition, stmt.value->place)).value_or(0) != 0;
-    const Scope scope(*this);
-    return statements(holds ? stmt.body : stmt.orelse, 0, out);
-  }
+  // Decided while reading, as Python does; what it defines stays.
+  if (const auto holds = decided(condition))
+    return statements(*holds ? stmt.body : stmt.orelse, 0, out);
   const Expr test = to_expr(condition, stmt.value->place, kBool);
   Stmt then_case = body(stmt.body);
   Stmt else_case;
@@ -452,7 +499,7 @@ void TirBuilder::with(const ast::Stmt& stmt, size_t item, Statements& out) {
     const auto& message = need(args, context, 1, {"message"});
     finish(args, context);
     out.list.push_back(make<Assert>(to_expr(condition.value, condition.place, kBool),
-                                    to_string(message.value, message.place, "the message"),
+                                    assert_message(message.value, message.place),
                                     origin(context.place)));
     const Scope scope(*this);
     return with(stmt, item + 1, out);
@@ -460,6 +507,10 @@ void TirBuilder::with(const ast::Stmt& stmt, size_t item, Statements& out) {
   if (path == "T.decl_buffer" || path == "T.allocate" || path == "T.allocate_const" ||
       path == "T.let") {
     // What the frame defines holds for the rest of its sequence; in one of its own, no further.
+    if (!target && path == "T.let" && assign_let("", context, out)) {
+      const Scope scope(*this);
+      return with(stmt, item + 1, out);
+    }
     if (!target || target->kind != ExprKind::kName)
       fail(kSyntax, context.place, "`with {}(...)` needs `as` and a name", path);
     ast::Stmt definition(ast::StmtKind::kAssign, context.place);
@@ -475,6 +526,8 @@ void TirBuilder::with(const ast::Stmt& stmt, size_t item, Statements& out) {
     lent = std::move(definition.value);
     return with(stmt, item + 1, out);
   }
+  const std::string reason = why_unsupported(path);
+  if (!reason.empty()) fail(kUnsupported, context.place, "`{}`: {}", path, reason);
   fail(kUnsupported, context.place, "`with {}`", path.empty() ? "..." : path);
 }
 
