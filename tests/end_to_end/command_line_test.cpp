@@ -74,7 +74,7 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
 TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {
   expect_error("run none.onnx", 1, "error[TN0002]");
   expect_error("print README.md", 1, "not a kind of model");
-  expect_error("print model.relay", 1, "error[TN0001]");
+  expect_error("print none.relay", 1, "error[TN0002]");
   expect_error(std::string("run ") + kDigits + " --target z80", 1, "target `z80` is not known");
   expect_error(std::string("run ") + kDigits + " --target c", 1, "is not generated yet");
   expect_error(std::string("run ") + kDigits + " -i pixels=x.npy", 1,

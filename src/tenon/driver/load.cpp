@@ -6,8 +6,10 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/verify.h"
 #include "tenon/onnx/import.h"
+#include "tenon/onnx/mapped_file.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/script/relay/read_relay.h"
 
 namespace tenon {
 
@@ -16,11 +18,10 @@ ModelKind kind_of(const std::string& path) {
   if (ending == ".onnx") return ModelKind::kOnnx;
   if (ending == ".py" || ending == ".tvmscript") return ModelKind::kScript;
   if (ending == ".so") return ModelKind::kCompiled;
-  if (ending == ".relay")
-    throw CompileError(kUnsupported, {}, "{}: Relay text is not read yet", path);
+  if (ending == ".relay") return ModelKind::kRelay;
   throw CompileError(kFileError, {},
-                     "{}: not a kind of model that Tenon reads; expected .onnx, .py, .tvmscript or "
-                     ".so",
+                     "{}: not a kind of model that Tenon reads; expected .onnx, .py, .tvmscript, "
+                     ".relay or .so",
                      path);
 }
 
@@ -79,8 +80,21 @@ static void write_constants(const script::ConstantStore& store, const std::strin
   write_file(path, out);
 }
 
-IRModule load_module(const std::string& path) {
+static IRModule load_relay(const std::string& path, const LoadOptions& options) {
+  script::relay::Params params;
+  for (const std::string& name : options.params) {
+    const auto file = onnx::MappedFile::open(name);
+    for (auto& [key, value] : script::relay::read_params(file->bytes(), file, name))
+      params[key] = value;
+  }
+  const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
+  return script::relay::read_relay(file, {.params = &params});
+}
+
+IRModule load_module(const std::string& path, const LoadOptions& options) {
   IRModule module;
+  if (!options.params.empty() && kind_of(path) != ModelKind::kRelay)
+    throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", path);
   switch (kind_of(path)) {
     case ModelKind::kOnnx: module = onnx::import_onnx(path); break;
     case ModelKind::kScript: {
@@ -89,10 +103,11 @@ IRModule load_module(const std::string& path) {
       module = script::parse_module(file, {.constants = &constants, .module_name = {}});
       break;
     }
+    case ModelKind::kRelay: module = load_relay(path, options); break;
     case ModelKind::kCompiled:
       throw CompileError(kUnsupported, {},
-                         "{}: a compiled program holds no module; expected .onnx, .py or "
-                         ".tvmscript",
+                         "{}: a compiled program holds no module; expected .onnx, .py, "
+                         ".tvmscript or .relay",
                          path);
   }
   verify_module(module);

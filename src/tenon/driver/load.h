@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tenon/ir/module.h"
 
@@ -10,17 +11,24 @@ namespace tenon {
 enum class ModelKind : uint8_t {
   kOnnx,      // .onnx
   kScript,    // .py, .tvmscript
+  kRelay,     // .relay
   kCompiled,  // .so
 };
 
-/// By the name's ending. \throws CompileError kUnsupported (.relay), kFileError at any other.
+/// By the name's ending. \throws CompileError kFileError at any other.
 ModelKind kind_of(const std::string& path);
+
+struct LoadOptions {
+  /// Files with values of the parameters of a .relay module, as relay.save_param_dict writes them;
+  /// where two hold one name, the later counts.
+  std::vector<std::string> params = {};
+};
 
 /// Imports or parses a model, and verifies it. Constants that a script refers to are read from
 /// `path` + ".constants" where that exists.
 /// \throws CompileError what the importer, the parser and the verifier find; kUnsupported for a
-/// compiled program, which holds no module.
-IRModule load_module(const std::string& path);
+/// compiled program, which holds no module; kBadOption for parameters of another kind of model.
+IRModule load_module(const std::string& path, const LoadOptions& options = {});
 
 /// Writes a module as TVMScript, and the constants that the text refers to, where there are any, to
 /// `path` + ".constants". \throws CompileError (kFileError).

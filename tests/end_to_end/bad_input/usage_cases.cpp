@@ -38,7 +38,7 @@ std::vector<Case> usage_cases() {
        {{"m.txt", "hello"}},
        1,
        "error[TN0002]: m.txt: not a kind of model that Tenon reads; expected .onnx, .py, "
-       ".tvmscript or .so"},
+       ".tvmscript, .relay or .so"},
       {"NoSharedLibrary",
        {"run", "m.so"},
        {{"m.so", "hello"}},
