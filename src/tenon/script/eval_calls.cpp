@@ -474,6 +474,49 @@ std::optional<Object> Evaluator::call_value(const std::string& name, const ast::
     finish(args, expr);
     return to_region(region.value, region.place);
   }
+  if (name == "Range") {
+    args = arguments(expr);
+    const auto& begin = need(args, expr, 0, {"begin"});
+    const auto* end = args.find(1, {"end"});
+    finish(args, expr);
+    return make_list({end ? begin.value : Object(Integer(0)), end ? end->value : begin.value},
+                     true);
+  }
+  if (name == "llvm_lookup_intrinsic_id") {  // intrinsics of LLVM are named here
+    args = arguments(expr);
+    const auto& intrinsic = need(args, expr, 0, {"name"});
+    finish(args, expr);
+    return Expr(make<StringImm>(to_string(intrinsic.value, intrinsic.place, "the intrinsic"),
+                                origin(expr.place)));
+  }
+  if (name == "type_annotation") {
+    args = arguments(expr);
+    const auto& dtype = need(args, expr, 0, {"dtype"});
+    finish(args, expr);
+    return Expr(make<StringImm>(to_dtype(dtype.value, dtype.place).str(), origin(expr.place)));
+  }
+  if (name == "call_intrin") {
+    args = arguments(expr);
+    const auto* dtype = args.keyword({"dtype"});
+    const size_t first = dtype ? 0 : 1;
+    if (!dtype) dtype = &need(args, expr, 0, {"dtype"});
+    const auto& called = need(args, expr, first, {"func_name"});
+    std::string text = to_string(called.value, called.place, "the intrinsic");
+    for (const std::string_view prefix : {"tirx.", "tir."})
+      if (text.starts_with(prefix)) text.erase(0, prefix.size());
+    const Intrinsic* op = find_intrinsic(text);
+    if (!op) fail(kUndefined, called.place, "`{}` is no intrinsic of T", text);
+    std::vector<NodePtr> values;
+    for (size_t i = first + 1; i < args.positional; ++i) {
+      args.items[i].used = true;
+      values.push_back(to_argument(args.items[i].value, args.items[i].place));
+    }
+    finish(args, expr);
+    const DType result = to_dtype(dtype->value, dtype->place);
+    return Expr(make<Call>(op, std::move(values),
+                           op->result == Intrinsic::Result::kGiven ? result : kVoid,
+                           origin(expr.place)));
+  }
   if (name == "dtype") {
     args = arguments(expr);
     const auto& dtype = need(args, expr, 0, {"dtype"});

@@ -6,6 +6,21 @@ namespace tenon::script {
 using namespace tir;
 using ast::ExprKind;
 
+// Names in a string dimension that are not known yet are dimensions, of the dtype that the body
+// declares them with: `n = T.int32()`.
+void TirBuilder::define_match(const ast::Expr& dimension) {
+  if (dimension.kind == ExprKind::kName && !lookup_own(dimension.text)) {
+    const auto declared = declared_dims_.find(dimension.text);
+    const Origin at = origin(dimension.place);
+    define(dimension.text, declared == declared_dims_.end()
+                               ? Expr(Var::size(dimension.text, kInt64, at))
+                               : Expr(make<Var>(dimension.text, declared->second, at)));
+  }
+  if (dimension.kind == ExprKind::kAttribute || dimension.kind == ExprKind::kCall) return;
+  for (const auto& item : dimension.items)
+    if (item) define_match(*item);
+}
+
 std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place) {
   std::vector<Object> items = {object};
   if (const auto* list = object.as<List>()) items = *list->items;
@@ -14,8 +29,7 @@ std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place)
     if (const auto* text = item.as<std::string>()) {  // a symbolic dimension by its name
       // The name of a dimension, which the first sight of it defines, or an expression of such.
       const ast::ExprPtr parsed = ast::parse_expression(module_.file, *text, place);
-      if (parsed->kind == ExprKind::kName && !lookup_own(parsed->text))
-        define(parsed->text, Expr(Var::size(parsed->text, kInt64, origin(place))));
+      define_match(*parsed);
       if (is_extern_) define_dimensions(*parsed);
       shape.push_back(scalar(*parsed));
       continue;

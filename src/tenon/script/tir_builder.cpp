@@ -22,6 +22,14 @@ bool TirBuilder::names_buffer(const ast::Expr& annotation) {
 }
 
 void TirBuilder::parameters(const ast::Stmt& definition) {
+  for (const auto& stmt : definition.body) {
+    if (stmt->kind != StmtKind::kAssign || stmt->target->kind != ExprKind::kName) continue;
+    const std::string path = callee_path(*stmt->value);
+    if (!path.starts_with("T.") || stmt->value->items.size() != 1 || !stmt->value->keywords.empty())
+      continue;
+    const auto dtype = DType::parse(path.substr(2));
+    if (dtype && dtype->is_integer()) declared_dims_.emplace(stmt->target->text, *dtype);
+  }
   // Scalars first: shapes may name them wherever they stand.
   params_.resize(definition.parameters.size());
   buffers_.resize(definition.parameters.size());

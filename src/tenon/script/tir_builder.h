@@ -38,6 +38,7 @@ class TirBuilder final : public Evaluator {
   /// Reads the parameters into params_ and buffers_.
   void parameters(const ast::Stmt& definition);
   void define_dimensions(const ast::Expr& shape);
+  void define_match(const ast::Expr& dimension);
   tir::Stmt body(const ast::Body& statements);
   /// The statements from `begin` on; those of a frame left open take in the rest.
   void statements(const ast::Body& body, size_t begin, Statements& out);
@@ -102,6 +103,7 @@ class TirBuilder final : public Evaluator {
   std::vector<Ref<tir::Buffer>> buffers_;
   Attrs attrs_;
   std::unordered_set<const ast::Stmt*> mutable_;
+  std::unordered_map<std::string, DType> declared_dims_;
   int errors_ = 0;
   bool is_extern_ = false;  // names in shapes define dimensions; alignment is that of an element
 };

@@ -546,7 +546,9 @@ void TirBuilder::block(const ast::Stmt& stmt, const ast::Expr& call, Statements&
   } leave{frames_};
   frame.parts.body = body(stmt.body);
   auto made = make<Block>(frame.parts, origin(call.place));
-  if (!frame.has_reads || !frame.has_writes) {
+  const bool is_root =
+      frames_.size() == 1 && frame.parts.name == "root" && frame.parts.iter_vars.empty();
+  if (!is_root && (!frame.has_reads || !frame.has_writes)) {
     const auto computed = with_accesses(made);
     Block::Parts parts = made->parts();
     if (!frame.has_reads) parts.reads = computed->reads;

@@ -1,6 +1,7 @@
 #include "tenon/tir/analysis/region.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tenon::tir {
 
@@ -118,6 +119,65 @@ std::vector<Range> hull(const std::vector<Range>& a, const std::vector<Range>& b
 
 namespace {
 
+// `lhs op rhs` as bounds of one running variable, which stands in it with factor 1 or -1.
+struct Bound {
+  const Var* var = nullptr;
+  Expr least, greatest;  // one of them; inclusive
+};
+
+std::optional<Bound> bound_from(const Expr& condition, const VarRanges& running,
+                                arith::Analyzer& analyzer) {
+  const auto* test = condition.as<Binary>();
+  if (!test || !is_comparison(test->op) || !test->lhs->dtype.is_int()) return std::nullopt;
+  const bool less = test->op == BinaryOp::kLT || test->op == BinaryOp::kLE;
+  if (!less && test->op != BinaryOp::kGT && test->op != BinaryOp::kGE) return std::nullopt;
+  const bool strict = test->op == BinaryOp::kLT || test->op == BinaryOp::kGT;
+  // difference <= 0
+  Expr difference = less ? test->lhs - test->rhs : test->rhs - test->lhs;
+  if (strict) difference = difference + 1;
+  const Var* found = nullptr;
+  int found_vars = 0;
+  walk(difference, [&](const NodePtr& node) {
+    const auto* var = node.as<Var>();
+    if (!var || running.count(var) == 0) return;
+    found = var;
+    ++found_vars;
+  });
+  if (!found || found->dtype != difference->dtype) return std::nullopt;
+  const Expr var = ref_to(found);
+  const Expr above = analyzer.simplify(difference - var);  // var + above <= 0
+  if (!uses_any(above, running))
+    return Bound{found, {}, analyzer.simplify(imm(above->dtype, int64_t{0}) - above)};
+  const Expr below = analyzer.simplify(difference + var);  // below - var <= 0
+  if (!uses_any(below, running)) return Bound{found, below, {}};
+  return std::nullopt;
+}
+
+void split_and(const Expr& condition, std::vector<Expr>& out) {
+  const auto* both = condition.as<Binary>();
+  if (both && both->op == BinaryOp::kAnd) {
+    split_and(both->lhs, out);
+    split_and(both->rhs, out);
+    return;
+  }
+  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
+    return split_and(call->arg(0), out);
+  out.push_back(condition);
+}
+
+// What holds where `condition` does not; nothing where it is no comparison.
+Expr negation(const Expr& condition) {
+  const auto* test = condition.as<Binary>();
+  if (!test) return {};
+  switch (test->op) {
+    case BinaryOp::kLT: return binary(BinaryOp::kGE, test->lhs, test->rhs);
+    case BinaryOp::kLE: return binary(BinaryOp::kGT, test->lhs, test->rhs);
+    case BinaryOp::kGT: return binary(BinaryOp::kLE, test->lhs, test->rhs);
+    case BinaryOp::kGE: return binary(BinaryOp::kLT, test->lhs, test->rhs);
+    default: return {};
+  }
+}
+
 class AccessFinder {
  public:
   void statement(const Stmt& stmt) {
@@ -126,9 +186,10 @@ class AccessFinder {
       reads_of(loop->min);
       reads_of(loop->extent);
       // The loop's bounds in terms of what runs around it.
-      const auto low = value_range(loop->min, running_, analyzer_);
-      const auto high = value_range(loop->min + loop->extent - 1, running_, analyzer_);
-      if (low && high)
+      const Expr min = substituted(loop->min), extent = substituted(loop->extent);
+      const auto low = value_range(min, running_, analyzer_);
+      const auto high = value_range(min + extent - 1, running_, analyzer_);
+      if (low && high && is_known(low->min) && is_known(high->max))
         running_[loop->loop_var.get()] = {low->min, analyzer_.simplify(high->max - low->min + 1)};
       else
         opaque_vars_.push_back(loop->loop_var);
@@ -136,6 +197,7 @@ class AccessFinder {
       statement(loop->body);
       return;
     }
+    if (const auto* realize = stmt.as<BlockRealize>()) return nested(*realize);
     if (const auto* list = stmt.as<Seq>()) {
       for (const Stmt& item : list->stmts) statement(item);
       return;
@@ -148,8 +210,8 @@ class AccessFinder {
     }
     if (const auto* branch = stmt.as<IfThenElse>()) {
       reads_of(branch->condition);
-      statement(branch->then_case);
-      statement(branch->else_case);
+      where(branch->condition, [&] { statement(branch->then_case); });
+      where(negation(branch->condition), [&] { statement(branch->else_case); });
       return;
     }
     // What is not a plain statement: every buffer in it is read, and written where a call could.
@@ -169,8 +231,19 @@ class AccessFinder {
     }
     if (const auto* evaluate = stmt.as<Evaluate>()) return reads_of(evaluate->value);
     if (const auto* bind = stmt.as<Bind>()) {
-      opaque_vars_.push_back(bind->var);
-      return reads_of(bind->value);
+      reads_of(bind->value);
+      const Expr value = substituted(bind->value);
+      if (value->dtype.is_int() && is_known(value))
+        bound_[bind->var.get()] = value;
+      else
+        opaque_vars_.push_back(bind->var);
+      return;
+    }
+    if (const auto* allocation = stmt.as<AllocBuffer>()) return own_.push_back(allocation->buffer);
+    if (const auto* constant = stmt.as<AllocConst>()) return own_.push_back(constant->buffer);
+    if (const auto* view = stmt.as<DeclBuffer>()) {
+      own_.push_back(view->buffer);
+      return reads_of(view->data);
     }
     if (const auto* claim = stmt.as<Assert>()) return reads_of(claim->condition);
     walk<BufferLoad>(
@@ -179,10 +252,34 @@ class AccessFinder {
         stmt, [&](const BufferStore& store) { merge(BufferRegion::whole(store.buffer), writes_); });
   }
 
-  Accesses result() { return {std::move(reads_), std::move(writes_)}; }
+  void view(const MatchBuffer& match) { views_.push_back(match); }
+
+  /// States which buffers are written in what is to be looked at.
+  void prepare(const Stmt& stmt) {
+    walk(NodePtr(stmt), [&](const NodePtr& node) {
+      if (const auto* store = node.as<BufferStore>()) written_.insert(store->buffer.get());
+      if (const auto* block = node.as<Block>())
+        for (const auto& region : block->writes) written_.insert(region->buffer.get());
+      if (const auto* call = node.as<CallTir>())
+        for (const NodePtr& arg : call->args)
+          if (const auto* region = arg.as<BufferRegion>()) written_.insert(region->buffer.get());
+    });
+  }
+
+  Accesses result() {
+    // A buffer of the statement's own is nobody else's business.
+    const auto is_own = [&](const Ref<BufferRegion>& region) {
+      return std::any_of(own_.begin(), own_.end(),
+                         [&](const Ref<Buffer>& b) { return b.same_as(region->buffer); });
+    };
+    std::erase_if(reads_, is_own);
+    std::erase_if(writes_, is_own);
+    return {std::move(reads_), std::move(writes_)};
+  }
 
  private:
   void reads_of(const Expr& expr) {
+    if (!running_.empty() && by_condition(expr)) return;
     walk<BufferLoad>(expr,
                      [&](const BufferLoad& load) { access(load.buffer, load.indices, reads_); });
     walk<BufferRegion>(expr, [&](const BufferRegion& region) {
@@ -191,35 +288,129 @@ class AccessFinder {
     walk<Let>(expr, [&](const Let& let) { opaque_vars_.push_back(let.var); });
   }
 
+  // Each value of a conditional is read under its condition.
+  bool by_condition(const Expr& expr) {
+    if (const auto* op = expr.as<Binary>()) {
+      reads_of(op->lhs);
+      reads_of(op->rhs);
+      return true;
+    }
+    if (const auto* conversion = expr.as<Cast>()) {
+      reads_of(conversion->value);
+      return true;
+    }
+    const auto* call = expr.as<Call>();
+    if (!call || !call->is("if_then_else")) return false;
+    reads_of(call->arg(0));
+    where(call->arg(0), [&] { reads_of(call->arg(1)); });
+    where(negation(call->arg(0)), [&] { reads_of(call->arg(2)); });
+    return true;
+  }
+
+  // Under a condition, which may narrow what runs.
+  template <typename F>
+  void where(const Expr& condition, const F& inside) {
+    VarRanges before;
+    std::vector<Expr> parts;
+    if (condition) split_and(condition, parts);
+    for (const Expr& part : parts) {
+      const auto bound = bound_from(substituted(part), running_, analyzer_);
+      if (!bound) continue;
+      Range& range = running_[bound->var];
+      before.emplace(bound->var, range);
+      const Expr last = range.min + range.extent - 1;
+      const Expr low = bound->least ? analyzer_.simplify(max(range.min, bound->least)) : range.min;
+      const Expr high = bound->greatest ? analyzer_.simplify(min(last, bound->greatest)) : last;
+      range = {low, analyzer_.simplify(high - low + 1)};
+    }
+    inside();
+    for (const auto& [var, range] : before) running_[var] = range;
+  }
+
+  // What the block states, in terms of what runs around it.
+  void nested(const BlockRealize& realize) {
+    for (const Expr& value : realize.iter_values) reads_of(value);
+    reads_of(realize.predicate);
+    const Block& block = *realize.block;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const Expr value = substituted(realize.iter_values[i]);
+      if (is_known(value))
+        bound_[block.iter_vars[i].var.get()] = value;
+      else
+        opaque_vars_.push_back(block.iter_vars[i].var);
+    }
+    for (const auto& region : block.reads) merge(covered(*region), reads_);
+    for (const auto& region : block.writes) merge(covered(*region), writes_);
+  }
+
+  Ref<BufferRegion> covered(const BufferRegion& region) {
+    std::vector<Range> box;
+    for (size_t i = 0; i < region.region.size(); ++i) {
+      const Range& range = region.region[i];
+      const Expr last = is_int(range.extent, 1) ? range.min : range.min + range.extent - 1;
+      box.push_back(between(range.min, last, region.buffer->shape[i]));
+    }
+    return make<BufferRegion>(ref_to(&region)->buffer, std::move(box));
+  }
+
+  Expr substituted(const Expr& expr) { return bound_.empty() ? expr : substitute(expr, bound_); }
+
+  // Whether an expression means the same before the statement as inside of it.
+  bool is_known(const Expr& expr) {
+    bool known = true;
+    for (const Ref<Var>& var : opaque_vars_) known = known && !uses_var(expr, var.get());
+    walk<BufferLoad>(expr, [&](const BufferLoad& load) {
+      known = known && written_.count(load.buffer.get()) == 0;
+    });
+    return known;
+  }
+
+  // The values from `first` to `last`, both included, while everything runs.
+  Range between(Expr first, Expr last, const Expr& dim) {
+    const Range whole{imm(dim->dtype, int64_t{0}), dim};
+    const bool one = first.same_as(last);
+    first = substituted(first);
+    last = one ? first : substituted(last);
+    if (!is_known(first) || !is_known(last)) return whole;
+    if (one && !uses_any(first, running_)) {
+      const Expr point = bound_.empty() ? first : analyzer_.simplify(first);
+      return {point, imm(first->dtype, int64_t{1})};
+    }
+    const auto low = value_range(first, running_, analyzer_);
+    const auto high = one ? low : value_range(last, running_, analyzer_);
+    if (!low || !high) return whole;
+    return {low->min, analyzer_.simplify(high->max - low->min + 1)};
+  }
+
   void access(const Ref<Buffer>& buffer, const std::vector<Expr>& indices,
               std::vector<Ref<BufferRegion>>& list) {
     std::vector<Range> box;
     for (size_t i = 0; i < indices.size(); ++i) {
       const Expr& dim = buffer->shape[i];
-      Expr index = indices[i];
-      const Range whole{imm(dim->dtype, int64_t{0}), dim};
-      bool known = index->dtype.is_scalar();
-      for (const Ref<Var>& var : opaque_vars_) known = known && !uses_var(index, var.get());
-      // An index that is itself loaded can be anything.
-      walk<BufferLoad>(index, [&](const BufferLoad&) { known = false; });
-      if (!known) {
-        box.push_back(whole);
-        continue;
+      const auto* ramp = indices[i].as<Ramp>();
+      if (ramp && analyzer_.proves_nonnegative(ramp->stride)) {
+        box.push_back(between(ramp->base, ramp->base + ramp->stride * (ramp->lanes - 1), dim));
+      } else if (indices[i]->dtype.is_vector()) {
+        box.push_back({imm(dim->dtype, int64_t{0}), dim});
+      } else {
+        box.push_back(between(indices[i], indices[i], dim));
       }
-      if (running_.empty()) {
-        box.push_back({index, imm(index->dtype, int64_t{1})});
-        continue;
-      }
-      const auto range = value_range(index, running_, analyzer_);
-      if (range)
-        box.push_back({range->min, analyzer_.simplify(range->max - range->min + 1)});
-      else
-        box.push_back(whole);
     }
     merge(make<BufferRegion>(buffer, std::move(box)), list);
   }
 
   void merge(const Ref<BufferRegion>& region, std::vector<Ref<BufferRegion>>& list) {
+    for (const MatchBuffer& match : views_) {
+      if (!match.buffer.same_as(region->buffer)) continue;
+      // What is accessed of the view, where the view lies; leading dimensions it may not have.
+      std::vector<Range> box = match.source->region;
+      const size_t leading = box.size() - std::min(box.size(), region->region.size());
+      for (size_t i = leading; i < box.size(); ++i) {
+        const Range& inner = region->region[i - leading];
+        box[i] = {analyzer_.simplify(box[i].min + inner.min), inner.extent};
+      }
+      return merge(make<BufferRegion>(match.source->buffer, std::move(box)), list);
+    }
     for (Ref<BufferRegion>& known : list) {
       if (!known->buffer.same_as(region->buffer)) continue;
       bool same = true;
@@ -236,6 +427,10 @@ class AccessFinder {
   arith::Analyzer analyzer_;
   VarRanges running_;
   std::vector<Ref<Var>> opaque_vars_;
+  std::vector<MatchBuffer> views_;
+  Substitution bound_;                         // names of values
+  std::unordered_set<const Buffer*> written_;  // somewhere inside
+  std::vector<Ref<Buffer>> own_;               // defined inside
   std::vector<Ref<BufferRegion>> reads_, writes_;
 };
 
@@ -243,12 +438,16 @@ class AccessFinder {
 
 Accesses find_accesses(const Stmt& stmt) {
   AccessFinder finder;
+  finder.prepare(stmt);
   finder.statement(stmt);
   return finder.result();
 }
 
 Ref<Block> with_accesses(const Ref<Block>& block) {
   AccessFinder finder;
+  for (const MatchBuffer& match : block->match_buffers) finder.view(match);
+  if (block->init) finder.prepare(block->init);
+  finder.prepare(block->body);
   if (block->init) finder.statement(block->init);
   finder.statement(block->body);
   Accesses found = finder.result();
