@@ -273,7 +273,15 @@ Poly Analyzer::Impl::expand_remainders(const Poly& p) {
 bool Analyzer::Impl::nonnegative(const Poly& p, int budget) {
   const Restore merging(merging_, true);
   try {
-    return prove(p, budget, 4);
+    if (prove(p, budget, 4)) return true;
+    // Remainders hide what quotients by other divisors have in common.
+    const bool remainders = std::any_of(p.terms.begin(), p.terms.end(), [&](const Term& term) {
+      const Atom* found = single(term.mono);
+      return found && found->kind == AtomKind::kFloorMod && found->b.is_constant();
+    });
+    if (!remainders || budget <= 0) return false;
+    const Poly expanded = expand_remainders(p);
+    return prove(expanded, budget, 4);
   } catch (const Overflow&) {
     return false;
   }
@@ -297,8 +305,8 @@ bool Analyzer::Impl::prove(const Poly& p, int& budget, int depth) {
   return prove_by_facts(p, budget, depth);
 }
 
-// p >= 0 where p = k * fact * (product) + p' with k, product >= 0 and p' >= 0, in rationals.
-// `term` is the one of p that the fact cancels.
+// p >= 0 where k * p = fact * (product) + p' with k >= 1, product >= 0 and p' > -k: p is whole, so
+// that k * p > -k says as much. `term` is the one of p that the fact cancels.
 bool Analyzer::Impl::try_fact(const Poly& p, const Term& term, const Poly& fact, int& budget,
                               int depth) {
   for (const Term& candidate : fact.terms) {
@@ -306,10 +314,11 @@ bool Analyzer::Impl::try_fact(const Poly& p, const Term& term, const Poly& fact,
     const auto rest = divide(term.mono, candidate.mono);
     if (!rest || bound(*rest).min < 0) continue;
     const int64_t g = std::gcd(term.coeff, candidate.coeff);
-    const Poly scaled = scale(p, std::abs(candidate.coeff) / g);
+    const int64_t times = std::abs(candidate.coeff) / g;
+    const Poly scaled = scale(p, times);
     const Poly left =
         recombine(add(scaled, multiply_mono(fact, *rest, std::abs(term.coeff) / g), -1));
-    if (prove(left, budget, depth - 1)) return true;
+    if (prove(add(left, Poly(times - 1)), budget, depth - 1)) return true;
   }
   return false;
 }
@@ -335,6 +344,16 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
           if (bound(atom.b).min < 0) break;  // the divisor is not 0, hence positive
           const Poly whole = multiply(atom.b, self);
           facts = {sub(atom.a, whole), add(add(sub(whole, atom.a), atom.b), Poly(-1))};
+          // Quotients of one dividend by a divisor and by its divisor.
+          for (const Term& other : p.terms) {
+            const Atom* finer = single(other.mono);
+            if (!atom.b.is_constant() || !finer || finer->kind != AtomKind::kFloorDiv ||
+                !finer->b.is_constant() || !(finer->a == atom.a) || other.mono == mono_of(id))
+              continue;
+            const int64_t whole = atom.b.constant, part = finer->b.constant;
+            if (part > 0 && whole % part == 0)
+              facts.push_back(add(Poly(1, other.mono), self, -(whole / part)));
+          }
           // A quotient lies between 0 and a dividend that is not negative.
           if (!atom.b.is_constant() && bound(atom.a).min >= 0) facts.push_back(sub(atom.a, self));
           break;

@@ -52,6 +52,26 @@ TEST_F(Proofs, SymbolicBounds) {
   EXPECT_EQ(analyzer.const_bound(min(x * 8 + 8, Expr(n)) - x * 8).max, 8);
 }
 
+TEST_F(Proofs, QuotientsOfSymbolicRanges) {
+  analyzer.bind(i, int64(0), n * 4);
+  EXPECT_TRUE(analyzer.proves_less(floordiv(i, 4), n));
+  EXPECT_FALSE(analyzer.proves_less(floordiv(i, 4), n - 1));
+  EXPECT_FALSE(analyzer.proves_less(floordiv(i, 4) + 1, n));
+  EXPECT_FALSE(analyzer.proves_less(floordiv(i, 3), n));
+  analyzer.bind(j, int64(0), n * Expr(m) * 6);
+  EXPECT_TRUE(analyzer.proves_less(floordiv(j, 6), n * Expr(m)));
+  EXPECT_TRUE(analyzer.proves_less(floordiv(floordiv(j, 2), 3), n * Expr(m)));
+  EXPECT_FALSE(analyzer.proves_less(floordiv(j, 2), n * Expr(m)));
+  EXPECT_TRUE(analyzer.proves_less_equal(floordiv(n, 12) * 12, floordiv(n, 4) * 4));
+  EXPECT_TRUE(analyzer.proves_less_equal(floordiv(x, 12) * 12, floordiv(x, 4) * 4));
+  EXPECT_TRUE(analyzer.proves_less_equal(floordiv(n, 12) * 12 + floormod(floordiv(n, 4), 3) * 4,
+                                         floordiv(n, 2) * 2));
+  EXPECT_TRUE(analyzer.proves_less_equal(floordiv(n, 2) * 2 + floormod(n, 2), n));
+  EXPECT_TRUE(analyzer.proves_less_equal(floordiv(n, 4) * 4 + floormod(floordiv(n, 2), 2) * 2, n));
+  EXPECT_FALSE(analyzer.proves_less_equal(floordiv(n, 4) * 4, floordiv(n, 12) * 12));
+  EXPECT_FALSE(analyzer.proves_less_equal(floordiv(n, 6) * 6, floordiv(n, 4) * 4));
+}
+
 TEST_F(Proofs, Guards) {
   const Expr index = i * 4 + j;
   analyzer.bind(i, int64(0), ceildiv(n, int64(4)));

@@ -71,7 +71,7 @@ TEST(DefaultSchedule, DenseOfSymbolicRows) {
   const Ref<Var> m = Var::size("m");
   const auto f = testing::dense(m, 96, 8, 48);
   for (const char* target : kTargets)
-    for (const int64_t rows : {1, 6, 17}) {
+    for (const int64_t rows : {1, 6, 17, 31}) {
       const Schedule s = check_schedule(f, target, {{m.get(), rows}});
       EXPECT_TRUE(has_local(s)) << dump(*s.func());
     }

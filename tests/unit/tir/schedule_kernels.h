@@ -145,4 +145,68 @@ inline Ref<PrimFunc> conv(const Conv& c) {
   return function({x, w, bias, r, out}, allocs, stmts);
 }
 
+/// A convolution over planar input [1, ic, h, w], already padded, with weights
+/// [oc/v/g][ic][kh][kw][g*v], bias, relu; blocked output.
+inline Ref<PrimFunc> planar_conv(const Conv& c) {
+  const int64_t ocb = (c.oc + c.v - 1) / c.v;
+  const int64_t height = c.h + 2 * c.pad, width = c.w + 2 * c.pad;
+  const int64_t oh = (height - c.kernel) / c.stride + 1, ow = (width - c.kernel) / c.stride + 1;
+  const auto x = tensor("x", {1, c.ic, height, width});
+  const auto w = tensor("w", {ocb / c.group, c.ic, c.kernel, c.kernel, c.v * c.group});
+  const auto bias = tensor("bias", {ocb, c.v});
+  const std::vector<int64_t> shape{1, ocb, oh, ow, c.v};
+  const auto out = tensor("out", shape), t = tensor("t", shape);
+  const Stmt product = compute(
+      "conv", t, to_exprs({1, ocb, oh, ow, c.v, c.ic, c.kernel, c.kernel}),
+      [&](const std::vector<Expr>& v) {
+        return load(x, {v[0], v[5], v[2] * c.stride + v[6], v[3] * c.stride + v[7]}) *
+               load(w, {floordiv(v[1], c.group), v[5], v[6], v[7],
+                        floormod(v[1], c.group) * c.v + v[4]});
+      },
+      3);
+  return function({x, w, bias, out}, {t},
+                  {product, compute("relu", out, to_exprs(shape), [&](const std::vector<Expr>& v) {
+                     return relu(load(t, v) + load(bias, {v[1], v[4]}));
+                   })});
+}
+
+/// A depthwise convolution over blocked input, already padded, with relu.
+inline Ref<PrimFunc> depthwise(const Conv& c) {
+  const int64_t blocks = (c.ic + c.v - 1) / c.v;
+  const int64_t height = c.h + 2 * c.pad, width = c.w + 2 * c.pad;
+  const int64_t oh = (height - c.kernel) / c.stride + 1, ow = (width - c.kernel) / c.stride + 1;
+  const auto x = tensor("x", {1, blocks, height, width, c.v});
+  const auto w = tensor("w", {blocks, c.kernel, c.kernel, c.v});
+  const std::vector<int64_t> shape{1, blocks, oh, ow, c.v};
+  const auto out = tensor("out", shape), t = tensor("t", shape);
+  const Stmt product = compute(
+      "depthwise", t, to_exprs({1, blocks, oh, ow, c.v, c.kernel, c.kernel}),
+      [&](const std::vector<Expr>& v) {
+        return load(x, {v[0], v[1], v[2] * c.stride + v[5], v[3] * c.stride + v[6], v[4]}) *
+               load(w, {v[1], v[5], v[6], v[4]});
+      },
+      2);
+  return function({x, w, out}, {t},
+                  {product, compute("relu", out, to_exprs(shape),
+                                    [&](const std::vector<Expr>& v) { return relu(load(t, v)); })});
+}
+
+/// Products of two variables, as attention has them: q [heads, m, d] by the transpose of
+/// k [heads, n, d] (`scores`), or by v [heads, d, n].
+inline Ref<PrimFunc> batched(int64_t heads, const Expr& m, const Expr& n, const Expr& d,
+                             bool scores) {
+  const auto a = tensor("a", {int64(heads), m, d});
+  const auto b = tensor(
+      "b", scores ? std::vector<Expr>{int64(heads), n, d} : std::vector<Expr>{int64(heads), d, n});
+  const auto out = tensor("out", {int64(heads), m, n});
+  return function({a, b, out}, {},
+                  {compute(
+                      "product", out, {int64(heads), m, n, d},
+                      [&](const std::vector<Expr>& v) {
+                        return load(a, {v[0], v[1], v[3]}) *
+                               (scores ? load(b, {v[0], v[2], v[3]}) : load(b, {v[0], v[3], v[2]}));
+                      },
+                      1)});
+}
+
 }  // namespace tenon::tir::testing

@@ -12,19 +12,38 @@ namespace {
 constexpr int64_t kTaps = 32;       // of windows that are unrolled
 constexpr int64_t kWidestStep = 4;  // elements between lanes that are worth a vector
 
+/// A number for comparisons: the expression where every dimension that is known only at run time
+/// has one length, of no special form. Nothing where it depends on something else.
+std::optional<int64_t> typical(const Expr& expr) {
+  constexpr int64_t kLength = 37;
+  const Expr filled = rewrite(expr, [](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* dimension = node.as<Var>();
+    if (!dimension || !dimension->is_size) return std::nullopt;
+    return NodePtr(imm(dimension->dtype, kLength));
+  });
+  return as_int(arith::simplify(filled));
+}
+
 /// Elements that the loops around the block (below the root) run it for, or 0 where not known.
 int64_t runs_of(Schedule& schedule, const BlockRV& block, size_t from) {
-  int64_t runs = 1;
+  Expr runs = int64(1);
   const std::vector<LoopRV> loops = schedule.get_loops(block);
-  for (size_t i = from; i < loops.size(); ++i)
-    runs *= as_int(schedule.get(loops[i])->extent).value_or(0);
-  return runs;
+  for (size_t i = from; i < loops.size(); ++i) runs = runs * schedule.get(loops[i])->extent;
+  return typical(runs).value_or(0);
 }
 
 int64_t domain_of(const Block& block) {
-  int64_t points = 1;
-  for (const IterVar& iter : block.iter_vars) points *= extent_of(iter);
-  return points;
+  Expr points = int64(1);
+  for (const IterVar& iter : block.iter_vars) points = points * iter.domain.extent;
+  return typical(points).value_or(0);
+}
+
+/// Whether the loops from `from` on have constant extents.
+bool is_constant_inside(Schedule& schedule, const BlockRV& block, size_t from) {
+  const std::vector<LoopRV> loops = schedule.get_loops(block);
+  return std::all_of(
+      loops.begin() + static_cast<std::ptrdiff_t>(from), loops.end(),
+      [&](const LoopRV& loop) { return as_int(schedule.get(loop)->extent).has_value(); });
 }
 
 }  // namespace
@@ -109,10 +128,10 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
   // The innermost place at which little is computed twice.
   for (size_t l = loops.size(); l-- > 0;) {
     const Ref<For> loop = schedule.get(loops[l]);
-    const auto extent = as_int(loop->extent);
-    if (!extent || loop->kind == ForKind::kVectorized || loop->kind == ForKind::kUnrolled) continue;
+    const int64_t extent = as_int(loop->extent).value_or(0);
+    if (loop->kind == ForKind::kVectorized || loop->kind == ForKind::kUnrolled) continue;
     for (const int64_t rows : {int64_t{1}, int64_t{4}, int64_t{7}, int64_t{8}}) {
-      if (rows > 1 && (*extent % rows != 0 || *extent <= rows)) continue;
+      if (rows > 1 && (extent % rows != 0 || extent <= rows)) continue;
       if (rows > 1 && loop->kind != ForKind::kSerial) continue;
       Schedule attempt = schedule;
       try {
@@ -133,7 +152,8 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
       if (all == 0 || all > points + points * 3 / 4 || inside * bytes > target.l2_bytes / 4)
         continue;
       schedule = std::move(attempt);
-      if (inside * bytes <= target.l1_bytes * 3 / 4) schedule.set_scope(padding, 0, "local");
+      if (is_constant_inside(schedule, padding, l + 1) && inside * bytes <= target.l1_bytes * 3 / 4)
+        schedule.set_scope(padding, 0, "local");
       vectorize_last_axis(schedule, padding, target);
       return;
     }

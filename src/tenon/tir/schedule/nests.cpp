@@ -89,6 +89,30 @@ LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t
   return parts[1];
 }
 
+/// As parallelize(), of as few outer loops as give enough tasks: the others stay as they are, so
+/// that no place inside follows from quotients and remainders. An iteration of all does `work`.
+static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work) {
+  constexpr int64_t kGrain = 16 << 10, kTasks = 8;
+  std::vector<int64_t> extents;
+  size_t symbolic = 0;  // loops up to the last one whose extent is known only at run time
+  for (const LoopRV& loop : loops) {
+    const auto extent = as_int(schedule.get(loop)->extent);
+    extents.push_back(extent.value_or(1));
+    if (!extent) symbolic = extents.size();
+  }
+  int64_t inside = std::max<int64_t>(work, 1), tasks = 1;
+  for (const int64_t extent : extents) inside *= std::max<int64_t>(extent, 1);
+  size_t count = 0;
+  while (count < loops.size() &&
+         (count == 0 || count < symbolic || (tasks < kTasks && inside > 2 * kGrain))) {
+    tasks *= std::max<int64_t>(extents[count], 1);
+    inside /= std::max<int64_t>(extents[count], 1);
+    ++count;
+  }
+  parallelize(schedule, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)},
+              inside);
+}
+
 /// Cuts `loop`, which carries axis `axis` of `block`, into vectors and what is left of them.
 static void vectorize_loop(Schedule& schedule, const BlockRV& block, const LoopRV& loop,
                            int64_t lanes, bool may_unroll) {
@@ -237,7 +261,7 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   std::vector<LoopRV> loops = schedule.get_loops(block);
   if (loops.size() > 1) {
     loops.pop_back();
-    parallelize(schedule, loops, weight * (n > 0 ? n : 256));
+    parallelize_outer(schedule, loops, weight * (n > 0 ? n : 256));
     vectorize_last_axis(schedule, block, target);
     return;
   }

@@ -465,6 +465,24 @@ class Tiler {
     return least <= target_.l2_bytes / 2 && most > target_.l2_bytes / 2;
   }
 
+  /// Sizes of the pieces that cover a length known only at run time: the tile's own as often as it
+  /// fits, four, one. Each divides the one before it.
+  static std::vector<int64_t> tail_sizes(int64_t tile) {
+    std::vector<int64_t> sizes;
+    if (tile > 2) sizes.push_back(tile);
+    if (tile > 4 && tile % 4 == 0) sizes.push_back(4);
+    sizes.push_back(1);
+    return sizes;
+  }
+
+  /// Where a length is cut for these pieces.
+  static std::vector<Expr> tail_points(const Expr& length, const std::vector<int64_t>& sizes) {
+    std::vector<Expr> points;
+    for (size_t i = 0; i + 1 < sizes.size(); ++i)
+      points.push_back(arith::simplify(floordiv(length, sizes[i]) * sizes[i]));
+    return points;
+  }
+
   /// Cuts the loop of an axis of `block` at `points`, at the outside of its nest or where it is.
   std::vector<BlockRV> cut(const BlockRV& block, size_t axis, const std::vector<Expr>& points,
                            bool outermost) {
@@ -568,8 +586,8 @@ class Tiler {
         std::vector<Expr> points;
         std::vector<int64_t> sizes;
         if (n == 0) {
-          points.push_back(arith::simplify(floordiv(iter.domain.extent, tile) * tile));
-          sizes = {tile, 1};
+          sizes = tail_sizes(tile);
+          points = tail_points(iter.domain.extent, sizes);
         } else {
           int64_t at = 0;
           for (const auto& [size, count] : balanced_parts(n, tile)) {
