@@ -344,6 +344,12 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
           if (bound(atom.b).min < 0) break;  // the divisor is not 0, hence positive
           const Poly whole = multiply(atom.b, self);
           facts = {sub(atom.a, whole), add(add(sub(whole, atom.a), atom.b), Poly(-1))};
+          // b * p > -b says as much as p >= 0, and there a >= b * self counts.
+          if (!atom.b.is_constant() && term.coeff < 0 && term.mono == mono_of(id)) {
+            const Poly rest = sub(p, Poly(term.coeff, term.mono));
+            const Poly left = add(add(multiply(atom.b, rest), atom.a, term.coeff), atom.b);
+            if (prove(recombine(add(left, Poly(-1))), budget, depth - 1)) return true;
+          }
           // Quotients of one dividend by a divisor and by its divisor.
           for (const Term& other : p.terms) {
             const Atom* finer = single(other.mono);

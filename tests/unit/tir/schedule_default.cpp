@@ -77,6 +77,58 @@ TEST(DefaultSchedule, DenseOfSymbolicRows) {
     }
 }
 
+TEST(DefaultSchedule, ProductsOfSymbolicSizes) {
+  const Ref<Var> m = Var::size("m"), n = Var::size("n");
+  for (const char* target : kTargets)
+    for (const bool scores : {false, true}) {
+      const auto f = testing::batched(2, m, n, int64(6), scores);
+      for (const auto& [rows, columns] : {std::pair{1, 1}, {5, 16}, {9, 23}, {30, 45}})
+        check_schedule(f, target, {{m.get(), rows}, {n.get(), columns}});
+      // Nothing is left of it that is not in registers.
+      const Schedule s = schedule_by_default(f, parse_target(target));
+      walk<BufferStore>(s.func()->body, [&](const BufferStore& store) {
+        walk<Binary>(store.value, [&](const Binary& op) {
+          if (op.op == BinaryOp::kMul && op.dtype == kFloat32)
+            EXPECT_EQ(store.buffer->scope, "local") << dump(*s.func());
+        });
+      });
+    }
+}
+
+TEST(DefaultSchedule, ConvolutionOfSymbolicSizes) {
+  const Ref<Var> batch = Var::size("batch"), height = Var::size("h"), width = Var::size("w");
+  for (const char* target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes();
+    const auto x = tensor("x", {batch, int64(2), height, width, int64(v)});
+    const auto p = tensor("p", {batch, int64(2), height + 2, width + 2, int64(v)});
+    const auto w = tensor("w", {2, 3, 3, v, 2 * v});
+    const auto out = tensor("out", {batch, int64(2), height, width, int64(v)});
+    const auto f = function(
+        {x, w, out}, {p},
+        {compute("pad", p, p->shape,
+                 [&](const std::vector<Expr>& i) {
+                   const Expr y = i[2] - 1, z = i[3] - 1;
+                   const Expr inside = logical_and(logical_and(int64(0) <= y, y < Expr(height)),
+                                                   logical_and(int64(0) <= z, z < Expr(width)));
+                   return if_then_else(inside, load(x, {i[0], i[1], y, z, i[4]}),
+                                       imm(kFloat32, 0.0));
+                 }),
+         compute(
+             "conv", out,
+             {batch, int64(2), height, width, int64(v), int64(2), int64(3), int64(3), int64(v)},
+             [&](const std::vector<Expr>& i) {
+               return load(p, {i[0], i[5], i[2] + i[6], i[3] + i[7], i[8]}) *
+                      load(w, {i[5], i[6], i[7], i[8], i[1] * v + i[4]});
+             },
+             4)});
+    for (const auto& [n, h, c] : {std::tuple{1, 1, 1}, {2, 4, 9}, {1, 5, 15}}) {
+      const Schedule s =
+          check_schedule(f, target, {{batch.get(), n}, {height.get(), h}, {width.get(), c}});
+      EXPECT_TRUE(has_local(s)) << dump(*s.func());
+    }
+  }
+}
+
 TEST(DefaultSchedule, Convolution) {
   for (const char* target : kTargets) {
     const int64_t v = parse_target(target).vector_lanes();

@@ -54,6 +54,8 @@ Tile choose_tile(const TileProblem& problem, const Target& target) {
     for (int64_t a = 1; a <= std::min<int64_t>(height, problem.height == 1 ? 1 : 7); ++a) {
       for (int64_t b = 1; b <= std::min<int64_t>(width, 28); ++b) {
         if (a * b * c + c > budget) break;
+        // A broadcast that serves one accumulator waits in a register of its own.
+        if (c == 1 && registers < 32 && a * b > 8) break;
         // What is left of a length known only at run time goes by four, then one by one.
         if (problem.width == 0 && b > 1 && b % 4 != 0) continue;
         double cost = 0;

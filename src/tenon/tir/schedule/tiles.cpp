@@ -192,7 +192,9 @@ class Tiler {
     return extent_of(sch_.get(block)->iter_vars[position(block, axis)]);
   }
 
-  void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {}) {
+  /// `width`: lanes of a vector where their number follows from nothing else.
+  void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
+            int64_t width = 0) {
     Ref<Block> node = sch_.get(block);
     BlockAccesses accesses = accesses_of(block);
     if (!lane_axis) lane_axis = lane_of(*node, accesses);
@@ -205,17 +207,19 @@ class Tiler {
     const int64_t full = target_.vector_lanes(static_cast<int>(widest));
     int64_t length = extent_of(node->iter_vars[*lane_axis]);
     const bool symbolic = length == 0;
-    // A symbolic number of columns: whole vectors of them; the rest keeps plain loops.
-    if (length == 0 && !symbolic_lanes_) {
-      const Expr whole =
-          arith::simplify(floordiv(node->iter_vars[*lane_axis].domain.extent, full) * full);
-      const auto products = cut(block, *lane_axis, {whole}, true);
-      const auto epilogues = cut(epilogue, *lane_axis, {whole}, true);
-      symbolic_lanes_ = true;
-      tile(products.at(0), epilogues.at(0), lane_axis);
+    // A symbolic number of columns: whole vectors of them, then narrower ones.
+    if (symbolic && width == 0) {
+      const std::vector<int64_t> widths = tail_sizes(full);
+      const auto points = tail_points(node->iter_vars[*lane_axis].domain.extent, widths);
+      const auto products = cut(block, *lane_axis, points, true);
+      const auto epilogues = cut(epilogue, *lane_axis, points, true);
+      if (products.size() != widths.size() || epilogues.size() != widths.size())
+        illegal(node->origin, "columns of block `{}` are not cut as they should", block.name);
+      for (size_t i = 0; i < widths.size(); ++i)
+        tile(products[i], epilogues[i], lane_axis, widths[i]);
       return;
     }
-    if (length == 0) length = full;
+    if (symbolic) length = width;
     const int64_t lanes = std::min(full, power_of_two_up_to(length));
     // What is left of the lanes' axis goes its own way, with fewer lanes.
     if (length % lanes != 0) {
@@ -234,6 +238,7 @@ class Tiler {
     for (const size_t a : roles.m) m.push_back(var_of(a));
     for (const size_t a : roles.k) k.push_back(var_of(a));
     sort_reduction(accesses, roles, k, *node);
+    const bool overlaps = !roles.depthwise && steps_overlap(accesses, roles, k.back(), *node);
 
     // Rows of pixels that follow each other in every operand are one long row.
     bool flat = false;
@@ -344,6 +349,7 @@ class Tiler {
     layout.k_first = next;
     layout.lanes = lanes;
     layout.tile = tile;
+    layout.unrolls = !overlaps || target_.vector_registers >= 32;
     // A last panel that is not full.
     std::vector<std::pair<BlockRV, BlockRV>> parts{{block, epilogue}};
     if (!is_int(sch_.realize(epilogue)->predicate, 1)) parts = cut_panels(block, epilogue, layout);
@@ -356,6 +362,7 @@ class Tiler {
     size_t lane = 0, k_first = 0;
     int64_t lanes = 1;
     Tile tile;
+    bool unrolls = true;  // several steps of the reduction at a time
   };
 
   static int64_t widest_divisor(int64_t n, int64_t most) {
@@ -391,6 +398,23 @@ class Tiler {
     // Few axes, and those of equal stride keep their order.
     for (size_t i = 1; i < k.size(); ++i)
       for (size_t j = i; j > 0 && stride(k[j - 1]) < stride(k[j]); --j) std::swap(k[j - 1], k[j]);
+  }
+
+  /// Whether neighbouring pixels read the same elements in different steps of the reduction's last
+  /// axis: such elements stay in registers from step to step where the steps are unrolled.
+  static bool steps_overlap(const BlockAccesses& accesses, const Roles& roles, const Ref<Var>& step,
+                            const Block& block) {
+    for (size_t k = 0; k < block.iter_vars.size(); ++k) {
+      if (!block.iter_vars[k].var.same_as(step)) continue;
+      const int64_t steps = extent_of(block.iter_vars[k]);
+      for (const LinearAccess& load : accesses.loads)
+        for (const size_t m : roles.m) {
+          const auto along = as_int(load.strides[k]), across = as_int(load.strides[m]);
+          if (load.moves(roles.lane) || !along || !across || *along == 0 || *across == 0) continue;
+          if (*across % *along == 0 && *across / *along < steps) return true;
+        }
+    }
+    return false;
   }
 
   static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, const Block& block) {
@@ -664,7 +688,7 @@ class Tiler {
     for (size_t a = layout.k_first; a < axes; ++a) {
       const auto loop = loop_of_axis(sch_, block, a);
       if (!loop) continue;
-      if (a + 1 == axes) {
+      if (a + 1 == axes && layout.unrolls) {
         const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
         int64_t steps = 1;
         if (n > 0 && n <= 16 && n * accumulators <= 128) {
@@ -757,7 +781,6 @@ class Tiler {
   Schedule& sch_;
   const Target& target_;
   std::optional<BlockRV> packed_;
-  bool symbolic_lanes_ = false;
   bool grown_ = false;  // the last panel of columns is not full
 };
 
