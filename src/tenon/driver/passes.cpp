@@ -1,5 +1,7 @@
 #include "tenon/driver/passes.h"
 
+#include <algorithm>
+
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
@@ -153,22 +155,34 @@ static bool is_primitive(const graph::Call& call) {
          call.is("call_pure_packed") || call.is("reshape");
 }
 
-static bool has_operators(const graph::Function& function) {
-  bool found = false;
-  walk_if(ref_to(&function), [&](const NodePtr& node) {
-    if (const auto* call = node.as<graph::Call>()) found |= !is_primitive(*call);
-    return !found && !node.as<graph::TypeNode>();
-  });
-  return found;
+// In normal form, only what is bound can be a call.
+static bool has_operators(const graph::SeqExpr& body) {
+  for (const Ref<graph::BindingBlock>& block : body.blocks)
+    for (const Ref<graph::Binding>& binding : block->bindings) {
+      const graph::Value& value = binding->value;
+      if (const auto* call = value.as<graph::Call>(); call && !is_primitive(*call)) return true;
+      if (const auto* branch = value.as<graph::If>())
+        if (has_operators(*branch->then_branch) || has_operators(*branch->else_branch)) return true;
+      if (const auto* inner = value.as<graph::FunctionValue>())
+        if (has_operators(*inner->function->body)) return true;
+      if (const auto* inner = value.as<graph::SeqExpr>())
+        if (has_operators(*inner)) return true;
+    }
+  return false;
 }
 
-static bool has_blocks(const tir::PrimFunc& function) {
-  bool found = false;
-  walk_if(function.body, [&](const NodePtr& node) {
-    found |= node.as<tir::Block>() != nullptr;
-    return !found && !node.as<ExprNode>();
-  });
-  return found;
+// Statements only: a call's arguments hold no blocks, and there may be very many calls.
+static bool has_blocks(const tir::Stmt& stmt) {
+  if (!stmt) return false;
+  if (stmt.as<tir::BlockRealize>() || stmt.as<tir::Block>()) return true;
+  if (const auto* sequence = stmt.as<tir::Seq>())
+    return std::any_of(sequence->stmts.begin(), sequence->stmts.end(), has_blocks);
+  if (const auto* loop = stmt.as<tir::For>()) return has_blocks(loop->body);
+  if (const auto* loop = stmt.as<tir::While>()) return has_blocks(loop->body);
+  if (const auto* attr = stmt.as<tir::AttrStmt>()) return has_blocks(attr->body);
+  if (const auto* branch = stmt.as<tir::IfThenElse>())
+    return has_blocks(branch->then_case) || has_blocks(branch->else_case);
+  return false;
 }
 
 Form form_of(const IRModule& module) {
@@ -176,9 +190,9 @@ Form form_of(const IRModule& module) {
   for (const auto& [name, function] : module.functions()) {
     if (const auto* graph_function = function.as<graph::Function>()) {
       graph = true;
-      if (has_operators(*graph_function)) return Form::kGraph;
+      if (has_operators(*graph_function->body)) return Form::kGraph;
     } else if (const auto* kernel = function.as<tir::PrimFunc>()) {
-      if (!blocks && !graph) blocks = has_blocks(*kernel);
+      if (!blocks && !graph) blocks = has_blocks(kernel->body);
     }
   }
   if (graph) return Form::kLegalised;

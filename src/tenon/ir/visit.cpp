@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "tenon/ir/module.h"
+#include "tenon/ir/node_table.h"
 
 namespace tenon {
 
@@ -26,12 +27,12 @@ class Walker {
 
   void visit(const NodePtr& node, bool definition) {
     const bool identity = node.get()->type().identity;
-    const bool first = seen_.insert(node.get()).second;
+    const bool first = seen_.insert(node.get());
     if (identity && !definition) {
       if (first) enter_(node);
       return;
     }
-    if (identity ? !entered_.insert(node.get()).second : !first) return;
+    if (identity ? !entered_.insert(node.get()) : !first) return;
     if (first || identity) {
       const bool enter = first ? enter_(node) : true;
       if (!enter) return;
@@ -43,7 +44,7 @@ class Walker {
 
  private:
   const std::function<bool(const NodePtr&)>& enter_;
-  std::unordered_set<const Node*> seen_, entered_;
+  NodeSet seen_, entered_;
 };
 
 }  // namespace
@@ -68,7 +69,8 @@ NodePtr Rewriter::operator()(const NodePtr& node) {
     const auto it = replaced_.find(node.get());
     return it != replaced_.end() ? it->second.second : rewrite_use(node);
   }
-  if (!memoise_) return rewrite(node);
+  // What has no members costs less to see again than to remember.
+  if (!memoise_ || node.get()->height() == 1) return rewrite(node);
   const auto it = memo_.find(node.get());
   if (it != memo_.end()) return it->second.second;
   NodePtr next = rewrite(node);

@@ -1,7 +1,9 @@
 #include "tenon/tir/call_effects.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
+#include "tenon/tir/call_graph.h"
 #include "tenon/tir/callee.h"
 
 namespace tenon::tir {
@@ -9,7 +11,35 @@ namespace tenon::tir {
 const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
   const auto found = known_.find(name);
   if (found != known_.end()) return found->second;
-  std::vector<ParamEffect>& effects = known_[name];
+  // Callees first, without recursion: how deep calls nest is up to the module.
+  struct Open {
+    std::string name;
+    std::vector<std::string> callees;
+    size_t next = 0;
+  };
+  std::unordered_set<std::string> started;
+  std::vector<Open> open;
+  const auto start = [&](const std::string& function) {
+    if (!known_.count(function) && started.insert(function).second)
+      open.push_back({function, callees_of(module_, function)});
+  };
+  start(name);
+  while (!open.empty()) {
+    Open& at = open.back();
+    if (at.next < at.callees.size()) {
+      const std::string callee = at.callees[at.next++];
+      start(callee);
+      continue;
+    }
+    known_[at.name] = find(at.name);
+    open.pop_back();
+  }
+  return known_.at(name);
+}
+
+/// What the function itself shows, and what is known of its callees.
+std::vector<ParamEffect> CallEffects::find(const std::string& name) const {
+  std::vector<ParamEffect> effects;
   if (const auto external = module_.find<ExternFunction>(name)) {
     for (size_t i = 0; i < external->params.size(); ++i) {
       // What scratch holds means nothing before, but the function may read what it wrote there.
@@ -29,8 +59,14 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
     index[function->buffers[i].get()] = i;
     index[function->buffers[i]->data.get()] = i;
   }
-  // Views of a parameter stand for it. Definitions come before uses, so one walk sees them in time.
+  const auto mark = [&](const Node* buffer, bool reads, bool writes) {
+    const auto it = index.find(buffer);
+    if (it == index.end()) return;
+    effects[it->second].reads |= reads;
+    effects[it->second].writes |= writes;
+  };
   walk(function->body, [&](const NodePtr& node) {
+    // Views of a parameter stand for it; their definitions come before their uses.
     const auto alias = [&](const Node* view, const Node* source) {
       const auto it = index.find(source);
       if (it != index.end()) index.emplace(view, it->second);
@@ -43,14 +79,6 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
         alias(decl->buffer.get(), inner.get());
         alias(decl->buffer->data.get(), inner.get());
       });
-  });
-  const auto mark = [&](const Node* buffer, bool reads, bool writes) {
-    const auto it = index.find(buffer);
-    if (it == index.end()) return;
-    effects[it->second].reads |= reads;
-    effects[it->second].writes |= writes;
-  };
-  walk(function->body, [&](const NodePtr& node) {
     if (const auto* load = node.as<BufferLoad>()) mark(load->buffer.get(), true, false);
     if (const auto* store = node.as<BufferStore>()) mark(store->buffer.get(), false, true);
     if (const auto* call = node.as<Call>(); call && call->op) {
@@ -61,8 +89,11 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
         walk(arg, [&](const NodePtr& inner) { mark(inner.get(), true, true); });
     }
     if (const auto* call = node.as<CallTir>()) {
-      const bool known = callee_of(module_, call->callee->name).has_value();
-      const std::vector<ParamEffect> callee = of(call->callee->name);
+      const auto found = known_.find(call->callee->name);
+      const BaseFunc function = module_.find(call->callee->name);
+      const bool known = function.as<PrimFunc>() || function.as<ExternFunction>();
+      static const std::vector<ParamEffect> kNone;
+      const std::vector<ParamEffect>& callee = found == known_.end() ? kNone : found->second;
       for (size_t i = 0; i < call->args.size(); ++i) {
         const auto* region = call->args[i].as<BufferRegion>();
         if (!region) continue;
@@ -71,7 +102,7 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
       }
     }
   });
-  return known_[name] = effects;
+  return effects;
 }
 
 }  // namespace tenon::tir

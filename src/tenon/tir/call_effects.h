@@ -21,11 +21,13 @@ struct ParamEffect {
 class CallEffects {
  public:
   explicit CallEffects(const IRModule& module) : module_(module) {}
-  /// Of a function of the module, in the order of its parameters. Of a recursive function, what is
-  /// known where the cycle closes; empty for an unknown one.
+  /// Of a function of the module, in the order of its parameters. Of a recursive function,
+  /// both for what is given to the call that closes the cycle; empty for an unknown one.
   const std::vector<ParamEffect>& of(const std::string& name);
 
  private:
+  std::vector<ParamEffect> find(const std::string& name) const;
+
   const IRModule& module_;
   std::map<std::string, std::vector<ParamEffect>> known_;
 };

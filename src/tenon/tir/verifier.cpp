@@ -6,6 +6,7 @@
 
 #include "tenon/arith/int_set.h"
 #include "tenon/tir/call_effects.h"
+#include "tenon/tir/call_graph.h"
 #include "tenon/tir/callee.h"
 #include "tenon/tir/stmt.h"
 
@@ -339,7 +340,9 @@ class Verifier {
                          in_, name);
       return;
     }
-    const std::optional<Callee> callee = callee_of(module_, name);
+    const auto [known, is_new] = callees_.try_emplace(name);
+    if (is_new) known->second = callee_of(module_, name);
+    const std::optional<Callee>& callee = known->second;
     if (!callee) {
       if (module_.find<ExternFunc>(name))
         diagnostics_.error(kUnknownCallee, origin,
@@ -404,12 +407,17 @@ class Verifier {
     };
     if (extents.size() != buffer->ndim()) return mismatch();
     for (size_t d = 0; d < extents.size(); ++d) {
+      const auto seen = as_int(extents[d]), fixed = as_int(buffer->shape[d]);
+      if (seen && fixed && *seen == *fixed) continue;
       const Expr wanted = substitute(buffer->shape[d], bound);
       if (analyzer_.proves(ne(tenon::cast(kInt64, extents[d]), tenon::cast(kInt64, wanted))))
         return mismatch();
     }
     for (size_t d = 0; d < r->region.size() && guards_ == 0; ++d) {
       const Range& range = r->region[d];
+      const auto low = as_int(range.min), length = as_int(range.extent);
+      const auto size = as_int(r->buffer->shape[d]);
+      if (low && length && size && *low >= 0 && *length <= *size - *low) continue;
       const arith::Interval first = arith::evaluate(analyzer_, range.min, domain_);
       const arith::Interval end = arith::evaluate(analyzer_, range.min + range.extent, domain_);
       // Any iteration that leaves the buffer is wrong: the callee may touch the whole region.
@@ -449,6 +457,7 @@ class Verifier {
   CallEffects& effects_;
   Diagnostics& diagnostics_;
   std::string in_;
+  std::unordered_map<std::string, std::optional<Callee>> callees_;
   arith::Analyzer analyzer_;
   arith::Domain domain_;
   int guards_ = 0;
@@ -458,62 +467,18 @@ class Verifier {
   std::vector<const Node*> scope_;
 };
 
-// Reports each cycle of calls once.
-class Cycles {
- public:
-  Cycles(const IRModule& module, Diagnostics& diagnostics)
-      : module_(module), diagnostics_(diagnostics) {}
-
-  void visit(const std::string& name) {
-    const Ref<PrimFunc> function = module_.find<PrimFunc>(name);
-    if (!function || state_[name] == State::kDone) return;
-    state_[name] = State::kOpen;
-    path_.push_back(name);
-    std::vector<std::pair<std::string, Origin>> callees;
-    walk(function->body, [&](const NodePtr& node) {
-      if (const auto* call = node.as<CallTir>())
-        callees.emplace_back(call->callee->name, call->origin);
-      if (const auto* call = node.as<Call>(); call && call->callee)
-        callees.emplace_back(call->callee->name, call->origin);
-    });
-    for (const auto& [callee, origin] : callees) {
-      if (state_[callee] == State::kOpen) {
-        std::string text;
-        bool inside = false;
-        for (const std::string& step : path_) {
-          inside = inside || step == callee;
-          if (inside) text += "`" + step + "` calls ";
-        }
-        diagnostics_.error(kRecursion, origin, "{}`{}`", text, callee);
-      } else {
-        visit(callee);
-      }
-    }
-    path_.pop_back();
-    state_[name] = State::kDone;
-  }
-
- private:
-  enum class State : uint8_t { kNew, kOpen, kDone };
-  const IRModule& module_;
-  Diagnostics& diagnostics_;
-  std::map<std::string, State> state_;
-  std::vector<std::string> path_;
-};
-
 }  // namespace
 
 void verify(const IRModule& module, Diagnostics& diagnostics) {
   CallEffects effects(module);
-  Cycles cycles(module, diagnostics);
   for (const auto& [name, function] : module.functions()) {
     Ref<PrimFunc> reference;
     if (const auto* external = function.as<ExternFunction>()) reference = external->reference();
     const auto* f = reference ? reference.get() : function.as<PrimFunc>();
     if (!f) continue;
     Verifier(module, effects, diagnostics).function(name, *f);
-    cycles.visit(name);
   }
+  verify_calls(module, diagnostics);
 }
 
 }  // namespace tenon::tir

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/tir/call_graph.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -158,8 +159,10 @@ class Lifting {
     if (known != done_.end()) return &known->second;
     const auto function = module_.find<PrimFunc>(name);
     if (!function) return nullptr;
-    if (depth > 64)
-      throw CompileError(kRecursion, function->origin, "PrimFunc `{}` calls itself", name);
+    if (depth > kMaxCallDepth)
+      throw CompileError(kTooDeep, function->origin,
+                         "calls nest deeper than {} where they reach PrimFunc `{}`", kMaxCallDepth,
+                         name);
     // Callees first: what they need is allocated here, and may be lifted from here again.
     Ref<PrimFunc> next =
         tenon::rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
