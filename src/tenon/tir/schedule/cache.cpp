@@ -67,6 +67,7 @@ Stmt with_block(const Path& path, const Ref<Block>& block) {
 
 BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::string& scope) {
   const Path path = path_of(block);
+  check_outermost(path);
   const auto* realize = path.target().as<BlockRealize>();
   const Ref<Block> old = realize->block;
   const Ref<Buffer> buffer = region_at(old->writes, write, *old, "writes")->buffer;
@@ -162,6 +163,7 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
 
 BlockRV Schedule::cache_read(const BlockRV& block, int64_t read, const std::string& scope) {
   const Path path = path_of(block);
+  check_outermost(path);
   const Ref<Block> old = path.target().as<BlockRealize>()->block;
   const Ref<Buffer> buffer = region_at(old->reads, read, *old, "reads")->buffer;
   const Ref<Buffer> cache =
@@ -190,6 +192,7 @@ BlockRV Schedule::cache_read(const BlockRV& block, int64_t read, const std::stri
 BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const std::string& scope,
                                      const std::vector<int64_t>& axes) {
   const Path path = path_of(block);
+  check_outermost(path);
   const Ref<Block> old = path.target().as<BlockRealize>()->block;
   const Ref<BufferRegion> region = region_at(old->reads, read, *old, "reads");
   const Ref<Buffer> buffer = region->buffer;

@@ -12,7 +12,7 @@ std::optional<std::vector<Range>> region_below(const Path& loop, const Ref<Buffe
                                                bool of_reads, arith::Analyzer& analyzer) {
   std::optional<std::vector<Range>> box;
   const auto* node = loop.target().as<For>();
-  for (const Ref<BlockRealize>& realize : realizes_in(node->body)) {
+  for (const Ref<BlockRealize>& realize : outermost_realizes_in(node->body)) {
     const auto& list = of_reads ? realize->block->reads : realize->block->writes;
     for (const Ref<BufferRegion>& region : list) {
       if (!region->buffer.same_as(buffer)) continue;
@@ -113,6 +113,8 @@ Stmt nest_for(const Ref<Block>& block, const AxisRanges& axes, arith::Analyzer& 
 }
 
 void check_moves(const Path& path, const Ref<BlockRealize>& realize, const Path& loop) {
+  check_outermost(path);
+  check_outermost(loop);
   if (!is_int(realize->predicate, 1))
     illegal(realize->origin, "block `{}` runs under a predicate; expected none to move it",
             realize->block->name);
@@ -200,7 +202,7 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
   check_moves(path, realize, at);
   const auto* node = at.target().as<For>();
   std::vector<Ref<For>> outer = loops_of(at);
-  const std::vector<Ref<BlockRealize>> below = realizes_in(node->body);
+  const std::vector<Ref<BlockRealize>> below = outermost_realizes_in(node->body);
   // Its producers below the loop must be through with their reductions in each iteration, and what
   // else it reads must be there before.
   std::vector<Ref<BufferRegion>> produced;

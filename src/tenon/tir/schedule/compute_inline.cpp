@@ -48,6 +48,7 @@ const BufferStore& plain_store(const Ref<BlockRealize>& realize) {
 
 void Schedule::compute_inline(const BlockRV& block) {
   const Path path = path_of(block);
+  check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   const BufferStore& store = plain_store(realize);
   const Ref<Buffer> buffer = store.buffer;
@@ -58,7 +59,8 @@ void Schedule::compute_inline(const BlockRV& block) {
     if (!(other == block) && writes_buffer(*get(other), buffer))
       illegal(realize->origin, "block `{}` writes `{}` as well", other.name, buffer->name);
   check_not_overwritten(*this, *realize->block);
-  const std::vector<BlockRV> readers = consumers(block);
+  std::vector<BlockRV> readers = consumers(block);
+  std::reverse(readers.begin(), readers.end());  // blocks inside blocks before these
   if (readers.empty())
     illegal(realize->origin, "nothing reads `{}`, which block `{}` writes", buffer->name,
             block.name);
@@ -98,6 +100,7 @@ void Schedule::compute_inline(const BlockRV& block) {
 
 void Schedule::reverse_compute_inline(const BlockRV& block) {
   const Path path = path_of(block);
+  check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   const BufferStore& store = plain_store(realize);
   // The producer is the one block that writes the elements that this one reads.
@@ -113,6 +116,7 @@ void Schedule::reverse_compute_inline(const BlockRV& block) {
   std::vector<Range> domains;
   Expr predicate;
   for (const BlockRV& name : producers(block)) {
+    check_outermost(path_of(name));
     const Ref<BlockRealize> producer = this->realize(name);
     if (!is_spatial(*producer->block) || !only_store(*producer->block) ||
         !is_int(producer->predicate, 1) || !is_alone(path_of(name))) {

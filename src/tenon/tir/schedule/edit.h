@@ -70,6 +70,22 @@ std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
                                        const std::vector<IterVar>& iters,
                                        const std::vector<Expr>& values, arith::Analyzer& analyzer);
 
+/// How a store joins a value to what it stands on: by +, *, min or max.
+struct Combiner {
+  BinaryOp op;
+  Expr value;    // what is joined to the accumulator
+  bool on_left;  // the accumulator is the left operand
+};
+/// Nothing where the store does not, or uses what it stands on elsewhere too.
+std::optional<Combiner> combiner_of(const BufferStore& store);
+
+/// The conditions that `condition` joins by `and`.
+std::vector<Expr> conjuncts(const Expr& condition);
+
+/// \throws CompileError (kScheduleIllegal) where the block or loop at the end of `path` stands
+/// inside a block other than the root.
+void check_outermost(const Path& path);
+
 /// `expr` and `range` helpers.
 bool is_zero(const Expr& expr);
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);

@@ -393,6 +393,16 @@ void Schedule::annotate(const LoopRV& loop, const std::string& key, AttrValue va
   record("annotate", {loop}, {{"ann_key", key}, {"ann_val", value}});
 }
 
+void Schedule::unannotate(const LoopRV& loop, const std::string& key) {
+  const Path path = path_of(loop);
+  const auto* node = path.target().as<For>();
+  if (!node->annotations.contains(key))
+    illegal(node->origin, "loop `{}` has no annotation `{}`", loop.var->name, key);
+  commit(replace(path, make<For>(node->loop_var, node->min, node->extent, node->kind, node->body,
+                                 node->annotations.without(key), node->origin)));
+  record("unannotate", {loop}, {{"ann_key", key}});
+}
+
 static Stmt with_annotations(const Path& path, Attrs annotations) {
   const auto* realize = path.target().as<BlockRealize>();
   Block::Parts parts = realize->block->parts();

@@ -5,15 +5,6 @@
 
 namespace tenon::tir {
 
-static void conjuncts(const Expr& condition, std::vector<Expr>& out) {
-  if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
-    conjuncts(op->lhs, out);
-    conjuncts(op->rhs, out);
-    return;
-  }
-  out.push_back(condition);
-}
-
 BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) {
   const Path path = path_of(block);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
@@ -64,10 +55,8 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
   }
   start.body = substitute(old->init, axes);
   start.annotations = old->annotations;
-  std::vector<Expr> conditions;
-  conjuncts(realize->predicate, conditions);
   Expr predicate = boolean(true);
-  for (const Expr& condition : conditions) {
+  for (const Expr& condition : conjuncts(realize->predicate)) {
     bool reduces = false;
     for (auto l = at; l != loops.end(); ++l)
       reduces = reduces || (carries(*l, true) && uses_var(condition, (*l)->loop_var.get()));
@@ -92,33 +81,6 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
 }
 
 namespace {
-
-struct Combiner {
-  BinaryOp op;
-  Expr value;    // what is joined to the accumulator
-  bool on_left;  // the accumulator is the left operand
-};
-std::optional<Combiner> combiner_of(const BufferStore& store) {
-  const auto* op = store.value.as<Binary>();
-  if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kMul && op->op != BinaryOp::kMin &&
-              op->op != BinaryOp::kMax))
-    return std::nullopt;
-  const auto is_self = [&](const Expr& e) {
-    const auto* load = e.as<BufferLoad>();
-    if (!load || !load->buffer.same_as(store.buffer)) return false;
-    for (size_t i = 0; i < store.indices.size(); ++i)
-      if (!structural_equal(load->indices[i], store.indices[i])) return false;
-    return true;
-  };
-  Combiner out{op->op, {}, is_self(op->lhs)};
-  if (!out.on_left && !is_self(op->rhs)) return std::nullopt;
-  out.value = out.on_left ? op->rhs : op->lhs;
-  bool again = false;
-  walk<BufferLoad>(out.value, [&](const BufferLoad& load) {
-    again = again || load.buffer.same_as(store.buffer);
-  });
-  return again ? std::nullopt : std::optional(out);
-}
 
 /// What joins without effect to anything that started at `start`. Joining is idempotent for min and
 /// max, so that the start itself is neutral.
@@ -163,6 +125,7 @@ void Schedule::pad_reduction(const BlockRV& block, int64_t axis, int64_t factor)
 
 BlockRV Schedule::rfactor(const LoopRV& loop) {
   const Path outer = path_of(loop);
+  check_outermost(outer);
   const auto below = realizes_in(outer.target());
   if (below.size() != 1)
     illegal(outer.target()->origin, "loop `{}` is around {} blocks; expected one", loop.var->name,
@@ -281,6 +244,7 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
 void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
                         int64_t distance) {
   const Path path = path_of(block);
+  check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   const Ref<Block> old = realize->block;
   if (read < 0 || static_cast<size_t>(read) >= old->reads.size())

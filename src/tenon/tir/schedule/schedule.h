@@ -12,6 +12,16 @@
 
 namespace tenon::tir {
 
+/// A layout: where the place `from` of a buffer goes. `to` is made of `from` by sums, multiples,
+/// quotients and remainders.
+struct IndexMap {
+  std::vector<Ref<Var>> from;  // one for each dimension
+  std::vector<Expr> to;
+  std::string str() const;  // "lambda i, j: (i // 16, j, i % 16)"
+};
+
+enum class BufferRole : uint8_t { kRead, kWrite };
+
 /// A function being scheduled. A value: copying it is cheap (nodes are shared), so that a caller
 /// can try and return. Every primitive checks that it keeps the meaning of the function and throws
 /// CompileError (kScheduleIllegal) where it cannot tell; the function is then unchanged.
@@ -67,6 +77,7 @@ class Schedule {
   void unroll(const LoopRV& loop);     // of constant extent
   void annotate(const LoopRV& loop, const std::string& key, AttrValue value);
   void annotate(const BlockRV& block, const std::string& key, AttrValue value);
+  void unannotate(const LoopRV& loop, const std::string& key);
   void unannotate(const BlockRV& block, const std::string& key);
 
   // ---- axes of blocks
@@ -85,6 +96,21 @@ class Schedule {
   /// Lets a reduction axis run up to the next multiple of `factor`; what is beyond its end adds the
   /// neutral element of the reduction (+, *, min or max).
   void pad_reduction(const BlockRV& block, int64_t axis, int64_t factor);
+
+  /// Lets the axes of a sum of products (started at 0) run up to the next multiples of `padding`,
+  /// one for each axis. Operands are copied into buffers that hold 0 beyond their ends before it,
+  /// the result out of a larger one after it. Every index must be an axis or a constant.
+  void pad_einsum(const BlockRV& block, const std::vector<int64_t>& padding);
+  /// Cuts a block that stores `T.if_then_else(inside, value, constant)` in two below `loop`: the
+  /// constant everywhere, then the value where the condition holds, without it.
+  /// \returns the block that stores the constant.
+  BlockRV decompose_padding(const BlockRV& block, const LoopRV& loop);
+
+  // ---- blocks
+  /// Makes a block of a loop that holds loops around one block. Its axes are those of the block as
+  /// far as they come from outside of `loop`; the block inside takes the rest. Primitives that move
+  /// blocks take the new one as a whole.
+  BlockRV blockize(const LoopRV& loop);
 
   // ---- where things are computed
   /// Computes a producer where its consumers below `loop` need it, as much as they need.
@@ -105,6 +131,11 @@ class Schedule {
   /// cache_read into a buffer indexed by the given axes of the block in that order (a packed copy).
   BlockRV reindex_cache_read(const BlockRV& block, int64_t read, const std::string& scope,
                              const std::vector<int64_t>& axes);
+  /// Stores an intermediate, the `index`th region that a block reads or writes, in another layout,
+  /// everywhere. Where the map does not take up whole extents, these are rounded up; the places
+  /// that this adds hold `pad_value`, or anything where that is null.
+  void transform_layout(const BlockRV& block, BufferRole role, int64_t index, const IndexMap& map,
+                        const Expr& pad_value = {});
   void set_scope(const BlockRV& block, int64_t write, const std::string& scope);
   /// Rounds the stride of dimension `axis` of the `write`th buffer up to `factor` * k + `offset`.
   void storage_align(const BlockRV& block, int64_t write, int64_t axis, int64_t factor,

@@ -43,31 +43,6 @@ std::string text_of(const AttrValue& value) {
   return value.str();
 }
 
-}  // namespace
-
-std::string Trace::str() const {
-  Names names;
-  std::string text;
-  for (const Instruction& step : instructions_) {
-    std::string arguments;
-    for (const TraceValue& input : step.inputs)
-      arguments += (arguments.empty() ? "" : ", ") + names.use(input);
-    for (const auto& [key, value] : step.attrs)
-      arguments += (arguments.empty() ? "" : ", ") + fmt::format("{}={}", key, text_of(value));
-    std::string results;
-    for (const TraceValue& output : step.outputs)
-      results += (results.empty() ? "" : ", ") + names.define(output);
-    if (step.name == "get_loops" && step.outputs.size() == 1) results += ",";
-    if (!results.empty()) results += " = ";
-    text += fmt::format("{}sch.{}({})\n", results, step.name, arguments);
-  }
-  return text;
-}
-
-namespace {
-
-using Values = std::vector<TraceValue>;
-
 /// An attribute list as expressions, `None` as null.
 std::vector<Expr> exprs_of(const AttrValue& value) {
   std::vector<Expr> out;
@@ -82,6 +57,43 @@ std::vector<Expr> exprs_of(const AttrValue& value) {
   }
   return out;
 }
+
+/// As transform_layout records it: variables, and expressions of them.
+IndexMap index_map_of(const AttrValue& value) {
+  const AttrList& lists = *value.as<AttrList>();
+  IndexMap map;
+  for (const Expr& var : exprs_of(lists.at(0))) map.from.push_back(downcast<Var>(var));
+  map.to = exprs_of(lists.at(1));
+  return map;
+}
+
+}  // namespace
+
+std::string Trace::str() const {
+  Names names;
+  std::string text;
+  for (const Instruction& step : instructions_) {
+    std::string arguments;
+    for (const TraceValue& input : step.inputs)
+      arguments += (arguments.empty() ? "" : ", ") + names.use(input);
+    for (const auto& [key, value] : step.attrs)
+      arguments += (arguments.empty() ? "" : ", ") +
+                   fmt::format("{}={}", key,
+                               key == "index_map" ? index_map_of(value).str() : text_of(value));
+    std::string results;
+    for (const TraceValue& output : step.outputs)
+      results += (results.empty() ? "" : ", ") + names.define(output);
+    if (step.name == "get_loops" && step.outputs.size() == 1) results += ",";
+    if (!results.empty()) results += " = ";
+    text += fmt::format("{}sch.{}({})\n", results, step.name, arguments);
+  }
+  return text;
+}
+
+namespace {
+
+using Values = std::vector<TraceValue>;
+
 std::vector<int64_t> ints_of(const AttrValue& value) {
   std::vector<int64_t> out;
   for (const AttrValue& item : *value.as<AttrList>()) out.push_back(*item.as<int64_t>());
@@ -133,7 +145,31 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
          return Values{};
        }},
       {"unannotate",
-       [](const Step& s) { return s.schedule.unannotate(s.block(0), s.text(0)), Values{}; }},
+       [](const Step& s) {
+         if (std::holds_alternative<LoopRV>(s.inputs[0]))
+           s.schedule.unannotate(s.loop(0), s.text(0));
+         else
+           s.schedule.unannotate(s.block(0), s.text(0));
+         return Values{};
+       }},
+      {"blockize", [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},
+      {"pad_einsum",
+       [](const Step& s) {
+         return s.schedule.pad_einsum(s.block(0), ints_of(s.attr(0))), Values{};
+       }},
+      {"decompose_padding",
+       [](const Step& s) { return Values{s.schedule.decompose_padding(s.block(0), s.loop(1))}; }},
+      {"transform_layout",
+       [](const Step& s) {
+         const AttrList& buffer = *s.attr(0).as<AttrList>();
+         const auto* pad_value = s.attr(2).as<NodePtr>();
+         s.schedule.transform_layout(
+             s.block(0),
+             *buffer.at(0).as<std::string>() == "read" ? BufferRole::kRead : BufferRole::kWrite,
+             *buffer.at(1).as<int64_t>(), index_map_of(s.attr(1)),
+             pad_value ? downcast<ExprNode>(*pad_value) : Expr());
+         return Values{};
+       }},
       {"fuse_block_iters",
        [](const Step& s) {
          return s.schedule.fuse_block_iters(s.block(0), s.number(0), s.number(1)), Values{};

@@ -111,6 +111,20 @@ std::vector<Ref<BlockRealize>> realizes_in(const Stmt& root) {
   return out;
 }
 
+static void collect_outermost(const Stmt& stmt, std::vector<Ref<BlockRealize>>& out) {
+  if (const auto* realize = stmt.as<BlockRealize>()) {
+    out.push_back(ref_to(realize));
+    return;
+  }
+  for (const Stmt& child : children_of(stmt)) collect_outermost(child, out);
+}
+
+std::vector<Ref<BlockRealize>> outermost_realizes_in(const Stmt& root) {
+  std::vector<Ref<BlockRealize>> out;
+  if (root) collect_outermost(root, out);
+  return out;
+}
+
 std::vector<Ref<For>> loops_of(const Path& path) {
   std::vector<Ref<For>> loops;
   for (size_t i = 0; i < path.stmts.size(); ++i) {

@@ -33,6 +33,8 @@ Stmt replace(const Path& path, Stmt replacement);
 /// Every BlockRealize below `root` (not `root`'s own enclosing ones), in program order; blocks
 /// inside blocks after them.
 std::vector<Ref<BlockRealize>> realizes_in(const Stmt& root);
+/// The same without blocks inside blocks.
+std::vector<Ref<BlockRealize>> outermost_realizes_in(const Stmt& root);
 /// The loops of `path` that lie below its innermost enclosing block (outermost first). The target
 /// counts where it is a loop and `with_target`.
 std::vector<Ref<For>> loops_of(const Path& path);
