@@ -1,4 +1,5 @@
-// Runs the golden tests: TVMScript files under tests/golden/, each one test.
+// Runs the golden tests: TVMScript and Relay files under tests/golden/, each one test. In a .relay
+// file `//` stands for `#` below; what it gives is TVMScript.
 //
 //   # RUN: FuseOps, PlanMemory(pool="a")   passes to run; may be absent: the text is only read
 //   ...                                    the module
@@ -22,6 +23,7 @@
 
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/script/relay/read_relay.h"
 #if __has_include("tenon/driver/pass_list.h")
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
@@ -63,21 +65,22 @@ bool begins(const std::string& line, std::string_view mark) {
 }
 
 // The lines without those that state errors.
-std::string without_errors(const std::string& text) {
+std::string without_errors(const std::string& text, const std::string& comment) {
   std::string out;
   for (const std::string& line : lines_of(text))
-    if (!begins(line, "# ERROR")) out += line + "\n";
+    if (!begins(line, comment + " ERROR")) out += line + "\n";
   return out;
 }
 
-std::string with_errors(const std::string& source, const std::vector<Diagnostic>& diagnostics) {
+std::string with_errors(const std::string& source, const std::vector<Diagnostic>& diagnostics,
+                        const std::string& comment) {
   std::map<uint32_t, std::vector<const Diagnostic*>> by_line;
   std::string elsewhere;
   for (const Diagnostic& diagnostic : diagnostics) {
     if (diagnostic.origin && diagnostic.origin->kind == OriginInfo::Kind::kScript) {
       by_line[diagnostic.origin->line].push_back(&diagnostic);
     } else {
-      elsewhere += "# ERROR: " + diagnostic.message + "\n";
+      elsewhere += comment + " ERROR: " + diagnostic.message + "\n";
     }
   }
   std::string out;
@@ -87,15 +90,17 @@ std::string with_errors(const std::string& source, const std::vector<Diagnostic>
     for (const Diagnostic* diagnostic : by_line[++number]) {
       const uint32_t column = diagnostic->origin->column;
       const std::string carets(std::max<uint32_t>(1, diagnostic->origin->length), '^');
-      constexpr uint32_t kMark = 8;  // "# ERROR "
-      const std::string mark = column > kMark ? std::string(column - 1 - kMark, ' ') + "# ERROR "
-                                              : "# ERROR:" + std::to_string(column) + " ";
+      const std::string words = comment + " ERROR";
+      const auto width = static_cast<uint32_t>(words.size() + 1);
+      const std::string mark = column > width ? std::string(column - 1 - width, ' ') + words + " "
+                                              : words + ":" + std::to_string(column) + " ";
       out += mark + carets + " " + diagnostic->message + "\n";
     }
     by_line.erase(number);
   }
   for (const auto& [beyond, rest] : by_line)
-    for (const Diagnostic* diagnostic : rest) out += "# ERROR: " + diagnostic->message + "\n";
+    for (const Diagnostic* diagnostic : rest)
+      out += comment + " ERROR: " + diagnostic->message + "\n";
   return out + elsewhere;
 }
 
@@ -138,18 +143,17 @@ IRModule run(IRModule module, const std::string& passes) {
 
 class GoldenTest : public testing::Test {
  public:
-  explicit GoldenTest(fs::path path) : path_(std::move(path)) {}
+  explicit GoldenTest(fs::path path) : path_(std::move(path)), comment_(is_relay() ? "//" : "#") {}
 
   void TestBody() override {
     const std::string text = read(path_);
     if (path_.filename().string().starts_with("fail_")) return fails(text);
-    const std::string mark = "# EXPECT\n";
+    const std::string mark = comment_ + " EXPECT\n";
     const size_t at = text.find(mark);
     const std::string input = text.substr(0, at);
     std::string output;
     try {
-      const IRModule module = script::parse_module(
-          std::make_shared<const SourceFile>(SourceFile{path_.string(), input}));
+      const IRModule module = module_of(input);
       expect_round_trip(module);
       const IRModule after = run(module, passes_of(input));
       expect_round_trip(after);
@@ -168,15 +172,14 @@ class GoldenTest : public testing::Test {
 
  private:
   void fails(const std::string& text) {
-    const std::string source = without_errors(text);
+    const std::string source = without_errors(text, comment_);
     std::string actual = source;
     try {
-      const IRModule module = script::parse_module(
-          std::make_shared<const SourceFile>(SourceFile{path_.string(), source}));
+      const IRModule module = module_of(source);
       run(module, passes_of(source));
       ADD_FAILURE() << "no error was found";
     } catch (const CompileError& error) {
-      actual = with_errors(source, error.diagnostics());
+      actual = with_errors(source, error.diagnostics(), comment_);
     }
     if (updates()) {
       if (actual != text) write(path_, actual);
@@ -185,7 +188,14 @@ class GoldenTest : public testing::Test {
     }
   }
 
+  bool is_relay() const { return path_.extension() == ".relay"; }
+  IRModule module_of(const std::string& text) const {
+    const auto file = std::make_shared<const SourceFile>(SourceFile{path_.string(), text});
+    return is_relay() ? script::relay::read_relay(file) : script::parse_module(file);
+  }
+
   fs::path path_;
+  std::string comment_;
 };
 
 }  // namespace
@@ -196,7 +206,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path root = std::filesystem::path(TENON_SOURCE_DIR) / "tests" / "golden";
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    if (entry.path().extension() == ".tvmscript") paths.push_back(entry.path());
+    if (entry.path().extension() == ".tvmscript" || entry.path().extension() == ".relay")
+      paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   for (const auto& path : paths) {
     std::string suite = std::filesystem::relative(path.parent_path(), root).string();

@@ -78,7 +78,7 @@ class Lexer {
     if (c == '#') return directive();
     if (c == '%') return local();
     if (c == '@') return global();
-    if (c == '"') return string();
+    if (c == '"' || c == '\'') return string();
     if (is_letter(c)) return name();
     if (is_digit(c)) return number();
     op();
@@ -229,9 +229,10 @@ class Lexer {
   }
 
   void string() {
-    const size_t begin = at_++;
-    while (at_ < text_.size() && peek() != '"' && peek() != '\n') at_ += peek() == '\\' ? 2 : 1;
-    if (at_ >= text_.size() || peek() != '"') {
+    const size_t begin = at_;
+    const char quote = text_[at_++];
+    while (at_ < text_.size() && peek() != quote && peek() != '\n') at_ += peek() == '\\' ? 2 : 1;
+    if (at_ >= text_.size() || peek() != quote) {
       at_ = std::min(at_, text_.size());
       fail(kSyntax, begin, at_ - begin, "a string that does not end");
     }

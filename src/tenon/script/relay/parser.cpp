@@ -112,6 +112,8 @@ class Parser {
       }
     }
     if (peek().kind != RelayToken::kEnd) unexpected("the end of the text");
+    if (tree_.definitions.empty() && tree_.scripts.empty())
+      fail(kSyntax, peek().place, "the text has no function; expected `def @main(...)`");
     return std::move(tree_);
   }
 

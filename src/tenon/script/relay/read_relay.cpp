@@ -153,11 +153,12 @@ void Translator::definition(const Definition& definition) {
   module_.set(definition.name, function);
 }
 
-Attrs Translator::attributes(const FunctionTree& tree, const std::string& name) const {
+Attrs Translator::attributes(const FunctionTree& tree, const std::string& name,
+                             bool is_public) const {
   Attrs attrs;
   for (const Attribute& attr : tree.attrs) {
     if (attr.opaque || attr.tree || attr.is_none) continue;  // targets, devices
-    if (attr.name == "global_symbol") {
+    if (attr.name == "global_symbol" && is_public) {
       const auto* symbol = attr.value.as<std::string>();
       if (symbol && *symbol == name) continue;  // implied
     }
@@ -250,7 +251,7 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
   if (!result.poisoned && tree.result)
     check_type(*tree.result, result.value, fmt::format("function `{}` returns", name));
   poisoned = result.poisoned;
-  Attrs attrs = attributes(tree, name);
+  Attrs attrs = attributes(tree, name, definitions_.count(name) != 0);
   if (is_entry && renamed) attrs.set("input_names", input_names);
   const Value leaf = poisoned ? Value(make<graph::PrimValue>(int64(0))) : result.value;
   return builder_.end_function(leaf, std::move(attrs), true, origin(tree.place));

@@ -50,7 +50,7 @@ class Translator {
   Ref<graph::Function> function(const FunctionTree& tree, const std::string& name, bool is_entry,
                                 std::vector<std::pair<std::string, Item>> visible,
                                 std::vector<Ref<graph::Var>> captures, bool& poisoned);
-  Attrs attributes(const FunctionTree& tree, const std::string& name) const;
+  Attrs attributes(const FunctionTree& tree, const std::string& name, bool is_public) const;
   Ref<TensorData> given(const Parameter& parameter, const graph::Type& declared);
   void check_params_used() const;
   Item lift(const Tree& tree, const std::string& hint);
