@@ -29,13 +29,13 @@ bool Parser::begins_expression() const {
 
 // `a, b` without parentheses is a tuple.
 template <typename F>
-ExprPtr Parser::list_of(const F& item) {
+ExprPtr Parser::list_of(const F& item, bool slices) {
   ExprPtr first = item();
   if (!peek().is(",")) return first;
   ExprPtr out = make(ExprKind::kTuple, first->place);
   out->items.push_back(std::move(first));
   while (accept(",")) {
-    if (!begins_expression()) break;
+    if (!begins_expression() && !(slices && peek().is(":"))) break;
     out->items.push_back(item());
   }
   extend(*out);
@@ -203,7 +203,7 @@ ExprPtr Parser::postfix() {
       ExprPtr access = make(ExprKind::kSubscript, out->place);
       access->items.push_back(std::move(out));
       if (peek().is("]")) unexpected("an index");
-      access->items.push_back(list_of([&] { return slice(); }));
+      access->items.push_back(list_of([&] { return slice(); }, true));
       expect("]");
       out = std::move(access);
     } else {

@@ -70,6 +70,9 @@ class Parser {
 
   // -- statements (ast_statements.cpp)
   void decorated(Body& out);
+  void definition(Body& out);
+  StmtPtr names_assigned(size_t begin);
+  void refuse_else();
   StmtPtr class_of(bool is_module);
   StmtPtr function(bool has_defaults);
   void parameters(Stmt& function, bool has_defaults);
@@ -88,7 +91,7 @@ class Parser {
   void extend(Expr& expr);
   bool begins_expression() const;
   template <typename F>
-  ExprPtr list_of(const F& item);
+  ExprPtr list_of(const F& item, bool slices = false);
   ExprPtr expression_list();
   ExprPtr target_list();
   ExprPtr expression();

@@ -15,6 +15,7 @@ void Parser::guarded(Body& out, const F& parse) {
     chain_ = 0;
     if (strict_) {
       diagnostics_.add(error);
+      if (StmtPtr names = names_assigned(begin)) out.push_back(std::move(names));
       if (at_ == begin) next();
       resume(level);
     } else {
@@ -43,7 +44,38 @@ static bool is_ours(const Expr& decorator) {
   return is_decorator(name->text);
 }
 
+// What a statement that cannot be read would have defined: the names before its `=` or `:`.
+StmtPtr Parser::names_assigned(size_t begin) {
+  auto out = std::make_unique<Stmt>(StmtKind::kOther, tokens_[begin].place);
+  out->target = make(ExprKind::kTuple, out->place);
+  for (size_t i = begin; i + 1 < tokens_.size(); i += 2) {
+    const Token &name = tokens_[i], &after = tokens_[i + 1];
+    if (name.kind != TokenKind::kName || is_keyword(name.text)) return nullptr;
+    out->target->items.push_back(make(ExprKind::kName, name.place));
+    out->target->items.back()->text = std::string(name.text);
+    if (after.is("=") || after.is(":")) return out;
+    if (!after.is(",")) return nullptr;
+  }
+  return nullptr;
+}
+
 void Parser::decorated(Body& out) {
+  const size_t begin = at_;
+  const int level = indent_;
+  try {
+    definition(out);
+  } catch (const CompileError& error) {
+    // Another's decorator and what stands under it may be anything.
+    bool ours = strict_;
+    for (size_t i = begin; i <= at_ && !ours; ++i)
+      ours = tokens_[i].kind == TokenKind::kName && is_decorator(tokens_[i].text);
+    if (!ours) throw;
+    diagnostics_.add(error);
+    resume(level);
+  }
+}
+
+void Parser::definition(Body& out) {
   const Place place = peek().place;
   std::vector<ExprPtr> decorators;
   bool ours = false, is_module = false, is_macro = false;
@@ -54,14 +86,10 @@ void Parser::decorated(Body& out) {
       decorators.push_back(expression());
       end_of_line();
     } catch (const CompileError&) {
-      // Another's decorator may be anything.
-      bool named = strict_;
+      bool named = false;
       for (size_t i = begin; i <= at_ && !named; ++i)
         named = tokens_[i].kind == TokenKind::kName && is_decorator(tokens_[i].text);
-      if (named) {
-        const Mood mood(*this, true);
-        throw;
-      }
+      if (named || strict_) throw;
       skip_line();
       continue;
     }
@@ -192,8 +220,7 @@ void Parser::statement(Body& out) {
       stmt->value = expression();
       expect(":");
       block(stmt->body);
-      if (peek().is_name("else"))
-        throw CompileError(kUnsupported, origin(peek().place), "`else` of a loop");
+      refuse_else();
       out.push_back(std::move(stmt));
       return;
     }
@@ -208,6 +235,15 @@ void Parser::statement(Body& out) {
       out.push_back(class_of(false));
       return;
     }
+    if (token.text == "try" && strict_) {
+      while (peek().is_name("try") || peek().is_name("except") || peek().is_name("else") ||
+             peek().is_name("finally")) {
+        while (peek().kind != TokenKind::kNewline && peek().kind != TokenKind::kEnd) next();
+        Body left_out;
+        block(left_out);
+      }
+      throw CompileError(kSyntax, origin(token.place), "`try` has no meaning here");
+    }
     if (token.text == "class" || token.text == "try")
       throw CompileError(kSyntax, origin(token.place), "`{}` has no meaning here", token.text);
   }
@@ -221,9 +257,17 @@ void Parser::for_loop(Body& out) {
   stmt->value = expression_list();
   expect(":");
   block(stmt->body);
-  if (peek().is_name("else"))
-    throw CompileError(kUnsupported, origin(peek().place), "`else` of a loop");
+  refuse_else();
   out.push_back(std::move(stmt));
+}
+
+void Parser::refuse_else() {
+  if (!peek().is_name("else")) return;
+  const Place place = next().place;
+  expect(":");
+  Body left_out;
+  block(left_out);
+  throw CompileError(kUnsupported, origin(place), "`else` of a loop");
 }
 
 void Parser::if_chain(Body& out) {

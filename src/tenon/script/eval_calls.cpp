@@ -277,7 +277,11 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
   if (name == "if_then_else" && args.positional == 3) {
     Expr x, y;
     unify(args.items[1].value, args.items[2].value, call.place, x, y);
-    values = {to_expr(args.items[0].value, args.items[0].place), x, y};
+    const Expr condition = to_expr(args.items[0].value, args.items[0].place, kBool);
+    if (!condition->dtype.is_bool())
+      fail(kDTypeMismatch, args.items[0].place,
+           "a condition of dtype {}; expected bool, as `!= 0` gives", condition->dtype.str());
+    values = {condition, x, y};
     for (auto& item : args.items) item.used = true;
   } else {
     // Operands of one dtype: literals take that of the first that is none.

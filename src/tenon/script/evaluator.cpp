@@ -407,12 +407,16 @@ void Evaluator::unify(Expr& a, Expr& b) {
   }
 }
 
-void Evaluator::unify(const Object& a, const Object& b, const Place& place, Expr& x, Expr& y) {
-  // A literal takes the dtype of the other side; a float literal makes an integer a float.
+void Evaluator::unify(const Object& a, const Object& b, const Place& place, Expr& x, Expr& y,
+                      bool keeps_width) {
+  // A literal is an int32 or a float32, and takes the dtype of the other side where that is wider
+  // or, of an integer, floating point.
   const auto meets = [&](const Object& literal, const Expr& other) {
     DType dtype = other->dtype.element();
-    if (literal.as<double>() && !dtype.is_float()) dtype = kFloat32;
+    if (literal.as<double>() && (!dtype.is_float() || dtype.bits < 32)) dtype = kFloat32;
     if (literal.as<bool>() && dtype.is_integer()) return to_expr(literal, place, kBool);
+    if (literal.as<Integer>() && dtype.is_integer() && dtype.bits < 32 && !keeps_width)
+      dtype = kInt32;
     return to_expr(literal, place, dtype);
   };
   if (a.is_literal() && !b.is_literal()) {
@@ -498,7 +502,7 @@ Object Evaluator::combine(const std::string& op, const Object& a, const Object& 
   const auto it = kIntrinsics.find(op);
   if (it == kIntrinsics.end()) fail(kUnsupported, place, "operator `{}` of scalars", op);
   Expr x, y;
-  unify(a, b, place, x, y);
+  unify(a, b, place, x, y, op != "**");
   if (x->dtype.is_bool() && (op == "&" || op == "|"))
     return Expr(make<Binary>(op == "&" ? BinaryOp::kAnd : BinaryOp::kOr, x, y, origin(place)));
   return Expr(

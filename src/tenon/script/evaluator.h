@@ -156,7 +156,9 @@ class Evaluator {
   Expr binary(BinaryOp op, const Object& a, const Object& b, const Place& place,
               bool folds = false);
   void unify(Expr& a, Expr& b);
-  void unify(const Object& a, const Object& b, const Place& place, Expr& x, Expr& y);
+  /// Both as operands of one dtype; `keeps_width`: a literal never widens the other side.
+  void unify(const Object& a, const Object& b, const Place& place, Expr& x, Expr& y,
+             bool keeps_width = false);
   Expr extent_between(const Expr& begin, const Expr& end, const Place& place);
   /// (min, extent) of `end`, or of `begin` and `end`; literals take `expected`.
   tir::Range bounds(const Object* begin, const Object& end, const Place& place, DType expected);

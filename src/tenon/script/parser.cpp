@@ -191,8 +191,8 @@ class Reader {
     if (stmt.kind != StmtKind::kFunction) return evaluator_->statement(stmt, out_);
     const auto declared = context_.functions.find(stmt.text);
     if (declared == context_.functions.end() || declared->second.definition != &stmt) return;
-    if (stmt.damaged) return;  // its errors are known
     const std::string kind = decorator_name(stmt);
+    if (stmt.damaged && kind != "prim_func") return;  // its errors are known
     if (kind == "prim_func") {
       out_.set(declared->second.name, TirBuilder(context_).function(stmt));
     } else if (kind == "extern_func") {

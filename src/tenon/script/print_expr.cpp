@@ -51,6 +51,10 @@ static std::pair<std::string_view, int> sign_of(const Binary& op) {
 std::string Printer::binary(const Binary& op, int level) {
   const auto is_constant = [](const Expr& e) { return e.as<IntImm>() || e.as<FloatImm>(); };
   const auto [sign, strength] = sign_of(op);
+  // A bare number beside a narrower integer would be an int32.
+  const auto expected = [](const Expr& other) {
+    return other->dtype.is_integer() && other->dtype.bits < 32 ? kVoid : other->dtype;
+  };
   // Two constants side by side would be folded by Python before we see them.
   const bool folds = is_constant(op.lhs) && is_constant(op.rhs);
   if (sign.empty() || folds) {
@@ -58,12 +62,12 @@ std::string Printer::binary(const Binary& op, int level) {
     if (op.op == BinaryOp::kMin && !folds) name = "min";
     if (op.op == BinaryOp::kMax && !folds) name = "max";
     if (folds) return fmt::format("T.{}({}, {})", name, expr(op.lhs), expr(op.rhs));
-    return fmt::format("T.{}({}, {})", name, expr_as(op.lhs, op.rhs->dtype),
-                       expr_as(op.rhs, op.lhs->dtype));
+    return fmt::format("T.{}({}, {})", name, expr_as(op.lhs, expected(op.rhs)),
+                       expr_as(op.rhs, expected(op.lhs)));
   }
   const int left = strength == kCompare ? strength + 1 : strength;  // comparisons would chain
-  std::string text = fmt::format("{} {} {}", expr_as(op.lhs, op.rhs->dtype, left), sign,
-                                 expr_as(op.rhs, op.lhs->dtype, strength + 1));
+  std::string text = fmt::format("{} {} {}", expr_as(op.lhs, expected(op.rhs), left), sign,
+                                 expr_as(op.rhs, expected(op.lhs), strength + 1));
   return strength < level ? "(" + text + ")" : text;
 }
 

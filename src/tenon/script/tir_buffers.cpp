@@ -202,9 +202,9 @@ bool TirBuilder::define_buffer(const std::string& path, const std::string& name,
   }
   if (path == "T.alloc_local") {
     Arguments args = arguments(call);
+    args.items.push_back({std::string("local"), call.place, "scope", false});
     const auto allocated = buffer(name, args, call, 0);
     finish(args, call);
-    const_cast<Buffer*>(allocated.get())->scope = "local";  // not shared yet
     out.list.push_back(make<AllocBuffer>(allocated, Attrs(), at));
     define(name, allocated);
     return true;

@@ -63,7 +63,10 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
     } else {  // T.Buffer[(16, 4), "float32"]
       const Object inside = eval(*annotation.items[1]);
       const auto* list = inside.as<List>();
-      const bool has_dtype = list && list->items->size() == 2 && (*list->items)[0].as<List>();
+      const auto* last =
+          list && list->items->size() == 2 ? (*list->items)[1].as<std::string>() : nullptr;
+      const bool has_dtype = list && list->items->size() == 2 &&
+                             ((*list->items)[0].as<List>() || (last && DType::parse(*last)));
       args.items.push_back(
           {has_dtype ? (*list->items)[0] : inside, annotation.items[1]->place, "", false});
       if (has_dtype)
@@ -95,7 +98,7 @@ Ref<PrimFunc> TirBuilder::function(const ast::Stmt& definition) {
   mutable_ = mutable_definitions(definition);
   Statements list;
   statements(definition.body, 0, list);
-  if (errors_ > 0) throw PoisonedUse(origin(definition.name_place));
+  if (errors_ > 0 || definition.damaged) throw PoisonedUse(origin(definition.name_place));
   Stmt body = finish_body(std::move(list));
   if (implicit_root && gets_root_block(body, !root_.parts.alloc_buffers.empty())) {
     root_.parts.name = "root";
@@ -280,8 +283,10 @@ void TirBuilder::statement(const ast::Stmt& stmt, Statements& out) {
            "`while`",
            stmt.kind == StmtKind::kBreak ? "break" : "continue");
     case StmtKind::kImport:
-    case StmtKind::kClass:
-    case StmtKind::kOther: fail(kSyntax, stmt.place, "a statement that has no meaning here");
+    case StmtKind::kClass: fail(kSyntax, stmt.place, "a statement that has no meaning here");
+    case StmtKind::kOther:
+      if (stmt.target) return poison(*stmt.target);
+      fail(kSyntax, stmt.place, "a statement that has no meaning here");
   }
 }
 

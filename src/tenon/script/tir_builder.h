@@ -67,6 +67,7 @@ class TirBuilder final : public Evaluator {
   bool assign_scalar(const ast::Stmt& stmt, const Object& value, Statements& out);
   bool declare_variable(const std::string& path, const std::string& name, const Place& place,
                         const ast::Expr& call);
+  bool declare_variables(const ast::Expr& targets, const ast::Expr& values);
   // -- definitions of buffers (tir_buffers.cpp)
   bool define_buffer(const std::string& path, const std::string& name, const Place& place,
                      const ast::Expr& call, Statements& out);

@@ -24,6 +24,12 @@ void TirBuilder::store(const ast::Expr& target, const Object& value, const Place
   Expr stored = to_expr(value, value_place, load->buffer->dtype);
   if (value.as<bool>() && load->buffer->dtype.is_integer())
     stored = imm(load->buffer->dtype, int64_t{*value.as<bool>()});
+  // Other numbers are converted, as TVM does; that a fraction is lost is said.
+  const DType from = stored->dtype.element(), to = load->buffer->dtype.element();
+  const bool is_number = (from.is_float() || from.is_integer() || from.is_bool()) &&
+                         (to.is_integer() || to.is_float());
+  if (from != to && is_number && !(from.is_float() && to.is_integer()))
+    stored = tenon::cast(to.with_lanes(stored->dtype.lanes), stored);
   if (stored->dtype.is_scalar()) stored = broadcast_to_lanes(stored, load->dtype.lanes);
   out.list.push_back(make<BufferStore>(load->buffer, stored, load->indices, origin(place)));
 }
@@ -80,6 +86,9 @@ bool TirBuilder::assign_scalar(const ast::Stmt& stmt, const Object& value, State
     scalar = declare_scalar(name, dtype, stmt.target->place, out);
   }
   Expr stored = to_expr(value, stmt.value->place, scalar.buffer->dtype);
+  const DType from = stored->dtype, to = scalar.buffer->dtype;
+  if (from.is_integer() && (to.is_integer() || to.is_float())) stored = tenon::cast(to, stored);
+  if (from.is_float() && to.is_float()) stored = tenon::cast(to, stored);
   if (stored->dtype != scalar.buffer->dtype)
     fail(kDTypeMismatch, stmt.value->place,
          "a value of dtype {} is assigned to `{}`, which is of dtype {} from its first assignment",
@@ -99,8 +108,10 @@ void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
     const Object value = eval(*stmt.value);
     return store(target, value, stmt.value->place, target.place, out);
   }
-  if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList)
+  if (target.kind == ExprKind::kTuple || target.kind == ExprKind::kList) {
+    if (declare_variables(target, *stmt.value)) return;
     return assign_items(target, eval(*stmt.value), stmt, out);
+  }
   if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "this cannot be assigned to");
   assign_call(target.text, target.place, stmt, out);
 }
@@ -192,6 +203,21 @@ bool TirBuilder::declare_variable(const std::string& path, const std::string& na
     return true;
   }
   return false;
+}
+
+// `n, m = T.int64(), T.int64()`
+bool TirBuilder::declare_variables(const ast::Expr& targets, const ast::Expr& values) {
+  if (values.kind != ExprKind::kTuple || values.items.size() != targets.items.size()) return false;
+  for (size_t i = 0; i < values.items.size(); ++i) {
+    const std::string path = callee_path(*values.items[i]);
+    if (!path.starts_with("T.") || !DType::parse(path.substr(2)) ||
+        values.items[i]->items.size() != 1 || targets.items[i]->kind != ExprKind::kName)
+      return false;
+  }
+  for (size_t i = 0; i < values.items.size(); ++i)
+    declare_variable(callee_path(*values.items[i]), targets.items[i]->text, targets.items[i]->place,
+                     *values.items[i]);
+  return true;
 }
 
 void TirBuilder::assign_call(const std::string& name, const Place& place, const ast::Stmt& stmt,
