@@ -8,6 +8,7 @@
 #include "tenon/driver/pipelines.h"
 #include "tenon/graph/op.h"
 #include "tenon/onnx/operators.h"
+#include "tenon/script/relay/operators.h"
 
 namespace tenon {
 
@@ -90,6 +91,25 @@ int list_operators(Format format) {
   return 0;
 }
 
+int list_relay_operators(Format format) {
+  if (format == Format::kMarkdown) {
+    fmt::print(kGenerated, "relay-operators");
+    fmt::print(
+        "# Relay operators\n\nWhat Relay text (docs/relay.md) may call. What is not listed is "
+        "refused "
+        "with a diagnostic that names every such call.\n\n"
+        "| operator | becomes | not read; operands known at compile time |\n|---|---|---|\n");
+  }
+  for (const script::relay::OperatorRow& row : script::relay::all_operators()) {
+    const std::string becomes = row.becomes.empty() ? row.name : row.becomes;
+    if (format == Format::kMarkdown)
+      fmt::print("| {} | {} | {} |\n", row.name, cell(becomes), cell(row.forms));
+    else
+      fmt::print("{:<34} {:<40} {}\n", row.name, becomes, row.forms);
+  }
+  return 0;
+}
+
 void add(CLI::App& app, Action& action, const char* name, const char* summary,
          int (*list)(Format)) {
   const auto markdown = std::make_shared<bool>(false);
@@ -105,6 +125,7 @@ void add(CLI::App& app, Action& action, const char* name, const char* summary,
 void add_table_commands(CLI::App& app, Action& action) {
   add(app, action, "passes", "the standard pipeline, with reasons", list_passes);
   add(app, action, "operators", "the ONNX operators that are imported", list_operators);
+  add(app, action, "relay-operators", "the Relay operators that are read", list_relay_operators);
   add(app, action, "diagnostics", "the codes of diagnostics", list_diagnostics);
 }
 

@@ -8,6 +8,7 @@ namespace tenon::script::relay {
 namespace {
 
 constexpr size_t kLongestText = size_t{64} << 20;
+constexpr size_t kLongestName = 1024;
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -47,7 +48,12 @@ class Lexer {
   }
 
   void add(RelayToken kind, size_t begin, size_t length) {
+    if (kind == RelayToken::kName && length > kLongestName) too_long(begin);
     out_.tokens.push_back({kind, text_.substr(begin, length), place(begin, length), {}});
+  }
+
+  [[noreturn]] void too_long(size_t begin) const {
+    fail(kLimitExceeded, begin, 1, "a name of more than {} characters", kLongestName);
   }
 
   void newline() {
@@ -159,6 +165,7 @@ class Lexer {
   void local() {
     const size_t begin = at_ + 1, end = end_of_name(begin);
     if (end == begin) fail(kSyntax, at_, 1, "`%` without a name");
+    if (end - begin > kLongestName) too_long(at_);
     out_.tokens.push_back(
         {RelayToken::kLocal, text_.substr(begin, end - begin), place(at_, end - at_), {}});
     at_ = end;
@@ -169,6 +176,10 @@ class Lexer {
     if (text_.substr(begin).starts_with("T.prim_func")) return script();
     const size_t end = end_of_name(begin);
     if (end == begin) fail(kSyntax, at_, 1, "`@` without a name");
+    for (size_t i = begin; i < end; ++i)
+      if (static_cast<unsigned char>(text_[i]) >= 0x80)
+        fail(kSyntax, i, 1, "a character that names of functions do not have");
+    if (end - begin > kLongestName) too_long(at_);
     out_.tokens.push_back(
         {RelayToken::kGlobal, text_.substr(begin, end - begin), place(at_, end - at_), {}});
     at_ = end;

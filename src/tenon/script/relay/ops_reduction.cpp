@@ -53,8 +53,7 @@ Value convert_variance(OpCall& c) {
   const Value squares = c.op("square", {centred});
   if (!unbiased) return c.op("mean", {squares}, attrs);
   Dims extents;
-  for (const int64_t axis : axes)
-    extents.push_back(c.shape(0)[static_cast<size_t>(axis)]);
+  for (const int64_t axis : axes) extents.push_back(c.shape(0)[static_cast<size_t>(axis)]);
   const auto count = as_int(OpCall::product(extents));
   if (!count) unsupported("unbiased=True over a symbolic dimension");
   return c.op("divide", {c.op("sum", {squares}, attrs),

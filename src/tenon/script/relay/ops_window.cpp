@@ -30,9 +30,15 @@ Ints padding(OpCall& c, size_t rank) {
   return out;
 }
 
-Layout layout_of(OpCall& c, const std::string& text) {
+// A layout whose axes are these, in any order, perhaps with blocks.
+Layout layout_of(OpCall& c, const std::string& text, const std::string& letters) {
   const auto layout = Layout::parse(text);
-  if (!layout) c.bad(kBadAttribute, "\"{}\" in a call of `{}` is no layout", text, c.name());
+  const bool fits =
+      layout && layout->primal().size() == letters.size() &&
+      std::all_of(letters.begin(), letters.end(), [&](char letter) { return layout->has(letter); });
+  if (!fits)
+    c.bad(kBadAttribute, "layout \"{}\" in a call of `{}`; expected one of the axes {}", text,
+          c.name(), letters);
   return *layout;
 }
 
@@ -68,7 +74,7 @@ Value convert_conv(OpCall& c, size_t rank, bool transposed) {
   const std::string data = c.text("data_layout", "NC" + letters);
   const std::string kernel = c.text("kernel_layout", (transposed ? "IO" : "OI") + letters);
   const std::string out = c.text("out_layout", "");
-  check_stated(c, layout_of(c, kernel), letters, transposed);
+  check_stated(c, layout_of(c, kernel, "OI" + letters), letters, transposed);
   const DType dtype = c.dtype(0), asked = c.dtype_attr("out_dtype", dtype);
   // Narrow floats are summed in float32.
   const bool narrow = dtype.is_float() && dtype.bits < 32;
@@ -113,7 +119,7 @@ OperatorRow pool(const char* name, const char* kind, size_t rank) {
 
 // The places of the spatial axes in the layout.
 Ints spatial_axes(OpCall& c, const std::string& text, size_t rank) {
-  const Layout layout = layout_of(c, text);
+  const Layout layout = layout_of(c, text, "NC" + spatial(rank));
   if (static_cast<int64_t>(layout.ndim()) != c.ndim(0))
     c.bad(kRankMismatch, "`{}` of a tensor of rank {}; layout {} has {}", c.name(), c.ndim(0), text,
           layout.ndim());

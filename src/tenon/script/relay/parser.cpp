@@ -250,7 +250,7 @@ class Parser {
         if (!out.attrs.empty()) unexpected("an attribute, `name=value`");
         out.params.push_back(parameter());
       } else if (token.kind == RelayToken::kName || token.kind == RelayToken::kString) {
-        out.attrs.push_back(attribute());
+        add_attribute(out.attrs);
       } else {
         unexpected("a parameter, `%name`, or an attribute, `name=value`");
       }
@@ -396,6 +396,16 @@ class Parser {
   }
 
   // ---- attributes
+
+  void add_attribute(std::vector<Attribute>& attrs) {
+    constexpr size_t kMost = 256;
+    Attribute attr = attribute();
+    for (const Attribute& other : attrs)
+      if (other.name == attr.name)
+        fail(kRedefined, attr.place, "attribute `{}` is given twice", attr.name);
+    if (attrs.size() >= kMost) fail(kLimitExceeded, attr.place, "more than {} attributes", kMost);
+    attrs.push_back(std::move(attr));
+  }
 
   Attribute attribute() {
     const Token& name = tokens_[at_++];
@@ -600,7 +610,7 @@ class Parser {
       const bool named =
           (token.kind == RelayToken::kName || token.kind == RelayToken::kString) && peek(1).is("=");
       if (named) {
-        call.attrs.push_back(attribute());
+        add_attribute(call.attrs);
       } else {
         if (!call.attrs.empty()) unexpected("an attribute, `name=value`");
         call.items.push_back(expression());

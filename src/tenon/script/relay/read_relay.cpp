@@ -210,6 +210,7 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
   std::vector<std::string> input_names;
   Names dims;
   std::set<std::string> taken, names;
+  std::map<std::string, int64_t> next;
   Scope scope;
   for (const auto& [key, item] : visible) scope[key] = item;
   for (const Ref<graph::Var>& capture : captures) taken.insert(capture->name);
@@ -230,9 +231,10 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
         continue;
       }
     }
-    std::string unique = identifier(parameter.name);
-    for (int i = 1; !taken.insert(unique).second; ++i)
-      unique = fmt::format("{}_{}", identifier(parameter.name), i);
+    const std::string base = identifier(parameter.name);
+    std::string unique = base;
+    for (int64_t& i = next[base]; !taken.insert(unique).second;)
+      unique = fmt::format("{}_{}", base, ++i);
     renamed = renamed || unique != parameter.name;
     input_names.push_back(parameter.name);
     params.push_back(make<graph::Var>(unique, declared, false, origin(parameter.place)));
@@ -259,15 +261,15 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
 
 // ---- functions within functions
 
-std::string Translator::new_name(const FunctionTree& tree, const std::string& hint) const {
+std::string Translator::new_name(const FunctionTree& tree, const std::string& hint) {
   std::string base = hint;
   for (const char* key : {"global_symbol", "Composite"})
     for (const Attribute& attr : tree.attrs)
       if (const auto* text = attr.value.as<std::string>(); text && attr.name == key) base = *text;
   base = identifier(base);
   std::string name = base;
-  for (int i = 1; module_.contains(name) || definitions_.count(name); ++i)
-    name = fmt::format("{}_{}", base, i);
+  for (int64_t& i = next_name_[base]; module_.contains(name) || definitions_.count(name);)
+    name = fmt::format("{}_{}", base, ++i);
   return name;
 }
 
@@ -284,13 +286,15 @@ Item Translator::lift(const Tree& tree, const std::string& hint) {
   std::vector<Ref<graph::Var>> params;
   std::map<const Node*, Ref<graph::Var>> param_of;
   std::set<std::string> seen;
+  std::map<std::string, int64_t> next;
   const auto capture = [&](const Value& value, const std::string& name) -> Value {
     if (is_constant(value)) return value;
     Ref<graph::Var>& param = param_of[value.get()];
     if (!param) {
-      std::string unique = identifier(name) + "_captured";
-      for (int i = 1; !seen.insert(unique).second; ++i)
-        unique = fmt::format("{}_captured_{}", identifier(name), i);
+      const std::string stem = identifier(name) + "_captured";
+      std::string unique = stem;
+      for (int64_t& i = next[stem]; !seen.insert(unique).second;)
+        unique = fmt::format("{}_{}", stem, ++i);
       param = make<graph::Var>(unique, graph::type_of(value), false, value->origin);
       params.push_back(param);
       captured.push_back(value);

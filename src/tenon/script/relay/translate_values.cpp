@@ -243,9 +243,26 @@ std::optional<std::vector<Value>> Translator::values(const std::vector<TreePtr>&
   return out;
 }
 
+// Tensors in a tuple of tuples, at most `most`: shared parts count each time.
+static int64_t count_leaves(const Value& value, int64_t most) {
+  const auto* tuple = value.as<graph::Tuple>();
+  if (!tuple) return 1;
+  int64_t count = 1;  // itself, so that empty ones end too
+  for (const Value& item : tuple->values) {
+    if (count >= most) return most;
+    count += count_leaves(item, most - count);
+  }
+  return count;
+}
+
 Item Translator::tuple(const Tree& tree) {
   auto items = values(tree.items, 0);
   if (!items) return {nullptr, {}, true};
+  constexpr int64_t kMostItems = 16384;
+  int64_t count = 0;
+  for (const Value& item : *items) count += count_leaves(item, kMostItems);
+  if (count >= kMostItems)
+    fail(kLimitExceeded, tree.place, "a tuple of more than {} values", kMostItems);
   return {builder_.emit(make<graph::Tuple>(std::move(*items), origin(tree.place)))};
 }
 

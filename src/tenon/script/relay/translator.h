@@ -54,7 +54,7 @@ class Translator {
   Ref<TensorData> given(const Parameter& parameter, const graph::Type& declared);
   void check_params_used() const;
   Item lift(const Tree& tree, const std::string& hint);
-  std::string new_name(const FunctionTree& tree, const std::string& hint) const;
+  std::string new_name(const FunctionTree& tree, const std::string& hint);
 
   // -- types
   using Names = std::map<std::string, Expr>;  // symbolic dimensions of one function
@@ -110,6 +110,7 @@ class Translator {
   std::set<std::string> poisoned_functions_, used_params_;
   std::map<std::string, const Definition*> definitions_;
   std::map<std::string, std::vector<std::string>> lifted_;  // by the definition that holds them
+  std::map<std::string, int64_t> next_name_;
   std::string entry_, current_;
 };
 
