@@ -2,78 +2,19 @@
 
 #include <fmt/core.h>
 
-#include <set>
-
+#include "tenon/backend/c/names.h"
 #include "tenon/driver/signature.h"
 #include "tenon/driver/tensors.h"
 
 namespace tenon {
 
-static bool is_keyword(const std::string& word) {
-  static const std::set<std::string> kWords = {
-      "auto",     "bool",    "break",  "case",     "char",     "class",  "const",     "continue",
-      "default",  "delete",  "do",     "double",   "else",     "enum",   "extern",    "float",
-      "for",      "goto",    "if",     "inline",   "int",      "long",   "namespace", "new",
-      "operator", "private", "public", "register", "restrict", "return", "short",     "signed",
-      "sizeof",   "static",  "struct", "switch",   "template", "this",   "typedef",   "union",
-      "unsigned", "virtual", "void",   "volatile", "while"};
-  return kWords.count(word) != 0;
-}
-
-std::string c_identifier(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    const bool digit = c >= '0' && c <= '9';
-    if (out.empty() && digit) out += '_';
-    out += letter || digit ? c : '_';
-  }
-  if (out.empty() || is_keyword(out)) out += '_';
-  return out;
-}
-
-static std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
-// The C type of an element; floats that C has no type for are their bits.
-static std::string c_type(DType dtype) {
-  if (dtype == kFloat32) return "float";
-  if (dtype == kFloat64) return "double";
-  if (dtype.is_bool()) return "uint8_t";
-  if (dtype.is_int()) return fmt::format("int{}_t", dtype.bits);
-  return fmt::format("uint{}_t", dtype.bits);
-}
-
-namespace {
-
-/// Names of one scope, each used once.
-class Names {
- public:
-  std::string take(const std::string& text) {
-    const std::string base = c_identifier(text);
-    std::string name = base;
-    for (int n = 1; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", base, n);
-    return name;
-  }
-
- private:
-  std::set<std::string> taken_;
-};
-
-}  // namespace
-
-static std::string comment_text(std::string text) {
-  for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text[at] = '+';
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = '?';
-  return text;
-}
+using c_backend::c_type;
+using c_backend::comment_text;
+using c_backend::Names;
+using c_backend::upper;
 
 std::string c_header(const TenonProgram& program, const std::string& model_name) {
-  const std::string name = c_identifier(model_name);
+  const std::string name = c_backend::c_identifier(model_name);
   const Signature signature = signature_of(program);
   std::vector<std::string> inputs, outputs;
   Names input_names, output_names, symbol_names;

@@ -11,7 +11,4 @@ namespace tenon {
 /// on them through tenon_runtime.h. C99, also C++.
 std::string c_header(const TenonProgram& program, const std::string& name);
 
-/// `text` as a C identifier: what may not stand in one becomes `_`.
-std::string c_identifier(const std::string& text);
-
 }  // namespace tenon

@@ -1,0 +1,64 @@
+// Freestanding C99 from a module of lowered PrimFuncs: the same module as backend/llvm takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/backend/constants.h"
+#include "tenon/backend/entry.h"
+#include "tenon/ir/module.h"
+#include "tenon/support/target.h"
+
+namespace tenon::c_backend {
+
+enum class Constants : uint8_t {
+  kArrays,   // in the source
+  kPointer,  // the caller hands them over: a file that it maps, or memory of its own
+};
+
+struct EmitOptions {
+  std::string name = "model";
+  Constants constants = Constants::kArrays;
+  std::string constants_pool = "constants";  // the name of their pointer
+  /// Static arrays instead of a planned workspace, for measuring what planning costs.
+  bool separate_arrays = false;
+  /// Headers with the prototypes of library functions, instead of generated prototypes.
+  std::vector<std::string> includes = {};
+};
+
+/// Memory that the caller hands to the entry.
+struct PoolParameter {
+  std::string name;    // as the C parameter
+  int64_t offset = 0;  // in the workspace of the module
+  Expr bytes;          // int64; over the symbols of the entry
+  std::optional<int64_t> capacity = {};
+};
+
+/// The texts of a program. Deterministic.
+struct Program {
+  std::string name;    // identifier that all its external names begin with
+  std::string source;  // NAME.c
+  std::string header;  // NAME.h
+  backend::Entry entry;
+  std::vector<PoolParameter> pools;  // in the order of the entry's parameters
+  backend::ConstantsLayout constants;
+  bool has_constants_parameter = false;
+  std::string constants_parameter;  // its name
+  bool can_fail = false;            // the entry has a parameter for the error
+  // Members of the structs, as many as inputs, outputs and symbols.
+  std::vector<std::string> inputs, outputs, dims;
+};
+
+/// \throws CompileError as llvm_backend::compile does; kBadAttribute where the pools of the module
+/// are malformed.
+Program emit(const IRModule& lowered, const Target& target, const EmitOptions& options);
+
+/// `main_NAME.c`: a hosted program that reads inputs from files, runs, and writes outputs.
+std::string main_program(const Program& program);
+/// Builds both into `main_NAME`.
+std::string makefile(const Program& program, const Target& target);
+/// `adapter`: what makes the program one of runtime/abi.h, for `tenon run` (see load.h).
+std::string adapter(const Program& program);
+
+}  // namespace tenon::c_backend

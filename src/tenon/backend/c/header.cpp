@@ -1,0 +1,96 @@
+// The header of a program.
+#include "tenon/backend/c/codegen.h"
+
+namespace tenon::c_backend {
+
+static std::string shape_text(const tir::Buffer& buffer) {
+  return comment_text(buffer.dtype.str() + " " + str(buffer.shape));
+}
+
+static std::string size_macro(const std::string& name, const std::string& what, const Expr& bytes) {
+  const auto number = as_int(bytes);
+  if (!number) return "";
+  return fmt::format("#define {}_{}_SIZE {}\n", upper(name), upper(what), *number);
+}
+
+std::string ModuleCodegen::header(const Program& program) const {
+  const std::string guard = upper(name_) + "_H_", macro = upper(name_);
+  std::string out = fmt::format(
+      "/* {}: made by tenon. Call {}_run() with memory of the sizes below; it allocates nothing,\n"
+      " * keeps no state, and may run in several threads at once, each with its own memory. */\n"
+      "#ifndef {}\n#define {}\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+      comment_text(options_.name), name_, guard, guard);
+  for (const std::string& include : options_.includes)
+    out += fmt::format("#include \"{}\"\n\n", include);
+  out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+
+  if (!pools_.empty()) {
+    out += "/* Bytes that the caller provides, and what their address is a multiple of. */\n";
+    for (const PoolParameter& pool : pools_) {
+      out += size_macro(name_, pool.name, pool.bytes);
+      out += fmt::format("#define {}_{}_ALIGN {}\n", macro, upper(pool.name), kPoolAlignment);
+    }
+    out += "\n";
+  }
+  if (program.constants.bytes > 0 && has_constants_pointer())
+    out += fmt::format(
+        "/* Constant bytes that the caller provides: the file {0}.constants. */\n"
+        "#define {1}_CONSTANTS_SIZE {2}\n#define {1}_CONSTANTS_ALIGN {3}\n\n",
+        name_, macro, program.constants.bytes, backend::kConstantAlignment);
+  else
+    out += fmt::format(
+        "/* Bytes of constants that the caller provides: they are in the source. */\n"
+        "#define {}_CONSTANTS_SIZE {}\n\n",
+        macro, has_constants_pointer() ? program.constants.bytes : 0);
+
+  if (!dims_.empty()) {
+    out += "/* The dimensions that are known only at run time. */\ntypedef struct {\n";
+    for (size_t s = 0; s < dims_.size(); ++s) {
+      const backend::EntrySymbol& symbol = entry_.symbols[s];
+      out += fmt::format("  int64_t {}; /* dimension {} of `{}` */\n", dims_[s], symbol.dim,
+                         comment_text(entry_.input_names[symbol.input]));
+    }
+    out += fmt::format("}} {}_dims;\n\n", name_);
+    out +=
+        "/* What follows from them: bytes of memory, and dimensions of outputs. */\n"
+        "typedef struct {\n";
+    for (const PoolParameter& pool : pools_) out += fmt::format("  int64_t {};\n", pool.name);
+    for (size_t i = 0; i < entry_.outputs; ++i)
+      if (entry_.output(i).ndim() > 0)
+        out += fmt::format("  int64_t {}[{}]; /* {} */\n", outputs_[i], entry_.output(i).ndim(),
+                           shape_text(entry_.output(i)));
+    out += fmt::format("}} {}_sizes;\n\n", name_);
+    out += "/* 0; 1 where a dimension is negative. */\n" + shapes_prototype() + ";\n\n";
+  }
+
+  out += "/* Elements are packed, row-major. No output overlaps another buffer. */\n";
+  const auto members = [&](const char* what, size_t count, const std::vector<std::string>& names,
+                           bool is_output) {
+    out += "typedef struct {\n";
+    for (size_t i = 0; i < count; ++i) {
+      const tir::Buffer& buffer = is_output ? entry_.output(i) : entry_.input(i);
+      out += fmt::format("  {}{}* {}; /* {} */\n", is_output ? "" : "const ", c_type(buffer.dtype),
+                         names[i], shape_text(buffer));
+    }
+    if (count == 0) out += "  int unused;\n";
+    out += fmt::format("}} {}_{};\n\n", name_, what);
+  };
+  members("inputs", entry_.inputs, inputs_, false);
+  members("outputs", entry_.outputs, outputs_, true);
+
+  if (can_fail_)
+    out += fmt::format(
+        "/* What went wrong: a code other than 0, the operator, and a message, in which {{value}} "
+        "and\n * {{bound}} stand for the numbers. */\n"
+        "typedef struct {{\n  int32_t code;\n  const char* where;\n  const char* message;\n"
+        "  int64_t value, bound;\n}} {}_error;\n\n"
+        "/* Codes: 2 an index out of range, 3 a shape, 4 a value, 6 a library's function failed.\n"
+        " * `error` may be null. */\n",
+        name_);
+  else
+    out += "/* Returns 0. */\n";
+  out += entry_prototype() + ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " + guard + " */\n";
+  return out;
+}
+
+}  // namespace tenon::c_backend

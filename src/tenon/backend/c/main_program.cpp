@@ -1,0 +1,390 @@
+// What stands beside a program's source: a main program that runs it on files, a Makefile, and the
+// adapter by which the runtime runs it.
+#include <fmt/core.h>
+
+#include "tenon/backend/c/codegen.h"
+
+namespace tenon::c_backend {
+
+// Tables of the program in front of this; `typedef struct { const char* name; size_t element; int
+// ndim; const int64_t* dims; const char* type; } Tensor`.
+static constexpr const char* kMainBody = R"c(
+static void fail(const char* what, const char* name) {
+  fprintf(stderr, "%s: %s\n", name, what);
+  exit(1);
+}
+
+static void* memory(size_t bytes, unsigned char** start) {
+  /* Guarded: the bytes around it are checked in the end. */
+  unsigned char* all = (unsigned char*)malloc(bytes + 2 * GUARD + ALIGN);
+  unsigned char* data;
+  if (!all) fail("out of memory", "main");
+  data = all + GUARD + (ALIGN - (size_t)((uintptr_t)(all + GUARD) % ALIGN)) % ALIGN;
+  memset(data - GUARD, 0xA5, GUARD);
+  memset(data, 0xCD, bytes);
+  memset(data + bytes, 0xA5, GUARD);
+  *start = all;
+  return data;
+}
+
+static void check_guards(const void* data, size_t bytes, const char* name) {
+  const unsigned char* p = (const unsigned char*)data;
+  size_t i;
+  for (i = 0; i < GUARD; ++i)
+    if (p[(ptrdiff_t)i - GUARD] != 0xA5 || p[bytes + i] != 0xA5)
+      fail("memory around it was written", name);
+}
+
+static unsigned char* read_file(const char* path, size_t* size) {
+  FILE* file = fopen(path, "rb");
+  unsigned char* data;
+  long length;
+  if (!file || fseek(file, 0, SEEK_END) != 0) fail("cannot be read", path);
+  length = ftell(file);
+  rewind(file);
+  data = (unsigned char*)malloc(length > 0 ? (size_t)length : 1);
+  if (!data || length < 0 || fread(data, 1, (size_t)length, file) != (size_t)length)
+    fail("cannot be read", path);
+  fclose(file);
+  *size = (size_t)length;
+  return data;
+}
+
+static size_t set_dim(const Tensor* tensor, int d, int64_t value, int64_t* symbols,
+                      const char* path) {
+  const int64_t declared = tensor->dims[d];
+  if (declared < 0) {
+    int64_t* symbol = &symbols[-1 - declared];
+    if (*symbol < 0) *symbol = value;
+    if (*symbol != value) fail("a dimension differs from another input's", path);
+  } else if (declared != value) {
+    fail("a dimension is not what the program declares", path);
+  }
+  return (size_t)value;
+}
+
+/* A .npy file, or elements alone; returns the bytes of the elements, and where they begin. */
+static const unsigned char* elements(const unsigned char* file, size_t* size, const Tensor* tensor,
+                                     int64_t* symbols, const char* path) {
+  size_t at, count = 1;
+  int d = 0;
+  const char* shape;
+  if (*size < 10 || memcmp(file, "\x93NUMPY", 6) != 0) {
+    for (d = 0; d < tensor->ndim; ++d) {
+      const int64_t dim = tensor->dims[d];
+      if (dim < 0 && symbols[-1 - dim] < 0) fail("raw bytes of unknown shape; expected .npy", path);
+      count *= (size_t)(dim < 0 ? symbols[-1 - dim] : dim);
+    }
+    if (*size != count * tensor->element) fail("its size is not that of the input", path);
+    return file;
+  }
+  at = 10 + (size_t)file[8] + 256 * (size_t)file[9];
+  shape = strstr((const char*)file + 10, "'shape':");
+  if (file[6] != 1 || at > *size || !shape || (const unsigned char*)shape >= file + at)
+    fail("not a .npy file of format 1", path);
+  for (shape = strchr(shape, '('); *shape != ')' && *shape != '\n';) {
+    if (*shape >= '0' && *shape <= '9') {
+      char* end;
+      const int64_t value = (int64_t)strtol(shape, &end, 10);
+      if (d == tensor->ndim) fail("has too many dimensions", path);
+      count *= set_dim(tensor, d++, value, symbols, path);
+      shape = end;
+    } else {
+      ++shape;
+    }
+  }
+  if (d != tensor->ndim) fail("has too few dimensions", path);
+  if (*size - at != count * tensor->element) fail("its size is not that of the input", path);
+  *size -= at;
+  return file + at;
+}
+
+static void write_npy(const char* folder, const Tensor* tensor, const int64_t* dims,
+                      const void* data, size_t bytes) {
+  char path[1024], header[512];
+  size_t used;
+  int d;
+  FILE* file;
+  if (strlen(folder) + strlen(tensor->name) + 8 > sizeof(path)) fail("too long a name", folder);
+  sprintf(path, "%s/%s.npy", folder, tensor->name);
+  used = (size_t)sprintf(header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                         tensor->type);
+  for (d = 0; d < tensor->ndim; ++d)
+    used += (size_t)sprintf(header + used, "%ld, ", (long)dims[d]);
+  used += (size_t)sprintf(header + used, "), }");
+  while ((used + 11) % 64 != 0) header[used++] = ' ';
+  header[used++] = '\n';
+  file = fopen(path, "wb");
+  if (!file) fail("cannot be written", path);
+  fwrite("\x93NUMPY\x01\x00", 1, 8, file);
+  fputc((int)(used % 256), file);
+  fputc((int)(used / 256), file);
+  fwrite(header, 1, used, file);
+  if (fwrite(data, 1, bytes, file) != bytes) fail("cannot be written", path);
+  fclose(file);
+}
+
+static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+)c";
+
+static const char* npy_type(DType dtype) {
+  if (dtype.is_bool()) return "|b1";
+  static thread_local std::string text;
+  const char kind = dtype.is_int()                                         ? 'i'
+                    : dtype.is_uint() || dtype.code != DType::Code::kFloat ? 'u'
+                                                                           : 'f';
+  text = fmt::format("{}{}{}", dtype.bits > 8 ? '<' : '|', kind, dtype.bits / 8);
+  return text.c_str();
+}
+
+// The dimensions of a tensor as a table: symbol s as -1 - s; what is computed as 0.
+static std::string dims_table(const Program& program, const tir::Buffer& buffer) {
+  std::string text;
+  for (const Expr& dim : buffer.shape) {
+    int64_t number = as_int(dim).value_or(0);
+    for (size_t s = 0; s < program.entry.symbols.size(); ++s)
+      if (dim.get() == program.entry.symbols[s].var.get()) number = -1 - static_cast<int64_t>(s);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", number);
+  }
+  return text.empty() ? "0" : text;
+}
+
+static std::string tables(const Program& program) {
+  std::string text =
+      "typedef struct {\n  const char* name;\n  size_t element; /* bytes */\n  int ndim;\n"
+      "  const int64_t* dims; /* -1 - s is symbol s */\n  const char* type;\n} Tensor;\n\n";
+  const auto rows = [&](const char* what, size_t count, bool output,
+                        const std::vector<std::string>& names) {
+    for (size_t i = 0; i < count; ++i)
+      text += fmt::format(
+          "static const int64_t {}_{}_dims[] = {{{}}};\n", what, i,
+          dims_table(program, output ? program.entry.output(i) : program.entry.input(i)));
+    text += fmt::format("static const Tensor {}_table[] = {{\n", what);
+    for (size_t i = 0; i < count; ++i) {
+      const tir::Buffer& buffer = output ? program.entry.output(i) : program.entry.input(i);
+      text += fmt::format("    {{\"{}\", {}, {}, {}_{}_dims, \"{}\"}},\n", names[i],
+                          buffer.dtype.bytes(), buffer.ndim(), what, i, npy_type(buffer.dtype));
+    }
+    if (count == 0) text += "    {0, 0, 0, 0, 0},\n";
+    text += "};\n\n";
+  };
+  rows("input", program.entry.inputs, false, program.inputs);
+  rows("output", program.entry.outputs, true, program.outputs);
+  return text;
+}
+
+std::string main_program(const Program& program) {
+  const std::string& name = program.name;
+  const std::string macro = upper(name);
+  const bool dynamic = !program.dims.empty();
+  const bool maps = program.has_constants_parameter;
+  const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
+  std::string out = fmt::format(
+      "/* Runs `{0}` on files: main_{0} [-o FOLDER] [-n REPEAT]{1} INPUT...\n"
+      " * Inputs in the order of {0}_inputs, each a .npy file or its elements alone; outputs are\n"
+      " * written to FOLDER/OUTPUT.npy. With -n it prints the processor time of a run. */\n"
+      "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n\n"
+      "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN 64\n\n",
+      name, maps ? " [-c CONSTANTS]" : "");
+  out += tables(program) + std::string(kMainBody + 1) + "\n";
+  out += "int main(int argc, char** argv) {\n";
+  out += "  const char* folder = \".\";\n";
+  if (maps) out += fmt::format("  const char* constants_path = \"{}.constants\";\n", name);
+  out += "  int repeat = 1, given = 0, i, d;\n  double best = 0;\n";
+  out += fmt::format("  const char* paths[{}] = {{0}};\n", inputs + 1);
+  out += fmt::format("  int64_t symbols[{}] = {{0}};\n", program.dims.size() + 1);
+  out += fmt::format("  void* data[{}] = {{0}};\n  size_t bytes[{}] = {{0}};\n",
+                     inputs + outputs + 1, inputs + outputs + 1);
+  out +=
+      fmt::format("  unsigned char* owned[{}] = {{0}};\n  unsigned char* file;\n  size_t size;\n",
+                  inputs + outputs + program.pools.size() + 2);
+  if (dynamic) out += fmt::format("  {0}_dims dims;\n  {0}_sizes sizes;\n", name);
+  out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
+  if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+  for (const PoolParameter& pool : program.pools)
+    out += fmt::format("  void* {0};\n  size_t {0}_bytes;\n", pool.name + "_pool");
+  if (maps) out += "  void* constants;\n";
+  out += "  int32_t code = 0;\n\n";
+  out +=
+      "  for (i = 1; i < argc; ++i) {\n"
+      "    if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc) folder = argv[++i];\n"
+      "    else if (strcmp(argv[i], \"-n\") == 0 && i + 1 < argc) repeat = atoi(argv[++i]);\n";
+  if (maps)
+    out +=
+        "    else if (strcmp(argv[i], \"-c\") == 0 && i + 1 < argc) constants_path = argv[++i];\n";
+  out += fmt::format("    else if (given < {}) paths[given++] = argv[i];\n", inputs);
+  out += "    else fail(\"too many inputs\", argv[i]);\n  }\n";
+  out += fmt::format("  if (given != {}) fail(\"expected {} inputs\", argv[0]);\n", inputs, inputs);
+  out += fmt::format("  for (i = 0; i < {}; ++i) symbols[i] = -1;\n", program.dims.size() + 1);
+  out +=
+      "  for (i = 0; i < given; ++i) {\n"
+      "    const unsigned char* from;\n"
+      "    file = read_file(paths[i], &size);\n"
+      "    from = elements(file, &size, &input_table[i], symbols, paths[i]);\n"
+      "    data[i] = memory(size, &owned[i]);\n    bytes[i] = size;\n"
+      "    memcpy(data[i], from, size);\n    free(file);\n  }\n";
+  for (size_t s = 0; s < program.dims.size(); ++s)
+    out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+  if (dynamic)
+    out +=
+        fmt::format("  if ({}_shapes(&dims, &sizes) != 0) fail(\"dimensions\", argv[0]);\n", name);
+  for (size_t i = 0; i < outputs; ++i) {
+    std::string count = fmt::format("{}", program.entry.output(i).dtype.bytes());
+    for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
+      count += dynamic ? fmt::format(" * (size_t)sizes.{}[{}]", program.outputs[i], d)
+                       : fmt::format(" * {}", *as_int(program.entry.output(i).shape[d]));
+    out += fmt::format("  bytes[{}] = (size_t){};\n", inputs + i, count);
+  }
+  out += fmt::format("  for (i = {}; i < {}; ++i) data[i] = memory(bytes[i], &owned[i]);\n", inputs,
+                     inputs + outputs);
+  for (size_t p = 0; p < program.pools.size(); ++p) {
+    const std::string& pool = program.pools[p].name;
+    const auto number = as_int(program.pools[p].bytes);
+    out += fmt::format(
+        "  {}_pool_bytes = (size_t){};\n", pool,
+        number ? fmt::format("{}_{}_SIZE", macro, upper(pool)) : fmt::format("sizes.{}", pool));
+    out += fmt::format("  {0}_pool = memory({0}_pool_bytes, &owned[{1}]);\n", pool,
+                       inputs + outputs + p);
+  }
+  const size_t constants_at = inputs + outputs + program.pools.size();
+  if (maps)
+    out += fmt::format(
+        "  file = read_file(constants_path, &size);\n"
+        "  if (size != {}_CONSTANTS_SIZE) fail(\"not the constants of this program\", "
+        "constants_path);\n"
+        "  constants = memory(size, &owned[{}]);\n  memcpy(constants, file, size);\n"
+        "  free(file);\n",
+        macro, constants_at);
+  if (inputs == 0) out += "  in.unused = 0;\n";
+  for (size_t i = 0; i < inputs; ++i)
+    out += fmt::format("  in.{} = (const {}*)data[{}];\n", program.inputs[i],
+                       c_type(program.entry.input(i).dtype), i);
+  if (outputs == 0) out += "  out.unused = 0;\n";
+  for (size_t i = 0; i < outputs; ++i)
+    out += fmt::format("  out.{} = ({}*)data[{}];\n", program.outputs[i],
+                       c_type(program.entry.output(i).dtype), inputs + i);
+  std::string args = dynamic ? "&dims, &in, &out" : "&in, &out";
+  for (const PoolParameter& pool : program.pools) args += ", " + pool.name + "_pool";
+  if (maps) args += ", constants";
+  if (program.can_fail) args += ", &error";
+  out += fmt::format(
+      "  for (i = 0; i < repeat && code == 0; ++i) {{\n"
+      "    const double begin = seconds();\n    double took;\n    code = {}_run({});\n"
+      "    took = seconds() - begin;\n    if (i == 0 || took < best) best = took;\n  }}\n",
+      name, args);
+  if (program.can_fail)
+    out +=
+        "  if (code != 0) {\n"
+        "    fprintf(stderr, \"%s: error %ld in %s: %s (value %ld, bound %ld)\\n\", argv[0],\n"
+        "            (long)code, error.where ? error.where : \"?\",\n"
+        "            error.message ? error.message : \"?\", (long)error.value, "
+        "(long)error.bound);\n    return 1;\n  }\n";
+  else
+    out += "  if (code != 0) return 1;\n";
+  out += fmt::format(
+      "  for (i = 0; i < {}; ++i) check_guards(data[i], bytes[i], i < {} ? "
+      "input_table[i].name : output_table[i - {}].name);\n",
+      inputs + outputs, inputs, inputs);
+  for (const PoolParameter& pool : program.pools)
+    out += fmt::format("  check_guards({0}_pool, {0}_pool_bytes, \"{0}\");\n", pool.name);
+  if (maps)
+    out += fmt::format("  check_guards(constants, {}_CONSTANTS_SIZE, \"constants\");\n", macro);
+  out += "  if (repeat > 1) printf(\"%.6f ms\\n\", best * 1e3);\n";
+  out +=
+      fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs, [&] {
+        size_t most = 1;
+        for (size_t i = 0; i < outputs; ++i) most = std::max(most, program.entry.output(i).ndim());
+        return most;
+      }());
+  out += "    for (d = 0; d < output_table[i].ndim; ++d) shape[d] = output_table[i].dims[d];\n";
+  if (dynamic)
+    for (size_t i = 0; i < outputs; ++i)
+      if (program.entry.output(i).ndim() > 0)
+        out += fmt::format("    if (i == {}) memcpy(shape, sizes.{}, sizeof(sizes.{}));\n", i,
+                           program.outputs[i], program.outputs[i]);
+  out += fmt::format(
+      "    write_npy(folder, &output_table[i], shape, data[{0} + i], bytes[{0} + i]);\n  }}\n",
+      inputs);
+  out += fmt::format("  for (i = 0; i < {}; ++i) free(owned[i]);\n", constants_at + (maps ? 1 : 0));
+  return out + "  return 0;\n}\n";
+}
+
+std::string makefile(const Program& program, const Target& target) {
+  return fmt::format(
+      "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS.\n"
+      "CC ?= cc\nCFLAGS ?= -O3{1}\n"
+      "# Results do not depend on the compiler where it contracts nothing.\n"
+      "STRICT := -std=c99 -pedantic -Wall -Wextra -ffp-contract=off -fno-math-errno\n\n"
+      "main_{0}: main_{0}.c {0}.c {0}.h\n"
+      "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c $(LDLIBS) -lm\n\n"
+      ".PHONY: clean\nclean:\n\trm -f main_{0}\n",
+      program.name, target.cpu.empty() ? "" : " -march=" + target.cpu);
+}
+
+std::string adapter(const Program& program) {
+  const std::string& name = program.name;
+  const bool dynamic = !program.dims.empty();
+  // The head of TenonContext, which is fixed within a major version of runtime/abi.h.
+  std::string out = fmt::format(
+      "#include \"{}.h\"\n\n"
+      "typedef struct Context {{\n  uint32_t abi_version, struct_size;\n  void* state;\n"
+      "  void (*parallel_for)(void);\n"
+      "  int32_t (*report)(struct Context*, int32_t, const char*, const char*, int64_t, int64_t);\n"
+      "}} Context;\n\n",
+      name);
+  if (dynamic) {
+    out +=
+        "int32_t tenon_c_shapes(Context* context, const int64_t* symbols, int64_t* output_dims, "
+        "int64_t* workspace_bytes) {\n";
+    out += fmt::format("  {0}_dims dims;\n  {0}_sizes sizes;\n  int32_t code;\n", name);
+    for (size_t s = 0; s < program.dims.size(); ++s)
+      out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+    out += fmt::format(
+        "  code = {}_shapes(&dims, &sizes);\n"
+        "  if (code != 0) return context->report(context, code, \"{}\", \"a dimension is "
+        "negative\", 0, 0);\n",
+        name, name);
+    size_t at = 0;
+    for (size_t i = 0; i < program.entry.outputs; ++i)
+      for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
+        out += fmt::format("  output_dims[{}] = sizes.{}[{}];\n", at++, program.outputs[i], d);
+    if (program.pools.empty())
+      out += "  *workspace_bytes = 0;\n";
+    else
+      out += fmt::format("  *workspace_bytes = {} + sizes.{};\n", program.pools.back().offset,
+                         program.pools.back().name);
+    out += "  (void)output_dims;\n  return 0;\n}\n\n";
+  }
+  out +=
+      "int32_t tenon_c_run(Context* context, void* const* buffers, const int64_t* symbols, void* "
+      "workspace, const void* constants) {\n";
+  if (dynamic) out += fmt::format("  {}_dims dims;\n", name);
+  out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
+  if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+  out += "  int32_t code;\n  (void)symbols;\n  (void)workspace;\n  (void)constants;\n";
+  for (size_t s = 0; s < program.dims.size(); ++s)
+    out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+  for (size_t i = 0; i < program.entry.inputs; ++i)
+    out += fmt::format("  in.{} = (const {}*)buffers[{}];\n", program.inputs[i],
+                       c_type(program.entry.input(i).dtype), i);
+  if (program.entry.inputs == 0) out += "  in.unused = 0;\n";
+  for (size_t i = 0; i < program.entry.outputs; ++i)
+    out += fmt::format("  out.{} = ({}*)buffers[{}];\n", program.outputs[i],
+                       c_type(program.entry.output(i).dtype), program.entry.inputs + i);
+  if (program.entry.outputs == 0) out += "  out.unused = 0;\n";
+  std::string args = dynamic ? "&dims, &in, &out" : "&in, &out";
+  for (const PoolParameter& pool : program.pools)
+    args += fmt::format(", (char*)workspace + {}", pool.offset);
+  if (program.has_constants_parameter) args += ", constants";
+  if (program.can_fail) args += ", &error";
+  out += fmt::format("  code = {}_run({});\n", name, args);
+  if (program.can_fail)
+    out +=
+        "  if (code != 0)\n    return context->report(context, code, error.where, error.message, "
+        "error.value, error.bound);\n";
+  else
+    out += "  (void)context;\n";
+  return out + "  return code;\n}\n";
+}
+
+}  // namespace tenon::c_backend

@@ -1,0 +1,310 @@
+// The source of a program: which functions in which order, constants, the entry.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tenon/backend/c/codegen.h"
+
+namespace tenon::c_backend {
+
+ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
+                             const EmitOptions& options)
+    : module_(module),
+      target_(target),
+      options_(options),
+      name_(c_identifier(options.name)),
+      entry_(backend::entry_of(module)),
+      program_(module, entry_.name),
+      prelude_(upper(name_) + "_VECTORS") {
+  Names functions;
+  for (const backend::ProgramFunction& function : program_.all()) {
+    FunctionInfo& info = functions_.emplace_back();
+    static_cast<backend::ProgramFunction&>(info) = function;
+    info.c_name = functions.take("k_" + function.name);
+    find_writes(info);
+  }
+  can_fail_ = callee(entry_.name, {}).can_fail;
+  Names inputs, outputs, dims;
+  for (const std::string& name : entry_.input_names) inputs_.push_back(inputs.take(name));
+  for (const std::string& name : entry_.output_names) outputs_.push_back(outputs.take(name));
+  for (const backend::EntrySymbol& symbol : entry_.symbols)
+    dims_.push_back(dims.take(symbol.var->name));
+  dynamic_ = !entry_.symbols.empty();
+  find_pools();
+}
+
+// Which parameters a function writes: itself, through views, and in what it calls.
+void ModuleCodegen::find_writes(FunctionInfo& info) {
+  const tir::PrimFunc& function = *info.function;
+  std::unordered_map<const Node*, size_t> root;  // data pointer -> parameter
+  for (size_t i = 0; i < function.params.size(); ++i)
+    if (function.buffers[i]) root[function.buffers[i]->data.get()] = i;
+  for (bool grows = true; grows;) {
+    grows = false;
+    walk<tir::DeclBuffer>(function.body, [&](const tir::DeclBuffer& view) {
+      walk<Var>(view.data, [&](const Var& var) {
+        const auto it = root.find(&var);
+        if (it != root.end()) grows |= root.emplace(view.buffer->data.get(), it->second).second;
+      });
+      const auto* call = view.data.as<Call>();
+      const auto* at = call && !call->args.empty() ? call->args[0].as<tir::BufferLoad>() : nullptr;
+      if (!at) return;
+      const auto it = root.find(at->buffer->data.get());
+      if (it != root.end()) grows |= root.emplace(view.buffer->data.get(), it->second).second;
+    });
+  }
+  info.writes.assign(function.params.size(), false);
+  const auto write = [&](const Ref<tir::Buffer>& buffer) {
+    const auto it = root.find(buffer->data.get());
+    if (it != root.end()) info.writes[it->second] = true;
+  };
+  walk(function.body, [&](const NodePtr& node) {
+    if (const auto* store = node.as<tir::BufferStore>()) write(store->buffer);
+    if (const auto* call = node.as<Call>();
+        call && call->op && call->op->effect == Effect::kOpaque && !call->is("prefetch"))
+      for (const NodePtr& arg : call->args)
+        if (const auto* element = arg.as<tir::BufferLoad>()) write(element->buffer);
+    if (const auto* call = node.as<tir::CallTir>()) {
+      const FunctionInfo& inner = functions_[program_.index_of(call->callee->name, call->origin)];
+      for (size_t i = 0; i < call->args.size() && i < inner.writes.size(); ++i)
+        if (const auto* region = call->args[i].as<tir::BufferRegion>(); region && inner.writes[i])
+          write(region->buffer);
+    }
+  });
+}
+
+// The workspace is one pool, or several by the attribute `tenon.pools`: a list of
+// [name, offset, capacity or -1].
+void ModuleCodegen::find_pools() {
+  if (!entry_.has_workspace) return;
+  const AttrValue* pools = entry_.function->attrs.find("tenon.pools");
+  const auto* list = pools ? pools->as<AttrList>() : nullptr;
+  if (!list) {
+    pools_.push_back({"workspace", 0, entry_.workspace_bytes, std::nullopt});
+    return;
+  }
+  Names names;
+  for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code"})
+    names.reserve(own);
+  for (const AttrValue& item : *list) {
+    const auto* row = item.as<AttrList>();
+    const auto* name = row && row->size() == 3 ? (*row)[0].as<std::string>() : nullptr;
+    const auto* offset = name ? (*row)[1].as<int64_t>() : nullptr;
+    const auto* capacity = name ? (*row)[2].as<int64_t>() : nullptr;
+    if (!offset || !capacity)
+      throw CompileError(kBadAttribute, entry_.function->origin,
+                         "`tenon.pools` is no list of [name, offset, capacity]");
+    pools_.push_back({names.take(*name), *offset, Expr(),
+                      *capacity < 0 ? std::nullopt : std::optional(*capacity)});
+  }
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    const Expr end = i + 1 < pools_.size() ? int64(pools_[i + 1].offset) : entry_.workspace_bytes;
+    pools_[i].bytes = end - pools_[i].offset;
+  }
+}
+
+std::string ModuleCodegen::constant(const Ref<TensorData>& data) {
+  const size_t index = constants_.index_of(data);
+  if (!has_constants_pointer()) return fmt::format("constant_{}", index);
+  const int64_t offset = constants_.layout().items[index].offset;
+  return offset == 0 ? "constants" : fmt::format("constants + {}", offset);
+}
+
+// ---- constants
+// -----------------------------------------------------------------------------------
+
+static std::string element_text(const TensorData& data, int64_t i) {
+  const DType dtype = data.dtype;
+  if (dtype == kFloat32 || dtype == kFloat64) {
+    const double value = data.at_float(i);
+    if (std::isnan(value)) return "NAN";
+    if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
+    std::string text =
+        dtype == kFloat32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return dtype == kFloat32 ? text + "f" : text;
+  }
+  if (dtype.is_float()) {  // its bits
+    const auto bytes = data.data();
+    uint16_t bits = 0;
+    if (dtype.bytes() == 1)
+      return std::to_string(static_cast<unsigned>(bytes[static_cast<size_t>(i)]));
+    std::memcpy(&bits, bytes.data() + i * 2, 2);
+    return std::to_string(bits);
+  }
+  const int64_t value = data.at_int(i);
+  if (dtype == kUInt64) return fmt::format("{}u", static_cast<uint64_t>(value)) + "ll";
+  if (dtype == kInt64 && value == std::numeric_limits<int64_t>::min()) return "INT64_MIN";
+  if (dtype == kInt32 && value == std::numeric_limits<int32_t>::min()) return "INT32_MIN";
+  return std::to_string(value) + (dtype == kInt64 ? "ll" : dtype == kUInt32 ? "u" : "");
+}
+
+std::string ModuleCodegen::constant_arrays() {
+  std::string out;
+  size_t index = 0;
+  for (const backend::ConstantsLayout::Item& item : constants_.layout().items) {
+    const TensorData& data = *item.data;
+    const int64_t count = std::max<int64_t>(1, data.elements());
+    out +=
+        fmt::format("/* {} {} */\nstatic const {} constant_{}[{}] ALIGNED = {{", data.dtype.str(),
+                    comment_text(str(data.shape)), c_type(data.dtype), index++, count);
+    size_t column = 100;
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string text = data.elements() == 0 ? "0" : element_text(data, i);
+      if (column + text.size() + 2 > 100) {
+        out += "\n ";
+        column = 1;
+      }
+      out += " " + text + ",";
+      column += text.size() + 2;
+      if (text.find("N") != std::string::npos) prelude_.use_math();
+    }
+    out.back() = '}';
+    out += ";\n\n";
+  }
+  return out;
+}
+
+// ---- the entry
+// -----------------------------------------------------------------------------------
+
+std::string ModuleCodegen::entry_prototype() const {
+  std::string list;
+  const auto add = [&](const std::string& one) { list += (list.empty() ? "" : ", ") + one; };
+  if (!dims_.empty()) add(fmt::format("const {}_dims* dims", name_));
+  add(fmt::format("const {}_inputs* inputs", name_));
+  add(fmt::format("const {}_outputs* outputs", name_));
+  for (const PoolParameter& pool : pools_) add("void* " + pool.name + (is_definition_ ? "_" : ""));
+  if (has_constants_pointer())
+    add("const void* " + options_.constants_pool + (is_definition_ ? "_" : ""));
+  if (can_fail_) add(name_ + "_error* error");
+  return fmt::format("int32_t {}_run({})", name_, list);
+}
+
+std::string ModuleCodegen::shapes_prototype() const {
+  return fmt::format("int32_t {0}_shapes(const {0}_dims* dims, {0}_sizes* sizes)", name_);
+}
+
+std::string ModuleCodegen::function(const FunctionInfo& info) {
+  // Until nothing more is found unused.
+  std::string text;
+  std::unordered_set<std::string> used;
+  for (int round = 0; round < 6; ++round) {
+    FunctionCodegen code(*this, info);
+    std::string next = code.define(round == 0 ? nullptr : &used);
+    const bool stable = round > 0 && next == text;
+    text = std::move(next);
+    used = code.used();
+    if (stable) break;
+  }
+  return text;
+}
+
+std::string ModuleCodegen::shapes_function() {
+  FunctionCodegen code(*this, callee(entry_.name, {}));
+  std::string text = shapes_prototype() + " {\n";
+  std::string body;
+  for (size_t s = 0; s < entry_.symbols.size(); ++s) {
+    const Ref<Var>& symbol = entry_.symbols[s].var;
+    code.bind(*symbol, "dims->" + dims_[s]);
+  }
+  for (size_t s = 0; s < dims_.size(); ++s)
+    text += fmt::format("  if (dims->{} < 0) return 1;\n", dims_[s]);
+  for (const PoolParameter& pool : pools_)
+    body += fmt::format("  sizes->{} = {};\n", pool.name, code.dimension(pool.bytes));
+  for (size_t i = 0; i < entry_.outputs; ++i)
+    for (size_t d = 0; d < entry_.output(i).ndim(); ++d)
+      body += fmt::format("  sizes->{}[{}] = {};\n", outputs_[i], d,
+                          code.dimension(entry_.output(i).shape[d]));
+  return text + code.written() + body + "  return 0;\n}\n";
+}
+
+std::string ModuleCodegen::source() {
+  is_definition_ = true;
+  std::string functions;
+  for (const FunctionInfo& info : functions_) functions += function(info) + "\n";
+  if (dynamic_) functions += shapes_function() + "\n";
+  is_definition_ = false;
+  const std::string arrays = has_constants_pointer() ? "" : constant_arrays();
+  const std::string prelude = prelude_.text();
+  const std::string macro = upper(name_) + "_VECTORS";
+  std::string out = fmt::format(
+      "/* {}: made by tenon for target `{}`. C99; the header says how to call it.\n"
+      " *\n"
+      " * Vectors are those of GNU C where {} is 1 (by default where the compiler has them), else\n"
+      " * arrays and loops. Products and sums are rounded one by one: compile without contraction\n"
+      " * (-ffp-contract=off, which is the default of `gcc -std=c99`). */\n"
+      "#include \"{}.h\"\n\n",
+      comment_text(options_.name), comment_text(target_.str()), macro, name_);
+  if (prelude_.uses_math()) out += "#include <math.h>\n";
+  if (prelude_.uses_memcpy()) out += "#include <string.h>\n";
+  if (prelude_.uses_math() || prelude_.uses_memcpy()) out += "\n";
+  out +=
+      "#if defined(__GNUC__) && !defined(__TINYC__)\n"
+      "#define IS_GNU 1\n"
+      "#define ALIGNED __attribute__((aligned(64)))\n"
+      "#define NOINLINE __attribute__((noinline))\n"
+      "#else\n"
+      "#define IS_GNU 0\n"
+      "#define ALIGNED\n"
+      "#define NOINLINE\n"
+      "#endif\n";
+  if (prelude_.uses_prefetch())
+    out +=
+        "#if IS_GNU\n"
+        "#define PREFETCH(p, write, locality) __builtin_prefetch((p), (write), (locality))\n"
+        "#else\n"
+        "#define PREFETCH(p, write, locality) ((void)(p))\n"
+        "#endif\n";
+  out +=
+      "#if defined(__clang__)\n"
+      "#pragma STDC FP_CONTRACT OFF\n"
+      "#endif\n";
+  if (prelude_.has_vectors())
+    out += fmt::format(
+        "#ifndef {0}\n#define {0} IS_GNU\n#endif\n"
+        "#if {0} && !defined(__clang__)\n"
+        "#pragma GCC diagnostic ignored \"-Wpsabi\" /* of static functions only */\n"
+        "#endif\n",
+        macro);
+  if (prelude.find("HAS_ELEMENTWISE_FMA") != std::string::npos)
+    out +=
+        "#if defined(__has_builtin)\n"
+        "#if __has_builtin(__builtin_elementwise_fma)\n"
+        "#define HAS_ELEMENTWISE_FMA 1\n"
+        "#endif\n#endif\n"
+        "#ifndef HAS_ELEMENTWISE_FMA\n#define HAS_ELEMENTWISE_FMA 0\n#endif\n";
+  out += "\n" + prelude + arrays;
+  if (functions.find("fail(error, ") != std::string::npos)
+    out += fmt::format(
+        "static int32_t fail({0}_error* error, int32_t code, const char* where,\n"
+        "                    const char* message, int64_t value, int64_t bound) {{\n"
+        "  if (error) {{\n"
+        "    error->code = code;\n    error->where = where;\n    error->message = message;\n"
+        "    error->value = value;\n    error->bound = bound;\n  }}\n  return code;\n}}\n\n",
+        name_);
+  return out + functions;
+}
+
+Program ModuleCodegen::run() {
+  Program program;
+  program.name = name_;
+  program.source = source();
+  program.entry = entry_;
+  program.pools = pools_;
+  program.constants = constants_.layout();
+  program.has_constants_parameter = has_constants_pointer();
+  program.constants_parameter = options_.constants_pool;
+  program.can_fail = can_fail_;
+  program.inputs = inputs_;
+  program.outputs = outputs_;
+  program.dims = dims_;
+  program.header = header(program);
+  return program;
+}
+
+Program emit(const IRModule& lowered, const Target& target, const EmitOptions& options) {
+  return ModuleCodegen(lowered, target, options).run();
+}
+
+}  // namespace tenon::c_backend

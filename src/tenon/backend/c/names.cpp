@@ -1,0 +1,75 @@
+#include "tenon/backend/c/names.h"
+
+#include <fmt/core.h>
+
+namespace tenon::c_backend {
+
+static bool is_keyword(const std::string& word) {
+  static const std::set<std::string> kWords = {
+      "auto",     "bool",    "break",  "case",     "char",     "class",  "const",     "continue",
+      "default",  "delete",  "do",     "double",   "else",     "enum",   "extern",    "float",
+      "for",      "goto",    "if",     "inline",   "int",      "long",   "namespace", "new",
+      "operator", "private", "public", "register", "restrict", "return", "short",     "signed",
+      "sizeof",   "static",  "struct", "switch",   "template", "this",   "typedef",   "union",
+      "unsigned", "virtual", "void",   "volatile", "while",    "true",   "false",     "asm"};
+  return kWords.count(word) != 0;
+}
+
+std::string c_identifier(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    const bool digit = c >= '0' && c <= '9';
+    if (out.empty() && digit) out += '_';
+    out += letter || digit ? c : '_';
+  }
+  if (out.empty() || is_keyword(out)) out += '_';
+  return out;
+}
+
+std::string Names::take(const std::string& text) {
+  const std::string base = c_identifier(text);
+  std::string name = base;
+  for (int n = 1; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", base, n);
+  return name;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+std::string comment_text(std::string text) {
+  for (const char* mark : {"*/", "/*"})
+    for (size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) text[at] = '+';
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\\') c = '?';
+  return text;
+}
+
+std::string c_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\' || c == '?') {  // `??` begins a trigraph
+      out += '\\';
+      out += c;
+    } else if (byte < ' ' || byte > '~') {
+      out += fmt::format("\\{:03o}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string c_type(DType dtype) {
+  if (dtype.element() == kFloat32) return "float";
+  if (dtype.element() == kFloat64) return "double";
+  if (dtype.is_bool()) return "uint8_t";
+  if (dtype.is_int()) return fmt::format("int{}_t", dtype.bits);
+  return fmt::format("uint{}_t", dtype.bits);
+}
+
+}  // namespace tenon::c_backend
