@@ -10,6 +10,7 @@ packages=(
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, format, lint
+  tcc                                                                  # tests: generated C under a small compiler
   git python3                                                          # scripts/
 )
 for group in "$@"; do

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
 
 namespace CLI {
@@ -37,6 +38,7 @@ struct TargetOptions {
   std::string target = "native";
   std::string libraries = "none";
   int threads = 0;  // 0: as many as the process may use
+  COptions c;
 
   void add_to(CLI::App& app);
   /// \throws UsageError where an option is out of range or names a library that is not there.

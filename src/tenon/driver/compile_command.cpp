@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "tenon/backend/c/names.h"
 #include "tenon/backend/llvm/shared_library.h"
 #include "tenon/driver/c_header.h"
 #include "tenon/driver/commands.h"
@@ -44,11 +45,34 @@ Place place_of(const CompileCommandOptions& options, const std::string& name) {
   return {out / name};
 }
 
+void print_files(const std::vector<std::string>& files, const LoweredModule& lowered,
+                 const Target& target) {
+  for (const std::string& file : files)
+    fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
+  fmt::print("operators  own code {} of {}, in {} kernels; target {}\n", lowered.operators,
+             lowered.operators, lowered.kernels, target.str());
+}
+
+int write_as_c(const LoweredModule& lowered, const CompileRequest& request,
+               const CompileCommandOptions& options, Progress& progress) {
+  fs::path folder(options.out);
+  if (folder.extension() == ".so" || folder.extension() == ".tar")
+    throw UsageError("-o {}: C is written to a folder", options.out);
+  std::vector<std::string> files =
+      write_c(generate_c(lowered, request, options.target.c), request.target, options.out);
+  if (std::find(options.emit.begin(), options.emit.end(), "tvmscript") != options.emit.end()) {
+    files.push_back((folder / (c_backend::c_identifier(request.name) + ".tvmscript")).string());
+    write_module(lowered.pipeline.module, files.back());
+  }
+  progress.clear();
+  print_files(files, lowered, request.target);
+  return 0;
+}
+
 int compile(const CompileCommandOptions& options) {
   options.target.check();
   for (const std::string& kind : options.emit) {
-    if (kind == "c") throw CompileError(kUnsupported, {}, "--emit c: C code is not generated yet");
-    if (kind != "so" && kind != "llvm" && kind != "asm" && kind != "tvmscript")
+    if (kind != "so" && kind != "c" && kind != "llvm" && kind != "asm" && kind != "tvmscript")
       throw UsageError("--emit {}: expected so, c, llvm, asm or tvmscript", kind);
   }
   const auto wanted = [&](const char* kind) {
@@ -62,8 +86,14 @@ int compile(const CompileCommandOptions& options) {
   request.pipeline.progress = [&](const std::string& what) {
     progress.show(options.model + ": " + what);
   };
-  const LoweredModule lowered = lower(load_module(options.model), request);
-  const Place place = place_of(options, c_identifier(request.name));
+  const bool as_c = request.target.kind == "c";
+  for (const std::string& kind : options.emit)
+    if (as_c ? kind == "llvm" || kind == "asm" : kind == "c")
+      throw UsageError("--emit {} is not of target `{}`", kind, options.target.target);
+  const LoweredModule lowered =
+      lower(with_pools(load_module(options.model), options.target.c), request);
+  if (as_c) return write_as_c(lowered, request, options, progress);
+  const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};
   const IRModule& module = lowered.pipeline.module;
   std::vector<std::string> files;
@@ -90,10 +120,7 @@ int compile(const CompileCommandOptions& options) {
     written(place(".s"));
   }
   progress.clear();
-  for (const std::string& file : files)
-    fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
-  fmt::print("operators  own code {} of {}, in {} kernels; target {}\n", lowered.operators,
-             lowered.operators, lowered.kernels, request.target.str());
+  print_files(files, lowered, request.target);
   return 0;
 }
 
@@ -107,10 +134,16 @@ void add_compile_command(CLI::App& app, Action& action) {
       ->add_option("-o,--out", options->out,
                    "x.so (with x.h and x.json beside it), or a folder for all files")
       ->required();
-  command->add_option("--emit", options->emit, "so, llvm, asm, tvmscript, separated by commas")
+  command
+      ->add_option("--emit", options->emit,
+                   "so, llvm, asm, tvmscript, separated by commas; target c: c, tvmscript")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--name", options->name, "of the program (default: the model's file name)");
+  command->add_flag("--constants", options->target.c.constants_file,
+                    "target c: constants as a file for the caller to map, not as arrays");
+  command->add_flag("--separate-arrays", options->target.c.separate_arrays,
+                    "target c: a static array for each buffer, to measure what planning costs");
   options->target.add_to(*command);
   options->passes.add_to(*command);
   command->callback([options, &action] { action = [options] { return compile(*options); }; });

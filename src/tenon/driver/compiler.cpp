@@ -59,13 +59,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   return result;
 }
 
-Target resolve(const std::string& text) {
-  Target target = llvm_backend::resolve_target(text);
-  if (target.kind != "llvm")
-    throw CompileError(kUnsupported, {}, "target `{}`: code for `{}` is not generated yet", text,
-                       target.kind);
-  return target;
-}
+Target resolve(const std::string& text) { return llvm_backend::resolve_target(text); }
 
 IRModule with_target(IRModule module, const Target& target) {
   module.attrs.set("target", target.str());

@@ -41,7 +41,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
 
 /// The module with its target written into it. \throws CompileError (kBadOption).
 IRModule with_target(IRModule module, const Target& target);
-/// "native", "llvm -mcpu=...". \throws CompileError (kBadOption; kUnsupported for `c`).
+/// "native", "llvm -mcpu=...", "c". \throws CompileError (kBadOption).
 Target resolve(const std::string& target);
 
 struct CompileRequest {

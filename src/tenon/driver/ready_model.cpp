@@ -16,17 +16,22 @@ static constexpr int kMostThreads = 4096;
 
 void TargetOptions::add_to(CLI::App& app) {
   app.add_option("--target", target,
-                 "native (this host), or \"llvm -mcpu=NAME\" with any of -mattr, -vector-bits, "
-                 "-vector-registers, -l1, -l2, -l3")
+                 "native (this host), or llvm or c, with any of -mcpu, -mattr, -vector-bits, "
+                 "-vector-registers, -l1, -l2, -l3 (\"c -mcpu=haswell\")")
       ->capture_default_str();
   app.add_option("--libs", libraries, "foreign libraries to use, separated by commas, or none")
       ->capture_default_str();
   app.add_option("--threads", threads, "threads of a run (default: what the process may use)");
+  app.add_option("--pool", c.pools,
+                 "target c: NAME=SIZE, memory for buffers, in order of preference; NAME=ro, memory "
+                 "for constants");
 }
 
 void TargetOptions::check() const {
   if (threads < 0 || threads > kMostThreads)
     throw UsageError("--threads {} is not between 1 and {}", threads, kMostThreads);
+  if (!c.pools.empty() && !target.starts_with("c ") && target != "c")
+    throw UsageError("--pool is of target c; the target is `{}`", target);
   if (libraries != "none" && !libraries.empty())
     throw UsageError("--libs {}: this build has no foreign libraries; expected none", libraries);
 }
@@ -91,14 +96,23 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     IRModule module = load_module(path);
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
-    LoweredModule lowered = lower(std::move(module), request);
+    LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
     ready.pass_seconds = seconds_since(start);
     if (adjust) adjust(lowered);
     start = std::chrono::steady_clock::now();
-    const llvm_backend::CompiledProgram program = generate(lowered, request);
-    ready.codegen_seconds = seconds_since(start);
-    start = std::chrono::steady_clock::now();
-    ready.program = link(program);
+    if (request.target.kind == "c") {
+      COptions c = options.c;
+      c.constants_file = true;  // no compiler has to read them
+      const c_backend::Program program = generate_c(lowered, request, c);
+      ready.codegen_seconds = seconds_since(start);
+      start = std::chrono::steady_clock::now();
+      ready.program = compile_c(program, request, lowered);
+    } else {
+      const llvm_backend::CompiledProgram program = generate(lowered, request);
+      ready.codegen_seconds = seconds_since(start);
+      start = std::chrono::steady_clock::now();
+      ready.program = link(program);
+    }
     ready.load_seconds = seconds_since(start);
     ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
     ready.operators = lowered.operators;

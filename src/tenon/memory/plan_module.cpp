@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tenon/memory/pools.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::memory {
@@ -119,10 +120,10 @@ class Liveness {
 /// Every allocation that was placed becomes a view of the workspace.
 class Placer final : public Rewriter {
  public:
-  Placer(Ref<Buffer> workspace, const ModuleProblem& problem, const SymbolicPlan& plan)
+  Placer(Ref<Buffer> workspace, const ModuleProblem& problem, const std::vector<Expr>& offsets)
       : workspace_(std::move(workspace)) {
     for (size_t i = 0; i < problem.buffers.size(); ++i)
-      offsets_.emplace(problem.buffers[i].get(), plan.offsets[i]);
+      offsets_.emplace(problem.buffers[i].get(), offsets[i]);
   }
 
  protected:
@@ -143,6 +144,90 @@ class Placer final : public Rewriter {
 
 ModuleProblem extract_problem(const tir::PrimFunc& function) { return Liveness().run(function); }
 
+namespace {
+
+/// A plan of the whole: places in one range of bytes, in which the pools lie one after another.
+struct ModulePlan {
+  std::vector<Expr> offsets;
+  Expr total;
+  int64_t constant_bytes = 0, bound_bytes = 0;
+  std::vector<std::string> pools;  // of each buffer; empty where there is one pool
+  AttrList layout;                 // for `tenon.pools`
+};
+
+ModulePlan plan_one_pool(const ModuleProblem& problem, const PlanOptions& options) {
+  const SymbolicPlan plan =
+      plan_symbolic(problem.allocations, {options, proves_less_equal_by_structure});
+  const int64_t bound = plan.constants.pools.empty() ? 0 : plan.constants.pools[0].lower_bound;
+  return {plan.offsets, plan.total, plan.constant_bytes, bound, {}, {}};
+}
+
+ModulePlan plan_several_pools(const ModuleProblem& module, const std::vector<PoolOption>& pools,
+                              const PlanOptions& options) {
+  Problem problem;
+  problem.pools.clear();
+  for (const PoolOption& pool : pools) problem.pools.push_back({pool.name, pool.capacity});
+  const size_t last = pools.size() - 1;
+  std::vector<size_t> constant;  // index in the module's list of each buffer of the problem
+  for (size_t i = 0; i < module.allocations.size(); ++i) {
+    const SymbolicAllocation& b = module.allocations[i];
+    const auto bytes = as_int(b.bytes);
+    if (bytes) {
+      constant.push_back(i);
+      problem.buffers.push_back({b.name, *bytes, b.alignment, b.lower, b.upper, 0, b.origin});
+    } else if (pools[last].capacity) {
+      throw CompileError(kDoesNotFit, b.origin,
+                         "buffer `{}` has {} bytes, which is known only at run time, and pool `{}` "
+                         "has {}; give a last pool without a size",
+                         b.name, str(b.bytes), pools[last].name, *pools[last].capacity);
+    }
+  }
+  const Plan placed = plan_pools(problem, options);
+  ModulePlan out;
+  out.offsets.resize(module.allocations.size());
+  out.pools.assign(module.allocations.size(), pools[last].name);
+  int64_t base = 0;
+  for (size_t p = 0; p < pools.size(); ++p) {
+    out.layout.push_back(AttrList{pools[p].name, base, pools[p].capacity.value_or(int64_t{-1})});
+    out.bound_bytes += placed.pools[p].lower_bound;
+    if (p < last) base += align_up(placed.pools[p].peak, int64_t{64});
+  }
+  for (size_t k = 0; k < constant.size(); ++k) {
+    const auto pool = static_cast<size_t>(problem.buffers[k].pool);
+    const auto* row = out.layout[pool].as<AttrList>();
+    out.pools[constant[k]] = pools[pool].name;
+    out.offsets[constant[k]] = int64(*(*row)[1].as<int64_t>() + placed.offsets[k]);
+  }
+  out.total = int64(base + placed.pools[last].peak);
+  out.constant_bytes = base + placed.pools[last].peak;
+  if (constant.size() == module.allocations.size()) return out;
+
+  // The last pool again, with those whose size is known only at run time.
+  std::vector<SymbolicAllocation> rest;
+  std::vector<size_t> rest_of;
+  for (size_t i = 0; i < module.allocations.size(); ++i)
+    if (out.pools[i] == pools[last].name) {
+      rest.push_back(module.allocations[i]);
+      rest_of.push_back(i);
+    }
+  const SymbolicPlan plan = plan_symbolic(rest, {options, proves_less_equal_by_structure});
+  for (size_t k = 0; k < rest.size(); ++k) out.offsets[rest_of[k]] = plan.offsets[k] + base;
+  out.total = plan.total + base;
+  out.constant_bytes = base + plan.constant_bytes;
+  return out;
+}
+
+ModulePlan plan_of(const IRModule& module, const ModuleProblem& problem,
+                   const PlanOptions& options) {
+  std::vector<PoolOption> pools;
+  if (const auto text = module.attrs.get<std::string>("pools")) pools = parse_pools(*text);
+  std::erase_if(pools, [](const PoolOption& pool) { return pool.is_read_only; });
+  return pools.empty() ? plan_one_pool(problem, options)
+                       : plan_several_pools(problem, pools, options);
+}
+
+}  // namespace
+
 IRModule plan_memory(IRModule module, const PlanOptions& options) {
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
@@ -151,20 +236,18 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
         function->attrs.contains("tenon.workspace_bytes"))
       continue;
     const ModuleProblem problem = extract_problem(*function);
-    const SymbolicPlan plan =
-        plan_symbolic(problem.allocations, {options, proves_less_equal_by_structure});
+    const ModulePlan plan = plan_of(module, problem, options);
     const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total});
     auto* planned = new tir::PrimFunc(*function);
     planned->params.push_back(make<Var>("workspace_handle", kHandle));
     planned->buffers.push_back(workspace);
-    planned->body = Placer(workspace, problem, plan)(function->body);
+    planned->body = Placer(workspace, problem, plan.offsets)(function->body);
     const auto total = as_int(plan.total);
     planned->attrs.set("tenon.workspace_bytes",
                        total ? AttrValue(*total) : AttrValue(NodePtr(plan.total)));
     planned->attrs.set("tenon.planned_bytes", plan.constant_bytes);
-    planned->attrs.set("tenon.bound_bytes", plan.constants.pools.empty()
-                                                ? int64_t{0}
-                                                : plan.constants.pools[0].lower_bound);
+    planned->attrs.set("tenon.bound_bytes", plan.bound_bytes);
+    if (!plan.layout.empty()) planned->attrs.set("tenon.pools", plan.layout);
     finish_node(*planned);
     module.set(name, Ref<tir::PrimFunc>(planned));
     for (size_t i = 0; i < problem.buffers.size(); ++i) {
@@ -177,7 +260,7 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
                {"offset", static_cast<double>(offset.value_or(-1))},
                {"first", static_cast<double>(problem.allocations[i].lower)},
                {"last", static_cast<double>(problem.allocations[i].upper - 1)}},
-              "",
+              plan.pools.empty() ? "" : "in pool `" + plan.pools[i] + "`",
               problem.buffers[i]->origin});
     }
   }

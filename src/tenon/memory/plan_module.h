@@ -24,6 +24,11 @@ ModuleProblem extract_problem(const tir::PrimFunc& function);
 /// `tenon.workspace_bytes` (an integer, or an expression of the symbolic dimensions),
 /// `tenon.planned_bytes` and `tenon.bound_bytes` (of the part of constant size). Records a remark
 /// for each buffer.
+///
+/// Where the module's attribute `pools` states several (pools.h), they lie one after another in the
+/// workspace, and attribute `tenon.pools` of the function says where: a list of [name, offset,
+/// capacity or -1]; the last pool ends where the workspace does. \throws CompileError
+/// (kDoesNotFit).
 IRModule plan_memory(IRModule module, const PlanOptions& options = {});
 
 }  // namespace tenon::memory

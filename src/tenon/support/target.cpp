@@ -1,5 +1,6 @@
 #include "tenon/support/target.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
@@ -38,13 +39,23 @@ const std::vector<CpuRow>& known_cpus() {
 }
 
 std::string Target::str() const {
-  if (kind == "c") return "c";
   std::string text = kind;
   if (!cpu.empty()) text += " -mcpu=" + cpu;
   if (!features.empty()) text += " -mattr=" + features;
   text += fmt::format(" -vector-bits={} -vector-registers={} -l1={} -l2={} -l3={}", vector_bits,
                       vector_registers, l1_bytes, l2_bytes, l3_bytes);
   return text;
+}
+
+// Whether "+avx2,-fma,..." turns a feature on, by its last mention.
+static bool has_feature(std::string_view features, std::string_view name) {
+  bool on = false;
+  while (!features.empty()) {
+    const std::string_view one = features.substr(0, features.find(','));
+    features.remove_prefix(std::min(features.size(), one.size() + 1));
+    if (one.size() > 1 && one.substr(1) == name) on = one[0] == '+';
+  }
+  return on;
 }
 
 Target parse_target(std::string_view text) {
@@ -55,6 +66,10 @@ Target parse_target(std::string_view text) {
                        "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`",
                        text);
   target.cpu = target.kind == "llvm" ? "x86-64" : "";
+  if (target.kind == "c") {  // four lanes: what nearly every processor with vectors has
+    target.vector_bits = 128;
+    target.has_fma = false;
+  }
   std::vector<std::pair<std::string, int64_t>> numbers;
   for (std::string word; in >> word;) {
     const size_t equals = word.find('=');
@@ -78,6 +93,7 @@ Target parse_target(std::string_view text) {
       throw CompileError(kBadOption, {}, "target option `{}` is not known", word);
     }
   }
+  if (target.kind == "c" && has_feature(target.features, "fma")) target.has_fma = true;
   for (const CpuRow& row : known_cpus()) {
     if (row.name != target.cpu) continue;
     target.vector_bits = row.vector_bits;

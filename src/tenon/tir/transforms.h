@@ -12,6 +12,9 @@ namespace tenon::tir {
 IRModule map_prim_funcs(IRModule module,
                         const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f);
 
+/// The module's target generates C, where parallel loops run one task after another.
+bool is_c_target(const IRModule& module);
+
 /// The init of a reduction block becomes an `if` on its first iteration in front of the body.
 IRModule lower_init_block(IRModule module);
 
@@ -44,13 +47,14 @@ IRModule simplify(IRModule module);
 
 /// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more
 /// than 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in
-/// front of the call; in a parallel loop each iteration has a slot of its own. Requires: no blocks.
+/// front of the call; in a parallel loop each iteration has a slot of its own (not for a C target).
+/// Requires: no blocks.
 IRModule lift_scratch(IRModule module);
 
 /// An entry function (attr `tenon.entry`) of more than `most_statements` statements is cut into
 /// private functions of so many, which it calls in order with its own parameters. Views and
 /// constants are declared again where they are used. Requires: no allocations left in it
-/// (PlanMemory).
+/// (PlanMemory). For a C target nothing is cut.
 IRModule outline_main(IRModule module, int64_t most_statements = 1024);
 
 /// Every access has one index, into a flat view of its buffer; parameters and what calls see keep

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tenon/backend/c/names.h"
+
 namespace tenon {
 namespace {
 
@@ -70,11 +72,11 @@ TEST(CHeader, CompilesWhateverTheNames) {
 }
 
 TEST(CHeader, NamesAreKeptWhereTheyAreIdentifiers) {
-  EXPECT_EQ(c_identifier("image"), "image");
-  EXPECT_EQ(c_identifier("input:0"), "input_0");
-  EXPECT_EQ(c_identifier("0"), "_0");
-  EXPECT_EQ(c_identifier("while"), "while_");
-  EXPECT_EQ(c_identifier(""), "_");
+  EXPECT_EQ(c_backend::c_identifier("image"), "image");
+  EXPECT_EQ(c_backend::c_identifier("input:0"), "input_0");
+  EXPECT_EQ(c_backend::c_identifier("0"), "_0");
+  EXPECT_EQ(c_backend::c_identifier("while"), "while_");
+  EXPECT_EQ(c_backend::c_identifier(""), "_");
 }
 
 }  // namespace

@@ -99,6 +99,28 @@ static const unsigned char* elements(const unsigned char* file, size_t* size, co
   return file + at;
 }
 
+/* For timing without a file: small numbers; dimensions not known by then are 1. */
+static unsigned char* made_up(const Tensor* tensor, int64_t* symbols, size_t* size) {
+  size_t count = 1, i;
+  int d;
+  unsigned char* data;
+  for (d = 0; d < tensor->ndim; ++d) {
+    int64_t dim = tensor->dims[d];
+    if (dim < 0 && symbols[-1 - dim] < 0) symbols[-1 - dim] = 1;
+    if (dim < 0) dim = symbols[-1 - dim];
+    count *= (size_t)dim;
+  }
+  *size = count * tensor->element;
+  data = (unsigned char*)calloc(count + 1, tensor->element);
+  if (!data) fail("out of memory", tensor->name);
+  if (strcmp(tensor->type, "<f4") == 0)
+    for (i = 0; i < count; ++i) {
+      const float value = (float)(i % 17) / 17.0f - 0.5f;
+      memcpy(data + 4 * i, &value, 4);
+    }
+  return data;
+}
+
 static void write_npy(const char* folder, const Tensor* tensor, const int64_t* dims,
                       const void* data, size_t bytes) {
   char path[1024], header[512];
@@ -181,8 +203,10 @@ std::string main_program(const Program& program) {
   const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
   std::string out = fmt::format(
       "/* Runs `{0}` on files: main_{0} [-o FOLDER] [-n REPEAT]{1} INPUT...\n"
-      " * Inputs in the order of {0}_inputs, each a .npy file or its elements alone; outputs are\n"
-      " * written to FOLDER/OUTPUT.npy. With -n it prints the processor time of a run. */\n"
+      " * Inputs in the order of {0}_inputs, each a .npy file, its elements alone, or - for "
+      "numbers\n"
+      " * that are made up; outputs are written to FOLDER/OUTPUT.npy. With -n it prints the "
+      "processor time of a run. */\n"
       "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n\n"
       "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN 64\n\n",
       name, maps ? " [-c CONSTANTS]" : "");

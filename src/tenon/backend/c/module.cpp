@@ -244,10 +244,12 @@ std::string ModuleCodegen::source() {
       "#define IS_GNU 1\n"
       "#define ALIGNED __attribute__((aligned(64)))\n"
       "#define NOINLINE __attribute__((noinline))\n"
+      "#define INLINE static inline __attribute__((unused))\n"
       "#else\n"
       "#define IS_GNU 0\n"
       "#define ALIGNED\n"
       "#define NOINLINE\n"
+      "#define INLINE static inline\n"
       "#endif\n";
   if (prelude_.uses_prefetch())
     out +=

@@ -117,11 +117,11 @@ static bool repeats(const std::string& pattern, size_t arguments) {
 
 static std::string function_text(const std::string& result, const std::string& name,
                                  const std::string& parameters, const std::string& body) {
-  return fmt::format("static inline {} {}({}) {{\n{}}}\n", result, name, parameters, body);
+  return fmt::format("INLINE {} {}({}) {{\n{}}}\n", result, name, parameters, body);
 }
 
 std::string Prelude::types_text() const {
-  std::string out = fmt::format("#if {}\n#define LANE(v, i) ((v)[i])\n", macro_);
+  std::string out = fmt::format("#if {}\n#define LANE(vector, lane) ((vector)[lane])\n", macro_);
   const auto as_struct = [](const std::string& name, DType t) {
     return fmt::format("typedef struct {{\n  {} v[{}];\n}} {};\n", c_type(t), t.lanes, name);
   };
@@ -136,11 +136,11 @@ std::string Prelude::types_text() const {
         fmt::format("typedef {} {}_m __attribute__((vector_size({}), aligned({}), may_alias));\n",
                     c_type(dtype), name, dtype.bytes(), dtype.element().bytes());
   }
-  out += "#else\n#define LANE(v, i) ((v).v[i])\n";
+  out += "#else\n#define LANE(vector, lane) ((vector).v[lane])\n";
   for (const auto& [name, dtype] : types_)
     if (is_gnu(dtype)) out += as_struct(name, dtype);
   out += "#endif\n";
-  if (has_structs) out += "#define ITEM(v, i) ((v).v[i])\n";
+  if (has_structs) out += "#define ITEM(vector, lane) ((vector).v[lane])\n";
   for (const auto& [name, dtype] : types_)
     if (!is_gnu(dtype)) out += as_struct(name, dtype);
   return out + "\n";

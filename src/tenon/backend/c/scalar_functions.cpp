@@ -37,7 +37,7 @@ static DType dtype_of(const std::string& name) {
 // A function of one line: `static inline R name(parameters) { body }`.
 static std::string function(const std::string& result, const std::string& name,
                             const std::string& parameters, const std::string& body) {
-  return fmt::format("static inline {} {}({}) {{\n{}}}\n", result, name, parameters, body);
+  return fmt::format("INLINE {} {}({}) {{\n{}}}\n", result, name, parameters, body);
 }
 
 static std::string unsigned_type(DType t) { return fmt::format("uint{}_t", t.bits); }

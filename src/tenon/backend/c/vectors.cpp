@@ -308,7 +308,8 @@ static bool direct(DType dtype) { return !dtype.is_bool() && Prelude::is_gnu(dty
 
 std::string vector_load(Prelude& prelude, DType dtype) {
   std::vector<Form> forms;
-  if (direct(dtype)) forms.push_back({"", fmt::format("(*(const {}_m*)$0)", prelude.type(dtype))});
+  if (direct(dtype))
+    forms.push_back({"", fmt::format("(({0})*(const {0}_m*)$0)", prelude.type(dtype))});
   return prelude.custom(memory_name("load", prelude, dtype), prelude.type(dtype),
                         fmt::format("const {}* p", c_type(dtype)),
                         loading(prelude, dtype, from_byte(dtype, "p[i]")), forms);

@@ -88,7 +88,14 @@ Target resolve_target(std::string_view text) {
     return options.empty() ? host : parse_target(host.str() + std::string(options));
   }
   Target target = parse_target(text);
-  if (target.kind != "llvm") return target;
+  if (target.kind == "c" && target.cpu == "native") {
+    const std::string word = "-mcpu=native";
+    std::string spelled(text);
+    const Target host = host_target();
+    spelled.replace(spelled.find(word), word.size(), host.str().substr(host.kind.size() + 1));
+    return parse_target(spelled);
+  }
+  if (target.kind == "c" && target.cpu.empty()) return target;
   bool known = false;
   for (const CpuRow& row : known_cpus()) known |= row.name == target.cpu;
   const bool stated = text.find("-vector-bits") != std::string_view::npos;

@@ -26,13 +26,15 @@ std::optional<int64_t> constant_bytes(const Buffer& buffer) {
 // of one.
 class Lifter final : public Rewriter {
  public:
-  explicit Lifter(std::set<const Node*> chosen) : chosen_(std::move(chosen)) {}
+  Lifter(std::set<const Node*> chosen, bool runs_parallel)
+      : chosen_(std::move(chosen)), runs_parallel_(runs_parallel) {}
 
   std::vector<Ref<Buffer>> params;
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
-    if (const auto* loop = node.as<For>(); loop && loop->kind == ForKind::kParallel) {
+    if (const auto* loop = node.as<For>();
+        loop && loop->kind == ForKind::kParallel && runs_parallel_) {
       parallel_.push_back(loop);
       NodePtr next = rewrite_members(node);
       parallel_.pop_back();
@@ -103,6 +105,7 @@ class Lifter final : public Rewriter {
   }
 
   std::set<const Node*> chosen_;
+  bool runs_parallel_;
   std::vector<const For*> parallel_;
   std::unordered_map<const Node*, Slot> slots_;
 };
@@ -176,7 +179,7 @@ class Lifting {
     if (!next->attrs.flag("tenon.entry")) {
       const std::set<const Node*> chosen = choose(*next);
       if (!chosen.empty()) {
-        Lifter lifter(chosen);
+        Lifter lifter(chosen, !is_c_target(module_));
         const Stmt body = lifter(next->body);
         std::vector<Ref<Var>> params = next->params;
         std::vector<Ref<Buffer>> buffers = next->buffers;

@@ -93,6 +93,8 @@ class Outliner {
 }  // namespace
 
 IRModule outline_main(IRModule module, int64_t most_statements) {
+  // A C compiler takes long lists of calls as they are, and people read them.
+  if (is_c_target(module)) return module;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<PrimFunc>(base);

@@ -1,0 +1,284 @@
+#include "tenon/driver/c_program.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tenon/backend/llvm/host.h"
+#include "tenon/driver/console.h"
+#include "tenon/driver/tensors.h"
+#include "tenon/memory/pools.h"
+
+extern char** environ;
+
+namespace tenon {
+
+namespace fs = std::filesystem;
+
+IRModule with_pools(IRModule module, const COptions& options) {
+  if (options.pools.empty()) return module;
+  std::string text;
+  for (const std::string& pool : options.pools) text += (text.empty() ? "" : " ") + pool;
+  (void)memory::parse_pools(text);  // its errors name the option
+  module.attrs.set("pools", text);
+  return module;
+}
+
+c_backend::Program generate_c(const LoweredModule& lowered, const CompileRequest& request,
+                              const COptions& options) {
+  if (request.pipeline.progress) request.pipeline.progress("code generation");
+  c_backend::EmitOptions emit;
+  emit.name = request.name;
+  emit.separate_arrays = options.separate_arrays;
+  emit.includes = options.includes;
+  if (options.constants_file) emit.constants = c_backend::Constants::kPointer;
+  std::optional<int64_t> capacity;
+  if (const auto text = lowered.pipeline.module.attrs.get<std::string>("pools"))
+    for (const memory::PoolOption& pool : memory::parse_pools(*text)) {
+      if (!pool.is_read_only) continue;
+      emit.constants = c_backend::Constants::kPointer;
+      emit.constants_pool = pool.name;
+      capacity = pool.capacity;
+    }
+  c_backend::Program program = c_backend::emit(lowered.pipeline.module, request.target, emit);
+  if (capacity && program.constants.bytes > *capacity)
+    throw CompileError(kDoesNotFit, {},
+                       "pool `{}` has {} bytes, and the constants need {}: {} bytes are missing",
+                       emit.constants_pool, *capacity, program.constants.bytes,
+                       program.constants.bytes - *capacity);
+  return program;
+}
+
+static void write_constants(const backend::ConstantsLayout& layout, const std::string& path) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  });
+  file.close();
+  std::error_code error;
+  if (file) fs::resize_file(path, static_cast<uintmax_t>(layout.bytes), error);
+  if (!file || error) throw CompileError(kFileError, {}, "cannot write `{}`", path);
+}
+
+std::vector<std::string> write_c(const c_backend::Program& program, const Target& target,
+                                 const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw CompileError(kFileError, {}, "cannot create folder `{}`: {}", folder, error.message());
+  std::vector<std::string> files;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    files.push_back((fs::path(folder) / name).string());
+    write_file(files.back(), text);
+  };
+  write(program.name + ".c", program.source);
+  write(program.name + ".h", program.header);
+  write("main_" + program.name + ".c", c_backend::main_program(program));
+  write("Makefile", c_backend::makefile(program, target));
+  if (program.has_constants_parameter) {
+    files.push_back((fs::path(folder) / (program.name + ".constants")).string());
+    write_constants(program.constants, files.back());
+  }
+  return files;
+}
+
+namespace {
+
+/// A folder that is removed with all that is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "tenon-c.XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      throw CompileError(kFileError, {}, "cannot create `{}`: {}", name, std::strerror(errno));
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+/// What the runtime is told about a program, in memory of its own.
+class LoadedC {
+ public:
+  LoadedC(const c_backend::Program& program, const LoweredModule& lowered, const std::string& name,
+          const std::string& library)
+      : name_(name), manifest_(lowered.manifest) {
+    handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle_)
+      throw CompileError(kLinkFailed, {}, "the compiled C cannot be loaded: {}", dlerror());
+    copy_constants(program.constants);
+    declare(program);
+  }
+  ~LoadedC() {
+    if (handle_) dlclose(handle_);
+    free(constants_);
+  }
+  LoadedC(const LoadedC&) = delete;
+  LoadedC& operator=(const LoadedC&) = delete;
+  const TenonProgram* program() const { return &program_; }
+
+ private:
+  template <typename F>
+  F symbol(const char* name) const {
+    return reinterpret_cast<F>(dlsym(handle_, name));
+  }
+
+  void copy_constants(const backend::ConstantsLayout& layout) {
+    if (layout.bytes == 0) return;
+    constants_ = aligned_alloc(backend::kConstantAlignment, static_cast<size_t>(layout.bytes));
+    if (!constants_)
+      throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
+                         layout.bytes);
+    std::memset(constants_, 0, static_cast<size_t>(layout.bytes));
+    backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
+      std::memcpy(static_cast<std::byte*>(constants_) + offset, bytes.data(), bytes.size());
+    });
+  }
+
+  void add_tensor(const backend::Entry& entry, const tir::Buffer& buffer, const std::string& name,
+                  std::vector<TenonTensorInfo>& out) {
+    std::vector<int64_t>& dims = dims_.emplace_back();
+    for (const Expr& dim : buffer.shape) {
+      int64_t stated = as_int(dim).value_or(TENON_DIM_COMPUTED);
+      for (size_t s = 0; s < entry.symbols.size(); ++s)
+        if (dim.get() == entry.symbols[s].var.get()) stated = TENON_DIM_SYMBOL(s);
+      dims.push_back(stated);
+    }
+    const DLDataType dtype = dlpack_dtype(buffer.dtype);
+    names_.push_back(name);
+    out.push_back({names_.back().c_str(), dims.data(), static_cast<int32_t>(dims.size()),
+                   dtype.code, dtype.bits, dtype.lanes, 0, 0});
+  }
+
+  void declare(const c_backend::Program& program) {
+    const backend::Entry& entry = program.entry;
+    for (size_t i = 0; i < entry.inputs; ++i)
+      add_tensor(entry, entry.input(i), entry.input_names[i], inputs_);
+    for (size_t i = 0; i < entry.outputs; ++i)
+      add_tensor(entry, entry.output(i), entry.output_names[i], outputs_);
+    for (const backend::EntrySymbol& symbol : entry.symbols) {
+      names_.push_back(symbol.var->name);
+      symbols_.push_back({names_.back().c_str(), TENON_SYMBOL_DIM,
+                          static_cast<int32_t>(symbol.input), static_cast<int64_t>(symbol.dim), 0,
+                          INT64_MAX});
+    }
+    const int64_t workspace = as_int(entry.workspace_bytes).value_or(-1);
+    program_.abi_version = TENON_ABI_VERSION;
+    program_.struct_size = sizeof(TenonProgram);
+    program_.name = name_.c_str();
+    program_.input_count = static_cast<int32_t>(inputs_.size());
+    program_.output_count = static_cast<int32_t>(outputs_.size());
+    program_.inputs = inputs_.data();
+    program_.outputs = outputs_.data();
+    program_.symbol_count = static_cast<int32_t>(symbols_.size());
+    program_.alignment = 64;
+    program_.symbols = symbols_.data();
+    program_.shapes = symbol<decltype(program_.shapes)>("tenon_c_shapes");
+    program_.run = symbol<decltype(program_.run)>("tenon_c_run");
+    program_.constants = constants_;
+    program_.constant_bytes = program.constants.bytes;
+    program_.workspace_bytes = workspace;
+    const auto stated = [&](const char* attribute) {
+      return workspace < 0 ? -1 : entry.number(attribute).value_or(-1);
+    };
+    program_.planned_bytes = stated("tenon.planned_bytes");
+    program_.bound_bytes = stated("tenon.bound_bytes");
+    program_.manifest = manifest_.c_str();
+    if (!program_.run) throw CompileError(kLinkFailed, {}, "the compiled C has no entry");
+  }
+
+  std::string name_, manifest_;
+  void* handle_ = nullptr;
+  void* constants_ = nullptr;
+  std::deque<std::vector<int64_t>> dims_;
+  std::deque<std::string> names_;
+  std::vector<TenonTensorInfo> inputs_, outputs_;
+  std::vector<TenonSymbol> symbols_;
+  TenonProgram program_{};
+};
+
+}  // namespace
+
+// Runs a compiler; its words go to `log`.
+static int run_compiler(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed)
+    throw CompileError(kLinkFailed, {}, "the C compiler `{}` cannot be started: {}", command[0],
+                       std::strerror(failed));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+static std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+std::shared_ptr<runtime::Program> compile_c(const c_backend::Program& program,
+                                            const CompileRequest& request,
+                                            const LoweredModule& lowered) {
+  if (request.pipeline.progress) request.pipeline.progress("C compiler");
+  const ScratchFolder folder;
+  write_file(folder.file(program.name + ".c"), program.source);
+  write_file(folder.file(program.name + ".h"), program.header);
+  write_file(folder.file("adapter.c"), c_backend::adapter(program));
+  const char* stated = std::getenv("CC");
+  std::vector<std::string> command = words_of(stated && *stated ? stated : "cc");
+  for (const char* word :
+       {"-std=c99", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w"})
+    command.emplace_back(word);
+  const std::string& cpu = request.target.cpu;
+  if (!cpu.empty())
+    command.push_back("-march=" +
+                      (cpu == llvm_backend::host_target().cpu ? std::string("native") : cpu));
+  command.insert(command.end(), {"-o", folder.file("program.so"), folder.file(program.name + ".c"),
+                                 folder.file("adapter.c"), "-lm"});
+  if (run_compiler(command, folder.file("log")) != 0) {
+    std::string log = read_file(folder.file("log"));
+    static constexpr size_t kLongest = 2000;
+    if (log.size() > kLongest) log = log.substr(0, kLongest) + "...";
+    throw CompileError(kLinkFailed, {}, "the C compiler failed: {}", log);
+  }
+  const auto loaded =
+      std::make_shared<LoadedC>(program, lowered, request.name, folder.file("program.so"));
+  try {
+    return runtime::Program::wrap(loaded->program(), nullptr, loaded);
+  } catch (const runtime::Error& error) {
+    throw CompileError(kLinkFailed, {}, "{}", error.what());
+  }
+}
+
+}  // namespace tenon

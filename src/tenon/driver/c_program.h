@@ -1,0 +1,40 @@
+// Programs as C: their files, and how the system's C compiler makes something that runs of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/backend/c/emit.h"
+#include "tenon/driver/compiler.h"
+
+namespace tenon {
+
+/// What the command line says about C.
+struct COptions {
+  std::vector<std::string> pools;  // "sram=64KiB", "flash=ro"
+  bool constants_file = false;     // beside the source, for the caller to map
+  bool separate_arrays = false;
+  std::vector<std::string> includes;
+};
+
+/// The C of a lowered module. \throws CompileError (kBadOption) at a pool that is not understood;
+/// kDoesNotFit where the constants do not fit their pool.
+c_backend::Program generate_c(const LoweredModule& lowered, const CompileRequest& request,
+                              const COptions& options);
+
+/// Writes NAME.c, NAME.h, main_NAME.c, a Makefile and, where the caller provides them, the
+/// constants to `folder`; gives the paths. \throws CompileError (kFileError).
+std::vector<std::string> write_c(const c_backend::Program& program, const Target& target,
+                                 const std::string& folder);
+
+/// The program compiled by the system's C compiler ($CC, else cc) and loaded into this process.
+/// \throws CompileError (kLinkFailed) with the compiler's words.
+std::shared_ptr<runtime::Program> compile_c(const c_backend::Program& program,
+                                            const CompileRequest& request,
+                                            const LoweredModule& lowered);
+
+/// The module attribute that PlanMemory reads, for the pools of the options.
+IRModule with_pools(IRModule module, const COptions& options);
+
+}  // namespace tenon

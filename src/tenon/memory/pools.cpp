@@ -1,0 +1,171 @@
+#include "tenon/memory/pools.h"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "tenon/memory/bounds.h"
+#include "tenon/support/check.h"
+#include "tenon/support/diagnostics.h"
+
+namespace tenon::memory {
+
+// ---- the option
+// ----------------------------------------------------------------------------------
+
+static std::optional<int64_t> parse_size(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  const std::string_view ending(end, static_cast<size_t>(text.data() + text.size() - end));
+  const int shift = ending.empty() || ending == "B" ? 0
+                    : ending == "KiB"               ? 10
+                    : ending == "MiB"               ? 20
+                    : ending == "GiB"               ? 30
+                                                    : -1;
+  if (shift < 0 || number > (kMaxTotalBytes >> shift)) return std::nullopt;
+  return number << shift;
+}
+
+static bool is_name(std::string_view text) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (text.empty() || !letter(text[0])) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+static PoolOption parse_pool(std::string_view text) {
+  const auto wrong = [&](std::string_view why) {
+    return CompileError(kBadOption, {},
+                        "--pool {}: {}; expected NAME, NAME=SIZE, NAME=ro or NAME=SIZE,ro with a "
+                        "SIZE such as 65536 or 64KiB",
+                        text, why);
+  };
+  PoolOption pool;
+  const size_t equals = text.find('=');
+  pool.name = std::string(text.substr(0, equals));
+  if (!is_name(pool.name)) throw wrong("the name is no identifier");
+  if (equals == std::string_view::npos) return pool;
+  std::string_view rest = text.substr(equals + 1);
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const auto size = parse_size(word);
+    if (word == "ro" && !pool.is_read_only) {
+      pool.is_read_only = true;
+    } else if (size && !pool.capacity) {
+      pool.capacity = size;
+    } else {
+      throw wrong(fmt::format("`{}` is no size", word));
+    }
+  }
+  if (!pool.capacity && !pool.is_read_only) throw wrong("nothing follows `=`");
+  return pool;
+}
+
+std::vector<PoolOption> parse_pools(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::vector<PoolOption> pools;
+  bool has_read_only = false;
+  for (std::string word; in >> word;) {
+    PoolOption pool = parse_pool(word);
+    for (const PoolOption& other : pools)
+      if (other.name == pool.name)
+        throw CompileError(kBadOption, {}, "--pool {}: the name is given twice", word);
+    if (pool.is_read_only && has_read_only)
+      throw CompileError(kBadOption, {}, "--pool {}: there is a read-only pool already", word);
+    has_read_only |= pool.is_read_only;
+    pools.push_back(std::move(pool));
+  }
+  return pools;
+}
+
+// ---- spilling
+// ------------------------------------------------------------------------------------
+
+namespace {
+
+/// Fills one pool: which of the buffers that want to be in it stay.
+class PoolFill {
+ public:
+  PoolFill(Problem& problem, int pool, const PlanOptions& options)
+      : problem_(problem), pool_(pool), options_(options) {}
+
+  /// Buffers that do not stay go to the next pool. \throws as plan() does where there is none.
+  void run() {
+    if (!problem_.pools[static_cast<size_t>(pool_)].capacity) return;
+    if (static_cast<size_t>(pool_) + 1 == problem_.pools.size())
+      return;  // plan() says what is missing
+    spill_by_load();
+    while (!fits()) spill_at(lower_bound(problem_, pool_).step, 1);
+    bring_back();
+  }
+
+ private:
+  int64_t capacity() const { return *problem_.pools[static_cast<size_t>(pool_)].capacity; }
+
+  void move_on(size_t buffer) {
+    problem_.buffers[buffer].pool = pool_ + 1;
+    moved_.push_back(buffer);
+  }
+
+  /// Makes room at a step: the smallest buffer there that is large enough, else the largest.
+  void spill_at(int64_t step, int64_t missing) {
+    std::optional<size_t> enough, largest;
+    for (size_t i = 0; i < problem_.buffers.size(); ++i) {
+      const Allocation& b = problem_.buffers[i];
+      if (b.pool != pool_ || b.lower > step || b.upper <= step || b.bytes == 0) continue;
+      if (b.bytes >= missing && (!enough || b.bytes < problem_.buffers[*enough].bytes)) enough = i;
+      if (!largest || b.bytes > problem_.buffers[*largest].bytes) largest = i;
+    }
+    check(largest.has_value(), "a pool is too small where nothing is alive");
+    move_on(enough ? *enough : *largest);
+  }
+
+  void spill_by_load() {
+    for (Load load = lower_bound(problem_, pool_); load.bytes > capacity();
+         load = lower_bound(problem_, pool_))
+      spill_at(load.step, load.bytes - capacity());
+  }
+
+  /// Whether a packing of this pool alone is found.
+  bool fits() const {
+    if (lower_bound(problem_, pool_).bytes > capacity()) return false;
+    Problem alone;
+    for (const Allocation& b : problem_.buffers) {
+      if (b.pool != pool_) continue;
+      alone.buffers.push_back(b);
+      alone.buffers.back().pool = 0;
+    }
+    return plan(alone, options_).pools[0].peak <= capacity();
+  }
+
+  void bring_back() {
+    std::sort(moved_.begin(), moved_.end(), [&](size_t a, size_t b) {
+      return std::pair(-problem_.buffers[a].bytes, a) < std::pair(-problem_.buffers[b].bytes, b);
+    });
+    for (const size_t i : moved_) {
+      problem_.buffers[i].pool = pool_;
+      if (!fits()) problem_.buffers[i].pool = pool_ + 1;
+    }
+  }
+
+  Problem& problem_;
+  int pool_;
+  const PlanOptions& options_;
+  std::vector<size_t> moved_;
+};
+
+}  // namespace
+
+Plan plan_pools(Problem& problem, const PlanOptions& options) {
+  for (Allocation& buffer : problem.buffers) buffer.pool = 0;
+  validate(problem);
+  for (size_t pool = 0; pool < problem.pools.size(); ++pool)
+    PoolFill(problem, static_cast<int>(pool), options).run();
+  return plan(problem, options);
+}
+
+}  // namespace tenon::memory

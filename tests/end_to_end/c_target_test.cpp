@@ -1,0 +1,243 @@
+// `--target c`: the files that are written, strict compilers, sanitizers with guarded memory, and
+// results against the interpreter.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDigits = "examples/digits/digits.onnx";       // a symbolic batch
+constexpr const char* kDigits1 = "examples/digits/digits_b1.onnx";   // fixed sizes
+constexpr const char* kStrict = "-std=c99 -pedantic -Wall -Wextra -Werror";
+
+// Every kind of scalar and vector arithmetic, a gather with its check, shapes that are no multiple
+// of a vector, and dtypes that C has no type for.
+constexpr const char* kMixed = R"py(
+from tenon.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 19), "float32"), at: R.Tensor((5,), "int64"), k: R.Tensor((7,), "int32")) -> R.Tuple(R.Tensor(("n", 19), "float32"), R.Tensor((5,), "int32"), R.Tensor(("n", 19), "float32"), R.Tensor(("n", 19), "bool"), R.Tensor((7,), "int32"), R.Tensor(("n", 19), "float16")):
+        n = T.int64()
+        with R.dataflow():
+            a: R.Tensor((n, 19), "float32") = R.sigmoid(x)
+            b: R.Tensor((n, 19), "float32") = R.nn.softmax(a, axis=-1)
+            c: R.Tensor((5,), "int32") = R.take(k, at, axis=0)
+            d: R.Tensor((n, 19), "float32") = R.floor(R.multiply(R.tanh(x), R.const(3.5, "float32")))
+            e: R.Tensor((n, 19), "bool") = R.greater(x, a)
+            f: R.Tensor((7,), "int32") = R.floor_divide(k, R.const(-3, "int32"))
+            g: R.Tensor((n, 19), "float16") = R.astype(R.exp(x), dtype="float16")
+            R.output(b, c, d, e, f, g)
+        return (b, c, d, e, f, g)
+)py";
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool have(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+class CTargetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tenon_c_target_" + std::to_string(::getpid());
+    fs::create_directories(folder_);
+    std::ofstream(folder_ + "/mixed.py") << kMixed;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Runs a shell command; its output is in `said_`.
+  int run(const std::string& command) {
+    const int status =
+        std::system(("cd " TENON_SOURCE_DIR " && (" + command + ") >" + folder_ + "/said 2>&1").c_str());
+    said_ = read(folder_ + "/said");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void tenon(const std::string& arguments) {
+    ASSERT_EQ(run(std::string("timeout 300 " TENON_BINARY " ") + arguments), 0)
+        << arguments << "\n" << said_;
+  }
+  // Both .npy files hold the same array, or nearly.
+  void expect_near(const fs::path& a, const fs::path& b) {
+    const std::string left = read(a), right = read(b);
+    ASSERT_GT(left.size(), 64u) << a;
+    ASSERT_EQ(left.size(), right.size()) << a;
+    const auto start = [](const std::string& file) {
+      return 10 + static_cast<unsigned char>(file[8]) + 256 * static_cast<unsigned char>(file[9]);
+    };
+    const std::string bytes_a = left.substr(start(left)), bytes_b = right.substr(start(right));
+    if (left.find("<f4") == std::string::npos) {
+      if (left.find("f2") == std::string::npos) EXPECT_EQ(bytes_a, bytes_b) << a;
+      return;
+    }
+    for (size_t at = 0; at + 4 <= bytes_a.size(); at += 4) {
+      float x = 0, y = 0;
+      std::memcpy(&x, bytes_a.data() + at, 4);
+      std::memcpy(&y, bytes_b.data() + at, 4);
+      ASSERT_LE(std::fabs(x - y), 1e-5f * (1 + std::fabs(y))) << a << " at element " << at / 4;
+    }
+  }
+
+  std::string folder_, said_;
+};
+
+TEST_F(CTargetTest, CompilesWithoutAWarningEverywhere) {
+  tenon(std::string("compile ") + kDigits + " --target c -o " + folder_ + "/a --name digits");
+  tenon(std::string("compile ") + kDigits1 + " --target 'c -mcpu=haswell' --constants -o " +
+        folder_ + "/b --name digits");
+  tenon("compile " + folder_ + "/mixed.py --target c -o " + folder_ + "/c --name digits");
+  int compilers = 0;
+  for (const char* compiler : {"gcc -O2", "clang-19 -O2", "tcc", "gcc -O3 -DDIGITS_VECTORS=0",
+                               "clang-19 -O2 -march=haswell", "gcc -O3 -march=haswell"}) {
+    if (!have(std::string(compiler).substr(0, std::string(compiler).find(' ')))) continue;
+    ++compilers;
+    for (const char* which : {"a", "b", "c"}) {
+      const std::string files = folder_ + "/" + which + "/";
+      EXPECT_EQ(run(std::string(compiler) + " " + kStrict + " -c -o " + folder_ + "/x.o " + files +
+                    "digits.c"),
+                0)
+          << compiler << " " << which << "\n" << said_;
+      EXPECT_EQ(run(std::string(compiler) + " " + kStrict + " -c -o " + folder_ + "/x.o " + files +
+                    "main_digits.c"),
+                0)
+          << compiler << " " << which << "\n" << said_;
+    }
+  }
+  EXPECT_GE(compilers, 4);
+  // The header is C++ too.
+  std::ofstream(folder_ + "/x.cpp") << "#include \"a/digits.h\"\n#include \"b/digits.h\"\n";
+  EXPECT_EQ(run("g++ -std=c++17 -Wall -Wextra -pedantic -Werror -c -o " + folder_ + "/x.o " +
+                folder_ + "/x.cpp"),
+            0)
+      << said_;
+}
+
+TEST_F(CTargetTest, StandsAlone) {
+  tenon("compile " + folder_ + "/mixed.py --target c -o " + folder_ + "/c --name mixed");
+  const std::string source = read(folder_ + "/c/mixed.c"), header = read(folder_ + "/c/mixed.h");
+  for (size_t at = 0; (at = source.find("#include", at)) != std::string::npos; ++at) {
+    const std::string line = source.substr(at, source.find('\n', at) - at);
+    EXPECT_TRUE(line == "#include \"mixed.h\"" || line == "#include <math.h>" ||
+                line == "#include <string.h>")
+        << line;
+  }
+  for (const char* word : {"malloc", "free(", "stdio", "stdlib", "tenon_"})
+    EXPECT_EQ(source.find(word), std::string::npos) << word;
+  EXPECT_NE(header.find("int32_t mixed_shapes("), std::string::npos) << header;
+  ASSERT_EQ(run("gcc -std=c99 -O2 -c -o " + folder_ + "/x.o " + folder_ + "/c/mixed.c && size -A " +
+                folder_ + "/x.o"),
+            0)
+      << said_;
+  // No memory of its own that changes.
+  for (const char* section : {".data ", ".bss "}) {
+    const size_t at = said_.find(section);
+    if (at != std::string::npos) EXPECT_EQ(std::stol(said_.substr(at + 6)), 0) << said_;
+  }
+}
+
+TEST_F(CTargetTest, RunsWithSanitizersAndGuardsAndGivesTheInterpretersNumbers) {
+  const std::string out = folder_ + "/run", expected = folder_ + "/expected";
+  fs::create_directories(out);
+  ASSERT_EQ(run("python3 - " + folder_ + R"( <<'END'
+import struct, sys, math
+def npy(name, kind, shape, data):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    open(sys.argv[1] + "/" + name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
+npy("x.npy", "<f4", (3, 19), struct.pack("<57f", *[math.sin(i) * 4 for i in range(57)]))
+npy("at.npy", "<i8", (5,), struct.pack("<5q", 6, 0, 3, 3, 1))
+npy("bad.npy", "<i8", (5,), struct.pack("<5q", 6, 0, 9, 3, 1))
+npy("k.npy", "<i4", (7,), struct.pack("<7i", -7, 7, 0, 2147483647, -2147483648, 3, -3))
+END)"),
+            0)
+      << said_;
+  const std::string files = folder_ + "/x.npy " + folder_ + "/at.npy " + folder_ + "/k.npy";
+  tenon("run " + folder_ + "/mixed.py --interpret -o " + expected + " -i x=" + folder_ +
+        "/x.npy -i at=" + folder_ + "/at.npy -i k=" + folder_ + "/k.npy");
+  for (const char* target : {"c", "c -mcpu=haswell"}) {
+    tenon("compile " + folder_ + "/mixed.py --target '" + target + "' -o " + folder_ +
+          "/c --name mixed");
+    for (const char* flags : {"", "-DMIXED_VECTORS=0"}) {
+      ASSERT_EQ(run("cd " + folder_ + "/c && gcc -std=c99 -g -O1 -fsanitize=address,undefined "
+                    "-fno-sanitize-recover " + flags + " -o m main_mixed.c mixed.c -lm && ./m -o " +
+                    out + " " + files),
+                0)
+          << target << flags << said_;
+      for (const auto& entry : fs::directory_iterator(expected))
+        expect_near(out / entry.path().filename(), entry.path());
+    }
+  }
+  // A run-time index out of range is an error that names its operator, not a wild read.
+  EXPECT_EQ(run("cd " + folder_ + "/c && ./m " + folder_ + "/x.npy " + folder_ + "/bad.npy " +
+                folder_ + "/k.npy"),
+            1);
+  EXPECT_NE(said_.find("error 2 in"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("(value 9, bound 7)"), std::string::npos) << said_;
+  // The same through the command line.
+  tenon("run " + folder_ + "/mixed.py --target c -o " + out + " -i x=" + folder_ +
+        "/x.npy -i at=" + folder_ + "/at.npy -i k=" + folder_ + "/k.npy");
+  for (const auto& entry : fs::directory_iterator(expected))
+    expect_near(out / entry.path().filename(), entry.path());
+}
+
+TEST_F(CTargetTest, PoolsSpillAndSayWhatIsMissing) {
+  const auto pools = [&](const std::string& options) {
+    return std::string("compile ") + kDigits1 + " --target c --name digits -o " + folder_ + "/p " +
+           options;
+  };
+  const auto size_of = [&](const std::string& macro) {
+    const std::string header = read(folder_ + "/p/digits.h");
+    const size_t at = header.find("#define " + macro + " ");
+    return at == std::string::npos ? -1L : std::stol(header.substr(at + 9 + macro.size()));
+  };
+  tenon(pools(""));
+  const long whole = size_of("DIGITS_WORKSPACE_SIZE");
+  ASSERT_GT(whole, 1024);
+  const long small = whole / 2 / 64 * 64;
+  tenon(pools("--pool sram=" + std::to_string(small) + " --pool dram --pool flash=ro"));
+  EXPECT_LE(size_of("DIGITS_SRAM_SIZE"), small);
+  EXPECT_GT(size_of("DIGITS_SRAM_SIZE"), 0);
+  EXPECT_GT(size_of("DIGITS_DRAM_SIZE"), 0);
+  EXPECT_NE(read(folder_ + "/p/digits.h").find("void* sram, void* dram, const void* flash"),
+            std::string::npos)
+      << read(folder_ + "/p/digits.h");
+  // It computes the same, with each pool guarded.
+  fs::create_directories(folder_ + "/one");
+  ASSERT_EQ(run("head -c 256 /dev/zero > " + folder_ + "/in.raw; cd " + folder_ +
+                "/p && make -s main_digits CFLAGS='-O1 -fsanitize=address,undefined' && ./main_digits -o " +
+                folder_ + "/one " + folder_ + "/in.raw"),
+            0)
+      << said_;
+  tenon(pools("--separate-arrays"));
+  fs::create_directories(folder_ + "/two");
+  ASSERT_EQ(run("cd " + folder_ + "/p && make -s -B main_digits CFLAGS=-O1 && ./main_digits -o " +
+                folder_ + "/two " + folder_ + "/in.raw"),
+            0)
+      << said_;
+  for (const auto& entry : fs::directory_iterator(folder_ + "/two"))
+    EXPECT_EQ(read(entry.path()), read(fs::path(folder_ + "/one") / entry.path().filename()));
+
+  const auto fails = [&](const std::string& options, int status, const std::string& text) {
+    EXPECT_EQ(run(std::string(TENON_BINARY) + " " + pools(options)), status) << said_;
+    EXPECT_NE(said_.find(text), std::string::npos) << said_;
+  };
+  fails("--pool sram=1KiB", 1, "pool `sram` has 1024 bytes");
+  fails("--pool flash=100,ro", 1, "bytes are missing");
+  fails("--pool sram=lots", 1, "`lots` is no size");
+  fails("--pool a --pool a", 1, "given twice");
+}
+
+}  // namespace
