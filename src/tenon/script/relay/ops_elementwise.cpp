@@ -17,7 +17,7 @@ OperatorRow binary(const char* name, const char* op) {
 OperatorRow identity(const char* name) {
   const auto convert = [](OpCall& c) {
     c.ignore({"src_virtual_device", "dst_virtual_device", "src_dev_type", "dst_dev_type",
-              "virtual_device", "constrain_body", "constrain_result", "device_type"});
+              "virtual_device", "compiler", "constrain_body", "constrain_result", "device_type"});
     return c.arg(0);
   };
   return {name, 1, 1, convert, "its operand"};

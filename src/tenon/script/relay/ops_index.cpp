@@ -78,6 +78,18 @@ Value convert_scatter(OpCall& c) {
                {"reduction", reduction_of(c, "update")}});
 }
 
+Value convert_scatter_add(OpCall& c) {
+  return c.op("scatter_elements", {c.arg(0), c.arg(1), c.arg(2)},
+              {{"axis", c.axis(c.integer("axis", 0), c.ndim(0))}, {"reduction", "add"}});
+}
+
+// x[i], x along its first axis.
+Value convert_adv_index(OpCall& c) {
+  const std::vector<Value> items = c.items(0);
+  if (items.size() != 2) unsupported("{} index tensors", items.empty() ? 0 : items.size() - 1);
+  return c.op("take", {items[0], items[1]}, {{"axis", 0}});
+}
+
 Value convert_scatter_nd(OpCall& c) {
   return c.op("scatter_nd", {c.arg(0), coordinates_last(c, 1), c.arg(2)},
               {{"reduction", reduction_of(c, "update")}});
@@ -124,6 +136,8 @@ std::vector<OperatorRow> index_rows() {
       {"gather_nd", 2, 2, convert_gather_nd, "permute_dims, gather_nd"},
       {"scatter", 3, 3, convert_scatter, "scatter_elements"},
       {"scatter_elements", 3, 3, convert_scatter, "scatter_elements", "no reduction \"mean\""},
+      {"scatter_add", 3, 3, convert_scatter_add, "scatter_elements"},
+      {"adv_index", 1, 1, convert_adv_index, "take", "one index tensor"},
       {"scatter_nd", 3, 3, convert_scatter_nd, "permute_dims, scatter_nd", "no mode \"mean\""},
       {"sort", 1, 1, [](OpCall& c) { return convert_sort(c, "sort"); }},
       {"argsort", 1, 1, [](OpCall& c) { return convert_sort(c, "argsort"); }},
