@@ -7,8 +7,25 @@
 #include "tenon/graph/expr.h"
 #include "tenon/ir/pass.h"
 #include "tenon/support/target.h"
+#include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
+
+/// Makes private functions with attr `Composite` of what matches the module's patterns, its graph
+/// functions with attr `Pattern` (the composite's name), which it takes out of the module; the
+/// largest first. What a pattern is: graph/patterns/pattern.h. Records a remark for each pattern.
+/// \throws CompileError (kBadPattern).
+IRModule fuse_ops_by_pattern(IRModule module);
+
+/// Functions bound to variables inside of others become private functions of the module, where they
+/// use nothing of what is around them.
+IRModule lift_functions(IRModule module);
+
+/// Puts the bodies of graph functions in the places of their calls (composites and regions that no
+/// back end took, functions that a model is divided into), until `main` calls operators and
+/// PrimFuncs alone, and drops what is not called any more.
+/// Keeps: functions with attr `Primitive`, which FuseOps makes. \throws CompileError (kRecursion).
+IRModule inline_functions(IRModule module);
 
 /// Removes bindings whose values nobody needs and private functions that nobody calls.
 /// Keeps: impure bindings; public functions.
@@ -42,6 +59,11 @@ IRModule fuse_ops(IRModule module);
 /// Composes the PrimFuncs of each `Primitive` function into one, with the intermediates as buffers
 /// of its root block. One-element constants become immediates.
 IRModule fuse_tir(IRModule module);
+
+/// A graph function of the module (legalised, no calls of others) as a PrimFunc: parameters, then
+/// outputs; what LowerGraph does with `main`, without making it the entry. Extern functions that it
+/// calls undeclared are added to `module`.
+Ref<tir::PrimFunc> lower_function(IRModule& module, const Function& function);
 
 /// Folds inference batch norms into the constant weights of the convolution (or matrix product)
 /// before them; the arithmetic on weights is left to fold_constants. Re-associating.

@@ -57,6 +57,9 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
     if (annotation.kind != ExprKind::kCall && annotation.kind != ExprKind::kSubscript)
       fail(kSyntax, annotation.place, "`T.Buffer` needs a shape");
     if (is_extern_ && annotation.items.size() > 1) define_dimensions(*annotation.items[1]);
+    for (const ast::Keyword& keyword : annotation.keywords)
+      if (is_extern_ && (keyword.name == "shape" || keyword.name == "strides"))
+        define_dimensions(*keyword.value);
     Arguments args;
     if (annotation.kind == ExprKind::kCall) {
       args = arguments(annotation);

@@ -1,4 +1,4 @@
-#include "tenon/support/codes.h"
+#include "tenon/support/library_codes.h"
 
 namespace tenon {
 
@@ -15,7 +15,8 @@ static constexpr const Code* kAllCodes[] = {
     &kBadLiteral,        &kBadModel,      &kUnsupportedOperator,
     &kExternalData,      &kBadTensor,     &kBadInput,
     &kRunFailed,         &kLinkFailed,    &kBadProblem,
-    &kDoesNotFit,
+    &kDoesNotFit,        &kBadBackend,    &kSignatureMismatch,
+    &kBadPattern,
 };
 
 std::span<const Code* const> all_codes() { return kAllCodes; }

@@ -10,6 +10,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "tenon/graph/extern_call.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/tir/stmt.h"
@@ -37,7 +38,9 @@ class Lowering {
  public:
   Lowering(IRModule& module, const Function& function) : module_(module), function_(function) {}
 
-  Ref<PrimFunc> run() {
+  enum class Role : uint8_t { kEntry, kCalled };
+
+  Ref<PrimFunc> run(Role role) {
     std::vector<Ref<Buffer>> params;
     for (const Ref<Var>& param : function_.params) {
       if (!param->type.as<TensorType>())
@@ -63,6 +66,11 @@ class Lowering {
       const Ref<Buffer>& to = params[inputs + i];
       if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
     }
+    std::vector<Stmt> body = std::move(constants_);
+    body.insert(body.end(), stmts_.begin(), stmts_.end());
+    if (role == Role::kCalled)
+      return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
+                                  {{"tir.noalias", true}}, function_.origin);
     Attrs attrs = function_.attrs;
     attrs.set("tenon.entry", true);
     attrs.set("tenon.num_inputs", static_cast<int64_t>(inputs));
@@ -77,8 +85,6 @@ class Lowering {
       for (size_t i = inputs; i < params.size(); ++i) names.push_back(params[i]->name);
       attrs.set("output_names", names);
     }
-    std::vector<Stmt> body = std::move(constants_);
-    body.insert(body.end(), stmts_.begin(), stmts_.end());
     return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
                                 std::move(attrs), function_.origin);
   }
@@ -132,7 +138,7 @@ class Lowering {
         item = 0;
         continue;
       }
-      if (!call->is("call_tir")) return;
+      if (!call->is("call_tir") && !call->is("call_dps_packed")) return;
       claimed_.emplace(std::pair(at.get(), item), output);
       return;
     }
@@ -196,6 +202,7 @@ class Lowering {
     }
     if (call->is("reshape")) return reshape(binding, *call, origin);
     if (call->is("call_tir")) return call_tir(binding, *call, origin);
+    if (call->is("call_dps_packed")) return call_extern(binding, *call, origin);
     throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
                        call->op ? call->op->name : "a call of a function value");
   }
@@ -247,22 +254,126 @@ class Lowering {
     std::vector<NodePtr> args;
     for (const Value& arg : call.args.at(1).as<Tuple>()->values)
       args.push_back(BufferRegion::whole(buffer_of(arg)));
+    Storage storage = outputs(binding, call, origin);
+    for (const Ref<Buffer>& output : storage.buffers) args.push_back(BufferRegion::whole(output));
+    if (call.args.size() > 2)
+      if (const auto* dims = call.args[2].as<ShapeExpr>())
+        for (const Expr& value : dims->values) args.push_back(value);
+    const auto callee = module_.find<PrimFunc>(ref->name);
+    if (callee->attrs.flag("tenon.inline"))
+      inline_body(callee, args, origin);
+    else
+      stmts_.push_back(make<CallTir>(make<GlobalVar>(ref->name), std::move(args), Attrs(), origin));
+    storage_[binding.var.get()] = std::move(storage);
+  }
+
+  /// The storage of what a call of destination-passing style gives.
+  Storage outputs(const Binding& binding, const Call& call, const Origin& origin) {
     Storage storage;
     storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
-    std::vector<Type> types = call.type_args;
-    if (types.size() == 1 && types[0].as<TupleType>()) types = types[0].as<TupleType>()->types;
+    const std::vector<Type> types = output_types(call);
     for (size_t i = 0; i < types.size(); ++i) {
       const std::string name =
           storage.is_tuple ? fmt::format("{}_{}", binding.var->name, i) : binding.var->name;
       storage.buffers.push_back(
           storage_for(binding.var.get(), static_cast<int64_t>(i), name, types[i], origin));
-      args.push_back(BufferRegion::whole(storage.buffers.back()));
     }
-    if (call.args.size() > 2)
-      if (const auto* dims = call.args[2].as<ShapeExpr>())
-        for (const Expr& value : dims->values) args.push_back(value);
-    stmts_.push_back(make<CallTir>(make<GlobalVar>(ref->name), std::move(args), Attrs(), origin));
+    return storage;
+  }
+
+  /// A library function, declared or not: T.call_extern with its scratch allocated in front.
+  void call_extern(const Binding& binding, const Call& call, const Origin& origin) {
+    std::optional<tir::Callee> callee = declared_callee(module_, call);
+    const std::vector<Value> arguments = extern_arguments(call);
+    if (!callee) {
+      const auto derived =
+          derived_function(symbol_of(module_, call), arguments, output_types(call), origin);
+      const std::string name = add_extern_function(module_, derived);
+      callee = tir::callee_of(name, module_.find<tir::ExternFunction>(name));
+    }
+    const tir::ExternFunction& function = *callee->external();
+    const std::vector<ExternSlot> slots = extern_slots(function);
+    using From = ExternSlot::From;
+    const auto count = [&](From from) {
+      return std::count_if(slots.begin(), slots.end(),
+                           [&](const ExternSlot& slot) { return slot.from == from; });
+    };
+    const size_t output_count = output_types(call).size();
+    if (arguments.size() != static_cast<size_t>(count(From::kArgument)) ||
+        output_count != static_cast<size_t>(count(From::kOutput)))
+      throw CompileError(kBadArgument, origin,
+                         "library function `{}` is called with {} arguments for {} outputs; it has "
+                         "{} and {}",
+                         function.symbol, arguments.size(), output_count, count(From::kArgument),
+                         count(From::kOutput))
+          .note(function.origin, "it is `{}`", function.prototype());
+    Storage storage = outputs(binding, call, origin);
+    std::vector<NodePtr> args(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].from == From::kOutput)
+        args[i] = BufferRegion::whole(storage.buffers[slots[i].index]);
+      if (slots[i].from != From::kArgument) continue;
+      const Value& value = arguments[slots[i].index];
+      if (const auto* scalar = value.as<PrimValue>()) {
+        const DType wanted = function.params[i]->dtype;
+        args[i] = function.buffers[i] ? scalar->value : tenon::cast(wanted, scalar->value);
+      } else {
+        args[i] = BufferRegion::whole(buffer_of(value));
+      }
+    }
+    // Dimensions and scratch follow from these.
+    const Substitution bound = tir::bind_symbols(*callee, args);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].from == From::kDimension) {
+        const auto it = bound.find(function.params[i].get());
+        if (it == bound.end())
+          throw CompileError(kShapeMismatch, origin,
+                             "dimension `{}` of library function `{}` follows from no argument",
+                             function.params[i]->name, function.symbol);
+        args[i] = it->second;
+      }
+      if (slots[i].from == From::kScratch) args[i] = scratch(function, i, bound, origin);
+    }
+    stmts_.push_back(
+        make<CallTir>(make<GlobalVar>(callee->name), std::move(args), Attrs(), origin));
     storage_[binding.var.get()] = std::move(storage);
+  }
+
+  /// What a back end made of its part of the graph (attr `tenon.inline`) stands here itself, so
+  /// that its allocations are this function's.
+  void inline_body(const Ref<PrimFunc>& callee, const std::vector<NodePtr>& args,
+                   const Origin& origin) {
+    const Ref<PrimFunc> copy = renew_definitions(callee);
+    Substitution values = tir::bind_symbols(tir::callee_of("", copy), args);
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Ref<Buffer>& param = copy->buffers[i];
+      const auto* region = args[i].as<BufferRegion>();
+      if (!param || !region) continue;
+      bool same = param->shape.size() == region->buffer->shape.size();
+      for (size_t d = 0; same && d < param->shape.size(); ++d)
+        same = structural_equal(substitute(param->shape[d], values), region->buffer->shape[d]);
+      if (!same)
+        throw CompileError(kRegionMismatch, origin, "argument {} has shape {}; the callee's has {}",
+                           i + 1, tenon::str(region->buffer->shape), tenon::str(param->shape));
+      values.emplace(param.get(), region->buffer);
+      values.emplace(param->data.get(), region->buffer->data);
+    }
+    for (const Stmt& stmt : tir::stmts_of(substitute(copy->body, values))) {
+      if (const auto* alloc = stmt.as<AllocBuffer>()) names_.insert(alloc->buffer->name);
+      stmts_.push_back(stmt);
+    }
+  }
+
+  NodePtr scratch(const tir::ExternFunction& function, size_t i, const Substitution& bound,
+                  const Origin& origin) {
+    const Buffer& declared = *function.buffers[i];
+    std::vector<Expr> shape;
+    for (const Expr& dim : declared.shape) shape.push_back(substitute(dim, bound));
+    const auto buffer = make<Buffer>(
+        unique(function.symbol + "_" + declared.name), declared.dtype, shape,
+        Buffer::Options{.alignment = std::max<int64_t>(64, declared.alignment)}, origin);
+    stmts_.push_back(make<AllocBuffer>(buffer, Attrs(), origin));
+    return BufferRegion::whole(buffer);
   }
 
   void match_cast(const Binding& binding, const Origin& origin) {
@@ -421,9 +532,17 @@ IRModule lower_graph(IRModule module) {
       throw CompileError(
           kUnsupported, function->origin,
           "graph function `{}` cannot be compiled by itself; inline or outline it first", name);
-  const Ref<PrimFunc> lowered = Lowering(module, *main).run();
+  const Ref<PrimFunc> lowered = Lowering(module, *main).run(Lowering::Role::kEntry);
   module.set("main", lowered);
+  // What was inlined into it.
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, function] : entries)
+    if (function.as<PrimFunc>() && function->attrs.flag("tenon.inline")) module.erase(name);
   return module;
+}
+
+Ref<PrimFunc> lower_function(IRModule& module, const Function& function) {
+  return Lowering(module, function).run(Lowering::Role::kCalled);
 }
 
 }  // namespace tenon::graph

@@ -8,11 +8,15 @@ class Rebuilder : public Rewriter {
  public:
   Rebuilder(BlockBuilder& builder, const BindingRule& rule) : builder_(builder), rule_(rule) {}
 
+  /// Where bindings come to stand in a block of another function, theirs is not opened.
+  bool opens_blocks = true;
+
   Value body(const SeqExpr& seq) {
     for (const Ref<BindingBlock>& block : seq.blocks) {
-      if (block->is_dataflow) builder_.begin_dataflow();
+      const bool opens = block->is_dataflow && opens_blocks;
+      if (opens) builder_.begin_dataflow();
       for (const Ref<Binding>& binding : block->bindings) bind(*binding);
-      if (block->is_dataflow) builder_.end_dataflow();
+      if (opens) builder_.end_dataflow();
     }
     return (*this)(seq.body);
   }
@@ -71,6 +75,14 @@ Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const Bin
   auto* copy = new Function(*out);
   copy->is_private = function->is_private;
   return Ref<Function>(copy);
+}
+
+Value emit_body(BlockBuilder& builder, const SeqExpr& body, const Substitution& values,
+                const BindingRule& rule) {
+  Rebuilder rebuilder(builder, rule);
+  rebuilder.opens_blocks = false;
+  for (const auto& [node, value] : values) rebuilder.replace(NodePtr(node), value);
+  return rebuilder.body(body);
 }
 
 IRModule rebuild_all(IRModule module, const BindingRule& rule) {

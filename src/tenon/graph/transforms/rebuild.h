@@ -16,6 +16,11 @@ using BindingRule = std::function<std::optional<Value>(BlockBuilder& builder,
 /// the same variables; the others are new, with inferred types.
 Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule);
 
+/// Emits the bindings of `body`, a function's, with `values` for its parameters and dimensions,
+/// each passed through `rule`; returns what stands for its result.
+Value emit_body(BlockBuilder& builder, const SeqExpr& body, const Substitution& values,
+                const BindingRule& rule);
+
 /// Every graph function of the module rebuilt.
 IRModule rebuild_all(IRModule module, const BindingRule& rule);
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tenon/tir/call_graph.h"
+#include "tenon/tir/callee.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -78,6 +79,7 @@ class Lifter final : public Rewriter {
           ranges.push_back({(*this)(region->region[i].min), (*this)(region->region[i].extent)});
           drop.push_back(region->drops(i));
         }
+        if (std::find(drop.begin(), drop.end(), true) == drop.end()) drop.clear();
         return make<BufferRegion>(slot->buffer, std::move(ranges), std::move(drop), region->origin);
       }
     if (const auto* decl = node.as<DeclBuffer>())
@@ -116,14 +118,21 @@ struct Local {
   const Buffer* buffer;
 };
 
-// Which allocations do not stay on the stack: the largest first, until the rest fits.
-std::set<const Node*> choose(const PrimFunc& function) {
-  std::set<const Node*> chosen;
+// Which allocations do not stay on the stack: what library functions are given, whatever its size
+// (memory between library calls is part of the plan), and the largest first, until the rest fits.
+std::set<const Node*> choose(const IRModule& module, const PrimFunc& function) {
+  std::set<const Node*> chosen, given;
+  walk<CallTir>(function.body, [&](const CallTir& call) {
+    if (!module.find<ExternFunction>(call.callee->name)) return;
+    for (const NodePtr& arg : call.args)
+      if (const auto* region = arg.as<BufferRegion>()) given.insert(region->buffer.get());
+  });
   std::vector<Local> local;
   int64_t total = 0;
   walk<AllocBuffer>(function.body, [&](const AllocBuffer& alloc) {
     const auto bytes = constant_bytes(*alloc.buffer);
-    if (!bytes || (alloc.buffer->scope == "global" && *bytes > kSmallBytes)) {
+    if (!bytes || given.count(alloc.buffer.get()) ||
+        (alloc.buffer->scope == "global" && *bytes > kSmallBytes)) {
       chosen.insert(alloc.buffer.get());
     } else {
       local.push_back({*bytes, local.size(), alloc.buffer.get()});
@@ -177,7 +186,7 @@ class Lifting {
         });
     Lifted result{next, {}};
     if (!next->attrs.flag("tenon.entry")) {
-      const std::set<const Node*> chosen = choose(*next);
+      const std::set<const Node*> chosen = choose(module_, *next);
       if (!chosen.empty()) {
         Lifter lifter(chosen, !is_c_target(module_));
         const Stmt body = lifter(next->body);

@@ -1,0 +1,146 @@
+#include <set>
+
+#include "tenon/graph/backend.h"
+#include "tenon/graph/builder.h"
+#include "tenon/graph/extern_call.h"
+#include "tenon/graph/infer.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/support/library_codes.h"
+#include "tenon/support/remarks.h"
+#include "tenon/tir/call_effects.h"
+
+namespace tenon::graph {
+
+using tir::ExternFunction;
+using tir::PrimFunc;
+
+std::string backend_of(const FunctionNode& function) {
+  if (const auto composite = function.attrs.get<std::string>("Composite"))
+    return composite->substr(0, composite->find('.'));
+  return function.attrs.get<std::string>("Compiler").value_or("");
+}
+
+std::string composite_name(const FunctionNode& function) {
+  const auto composite = function.attrs.get<std::string>("Composite");
+  const size_t dot = composite ? composite->find('.') : std::string::npos;
+  return dot == std::string::npos ? "" : composite->substr(dot + 1);
+}
+
+static bool is_unit(const Function& function, const Backend& backend) {
+  if (backend_of(function) != backend.name) return false;
+  return function.attrs.contains("Composite") == (backend.unit == Backend::Unit::kComposite);
+}
+
+// The functions that others call; an entry is no part of a partition, whatever its attributes.
+static std::vector<std::string> called_units(const IRModule& module, const Backend& backend) {
+  std::vector<std::string> units;
+  for (const auto& [name, base] : module.functions()) {
+    const auto function = cast<Function>(base);
+    if (!function || !is_unit(*function, backend)) continue;
+    bool is_called = false;
+    for (const auto& [other, caller] : module.functions())
+      walk<FuncRef>(caller, [&](const FuncRef& ref) { is_called |= ref.name == name; });
+    if (is_called) units.push_back(name);
+  }
+  return units;
+}
+
+// What the hook left under the function's name.
+static void check_lowered(const IRModule& module, const std::string& name, const Function& before,
+                          const Backend& backend) {
+  const auto lowered = module.find<PrimFunc>(name);
+  if (!lowered)
+    throw CompileError(kBadBackend, before.origin,
+                       "back end `{}` made no PrimFunc of graph function `{}`", backend.name, name);
+  const Type result = before.result ? before.result : type_of(before.body->body, module);
+  const auto* tuple = result.as<TupleType>();
+  const size_t wanted = before.params.size() + (tuple ? tuple->types.size() : 1);
+  if (lowered->params.size() != wanted)
+    throw CompileError(kBadBackend, before.origin,
+                       "back end `{}` made a PrimFunc of {} parameters of graph function `{}`, "
+                       "whose inputs and outputs are {}",
+                       backend.name, lowered->params.size(), name, wanted);
+}
+
+IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context) {
+  module = lift_functions(std::move(module));
+  const std::vector<std::string> units = called_units(module, backend);
+  std::unordered_map<std::string, Ref<Function>> taken;
+  for (const std::string& name : units) {
+    const auto before = module.find<Function>(name);
+    module = backend.lower(std::move(module), name, context);
+    check_lowered(module, name, *before, backend);
+    const auto lowered = module.find<PrimFunc>(name);
+    auto* copy = new PrimFunc(*lowered->with_attr("target", backend.name));
+    copy->is_private = true;
+    module.set(name, Ref<PrimFunc>(copy));
+    taken.emplace(name, before);
+    record(
+        {"RunBackend", name, "lowered", backend.name, {}, composite_name(*before), before->origin});
+  }
+  if (taken.empty()) return module;
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    const auto function = cast<Function>(base);
+    if (!function) continue;
+    bool calls = false;
+    walk<FuncRef>(function, [&](const FuncRef& ref) { calls |= taken.count(ref.name) != 0; });
+    if (!calls) continue;
+    module.set(
+        name,
+        rebuild(
+            module, function,
+            [&](BlockBuilder&, const Binding& binding, const Value& value) -> std::optional<Value> {
+              const auto* call = value.as<Call>();
+              const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
+              if (!ref || !taken.count(ref->name)) return std::nullopt;
+              return make<Call>(find_op("call_tir"),
+                                std::vector<Value>{call->callee, make<Tuple>(call->args)}, Attrs(),
+                                std::vector<Type>{binding.var->type}, call->origin);
+            }));
+  }
+  return module;
+}
+
+IRModule generate_backend_code(IRModule module, const Backend& backend, BackendCode& code) {
+  if (!backend.generate) return module;
+  std::vector<std::string> names;
+  for (const auto& [name, function] : module.functions())
+    if (function.as<PrimFunc>() &&
+        function->attrs.get<std::string>("target").value_or("") == backend.name)
+      names.push_back(name);
+  if (names.empty()) return module;
+  code = backend.generate(module, names);
+  tir::CallEffects effects(module);
+  for (const std::string& name : names) {
+    const auto prim = module.find<PrimFunc>(name);
+    const std::vector<tir::ParamEffect> found = effects.of(name);
+    ExternFunction::Parts parts;
+    parts.params = prim->params;
+    parts.buffers = prim->buffers;
+    for (const tir::ParamEffect& effect : found)
+      parts.uses.push_back(!effect.writes ? tir::ParamUse::kIn
+                           : effect.reads ? tir::ParamUse::kInOut
+                                          : tir::ParamUse::kOut);
+    auto function = make<ExternFunction>(name, std::move(parts), Attrs(), prim->origin);
+    module.set(name, function);
+  }
+  const std::set<std::string> generated(names.begin(), names.end());
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    const auto caller = cast<Function>(base);
+    if (!caller) continue;
+    module.set(name, rewrite(caller, [&](const NodePtr& node) -> std::optional<NodePtr> {
+                 const auto* call = node.as<Call>();
+                 const auto* ref =
+                     call && call->is("call_tir") ? call->args.at(0).as<FuncRef>() : nullptr;
+                 if (!ref || !generated.count(ref->name)) return std::nullopt;
+                 return make<Call>(find_op("call_dps_packed"), call->args, Attrs(),
+                                   call->type_args, call->origin);
+               }));
+  }
+  return module;
+}
+
+}  // namespace tenon::graph
