@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tenon/graph/builder.h"
+#include "tenon/graph/extern_call.h"
 #include "tenon/interp/machine.h"
 #include "tenon/interp/scalar.h"
 
@@ -203,9 +204,64 @@ class Interpreter::Impl {
     return Machine(
         [this, &module](const std::string& name) -> const Code* {
           const auto function = module.find<tir::PrimFunc>(name);
-          return function ? code_of(function) : nullptr;
+          if (function) return code_of(function);
+          const auto external = module.find<tir::ExternFunction>(name);
+          return external ? code_of(external) : nullptr;
         },
-        options_.step_limit);
+        options_.step_limit,
+        [this, &module](const std::string& name, std::vector<View>& buffers,
+                        const std::vector<Slot>& scalars, const Origin& origin) {
+          const auto external = module.find<tir::ExternFunction>(name);
+          if (external) call_library(*external, buffers, scalars, origin);
+          return static_cast<bool>(external);
+        });
+  }
+
+  // ---- library functions ----
+
+  /// Its reference body; null where it has none.
+  const Code* code_of(const Ref<tir::ExternFunction>& function) {
+    if (!function->body) return nullptr;
+    auto& reference = references_[function.get()];
+    if (!reference.second) reference = {function, function->reference()};
+    return code_of(reference.second);
+  }
+
+  void call_library(const tir::ExternFunction& function, std::vector<View>& buffers,
+                    const std::vector<Slot>& scalars, const Origin& origin) {
+    if (!options_.call_library)
+      throw CompileError(kUnsupported, origin,
+                         "extern function `{}` has no reference body, so the interpreter has to "
+                         "call the library; give it with --link",
+                         function.symbol);
+    std::vector<ExternArgument> arguments;
+    size_t next_buffer = 0, next_scalar = 0;
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      ExternArgument argument;
+      if (!function.buffers[i]) {
+        const Slot& slot = scalars.at(next_scalar++);
+        if (function.params[i]->dtype.is_float())
+          argument.number = slot.f;
+        else
+          argument.integer = slot.i;
+        arguments.push_back(std::move(argument));
+        continue;
+      }
+      View& view = buffers.at(next_buffer++);
+      Memory& memory = *view.memory;
+      argument.data = memory.bytes.data() + view.offset;
+      argument.shape = view.shape;
+      argument.strides = view.strides;
+      if (function.uses[i] != tir::ParamUse::kIn)
+        std::fill(memory.written.begin(), memory.written.end(), uint8_t{1});
+      arguments.push_back(std::move(argument));
+    }
+    try {
+      options_.call_library(function, arguments);
+    } catch (CompileError& error) {
+      if (error.first().origin) throw;
+      throw CompileError(error.first().code, origin, "{}", error.first().message);
+    }
   }
 
   std::vector<Ref<TensorData>> run_buffers(const IRModule& module,
@@ -334,6 +390,7 @@ class Interpreter::Impl {
                     const Dims& dims) {
     if (call.is("call_tir") || call.is("call_tir_inplace"))
       return call_tir(module, call, env, dims);
+    if (call.is("call_dps_packed")) return call_dps_packed(module, call, env, dims);
     if (!call.op) {
       const auto* ref = call.callee.as<graph::FuncRef>();
       const auto function = ref ? module.find<graph::Function>(ref->name) : nullptr;
@@ -473,6 +530,76 @@ class Interpreter::Impl {
     return single ? outputs[0] : tuple_datum(std::move(outputs));
   }
 
+  Datum call_dps_packed(const IRModule& module, const graph::Call& call, const Env& env,
+                        const Dims& dims) {
+    const std::vector<Value> values = graph::extern_arguments(call);
+    const std::vector<graph::Type> types = graph::output_types(call);
+    const auto declared = graph::declared_callee(module, call);
+    const Ref<tir::ExternFunction> function =
+        declared
+            ? ref_to(declared->external())
+            : graph::derived_function(graph::symbol_of(module, call), values, types, call.origin);
+    using From = graph::ExternSlot::From;
+    const std::vector<graph::ExternSlot> slots = graph::extern_slots(*function);
+    std::vector<View> views(slots.size());
+    std::vector<Slot> numbers(slots.size());
+    std::vector<Datum> outputs(types.size());
+    Dims bound;  // dimensions of the library function
+    const auto bind = [&](size_t i) {
+      const Ref<tir::Buffer>& buffer = function->buffers[i];
+      if (!buffer) return;
+      for (size_t d = 0; d < buffer->ndim() && d < views[i].shape.size(); ++d)
+        if (buffer->shape[d].as<Var>()) bound.emplace(buffer->shape[d].get(), views[i].shape[d]);
+    };
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const graph::ExternSlot& slot = slots[i];
+      const bool missing = (slot.from == From::kArgument && slot.index >= values.size()) ||
+                           (slot.from == From::kOutput && slot.index >= types.size());
+      if (missing)
+        throw CompileError(kBadArgument, call.origin,
+                           "library function `{}` is called with too few arguments or outputs",
+                           function->symbol);
+      if (slot.from == From::kArgument) {
+        const Datum datum = evaluate_value(module, values[slot.index], env, dims);
+        if (function->buffers[i])
+          views[i] = view_of(*datum.tensor);
+        else
+          numbers[i] = datum.scalar;
+      } else if (slot.from == From::kOutput) {
+        const auto* tensor = types[slot.index].as<graph::TensorType>();
+        if (!tensor || !tensor->shape)
+          throw CompileError(kUnsupported, call.origin,
+                             "R.call_dps_packed gives {}; the interpreter needs its shape",
+                             graph::str(types[slot.index]));
+        views[i] = fresh_view(tensor->dtype, evaluate(*tensor->shape, dims), call.origin);
+      }
+      bind(i);
+    }
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].from == From::kDimension) numbers[i].i = bound.at(function->params[i].get());
+      if (slots[i].from == From::kScratch)
+        views[i] = fresh_view(function->buffers[i]->dtype,
+                              evaluate(function->buffers[i]->shape, bound), call.origin);
+    }
+    std::vector<View> buffers;
+    std::vector<Slot> scalars;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (function->buffers[i])
+        buffers.push_back(views[i]);
+      else
+        scalars.push_back(numbers[i]);
+    }
+    if (const Code* code = code_of(function))
+      machine_for(module).run(*code, buffers, scalars, call.origin);
+    else
+      call_library(*function, buffers, scalars, call.origin);
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].from == From::kOutput)
+        outputs[slots[i].index] = tensor_datum(data_of(std::move(views[i])));
+    const bool single = call.type_args.size() == 1 && !call.type_args[0].as<graph::TupleType>();
+    return single ? outputs[0] : tuple_datum(std::move(outputs));
+  }
+
   struct Lowered {
     IRModule module;
     Ref<graph::Function> function;
@@ -481,6 +608,8 @@ class Interpreter::Impl {
   const IRModule module_;
   Options options_;
   std::unordered_map<const Node*, std::pair<Ref<tir::PrimFunc>, std::unique_ptr<Code>>> code_;
+  std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>
+      references_;  // of extern functions
   std::unordered_map<NodePtr, std::unique_ptr<Lowered>, StructuralHash, StructuralEqual> operators_;
 };
 

@@ -6,19 +6,36 @@
 // before writes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tenon/graph/expr.h"
 #include "tenon/ir/module.h"
-#include "tenon/tir/stmt.h"
+#include "tenon/tir/extern_function.h"
 
 namespace tenon::interp {
+
+/// An argument of a library function: the address of a buffer's first element with its shape and
+/// strides (in elements), or a scalar.
+struct ExternArgument {
+  void* data = nullptr;  // null: a scalar
+  std::vector<int64_t> shape, strides;
+  int64_t integer = 0;  // of a scalar of an integer dtype
+  double number = 0;    // of a scalar of a float dtype
+};
+/// Calls a library function, an argument for each parameter. \throws CompileError (kRunFailed)
+/// where it returned another code than 0; kLinkFailed where it is in no library.
+using CallLibrary = std::function<void(const tir::ExternFunction& function,
+                                       const std::vector<ExternArgument>& arguments)>;
 
 struct Options {
   /// Stops with kLimitExceeded after so many steps of scalar code; 0: no limit.
   int64_t step_limit = 0;
+  /// Extern functions with a reference body are that; the others are called through this. Empty:
+  /// they cannot be run (kUnsupported).
+  CallLibrary call_library = {};
 };
 
 /// Executes functions of one module, keeping their resolved code between calls.

@@ -560,9 +560,6 @@ void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
 
 void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
   const Code* callee = find_(info.callee);
-  if (!callee)
-    throw CompileError(kUnknownCallee, info.origin,
-                       "call of `{}`, which is no PrimFunc of the module", info.callee);
   std::vector<View> buffers;
   std::vector<Slot> scalars;
   for (const CallInfo::Arg& arg : info.args) {
@@ -577,6 +574,11 @@ void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
       view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(d));
     }
     buffers.push_back(std::move(view));
+  }
+  if (!callee) {
+    if (foreign_ && foreign_(info.callee, buffers, scalars, info.origin)) return;
+    throw CompileError(kUnknownCallee, info.origin,
+                       "call of `{}`, which is no PrimFunc of the module", info.callee);
   }
   size_t wanted_buffers = 0, wanted_scalars = 0;
   for (const int32_t view : callee->param_view) ++(view < 0 ? wanted_scalars : wanted_buffers);

@@ -30,9 +30,14 @@ struct View {
 /// Finds the code of a function by its name; null where the module has no such PrimFunc.
 using FindCode = std::function<const Code*(const std::string& name)>;
 
+/// Runs a function that is no code: false where there is none of this name either.
+using CallForeign = std::function<bool(const std::string& name, std::vector<View>& buffers,
+                                       const std::vector<Slot>& scalars, const Origin& origin)>;
+
 class Machine {
  public:
-  Machine(FindCode find, int64_t step_limit) : find_(std::move(find)), steps_left_(step_limit) {}
+  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {})
+      : find_(std::move(find)), foreign_(std::move(foreign)), steps_left_(step_limit) {}
 
   /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones.
   void run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
@@ -52,6 +57,7 @@ class Machine {
   void call(const Code& code, const CallInfo& info, Frame& frame);
 
   FindCode find_;
+  CallForeign foreign_;
   int64_t steps_left_;
   int depth_ = 0;
 };
