@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenon/tir/callee.h"
+
 namespace tenon::backend {
 
 ProgramFunctions::ProgramFunctions(const IRModule& module, const std::string& entry)
@@ -37,6 +39,10 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   walk(function->body, [&](const NodePtr& node) {
     if (const auto* call = node.as<tir::CallTir>())
       callees.emplace_back(call->callee->name, call->origin);
+    if (const auto* call = node.as<Call>();
+        call && (call->is("call_extern") || call->is("call_pure_extern")) && !call->args.empty())
+      if (const auto* symbol = call->arg(0).as<StringImm>())
+        add_library({symbol->value, {}, name, call->origin});
     if (node.as<tir::Assert>()) info.can_fail = true;
     if (node.as<tir::AllocConst>()) info.uses_constants = true;
     if (const auto* op = node.as<Binary>())
@@ -46,6 +52,11 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
       info.has_parallel |= loop->kind == tir::ForKind::kParallel;
   });
   for (const auto& [callee_name, place] : callees) {
+    if (const auto external = module_.find<tir::ExternFunction>(callee_name)) {
+      add_library({external->symbol, external, name, place});
+      info.can_fail |= !external->result.is_void();
+      continue;
+    }
     collect(callee_name, place);
     const ProgramFunction& inner = functions_[index_of(callee_name, place)];
     info.can_fail |= inner.can_fail;
@@ -64,6 +75,46 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   }
   index_.emplace(name, functions_.size());
   functions_.push_back(std::move(info));
+}
+
+void ProgramFunctions::add_library(LibraryFunction library) {
+  for (LibraryFunction& known : libraries_) {
+    if (known.symbol != library.symbol) continue;
+    if (!known.function) known.function = library.function;
+    if (!library.function || library.function->c_types == known.function->c_types) return;
+    throw CompileError(kDTypeMismatch, library.origin,
+                       "library function `{}` is declared twice: as `{}` and as `{}`",
+                       library.symbol, known.function->prototype(), library.function->prototype())
+        .note(known.origin, "the first is called here");
+  }
+  libraries_.push_back(std::move(library));
+}
+
+std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
+                                                    const tir::ExternFunction& function) {
+  if (call.args.size() != function.params.size())
+    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
+                       call.callee->name, call.args.size(), function.params.size());
+  std::vector<LibraryArgument> out;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    LibraryArgument argument;
+    argument.type = function.c_type(i);
+    const auto* region = call.args[i].as<tir::BufferRegion>();
+    if (static_cast<bool>(function.buffers[i]) != (region != nullptr))
+      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a {}", i + 1,
+                         call.callee->name, function.buffers[i] ? "region" : "scalar");
+    if (region) {
+      argument.pointer.buffer = region->buffer;
+      for (const tir::Range& range : region->region) argument.pointer.minimum.push_back(range.min);
+      argument.extents = tir::kept_extents(*region);
+      argument.strides = tir::kept_strides(*region);
+      argument.dtype = region->buffer->dtype;
+    } else {
+      argument.scalar = tenon::cast(argument.type.dtype(), downcast<ExprNode>(call.args[i]));
+    }
+    out.push_back(std::move(argument));
+  }
+  return out;
 }
 
 CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee) {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tenon/tir/stmt.h"
+#include "tenon/tir/extern_function.h"
 
 namespace tenon::backend {
 
@@ -20,24 +20,38 @@ struct ProgramFunction {
   bool uses_constants = false;    // it or what it calls
 };
 
+/// A library function that the program calls, at the first call of it.
+struct LibraryFunction {
+  std::string symbol;
+  Ref<tir::ExternFunction> function;  // null: called by T.call_extern("dtype", "symbol", ...),
+                                      // without a signature
+  std::string caller;                 // the function with the call
+  Origin origin;                      // of the call
+};
+
 /// All functions that the entry reaches, callees first. Functions of equal structure are one.
 class ProgramFunctions {
  public:
-  /// \throws CompileError kUnknownCallee, kRecursion, kUnsupported at what is no PrimFunc.
+  /// \throws CompileError kUnknownCallee, kRecursion, kUnsupported at what is neither a PrimFunc
+  /// nor a declared extern function; kDTypeMismatch where a symbol is declared with two prototypes.
   ProgramFunctions(const IRModule& module, const std::string& entry);
 
   const std::vector<ProgramFunction>& all() const { return functions_; }
+  /// Of each symbol one, in the order of their first calls.
+  const std::vector<LibraryFunction>& libraries() const { return libraries_; }
   /// Position in all(). \throws CompileError (kUnknownCallee)
   size_t index_of(const std::string& name, const Origin& origin) const;
 
  private:
   void collect(const std::string& name, const Origin& origin);
+  void add_library(LibraryFunction library);
 
   const IRModule& module_;
   std::string entry_;
   std::vector<ProgramFunction> functions_;
   std::map<std::string, size_t> index_;  // by name
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
+  std::vector<LibraryFunction> libraries_;
   std::vector<std::string> stack_;  // of collect, to find recursion
 };
 
@@ -55,5 +69,17 @@ struct CallArguments {
 /// Binds the callee's symbolic Vars by unification with the regions of the call.
 /// \throws CompileError kBadArgument, kRegionMismatch.
 CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee);
+
+/// What a call hands to a library function: an argument for each parameter, in C's order.
+struct LibraryArgument {
+  tir::CType type;
+  CallArguments::Pointer pointer;      // of a buffer: its first element
+  std::vector<Expr> extents, strides;  // of a DLTensor; strides in elements
+  DType dtype;                         // of a DLTensor's elements
+  Expr scalar;                         // of a scalar, in the dtype of its C type
+};
+/// \throws CompileError kBadArgument, kRegionMismatch.
+std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
+                                                    const tir::ExternFunction& function);
 
 }  // namespace tenon::backend

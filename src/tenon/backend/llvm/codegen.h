@@ -36,6 +36,7 @@ class ModuleCodegen {
                 llvm::LLVMContext& context, bool converts_halves);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
+  const std::vector<backend::LibraryFunction>& libraries() const { return program_.libraries(); }
   ConstantsLayout constants() && { return std::move(constants_).take(); }
 
   // -- for the function generator
@@ -45,6 +46,10 @@ class ModuleCodegen {
   /// The target has instructions between float16 and float32.
   bool converts_halves() const { return converts_halves_; }
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
+  /// Null where it is no extern function of the module.
+  Ref<tir::ExternFunction> library_function(const std::string& name) const {
+    return module_.find<tir::ExternFunction>(name);
+  }
   int64_t constant_offset(const Ref<TensorData>& data) { return constants_.offset_of(data); }
   llvm::Constant* text(const std::string& value);
   llvm::Type* register_type(DType dtype, const Origin& origin);
@@ -129,6 +134,8 @@ class FunctionCodegen {
   void generate_for(const tir::For& loop);
   void generate_parallel(const tir::For& loop);
   void generate_call_tir(const tir::CallTir& call);
+  void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
+  llvm::Value* dl_tensor(const backend::LibraryArgument& argument, llvm::Value* data);
   void generate_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,

@@ -404,6 +404,8 @@ void FunctionCodegen::generate_assert(const tir::Assert& assertion) {
 }
 
 void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
+  if (const auto external = m_.library_function(call.callee->name))
+    return generate_call_library(call, *external);
   const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
   const backend::CallArguments passed = backend::bind_arguments(call, callee);
   std::vector<llvm::Value*> args{context_};

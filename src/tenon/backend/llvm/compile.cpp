@@ -137,6 +137,7 @@ struct Generated {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
   ConstantsLayout constants;
+  std::vector<backend::LibraryFunction> libraries;
 };
 
 }  // namespace
@@ -149,6 +150,7 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
   ModuleCodegen codegen(lowered, target, options, out.context,
                         out.machine->getMCSubtargetInfo()->checkFeatures("+f16c"));
   out.module = codegen.run();
+  out.libraries = codegen.libraries();
   out.constants = std::move(codegen).constants();
   out.module->setDataLayout(out.machine->createDataLayout());
   std::string errors;
@@ -175,6 +177,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   CompiledProgram out;
   out.name = options.name;
   out.constants = std::move(generated.constants);
+  out.libraries = std::move(generated.libraries);
   out.object = emit(generated, llvm::CodeGenFileType::ObjectFile);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/backend/constants.h"
+#include "tenon/backend/functions.h"
 #include "tenon/ir/module.h"
 #include "tenon/support/target.h"
 
@@ -27,6 +28,8 @@ struct CompiledProgram {
   std::string name;
   std::string object;  // a relocatable ELF file
   ConstantsLayout constants;
+  std::vector<backend::LibraryFunction>
+      libraries;  // what it calls: undefined symbols of the object
 };
 inline constexpr const char* kConstantsSymbol = "tenon_constants";
 

@@ -16,7 +16,11 @@ namespace {
 
 class JitProgram final : public LoadedProgram {
  public:
-  explicit JitProgram(const CompiledProgram& compiled) {
+  JitProgram(const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries)
+      : libraries_(std::move(libraries)) {
+    if (!libraries_)
+      libraries_ = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
+    libraries_->check(compiled.libraries);
     if (compiled.constants.bytes > 0) load_constants(compiled.constants);
     link(compiled);
   }
@@ -73,11 +77,19 @@ class JitProgram final : public LoadedProgram {
                                                           llvm::JITSymbolFlags::Exported};
       must(main.define(absoluteSymbols(std::move(symbols))));
     }
+    SymbolMap found;
+    for (const backend::LibraryFunction& function : compiled.libraries)
+      if (void* address = libraries_->find(function.symbol))
+        found[jit_->mangleAndIntern(function.symbol)] = {
+            ExecutorAddr::fromPtr(address),
+            llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+    if (!found.empty()) must(main.define(absoluteSymbols(std::move(found))));
     must(jit_->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(compiled.object, compiled.name)));
     const ExecutorAddr entry = must(jit_->lookup(TENON_PROGRAM_SYMBOL));
     program_ = entry.toPtr<TenonProgramFunction>()();
   }
 
+  std::shared_ptr<const backend::Libraries> libraries_;
   std::unique_ptr<llvm::orc::LLJIT> jit_;
   void* constants_ = nullptr;
   int64_t constant_bytes_ = 0;
@@ -85,8 +97,9 @@ class JitProgram final : public LoadedProgram {
 
 }  // namespace
 
-std::unique_ptr<LoadedProgram> link_in_process(const CompiledProgram& compiled) {
-  return std::make_unique<JitProgram>(compiled);
+std::unique_ptr<LoadedProgram> link_in_process(
+    const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries) {
+  return std::make_unique<JitProgram>(compiled, std::move(libraries));
 }
 
 }  // namespace tenon::llvm_backend

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "tenon/backend/libraries.h"
 #include "tenon/backend/llvm/compile.h"
 #include "tenon/runtime/abi.h"
 
@@ -19,7 +20,10 @@ class LoadedProgram {
 };
 
 /// Links the object by ORC's JITLink and lays the constants out in one block of memory (the only
-/// copy that is made of them). \throws CompileError (kLinkFailed) where a symbol is missing.
-std::unique_ptr<LoadedProgram> link_in_process(const CompiledProgram& compiled);
+/// copy that is made of them). What it calls of libraries is taken from `libraries`, which live as
+/// long as the program; functions called without a signature may be the C library's.
+/// \throws CompileError (kLinkFailed) where a symbol is missing.
+std::unique_ptr<LoadedProgram> link_in_process(
+    const CompiledProgram& compiled, std::shared_ptr<const backend::Libraries> libraries = {});
 
 }  // namespace tenon::llvm_backend

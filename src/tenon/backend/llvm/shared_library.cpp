@@ -1,5 +1,6 @@
 #include "tenon/backend/llvm/shared_library.h"
 
+#include <dlfcn.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include "tenon/backend/llvm/constants_object.h"
@@ -124,7 +126,25 @@ static void link(const std::vector<std::string>& inputs, const std::string& outp
   throw CompileError(std::move(diagnostics));
 }
 
-void write_shared_library(const CompiledProgram& compiled, const std::string& path) {
+// The C library and what belongs to it, by the files that the loader has open.
+static std::vector<std::string> c_library() {
+  std::vector<std::string> files;
+  for (const char* name : {"libm.so.6", "libc.so.6"}) {
+    void* handle = dlopen(name, RTLD_NOW);
+    char folder[4096] = "";
+    if (!handle) continue;
+    if (dlinfo(handle, RTLD_DI_ORIGIN, folder) == 0 && *folder)
+      files.push_back(std::string(folder) + "/" + name);
+    dlclose(handle);
+  }
+  return files;
+}
+
+void write_shared_library(const CompiledProgram& compiled, const std::string& path,
+                          const backend::Libraries* libraries) {
+  const backend::Libraries none({});
+  if (!libraries) libraries = &none;
+  libraries->check(compiled.libraries);
   const fs::path target(path);
   std::error_code ignored;
   if (target.filename().empty() || fs::is_directory(target, ignored))
@@ -135,6 +155,20 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   if (compiled.constants.bytes > 0) {
     inputs.push_back(scratch.file("constants.o"));
     write_constants_object(compiled.constants, inputs.back());
+  }
+  if (!compiled.libraries.empty()) {
+    // A shared library that is used is found beside the program, or where it is now.
+    std::set<std::string> folders;
+    for (const std::string& library : libraries->linker_inputs()) {
+      inputs.push_back(library);
+      if (library.ends_with(".o") || library.ends_with(".a")) continue;
+      folders.insert(fs::path(library).parent_path().string());
+    }
+    std::string places = "-rpath=$ORIGIN";
+    for (const std::string& folder : folders) places += ":" + folder;
+    if (!folders.empty()) inputs.push_back(places);
+    inputs.push_back("--as-needed");
+    for (const std::string& library : c_library()) inputs.push_back(library);
   }
   const std::string linked = scratch.file("linked.so");
   link(inputs, linked, compiled.name);

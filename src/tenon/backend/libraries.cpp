@@ -1,0 +1,104 @@
+#include "tenon/backend/libraries.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace tenon::backend {
+
+namespace fs = std::filesystem;
+
+Libraries::Libraries(std::vector<std::string> files) : files_(std::move(files)) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const std::string& given = files_[i];
+    const fs::path path(given);
+    const bool exists = fs::is_regular_file(path);
+    const std::string ending = path.extension().string();
+    const bool is_c = ending == ".c", is_static = ending == ".a" || ending == ".o";
+    if (!exists) {
+      // A bare name of a shared library is looked for where the system's libraries are.
+      const bool by_name = !is_c && !is_static && !path.has_parent_path();
+      if (!by_name) throw CompileError(kFileError, {}, "--link {}: there is no such file", given);
+      open(given, given);
+      // Where the loader found it.
+      void* map = handles_.back();
+      char folder[4096] = "";
+      if (dlinfo(map, RTLD_DI_ORIGIN, folder) == 0 && *folder)
+        inputs_.push_back(std::string(folder) + "/" + given);
+      continue;
+    }
+    const std::string absolute = fs::absolute(path).lexically_normal().string();
+    if (!is_c && !is_static) {
+      open(absolute, given);
+      inputs_.push_back(absolute);
+      continue;
+    }
+    if (!folder_) folder_ = std::make_unique<TemporaryFolder>();
+    const std::string what = "library `" + given + "`";
+    const std::string shared = folder_->file("library" + std::to_string(i) + ".so");
+    std::string object = absolute;
+    if (is_c) {
+      object = folder_->file("library" + std::to_string(i) + ".o");
+      run_c_compiler({"-c", "-O2", "-fPIC", "-ffp-contract=off", "-o", object, absolute}, what);
+    }
+    if (ending == ".a")
+      run_c_compiler(
+          {"-shared", "-o", shared, "-Wl,--whole-archive", object, "-Wl,--no-whole-archive", "-lm"},
+          what);
+    else
+      run_c_compiler({"-shared", "-o", shared, object, "-lm"}, what);
+    open(shared, given);
+    inputs_.push_back(object);
+  }
+}
+
+Libraries::~Libraries() {
+  for (void* handle : handles_) dlclose(handle);
+}
+
+void Libraries::open(const std::string& path, const std::string& given) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* reason = dlerror();
+    throw CompileError(kLinkFailed, {}, "--link {}: {}", given,
+                       reason ? reason : "it cannot be loaded");
+  }
+  handles_.push_back(handle);
+}
+
+std::string Libraries::names() const {
+  std::string text;
+  for (size_t i = 0; i < files_.size(); ++i)
+    text += (i == 0 ? "`" : i + 1 == files_.size() ? " and `" : ", `") + files_[i] + "`";
+  return text;
+}
+
+void* Libraries::find(const std::string& symbol) const {
+  for (void* handle : handles_)
+    if (void* address = dlsym(handle, symbol.c_str())) return address;
+  return nullptr;
+}
+
+void Libraries::check(const std::vector<LibraryFunction>& functions) const {
+  Diagnostics diagnostics;
+  for (const LibraryFunction& function : functions) {
+    if (find(function.symbol)) continue;
+    if (!function.function && dlsym(RTLD_DEFAULT, function.symbol.c_str())) continue;
+    const std::string declared =
+        function.function ? " as `" + function.function->prototype() + "`" : "";
+    if (empty())
+      diagnostics.error(kLinkFailed, function.origin,
+                        "`{}` calls library function `{}`, and no library is given; name the one "
+                        "that has it{} with --link",
+                        function.caller, function.symbol, declared);
+    else
+      diagnostics.error(
+          kLinkFailed, function.origin,
+          "`{}` calls library function `{}`, which {} {} not have; add it there{}, or "
+          "name another library with --link",
+          function.caller, function.symbol, names(), files_.size() > 1 ? "do" : "does", declared);
+  }
+  diagnostics.throw_if_any();
+}
+
+}  // namespace tenon::backend

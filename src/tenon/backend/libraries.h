@@ -1,0 +1,45 @@
+// The libraries that a program is linked with: where the functions of T.call_extern are found.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/backend/c_compiler.h"
+#include "tenon/backend/functions.h"
+
+namespace tenon::backend {
+
+/// Libraries by their files, opened in this process: `lib.so` (also a name that the system's loader
+/// finds, as `libm.so.6`), `lib.a`, `file.o`, or `file.c`, which the system's C compiler makes into
+/// one.
+class Libraries {
+ public:
+  /// \throws CompileError kFileError where a file is missing; kLinkFailed where one cannot be
+  /// opened or compiled, with the compiler's or loader's words.
+  explicit Libraries(std::vector<std::string> files);
+  ~Libraries();
+
+  bool empty() const { return files_.empty(); }
+  /// As they were given, for messages: "`a.so` and `b.c`".
+  std::string names() const;
+  /// The function's address in the first library that has it; null where none has.
+  void* find(const std::string& symbol) const;
+  /// Files for a linker: shared libraries by absolute path, objects, archives.
+  const std::vector<std::string>& linker_inputs() const { return inputs_; }
+
+  /// Every function that a program calls is in one of the libraries; one that is called without a
+  /// signature may also be the C library's.
+  /// \throws CompileError (kLinkFailed) at each call of one that is not: its symbol, who calls it,
+  /// what to do.
+  void check(const std::vector<LibraryFunction>& functions) const;
+
+ private:
+  void open(const std::string& path, const std::string& given);
+
+  std::vector<std::string> files_, inputs_;
+  std::vector<void*> handles_;
+  std::unique_ptr<TemporaryFolder> folder_;
+};
+
+}  // namespace tenon::backend
