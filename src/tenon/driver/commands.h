@@ -8,6 +8,7 @@
 
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/model_options.h"
 
 namespace CLI {
 class App;
@@ -39,6 +40,7 @@ struct TargetOptions {
   std::string libraries = "none";
   int threads = 0;  // 0: as many as the process may use
   COptions c;
+  ModelOptions model;
 
   void add_to(CLI::App& app);
   /// \throws UsageError where an option is out of range or names a library that is not there.

@@ -90,8 +90,11 @@ int compile(const CompileCommandOptions& options) {
   for (const std::string& kind : options.emit)
     if (as_c ? kind == "llvm" || kind == "asm" : kind == "c")
       throw UsageError("--emit {} is not of target `{}`", kind, options.target.target);
+  const ModelOptions& model = options.target.model;
+  const auto libraries = model.libraries();
+  request.first = model.passes();
   const LoweredModule lowered =
-      lower(with_pools(load_module(options.model), options.target.c), request);
+      lower(with_pools(model.prepare(load_module(options.model)), options.target.c), request);
   if (as_c) return write_as_c(lowered, request, options, progress);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};
@@ -100,9 +103,9 @@ int compile(const CompileCommandOptions& options) {
   const auto written = [&](const std::string& path) { files.push_back(path); };
   if (wanted("so")) {
     const llvm_backend::CompiledProgram program = generate(lowered, request);
-    llvm_backend::write_shared_library(program, place(".so"));
+    llvm_backend::write_shared_library(program, place(".so"), libraries.get());
     written(place(".so"));
-    write_file(place(".h"), c_header(link(program)->declaration(), request.name));
+    write_file(place(".h"), c_header(link(program, libraries)->declaration(), request.name));
     written(place(".h"));
     write_file(place(".json"), lowered.manifest + "\n");
     written(place(".json"));

@@ -6,6 +6,7 @@
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
+#include "tenon/driver/console.h"
 #include "tenon/driver/operations.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
@@ -13,6 +14,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
+#include "tenon/graph/transforms.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
@@ -97,13 +99,70 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// One graph function by the passes of the standard pipeline; its kernels join the module.
+static IRModule lower_one(IRModule module, const std::string& name, const CompileRequest& request) {
+  const auto function = module.find<graph::Function>(name);
+  if (!function) throw CompileError(kUndefined, {}, "the module has no graph function `{}`", name);
+  IRModule alone = module;
+  auto* entry = new graph::Function(*function);
+  entry->is_private = false;
+  for (const char* attr : {"Composite", "Compiler", "Primitive"}) entry->attrs.erase(attr);
+  alone.set("main", Ref<graph::Function>(entry));
+  PipelineOptions options;
+  options.verify = request.pipeline.verify;
+  alone = run_pipeline(with_target(std::move(alone), request.target), pipeline_until("FuseTIR"),
+                       options)
+              .module;
+  const auto lowered = graph::lower_function(alone, *alone.find<graph::Function>("main"));
+  module.set(name, lowered);
+  for (const auto& [kernel, base] : alone.functions())
+    if (!base.as<graph::Function>() && !module.contains(kernel)) module.set(kernel, base);
+  return module;
+}
+
+// The back ends' parts of the graph, before anything else happens to it.
+static IRModule run_backends(IRModule module, const CompileRequest& request,
+                             LoweredModule& lowered) {
+  graph::BackendContext context;
+  context.lower = [&](IRModule part, const std::string& name) {
+    return lower_one(std::move(part), name, request);
+  };
+  for (const graph::Backend& backend : request.backends) {
+    module = graph::run_backend(std::move(module), backend, context);
+    graph::BackendCode code;
+    module = graph::generate_backend_code(std::move(module), backend, code);
+    if (!code.c_source.empty() || !code.object.empty()) lowered.code.push_back(std::move(code));
+  }
+  return module;
+}
+
+std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
+                                                         std::vector<std::string> files) {
+  const backend::TemporaryFolder folder;
+  for (size_t i = 0; i < lowered.code.size(); ++i) {
+    const graph::BackendCode& code = lowered.code[i];
+    const std::string stem = folder.file("backend" + std::to_string(i));
+    if (!code.c_source.empty()) {
+      write_file(stem + ".c", code.c_source);
+      files.push_back(stem + ".c");
+    }
+    if (!code.object.empty()) {
+      write_file(stem + ".o", code.object);
+      files.push_back(stem + ".o");
+    }
+  }
+  return std::make_shared<const backend::Libraries>(std::move(files));
+}
+
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   LoweredModule lowered;
+  if (!request.backends.empty()) module = run_backends(std::move(module), request, lowered);
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
   const Form form = form_of(module);
-  Pipeline pipeline = standard_pipeline();
+  Pipeline pipeline = request.first;
+  for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);
   if (form != Form::kGraph && form != Form::kLegalised) {
     // A module of PrimFuncs alone enters where the graph has been lowered.
     if (!module.find<tir::PrimFunc>("main"))
@@ -126,8 +185,10 @@ llvm_backend::CompiledProgram generate(const LoweredModule& lowered,
                                {.name = request.name, .manifest = lowered.manifest});
 }
 
-std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program) {
-  std::shared_ptr<llvm_backend::LoadedProgram> loaded = llvm_backend::link_in_process(program);
+std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program,
+                                       std::shared_ptr<const backend::Libraries> libraries) {
+  std::shared_ptr<llvm_backend::LoadedProgram> loaded =
+      llvm_backend::link_in_process(program, std::move(libraries));
   try {
     return runtime::Program::wrap(loaded->program(), nullptr, loaded);
   } catch (const runtime::Error& error) {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tenon/backend/libraries.h"
 #include "tenon/backend/llvm/compile.h"
+#include "tenon/graph/backend.h"
 #include "tenon/ir/pass.h"
 #include "tenon/runtime/program.h"
 #include "tenon/support/remarks.h"
@@ -48,6 +50,8 @@ struct CompileRequest {
   std::string name = "model";
   Target target;
   PipelineOptions pipeline = {};
+  Pipeline first = {};  // passes in front of the standard pipeline
+  std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
 };
 
 /// A module lowered as far as code generation needs it, and what is known about it.
@@ -57,14 +61,22 @@ struct LoweredModule {
   int64_t kernels = 0;    // calls of kernels in `main` as it became
   double gflop = 0;       // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   std::string manifest;   // JSON
+  std::vector<graph::BackendCode> code;  // of back ends, to be linked in
 };
 LoweredModule lower(IRModule module, const CompileRequest& request);
+
+/// The libraries of `files`, and what back ends generated as one more. \throws CompileError
+/// (kFileError, kLinkFailed).
+std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
+                                                         std::vector<std::string> files);
 
 /// Machine code of a lowered module.
 llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request);
 
-/// Ready to run in this process. \throws CompileError (kLinkFailed).
-std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program);
+/// Ready to run in this process, with the libraries that it calls. \throws CompileError
+/// (kLinkFailed).
+std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program,
+                                       std::shared_ptr<const backend::Libraries> libraries = {});
 
 /// Of a shared library. \throws CompileError (kLinkFailed).
 std::shared_ptr<runtime::Program> load_program(const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "tenon/driver/library_call.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/interp/interpreter.h"
 
@@ -27,12 +28,17 @@ namespace {
 
 class Interpreted final : public Executable {
  public:
-  explicit Interpreted(const IRModule& module)
-      : Executable(signature_of(module)), interpreter_(module) {}
+  Interpreted(const IRModule& module, std::shared_ptr<const backend::Libraries> libraries)
+      : Executable(signature_of(module)), interpreter_(module, options(std::move(libraries))) {}
 
  private:
   std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) override {
     return interpreter_.run_main(inputs);
+  }
+  static interp::Options options(std::shared_ptr<const backend::Libraries> libraries) {
+    interp::Options options;
+    if (libraries && !libraries->empty()) options.call_library = library_caller(libraries);
+    return options;
   }
   interp::Interpreter interpreter_;
 };
@@ -53,8 +59,9 @@ class Compiled final : public Executable {
 
 }  // namespace
 
-std::unique_ptr<Executable> interpreted(const IRModule& module) {
-  return std::make_unique<Interpreted>(module);
+std::unique_ptr<Executable> interpreted(const IRModule& module,
+                                        std::shared_ptr<const backend::Libraries> libraries) {
+  return std::make_unique<Interpreted>(module, std::move(libraries));
 }
 std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program) {
   return std::make_unique<Compiled>(std::move(program));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "tenon/backend/libraries.h"
 #include "tenon/driver/signature.h"
 #include "tenon/ir/constant.h"
 #include "tenon/runtime/program.h"
@@ -27,8 +28,10 @@ class Executable {
   Signature signature_;
 };
 
-/// Runs `main` of the module in the interpreter.
-std::unique_ptr<Executable> interpreted(const IRModule& module);
+/// Runs `main` of the module in the interpreter; extern functions without a reference body are
+/// called in `libraries`.
+std::unique_ptr<Executable> interpreted(const IRModule& module,
+                                        std::shared_ptr<const backend::Libraries> libraries = {});
 std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program);
 
 /// A compiled program with its inputs and outputs in place, to be run again and again.

@@ -16,6 +16,7 @@ struct ExplainOptions {
   std::string model, node, pass, out;
   std::string target = "native";
   bool json = false;
+  ModelOptions places;
 };
 
 std::string number_text(double number) {
@@ -42,7 +43,8 @@ int explain(const ExplainOptions& options) {
   PipelineOptions run;
   run.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
   const PipelineResult result = run_pipeline(
-      with_target(load_module(options.model), resolve(options.target)), standard_pipeline(), run);
+      with_target(options.places.prepare(load_module(options.model)), resolve(options.target)),
+      pipeline_until(standard_pipeline().back().name, options.places.passes()), run);
   progress.clear();
   auto json = nlohmann::ordered_json::array();
   int64_t shown = 0;
@@ -86,6 +88,7 @@ void add_explain_command(CLI::App& app, Action& action) {
   command->add_option("-o,--out", options->out, "report.html: the report as a page");
   command->add_option("--target", options->target, "what to compile for")->capture_default_str();
   command->add_flag("--json", options->json, "the remarks as JSON");
+  options->places.add_to(*command);
   command->callback([options, &action] { action = [options] { return explain(*options); }; });
 }
 

@@ -18,6 +18,7 @@ struct OptOptions {
   std::string file, passes, out, target;
   bool list = false, timings = false;
   PassOptions run;
+  ModelOptions places;
 };
 
 int opt(const OptOptions& options) {
@@ -26,8 +27,10 @@ int opt(const OptOptions& options) {
     return 0;
   }
   if (options.file.empty()) throw UsageError("FILE is missing; or give --list-passes");
-  const Pipeline pipeline = parse_pass_list(options.passes);
+  Pipeline pipeline = options.places.passes();
+  for (const Pass& pass : parse_pass_list(options.passes)) pipeline.push_back(pass);
   IRModule module = load_module(options.file);
+  if (options.places.places()) module = options.places.prepare(std::move(module));
   // A target that the file states stays, unless another is asked for.
   if (!options.target.empty() || !module.attrs.contains("target"))
     module =
@@ -59,6 +62,7 @@ void add_opt_command(CLI::App& app, Action& action) {
   command->add_flag("--list-passes", options->list, "the names of all passes, one a line");
   command->add_flag("--timings", options->timings, "how long each pass took");
   options->run.add_to(*command);
+  options->places.add_to(*command);
   command->callback([options, &action] { action = [options] { return opt(*options); }; });
 }
 

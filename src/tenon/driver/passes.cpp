@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/driver/evaluate.h"
+#include "tenon/graph/backend.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/tir/schedule/default_schedule.h"
@@ -52,6 +53,16 @@ IRModule run_outline_main(IRModule module, const Attrs& options) {
   return tir::outline_main(std::move(module), most);
 }
 
+IRModule run_call_by_name(IRModule module, const Attrs& options) {
+  check_options("CallByName", options, {"backend"});
+  const auto backend = options.get<std::string>("backend");
+  if (!backend || backend->empty())
+    throw CompileError(kBadOption, {},
+                       "option `backend` of `CallByName` is missing; expected the name that "
+                       "composites begin with: CallByName(backend=\"toy\")");
+  return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
+}
+
 struct Row {
   const char* name;
   const char* summary;
@@ -65,6 +76,12 @@ std::vector<Pass> make_table() {
   constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
   const Row rows[] = {
       // -- graph
+      {"FuseOpsByPattern", "makes composites of what matches the module's patterns", Form::kGraph,
+       kExact, graph::fuse_ops_by_pattern},
+      {"CallByName", "makes composites of a back end calls of library functions of their names",
+       Form::kGraph, kReassociating, nullptr, run_call_by_name},
+      {"InlineFunctions", "puts bodies of graph functions in the places of their calls",
+       Form::kGraph, kExact, graph::inline_functions},
       {"DecomposeOpsForInference", "replaces recurrent layers by the operators they are made of",
        Form::kGraph, kReassociating, graph::decompose_ops},
       {"SimplifyGraph", "replaces chains of operators by the one operator that they spell",

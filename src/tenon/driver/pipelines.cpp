@@ -5,6 +5,10 @@
 
 namespace tenon {
 
+static constexpr PipelineStep kPlace[] = {
+    {"InlineFunctions", "what no back end took is compiled with everything else"},
+};
+
 static constexpr PipelineStep kCleanUp[] = {
     {"DecomposeOpsForInference", "the weights of layers that are made of others fold and pack too"},
     {"FoldConstant", "shapes and weights that the model computes become constants"},
@@ -63,8 +67,9 @@ static constexpr PipelineStep kLower[] = {
 
 std::span<const Stage> stages() {
   static constexpr Stage kStages[] = {
-      {"clean up", kCleanUp},  {"layout", kLayout},        {"legalise", kLegalise}, {"fuse", kFuse},
-      {"schedule", kSchedule}, {"lower main", kLowerMain}, {"lower", kLower},
+      {"place", kPlace},          {"clean up", kCleanUp}, {"layout", kLayout},
+      {"legalise", kLegalise},    {"fuse", kFuse},        {"schedule", kSchedule},
+      {"lower main", kLowerMain}, {"lower", kLower},
   };
   return kStages;
 }
@@ -81,8 +86,9 @@ Pipeline standard_pipeline() {
   return pipeline;
 }
 
-Pipeline pipeline_until(std::string_view name) {
-  Pipeline pipeline = standard_pipeline();
+Pipeline pipeline_until(std::string_view name, const Pipeline& first) {
+  Pipeline pipeline = first;
+  for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);
   for (size_t i = pipeline.size(); i-- > 0;) {
     if (pipeline[i].name != name) continue;
     pipeline.resize(i + 1);

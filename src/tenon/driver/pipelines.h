@@ -23,8 +23,9 @@ std::span<const Stage> stages();
 /// All stages, for a module with a graph function `main` and module attribute `target`.
 Pipeline standard_pipeline();
 
-/// The standard pipeline up to (and including) the last occurrence of a pass.
+/// The passes of `first` and the standard pipeline up to (and including) the last occurrence of a
+/// pass.
 /// \throws UsageError where it has none of this name.
-Pipeline pipeline_until(std::string_view pass);
+Pipeline pipeline_until(std::string_view pass, const Pipeline& first = {});
 
 }  // namespace tenon

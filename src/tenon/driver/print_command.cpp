@@ -14,12 +14,15 @@ namespace {
 
 struct PrintCommandOptions {
   std::string model, after, out, target = "native";
+  ModelOptions places;
 };
 
 int print(const PrintCommandOptions& options) {
   Pipeline pipeline;
-  if (!options.after.empty()) pipeline = pipeline_until(options.after);
+  if (!options.after.empty()) pipeline = pipeline_until(options.after, options.places.passes());
   IRModule module = load_module(options.model);
+  if (!pipeline.empty() || options.places.places())
+    module = options.places.prepare(std::move(module));
   if (!pipeline.empty()) {
     Progress progress;
     PipelineOptions run;
@@ -61,6 +64,7 @@ void add_print_command(CLI::App& app, Action& action) {
                       "file: write it there, its constants beside it as FILE.constants");
   command->add_option("--target", options->target, "for the passes that ask for one")
       ->capture_default_str();
+  options->places.add_to(*command);
   command->callback([options, &action] { action = [options] { return print(*options); }; });
 }
 

@@ -25,6 +25,10 @@ void TargetOptions::add_to(CLI::App& app) {
   app.add_option("--pool", c.pools,
                  "target c: NAME=SIZE, memory for buffers, in order of preference; NAME=ro, memory "
                  "for constants");
+  app.add_option("--include", c.includes,
+                 "target c: header that declares the library's functions, instead of derived "
+                 "prototypes");
+  model.add_to(app);
 }
 
 void TargetOptions::check() const {
@@ -93,7 +97,9 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.target = request.target.str();
     auto start = std::chrono::steady_clock::now();
     if (pipeline.progress) pipeline.progress("import");
-    IRModule module = load_module(path);
+    const auto libraries = options.model.libraries();
+    IRModule module = options.model.prepare(load_module(path));
+    request.first = options.model.passes();
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
     LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
@@ -111,7 +117,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
       const llvm_backend::CompiledProgram program = generate(lowered, request);
       ready.codegen_seconds = seconds_since(start);
       start = std::chrono::steady_clock::now();
-      ready.program = link(program);
+      ready.program = link(program, libraries);
     }
     ready.load_seconds = seconds_since(start);
     ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;

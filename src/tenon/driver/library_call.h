@@ -1,0 +1,15 @@
+// Calls of library functions from the interpreter: each is compiled as a program of its own.
+#pragma once
+
+#include <memory>
+
+#include "tenon/backend/libraries.h"
+#include "tenon/interp/interpreter.h"
+
+namespace tenon {
+
+/// Calls functions of these libraries, through code that is generated for the call as it is for
+/// compiled programs.
+interp::CallLibrary library_caller(std::shared_ptr<const backend::Libraries> libraries);
+
+}  // namespace tenon

@@ -1,0 +1,121 @@
+#include "tenon/driver/model_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "tenon/driver/load.h"
+#include "tenon/driver/passes.h"
+#include "tenon/graph/backend.h"
+#include "tenon/support/library_codes.h"
+#include "tenon/tir/extern_function.h"
+
+namespace tenon {
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("--link", link,
+                 "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
+                 "repeated");
+  app.add_option("--call-by-name", call_by_name,
+                 "BACKEND: composite functions `BACKEND.f` become calls of the C function `f`");
+  app.add_option("--signatures", signatures,
+                 "TVMScript file of extern functions, which replace derived signatures");
+  app.add_option("--composite", composite,
+                 "TVMScript file of patterns; what matches one becomes a composite of its name");
+}
+
+// A graph function that nobody calls and that is neither a composite nor a pattern.
+static std::string only_entry(const IRModule& module) {
+  std::set<std::string> called;
+  for (const auto& [name, function] : module.functions())
+    walk<graph::FuncRef>(function, [&](const graph::FuncRef& ref) { called.insert(ref.name); });
+  std::string found;
+  for (const auto& [name, function] : module.functions()) {
+    if (!function.as<graph::Function>() || called.count(name)) continue;
+    if (function->attrs.contains("Composite") || function->attrs.contains("Pattern")) continue;
+    if (!found.empty()) return "";
+    found = name;
+  }
+  return found;
+}
+
+// The entry is `main`; it is compiled as a whole, whatever a partition said of it.
+static IRModule with_main(IRModule module) {
+  std::string entry = "main";
+  if (!module.contains(entry)) {
+    entry = only_entry(module);
+    if (entry.empty()) return module;  // reported where `main` is needed
+  }
+  const auto function = module.find<graph::Function>(entry);
+  if (!function) return module;
+  Attrs attrs = function->attrs;
+  for (const char* name : {"Primitive", "Inline", "Compiler", "global_symbol"}) attrs.erase(name);
+  if (entry == "main" && attrs == function->attrs) return module;
+  auto* copy = new graph::Function(*function);
+  copy->attrs = std::move(attrs);
+  copy->is_private = false;
+  if (entry != "main") module.erase(entry);
+  module.set("main", Ref<graph::Function>(copy));
+  return module;
+}
+
+IRModule ModelOptions::prepare(IRModule module) const {
+  module = with_main(std::move(module));
+  for (const std::string& file : signatures) {
+    const IRModule declared = load_module(file);
+    for (const auto& [name, function] : declared.functions()) {
+      const auto external = cast<tir::ExternFunction>(function);
+      if (!external)
+        throw CompileError(kBadArgument, function->origin,
+                           "--signatures {}: `{}` is no extern function; expected definitions "
+                           "under @T.extern_func",
+                           file, name);
+      module.add_unique(name, external);
+    }
+  }
+  for (const std::string& file : composite) {
+    const IRModule patterns = load_module(file);
+    for (const auto& [name, function] : patterns.functions()) {
+      const auto pattern = cast<graph::Function>(function);
+      if (!pattern)
+        throw CompileError(kBadPattern, function->origin,
+                           "--composite {}: `{}` is no graph function; expected patterns under "
+                           "@R.function",
+                           file, name);
+      auto* copy = new graph::Function(*pattern);
+      copy->is_private = true;
+      const auto given = pattern->attrs.get<std::string>("Composite");
+      std::string named = given.value_or(name);
+      if (!given && named.find('.') == std::string::npos) {
+        // A Python name has no dot: it is a function of the back end that is called by name.
+        if (call_by_name.size() != 1)
+          throw CompileError(kBadPattern, function->origin,
+                             "--composite {}: pattern `{}` belongs to no back end; give it the "
+                             "attribute {{\"Composite\": \"BACKEND.{}\"}}, or one --call-by-name",
+                             file, name, name);
+        named = call_by_name[0] + "." + named;
+      }
+      copy->attrs.erase("Composite");
+      copy->attrs.set("Pattern", named);
+      module.add_unique(name, Ref<graph::Function>(copy));
+    }
+  }
+  return module;
+}
+
+Pipeline ModelOptions::passes() const {
+  Pipeline pipeline;
+  const auto add = [&](const char* name, Attrs options) {
+    const Pass* pass = find_pass(name);
+    check(pass != nullptr, "a pass that is not in the table");
+    pipeline.push_back(*pass);
+    pipeline.back().options = std::move(options);
+  };
+  if (!composite.empty()) add("FuseOpsByPattern", {});
+  for (const std::string& backend : call_by_name) add("CallByName", {{"backend", backend}});
+  return pipeline;
+}
+
+std::shared_ptr<const backend::Libraries> ModelOptions::libraries() const {
+  return std::make_shared<const backend::Libraries>(link);
+}
+
+}  // namespace tenon

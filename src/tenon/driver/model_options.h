@@ -1,0 +1,36 @@
+// Options about the functions of foreign libraries: which parts of a model are theirs, with which
+// signatures, and where they are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/backend/libraries.h"
+#include "tenon/ir/pass.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon {
+
+struct ModelOptions {
+  std::vector<std::string> link;          // libraries: lib.so, lib.a, file.o, file.c
+  std::vector<std::string> call_by_name;  // back ends whose composites become calls by name
+  std::vector<std::string> signatures;    // files of extern functions that replace derived ones
+  std::vector<std::string> composite;     // files of patterns
+
+  void add_to(CLI::App& app);
+  bool places() const { return !call_by_name.empty() || !composite.empty(); }
+  /// A loaded model with the functions of the signature and pattern files beside its own, its entry
+  /// named `main`. \throws CompileError what reading the files finds; kUndefined where no function
+  /// can be the entry.
+  IRModule prepare(IRModule module) const;
+  /// The passes that go in front of the standard pipeline.
+  Pipeline passes() const;
+  /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
+  std::shared_ptr<const backend::Libraries> libraries() const;
+};
+
+}  // namespace tenon
