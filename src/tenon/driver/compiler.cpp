@@ -7,6 +7,7 @@
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
 #include "tenon/driver/console.h"
+#include "tenon/driver/entry.h"
 #include "tenon/driver/operations.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
@@ -155,6 +156,7 @@ std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lo
 }
 
 LoweredModule lower(IRModule module, const CompileRequest& request) {
+  module = with_entry(std::move(module));
   LoweredModule lowered;
   if (!request.backends.empty()) module = run_backends(std::move(module), request, lowered);
   const Operations operations = count_operations(module);
@@ -165,8 +167,6 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);
   if (form != Form::kGraph && form != Form::kLegalised) {
     // A module of PrimFuncs alone enters where the graph has been lowered.
-    if (!module.find<tir::PrimFunc>("main"))
-      throw CompileError(kUndefined, {}, "the module has no function `main`");
     std::erase_if(pipeline, [](const Pass& pass) {
       return pass.needs == Form::kGraph || pass.needs == Form::kLegalised;
     });

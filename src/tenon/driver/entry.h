@@ -1,0 +1,17 @@
+// The entry of a module: `main`, or what can only be meant by it.
+#pragma once
+
+#include "tenon/ir/module.h"
+
+namespace tenon {
+
+/// The module with a `main` that compiles and runs. Where it has none, the one graph function that
+/// nothing calls is renamed to it; in a module of PrimFuncs alone, the one that nothing calls gets
+/// a `main` which calls it. So does a PrimFunc `main` that is a kernel: its inputs are what it
+/// reads, its outputs what it writes, in the order of its parameters; what it does both to is an
+/// input, copied into an output of the same name. A scalar parameter is an input of rank 0.
+/// \throws CompileError kUndefined where several functions or none can be the entry, kUnsupported
+/// for a kernel that writes nothing, returns a value, or has a parameter that is no buffer
+IRModule with_entry(IRModule module);
+
+}  // namespace tenon
