@@ -227,6 +227,10 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
           .f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f))};
     return value(std::fma(a.f, b.f, c.f));
   }
+  if (name == "rsqrt") {
+    if (dtype == kFloat64) return {.f = 1.0 / std::sqrt(a.f)};
+    return value(1.0F / std::sqrt(static_cast<float>(a.f)));
+  }
   if (name == "fmod") return value(std::fmod(a.f, b.f));
   if (name == "copysign") return value(std::copysign(a.f, b.f));
   if (name == "ldexp")
