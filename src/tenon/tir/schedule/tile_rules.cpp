@@ -18,21 +18,26 @@ std::vector<std::pair<int64_t, int64_t>> balanced_parts(int64_t n, int64_t tile)
 namespace {
 
 /// Cycles of one reduction step of a tile: multiply-adds, loads and broadcasts share two ports.
-double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem) {
+double step_cycles(int64_t pixels, int64_t vectors, const TileProblem& problem,
+                   const Target& target) {
   const double n = static_cast<double>(pixels * vectors);
   const double loads = static_cast<double>(pixels + vectors);
   double weight = 0.05;
-  if (problem.step_bytes * vectors > 20 * 1024) weight = 0.6;
+  // Weights that leave the nearest cache between two tiles: by bytes of a vector.
+  if (problem.step_bytes * vectors > 20 * 1024) weight = 0.6 * target.vector_bits / 512;
   double cycles = std::max({n / 2, loads / 2, (n + loads + 1) / 4, 4.0}) + 0.13 * loads +
                   weight * static_cast<double>(vectors);
   if (n > 28) cycles += 0.06 * n;
+  // Each broadcast serves one multiply-add only and is no operand of it.
+  if (vectors == 1 && target.vector_registers < 32) cycles += 0.06 * n;
   return cycles;
 }
 
-double tile_cost(int64_t pixels, int64_t vectors, const TileProblem& problem) {
+double tile_cost(int64_t pixels, int64_t vectors, const TileProblem& problem,
+                 const Target& target) {
   const double steps = static_cast<double>(std::max<int64_t>(problem.steps, 1));
-  return steps * step_cycles(pixels, vectors, problem) + 3 * static_cast<double>(pixels * vectors) +
-         20;
+  return steps * step_cycles(pixels, vectors, problem, target) +
+         3 * static_cast<double>(pixels * vectors) + 20;
 }
 
 }  // namespace
@@ -63,7 +68,7 @@ Tile choose_tile(const TileProblem& problem, const Target& target) {
           for (const auto& [cols, col_count] : balanced_parts(width, b))
             for (const auto& [vecs, vec_count] : balanced_parts(vectors, c))
               cost += static_cast<double>(row_count * col_count * vec_count) *
-                      tile_cost(rows * cols, vecs, problem);
+                      tile_cost(rows * cols, vecs, problem, target);
         const double aspect = problem.window
                                   ? 1 +
                                         0.008 * static_cast<double>(problem.stride) *
