@@ -130,7 +130,7 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
     const Ref<For> loop = schedule.get(loops[l]);
     const int64_t extent = as_int(loop->extent).value_or(0);
     if (loop->kind == ForKind::kVectorized || loop->kind == ForKind::kUnrolled) continue;
-    for (const int64_t rows : {int64_t{1}, int64_t{4}, int64_t{7}, int64_t{8}}) {
+    for (const int64_t rows : {1, 4, 7, 8, 6, 5, 3}) {
       if (rows > 1 && (extent % rows != 0 || extent <= rows)) continue;
       if (rows > 1 && loop->kind != ForKind::kSerial) continue;
       Schedule attempt = schedule;
