@@ -297,6 +297,19 @@ TEST(DefaultSchedule, ProductsOfTwoVariables) {
   }
 }
 
+TEST(DefaultSchedule, PanelsBeyondTheCacheArePrefetched) {
+  const auto hints = [](const Schedule& schedule) {
+    int n = 0;
+    walk<Call>(schedule.func()->body, [&](const Call& call) { n += call.is("prefetch"); });
+    return n;
+  };
+  const auto f = testing::dense(int64(29), 96, 64, 24);
+  const Schedule s = check_schedule(f, "llvm -mcpu=haswell -l2=20480");
+  EXPECT_GT(hints(s), 0) << dump(*s.func());
+  EXPECT_TRUE(structural_equal(replay(s.trace(), f).func(), s.func()));
+  EXPECT_EQ(hints(check_schedule(f, "llvm -mcpu=haswell")), 0);
+}
+
 TEST(DefaultSchedule, TraceReplays) {
   const auto f = testing::dense(int64(29), 96, 24, 48);
   const Schedule s = schedule_by_default(f, parse_target(kTargets[1]));

@@ -243,6 +243,25 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
 
 void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
                         int64_t distance) {
+  insert_prefetch(block, read, loop, ahead, distance, nullptr, 0, 0, 1);
+  record("prefetch", {block, loop, ahead}, {{"read_buffer_index", read}, {"distance", distance}});
+}
+
+void Schedule::prefetch_spread(const BlockRV& block, int64_t read, const LoopRV& loop,
+                               const LoopRV& ahead, int64_t distance, const LoopRV& over,
+                               int64_t elements, int64_t first, int64_t runs) {
+  insert_prefetch(block, read, loop, ahead, distance, &over, elements, first, runs);
+  record("prefetch_spread", {block, loop, ahead, over},
+         {{"read_buffer_index", read},
+          {"distance", distance},
+          {"elements", elements},
+          {"first", first},
+          {"runs", runs}});
+}
+
+void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop,
+                               const LoopRV& ahead, int64_t distance, const LoopRV* over,
+                               int64_t elements, int64_t first, int64_t runs) {
   const Path path = path_of(block);
   check_outermost(path);
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
@@ -256,6 +275,7 @@ void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, 
             region->buffer->name);
   const std::vector<Ref<For>> loops = loops_of(path);
   bool inside = false, found_ahead = false;
+  Expr run;  // of lines that `over` chooses
   Substitution axes, vars;
   for (size_t a = 0; a < old->iter_vars.size(); ++a)
     axes[old->iter_vars[a].var.get()] = realize->iter_values[a];
@@ -274,17 +294,26 @@ void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, 
       value = value + distance;
       found_ahead = true;
     }
+    if (over && l->loop_var.same_as(over->var)) run = floormod(Expr(axis) + first, runs) * elements;
     vars[l->loop_var.get()] = value;
     inside = l->loop_var.same_as(loop.var);
   }
   if (!inside || !found_ahead)
     illegal(old->origin, "loops `{}` and `{}` are not both around block `{}`", loop.var->name,
             ahead.var->name, block.name);
+  const size_t ndim = region->region.size();
+  const auto row = ndim > 0 ? as_int(region->buffer->shape[ndim - 1]) : std::nullopt;
+  if (over && (!run || ndim < 2 || !row || elements < 1 || runs < 1))
+    illegal(old->origin, "runs of {} elements of `{}` do not follow loop `{}`", elements,
+            region->buffer->name, over->var->name);
   arith::Analyzer analyzer;
   for (const IterVar& iter : iters) analyzer.bind(iter.var, iter.domain);
   std::vector<Expr> place;
-  for (size_t d = 0; d < region->region.size(); ++d) {
-    const Expr index = analyzer.simplify(substitute(substitute(region->region[d].min, axes), vars));
+  for (size_t d = 0; d < ndim; ++d) {
+    Expr index = substitute(substitute(region->region[d].min, axes), vars);
+    if (over && d + 1 == ndim) index = index + floormod(run, *row);
+    if (over && d + 2 == ndim) index = index + floordiv(run, *row);
+    index = analyzer.simplify(index);
     // The last iterations look no further than the end.
     const Expr& dim = region->buffer->shape[d];
     place.push_back(analyzer.proves_less(index, dim) ? index
@@ -300,7 +329,6 @@ void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, 
   const Path at = path_of(loop);
   const auto* node = at.target().as<For>();
   commit(replace(at, with_child(at.target(), node->body, seq({stmt, node->body}))));
-  record("prefetch", {block, loop, ahead}, {{"read_buffer_index", read}, {"distance", distance}});
 }
 
 }  // namespace tenon::tir

@@ -144,6 +144,12 @@ class Schedule {
   /// be `distance` iterations of `ahead` later.
   void prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
                 int64_t distance);
+  /// As prefetch(), where an iteration of `loop` reads several lines and the iterations of `over`,
+  /// a loop around it, read the same ones: iteration i asks for run (i + first) % runs of
+  /// `elements` consecutive ones, counted from the start of what `loop` reads.
+  void prefetch_spread(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
+                       int64_t distance, const LoopRV& over, int64_t elements, int64_t first,
+                       int64_t runs);
 
   // ---- reductions
   /// Splits a reduction into its start, before `loop`, and its update.
@@ -157,6 +163,9 @@ class Schedule {
   std::string unique_name(const std::string& name) const;
   Stmt root() const { return func_->body; }
   void commit(Stmt body);
+  void insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
+                       int64_t distance, const LoopRV* over, int64_t elements, int64_t first,
+                       int64_t runs);
   void record(std::string name, std::vector<TraceValue> inputs,
               std::vector<std::pair<std::string, AttrValue>> attrs = {},
               std::vector<TraceValue> outputs = {});

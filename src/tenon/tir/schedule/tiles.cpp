@@ -12,6 +12,7 @@
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
 #include "tenon/tir/schedule/tile_rules.h"
+#include "tenon/tir/schedule/weight_prefetch.h"
 
 namespace tenon::tir {
 
@@ -320,7 +321,7 @@ class Tiler {
       rest.pop_back();
     }
     plan_tasks(block, batch, n, rest, rows_axis, columns_axis, tile, problem.steps * length, task);
-    const bool rows_first = weights_last(accesses, task);
+    const bool rows_first = weights_last(accesses, roles.lane, task);
 
     std::vector<Ref<Var>> outer = batch;
     outer.insert(outer.end(), rest.begin(), rest.end());
@@ -350,6 +351,8 @@ class Tiler {
     layout.lanes = lanes;
     layout.tile = tile;
     layout.unrolls = !overlaps || target_.vector_registers >= 32;
+    if (!n.empty() && n.back().same_as(outer.back())) layout.panel_distance = 1;
+    if (!n.empty() && task && !rows_first) layout.panel_distance = extent(block, task);
     // A last panel that is not full.
     std::vector<std::pair<BlockRV, BlockRV>> parts{{block, epilogue}};
     if (!is_int(sch_.realize(epilogue)->predicate, 1)) parts = cut_panels(block, epilogue, layout);
@@ -362,7 +365,8 @@ class Tiler {
     size_t lane = 0, k_first = 0;
     int64_t lanes = 1;
     Tile tile;
-    bool unrolls = true;  // several steps of the reduction at a time
+    bool unrolls = true;         // several steps of the reduction at a time
+    int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel
   };
 
   static int64_t widest_divisor(int64_t n, int64_t most) {
@@ -474,19 +478,17 @@ class Tiler {
 
   /// Whether the loop over tasks of rows goes outside the one over weights: where the weights stay
   /// in cache and the other operand does not.
-  bool weights_last(const BlockAccesses& accesses, const Ref<Var>& task) const {
+  bool weights_last(const BlockAccesses& accesses, size_t lane, const Ref<Var>& task) const {
     if (!task) return false;
-    const auto bytes = [](const Ref<Buffer>& buffer) -> int64_t {
-      const auto count = as_int(arith::simplify(element_count(buffer->shape)));
-      return count ? *count * buffer->dtype.bytes() : int64_t{1} << 40;
-    };
     if (accesses.loads.size() < 2) return true;
-    int64_t least = bytes(accesses.loads[0].buffer), most = least;
+    int64_t weights = 0, other = 0;
     for (const LinearAccess& load : accesses.loads) {
-      least = std::min(least, bytes(load.buffer));
-      most = std::max(most, bytes(load.buffer));
+      const auto count = as_int(arith::simplify(element_count(load.buffer->shape)));
+      const int64_t bytes = count ? *count * load.buffer->dtype.bytes() : int64_t{1} << 40;
+      int64_t& most = load.moves(lane) ? weights : other;
+      most = std::max(most, bytes);
     }
-    return least <= target_.l2_bytes / 2 && most > target_.l2_bytes / 2;
+    return weights <= target_.l2_bytes / 2 && other > target_.l2_bytes / 2;
   }
 
   /// Sizes of the pieces that cover a length known only at run time: the tile's own as often as it
@@ -736,6 +738,11 @@ class Tiler {
     for (const LoopRV& loop : registers) sch_.unroll(loop);
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
+    if (parallel && !tiles.empty() && layout.panel_distance > 0)
+      prefetch_weights(sch_, block,
+                       {reduction.back(), *parallel, layout.panel_distance, tiles.back(),
+                        unrolled ? *as_int(sch_.get(*unrolled)->extent) : 1},
+                       target_);
     finish_epilogue(epilogue, *at, layout);
   }
 

@@ -226,6 +226,13 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
          return s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1)),
                 Values{};
        }},
+      {"prefetch_spread",
+       [](const Step& s) {
+         return s.schedule.prefetch_spread(s.block(0), s.number(0), s.loop(1), s.loop(2),
+                                           s.number(1), s.loop(3), s.number(2), s.number(3),
+                                           s.number(4)),
+                Values{};
+       }},
       {"decompose_reduction",
        [](const Step& s) { return Values{s.schedule.decompose_reduction(s.block(0), s.loop(1))}; }},
       {"rfactor", [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},

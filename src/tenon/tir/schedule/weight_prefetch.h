@@ -1,0 +1,24 @@
+// Weights that do not stay in cache are asked for while the panel before them is in use.
+#pragma once
+
+#include "tenon/support/target.h"
+#include "tenon/tir/schedule/schedule.h"
+
+namespace tenon::tir {
+
+/// The loops of one tile of a contraction, as they stand when it is scheduled.
+struct PanelStream {
+  LoopRV step;           // innermost loop of the reduction; reads `steps` rows of a panel each time
+  LoopRV panels;         // the loop that goes from panel to panel
+  int64_t distance = 1;  // its iterations from one panel to the next
+  LoopRV tiles;          // the tiles that read one panel
+  int64_t steps = 1;
+};
+
+/// Hints of the next panel, spread evenly over the tiles that read this one: so that the requests
+/// neither come in a burst nor repeat. For constant panels that come from beyond the second cache
+/// by their size, and of which two fit in it; nothing elsewhere.
+void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
+                      const Target& target);
+
+}  // namespace tenon::tir
