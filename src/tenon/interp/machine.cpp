@@ -71,61 +71,60 @@ static void check_extent(const View& view, int64_t at, int64_t bytes, const Orig
                        view.memory->name, view.memory->bytes.size());
 }
 
-static void load(const View& view, const Instr& instr, Slot* slots, const Origin& origin) {
-  const DType element = view.dtype.element();
-  const int64_t width = element.bytes();
+// Calls `each(slot, byte)` for every element that the lanes of a load or store name: its slot among
+// the instruction's values and its first byte in memory.
+template <typename Each>
+static void for_elements(const View& view, const Instr& instr, const Slot* slots,
+                         const Origin& origin, const Each& each) {
+  const int64_t width = view.dtype.element().bytes();
   const int per_index = view.dtype.lanes;
   const int count = instr.lanes / per_index;
+  const bool masked = instr.op == Op::kMaskedLoad || instr.op == Op::kMaskedStore;
   const Slot* indices = slots + instr.b;
   const size_t last = view.shape.empty() ? 0 : view.shape.size() - 1;
   for (int lane = 0; lane < count; ++lane) {
-    if (instr.op == Op::kMaskedLoad && !slots[instr.c + lane].i) continue;
+    if (masked && !slots[instr.c + lane].i) continue;
     const int64_t at = element_offset(
         view, indices, view.shape.empty() ? 0 : indices[last + static_cast<size_t>(lane)].i,
         origin);
     check_extent(view, at, width * per_index, origin);
-    for (int k = 0; k < per_index; ++k) {
-      const int64_t byte = at + k * width;
-      if (!view.memory->written.empty() && !view.memory->written[static_cast<size_t>(byte)]) {
-        std::string where;
-        for (size_t d = 0; d < view.shape.size(); ++d)
-          where += (d ? ", " : "") +
-                   std::to_string(
-                       indices[d + 1 == view.shape.size() ? d + static_cast<size_t>(lane) : d].i);
-        throw CompileError(kUninitialisedRead, origin,
-                           "element ({}) of buffer `{}` is read before it is written", where,
-                           view.buffer ? view.buffer->name : view.memory->name);
-      }
-      slots[instr.dst + lane * per_index + k] =
-          read_element(element, view.memory->bytes.data() + byte);
-    }
+    for (int k = 0; k < per_index; ++k) each(lane * per_index + k, at + k * width);
   }
+}
+
+[[noreturn]] static void uninitialised(const View& view, const Slot* indices, int lane,
+                                       const Origin& origin) {
+  std::string where;
+  const size_t ndim = view.shape.size();
+  for (size_t d = 0; d < ndim; ++d)
+    where += (d ? ", " : "") +
+             std::to_string(indices[d + 1 == ndim ? d + static_cast<size_t>(lane) : d].i);
+  throw CompileError(kUninitialisedRead, origin,
+                     "element ({}) of buffer `{}` is read before it is written", where,
+                     view.buffer ? view.buffer->name : view.memory->name);
+}
+
+static void load(const View& view, const Instr& instr, Slot* slots, const Origin& origin) {
+  const DType element = view.dtype.element();
+  const Memory& memory = *view.memory;
+  for_elements(view, instr, slots, origin, [&](int slot, int64_t byte) {
+    if (!memory.written.empty() && !memory.written[static_cast<size_t>(byte)])
+      uninitialised(view, slots + instr.b, slot / view.dtype.lanes, origin);
+    slots[instr.dst + slot] = read_element(element, memory.bytes.data() + byte);
+  });
 }
 
 static void store(const View& view, const Instr& instr, const Slot* slots, const Origin& origin) {
   const DType element = view.dtype.element();
-  const int64_t width = element.bytes();
-  const int per_index = view.dtype.lanes;
-  const int count = instr.op == Op::kMaskedStore ? instr.lanes / per_index : instr.lanes;
-  const Slot* indices = slots + instr.b;
-  const size_t last = view.shape.empty() ? 0 : view.shape.size() - 1;
-  if (view.memory->read_only)
+  Memory& memory = *view.memory;
+  if (memory.read_only)
     throw CompileError(kRunFailed, origin, "constant buffer `{}` is written",
                        view.buffer ? view.buffer->name : "?");
-  for (int lane = 0; lane < count; ++lane) {
-    if (instr.op == Op::kMaskedStore && !slots[instr.c + lane].i) continue;
-    const int64_t at = element_offset(
-        view, indices, view.shape.empty() ? 0 : indices[last + static_cast<size_t>(lane)].i,
-        origin);
-    check_extent(view, at, width * per_index, origin);
-    for (int k = 0; k < per_index; ++k) {
-      const int64_t byte = at + k * width;
-      write_element(element, view.memory->bytes.data() + byte,
-                    slots[instr.dst + lane * per_index + k]);
-      if (!view.memory->written.empty())
-        std::fill_n(view.memory->written.begin() + byte, width, uint8_t{1});
-    }
-  }
+  for_elements(view, instr, slots, origin, [&](int slot, int64_t byte) {
+    write_element(element, memory.bytes.data() + byte, slots[instr.dst + slot]);
+    if (!memory.written.empty())
+      std::fill_n(memory.written.begin() + byte, element.bytes(), uint8_t{1});
+  });
 }
 
 // Reads shape, strides and offset of a view from consecutive slots.

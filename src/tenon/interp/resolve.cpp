@@ -394,7 +394,7 @@ class Resolver {
       const int32_t mark = next_;
       const int32_t value = expr(store->value), indices = consecutive(store->indices);
       emit({.op = Op::kStore,
-            .lanes = store->indices.empty() ? uint16_t{1} : store->indices.back()->dtype.lanes,
+            .lanes = store->value->dtype.lanes,
             .dtype = store->buffer->dtype,
             .dst = value,
             .a = view_of(*store->buffer, s->origin),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "tenon/support/narrow_float.h"
 #include "tenon/tir/elementary.h"
 
 namespace tenon::interp {
@@ -14,53 +15,10 @@ namespace tenon::interp {
 // ---- narrow floats
 // -------------------------------------------------------------------------------
 
-// Rounds to `fraction` bits after the leading one, ties to even, with the least exponent of a
-// format.
-static double round_to_format(double value, int fraction, int least_exponent, double greatest) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int unit = std::max(exponent - 1, least_exponent) - fraction;
-  const double scaled = std::ldexp(value, -unit);
-  const double rounded = std::ldexp(std::nearbyint(scaled), unit);
-  if (std::fabs(rounded) > greatest)
-    return std::copysign(std::numeric_limits<double>::infinity(), value);
-  return rounded;
-}
-
 double round_float(DType dtype, double value) {
-  if (dtype.code == DType::Code::kBFloat) {
-    constexpr double kGreatest = 3.3895313892515355e38;
-    return round_to_format(value, 7, -126, kGreatest);
-  }
-  if (dtype.bits == 32) return static_cast<float>(value);
-  if (dtype.bits == 16) return round_to_format(value, 10, -14, 65504.0);
-  return value;
-}
-
-static uint16_t half_bits(double value) {
-  if (std::isnan(value)) return 0x7e00;
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  value = std::fabs(round_float(kFloat16, value));
-  if (std::isinf(value)) return sign | 0x7c00;
-  if (value < std::ldexp(1.0, -14)) return sign | static_cast<uint16_t>(std::ldexp(value, 24));
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);
-  const auto bits = static_cast<uint16_t>(std::ldexp(fraction, 11)) & 1023;
-  return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | bits);
-}
-static double half_value(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  double value = 0;
-  if (exponent == 31) {
-    value = fraction ? std::numeric_limits<double>::quiet_NaN()
-                     : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    value = std::ldexp(fraction, -24);
-  } else {
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return bits & 0x8000 ? -value : value;
+  if (dtype == kBFloat16) return bfloat16_to_double(double_to_bfloat16(value));
+  if (dtype == kFloat16) return half_to_double(double_to_half(value));
+  return dtype == kFloat32 ? static_cast<float>(value) : value;
 }
 
 int64_t wrap_int(DType dtype, int64_t value) {
@@ -263,8 +221,8 @@ static void store_as(std::byte* at, T value) {
 Slot read_element(DType dtype, const std::byte* at) {
   if (dtype == kFloat32) return {.f = load_as<float>(at)};
   if (dtype == kFloat64) return {.f = load_as<double>(at)};
-  if (dtype == kFloat16) return {.f = half_value(load_as<uint16_t>(at))};
-  if (dtype == kBFloat16) return {.f = std::bit_cast<float>(uint32_t{load_as<uint16_t>(at)} << 16)};
+  if (dtype == kFloat16) return {.f = half_to_double(load_as<uint16_t>(at))};
+  if (dtype == kBFloat16) return {.f = bfloat16_to_double(load_as<uint16_t>(at))};
   if (dtype.is_bool()) return {.i = load_as<uint8_t>(at) != 0};
   if (dtype.is_int()) {
     if (dtype.bits == 64) return {.i = load_as<int64_t>(at)};
@@ -281,12 +239,8 @@ Slot read_element(DType dtype, const std::byte* at) {
 void write_element(DType dtype, std::byte* at, Slot value) {
   if (dtype == kFloat32) return store_as(at, static_cast<float>(value.f));
   if (dtype == kFloat64) return store_as(at, value.f);
-  if (dtype == kFloat16) return store_as(at, half_bits(value.f));
-  if (dtype == kBFloat16) {
-    const uint32_t bits =
-        std::bit_cast<uint32_t>(static_cast<float>(round_float(kBFloat16, value.f)));
-    return store_as(at, static_cast<uint16_t>(std::isnan(value.f) ? 0x7fc0 : bits >> 16));
-  }
+  if (dtype == kFloat16) return store_as(at, double_to_half(value.f));
+  if (dtype == kBFloat16) return store_as(at, double_to_bfloat16(value.f));
   if (dtype.is_bool()) return store_as(at, static_cast<uint8_t>(value.i != 0));
   if (dtype.bits == 64) return store_as(at, value.i);
   if (dtype.bits == 32) return store_as(at, static_cast<int32_t>(value.i));

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tenon/support/quoted.h"
+
 namespace tenon {
 
 AttrValue::AttrValue(const std::vector<int64_t>& v) : value(AttrList(v.begin(), v.end())) {}
@@ -19,26 +21,6 @@ bool AttrValue::operator==(const AttrValue& other) const {
   if (const auto* flag = as<bool>()) return *flag == *other.as<bool>();
   if (const auto* dtype = as<DType>()) return *dtype == *other.as<DType>();
   return true;
-}
-
-static std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + '"';
 }
 
 std::string AttrValue::str() const {

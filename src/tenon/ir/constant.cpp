@@ -1,12 +1,9 @@
 #include "tenon/ir/constant.h"
 
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "tenon/support/content_hash.h"
+#include "tenon/support/narrow_float.h"
 
 namespace tenon {
 
@@ -100,20 +97,6 @@ std::span<const std::byte> TensorData::data() const {
   return expanded_;
 }
 
-static double half_to_double(uint16_t bits) {
-  const int sign = bits >> 15, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  double value = 0;
-  if (exponent == 31) {
-    value = fraction ? std::numeric_limits<double>::quiet_NaN()
-                     : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    value = std::ldexp(fraction, -24);
-  } else {
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return sign ? -value : value;
-}
-
 template <typename T>
 static T load(std::span<const std::byte> data, int64_t index) {
   T value;
@@ -145,7 +128,7 @@ double TensorData::at_float(int64_t index) const {
   if (dtype == kFloat32) return load<float>(data_, index);
   if (dtype == kFloat64) return load<double>(data_, index);
   if (dtype == kFloat16) return half_to_double(load<uint16_t>(data_, index));
-  if (dtype == kBFloat16) return std::bit_cast<float>(uint32_t{load<uint16_t>(data_, index)} << 16);
+  if (dtype == kBFloat16) return bfloat16_to_double(load<uint16_t>(data_, index));
   throw CompileError(kUnsupported, origin, "constants of type {} cannot be read as numbers",
                      dtype.str());
 }
@@ -160,15 +143,9 @@ const std::string& TensorData::content_hash() const {
   std::call_once(hash_once_, [&] {
     constexpr int64_t kSmall = 4096;
     const std::span<const std::byte> content = splat_ && bytes() > kSmall ? data_ : data();
-    std::string head =
+    const std::string head =
         dtype.str() + str(shape) + (content.size() != static_cast<size_t>(bytes()) ? "splat" : "");
-    XXH3_state_t* state = XXH3_createState();
-    XXH3_128bits_reset(state);
-    XXH3_128bits_update(state, head.data(), head.size());
-    XXH3_128bits_update(state, content.data(), content.size());
-    const XXH128_hash_t digest = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    hash_ = fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+    hash_ = tenon::content_hash(head, content);
   });
   return hash_;
 }

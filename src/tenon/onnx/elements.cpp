@@ -1,36 +1,14 @@
 #include "tenon/onnx/elements.h"
 
-#include <bit>
 #include <cstring>
+
+#include "tenon/support/narrow_float.h"
 
 namespace tenon::onnx {
 
 static bool holds(DType dtype) {
   return dtype == kInt64 || dtype == kInt32 || dtype.is_bool() || dtype == kFloat32 ||
          dtype == kFloat64;
-}
-
-// The nearest float16, ties to even.
-static uint16_t half_bits(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // beyond the greatest half, or infinite
-  if (magnitude >= 0x38800000) {
-    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return static_cast<uint16_t>(sign | (rounded - 0x38000000) >> 13);
-  }
-  // Subnormal: adding 0.5 places the bits.
-  const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-  return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-}
-
-// The nearest bfloat16, ties to even.
-static uint16_t bfloat_bits(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 std::optional<Elements> elements_of(const TensorData& data) {
@@ -63,7 +41,8 @@ Ref<TensorData> tensor_of(const Elements& elements) {
       } else if (dtype == kFloat32) {
         std::memcpy(bytes.data() + at, &narrow, width);
       } else {
-        const uint16_t half = dtype == kFloat16 ? half_bits(narrow) : bfloat_bits(narrow);
+        const uint16_t half =
+            dtype == kFloat16 ? double_to_half(*number) : double_to_bfloat16(*number);
         std::memcpy(bytes.data() + at, &half, width);
       }
     } else {

@@ -1,10 +1,10 @@
 #include "tenon/script/constants.h"
 
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
+
+#include "tenon/support/narrow_float.h"
 
 namespace tenon::script {
 
@@ -47,34 +47,6 @@ bool append_element(DType dtype, int64_t value, std::vector<std::byte>& out) {
   }
 }
 
-// Rounds to nearest, ties to even, straight from the double (no second rounding through float).
-static uint16_t to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (magnitude >= 65520.0) return sign | 0x7c00;
-  if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24));
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
-  // The carry of a fraction that rounds up to 2048 moves into the exponent by itself.
-  const auto scaled = static_cast<int>(std::nearbyint(fraction * 2048.0));
-  return sign | static_cast<uint16_t>(((exponent + 14) << 10) + (scaled - 1024));
-}
-
-static uint16_t to_bfloat16(double value) {
-  if (std::isnan(value)) return std::signbit(value) ? 0xffc0 : 0x7fc0;
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isinf(value)) return sign | 0x7f80;
-  if (magnitude < 0x1p-126)
-    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 133)));
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);
-  const auto scaled = static_cast<int>(std::nearbyint(fraction * 256.0));
-  const int bits = ((exponent + 126) << 7) + (scaled - 128);
-  return sign | static_cast<uint16_t>(bits >= 0x7f80 ? 0x7f80 : bits);
-}
-
 bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
   if (dtype.lanes != 1) return false;
   if (dtype == kFloat32) {
@@ -82,9 +54,9 @@ bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
   } else if (dtype == kFloat64) {
     append(value, out);
   } else if (dtype == kFloat16) {
-    append(to_half(value), out);
+    append(double_to_half(value), out);
   } else if (dtype == kBFloat16) {
-    append(to_bfloat16(value), out);
+    append(double_to_bfloat16(value), out);
   } else {
     return false;
   }
@@ -132,26 +104,6 @@ std::string float_text(DType dtype, double value) {
   }
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
-}
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + '"';
 }
 
 }  // namespace tenon::script

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tenon/ir/constant.h"
+#include "tenon/support/quoted.h"
 
 namespace tenon::script {
 
@@ -38,8 +39,5 @@ bool has_exact_literals(const TensorData& data);
 /// The shortest decimal that reads back as `value` in `dtype`: "0.1", "1e-05", "2.0", "-0.0";
 /// "nan", "inf" and "-inf" where it is not finite.
 std::string float_text(DType dtype, double value);
-
-/// `text` as a Python string literal in double quotes.
-std::string quoted(std::string_view text);
 
 }  // namespace tenon::script

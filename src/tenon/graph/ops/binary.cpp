@@ -6,8 +6,6 @@ namespace tenon::graph {
 
 namespace {
 
-enum class Takes : uint8_t { kNumber, kFloat, kInteger, kBool, kAny };
-
 struct BinaryRow {
   std::string_view name;
   std::string_view summary;
@@ -89,12 +87,12 @@ constexpr BinaryRow kRows[] = {
      [](const Expr& a, const Expr& b) { return logical_or(a, b); }},
     {"logical_xor", "either, not both", Takes::kBool, false,
      [](const Expr& a, const Expr& b) { return ne(a, b); }},
-    {"bitwise_and", "and of every bit", Takes::kInteger, false, bitwise_and},
-    {"bitwise_or", "or of every bit", Takes::kInteger, false, bitwise_or},
-    {"bitwise_xor", "exclusive or of every bit", Takes::kInteger, false, bitwise_xor},
-    {"left_shift", "a << b", Takes::kInteger, false,
+    {"bitwise_and", "and of every bit", Takes::kBits, false, bitwise_and},
+    {"bitwise_or", "or of every bit", Takes::kBits, false, bitwise_or},
+    {"bitwise_xor", "exclusive or of every bit", Takes::kBits, false, bitwise_xor},
+    {"left_shift", "a << b", Takes::kBits, false,
      [](const Expr& a, const Expr& b) { return tenon::call("shift_left", {a, b}); }},
-    {"right_shift", "a >> b; arithmetic for signed a", Takes::kInteger, false,
+    {"right_shift", "a >> b; arithmetic for signed a", Takes::kBits, false,
      [](const Expr& a, const Expr& b) { return tenon::call("shift_right", {a, b}); }},
     {"equal", "a == b", Takes::kAny, true, arithmetic<BinaryOp::kEQ>},
     {"not_equal", "a != b", Takes::kAny, true, arithmetic<BinaryOp::kNE>},
@@ -103,25 +101,6 @@ constexpr BinaryRow kRows[] = {
     {"greater", "a > b", Takes::kNumber, true, arithmetic<BinaryOp::kGT>},
     {"greater_equal", "a >= b", Takes::kNumber, true, arithmetic<BinaryOp::kGE>},
 };
-
-bool accepts(Takes takes, DType dtype) {
-  switch (takes) {
-    case Takes::kNumber: return dtype.is_float() || dtype.is_integer();
-    case Takes::kFloat: return dtype.is_float();
-    case Takes::kInteger: return dtype.is_integer() || dtype.is_bool();
-    case Takes::kBool: return dtype.is_bool();
-    case Takes::kAny: return true;
-  }
-  return true;
-}
-std::string_view wanted(Takes takes) {
-  switch (takes) {
-    case Takes::kFloat: return "a floating-point dtype";
-    case Takes::kInteger: return "an integer dtype";
-    case Takes::kBool: return "bool";
-    default: return "a number";
-  }
-}
 
 // The common dtype of arguments a and b. \throws CompileError where they differ.
 DType common_dtype(const Call& call, size_t a, size_t b) {
@@ -161,9 +140,9 @@ OpDef binary_op(const BinaryRow& row) {
   op.inputs = {{"lhs", "any shape"}, {"rhs", "broadcast against lhs"}};
   op.infer_type = [takes, gives_bool](const Call& call) -> Type {
     const DType dtype = common_dtype(call, 0, 1);
-    if (!dtype.is_void() && !accepts(takes, dtype))
+    if (!accepts(takes, dtype))
       throw CompileError(kDTypeMismatch, call.origin, "operands of `{}` have dtype {}; expected {}",
-                         call.op->name, dtype.str(), wanted(takes));
+                         call.op->name, dtype.str(), name_of(takes));
     return broadcast_type(call, {0, 1}, gives_bool ? kBool : dtype);
   };
   op.lower = [element](BlockBuilder& builder, const Call& call) {

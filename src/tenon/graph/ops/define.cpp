@@ -184,6 +184,29 @@ void check_float(const Call& call, size_t i) {
                        input_name(call, i), call.op->name, type->dtype.str());
 }
 
+bool accepts(Takes takes, DType dtype) {
+  if (dtype.is_void()) return true;
+  switch (takes) {
+    case Takes::kNumber: return dtype.is_float() || dtype.is_integer();
+    case Takes::kFloat: return dtype.is_float();
+    case Takes::kInteger: return dtype.is_integer();
+    case Takes::kBits: return dtype.is_integer() || dtype.is_bool();
+    case Takes::kBool: return dtype.is_bool();
+    case Takes::kAny: return true;
+  }
+  return true;
+}
+
+std::string_view name_of(Takes takes) {
+  switch (takes) {
+    case Takes::kFloat: return "a floating-point dtype";
+    case Takes::kInteger:
+    case Takes::kBits: return "an integer dtype";
+    case Takes::kBool: return "bool";
+    default: return "a number";
+  }
+}
+
 void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
                std::string_view what) {
   if (dims_agree(dim, expected) == DimsAgree::kNo)

@@ -69,6 +69,12 @@ void check_rank(const Call& call, size_t i, int64_t ndim);
 void check_dtype(const Call& call, size_t i, DType dtype);
 /// \throws CompileError (kDTypeMismatch) where the dtype is known and is no float.
 void check_float(const Call& call, size_t i);
+/// The element types that an element-wise operator takes.
+enum class Takes : uint8_t { kNumber, kFloat, kInteger, kBits, kBool, kAny };
+/// Whether `dtype` is one of them; one that is not known (void) is.
+bool accepts(Takes takes, DType dtype);
+/// "a floating-point dtype", "an integer dtype", ..., for messages.
+std::string_view name_of(Takes takes);
 /// \throws CompileError (kShapeMismatch) where both are known to differ.
 void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
                std::string_view what);

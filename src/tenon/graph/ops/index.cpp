@@ -129,6 +129,14 @@ OpDef take() {
 // ---- gather_elements, gather_nd
 // ------------------------------------------------------------------
 
+// Indices of the rank of `data`, and an axis that it has.
+void check_axis_indexed(const Call& call) {
+  const int64_t ndim = tensor_arg(call, 0)->ndim;
+  if (ndim < 0) return;
+  check_rank(call, 1, ndim);
+  (void)axis_of(call, int_attr(call, "axis"), ndim);
+}
+
 OpDef gather_elements() {
   OpDef op;
   op.name = "gather_elements";
@@ -138,10 +146,7 @@ OpDef gather_elements() {
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
-    if (x->ndim >= 0) {
-      check_rank(call, 1, x->ndim);
-      (void)axis_of(call, int_attr(call, "axis"), x->ndim);
-    }
+    check_axis_indexed(call);
     return tensor_of(indices->shape, x->dtype, x->ndim);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
@@ -169,6 +174,19 @@ size_t coordinates(const Call& call, size_t i) {
                        "argument `{}` of `{}` is {}; expected a last dimension that is known",
                        input_name(call, i), call.op->name, str(indices));
   return static_cast<size_t>(*count);
+}
+
+// Appends the coordinates that the vector of `indices` at the leading indices of `i` names, one for
+// each of the extents `indexed`, then the rest of `i`.
+void append_coordinates(Indices& at, const CheckedIndices& indices, const Shape& indexed,
+                        const Indices& i) {
+  const auto lead = static_cast<std::ptrdiff_t>(indices.shape().size()) - 1;
+  for (size_t c = 0; c < indexed.size(); ++c) {
+    Indices from(i.begin(), i.begin() + lead);
+    from.push_back(int64(static_cast<int64_t>(c)));
+    at.push_back(indices(from, indexed[c]));
+  }
+  at.insert(at.end(), i.begin() + lead, i.end());
 }
 
 OpDef gather_nd() {
@@ -203,15 +221,9 @@ OpDef gather_nd() {
                         x.shape.begin() + static_cast<std::ptrdiff_t>(batch + count));
     const CheckedIndices indices(kernel, 1,
                                  [&](const Indices& at) { return extent_at(indexed, at.back()); });
-    const auto lead = static_cast<std::ptrdiff_t>(indices.shape().size()) - 1;
     return kernel.emit_compute([&](const Indices& i) {
       Indices at(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
-      for (size_t c = 0; c < count; ++c) {
-        Indices from(i.begin(), i.begin() + lead);
-        from.push_back(int64(static_cast<int64_t>(c)));
-        at.push_back(indices(from, indexed[c]));
-      }
-      at.insert(at.end(), i.begin() + lead, i.end());
+      append_coordinates(at, indices, indexed, i);
       return x(at);
     });
   };
@@ -286,10 +298,7 @@ OpDef scatter_elements() {
     const Type type = infer_scatter(call);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1),
                           updates = tensor_arg(call, 2);
-    if (x->ndim >= 0) {
-      check_rank(call, 1, x->ndim);
-      (void)axis_of(call, int_attr(call, "axis"), x->ndim);
-    }
+    check_axis_indexed(call);
     if (indices->shape && updates->shape &&
         shapes_agree(*indices->shape, *updates->shape) == DimsAgree::kNo)
       throw CompileError(kShapeMismatch, call.origin,
@@ -348,15 +357,9 @@ OpDef scatter_nd() {
     const CheckedIndices indices(kernel, 1,
                                  [&](const Indices& at) { return extent_at(indexed, at.back()); });
     const Operand updates = kernel.arg(2);
-    const auto lead = static_cast<std::ptrdiff_t>(indices.shape().size()) - 1;
     return emit_scatter(kernel, x, updates, [&](const Indices& u) {
       Indices at;
-      for (size_t c = 0; c < count; ++c) {
-        Indices from(u.begin(), u.begin() + lead);
-        from.push_back(int64(static_cast<int64_t>(c)));
-        at.push_back(indices(from, indexed[c]));
-      }
-      at.insert(at.end(), u.begin() + lead, u.end());
+      append_coordinates(at, indices, indexed, u);
       return at;
     });
   };

@@ -8,8 +8,6 @@ namespace tenon::graph {
 
 namespace {
 
-enum class Takes : uint8_t { kNumber, kFloat, kInteger, kBool, kAny };
-
 struct UnaryRow {
   std::string_view name;
   std::string_view summary;
@@ -18,23 +16,6 @@ struct UnaryRow {
   Expr (*element)(const Expr& x, const Call& call);
   std::vector<OpAttr> attrs = {};
 };
-
-template <size_t N>
-struct Name {
-  char text[N];
-  constexpr Name(const char (&s)[N]) {
-    for (size_t i = 0; i < N; ++i) text[i] = s[i];
-  }
-};
-template <Name kIntrinsic>
-Expr intrinsic(const Expr& x, const Call&) {
-  return float_call(kIntrinsic.text, {x});
-}
-// Of an integer, already an integer.
-template <Name kIntrinsic>
-Expr rounding(const Expr& x, const Call&) {
-  return x->dtype.is_float() ? float_call(kIntrinsic.text, {x}) : x;
-}
 
 Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
 Expr constant(const Expr& x, double value) { return imm(x->dtype, value); }
@@ -60,6 +41,44 @@ Expr sign(const Expr& x, const Call&) {
   return select(x > zero(x), one, select(x < zero(x), imm(x->dtype, int64_t{-1}), x));
 }
 
+// Those whose element is the intrinsic of the same name.
+struct IntrinsicRow {
+  std::string_view name, summary;
+  Takes takes = Takes::kFloat;
+  bool gives_bool = false;
+};
+constexpr IntrinsicRow kIntrinsics[] = {
+    {"acos", "inverse cosine"},
+    {"acosh", "inverse hyperbolic cosine"},
+    {"asin", "inverse sine"},
+    {"asinh", "inverse hyperbolic sine"},
+    {"atan", "inverse tangent"},
+    {"atanh", "inverse hyperbolic tangent"},
+    {"ceil", "least integer not below x", Takes::kNumber},
+    {"cos", "cosine"},
+    {"cosh", "hyperbolic cosine"},
+    {"erf", "error function"},
+    {"exp", "e to the power x"},
+    {"floor", "greatest integer not above x", Takes::kNumber},
+    {"isfinite", "neither NaN nor infinite", Takes::kFloat, true},
+    {"isnan", "not a number", Takes::kFloat, true},
+    {"log", "natural logarithm"},
+    {"log1p", "log(1 + x)"},
+    {"round", "nearest integer, ties to even", Takes::kNumber},
+    {"sigmoid", "1 / (1 + exp(-x))"},
+    {"sin", "sine"},
+    {"sinh", "hyperbolic sine"},
+    {"sqrt", "square root"},
+    {"tan", "tangent"},
+    {"tanh", "hyperbolic tangent"},
+    {"trunc", "x towards zero", Takes::kNumber},
+};
+
+// A rounding leaves an integer as it is.
+Expr intrinsic(const Expr& x, const Call& call) {
+  return x->dtype.is_float() ? float_call(call.op->name, {x}) : x;
+}
+
 const OpAttr kAlpha001{"alpha", AttrKind::kFloat, 0.01, "slope below zero"};
 
 std::vector<UnaryRow> rows() {
@@ -72,21 +91,8 @@ std::vector<UnaryRow> rows() {
          if (x->dtype.is_float()) return float_call("fabs", {x});
          return x->dtype.is_uint() ? x : select(x < zero(x), zero(x) - x, x);
        }},
-      {"acos", "inverse cosine", Takes::kFloat, false, intrinsic<"acos">},
-      {"acosh", "inverse hyperbolic cosine", Takes::kFloat, false, intrinsic<"acosh">},
-      {"asin", "inverse sine", Takes::kFloat, false, intrinsic<"asin">},
-      {"asinh", "inverse hyperbolic sine", Takes::kFloat, false, intrinsic<"asinh">},
-      {"atan", "inverse tangent", Takes::kFloat, false, intrinsic<"atan">},
-      {"atanh", "inverse hyperbolic tangent", Takes::kFloat, false, intrinsic<"atanh">},
       {"bitwise_not", "complement of every bit", Takes::kInteger, false,
        [](const Expr& x, const Call&) { return tenon::call("bitwise_not", {x}); }},
-      {"ceil", "least integer not below x", Takes::kNumber, false, rounding<"ceil">},
-      {"cos", "cosine", Takes::kFloat, false, intrinsic<"cos">},
-      {"cosh", "hyperbolic cosine", Takes::kFloat, false, intrinsic<"cosh">},
-      {"erf", "error function", Takes::kFloat, false, intrinsic<"erf">},
-      {"exp", "e to the power x", Takes::kFloat, false, intrinsic<"exp">},
-      {"floor", "greatest integer not above x", Takes::kNumber, false, rounding<"floor">},
-      {"isfinite", "neither NaN nor infinite", Takes::kFloat, true, intrinsic<"isfinite">},
       {"isinf",
        "infinite",
        Takes::kFloat,
@@ -100,9 +106,6 @@ std::vector<UnaryRow> rows() {
        },
        {{"detect_negative", AttrKind::kBool, true, "-inf counts"},
         {"detect_positive", AttrKind::kBool, true, "inf counts"}}},
-      {"isnan", "not a number", Takes::kFloat, true, intrinsic<"isnan">},
-      {"log", "natural logarithm", Takes::kFloat, false, intrinsic<"log">},
-      {"log1p", "log(1 + x)", Takes::kFloat, false, intrinsic<"log1p">},
       {"logical_not", "not", Takes::kBool, false,
        [](const Expr& x, const Call&) { return tenon::logical_not(x); }},
       {"negative", "-x", Takes::kNumber, false,
@@ -112,20 +115,12 @@ std::vector<UnaryRow> rows() {
        }},
       {"reciprocal", "1 / x", Takes::kFloat, false,
        [](const Expr& x, const Call&) { return imm(x->dtype, int64_t{1}) / x; }},
-      {"round", "nearest integer, ties to even", Takes::kNumber, false, rounding<"round">},
       {"rsqrt", "1 / sqrt(x)", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
          return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x});
        }},
-      {"sigmoid", "1 / (1 + exp(-x))", Takes::kFloat, false, intrinsic<"sigmoid">},
       {"sign", "-1, 0 or 1", Takes::kNumber, false, sign},
-      {"sin", "sine", Takes::kFloat, false, intrinsic<"sin">},
-      {"sinh", "hyperbolic sine", Takes::kFloat, false, intrinsic<"sinh">},
-      {"sqrt", "square root", Takes::kFloat, false, intrinsic<"sqrt">},
       {"square", "x * x", Takes::kNumber, false, [](const Expr& x, const Call&) { return x * x; }},
-      {"tan", "tangent", Takes::kFloat, false, intrinsic<"tan">},
-      {"tanh", "hyperbolic tangent", Takes::kFloat, false, intrinsic<"tanh">},
-      {"trunc", "x towards zero", Takes::kNumber, false, rounding<"trunc">},
 
       {"nn.celu",
        "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))",
@@ -232,26 +227,6 @@ std::vector<UnaryRow> rows() {
   };
 }
 
-std::string_view wanted(Takes takes) {
-  switch (takes) {
-    case Takes::kFloat: return "a floating-point dtype";
-    case Takes::kInteger: return "an integer dtype";
-    case Takes::kBool: return "bool";
-    default: return "a number";
-  }
-}
-
-bool accepts(Takes takes, DType dtype) {
-  switch (takes) {
-    case Takes::kNumber: return dtype.is_float() || dtype.is_integer();
-    case Takes::kFloat: return dtype.is_float();
-    case Takes::kInteger: return dtype.is_integer();
-    case Takes::kBool: return dtype.is_bool();
-    case Takes::kAny: return true;
-  }
-  return true;
-}
-
 OpDef unary(const UnaryRow& row) {
   const Takes takes = row.takes;
   const bool gives_bool = row.gives_bool;
@@ -263,10 +238,10 @@ OpDef unary(const UnaryRow& row) {
   op.attrs = row.attrs;
   op.infer_type = [takes, gives_bool](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
-    if (!x->dtype.is_void() && !accepts(takes, x->dtype))
+    if (!accepts(takes, x->dtype))
       throw CompileError(kDTypeMismatch, call.origin,
                          "argument `x` of `{}` has dtype {}; expected {}", call.op->name,
-                         x->dtype.str(), wanted(takes));
+                         x->dtype.str(), name_of(takes));
     return same_shape(call, 0, gives_bool ? kBool : x->dtype);
   };
   op.lower = [element](BlockBuilder& builder, const Call& call) {
@@ -347,6 +322,8 @@ OpDef astype() {
 
 std::vector<OpDef> unary_ops() {
   std::vector<OpDef> ops;
+  for (const IntrinsicRow& row : kIntrinsics)
+    ops.push_back(unary({row.name, row.summary, row.takes, row.gives_bool, intrinsic}));
   for (const UnaryRow& row : rows()) ops.push_back(unary(row));
   ops.push_back(clip());
   ops.push_back(astype());

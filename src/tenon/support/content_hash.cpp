@@ -1,0 +1,20 @@
+#include "tenon/support/content_hash.h"
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tenon {
+
+std::string content_hash(std::string_view head, std::span<const std::byte> content) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  XXH3_128bits_update(state, head.data(), head.size());
+  XXH3_128bits_update(state, content.data(), content.size());
+  const XXH128_hash_t digest = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+}
+
+}  // namespace tenon
