@@ -1,151 +1,17 @@
 #include "tenon/tir/elementary.h"
 
 #include <array>
-#include <bit>
-#include <cmath>
-#include <limits>
+
+#include "tenon/tir/elementary_reduction.h"
 
 namespace tenon::tir {
 
 namespace {
 
-// ---- what the algorithms are written in: numbers, and expressions
-// --------------------------------
+using namespace math;
 
-// T is float or double.
-template <typename T>
-struct Numbers {
-  using F = T;
-  using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  using U = std::make_unsigned_t<I>;
-  using M = bool;
-  static constexpr bool kSingle = sizeof(T) == 4;
-
-  F c(double value) const { return static_cast<F>(value); }
-  F let(F x) const { return x; }
-  I let_int(I x) const { return x; }
-  F fma(F a, F b, F x) const { return std::fma(a, b, x); }
-  F select(M m, F a, F b) const { return m ? a : b; }
-  // The constant goes first: what is not a number passes through.
-  F at_most(F limit, F x) const { return limit < x ? limit : x; }
-  F at_least(F limit, F x) const { return limit > x ? limit : x; }
-  F abs(F x) const { return std::fabs(x); }
-  F sqrt(F x) const { return std::sqrt(x); }
-  F rint(F x) const { return std::nearbyint(x); }
-  F floor(F x) const { return std::floor(x); }
-  F copysign(F x, F s) const { return std::copysign(x, s); }
-  M less(F a, F b) const { return a < b; }
-  M equal(F a, F b) const { return a == b; }
-  M same_int(I a, I b) const { return a == b; }
-  M both(M a, M b) const { return a && b; }
-  M either(M a, M b) const { return a || b; }
-  M isnan(F x) const { return x != x; }
-  I bits(F x) const { return std::bit_cast<I>(x); }
-  F real(I x) const { return std::bit_cast<F>(x); }
-  I ci(int64_t value) const { return static_cast<I>(value); }
-  I add(I a, I b) const { return static_cast<I>(static_cast<U>(a) + static_cast<U>(b)); }
-  I sub(I a, I b) const { return static_cast<I>(static_cast<U>(a) - static_cast<U>(b)); }
-  I shl(I a, int n) const { return static_cast<I>(static_cast<U>(a) << n); }
-  I shr(I a, int n) const { return a >> n; }
-  I land(I a, I b) const { return a & b; }
-  F from_int(I a) const { return static_cast<F>(a); }
-};
-
-struct Exprs {
-  using F = Expr;
-  using I = Expr;
-  using M = Expr;
-  DType dtype;
-  bool has_fma;
-  bool kSingle;
-  std::vector<std::pair<Ref<Var>, Expr>>* lets;
-
-  Exprs(DType dtype, bool has_fma, std::vector<std::pair<Ref<Var>, Expr>>* lets)
-      : dtype(dtype), has_fma(has_fma), kSingle(dtype.bits == 32), lets(lets) {}
-
-  DType int_dtype() const { return (kSingle ? kInt32 : kInt64).with_lanes(dtype.lanes); }
-  Expr c(double value) const { return imm(dtype, value); }
-  Expr let(const Expr& x) const {
-    if (x.as<Var>() || x.as<FloatImm>() || x.as<IntImm>()) return x;
-    const auto v = make<Var>("t" + std::to_string(lets->size()), x->dtype);
-    lets->emplace_back(v, x);
-    return v;
-  }
-  Expr let_int(const Expr& x) const { return let(x); }
-  Expr fma(const Expr& a, const Expr& b, const Expr& x) const {
-    return has_fma ? call("fma", {a, b, x}) : a * b + x;
-  }
-  Expr select(const Expr& m, const Expr& a, const Expr& b) const { return make<Select>(m, a, b); }
-  Expr at_most(const Expr& limit, const Expr& x) const { return min(limit, x); }
-  Expr at_least(const Expr& limit, const Expr& x) const { return max(limit, x); }
-  Expr abs(const Expr& x) const { return call("fabs", {x}); }
-  Expr sqrt(const Expr& x) const { return call("sqrt", {x}); }
-  Expr rint(const Expr& x) const { return call("nearbyint", {x}); }
-  Expr floor(const Expr& x) const { return call("floor", {x}); }
-  Expr copysign(const Expr& x, const Expr& s) const { return call("copysign", {x, s}); }
-  Expr less(const Expr& a, const Expr& b) const { return a < b; }
-  Expr equal(const Expr& a, const Expr& b) const { return eq(a, b); }
-  Expr same_int(const Expr& a, const Expr& b) const { return eq(a, b); }
-  Expr both(const Expr& a, const Expr& b) const { return logical_and(a, b); }
-  Expr either(const Expr& a, const Expr& b) const { return logical_or(a, b); }
-  Expr isnan(const Expr& x) const { return call("isnan", {x}); }
-  Expr bits(const Expr& x) const { return call("reinterpret", {x}, int_dtype()); }
-  Expr real(const Expr& x) const { return call("reinterpret", {x}, dtype); }
-  Expr ci(int64_t value) const { return imm(int_dtype(), value); }
-  Expr add(const Expr& a, const Expr& b) const { return a + b; }
-  Expr sub(const Expr& a, const Expr& b) const { return a - b; }
-  Expr shl(const Expr& a, int n) const { return call("shift_left", {a, ci(n)}); }
-  Expr shr(const Expr& a, int n) const { return call("shift_right", {a, ci(n)}); }
-  Expr land(const Expr& a, const Expr& b) const { return call("bitwise_and", {a, b}); }
-  Expr from_int(const Expr& a) const { return make<Cast>(dtype, a); }
-};
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// c[0] x^(n-1) + ... + c[n-1]
-template <typename O, size_t N>
-typename O::F polynomial(const O& o, const std::array<double, N>& coefficients,
-                         const typename O::F& x) {
-  typename O::F sum = o.c(coefficients[0]);
-  for (size_t i = 1; i < N; ++i) sum = o.fma(sum, x, o.c(coefficients[i]));
-  return sum;
-}
-
-template <typename O>
-using F = typename O::F;
-
-template <typename O>
-F<O> negated(const O& o, const F<O>& x) {
-  return o.c(-0.0) - x;
-}
-
-// ---- powers of two
+// ---- exponentials
 // -------------------------------------------------------------------------------
-
-// x + 1.5 * 2^(mantissa bits) holds the integer nearest to x in its low bits.
-template <typename O>
-double magic(const O& o) {
-  return o.kSingle ? 0x1.8p23 : 0x1.8p52;
-}
-template <typename O>
-typename O::I magic_bits(const O& o) {
-  return o.ci(o.kSingle ? int64_t{0x4B400000} : int64_t{0x4338000000000000});
-}
-
-// y * 2^n, rounded once where the result is denormal: n is split in two, so that each factor is a
-// normal number.
-template <typename O>
-F<O> scaled(const O& o, const F<O>& y, const typename O::I& n) {
-  const int mantissa = o.kSingle ? 23 : 52;
-  const auto bias = o.ci(o.kSingle ? 127 : 1023);
-  const auto half = o.let_int(o.shr(n, 1));
-  const auto rest = o.sub(n, half);
-  const auto factor = [&](const typename O::I& k) {
-    return o.real(o.shl(o.add(k, bias), mantissa));
-  };
-  return y * factor(half) * factor(rest);
-}
 
 // e^r for |r| <= ln(2) / 2.
 template <typename O>
@@ -495,14 +361,9 @@ struct Turn {
 
 // Coefficients of sine and cosine: FreeBSD's k_sin.c, k_cos.c (Sun Microsystems, 1993).
 template <typename O>
-Turn<O> turn(const O& o, const F<O>& argument) {
-  // Beyond 2^50 the number of quarter turns does not fit; the result is not a number.
-  const F<O> x = o.let(o.select(o.less(o.abs(argument), o.c(0x1p50)), argument, o.c(kNan)));
-  const F<O> shifted = o.let(o.fma(x, o.c(6.36619772367581382433e-01), o.c(magic(o))));
-  const F<O> n = o.let(shifted - o.c(magic(o)));
-  F<O> r = o.fma(n, o.c(-1.5707963267948966192313), x);
-  r = o.fma(n, o.c(-6.123233995736766e-17), r);
-  r = o.let(o.fma(n, o.c(1.4973849048591833e-33), r));
+Turn<O> turn(const O& o, const F<O>& x) {
+  const Quarter<O> reduced = quarter_turns(o, x);
+  const F<O>& r = reduced.rest;
   const F<O> z = o.let(r * r);
   const F<O> s = polynomial<O, 6>(
       o,
@@ -515,7 +376,7 @@ Turn<O> turn(const O& o, const F<O>& argument) {
        2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02},
       z);
   return {o.let(o.fma(s * z, r, r)), o.let(o.fma(c * z, z, o.fma(z, o.c(-0.5), o.c(1.0)))),
-          o.let_int(o.sub(o.bits(shifted), magic_bits(o)))};
+          reduced.quadrant};
 }
 
 template <typename O>
@@ -670,6 +531,7 @@ const Row<O>* find_row(std::string_view name) {
       {"asinh", false, asinh<O>, nullptr},    {"acosh", false, acosh<O>, nullptr},
       {"atanh", false, atanh<O>, nullptr},    {"pow", false, nullptr, pow<O>},
       {"atan2", false, nullptr, atan2<O>},    {"hypot", false, nullptr, hypot<O>},
+      {"fmod", false, nullptr, fmod<O>},      {"floormod", false, nullptr, floormod<O>},
   };
   for (const Row<O>& row : kRows)
     if (row.name == name) return &row;
@@ -680,36 +542,44 @@ const Row<O>* find_row(std::string_view name) {
 
 bool is_elementary(std::string_view name) { return find_row<Numbers<double>>(name) != nullptr; }
 
-double elementary(std::string_view name, double x, double y) {
+static double of_doubles(Numbers<double> o, std::string_view name, double x, double y) {
   const auto* row = find_row<Numbers<double>>(name);
   check(row != nullptr, "not an elementary function");
-  return row->one ? row->one({}, x) : row->two({}, x, y);
+  return row->one ? row->one(o, x) : row->two(o, x, y);
 }
+
+double elementary(std::string_view name, double x, double y) { return of_doubles({}, name, x, y); }
 
 float elementary(std::string_view name, float x, float y) {
   const auto* row = find_row<Numbers<float>>(name);
   check(row != nullptr, "not an elementary function");
   if (row->in_single) return row->one({}, x);
-  return static_cast<float>(elementary(name, static_cast<double>(x), static_cast<double>(y)));
+  return static_cast<float>(of_doubles({.narrow = true}, name, x, y));
 }
 
-Expr elementary(std::string_view name, const std::vector<Expr>& args, ElementaryOptions options) {
+// `narrow`: the arguments are float32 numbers.
+static Expr of_exprs(std::string_view name, const std::vector<Expr>& args,
+                     ElementaryOptions options, bool narrow) {
   const auto* row = find_row<Exprs>(name);
   check(row != nullptr && !args.empty(), "not an elementary function");
   const DType dtype = args[0]->dtype;
-  const auto through = [&](DType other) {
+  const auto through = [&](DType other, bool narrow) {
     std::vector<Expr> wide;
     for (const Expr& arg : args) wide.push_back(tenon::cast(other.with_lanes(dtype.lanes), arg));
-    return tenon::cast(dtype, elementary(name, wide, options));
+    return tenon::cast(dtype, of_exprs(name, wide, options, narrow));
   };
-  if (dtype.element() != kFloat32 && dtype.element() != kFloat64) return through(kFloat32);
-  if (dtype.element() == kFloat32 && !row->in_single) return through(kFloat64);
+  if (dtype.element() != kFloat32 && dtype.element() != kFloat64) return through(kFloat32, false);
+  if (dtype.element() == kFloat32 && !row->in_single) return through(kFloat64, true);
   std::vector<std::pair<Ref<Var>, Expr>> lets;
-  const Exprs o(dtype, options.fma, &lets);
+  const Exprs o(dtype, options.fma, narrow, &lets);
   const Expr x = o.let(args[0]);
   Expr result = row->one ? row->one(o, x) : row->two(o, x, o.let(args.at(1)));
   for (size_t i = lets.size(); i-- > 0;) result = make<Let>(lets[i].first, lets[i].second, result);
   return result;
+}
+
+Expr elementary(std::string_view name, const std::vector<Expr>& args, ElementaryOptions options) {
+  return of_exprs(name, args, options, false);
 }
 
 }  // namespace tenon::tir

@@ -5,8 +5,8 @@
 // float32 `exp`, `log`, `tanh`, `erf`, `sigmoid` run in float32 (at most 2 units in the last
 // place); the other functions of float32 run in float64 and are rounded once; 16-bit floats go
 // through float32. float64 functions are within a few units in the last place, but `pow`, whose
-// relative error grows with |y log x| to 1e-13. Arguments of `sin`, `cos`, `tan` beyond 2^50 give
-// NaN.
+// relative error grows with |y log x| to 1e-13. `fmod`, and `floormod` whose result has the sign of
+// the divisor, are exact.
 #pragma once
 
 #include <string_view>

@@ -283,13 +283,14 @@ TEST(Lowering, ElementaryFunctionsEqualTheInterpretersBitForBit) {
   if (!host().has_fma) GTEST_SKIP();
   std::vector<float> in;
   for (float x = -110; x < 110; x += 0.173f) in.push_back(x);
+  for (float x = 0x1.bcdp49f; x < 3e38f; x *= 5.37f) in.push_back(x);
   in.push_back(std::nanf(""));
   in.push_back(INFINITY);
   in.push_back(-INFINITY);
   while (in.size() % 16) in.push_back(0.f);
   const auto size = static_cast<int64_t>(in.size());
   for (const char* name :
-       {"exp", "tanh", "erf", "sigmoid", "log", "sin", "atan", "log1p", "exp2"}) {
+       {"exp", "tanh", "erf", "sigmoid", "log", "sin", "tan", "atan", "log1p", "exp2"}) {
     auto x = buffer("x", {n(size)}), y = buffer("y", {n(size)});
     auto io = var("io"), i = var("i"), vi = var("vi");
     Stmt body =
@@ -312,6 +313,50 @@ TEST(Lowering, ElementaryFunctionsEqualTheInterpretersBitForBit) {
       }
     }
   }
+}
+
+// Remainders and quarter turns of float64, whose steps differ where nothing joins products and
+// sums.
+TEST(Lowering, ReductionsOfLargeArgumentsAreExact) {
+  std::vector<double> in;
+  for (double x = -0x1.23456789abcdep-1060; std::fabs(x) < 1e307; x *= -7.654321e5) in.push_back(x);
+  while (in.size() % 4) in.push_back(0);
+  const auto size = static_cast<int64_t>(in.size());
+  const double divisor = -0x1.921fb54442d18p-3;
+  struct Case {
+    const char* name;
+    Expr (*element)(const Expr& x, const Expr& y);
+  };
+  const Case cases[] = {
+      {"fmod", [](const Expr& x, const Expr& y) { return binary(BinaryOp::kMod, x, y); }},
+      {"fmod", [](const Expr& x, const Expr& y) { return call("fmod", {x, y}); }},
+      {"floormod", [](const Expr& x, const Expr& y) { return binary(BinaryOp::kFloorMod, x, y); }},
+      {"sin", [](const Expr& x, const Expr&) { return call("sin", {x}); }},
+  };
+  for (const Target& target : {parse_target("llvm -mcpu=x86-64-v2"), host()})
+    for (const auto& [name, element] : cases) {
+      auto x = buffer("x", {n(size)}, kFloat64), y = buffer("y", {n(size)}, kFloat64);
+      auto io = var("io"), i = var("i"), vi = var("vi");
+      const Expr value = element(load(x, {vi}), imm(kFloat64, divisor));
+      Stmt body = loop(io, size / 4, ForKind::kSerial,
+                       loop(i, 4, ForKind::kVectorized,
+                            block("f", {{vi, n(size), io * 4 + i}}, y, {vi}, value)));
+      const auto program = load(lower(program_of(function({x, y}, {}, body, true)), target));
+      std::vector<Bytes> buffers;
+      buffers.emplace_back(in);
+      buffers.emplace_back(in.size() * 8);
+      Host host;
+      ASSERT_EQ(run(*program, host, buffers), 0);
+      const auto out = buffers[1].as<double>();
+      for (size_t j = 0; j < in.size(); ++j) {
+        const double want = elementary(name, in[j], divisor);
+        if (name == std::string("sin") && !target.has_fma) {
+          EXPECT_NEAR(out[j], want, 4e-16) << "sin(" << in[j] << ")";
+        } else {
+          EXPECT_EQ(out[j], want) << name << "(" << in[j] << ") " << target.cpu;
+        }
+      }
+    }
 }
 
 }  // namespace

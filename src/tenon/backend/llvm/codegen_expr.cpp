@@ -291,17 +291,13 @@ llvm::Value* FunctionCodegen::arithmetic(BinaryOp op, DType dtype, llvm::Value* 
       case BinaryOp::kSub: return b_.CreateFSub(a, b);
       case BinaryOp::kMul: return b_.CreateFMul(a, b);
       case BinaryOp::kDiv: return b_.CreateFDiv(a, b);
-      case BinaryOp::kMod: return b_.CreateFRem(a, b);
       case BinaryOp::kFloorDiv:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b));
-      case BinaryOp::kFloorMod: {
-        llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
-        llvm::Value* r = b_.CreateFRem(a, b);
-        llvm::Value* differs =
-            b_.CreateAnd(b_.CreateFCmpONE(r, zero),
-                         b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero)));
-        return b_.CreateSelect(differs, b_.CreateFAdd(r, b), r);
-      }
+      case BinaryOp::kMod:
+      case BinaryOp::kFloorMod:
+        throw CompileError(kUnsupported, node.origin,
+                           "remainders of {} have no native code before LowerIntrinsics",
+                           dtype.str());
       case BinaryOp::kMin: return min_max(false, a, b, node.lhs, node.rhs);
       case BinaryOp::kMax: return min_max(true, a, b, node.lhs, node.rhs);
       case BinaryOp::kEQ: return b_.CreateFCmpOEQ(a, b);

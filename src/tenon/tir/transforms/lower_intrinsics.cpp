@@ -10,10 +10,13 @@ IRModule lower_intrinsics(IRModule module) {
     options.fma = parse_target(*target).has_fma;
   return map_prim_funcs(std::move(module), [&](const Ref<PrimFunc>& function) {
     return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+      if (const auto* op = node.as<Binary>(); op && op->dtype.is_float()) {
+        if (op->op == BinaryOp::kMod) return elementary("fmod", {op->lhs, op->rhs}, options);
+        if (op->op == BinaryOp::kFloorMod)
+          return elementary("floormod", {op->lhs, op->rhs}, options);
+      }
       const auto* call = node.as<Call>();
       if (!call || !call->op || !call->dtype.is_float()) return std::nullopt;
-      if (call->is("fmod"))
-        return make<Binary>(BinaryOp::kMod, call->arg(0), call->arg(1), call->origin);
       if (!is_elementary(call->op->name)) return std::nullopt;
       std::vector<Expr> args;
       for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
