@@ -194,6 +194,9 @@ Operand KernelBuilder::reduce(const std::string& name, const std::vector<Expr>& 
   const std::vector<Axis> inner = KernelBuilder::axes(extents, IterKind::kReduce, "k");
   const Indices at = indices(axes), over = indices(inner);
   const Expr value = element(at, over);
+  // A block's init runs with its first element: where there is none, the result is the identity.
+  if (std::any_of(extents.begin(), extents.end(), [](const Expr& e) { return is_int(e, 0); }))
+    return compute(name, shape, [&](const Indices&) { return reducer.identity(value->dtype); });
   const Operand out = allocate(name, shape, value->dtype);
   const Stmt init = make<BufferStore>(out.buffer, reducer.identity(value->dtype), at);
   const Stmt body = make<BufferStore>(out.buffer, reducer.combine(out(at), value), at);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/transforms.h"
@@ -156,6 +157,21 @@ TEST(OpValues, Reductions) {
          -3.598181);
   expect(run("matmul", {rnd({2, 1, 3, 4}, 1), rnd({5, 4, 2}, 2)}), 0, {2, 5, 3, 2}, 0.5643487,
          -0.9598416);
+}
+
+TEST(OpValues, ReductionsOverNothing) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto first = [](const std::string& op) {
+    const auto results = run(op, {rnd({2, 0, 3}, 1)}, {{"axis", std::vector<int64_t>{1}}});
+    EXPECT_EQ(results.at(0)->shape, (std::vector<int64_t>{2, 3})) << op;
+    EXPECT_EQ(results.at(0)->at_float(5), results.at(0)->at_float(0)) << op;
+    return results.at(0)->at_float(0);
+  };
+  EXPECT_EQ(first("sum"), 0);
+  EXPECT_EQ(first("prod"), 1);
+  EXPECT_EQ(first("max"), -kInfinity);
+  EXPECT_EQ(first("min"), kInfinity);
+  EXPECT_EQ(first("logsumexp"), -kInfinity);
 }
 
 TEST(OpValues, Sorting) {
