@@ -6,6 +6,7 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
+#include "tenon/ir/division.h"
 
 namespace tenon::graph {
 
@@ -74,6 +75,9 @@ class Verifier {
   }
   void dims(const NodePtr& root, const Origin& origin, const std::string& what) {
     walk(root, [&](const NodePtr& node) {
+      if (divides_by_zero(node) && reported_.insert(node.get()).second)
+        diagnostics_.error(kBadArgument, origin, "`{}` in the type of {} divides by zero",
+                           str(downcast<ExprNode>(node)), what);
       const auto* var = node.as<tenon::Var>();
       if (!var || symbolic_.count(var) || !reported_.insert(var).second) return;
       diagnostics_.error(kUndefined, origin,

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tenon/arith/int_set.h"
+#include "tenon/ir/division.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_graph.h"
 #include "tenon/tir/callee.h"
@@ -110,6 +111,9 @@ class Verifier {
       for (const NodePtr& arg : call->args) expr(arg, origin);
       return;
     }
+    if (guards_ == 0 && divides_by_zero(node) && reported_.insert(node.get()).second)
+      diagnostics_.error(kBadArgument, node.get()->origin ? node.get()->origin : origin,
+                         "`{}` in `{}` divides by zero", str(downcast<ExprNode>(node)), in_);
     // Either side of a condition may be what does not happen.
     const bool guards = node.as<Select>() || (call && call->is("if_then_else"));
     guards_ += guards;
