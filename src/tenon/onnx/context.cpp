@@ -204,7 +204,83 @@ std::string Context::unread_attribute() const {
 // ---- building
 // ------------------------------------------------------------------------------------
 
+void Context::clamps(Expr clamped, Expr plain) {
+  for (const ClampedDim& known : clamped_)
+    if (structural_equal(known.clamped, clamped)) return;
+  clamped_.push_back({std::move(clamped), std::move(plain)});
+}
+
+static bool has_dim(const TensorType& type, const Expr& dim, std::optional<int64_t> but_axis) {
+  for (size_t d = 0; type.shape && d < type.shape->size(); ++d)
+    if (static_cast<int64_t>(d) != but_axis && structural_equal((*type.shape)[d], dim)) return true;
+  return false;
+}
+
+Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_axis) {
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> items;
+    for (const Value& item : tuple->values) items.push_back(with_plain_dims(item, but_axis));
+    return make<graph::Tuple>(std::move(items));
+  }
+  if (const auto* shape = value.as<graph::ShapeExpr>()) {
+    Dims dims;
+    for (const Expr& dim : shape->values)
+      dims.push_back(rewrite(dim, [&](const NodePtr& node) -> std::optional<NodePtr> {
+        for (const ClampedDim& known : clamped_)
+          if (known.is_asserted && structural_equal(node, known.clamped)) return known.plain;
+        return std::nullopt;
+      }));
+    return shape_value(dims);
+  }
+  const auto* type = graph::type_of(value).as<TensorType>();
+  if (!type) return value;
+  std::optional<Dims> dims = type->shape;
+  bool changed = false;
+  for (ClampedDim& known : clamped_) {
+    if (!has_dim(*type, known.clamped, but_axis)) continue;
+    changed = true;
+    known.is_asserted |= !in_branch_;  // a branch that is not taken asserts nothing
+    for (size_t d = 0; d < dims->size(); ++d)
+      if (static_cast<int64_t>(d) != but_axis && structural_equal((*type->shape)[d], known.clamped))
+        (*dims)[d] = known.plain;
+  }
+  if (!changed) return value;
+  return builder_.match_cast(value, make<TensorType>(std::move(*dims), type->dtype));
+}
+
+void Context::reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs) {
+  std::vector<Ref<TensorType>> tensors;
+  for (const Value& arg : args) {
+    const auto* tuple = arg.as<graph::Tuple>();
+    for (const Value& item : tuple ? tuple->values : std::vector<Value>{arg})
+      if (const auto* type = item ? graph::type_of(item).as<TensorType>() : nullptr)
+        tensors.push_back(ref_to(type));
+  }
+  std::optional<int64_t> but_axis;
+  if (name == "concat" && !tensors.empty())
+    but_axis = axis(attrs.get<int64_t>("axis").value_or(0), tensors[0]->ndim);
+  bool any = false;
+  for (const ClampedDim& known : clamped_)
+    for (const auto& type : tensors) any |= known.is_asserted || has_dim(*type, known.clamped, {});
+  const bool reshapes = name == "reshape" || name == "broadcast_to";
+  if (!any || (tensors.size() == 1 && !reshapes)) return;
+  const Ref<graph::Call> call = graph::call_op(name, args, attrs, origin());
+  const bool broadcasts = call->op->fusion == graph::FusionKind::kBroadcast;
+  if (broadcasts && name != "broadcast_to") {
+    const auto* result = graph::type_of(call).as<TensorType>();
+    if (result && result->shape) return;
+  }
+  if (name == "reshape") {
+    const auto* shape = args.at(1).as<graph::ShapeExpr>();
+    if (shape && arith::proves_equal(product(*tensors.at(0)->shape), product(shape->values)))
+      return;
+  }
+  for (Value& arg : args)
+    if (arg) arg = with_plain_dims(arg, but_axis);
+}
+
 Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
+  if (!clamped_.empty()) reconcile(name, args, attrs);
   const std::string hint = node_.outputs.empty() || node_.outputs[0].empty()
                                ? identifier(node_.op_type)
                                : identifier(node_.outputs[0]);

@@ -40,16 +40,26 @@ using ItemRef = std::shared_ptr<Item>;
 /// The attributes of a model-local function's call, which its body refers to.
 using AttributeValues = std::map<std::string, Attribute>;
 
+/// A dimension of a slice whose end is an expression: `min(n, 1024)`, held in its axis, where the
+/// network means `n`.
+struct ClampedDim {
+  Expr clamped, plain;
+  bool is_asserted = false;  // a check that both are equal stands in the module
+};
+
 class Context {
  public:
+  /// `clamped` is shared by the nodes of a model.
   Context(const Node& node, std::vector<ItemRef> inputs, int64_t opset,
-          graph::BlockBuilder& builder, const AttributeValues* enclosing, bool in_branch)
+          graph::BlockBuilder& builder, const AttributeValues* enclosing, bool in_branch,
+          std::vector<ClampedDim>& clamped)
       : node_(node),
         inputs_(std::move(inputs)),
         opset_(opset),
         builder_(builder),
         enclosing_(enclosing),
-        in_branch_(in_branch) {}
+        in_branch_(in_branch),
+        clamped_(clamped) {}
 
   const Node& node() const { return node_; }
   /// Version of the operator set of the node's domain.
@@ -108,7 +118,11 @@ class Context {
 
   // ---- building
 
+  /// Operands with a clamped dimension that do not go together with the others are taken to have
+  /// the plain one, which is checked at run time.
   Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {});
+  /// Notes a dimension of a slice.
+  void clamps(Expr clamped, Expr plain);
   /// A constant of one element (rank 0).
   Value scalar(DType dtype, double value);
   Value ints_constant(const std::vector<int64_t>& values);
@@ -135,6 +149,8 @@ class Context {
   const Attribute* find(const std::string& name);
   template <typename T>
   const T* typed(const std::string& name, std::string_view wanted);
+  void reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
+  Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis);
 
   const Node& node_;
   std::vector<ItemRef> inputs_;
@@ -142,6 +158,7 @@ class Context {
   graph::BlockBuilder& builder_;
   const AttributeValues* enclosing_;
   bool in_branch_;
+  std::vector<ClampedDim>& clamped_;
   std::set<std::string> read_;
 };
 

@@ -277,7 +277,7 @@ class Importer {
         unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
 
     Context context(node, std::move(inputs), opset->second, builder_, body.attributes,
-                    body.in_branch);
+                    body.in_branch, clamped_);
     if (is_if) {
       convert_if(context, scope, body);
       return;
@@ -442,7 +442,7 @@ class Importer {
 
   Value value_of(const ItemRef& item, const Node& node) {
     const Opsets none;
-    return Context(node, {item}, 0, builder_, nullptr, false).value(0);
+    return Context(node, {item}, 0, builder_, nullptr, false, clamped_).value(0);
   }
 
   std::vector<Value> outputs(Scope& scope) {
@@ -491,6 +491,7 @@ class Importer {
   const ImportOptions& options_;
   IRModule module_;
   graph::BlockBuilder builder_;
+  std::vector<ClampedDim> clamped_;
   std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
   std::vector<const ValueInfo*> inputs_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param

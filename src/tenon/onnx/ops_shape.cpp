@@ -150,29 +150,24 @@ Results convert_split(Context& c) {
   return results;
 }
 
-// A slice whose end is an expression of the dimensions is taken to lie within the axis, which is
-// checked at run time: its extent is then the plain difference, as the network means it.
+// The end of a slice is held in its axis, as ONNX has it. Where it is an expression of the
+// dimensions, the network means the plain difference: other operands of the slice's users have it.
 Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, const Dims& ends,
             const std::vector<int64_t>& steps) {
   const Value sliced =
       c.op("strided_slice", {c.value(0), c.shape_value(to_exprs(axes)), c.shape_value(starts),
                              c.shape_value(ends), c.shape_value(to_exprs(steps))});
-  const auto type = shaped(sliced);
-  Dims dims = *type->shape;
-  bool changed = false;
+  const Dims dims = *shaped(sliced)->shape;
   for (size_t k = 0; k < axes.size(); ++k) {
-    const auto d = static_cast<size_t>(axes[k]);
-    if (steps[k] != 1 || as_int(ends[k]) || as_int(dims[d])) continue;
+    const Expr& dim = dims[static_cast<size_t>(axes[k])];
+    if (steps[k] != 1 || as_int(ends[k]) || as_int(dim)) continue;
     arith::Analyzer analyzer;
     const Expr plain = analyzer.simplify(ends[k] - starts[k]);
-    if (!analyzer.proves_nonnegative(starts[k]) || !analyzer.proves_nonnegative(plain) ||
-        analyzer.proves_equal(plain, dims[d]))
-      continue;
-    dims[d] = plain;
-    changed = true;
+    if (analyzer.proves_nonnegative(starts[k]) && analyzer.proves_nonnegative(plain) &&
+        !analyzer.proves_equal(plain, dim))
+      c.clamps(dim, plain);
   }
-  if (!changed) return sliced;
-  return c.builder().match_cast(sliced, make<graph::TensorType>(dims, type->dtype));
+  return sliced;
 }
 
 Results convert_slice(Context& c) {

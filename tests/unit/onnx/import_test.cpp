@@ -107,10 +107,21 @@ TEST(Import, ShapesThatTheNetworkComputes) {
   m.node("Slice", {"table", "zero", "t", "one"}, {"z"});
   m.output("y");
   m.output("z");
+  EXPECT_EQ(result_type(m),
+            "R.Tuple(R.Tensor((batch * steps, 8), \"float32\"), R.Tensor((1, Min(steps, 16)), "
+            "\"float32\"))");
+  EXPECT_EQ(operators(import_main(m)), "reshape strided_slice");
+
+  // Beside a tensor of that many steps the slice must have them all.
+  m.input("w", {"1", "steps"});
+  m.node("Sin", {"z"}, {"sines"});
+  m.node("Add", {"sines", "w"}, {"sum"});
+  m.graph().mutable_output()->RemoveLast();
+  m.output("sum");
   EXPECT_EQ(
       result_type(m),
       "R.Tuple(R.Tensor((batch * steps, 8), \"float32\"), R.Tensor((1, steps), \"float32\"))");
-  EXPECT_EQ(operators(import_main(m)), "reshape strided_slice match_cast");
+  EXPECT_EQ(operators(import_main(m)), "reshape strided_slice sin match_cast add");
 }
 
 TEST(Import, AComputedShapeAsATensor) {
