@@ -145,6 +145,25 @@ TEST_F(CommandLineTest, LibrariesAreTheSameEveryTimeAndRun) {
   EXPECT_NE(one.out.find("own code"), std::string::npos);
 }
 
+TEST_F(CommandLineTest, ManifestsNameTheModuleByItsContent) {
+  const auto hash_of = [&](const std::string& name, const std::string& number) {
+    write(name + ".tvmscript",
+          "from tenon.script import ir as I, relax as R\n@I.ir_module\nclass Module:\n    "
+          "@R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        return R.add(x, "
+          "R.const(" +
+              number + ", \"float32\"))\n");
+    const std::string file = folder_ + "/" + name;
+    const Outcome compile = tenon("compile " + file + ".tvmscript -o " + file + ".so");
+    EXPECT_EQ(compile.status, 0) << compile.err;
+    return nlohmann::json::parse(read(file + ".json"))["module_hash"].get<std::string>();
+  };
+  const std::string hash = hash_of("one", "1.5");
+  // Of the text of the module: a change of the printer changes it, a host or a run does not.
+  EXPECT_EQ(hash.size(), 32U);
+  EXPECT_EQ(hash_of("same", "1.5"), hash);
+  EXPECT_NE(hash_of("other", "2.5"), hash);
+}
+
 TEST_F(CommandLineTest, ModulesAreWrittenAndReadAgain) {
   const std::string file = folder_ + "/digits.tvmscript";
   const Outcome opt = tenon(std::string("opt ") + kDigits1 +

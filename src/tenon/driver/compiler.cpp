@@ -16,6 +16,8 @@
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/script/printer.h"
+#include "tenon/support/content_hash.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
@@ -83,6 +85,7 @@ static int64_t count_kernels(const IRModule& module) {
 static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request) {
   nlohmann::ordered_json json;
   json["name"] = request.name;
+  json["module_hash"] = lowered.module_hash;
   json["target"] = request.target.str();
   json["operators"] = lowered.operators;
   json["kernels"] = lowered.kernels;
@@ -162,6 +165,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
+  lowered.module_hash = content_hash(script::print(module));
   const Form form = form_of(module);
   Pipeline pipeline = request.first;
   for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);

@@ -60,6 +60,8 @@ struct LoweredModule {
   int64_t operators = 0;  // calls of graph operators in `main` as it came
   int64_t kernels = 0;    // calls of kernels in `main` as it became
   double gflop = 0;       // 10^9 operations of contractions in one run; 0 where sizes are symbolic
+  /// Of the module as it came: of its text, which names constants by their content.
+  std::string module_hash;
   std::string manifest;   // JSON
   std::vector<graph::BackendCode> code;  // of back ends, to be linked in
 };
