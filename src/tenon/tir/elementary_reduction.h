@@ -127,17 +127,17 @@ Quarter<O> huge_single(const O& o, const F<O>& x) {
   return {o.let(o.from_int(rest) * o.c(0x1.921fb54442d18p-62)), quadrant};
 }
 
-// The same for float64 numbers: six words of 28 bits times the 53 bits of x.
+// The same for float64 numbers: seven words of 28 bits times the 53 bits of x.
 template <typename O>
 Quarter<O> huge_double(const O& o, const F<O>& x) {
-  static constexpr std::array<int64_t, 41> kDigits = {
+  static constexpr std::array<int64_t, 42> kDigits = {
       // of 1 / (8 pi)
       0x0A2F983, 0x6E4E441, 0x529FC27, 0x57D1F53, 0x4DDC0DB, 0x6295993, 0xC439041,
       0xFE5163A, 0xBDEBBC5, 0x61B7246, 0xE3A424D, 0xD2E0064, 0x92EEA09, 0xD1921CF,
       0xE1DEB1C, 0xB129A73, 0xEE88235, 0xF52EBB4, 0x484E99C, 0x7026B45, 0xF7E4139,
       0x91D6398, 0x35339F4, 0x9C845F8, 0xBBDF928, 0x3B1FF89, 0x7FFDE05, 0x980FEF2,
       0xF118B5A, 0x0A6D1F6, 0xD367ECF, 0x27CB09B, 0x74F463F, 0x669E5FE, 0xA2D7527,
-      0xBAC7EBE, 0x5F17B3D, 0x0739F78, 0xA5292EA, 0x6BFB5FB, 0x11F8D5D};
+      0xBAC7EBE, 0x5F17B3D, 0x0739F78, 0xA5292EA, 0x6BFB5FB, 0x11F8D5D, 0x0856033};
   constexpr int kBits = 28;
   const auto mask = o.ci((int64_t{1} << kBits) - 1);
   const auto bits = o.let_int(o.bits(x));
@@ -145,17 +145,17 @@ Quarter<O> huge_double(const O& o, const F<O>& x) {
   const auto word = o.let_int(o.shr(o.mul(place, o.ci(2341)), 16));  // place / 28, below 975
   const auto shift = o.let_int(o.sub(place, o.mul(word, o.ci(kBits))));
   const auto back = o.let_int(o.sub(o.ci(kBits), shift));
-  const auto w = words_at(o, kDigits, word, 6, 7);
-  std::array<typename O::I, 6> f;
-  for (size_t i = 0; i < 6; ++i)
+  const auto w = words_at(o, kDigits, word, 6, 8);
+  std::array<typename O::I, 7> f;
+  for (size_t i = 0; i < 7; ++i)
     f[i] = o.let_int(o.land(o.lor(o.shl(w[i], shift), o.shr(w[i + 1], back)), mask));
   const auto fraction = o.land(bits, o.ci((int64_t{1} << 52) - 1));
   const auto m = o.let_int(o.lor(fraction, o.ci(int64_t{1} << 52)));
   const auto m0 = o.let_int(o.land(m, mask)), m1 = o.let_int(o.shr(m, kBits));
   // Columns of the product from the last to the first; what is left of them is whole turns.
-  std::array<typename O::I, 5> t;
+  std::array<typename O::I, 6> t;
   typename O::I carry = o.ci(0);
-  for (size_t i = 5; i-- > 0;) {
+  for (size_t i = 6; i-- > 0;) {
     const auto sum = o.let_int(o.add(o.add(o.mul(f[i], m0), o.mul(f[i + 1], m1)), carry));
     t[i] = o.let_int(o.land(sum, mask));
     carry = o.shr(sum, kBits);
@@ -163,7 +163,8 @@ Quarter<O> huge_double(const O& o, const F<O>& x) {
   const auto quadrant = o.let_int(o.shr(o.add(t[0], o.ci(int64_t{1} << 25)), 26));
   const auto signed_high = o.sub(t[0], o.shl(quadrant, 26));
   const F<O> high = o.let(o.from_int(o.add(o.shl(signed_high, kBits), t[1])) * o.c(0x1p-54));
-  const F<O> low = o.from_int(o.add(o.shl(t[2], kBits), t[3])) * o.c(0x1p-110);
+  const F<O> low = o.fma(o.from_int(t[4]), o.c(0x1p-138),
+                         o.from_int(o.add(o.shl(t[2], kBits), t[3])) * o.c(0x1p-110));
   const F<O> tail = o.fma(high, o.c(0x1.1a62633145c07p-54), low * o.c(0x1.921fb54442d18p+0));
   return {o.let(o.fma(high, o.c(0x1.921fb54442d18p+0), tail)), quadrant};
 }

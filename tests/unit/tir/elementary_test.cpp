@@ -129,7 +129,7 @@ std::vector<double> of_all_sizes(int least, int most) {
 }
 
 TEST(Turns, OfHugeArgumentsAreAccurate) {
-  std::vector<double> huge = of_all_sizes(45, 1023);
+  std::vector<double> huge = of_all_sizes(50, 1023);
   huge.push_back(0x1p50);
   huge.push_back(std::numeric_limits<double>::max());
   huge.push_back(0x1.6ac5b262ca1ffp+849);  // the double that is nearest to a multiple of pi / 2
