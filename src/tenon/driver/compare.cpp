@@ -1,5 +1,6 @@
 #include "tenon/driver/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -87,7 +88,7 @@ std::optional<std::string> difference(const TensorData& got, const TensorData& e
 std::optional<std::string> exact_difference(const TensorData& got, const TensorData& expected) {
   if (auto types = type_difference(got, expected)) return types;
   const auto a = got.data(), b = expected.data();
-  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return std::nullopt;
+  if (std::ranges::equal(a, b)) return std::nullopt;
   const auto size = static_cast<size_t>(got.dtype.bytes());
   return report(got, expected, [&](int64_t i) -> std::optional<double> {
     const size_t at = static_cast<size_t>(i) * size;

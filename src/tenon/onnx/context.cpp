@@ -232,7 +232,8 @@ Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_ax
       }));
     return shape_value(dims);
   }
-  const auto* type = graph::type_of(value).as<TensorType>();
+  const graph::Type held = graph::type_of(value);
+  const auto* type = held.as<TensorType>();
   if (!type) return value;
   std::optional<Dims> dims = type->shape;
   bool changed = false;
@@ -252,9 +253,10 @@ void Context::reconcile(std::string_view name, std::vector<Value>& args, const A
   std::vector<Ref<TensorType>> tensors;
   for (const Value& arg : args) {
     const auto* tuple = arg.as<graph::Tuple>();
-    for (const Value& item : tuple ? tuple->values : std::vector<Value>{arg})
-      if (const auto* type = item ? graph::type_of(item).as<TensorType>() : nullptr)
-        tensors.push_back(ref_to(type));
+    for (const Value& item : tuple ? tuple->values : std::vector<Value>{arg}) {
+      const graph::Type held = item ? graph::type_of(item) : graph::Type();
+      if (const auto* type = held.as<TensorType>()) tensors.push_back(ref_to(type));
+    }
   }
   std::optional<int64_t> but_axis;
   if (name == "concat" && !tensors.empty())
@@ -267,7 +269,8 @@ void Context::reconcile(std::string_view name, std::vector<Value>& args, const A
   const Ref<graph::Call> call = graph::call_op(name, args, attrs, origin());
   const bool broadcasts = call->op->fusion == graph::FusionKind::kBroadcast;
   if (broadcasts && name != "broadcast_to") {
-    const auto* result = graph::type_of(call).as<TensorType>();
+    const graph::Type type = graph::type_of(call);
+    const auto* result = type.as<TensorType>();
     if (result && result->shape) return;
   }
   if (name == "reshape") {
