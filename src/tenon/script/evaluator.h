@@ -36,10 +36,17 @@ struct ModuleContext {
   const ParseOptions* options = nullptr;
   std::string class_name;
   std::map<std::string, Declaration> functions;  // by the name in the text
+  std::map<std::string, const Declaration*> by_module_name;
   Diagnostics* diagnostics = nullptr;
   const Evaluator* surroundings = nullptr;  // the names of the Python around the module
   // Against endless expansion of helpers and macros:
   int calls_left = 100000, call_depth = 0;
+
+  /// Of the function with this name in the module; null where there is none.
+  const Declaration* function_named(const std::string& name) const {
+    const auto it = by_module_name.find(name);
+    return it == by_module_name.end() ? nullptr : it->second;
+  }
 
   /// Adds what was wrong, unless it only repeats an error that is known.
   void report(const CompileError& error) const {

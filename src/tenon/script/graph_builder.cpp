@@ -122,12 +122,10 @@ Ref<graph::Var> GraphBuilder::emit(const std::string& name, Value value, Type ty
 Type GraphBuilder::infer(const Value& value) {
   if (const auto* call = value.as<graph::Call>(); call && !call->op && call->type_args.empty()) {
     if (const auto* function = call->callee.as<graph::FuncRef>()) {
-      for (const auto& [name, declaration] : module_.functions) {
-        if (declaration.name != function->name || !declaration.definition ||
-            declaration.is_prim_func)
-          continue;
+      const Declaration* declaration = module_.function_named(function->name);
+      if (declaration && declaration->definition && !declaration->is_prim_func) {
         GraphBuilder signature(module_);
-        if (Type type = signature.closed_result(*declaration.definition)) return type;
+        if (Type type = signature.closed_result(*declaration->definition)) return type;
       }
     }
   }

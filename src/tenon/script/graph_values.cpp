@@ -158,8 +158,7 @@ Value GraphBuilder::to_value(const Object& object, const Place& place, DType exp
   if (object.is_literal())
     return constant(object, expected.is_void() ? std::nullopt : std::optional(expected), place);
   if (const auto* function = object.as<FunctionName>()) {
-    for (const auto& [name, declaration] : module_.functions)
-      if (declaration.name == function->name) return make<graph::FuncRef>(function->name, at);
+    if (module_.function_named(function->name)) return make<graph::FuncRef>(function->name, at);
   }
   if (const auto* expr = object.as<Expr>()) return make<graph::PrimValue>(*expr, at);
   if (const auto* text = object.as<std::string>()) return make<graph::StringValue>(*text, at);

@@ -181,10 +181,10 @@ class Reader {
     } else {
       declaration = evaluator_->declare(stmt);
     }
-    for (const auto& [name, known] : context_.functions)
-      if (name == text || known.name == declaration.name)
-        throw CompileError(kRedefined, origin(place), "a second function `{}` in one module", text);
-    context_.functions.emplace(text, std::move(declaration));
+    if (context_.functions.count(text) || context_.function_named(declaration.name))
+      throw CompileError(kRedefined, origin(place), "a second function `{}` in one module", text);
+    const auto added = context_.functions.emplace(text, std::move(declaration)).first;
+    context_.by_module_name.emplace(added->second.name, &added->second);
   }
 
   void define(const ast::Stmt& stmt) {

@@ -156,9 +156,8 @@ Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
       values.push_back(to_argument(item.value, item.place));
     }
     finish(args, call);
-    DType result = kVoid;
-    for (const auto& [name, declaration] : module_.functions)
-      if (declaration.name == function->name) result = declaration.result;
+    const Declaration* declaration = module_.function_named(function->name);
+    const DType result = declaration ? declaration->result : kVoid;
     return Expr(
         make<Call>(make<GlobalVar>(function->name), std::move(values), result, origin(call.place)));
   }
@@ -431,9 +430,7 @@ Stmt TirBuilder::call_tir(const ast::Expr& call) {
   if (!function)
     fail(kUnknownCallee, call.items[1]->place, "{}; expected a function of the module",
          describe(callee));
-  const Declaration* declaration = nullptr;
-  for (const auto& [name, known] : module_.functions)
-    if (known.name == function->name) declaration = &known;
+  const Declaration* declaration = module_.function_named(function->name);
   Arguments args = arguments(call);
   std::vector<NodePtr> values;
   Attrs annotations;
