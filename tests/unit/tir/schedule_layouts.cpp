@@ -245,6 +245,9 @@ TEST(TransformLayout, RefusesWhatIsNoLayout) {
             "index map `lambda i: (i,)` takes 1 indices; `t` has 2 dimensions");
   EXPECT_EQ(attempt(matmul, BufferRole::kWrite, 0, swapped, int64(0)),
             "the padding of `t` has dtype int64; expected float32");
+  sch.storage_align(matmul, 0, 0, 16, 1);
+  EXPECT_EQ(attempt(matmul, BufferRole::kWrite, 0, swapped),
+            "the strides of `t` are aligned in its present layout");
 }
 
 // ---- pad_einsum
@@ -336,6 +339,18 @@ TEST(PadEinsum, RefusesWhatPaddingWouldChange) {
     sch.pad_einsum(sch.get_block("sum"), {4, 1});
     expect_same(*reduction({}, BinaryOp::kAdd, 0), sch);
   }
+}
+
+TEST(PadEinsum, RefusesAResultThatIsNotWhole) {
+  const auto a = tensor("a", {5, 3}), out = tensor("out", {2, 5});
+  const auto f = function(
+      {a, out}, {},
+      {compute(
+          "sum", out, to_exprs({5, 3}), [&](const auto& v) { return load(a, {v[0], v[1]}); }, 1,
+          BinaryOp::kAdd, 0, [](const auto& v) { return std::vector<Expr>{int64(1), v[0]}; })});
+  Schedule sch(f);
+  EXPECT_EQ(refusal([&] { sch.pad_einsum(sch.get_block("sum"), {4, 1}); }),
+            "block `sum` writes `out` at (1, v0), which is not all of shape (2, 5)");
 }
 
 // ---- decompose_padding

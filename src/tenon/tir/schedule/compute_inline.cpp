@@ -9,17 +9,16 @@ namespace {
 
 /// Whether a buffer's value is still the same at every later point of the program.
 void check_not_overwritten(const Schedule& schedule, const Block& block) {
-  const auto blocks = schedule.blocks();
   bool after = false;
-  for (const BlockRV& other : blocks) {
-    if (other.name == block.name) {
+  for (const Ref<BlockRealize>& other : realizes_in(schedule.func()->body)) {
+    if (other->block->name == block.name) {
       after = true;
       continue;
     }
     if (!after) continue;
     for (const auto& read : block.reads)
-      if (writes_buffer(*schedule.get(other), read->buffer))
-        illegal(block.origin, "block `{}` writes `{}`, which `{}` reads before", other.name,
+      if (writes_buffer(*other->block, read->buffer))
+        illegal(block.origin, "block `{}` writes `{}`, which `{}` reads before", other->block->name,
                 read->buffer->name, block.name);
   }
 }
@@ -55,9 +54,9 @@ void Schedule::compute_inline(const BlockRV& block) {
   if (!is_intermediate(buffer))
     illegal(realize->origin, "block `{}` writes `{}`, which is a parameter; it cannot vanish",
             block.name, buffer->name);
-  for (const BlockRV& other : blocks())
-    if (!(other == block) && writes_buffer(*get(other), buffer))
-      illegal(realize->origin, "block `{}` writes `{}` as well", other.name, buffer->name);
+  for (const Ref<Block>& other : other_blocks(root(), block))
+    if (writes_buffer(*other, buffer))
+      illegal(realize->origin, "block `{}` writes `{}` as well", other->name, buffer->name);
   check_not_overwritten(*this, *realize->block);
   std::vector<BlockRV> readers = consumers(block);
   std::reverse(readers.begin(), readers.end());  // blocks inside blocks before these

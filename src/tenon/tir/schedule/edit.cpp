@@ -34,6 +34,14 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
   return false;
 }
 
+std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block) {
+  std::vector<Ref<Block>> out;
+  for (const Ref<BlockRealize>& realize : realizes_in(root))
+    if (realize.get() != root.get() && realize->block->name != block.name)
+      out.push_back(realize->block);
+  return out;
+}
+
 const BufferStore* only_store(const Block& block) { return block.body.as<BufferStore>(); }
 
 Ref<Block> with_simplified_body(const Ref<Block>& block) {

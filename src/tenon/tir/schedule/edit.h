@@ -27,6 +27,9 @@ bool writes_buffer(const Block& block, const Ref<Buffer>& buffer);
 bool reads_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 
+/// The blocks below the root but `block`, in program order.
+std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block);
+
 /// The only store of a block's body, or null where the body is something else.
 const BufferStore* only_store(const Block& block);
 

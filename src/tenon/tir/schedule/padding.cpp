@@ -126,14 +126,20 @@ void Schedule::pad_einsum(const BlockRV& block, const std::vector<int64_t>& padd
     }
     std::vector<Expr> shape = buffer->shape;
     arith::Analyzer analyzer;
+    const bool is_output = padded.empty();
     for (size_t d = 0; d < shape.size(); ++d) {
       const auto& axis = (*axes)[d];
-      if (!axis || !grows[*axis]) continue;
+      // The result is copied out as a whole, so all of it must have been computed.
+      const bool repeated = axis && std::count(axes->begin(), axes->end(), axis) > 1;
+      if (is_output && (axis ? repeated : !is_int(shape[d], 1)))
+        illegal(old->origin, "block `{}` writes `{}` at {}, which is not all of shape {}",
+                block.name, buffer->name, str(indices), str(shape));
+      if (!axis || !(is_output || grows[*axis])) continue;
       if (!analyzer.proves_equal(shape[d], old->iter_vars[*axis].domain.extent))
         illegal(old->origin, "dimension {} of `{}` has extent {}; axis `{}` runs over {}", d,
                 buffer->name, str(shape[d]), old->iter_vars[*axis].var->name,
                 str(old->iter_vars[*axis].domain.extent));
-      shape[d] = iters[*axis].domain.extent;
+      if (grows[*axis]) shape[d] = iters[*axis].domain.extent;
     }
     padded.push_back({buffer,
                       make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + taken),

@@ -97,26 +97,24 @@ bool Schedule::is_intermediate(const Ref<Buffer>& buffer) const {
 std::vector<BlockRV> Schedule::producers(const BlockRV& block) const {
   const Ref<Block> self = get(block);
   std::vector<BlockRV> out;
-  for (const BlockRV& other : blocks())
-    if (!(other == block))
-      for (const auto& read : self->reads)
-        if (writes_buffer(*get(other), read->buffer)) {
-          out.push_back(other);
-          break;
-        }
+  for (const Ref<Block>& other : other_blocks(root(), block))
+    for (const auto& read : self->reads)
+      if (writes_buffer(*other, read->buffer)) {
+        out.push_back({other->name});
+        break;
+      }
   return out;
 }
 
 std::vector<BlockRV> Schedule::consumers(const BlockRV& block) const {
   const Ref<Block> self = get(block);
   std::vector<BlockRV> out;
-  for (const BlockRV& other : blocks())
-    if (!(other == block))
-      for (const auto& write : self->writes)
-        if (reads_buffer(*get(other), write->buffer)) {
-          out.push_back(other);
-          break;
-        }
+  for (const Ref<Block>& other : other_blocks(root(), block))
+    for (const auto& write : self->writes)
+      if (reads_buffer(*other, write->buffer)) {
+        out.push_back({other->name});
+        break;
+      }
   return out;
 }
 

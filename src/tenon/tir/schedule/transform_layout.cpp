@@ -113,10 +113,15 @@ void check_plain_accesses(const Stmt& root, const Buffer& buffer, const Origin& 
     return found;
   };
   walk(root, [&](const NodePtr& node) {
-    if (const auto* block = node.as<Block>())
+    if (const auto* block = node.as<Block>()) {
       for (const MatchBuffer& match : block->match_buffers)
         if (match.source->buffer.get() == &buffer)
           illegal(origin, "block `{}` has a view of `{}`", block->name, buffer.name);
+      const auto aligned = block->annotations.get<AttrList>("buffer_dim_align");
+      for (size_t i = 0; aligned && i < block->writes.size(); ++i)
+        if (block->writes[i]->buffer.get() == &buffer)
+          illegal(origin, "the strides of `{}` are aligned in its present layout", buffer.name);
+    }
     const auto* call = node.as<Call>();
     const bool takes_address = call && call->op && !call->is("prefetch") &&
                                (call->op->effect == Effect::kOpaque || call->is("address_of") ||
