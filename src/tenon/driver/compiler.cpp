@@ -34,7 +34,9 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   PassRunner runner;
   if (options.progress)
     runner.before = [&](const Pass& pass, const IRModule&) { options.progress(pass.name); };
-  if (options.verify) runner.verify = verify_module;
+  tir::VerifierMemory verified;
+  if (options.verify)
+    runner.verify = [&](const IRModule& changed) { verify_module(changed, &verified); };
   std::unique_ptr<Validator> validator;
   if (options.validate) {
     validator = std::make_unique<Validator>();
@@ -71,13 +73,21 @@ IRModule with_target(IRModule module, const Target& target) {
   return module;
 }
 
-static int64_t count_kernels(const IRModule& module) {
+static int64_t count_kernels(const IRModule& module, const std::string& function) {
   int64_t count = 0;
-  if (const auto main = module.find<tir::PrimFunc>("main"))
-    walk_if(main->body, [&](const NodePtr& node) {
-      count += node.as<tir::CallTir>() != nullptr;
-      return !node.as<ExprNode>();
-    });
+  const auto program = module.find<tir::PrimFunc>(function);
+  if (!program) return 0;
+  walk_if(program->body, [&](const NodePtr& node) {
+    if (const auto* call = node.as<tir::CallTir>()) {
+      // Long programs are cut in pieces, which are no kernels.
+      const std::string& name = call->callee->name;
+      const auto callee = module.find<tir::PrimFunc>(name);
+      const bool is_part = callee && callee->attrs.flag("tenon.part");
+      count += is_part ? count_kernels(module, name) : 1;
+      return false;
+    }
+    return !node.as<ExprNode>();
+  });
   return count;
 }
 
@@ -177,7 +187,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   }
   lowered.pipeline =
       run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);
-  lowered.kernels = count_kernels(lowered.pipeline.module);
+  lowered.kernels = count_kernels(lowered.pipeline.module, "main");
   lowered.manifest = manifest_of(lowered, request);
   return lowered;
 }

@@ -7,10 +7,10 @@
 
 namespace tenon {
 
-void verify_module(const IRModule& module) {
+void verify_module(const IRModule& module, tir::VerifierMemory* memory) {
   Diagnostics diagnostics;
   graph::verify(module, diagnostics);
-  tir::verify(module, diagnostics);
+  tir::verify(module, diagnostics, memory);
   diagnostics.throw_if_any();
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "tenon/ir/module.h"
+#include "tenon/tir/verifier.h"
 
 namespace tenon {
 
 /// \throws CompileError with everything that is wrong with the module.
-void verify_module(const IRModule& module);
+///
+/// \param memory  may be null: what earlier versions of the module have shown, see tir::verify.
+void verify_module(const IRModule& module, tir::VerifierMemory* memory = nullptr);
 
 /// Prints the module, parses the text and compares.
 /// \throws InternalError where the text does not parse back, or to another module.

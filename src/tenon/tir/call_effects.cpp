@@ -14,20 +14,20 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
   // Callees first, without recursion: how deep calls nest is up to the module.
   struct Open {
     std::string name;
-    std::vector<std::string> callees;
+    std::vector<CallSite> calls;
     size_t next = 0;
   };
   std::unordered_set<std::string> started;
   std::vector<Open> open;
   const auto start = [&](const std::string& function) {
     if (!known_.count(function) && started.insert(function).second)
-      open.push_back({function, callees_of(module_, function)});
+      open.push_back({function, calls_of(module_, function)});
   };
   start(name);
   while (!open.empty()) {
     Open& at = open.back();
-    if (at.next < at.callees.size()) {
-      const std::string callee = at.callees[at.next++];
+    if (at.next < at.calls.size()) {
+      const std::string callee = at.calls[at.next++].callee;
       start(callee);
       continue;
     }
@@ -35,6 +35,12 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
     open.pop_back();
   }
   return known_.at(name);
+}
+
+const std::vector<ParamEffect>& CallEffects::after_callees(const std::string& name) {
+  const auto [it, is_new] = known_.try_emplace(name);
+  if (is_new) it->second = find(name);
+  return it->second;
 }
 
 /// What the function itself shows, and what is known of its callees.

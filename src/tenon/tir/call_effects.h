@@ -13,6 +13,7 @@ namespace tenon::tir {
 /// What a function does to each buffer parameter (scalars: neither).
 struct ParamEffect {
   bool reads = false, writes = false;
+  bool operator==(const ParamEffect&) const = default;
 };
 
 /// The effects of the functions of a module, found once each; calls inside count as what the callee
@@ -24,6 +25,12 @@ class CallEffects {
   /// Of a function of the module, in the order of its parameters. Of a recursive function,
   /// both for what is given to the call that closes the cycle; empty for an unknown one.
   const std::vector<ParamEffect>& of(const std::string& name);
+  /// The same, where those of its callees have been asked for.
+  const std::vector<ParamEffect>& after_callees(const std::string& name);
+  /// States what is known already.
+  void set(const std::string& name, std::vector<ParamEffect> effects) {
+    known_[name] = std::move(effects);
+  }
 
  private:
   std::vector<ParamEffect> find(const std::string& name) const;

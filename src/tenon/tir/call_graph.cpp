@@ -8,13 +8,6 @@
 
 namespace tenon::tir {
 
-namespace {
-
-struct CallSite {
-  std::string callee;
-  Origin origin;
-};
-
 std::vector<CallSite> calls_of(const IRModule& module, const std::string& name) {
   const BaseFunc function = module.find(name);
   Ref<PrimFunc> prim = cast<PrimFunc>(function);
@@ -34,21 +27,27 @@ std::vector<CallSite> calls_of(const IRModule& module, const std::string& name) 
   return calls;
 }
 
+namespace {
+
 /// Follows calls depth first, without recursion.
 class CallGraph {
  public:
-  CallGraph(const IRModule& module, Diagnostics& diagnostics)
-      : module_(module), diagnostics_(diagnostics) {}
+  CallGraph(const IRModule& module,
+            const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
+            Diagnostics& diagnostics)
+      : module_(module), calls_(calls), diagnostics_(diagnostics) {}
+
+  std::vector<std::string> order;  // callees first
 
   void visit(const std::string& root) {
     if (!open(root)) return;
     while (!path_.empty()) {
       Step& step = path_.back();
-      if (step.next == step.calls.size()) {
+      if (step.next == step.calls->size()) {
         close();
         continue;
       }
-      const CallSite& call = step.calls[step.next++];
+      const CallSite& call = (*step.calls)[step.next++];
       const auto known = depth_.find(call.callee);
       if (known == depth_.end()) {
         open(call.callee);
@@ -64,14 +63,14 @@ class CallGraph {
   static constexpr int kOpen = -1;
   struct Step {
     std::string name;
-    std::vector<CallSite> calls;
+    const std::vector<CallSite>* calls;
     size_t next = 0;
     int depth = 1;
   };
 
   bool open(const std::string& name) {
     if (!module_.contains(name) || !depth_.emplace(name, kOpen).second) return false;
-    path_.push_back({name, calls_of(module_, name)});
+    path_.push_back({name, calls_(name)});
     return true;
   }
 
@@ -79,6 +78,7 @@ class CallGraph {
     const Step step = std::move(path_.back());
     path_.pop_back();
     depth_[step.name] = step.depth;
+    order.push_back(step.name);
     if (step.depth == kMaxCallDepth + 1)
       diagnostics_.error(kTooDeep, module_.find(step.name)->origin,
                          "calls nest {} deep from `{}` on; expected at most {}", step.depth,
@@ -97,6 +97,7 @@ class CallGraph {
   }
 
   const IRModule& module_;
+  const std::function<const std::vector<CallSite>*(const std::string&)>& calls_;
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, int> depth_;  // of the calls below a function, itself included
   std::vector<Step> path_;
@@ -104,15 +105,13 @@ class CallGraph {
 
 }  // namespace
 
-std::vector<std::string> callees_of(const IRModule& module, const std::string& name) {
-  std::vector<std::string> out;
-  for (CallSite& call : calls_of(module, name)) out.push_back(std::move(call.callee));
-  return out;
-}
-
-void verify_calls(const IRModule& module, Diagnostics& diagnostics) {
-  CallGraph graph(module, diagnostics);
+std::vector<std::string> callees_first(
+    const IRModule& module,
+    const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
+    Diagnostics& diagnostics) {
+  CallGraph graph(module, calls, diagnostics);
   for (const auto& [name, function] : module.functions()) graph.visit(name);
+  return std::move(graph.order);
 }
 
 }  // namespace tenon::tir

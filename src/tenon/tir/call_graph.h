@@ -1,6 +1,7 @@
 // Which functions of a module call which.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,14 +9,23 @@
 
 namespace tenon::tir {
 
-/// The functions that PrimFunc `name` calls (or the reference of an extern function), each once, in
-/// order of the first call; none of another function.
-std::vector<std::string> callees_of(const IRModule& module, const std::string& name);
+struct CallSite {
+  std::string callee;
+  Origin origin;
+};
+
+/// What PrimFunc `name` calls (or the reference of an extern function): the first call of each
+/// function, in order; none of another function.
+std::vector<CallSite> calls_of(const IRModule& module, const std::string& name);
 
 /// How deep calls may nest: what follows them (and a running program) recurses.
 inline constexpr int kMaxCallDepth = 128;
 
-/// Reports cycles of calls, and calls that nest deeper than kMaxCallDepth.
-void verify_calls(const IRModule& module, Diagnostics& diagnostics);
+/// The functions of the module, each after those that it calls (as `calls` tells; a pointer that
+/// stays valid). Reports cycles, and calls that nest deeper than kMaxCallDepth.
+std::vector<std::string> callees_first(
+    const IRModule& module,
+    const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
+    Diagnostics& diagnostics);
 
 }  // namespace tenon::tir

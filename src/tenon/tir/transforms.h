@@ -12,6 +12,10 @@ namespace tenon::tir {
 IRModule map_prim_funcs(IRModule module,
                         const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f);
 
+/// The same without functions that are no more than a list of calls over fixed memory (a program's
+/// entry, which may be very long): for passes on loops, blocks and arithmetic.
+IRModule map_kernels(IRModule module, const std::function<Ref<PrimFunc>(const Ref<PrimFunc>&)>& f);
+
 /// The module's target generates C, where parallel loops run one task after another.
 bool is_c_target(const IRModule& module);
 

@@ -1,5 +1,6 @@
 #include "tenon/tir/verifier.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -473,16 +474,68 @@ class Verifier {
 
 }  // namespace
 
-void verify(const IRModule& module, Diagnostics& diagnostics) {
+// Whether calls of `a` are as good as calls of `b`, effects apart.
+static bool same_parameters(const BaseFunc& a, const BaseFunc& b) {
+  if (a.same_as(b)) return true;
+  const auto* f = a.as<PrimFunc>();
+  const auto* g = b.as<PrimFunc>();
+  const auto same = [](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const auto& i, const auto& k) { return i.same_as(k); });
+  };
+  return f && g && f->result == g->result && same(f->params, g->params) &&
+         same(f->buffers, g->buffers);
+}
+
+void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* memory) {
+  VerifierMemory none, next;
+  if (!memory) memory = &none;
+  const size_t faults = diagnostics.size();
+  const auto record_of = [&](const std::string& name) -> VerifierMemory::Record& {
+    const BaseFunc function = module.find(name);
+    const auto [it, is_new] = next.records.try_emplace(function.get());
+    if (!is_new) return it->second;
+    const auto known = memory->records.find(function.get());
+    if (known != memory->records.end()) {
+      it->second = known->second;
+    } else {
+      it->second = {function, calls_of(module, name), {}};
+    }
+    return it->second;
+  };
+  const std::vector<std::string> order = callees_first(
+      module, [&](const std::string& name) { return &record_of(name).calls; }, diagnostics);
   CallEffects effects(module);
+  std::unordered_set<std::string> unchanged;
+  for (const std::string& name : order) {
+    VerifierMemory::Record& record = record_of(name);
+    bool same = memory->records.count(record.function.get()) > 0;
+    std::vector<VerifierMemory::Callee> callees;
+    for (size_t i = 0; i < record.calls.size(); ++i) {
+      const std::string& callee = record.calls[i].callee;
+      callees.push_back({module.find(callee), effects.after_callees(callee)});
+      same = same && callees[i].function && record.callees[i].function &&
+             same_parameters(record.callees[i].function, callees[i].function) &&
+             record.callees[i].effects == callees[i].effects;
+    }
+    record.callees = std::move(callees);
+    if (!same) continue;
+    unchanged.insert(name);
+    const auto known = memory->effects.find(record.function.get());
+    if (known != memory->effects.end()) effects.set(name, known->second);
+  }
   for (const auto& [name, function] : module.functions()) {
     Ref<PrimFunc> reference;
     if (const auto* external = function.as<ExternFunction>()) reference = external->reference();
     const auto* f = reference ? reference.get() : function.as<PrimFunc>();
-    if (!f) continue;
+    if (!f || unchanged.count(name)) continue;
     Verifier(module, effects, diagnostics).function(name, *f);
   }
-  verify_calls(module, diagnostics);
+  if (diagnostics.size() > faults) return;
+  for (const auto& [node, record] : next.records)
+    for (const VerifierMemory::Callee& callee : record.callees)
+      next.effects[callee.function.get()] = callee.effects;
+  *memory = std::move(next);
 }
 
 }  // namespace tenon::tir

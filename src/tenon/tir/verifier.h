@@ -1,10 +1,31 @@
 // Well-formedness of PrimFuncs, with blocks or lowered.
 #pragma once
 
+#include <unordered_map>
+#include <vector>
+
 #include "tenon/ir/module.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/tir/call_effects.h"
+#include "tenon/tir/call_graph.h"
 
 namespace tenon::tir {
+
+/// What was well formed in an earlier version of a module: a function that is the same node, and
+/// whose callees kept their parameters and effects, is not looked at again.
+struct VerifierMemory {
+  struct Callee {
+    BaseFunc function;
+    std::vector<ParamEffect> effects;
+  };
+  struct Record {
+    BaseFunc function;  // keeps the key alive
+    std::vector<CallSite> calls;
+    std::vector<Callee> callees;  // of `calls`
+  };
+  std::unordered_map<const Node*, Record> records;
+  std::unordered_map<const Node*, std::vector<ParamEffect>> effects;  // of functions in `records`
+};
 
 /// Adds what is wrong with the module's PrimFuncs:
 ///  - kUndefined, kRedefined: variables and buffers used where they are not defined, or defined
@@ -19,6 +40,8 @@ namespace tenon::tir {
 ///    with the callee's symbolic dimensions unified), kOutOfBounds, kAliasing (a written region
 ///    that is not proved apart from another region of the same buffer), kRecursion.
 /// Of extents and bounds only what is proved to be wrong is reported.
-void verify(const IRModule& module, Diagnostics& diagnostics);
+///
+/// \param memory  may be null.
+void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* memory = nullptr);
 
 }  // namespace tenon::tir

@@ -278,7 +278,7 @@ class Compactor final : public Rewriter {
 }  // namespace
 
 IRModule compact_buffer_allocation(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     // The program's own buffers are handed to calls as a whole; looking for a smaller box in as
     // many statements as the network has calls, for each of as many buffers, would only take time.
     if (function->attrs.flag("tenon.entry")) return function;

@@ -37,8 +37,8 @@ class Converter final : public Rewriter {
 }  // namespace
 
 IRModule convert_blocks_to_opaque(IRModule module) {
-  return map_prim_funcs(std::move(module),
-                        [](const Ref<PrimFunc>& function) { return Converter()(function); });
+  return map_kernels(std::move(module),
+                     [](const Ref<PrimFunc>& function) { return Converter()(function); });
 }
 
 }  // namespace tenon::tir

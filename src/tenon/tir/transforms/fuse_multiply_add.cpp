@@ -18,7 +18,7 @@ static Expr fma(const Expr& a, const Expr& b, const Expr& c, const Origin& origi
 IRModule fuse_multiply_add(IRModule module) {
   if (const auto target = module.attrs.get<std::string>("target"))
     if (!parse_target(*target).has_fma) return module;
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
       const auto* op = node.as<Binary>();
       if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub)) return std::nullopt;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "tenon/tir/call_graph.h"
 #include "tenon/tir/callee.h"
@@ -155,8 +156,20 @@ class Lifting {
   explicit Lifting(IRModule module) : module_(std::move(module)) {}
 
   IRModule run() {
-    const std::vector<IRModule::Entry> entries = module_.functions();
-    for (const auto& [name, function] : entries) lift(name, 0);
+    // Callees first: what they need is allocated by their callers, and may be lifted from these
+    // again.
+    std::unordered_map<std::string, std::vector<CallSite>> calls;
+    Diagnostics diagnostics;
+    const std::vector<std::string> order = callees_first(
+        module_,
+        [&](const std::string& name) {
+          const auto [it, is_new] = calls.try_emplace(name);
+          if (is_new) it->second = calls_of(module_, name);
+          return &it->second;
+        },
+        diagnostics);
+    diagnostics.throw_if_any();
+    for (const std::string& name : order) lift(name);
     return std::move(module_);
   }
 
@@ -166,23 +179,15 @@ class Lifting {
     std::vector<Ref<Buffer>> scratch;
   };
 
-  const Lifted* lift(const std::string& name, int depth) {
-    const auto known = done_.find(name);
-    if (known != done_.end()) return &known->second;
+  void lift(const std::string& name) {
     const auto function = module_.find<PrimFunc>(name);
-    if (!function) return nullptr;
-    if (depth > kMaxCallDepth)
-      throw CompileError(kTooDeep, function->origin,
-                         "calls nest deeper than {} where they reach PrimFunc `{}`", kMaxCallDepth,
-                         name);
-    // Callees first: what they need is allocated here, and may be lifted from here again.
+    if (!function) return;
     Ref<PrimFunc> next =
         tenon::rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
           const auto* call = node.as<CallTir>();
-          if (!call) return std::nullopt;
-          const Lifted* callee = lift(call->callee->name, depth + 1);
-          if (!callee || callee->scratch.empty()) return std::nullopt;
-          return with_scratch(*call, *callee);
+          const auto callee = call ? done_.find(call->callee->name) : done_.end();
+          if (callee == done_.end() || callee->second.scratch.empty()) return std::nullopt;
+          return with_scratch(*call, callee->second);
         });
     Lifted result{next, {}};
     if (!next->attrs.flag("tenon.entry")) {
@@ -202,7 +207,7 @@ class Lifting {
       }
     }
     if (!result.function.same_as(function)) module_.set(name, result.function);
-    return &done_.emplace(name, std::move(result)).first->second;
+    done_.emplace(name, std::move(result));
   }
 
   // The call with memory for the callee's scratch allocated in front of it.
@@ -241,7 +246,7 @@ class Lifting {
   }
 
   IRModule module_;
-  std::map<std::string, Lifted> done_;
+  std::unordered_map<std::string, Lifted> done_;
 };
 
 }  // namespace

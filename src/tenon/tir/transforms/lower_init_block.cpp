@@ -15,7 +15,7 @@ static Stmt with_guarded_init(const Block& block) {
 }
 
 IRModule lower_init_block(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
       const auto* block = node.as<Block>();
       if (!block || !block->init) return std::nullopt;

@@ -8,7 +8,7 @@ IRModule lower_intrinsics(IRModule module) {
   ElementaryOptions options;
   if (const auto target = module.attrs.get<std::string>("target"))
     options.fma = parse_target(*target).has_fma;
-  return map_prim_funcs(std::move(module), [&](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
     return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
       if (const auto* op = node.as<Binary>(); op && op->dtype.is_float()) {
         if (op->op == BinaryOp::kMod) return elementary("fmod", {op->lhs, op->rhs}, options);

@@ -38,8 +38,8 @@ class Lowerer final : public Rewriter {
 }  // namespace
 
 IRModule lower_opaque_block(IRModule module) {
-  return map_prim_funcs(std::move(module),
-                        [](const Ref<PrimFunc>& function) { return Lowerer()(function); });
+  return map_kernels(std::move(module),
+                     [](const Ref<PrimFunc>& function) { return Lowerer()(function); });
 }
 
 }  // namespace tenon::tir

@@ -79,7 +79,7 @@ class Outliner {
     for (const size_t i : needed) body.push_back(stmts_[i]);
     for (const size_t i : chunk) body.push_back(stmts_[i]);
     auto* part = new PrimFunc(main_->params, main_->buffers, make<Seq>(std::move(body)),
-                              {{"tir.noalias", true}}, main_->origin);
+                              {{"tenon.part", true}, {"tir.noalias", true}}, main_->origin);
     part->is_private = true;
     return renew_definitions(Ref<PrimFunc>(part));
   }

@@ -206,7 +206,7 @@ class Placer {
 }  // namespace
 
 IRModule plan_and_update_buffer_allocation_location(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     std::vector<Ref<Buffer>> buffers;
     walk<Block>(function->body, [&](const Block& block) {
       if (block.init)

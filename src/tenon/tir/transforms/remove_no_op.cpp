@@ -17,7 +17,7 @@ static bool is_pure(const Expr& expr) {
 }
 
 IRModule remove_no_op(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
       static const Stmt kNothing = make<Seq>(std::vector<Stmt>{});
       if (const auto* loop = node.as<For>()) {

@@ -306,7 +306,7 @@ class Vectorizer {
 }  // namespace
 
 IRModule vectorize_loop(IRModule module) {
-  return map_prim_funcs(std::move(module), [](const Ref<PrimFunc>& function) {
+  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
     return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
       const auto* loop = node.as<For>();
       if (!loop || loop->kind != ForKind::kVectorized) return std::nullopt;
