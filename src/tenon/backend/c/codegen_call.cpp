@@ -193,8 +193,7 @@ Text FunctionCodegen::call(const Call& call) {
     } else if (name == "fma") {
       result = apply(vector_fma(m_.prelude(), wide), args);
     } else {
-      result =
-          apply(m_.prelude().lanewise("copysign", wide, {wide, wide}, function + "($0, $1)"), args);
+      result = apply(vector_copysign(m_.prelude(), wide), args);
     }
     return wide == dtype ? result : narrowed(dtype, result);
   }

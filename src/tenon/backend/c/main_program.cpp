@@ -243,8 +243,12 @@ std::string main_program(const Program& program) {
   out +=
       "  for (i = 0; i < given; ++i) {\n"
       "    const unsigned char* from;\n"
-      "    file = read_file(paths[i], &size);\n"
-      "    from = elements(file, &size, &input_table[i], symbols, paths[i]);\n"
+      "    if (strcmp(paths[i], \"-\") == 0) {\n"
+      "      from = file = made_up(&input_table[i], symbols, &size);\n"
+      "    } else {\n"
+      "      file = read_file(paths[i], &size);\n"
+      "      from = elements(file, &size, &input_table[i], symbols, paths[i]);\n"
+      "    }\n"
       "    data[i] = memory(size, &owned[i]);\n    bytes[i] = size;\n"
       "    memcpy(data[i], from, size);\n    free(file);\n  }\n";
   for (size_t s = 0; s < program.dims.size(); ++s)

@@ -69,9 +69,9 @@ std::string Prelude::lanewise(const std::string& stem, DType result, const std::
     lanes.push_back(args[i].is_scalar() ? argument_name(i) : lane(args[i], argument_name(i), "i"));
     has_gnu = has_gnu && (args[i].is_scalar() || is_gnu(args[i]));
   }
-  const std::string body =
-      fmt::format("  {0} r;\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = {3};\n  return r;\n",
-                  type(result), result.lanes, lane(result, "r", "i"), fill(scalar, lanes));
+  const std::string body = fmt::format(
+      "  {0} r = {{0}};\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = {3};\n  return r;\n",
+      type(result), result.lanes, lane(result, "r", "i"), fill(scalar, lanes));
   return custom(name, type(result), parameters, body, has_gnu ? forms : std::vector<Form>{});
 }
 

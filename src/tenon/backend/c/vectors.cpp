@@ -185,8 +185,8 @@ std::string vector_splat(Prelude& prelude, DType dtype) {
   std::string all;
   for (int i = 0; i < dtype.lanes; ++i) all += i > 0 ? ", $0" : "$0";
   const std::string body =
-      fmt::format("  {0} r;\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = x;\n  return r;\n", t,
-                  dtype.lanes, Prelude::lane(dtype, "r", "i"));
+      fmt::format("  {0} r = {{0}};\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = x;\n  return r;\n",
+                  t, dtype.lanes, Prelude::lane(dtype, "r", "i"));
   std::vector<Form> forms;
   if (Prelude::is_gnu(dtype)) forms.push_back({"", fmt::format("(({}){{{}}})", t, all)});
   return prelude.custom("splat_" + t, t, c_type(dtype) + " x", body, forms);
@@ -196,9 +196,10 @@ std::string vector_ramp(Prelude& prelude, DType dtype) {
   const std::string t = prelude.type(dtype), c = c_type(dtype);
   return prelude.custom(
       "ramp_" + t, t, fmt::format("{0} base, {0} stride", c),
-      fmt::format("  {0} r;\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = ({3})(base + stride * "
-                  "({3})i);\n  return r;\n",
-                  t, dtype.lanes, Prelude::lane(dtype, "r", "i"), c));
+      fmt::format(
+          "  {0} r = {{0}};\n  int i;\n  for (i = 0; i < {1}; ++i) {2} = ({3})(base + stride * "
+          "({3})i);\n  return r;\n",
+          t, dtype.lanes, Prelude::lane(dtype, "r", "i"), c));
 }
 
 std::string vector_select(Prelude& prelude, DType dtype) {
@@ -234,6 +235,17 @@ std::string vector_fma(Prelude& prelude, DType dtype) {
                           single ? "fmaf($0, $1, $2)" : "fma($0, $1, $2)", forms);
 }
 
+std::string vector_copysign(Prelude& prelude, DType dtype) {
+  prelude.use_math();
+  const bool single = dtype.bits == 32;
+  const std::string u = prelude.type({DType::Code::kUInt, dtype.bits, dtype.lanes});
+  return prelude.lanewise(
+      "copysign", dtype, {dtype, dtype}, single ? "copysignf($0, $1)" : "copysign($0, $1)",
+      {{"", fmt::format("(({0})((({1})$0 & {2}) | (({1})$1 & {3})))", prelude.type(dtype), u,
+                        single ? "0x7fffffffu" : "0x7fffffffffffffffu",
+                        single ? "0x80000000u" : "0x8000000000000000u")}});
+}
+
 std::string vector_cast(Prelude& prelude, DType from, DType to) {
   const auto is_small = [](DType t) { return t.is_float() && t.bits == 16; };
   std::vector<Form> forms;
@@ -257,23 +269,52 @@ std::string vector_bits(Prelude& prelude, DType from, DType to) {
                           {{"", fmt::format("(({})$0)", prelude.type(to))}});
 }
 
+// Rounds to nearest by adding what has no bits below one, and the others by that. $0 keeps its
+// sign.
+static std::string rounding_form(Prelude& prelude, const std::string& name, DType dtype) {
+  const std::string t = prelude.type(dtype), m = prelude.type(mask_of(dtype));
+  const std::string u = prelude.type({DType::Code::kUInt, dtype.bits, dtype.lanes});
+  const bool single = dtype.bits == 32;
+  const std::string sign = single ? "0x80000000u" : "0x8000000000000000u";
+  const std::string magnitude =
+      fmt::format("(({0})(({1})$0 & {2}))", t, u, single ? "0x7fffffffu" : "0x7fffffffffffffffu");
+  const auto signed_as_0 = [&](const std::string& value) {
+    return fmt::format("(({0})(({1})({2}) | (({1})$0 & {3})))", t, u, value, sign);
+  };
+  if (name == "rint") {
+    const std::string limit = single ? "0x1p23f" : "0x1p52";
+    const std::string rounded = signed_as_0(fmt::format("({0} + {1}) - {1}", magnitude, limit));
+    return choose(prelude, dtype, fmt::format("(({})({} < {}))", m, magnitude, limit), rounded,
+                  "$0");
+  }
+  const std::string nearest = vector_unary(prelude, "rint", dtype);
+  const std::string of = name == "trunc" ? magnitude : "$0";
+  const std::string whole = fmt::format("{}({})", nearest, of);
+  // 1.0 where the nearest lies on the wrong side.
+  const std::string step =
+      fmt::format("(({0})((({1})({2} {3} {4})) & ({1})({5}{{0}} + {6})))", t, m, whole,
+                  name == "ceil" ? "<" : ">", of, "(" + t + ")", single ? "1.0f" : "1.0");
+  return signed_as_0(fmt::format("{} {} {}", whole, name == "ceil" ? "+" : "-", step));
+}
+
 std::string vector_unary(Prelude& prelude, const std::string& name, DType dtype) {
   prelude.use_math();
   const std::string suffix = dtype.bits == 32 ? "f" : "";
-  const std::string t = prelude.type(dtype), m = prelude.type(mask_of(dtype));
   std::vector<Form> forms;
-  const std::string u = prelude.type({DType::Code::kUInt, dtype.bits, dtype.lanes});
-  const std::string all = dtype.bits == 32 ? "0x7fffffffu" : "0x7fffffffffffffffu";
-  const std::string magnitude = fmt::format("(({0})(({1})$0 & {2}))", t, u, all);
   if (name == "fabs") {
-    forms.push_back({"", magnitude});
+    const std::string u = prelude.type({DType::Code::kUInt, dtype.bits, dtype.lanes});
+    forms.push_back({"", fmt::format("(({0})(({1})$0 & {2}))", prelude.type(dtype), u,
+                                     dtype.bits == 32 ? "0x7fffffffu" : "0x7fffffffffffffffu")});
   } else if (name == "sqrt") {
+    forms.push_back({"HAS_ELEMENTWISE_FMA", "__builtin_elementwise_sqrt($0)"});
     if (dtype == kFloat32.with_lanes(16))
       forms.push_back({on_gcc("__AVX512F__"), "__builtin_ia32_sqrtps512_mask($0, $0, -1, 4)"});
     if (dtype == kFloat32.with_lanes(8))
       forms.push_back({on_gcc("__AVX__"), "__builtin_ia32_sqrtps256($0)"});
     if (dtype == kFloat32.with_lanes(4))
       forms.push_back({on_gcc("__SSE__"), "__builtin_ia32_sqrtps($0)"});
+  } else if (Prelude::is_gnu(dtype)) {
+    forms.push_back({"", rounding_form(prelude, name, dtype)});
   }
   return prelude.lanewise(name, dtype, {dtype}, name + suffix + "($0)", forms);
 }
@@ -299,7 +340,7 @@ static std::string memory_name(const std::string& stem, Prelude& prelude, DType 
 }
 
 static std::string loading(Prelude& prelude, DType dtype, const std::string& value) {
-  return fmt::format("  {} r;\n", prelude.type(dtype)) +
+  return fmt::format("  {} r = {{0}};\n", prelude.type(dtype)) +
          for_lanes(dtype, fmt::format("{} = {};", Prelude::lane(dtype, "r", "i"), value)) +
          "  return r;\n";
 }
@@ -395,7 +436,7 @@ std::string vector_pick(Prelude& prelude, const std::vector<DType>& from,
   }
   const DType result = element.with_lanes(static_cast<int>(lanes.size()));
   const std::string t = prelude.type(result);
-  body = fmt::format("  {} r;\n", t);
+  body = fmt::format("  {} r{};\n", t, result.is_scalar() ? "" : " = {0}");
   for (size_t i = 0; i < lanes.size(); ++i) {
     name += fmt::format("_{}", lanes[i]);
     const std::string to = result.is_scalar() ? "r" : Prelude::lane(result, "r", std::to_string(i));

@@ -20,10 +20,11 @@ std::string binary_pattern(Prelude& prelude, BinaryOp op, DType element, BinaryT
 
 std::string vector_binary(Prelude& prelude, BinaryOp op, DType dtype, BinaryTraits traits);
 std::string vector_splat(Prelude& prelude, DType dtype);
-std::string vector_ramp(Prelude& prelude, DType dtype);    // (base, stride)
-std::string vector_select(Prelude& prelude, DType dtype);  // (mask, a, b)
-std::string vector_not(Prelude& prelude, int lanes);       // of a mask
-std::string vector_fma(Prelude& prelude, DType dtype);     // (a, b, c)
+std::string vector_ramp(Prelude& prelude, DType dtype);      // (base, stride)
+std::string vector_select(Prelude& prelude, DType dtype);    // (mask, a, b)
+std::string vector_not(Prelude& prelude, int lanes);         // of a mask
+std::string vector_fma(Prelude& prelude, DType dtype);       // (a, b, c)
+std::string vector_copysign(Prelude& prelude, DType dtype);  // (magnitude, sign)
 std::string vector_cast(Prelude& prelude, DType from, DType to);
 std::string vector_bits(Prelude& prelude, DType from, DType to);
 /// `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `rint` of floats.
