@@ -265,7 +265,7 @@ std::string ModuleCodegen::source() {
   if (prelude_.has_vectors())
     out += fmt::format(
         "#ifndef {0}\n#define {0} IS_GNU\n#endif\n"
-        "#if {0} && !defined(__clang__)\n"
+        "#if {0}\n"
         "#pragma GCC diagnostic ignored \"-Wpsabi\" /* of static functions only */\n"
         "#endif\n",
         macro);
