@@ -37,6 +37,14 @@ def host():
     return f"{model[1] if model else 'unknown CPU'}, {isa}, {cores} CPUs, load average {os.getloadavg()[0]:.1f}"
 
 
+def symbolic_dimensions(path, given):
+    """{name: size} of the symbolic dimensions of a network's inputs: the same for every engine."""
+    info = path.parent / "info.json"
+    inputs = json.loads(info.read_text()).get("inputs", {}) if info.is_file() else {}
+    names = {d for _, shape in inputs.values() for d in shape if isinstance(d, str)}
+    return {name: given.get(name, 1 if name == "batch" else 32) for name in sorted(names)}
+
+
 def measure(engine, model, threads, repeat, args):
     """One measurement in a process of its own: the object of the JSON contract, or the reason why there is none."""
     if engine in PEERS:
@@ -44,6 +52,8 @@ def measure(engine, model, threads, repeat, args):
     else:
         command = [args.tenon, "bench", str(model), "--json", "--target", engine]
     command += ["--threads", str(threads), "--repeat", str(repeat)]
+    for dimension, size in symbolic_dimensions(pathlib.Path(model), args.dims).items():
+        command += ["--dim", f"{dimension}={size}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
     except subprocess.TimeoutExpired:
@@ -124,9 +134,12 @@ def parse_arguments():
     parser.add_argument("--targets", default="native",
                         help="Tenon's targets, separated by semicolons: 'native;llvm -mcpu=haswell'")
     parser.add_argument("--peers", default=",".join(PEERS), help="which peers, or `none`")
+    parser.add_argument("--dims", default="", help="sizes of symbolic dimensions: batch=4,sequence=100")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for one measurement")
     parser.add_argument("--json", metavar="FILE", help="also write every measurement")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.dims = {name: int(size) for name, size in (d.split("=") for d in args.dims.split(",") if d)}
+    return args
 
 
 def models_of(args):

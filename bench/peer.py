@@ -1,9 +1,9 @@
 """Times one network under a peer and prints one JSON object, as `tenon bench --json` has them.
 
-    peer.py ENGINE MODEL.onnx --threads N --repeat N
+    peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]...
 
 Inputs are seeded; integers are 0 or 1, which every index and mask of the test networks allows.
-A dimension without a number counts as 1 where it is named `batch`, as 32 elsewhere.
+A dimension without a number is what --dim says, else 1 where it is named `batch`, and 32 elsewhere.
 """
 
 import argparse
@@ -22,14 +22,14 @@ DTYPES = {
 }
 
 
-def random_input(shape, dtype, rng):
-    sizes = [d if isinstance(d, int) and d > 0 else 1 if d == "batch" else 32 for d in shape]
+def random_input(shape, dtype, rng, dims):
+    sizes = [d if isinstance(d, int) and d > 0 else dims.get(d, 1 if d == "batch" else 32) for d in shape]
     if np.issubdtype(dtype, np.floating):
         return rng.standard_normal(sizes).astype(dtype)
     return rng.integers(0, 2, sizes).astype(dtype)
 
 
-def load_onnxruntime(path, threads):
+def load_onnxruntime(path, threads, dims):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -38,11 +38,11 @@ def load_onnxruntime(path, threads):
     options.log_severity_level = 3
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    feed = {i.name: random_input(i.shape, DTYPES[i.type], rng) for i in session.get_inputs()}
+    feed = {i.name: random_input(i.shape, DTYPES[i.type], rng, dims) for i in session.get_inputs()}
     return lambda: session.run(None, feed)
 
 
-def load_openvino(path, threads):
+def load_openvino(path, threads, dims):
     import openvino as ov
 
     model = ov.Core().read_model(path)
@@ -50,9 +50,11 @@ def load_openvino(path, threads):
     feed = []
     for port in model.inputs:
         shape = [d.get_length() if d.is_static else None for d in port.partial_shape]
-        if None in shape:  # OpenVINO drops the dimensions' names: the first is the batch
-            shape = [s if s is not None else "batch" if axis == 0 else "other" for axis, s in enumerate(shape)]
-        feed.append(random_input(shape, port.element_type.to_dtype(), rng))
+        if None in shape:  # OpenVINO drops the dimensions' names: the first is the batch, the other the only one besides
+            others = [name for name in dims if name != "batch"]
+            shape = [s if s is not None else "batch" if axis == 0 else (others + ["other"])[0]
+                     for axis, s in enumerate(shape)]
+        feed.append(random_input(shape, port.element_type.to_dtype(), rng, dims))
     compiled = ov.Core().compile_model(model, "CPU", {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
@@ -72,10 +74,12 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="a symbolic dimension of the inputs")
     args = parser.parse_args()
+    dims = {name: int(size) for name, size in (d.split("=") for d in args.dim)}
 
     start = time.perf_counter()
-    run = ENGINES[args.engine](args.model, args.threads)
+    run = ENGINES[args.engine](args.model, args.threads, dims)
     loaded = time.perf_counter()
     for _ in range(2):  # first runs allocate
         run()

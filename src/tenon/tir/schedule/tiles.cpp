@@ -756,15 +756,14 @@ class Tiler {
       const auto count = as_int(sch_.get(loops[i])->extent);
       if (!count) continue;
       if (lane && loops[i] == *lane) {
-        vectorize_lanes(epilogue, loops[i], *count, layout.lanes);
+        vectorize_lanes(loops[i], *count, layout.lanes);
       } else if (*count <= 64) {
         sch_.unroll(loops[i]);
       }
     }
   }
 
-  void vectorize_lanes(const BlockRV& epilogue, const LoopRV& loop, int64_t count, int64_t lanes) {
-    (void)epilogue;
+  void vectorize_lanes(const LoopRV& loop, int64_t count, int64_t lanes) {
     const int64_t width = count % lanes == 0 ? lanes : power_of_two_up_to(std::min(count, lanes));
     if (width < 2) return;
     if (count % width == 0) {
@@ -776,13 +775,13 @@ class Tiler {
     const int64_t main = count / lanes * lanes;
     if (main > 0) {
       const auto parts = sch_.loop_partition(loop, {int64(main)});
-      vectorize_lanes(epilogue, parts[0], main, lanes);
-      vectorize_lanes(epilogue, parts[1], count - main, lanes);
+      vectorize_lanes(parts[0], main, lanes);
+      vectorize_lanes(parts[1], count - main, lanes);
       return;
     }
     const auto parts = sch_.loop_partition(loop, {int64(width)});
-    vectorize_lanes(epilogue, parts[0], width, width);
-    vectorize_lanes(epilogue, parts[1], count - width, lanes);
+    vectorize_lanes(parts[0], width, width);
+    vectorize_lanes(parts[1], count - width, lanes);
   }
 
   Schedule& sch_;
