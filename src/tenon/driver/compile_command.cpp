@@ -93,8 +93,9 @@ int compile(const CompileCommandOptions& options) {
   const ModelOptions& model = options.target.model;
   const auto libraries = model.libraries();
   request.first = model.passes();
-  const LoweredModule lowered =
-      lower(with_pools(model.prepare(load_module(options.model)), options.target.c), request);
+  const LoweredModule lowered = lower(
+      with_pools(model.prepare(load_module(options.model, model.load_options())), options.target.c),
+      request);
   if (as_c) return write_as_c(lowered, request, options, progress);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};

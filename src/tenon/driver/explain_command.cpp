@@ -43,7 +43,8 @@ int explain(const ExplainOptions& options) {
   PipelineOptions run;
   run.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
   const PipelineResult result = run_pipeline(
-      with_target(options.places.prepare(load_module(options.model)), resolve(options.target)),
+      with_target(options.places.prepare(load_module(options.model, options.places.load_options())),
+                  resolve(options.target)),
       pipeline_until(standard_pipeline().back().name, options.places.passes()), run);
   progress.clear();
   auto json = nlohmann::ordered_json::array();

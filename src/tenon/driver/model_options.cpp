@@ -11,6 +11,9 @@
 namespace tenon {
 
 void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("--params", params,
+                 "of a .relay model: values of its parameters, as relay.save_param_dict writes "
+                 "them; may be repeated");
   app.add_option("--link", link,
                  "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
                  "repeated");

@@ -1,5 +1,5 @@
-// Options about the functions of foreign libraries: which parts of a model are theirs, with which
-// signatures, and where they are.
+// Options about what a model is made of beside its file: values of its parameters, and functions of
+// foreign libraries (which parts of the model are theirs, with which signatures, where they are).
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/backend/libraries.h"
+#include "tenon/driver/load.h"
 #include "tenon/ir/pass.h"
 
 namespace CLI {
@@ -21,7 +22,10 @@ struct ModelOptions {
   std::vector<std::string> signatures;    // files of extern functions that replace derived ones
   std::vector<std::string> composite;     // files of patterns
 
+  std::vector<std::string> params;  // files with parameters of a .relay model
+
   void add_to(CLI::App& app);
+  LoadOptions load_options() const { return {params}; }
   bool places() const { return !call_by_name.empty() || !composite.empty(); }
   /// A loaded model with the functions of the signature and pattern files beside its own, its entry
   /// named `main`. \throws CompileError what reading the files finds; kUndefined where no function

@@ -29,7 +29,7 @@ int opt(const OptOptions& options) {
   if (options.file.empty()) throw UsageError("FILE is missing; or give --list-passes");
   Pipeline pipeline = options.places.passes();
   for (const Pass& pass : parse_pass_list(options.passes)) pipeline.push_back(pass);
-  IRModule module = load_module(options.file);
+  IRModule module = load_module(options.file, options.places.load_options());
   if (options.places.places()) module = options.places.prepare(std::move(module));
   // A target that the file states stays, unless another is asked for.
   if (!options.target.empty() || !module.attrs.contains("target"))

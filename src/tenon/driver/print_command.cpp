@@ -20,7 +20,7 @@ struct PrintCommandOptions {
 int print(const PrintCommandOptions& options) {
   Pipeline pipeline;
   if (!options.after.empty()) pipeline = pipeline_until(options.after, options.places.passes());
-  IRModule module = load_module(options.model);
+  IRModule module = load_module(options.model, options.places.load_options());
   if (!pipeline.empty() || options.places.places())
     module = options.places.prepare(std::move(module));
   if (!pipeline.empty()) {

@@ -98,7 +98,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     auto start = std::chrono::steady_clock::now();
     if (pipeline.progress) pipeline.progress("import");
     const auto libraries = options.model.libraries();
-    IRModule module = options.model.prepare(load_module(path));
+    IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
     request.first = options.model.passes();
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();

@@ -96,8 +96,8 @@ nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
 
 int interpret(const RunOptions& options) {
   const ModelOptions& model = options.target.model;
-  const std::unique_ptr<Executable> program =
-      interpreted(model.prepare(load_module(options.model)), model.libraries());
+  const std::unique_ptr<Executable> program = interpreted(
+      model.prepare(load_module(options.model, model.load_options())), model.libraries());
   const auto inputs = make_inputs(program->signature(), input_options(options));
   const auto outputs = program->run(inputs);
   if (!options.out.empty()) write_outputs(options.out, program->signature(), outputs);

@@ -1,0 +1,95 @@
+// Networks as Relay text give bit for bit what they give as ONNX. The files of relay/ come from
+// scripts/onnx_to_relay.py: digits.relay holds its weights in the text's metadata, block.relay, a
+// transformer block, in a file of parameters.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class RelayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tenon_relay_" + std::to_string(::getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Status, with both outputs in `text_`.
+  int tenon(const std::string& arguments) {
+    const std::string command = "cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " " +
+                                arguments + " >" + folder_ + "/out 2>&1";
+    const int status = std::system(command.c_str());
+    text_ = read(folder_ + "/out");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  static std::string read(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // The one output of a run.
+  std::string output_of(const std::string& arguments) {
+    const std::string out = folder_ + "/outputs";
+    fs::remove_all(out);
+    EXPECT_EQ(tenon("run " + arguments + " -o " + out), 0) << text_;
+    for (const auto& file : fs::directory_iterator(out)) return read(file.path());
+    return "";
+  }
+
+  std::string folder_, text_;
+};
+
+TEST_F(RelayTest, DigitsWithMetadata) {
+  const std::string input = " -i image=examples/digits/test_images.npy";
+  const std::string relay = output_of("tests/end_to_end/relay/digits.relay" + input);
+  EXPECT_GT(relay.size(), 450u * 10 * 4);
+  EXPECT_EQ(relay, output_of("examples/digits/digits.onnx" + input));
+}
+
+TEST_F(RelayTest, TransformerBlockWithParameters) {
+  const std::string relay =
+      output_of("tests/end_to_end/relay/block.relay --params tests/end_to_end/relay/block.params");
+  EXPECT_GT(relay.size(), 6u * 16 * 4);
+  EXPECT_EQ(relay, output_of("tests/end_to_end/relay/block.onnx"));
+}
+
+// A region of a back end with its composites, alone in a file: our own code runs it.
+TEST_F(RelayTest, RegionAlone) {
+  const std::string region = "tests/golden/relay/print/region_with_composites.relay";
+  fs::create_directories(folder_);
+  const std::string text = read(std::string(TENON_SOURCE_DIR "/") + region);
+  std::ofstream(folder_ + "/region.relay") << text.substr(0, text.find("// EXPECT"));
+  EXPECT_EQ(tenon("check " + folder_ + "/region.relay"), 0) << text_;
+  const std::string compiled = output_of(folder_ + "/region.relay --seed 3");
+  EXPECT_GT(compiled.size(), 64u * 10 * 4);
+  EXPECT_EQ(tenon("print " + folder_ + "/region.relay -o " + folder_ + "/region.py"), 0) << text_;
+  EXPECT_EQ(compiled, output_of(folder_ + "/region.py --seed 3"));
+}
+
+TEST_F(RelayTest, ParametersThatDoNotFit) {
+  const std::string params = " --params tests/end_to_end/relay/block.params";
+  EXPECT_EQ(tenon("run examples/digits/digits.onnx" + params), 1);
+  EXPECT_NE(text_.find("expected a .relay model"), std::string::npos) << text_;
+  std::ofstream(folder_ + "/other.relay") << "def @main(%x: float32) { %x }\n";
+  EXPECT_EQ(tenon("run " + folder_ + "/other.relay" + params), 1);
+  EXPECT_NE(text_.find("none of the parameters given is one of `@main`"), std::string::npos)
+      << text_;
+  std::ofstream(folder_ + "/shape.relay")
+      << "def @main(%fc1.bias: Tensor[(3), float32]) { %fc1.bias }\n";
+  EXPECT_EQ(tenon("run " + folder_ + "/shape.relay" + params), 1);
+  EXPECT_NE(text_.find("parameter `%fc1.bias` is declared as R.Tensor((3,), \"float32\")"),
+            std::string::npos)
+      << text_;
+  std::ofstream(folder_ + "/cut.params", std::ios::binary)
+      << read(TENON_SOURCE_DIR "/tests/end_to_end/relay/block.params").substr(0, 5000);
+  EXPECT_EQ(tenon("run tests/end_to_end/relay/block.relay --params " + folder_ + "/cut.params"), 1);
+  EXPECT_NE(text_.find("error[TN0504]"), std::string::npos) << text_;
+}
+
+}  // namespace
