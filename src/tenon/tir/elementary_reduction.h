@@ -104,18 +104,18 @@ std::vector<typename O::I> words_at(const O& o, const std::array<int64_t, N>& ta
   return words;
 }
 
-// For float32 numbers from 2^50 on: the digits of 1 / (2 pi) that can make less than a turn, times
+// For float32 numbers from 2^20 on: the digits of 1 / (2 pi) that can make less than a turn, times
 // the 24 bits of x, as a fraction of a turn in 64 bits. (Payne and Hanek, 1983.)
 template <typename O>
 Quarter<O> huge_single(const O& o, const F<O>& x) {
-  static constexpr std::array<int64_t, 7> kDigits = {
+  static constexpr std::array<int64_t, 8> kDigits = {
       // 32 bits each
-      0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770, 0x36D8A566, 0x4F10E410, 0x7F9458EA};
+      0, 0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770, 0x36D8A566, 0x4F10E410, 0x7F9458EA};
   const auto bits = o.let_int(o.bits(x));
-  const auto place = o.let_int(o.sub(o.shr(bits, 52), o.ci(1023 + 23)));  // of its last bit
+  const auto place = o.let_int(o.sub(o.shr(bits, 52), o.ci(1023 + 23 - 32)));  // of its last bit
   const auto fraction = o.land(o.shr(bits, 29), o.ci((1 << 23) - 1));
   const auto m = o.let_int(o.lor(fraction, o.ci(1 << 23)));
-  const auto w = words_at(o, kDigits, o.let_int(o.shr(place, 5)), 2, 4);
+  const auto w = words_at(o, kDigits, o.let_int(o.shr(place, 5)), 3, 4);
   const auto shift = o.let_int(o.land(place, o.ci(31)));
   const auto high =
       o.lor(o.shl(o.lor(o.shl(w[0], 32), w[1]), shift), o.shr(w[2], o.sub(o.ci(32), shift)));
@@ -130,19 +130,20 @@ Quarter<O> huge_single(const O& o, const F<O>& x) {
 // The same for float64 numbers: seven words of 28 bits times the 53 bits of x.
 template <typename O>
 Quarter<O> huge_double(const O& o, const F<O>& x) {
-  static constexpr std::array<int64_t, 42> kDigits = {
+  static constexpr std::array<int64_t, 44> kDigits = {
       // of 1 / (8 pi)
-      0x0A2F983, 0x6E4E441, 0x529FC27, 0x57D1F53, 0x4DDC0DB, 0x6295993, 0xC439041,
-      0xFE5163A, 0xBDEBBC5, 0x61B7246, 0xE3A424D, 0xD2E0064, 0x92EEA09, 0xD1921CF,
-      0xE1DEB1C, 0xB129A73, 0xEE88235, 0xF52EBB4, 0x484E99C, 0x7026B45, 0xF7E4139,
-      0x91D6398, 0x35339F4, 0x9C845F8, 0xBBDF928, 0x3B1FF89, 0x7FFDE05, 0x980FEF2,
-      0xF118B5A, 0x0A6D1F6, 0xD367ECF, 0x27CB09B, 0x74F463F, 0x669E5FE, 0xA2D7527,
-      0xBAC7EBE, 0x5F17B3D, 0x0739F78, 0xA5292EA, 0x6BFB5FB, 0x11F8D5D, 0x0856033};
+      0,         0,         0x0A2F983, 0x6E4E441, 0x529FC27, 0x57D1F53, 0x4DDC0DB, 0x6295993,
+      0xC439041, 0xFE5163A, 0xBDEBBC5, 0x61B7246, 0xE3A424D, 0xD2E0064, 0x92EEA09, 0xD1921CF,
+      0xE1DEB1C, 0xB129A73, 0xEE88235, 0xF52EBB4, 0x484E99C, 0x7026B45, 0xF7E4139, 0x91D6398,
+      0x35339F4, 0x9C845F8, 0xBBDF928, 0x3B1FF89, 0x7FFDE05, 0x980FEF2, 0xF118B5A, 0x0A6D1F6,
+      0xD367ECF, 0x27CB09B, 0x74F463F, 0x669E5FE, 0xA2D7527, 0xBAC7EBE, 0x5F17B3D, 0x0739F78,
+      0xA5292EA, 0x6BFB5FB, 0x11F8D5D, 0x0856033};
   constexpr int kBits = 28;
   const auto mask = o.ci((int64_t{1} << kBits) - 1);
   const auto bits = o.let_int(o.bits(x));
-  const auto place = o.let_int(o.held(o.ci(0), o.sub(o.shr(bits, 52), o.ci(1023 + 50)), o.ci(974)));
-  const auto word = o.let_int(o.shr(o.mul(place, o.ci(2341)), 16));  // place / 28, below 975
+  const auto exponent = o.sub(o.shr(bits, 52), o.ci(1023 + 50 - 2 * kBits));
+  const auto place = o.let_int(o.held(o.ci(0), exponent, o.ci(1030)));
+  const auto word = o.let_int(o.shr(o.mul(place, o.ci(2341)), 16));  // place / 28, up to 1030
   const auto shift = o.let_int(o.sub(place, o.mul(word, o.ci(kBits))));
   const auto back = o.let_int(o.sub(o.ci(kBits), shift));
   const auto w = words_at(o, kDigits, word, 6, 8);
@@ -169,17 +170,30 @@ Quarter<O> huge_double(const O& o, const F<O>& x) {
   return {o.let(o.fma(high, o.c(0x1.921fb54442d18p+0), tail)), quadrant};
 }
 
+// x - n * pi / 2, with pi / 2 in three parts.
+template <typename O>
+F<O> small_rest(const O& o, const F<O>& x, const F<O>& n) {
+  if (o.has_fma) {
+    F<O> r = o.fma(n, o.c(-1.5707963267948966192313), x);
+    r = o.fma(n, o.c(-6.123233995736766e-17), r);
+    return o.fma(n, o.c(1.4973849048591833e-33), r);
+  }
+  // Parts of 33 bits, so that the products with n, which has 20, are exact; what the sum of the
+  // first two loses is added to the third. (FreeBSD's e_rem_pio2.c; Sun Microsystems, 1993.)
+  const F<O> first = o.let(x - n * o.c(1.57079632673412561417e+00));
+  const F<O> second = o.let(n * o.c(6.07710050630396597660e-11));
+  const F<O> sum = o.let(first - second);
+  return sum + (first - sum - second - n * o.c(2.02226624879595063154e-21));
+}
+
 template <typename O>
 Quarter<O> quarter_turns(const O& o, const F<O>& argument) {
   const F<O> size = o.let(o.abs(argument));
-  const auto is_small = o.less(size, o.c(0x1p50));
-  // Small ones: pi / 2 in three parts.
+  const auto is_small = o.less(size, o.c(o.has_fma ? 0x1p50 : 0x1p20));
   const F<O> x = o.let(o.select(is_small, argument, o.c(0.0)));
   const F<O> shifted = o.let(o.fma(x, o.c(6.36619772367581382433e-01), o.c(magic(o))));
   const F<O> n = o.let(shifted - o.c(magic(o)));
-  F<O> r = o.fma(n, o.c(-1.5707963267948966192313), x);
-  r = o.fma(n, o.c(-6.123233995736766e-17), r);
-  r = o.fma(n, o.c(1.4973849048591833e-33), r);
+  const F<O> r = small_rest(o, x, n);
   const auto count = o.sub(o.bits(shifted), magic_bits(o));
   const Quarter<O> huge = o.narrow ? huge_single(o, size) : huge_double(o, size);
   // Of infinities and NaN nothing is left.

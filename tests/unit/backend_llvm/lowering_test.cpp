@@ -335,7 +335,6 @@ TEST(Lowering, ReductionsOfLargeArgumentsAreExact) {
   };
   for (const Target& target : {parse_target("llvm -mcpu=x86-64-v2"), host()})
     for (const auto& [name, element] : cases) {
-      if (name == std::string("sin") && !target.has_fma) continue;
       auto x = buffer("x", {n(size)}, kFloat64), y = buffer("y", {n(size)}, kFloat64);
       auto io = var("io"), i = var("i"), vi = var("vi");
       const Expr value = element(load(x, {vi}), imm(kFloat64, divisor));
@@ -351,7 +350,11 @@ TEST(Lowering, ReductionsOfLargeArgumentsAreExact) {
       const auto out = buffers[1].as<double>();
       for (size_t j = 0; j < in.size(); ++j) {
         const double want = elementary(name, in[j], divisor);
-        EXPECT_EQ(out[j], want) << name << "(" << in[j] << ") " << target.cpu;
+        if (name == std::string("sin") && !target.has_fma) {
+          EXPECT_NEAR(out[j], want, 4e-16) << "sin(" << in[j] << ")";
+        } else {
+          EXPECT_EQ(out[j], want) << name << "(" << in[j] << ") " << target.cpu;
+        }
       }
     }
 }
