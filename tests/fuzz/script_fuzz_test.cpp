@@ -1,9 +1,14 @@
 // TVMScript of both levels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
 #include "fuzz.h"
 #include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
+#include "tenon/script/printer.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -193,6 +198,33 @@ TEST(Fuzz, DeepScript) {
       }
     }
   }
+}
+
+/// The golden files of every form, and whole kernels, one a seed.
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(TENON_SOURCE_DIR) / "tests" / folder))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> texts;
+  for (const auto& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    texts.push_back(text.substr(0, text.find("# EXPECT")));
+  }
+  return texts;
+}
+
+TEST(Fuzz, FormsOfScript) {
+  std::vector<std::string> seeds = files_in("golden/script/forms");
+  for (std::string& text : files_in("kernels")) seeds.push_back(std::move(text));
+  ASSERT_GT(seeds.size(), 100u);
+  expect_only_diagnostics(seeds, {.name = "forms", .words = kWords}, [](const std::string& text) {
+    const IRModule module = script::parse_module(text);
+    verify_module(module);
+    script::parse_module(script::print(module));
+  });
 }
 
 }  // namespace

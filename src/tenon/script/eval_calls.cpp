@@ -537,6 +537,7 @@ std::optional<Object> Evaluator::call_value(const std::string& name, const ast::
     args = arguments(expr);
     const auto& value = need(args, expr, 0, {"value", "target"});
     finish(args, expr);
+    check_size(value.value, expr.place);
     return value.value;
   }
   if (name == "var" || name == "Var" || name == "SizeVar") {

@@ -74,6 +74,7 @@ std::string canonical(const std::string& path) {
       {"T.u16", "T.uint16"},
       {"T.u32", "T.uint32"},
       {"T.u64", "T.uint64"},
+      {"typing.TypeVar", "py.TypeVar"},
   };
   const auto it = kSpellings.find(path);
   if (it != kSpellings.end()) return it->second;
@@ -163,7 +164,8 @@ Object Evaluator::eval_name(const ast::Expr& expr) {
       {"str", "py.str"},
       {"zip", "py.zip"},
       {"enumerate", "py.enumerate"},
-      {"reversed", "py.reversed"}};
+      {"reversed", "py.reversed"},
+      {"TypeVar", "py.TypeVar"}};
   const auto provided = kProvided.find(expr.text);
   if (provided != kProvided.end()) return Path{std::string(provided->second)};
   if (expr.text == "cls" || (!module_.class_name.empty() && expr.text == module_.class_name))
@@ -468,12 +470,16 @@ Object Evaluator::combine(const std::string& op, const Object& a, const Object& 
   if (a.is_literal() && b.is_literal()) return python(op, a, b, place);
   if (auto result = operate(op, a, b, place)) return *result;
   if (a.as<std::string>() && b.as<std::string>()) {
-    if (op == "+") return *a.as<std::string>() + *b.as<std::string>();
+    if (op == "+") {
+      module_.charge((a.as<std::string>()->size() + b.as<std::string>()->size()) / 16, place);
+      return *a.as<std::string>() + *b.as<std::string>();
+    }
     if (op == "==") return *a.as<std::string>() == *b.as<std::string>();
     if (op == "!=") return *a.as<std::string>() != *b.as<std::string>();
   }
   const auto *left = a.as<List>(), *right = b.as<List>();
   if (left && right && op == "+") {
+    module_.charge(left->items->size() + right->items->size(), place);
     std::vector<Object> items = *left->items;
     items.insert(items.end(), right->items->begin(), right->items->end());
     return make_list(std::move(items), left->is_tuple);
@@ -482,7 +488,8 @@ Object Evaluator::combine(const std::string& op, const Object& a, const Object& 
     const Integer times = *b.as<Integer>();
     std::vector<Object> items;
     if (times > 65536) fail(kLimitExceeded, place, "a list of too many elements");
-    for (Integer i = 0; i < times && items.size() < 65536; ++i)
+    if (times > 0) module_.charge(static_cast<size_t>(times) * left->items->size(), place);
+    for (Integer i = 0; i < times; ++i)
       items.insert(items.end(), left->items->begin(), left->items->end());
     return make_list(std::move(items), left->is_tuple);
   }

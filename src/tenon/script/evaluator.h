@@ -40,7 +40,11 @@ struct ModuleContext {
   Diagnostics* diagnostics = nullptr;
   const Evaluator* surroundings = nullptr;  // the names of the Python around the module
   // Against endless expansion of helpers and macros:
-  int calls_left = 100000, call_depth = 0;
+  int64_t work_left = 1000000;
+  int call_depth = 0;
+
+  /// Counts what reading evaluates or expands. \throws CompileError (kLimitExceeded).
+  void charge(size_t work, const Place& place);
 
   /// Of the function with this name in the module; null where there is none.
   const Declaration* function_named(const std::string& name) const {
@@ -201,6 +205,8 @@ class Evaluator {
   std::vector<Expr> vector_indices(const Ref<tir::Buffer>& buffer, const Arguments::Item& begin,
                                    DType dtype);
   Expr element_offset(const Ref<tir::Buffer>& buffer, const Arguments::Item& indices);
+  /// Refuses an expression that would be too long where it is written out.
+  void check_size(const Object& value, const Place& place);
   // -- Python at reading time (python_values.cpp)
   Object call_python(const std::string& name, const ast::Expr& call);
   Object call_helper(const Helper& helper, const ast::Expr& call);

@@ -1,8 +1,10 @@
 // What Python does before TVM sees a script: its own functions, f-strings, lists by comprehension,
 // and calls of the file's helper functions.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "tenon/ir/visit.h"
 #include "tenon/script/evaluator.h"
 
 namespace tenon::script {
@@ -13,6 +15,35 @@ using ast::StmtKind;
 
 /// A list that Python makes while it reads may be as long.
 static constexpr Integer kLongestList = 65536;
+
+void ModuleContext::charge(size_t work, const Place& place) {
+  work_left -= static_cast<int64_t>(std::min<size_t>(work, 1) + work);
+  if (work_left < 0)
+    throw CompileError(kLimitExceeded, Origin::script(file, place.line, place.column, place.length),
+                       "lists, macros and calls of Python evaluate too much");
+}
+
+// What is shared counts as often as it would be written.
+static int64_t written_size(const NodePtr& node, std::unordered_map<const Node*, int64_t>& known) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const auto it = known.find(node.get());
+  if (it != known.end()) return it->second;
+  int64_t size = 1;
+  if (node.as<ExprNode>() && !node.as<Var>())
+    each_member(node, [&](const NodePtr& member, FieldRole) {
+      if (member.as<ExprNode>()) size = std::min(kMost, size + written_size(member, known));
+    });
+  return known[node.get()] = size;
+}
+
+void Evaluator::check_size(const Object& value, const Place& place) {
+  constexpr int64_t kMost = 100000;
+  const auto* expr = value.as<Expr>();
+  if (!expr) return;
+  std::unordered_map<const Node*, int64_t> known;
+  if (written_size(*expr, known) > kMost)
+    fail(kLimitExceeded, place, "an expression of more than {} operations", kMost);
+}
 
 // ---- built-in functions
 // --------------------------------------------------------------------------
@@ -42,6 +73,8 @@ static std::optional<Object> convert(const std::string& name, const Object& valu
     if (number && std::fabs(*number) < 9e18) return Object(Integer(static_cast<int64_t>(*number)));
   }
   if (name == "bool" && value.as<bool>()) return value;
+  // A symbolic dimension of later TVM: in a shape, its name is what a string is.
+  if (name == "TypeVar" && value.as<std::string>()) return value;
   if (name == "str" && value.as<std::string>()) return value;
   if (name == "str" && integer) return Object(fmt::format("{}", static_cast<int64_t>(*integer)));
   if (name == "abs" && integer) return Object(*integer < 0 ? -*integer : *integer);
@@ -126,6 +159,7 @@ Object Evaluator::call_python(const std::string& path, const ast::Expr& call) {
              static_cast<int64_t>(kLongestList));
       out.emplace_back(i);
     }
+    module_.charge(out.size(), call.place);
     return make_list(std::move(out), false);
   }
   if (name == "zip" && !items.empty()) {
@@ -178,6 +212,7 @@ Object Evaluator::eval_format(const ast::Expr& expr) {
     } else {
       fail(kUnsupported, piece->place, "{} in an f-string", script::describe(value));
     }
+    module_.charge(out.size() / 16, expr.place);
   }
   return out;
 }
@@ -220,8 +255,7 @@ Object Evaluator::eval_list_of(const ast::Expr& expr) {
       if (!*holds) continue;
     }
     out.push_back(eval(*expr.items[0]));
-    if (--module_.calls_left < 0)
-      fail(kLimitExceeded, expr.place, "lists and calls of Python evaluate too much");
+    module_.charge(1, expr.place);
   }
   return make_list(std::move(out), false);
 }
@@ -266,8 +300,7 @@ void Evaluator::bind_parameters(const Helper& helper, Arguments& args, const ast
 
 std::optional<Object> Evaluator::run_helper(const ast::Body& body) {
   for (const auto& stmt : body) {
-    if (--module_.calls_left < 0)
-      fail(kLimitExceeded, stmt->place, "lists and calls of Python evaluate too much");
+    module_.charge(1, stmt->place);
     switch (stmt->kind) {
       case StmtKind::kReturn: return stmt->value ? eval(*stmt->value) : Object();
       case StmtKind::kAssign:
@@ -306,8 +339,10 @@ std::optional<Object> Evaluator::run_helper(const ast::Body& body) {
 Object Evaluator::call_helper(const Helper& helper, const ast::Expr& call) {
   constexpr int kDeepest = 50;
   Arguments args = arguments(call);
-  if (--module_.calls_left < 0 || module_.call_depth >= kDeepest)
-    fail(kLimitExceeded, call.place, "lists and calls of Python evaluate too much");
+  module_.charge(1, call.place);
+  if (module_.call_depth >= kDeepest)
+    fail(kLimitExceeded, call.place, "Python functions call each other more than {} deep",
+         kDeepest);
   struct Depth {
     int& depth;
     explicit Depth(int& d) : depth(d) { ++depth; }
@@ -316,9 +351,14 @@ Object Evaluator::call_helper(const Helper& helper, const ast::Expr& call) {
   const Scope scope(*this, std::min(helper.visible, this->depth()));
   bind_parameters(helper, args, call);
   try {
-    if (helper.lambda) return eval(*helper.lambda->items[0]);
-    if (auto out = run_helper(helper.definition->body)) return *out;
-    return Object();
+    Object out;
+    if (helper.lambda) {
+      out = eval(*helper.lambda->items[0]);
+    } else if (auto value = run_helper(helper.definition->body)) {
+      out = std::move(*value);
+    }
+    check_size(out, call.place);
+    return out;
   } catch (CompileError& error) {
     error.note(origin(call.place), "called here");
     throw;

@@ -191,6 +191,7 @@ void TirBuilder::statements(const ast::Body& body, size_t begin, Statements& out
   constexpr int kMostErrors = 20;  // of one function
   for (size_t i = begin; i < body.size() && errors_ < kMostErrors; ++i) {
     const ast::Stmt& stmt = *body[i];
+    if (module_.call_depth > 0) module_.charge(1, stmt.place);
     // A frame without `with` stays open to the end of the body.
     if (stmt.kind == StmtKind::kExpr && callee_path(*stmt.value) == "T.attr") {
       Statements rest;
@@ -355,17 +356,19 @@ bool TirBuilder::expand_macro(const ast::Expr& call, Statements& out) {
     for (const ast::Keyword& keyword : decorator->keywords)
       if (keyword.name == "hygienic") hygienic = keyword.value->kind != ExprKind::kFalse;
   constexpr int kDeepest = 50;
-  if (--module_.calls_left < 0 || module_.call_depth >= kDeepest)
-    fail(kLimitExceeded, call.place, "macros expand too far");
+  if (module_.call_depth >= kDeepest) fail(kLimitExceeded, call.place, "macros expand too far");
   const auto definitions = mutable_definitions(definition);
   mutable_.insert(definitions.begin(), definitions.end());
   Arguments args = arguments(call);
   const Scope scope(*this, hygienic ? std::min(helper->visible, depth()) : depth());
   bind_parameters(*helper, args, call);
-  ++module_.call_depth;
+  struct Depth {
+    int& depth;
+    explicit Depth(int& d) : depth(d) { ++depth; }
+    ~Depth() { --depth; }
+  } in_macro(module_.call_depth);
   const int before = errors_;
   statements(definition.body, 0, out);
-  --module_.call_depth;
   if (errors_ != before) throw PoisonedUse(origin(call.place));
   return true;
 }

@@ -319,8 +319,11 @@ class AccessFinder {
       Range& range = running_[bound->var];
       before.emplace(bound->var, range);
       const Expr last = range.min + range.extent - 1;
-      const Expr low = bound->least ? analyzer_.simplify(max(range.min, bound->least)) : range.min;
-      const Expr high = bound->greatest ? analyzer_.simplify(min(last, bound->greatest)) : last;
+      // What is not proved to be tighter leaves the range as it is.
+      const bool raises = bound->least && analyzer_.proves_less_equal(range.min, bound->least);
+      const bool lowers = bound->greatest && analyzer_.proves_less_equal(bound->greatest, last);
+      const Expr low = raises ? bound->least : range.min;
+      const Expr high = lowers ? bound->greatest : last;
       range = {low, analyzer_.simplify(high - low + 1)};
     }
     inside();
