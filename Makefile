@@ -10,7 +10,7 @@ MODELS ?= $(BUILD)/models
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-fast test-models models bench format format-check lint asan clean
+.PHONY: help setup build run test test-fast test-models models bench format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -60,5 +60,10 @@ asan: setup  ## the tests with address and undefined-behaviour sanitizers
 	cmake --build build-asan -j $(JOBS)
 	ctest --test-dir build-asan -j $(JOBS) --output-on-failure --no-tests=error
 
+tsan: setup  ## what runs on threads (the pool, pipelines, random graphs of calls) with the thread sanitizer
+	cmake --preset tsan
+	cmake --build build-tsan -j $(JOBS) --target test_runtime test_backend_llvm
+	ctest --test-dir build-tsan -j $(JOBS) --output-on-failure --no-tests=error -R 'ThreadPool|Program|Pipeline|CallGraphs'
+
 clean:  ## remove what was built
-	rm -rf build build-asan
+	rm -rf build build-asan build-tsan

@@ -11,8 +11,9 @@
 //           y = R.matmul(a, b)
 //       # ERROR ^^^^^^^^^^^^^^ `matmul` inner dimensions differ: 64 and 32
 //
-// (`# ERROR:5 ^^^` states the column where it is too far to the left to stand under it). With
-// TENON_UPDATE_GOLDEN=1 what follows EXPECT and ERROR is rewritten.
+// (`# ERROR:5 ^^^` states the column where it is too far to the left to stand under it). A file
+// with a line `# NOTES` marks the notes of its errors alike, as `# NOTE`. With
+// TENON_UPDATE_GOLDEN=1 what follows EXPECT, ERROR and NOTE is rewritten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,40 +68,53 @@ bool begins(const std::string& line, std::string_view mark) {
 // The lines without those that state errors.
 std::string without_errors(const std::string& text, const std::string& comment) {
   std::string out;
-  for (const std::string& line : lines_of(text))
-    if (!begins(line, comment + " ERROR")) out += line + "\n";
+  for (const std::string& line : lines_of(text)) {
+    const bool is_note = begins(line, comment + " NOTE") && line != comment + " NOTES";
+    if (!is_note && !begins(line, comment + " ERROR")) out += line + "\n";
+  }
   return out;
 }
 
 std::string with_errors(const std::string& source, const std::vector<Diagnostic>& diagnostics,
                         const std::string& comment) {
-  std::map<uint32_t, std::vector<const Diagnostic*>> by_line;
+  struct Mark {
+    Origin origin;
+    std::string kind, message;
+  };
+  std::map<uint32_t, std::vector<Mark>> by_line;
   std::string elsewhere;
-  for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.origin && diagnostic.origin->kind == OriginInfo::Kind::kScript) {
-      by_line[diagnostic.origin->line].push_back(&diagnostic);
+  const auto add = [&](const Origin& origin, const std::string& kind, const std::string& message) {
+    if (origin && origin->kind == OriginInfo::Kind::kScript) {
+      by_line[origin->line].push_back({origin, kind, message});
     } else {
-      elsewhere += comment + " ERROR: " + diagnostic.message + "\n";
+      elsewhere += comment + " " + kind + ": " + message + "\n";
     }
+  };
+  const std::string notes = comment + " NOTES\n";
+  const bool shows_notes =
+      source.starts_with(notes) || source.find("\n" + notes) != std::string::npos;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    add(diagnostic.origin, "ERROR", diagnostic.message);
+    if (!shows_notes) continue;
+    for (const Note& note : diagnostic.notes) add(note.origin, "NOTE", note.message);
   }
   std::string out;
   uint32_t number = 0;
   for (const std::string& line : lines_of(source)) {
     out += line + "\n";
-    for (const Diagnostic* diagnostic : by_line[++number]) {
-      const uint32_t column = diagnostic->origin->column;
-      const std::string carets(std::max<uint32_t>(1, diagnostic->origin->length), '^');
-      const std::string words = comment + " ERROR";
+    for (const Mark& mark : by_line[++number]) {
+      const uint32_t column = mark.origin->column;
+      const std::string carets(std::max<uint32_t>(1, mark.origin->length), '^');
+      const std::string words = comment + " " + mark.kind;
       const auto width = static_cast<uint32_t>(words.size() + 1);
-      const std::string mark = column > width ? std::string(column - 1 - width, ' ') + words + " "
+      const std::string lead = column > width ? std::string(column - 1 - width, ' ') + words + " "
                                               : words + ":" + std::to_string(column) + " ";
-      out += mark + carets + " " + diagnostic->message + "\n";
+      out += lead + carets + " " + mark.message + "\n";
     }
     by_line.erase(number);
   }
   for (const auto& [beyond, rest] : by_line)
-    for (const Diagnostic* diagnostic : rest)
-      out += comment + " ERROR: " + diagnostic->message + "\n";
+    for (const Mark& mark : rest) out += comment + " " + mark.kind + ": " + mark.message + "\n";
   return out + elsewhere;
 }
 

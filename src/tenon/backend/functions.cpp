@@ -18,6 +18,16 @@ size_t ProgramFunctions::index_of(const std::string& name, const Origin& origin)
   return it->second;
 }
 
+static std::vector<tir::CallFact> unproved_facts(const tir::Callee& callee,
+                                                 const std::vector<NodePtr>& args) {
+  std::vector<tir::CallFact> out;
+  if (callee.params.size() != args.size()) return out;
+  arith::Analyzer analyzer;
+  for (tir::CallFact& fact : tir::call_facts(callee, args, tir::bind_symbols(callee, args)))
+    if (tir::judge(fact, analyzer) != tir::Verdict::kHolds) out.push_back(std::move(fact));
+  return out;
+}
+
 // Adds `name` after all that it calls.
 void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   if (index_.count(name)) return;
@@ -37,8 +47,15 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   info.symbols = tir::symbolic_vars(*function);
   std::vector<std::pair<std::string, Origin>> callees;
   walk(function->body, [&](const NodePtr& node) {
-    if (const auto* call = node.as<tir::CallTir>())
-      callees.emplace_back(call->callee->name, call->origin);
+    const auto calls = [&](const GlobalVar& callee, const std::vector<NodePtr>& args,
+                           const Origin& place) {
+      callees.emplace_back(callee.name, place);
+      if (const auto prim = module_.find<tir::PrimFunc>(callee.name))
+        info.can_fail |= !unproved_facts(tir::callee_of(callee.name, prim), args).empty();
+    };
+    if (const auto* call = node.as<tir::CallTir>()) calls(*call->callee, call->args, call->origin);
+    if (const auto* call = node.as<Call>(); call && call->callee)
+      calls(*call->callee, call->args, call->origin);
     if (const auto* call = node.as<Call>();
         call && (call->is("call_extern") || call->is("call_pure_extern")) && !call->args.empty())
       if (const auto* symbol = call->arg(0).as<StringImm>())
@@ -117,58 +134,59 @@ std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
   return out;
 }
 
-CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee) {
-  const tir::PrimFunc& function = *callee.function;
-  if (call.args.size() != function.params.size())
-    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
-                       call.callee->name, call.args.size(), function.params.size());
+std::string message_of(const tir::CallFact& fact, const ProgramFunction& callee) {
+  const bool is_extent = fact.kind == tir::CallFact::Kind::kExtent;
+  return fmt::format(
+      "argument {} of `{}` has {} {{value}} in dimension {}; parameter `{}` has {{bound}}",
+      fact.argument + 1, callee.name, is_extent ? "extent" : "stride", fact.dim,
+      callee.function->buffers[fact.argument]->name);
+}
+
+CallArguments bind_arguments(const std::string& name, const std::vector<NodePtr>& args,
+                             const Origin& origin, const ProgramFunction& info) {
+  const tir::PrimFunc& function = *info.function;
+  if (args.size() != function.params.size())
+    throw CompileError(kBadArgument, origin, "a call of `{}` has {} arguments; expected {}", name,
+                       args.size(), function.params.size());
   CallArguments out;
-  std::unordered_map<const Node*, Expr> bound;
-  const auto bind = [&](const Expr& declared, const Expr& actual) {
-    if (declared && declared.as<Var>()) bound.emplace(declared.get(), actual);
-  };
-  for (size_t i = 0; i < call.args.size(); ++i) {
+  for (size_t i = 0; i < args.size(); ++i) {
     const Ref<tir::Buffer>& param = function.buffers[i];
     if (!param) {
-      const auto scalar = cast<ExprNode>(call.args[i]);
+      const auto scalar = cast<ExprNode>(args[i]);
       if (!scalar || scalar->dtype != function.params[i]->dtype)
-        throw CompileError(kRegionMismatch, call.origin,
-                           "argument {} of `{}` must be a scalar of dtype {}", i + 1,
-                           call.callee->name, function.params[i]->dtype.str());
+        throw CompileError(kRegionMismatch, origin,
+                           "argument {} of `{}` must be a scalar of dtype {}", i + 1, name,
+                           function.params[i]->dtype.str());
       out.scalars.push_back(scalar);
       continue;
     }
-    const auto* region = call.args[i].as<tir::BufferRegion>();
+    const auto* region = args[i].as<tir::BufferRegion>();
     if (!region)
-      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a region",
-                         i + 1, call.callee->name);
-    const tir::Buffer& buffer = *region->buffer;
-    if (buffer.dtype != param->dtype)
-      throw CompileError(kRegionMismatch, call.origin,
-                         "argument {} of `{}` has dtype {}; expected {}", i + 1, call.callee->name,
-                         buffer.dtype.str(), param->dtype.str());
+      throw CompileError(kRegionMismatch, origin, "argument {} of `{}` must be a region", i + 1,
+                         name);
+    if (region->buffer->dtype != param->dtype)
+      throw CompileError(kRegionMismatch, origin, "argument {} of `{}` has dtype {}; expected {}",
+                         i + 1, name, region->buffer->dtype.str(), param->dtype.str());
+    const size_t kept = tir::kept_extents(*region).size();
+    if (kept != param->ndim())
+      throw CompileError(kRegionMismatch, origin,
+                         "argument {} of `{}` has {} dimensions; expected {}", i + 1, name, kept,
+                         param->ndim());
     CallArguments::Pointer pointer{region->buffer, {}};
-    std::vector<size_t> kept;
-    for (size_t d = 0; d < region->region.size(); ++d) {
-      pointer.minimum.push_back(region->region[d].min);
-      if (!region->drops(d)) kept.push_back(d);
-    }
+    for (const tir::Range& range : region->region) pointer.minimum.push_back(range.min);
     out.pointers.push_back(std::move(pointer));
-    if (kept.size() != param->ndim())
-      throw CompileError(kRegionMismatch, call.origin,
-                         "argument {} of `{}` has {} dimensions; expected {}", i + 1,
-                         call.callee->name, kept.size(), param->ndim());
-    const std::vector<Expr> strides =
-        buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
-    for (size_t k = 0; k < kept.size(); ++k) bind(param->shape[k], region->region[kept[k]].extent);
-    for (size_t k = 0; k < param->strides.size(); ++k) bind(param->strides[k], strides[kept[k]]);
-    bind(param->elem_offset, int64(0));
   }
-  for (const Ref<Var>& symbol : callee.symbols) {
+  const tir::Callee callee = tir::callee_of(name, info.function);
+  const Substitution bound = tir::bind_symbols(callee, args);
+  for (const Ref<Var>& symbol : info.symbols) {
     const auto it = bound.find(symbol.get());
-    check(it != bound.end(), "a symbolic Var that no argument binds");
-    out.symbols.push_back(it->second);
+    if (it == bound.end())
+      throw CompileError(kBadArgument, origin,
+                         "no argument of the call of `{}` determines its dimension `{}`", name,
+                         symbol->name);
+    out.symbols.push_back(downcast<ExprNode>(it->second));
   }
+  out.unproved = unproved_facts(callee, args);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/tir/call_facts.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::backend {
@@ -64,11 +65,19 @@ struct CallArguments {
   std::vector<Pointer> pointers;  // for each buffer parameter, in order
   std::vector<Expr> symbols;      // for each symbolic Var of the callee
   std::vector<Expr> scalars;      // for each scalar parameter, in order
+  /// What the regions must satisfy and nothing shows at compile time: checked before the call.
+  std::vector<tir::CallFact> unproved;
 };
 
 /// Binds the callee's symbolic Vars by unification with the regions of the call.
 /// \throws CompileError kBadArgument, kRegionMismatch.
-CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee);
+CallArguments bind_arguments(const std::string& name, const std::vector<NodePtr>& args,
+                             const Origin& origin, const ProgramFunction& callee);
+/// What to report where `fact` does not hold; `{value}` and `{bound}` stand for the two numbers.
+std::string message_of(const tir::CallFact& fact, const ProgramFunction& callee);
+inline CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee) {
+  return bind_arguments(call.callee->name, call.args, call.origin, callee);
+}
 
 /// What a call hands to a library function: an argument for each parameter, in C's order.
 struct LibraryArgument {

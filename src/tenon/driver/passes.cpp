@@ -6,6 +6,7 @@
 #include "tenon/graph/backend.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
+#include "tenon/tir/call_transforms.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/transforms.h"
 
@@ -63,6 +64,11 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
   return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
 }
 
+IRModule run_inline_calls(IRModule module, const Attrs& options) {
+  check_options("InlineCalls", options, {"all"});
+  return tir::inline_calls(std::move(module), options.flag("all"));
+}
+
 struct Row {
   const char* name;
   const char* summary;
@@ -105,8 +111,18 @@ std::vector<Pass> make_table() {
       {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
        Form::kLegalised, kExact, graph::lower_graph},
       // -- TensorIR
+      {"SpecializeCalls", "copies PrimFuncs for the constant dimensions that calls give them",
+       Form::kAny, kExact, tir::specialize_calls},
+      {"EliminateCommonCalls", "drops calls that were made before with the same inputs", Form::kAny,
+       kExact, tir::eliminate_common_calls},
+      {"RemoveDeadCalls", "drops calls that write only what nobody reads", Form::kAny, kExact,
+       tir::remove_dead_calls},
+      {"InlineCalls", "puts the bodies of PrimFuncs in the place of calls of them", Form::kAny,
+       kExact, nullptr, run_inline_calls},
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
+      {"InjectSoftwarePipeline", "runs the stages of loops marked as pipelines at the same time",
+       Form::kTensorIR, kExact, tir::inject_software_pipeline},
       {"LowerInitBlock", "makes the init of a reduction a branch of its body", Form::kTensorIR,
        kExact, tir::lower_init_block},
       {"PlanAndUpdateBufferAllocationLocation",

@@ -38,6 +38,10 @@ static constexpr PipelineStep kFuse[] = {
 };
 
 static constexpr PipelineStep kSchedule[] = {
+    {"SpecializeCalls", "kernels that kernels call are scheduled for the sizes at hand"},
+    {"EliminateCommonCalls", "before a call may become statements, which are not compared"},
+    {"RemoveDeadCalls", "what nobody reads is not scheduled"},
+    {"InlineCalls", "before scheduling: the body is scheduled with what surrounds it"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
 };
 
@@ -46,6 +50,7 @@ static constexpr PipelineStep kLowerMain[] = {
 };
 
 static constexpr PipelineStep kLower[] = {
+    {"InjectSoftwarePipeline", "statements are stages while they are still told apart"},
     {"LowerInitBlock", "the next steps see plain statements only"},
     {"PlanAndUpdateBufferAllocationLocation", "a buffer lives in the loop that uses it"},
     {"ConvertBlocksToOpaque", "regions are now in terms of loops"},

@@ -73,6 +73,7 @@ struct CallInfo {
     std::vector<bool> dropped;  // dimensions that the call's index drops
   };
   std::vector<Arg> args;
+  int32_t result = -1;  // the slot that takes the value of a call inside an expression
   Origin origin;
 };
 
@@ -102,7 +103,8 @@ struct Code {
     int32_t slot;  // holds the declared dimension after `prologue` ran
   };
   std::vector<DimCheck> checks;
-  int32_t body_start = 0;  // instructions before it compute what `checks` need
+  int32_t result_slot = -1;  // of what the function returns, if it does
+  int32_t body_start = 0;    // instructions before it compute what `checks` need
 };
 
 /// Resolves a PrimFunc. \throws CompileError (kUnsupported) at what cannot be interpreted,

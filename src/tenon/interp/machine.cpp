@@ -458,7 +458,7 @@ void Machine::execute(const Code& code, Frame& frame) {
   }
 }
 
-void Machine::run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
                   const Origin& caller) {
   constexpr int kMostDepth = 64;
   if (++depth_ > kMostDepth)
@@ -503,6 +503,7 @@ void Machine::run(const Code& code, std::vector<View> buffers, const std::vector
   }
   execute(code, frame);
   --depth_;
+  return code.result_slot < 0 ? Slot{0} : frame.slots[static_cast<size_t>(code.result_slot)];
 }
 
 void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
@@ -585,7 +586,8 @@ void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
     throw CompileError(kRegionMismatch, info.origin,
                        "call of `{}` with {} regions and {} scalars; it has {} and {}", info.callee,
                        buffers.size(), scalars.size(), wanted_buffers, wanted_scalars);
-  run(*callee, std::move(buffers), scalars, info.origin);
+  const Slot result = run(*callee, std::move(buffers), scalars, info.origin);
+  if (info.result >= 0) frame.slots[static_cast<size_t>(info.result)] = result;
 }
 
 }  // namespace tenon::interp

@@ -39,8 +39,9 @@ class Machine {
   Machine(FindCode find, int64_t step_limit, CallForeign foreign = {})
       : find_(std::move(find)), foreign_(std::move(foreign)), steps_left_(step_limit) {}
 
-  /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones.
-  void run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+  /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones;
+  /// gives what the function returns.
+  Slot run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
            const Origin& caller);
 
   /// The views for `code`'s buffer parameters where some are missing (no memory): allocated from

@@ -27,6 +27,7 @@ class Resolver {
       }
     }
     bind_dims(function);
+    if (!function.result.is_void()) code_->result_slot = new_slots(1);
     code_->body_start = static_cast<int32_t>(code_->instrs.size());
     stmt(function.body);
     emit({.op = Op::kReturn});
@@ -315,16 +316,19 @@ class Resolver {
   }
 
   int32_t intrinsic(const tenon::Call& call) {
-    if (!call.op)
-      throw CompileError(kUnsupported, call.origin,
-                         "a call of `{}` inside an expression cannot be interpreted",
-                         call.callee->name);
+    if (!call.op) {
+      const int32_t dst = new_slots(1);
+      this->call(*call.callee, call.args, call.origin, dst);
+      return dst;
+    }
     if (call.is("if_then_else")) return conditional(call);
     if (call.is("likely")) return expr(call.arg(0));
     if (call.is("masked_load")) return masked(call, Op::kMaskedLoad);
     if (call.is("masked_store")) return masked(call, Op::kMaskedStore);
     if (call.is("prefetch") || call.is("assume")) return new_slots(1);
     if (call.is("ret")) {
+      if (!call.args.empty() && code_->result_slot >= 0)
+        emit({.op = Op::kMove, .dst = code_->result_slot, .a = expr(call.arg(0))});
       emit({.op = Op::kReturn});
       return new_slots(1);
     }
@@ -453,7 +457,7 @@ class Resolver {
     } else if (const auto* realize = s.as<BlockRealize>()) {
       block(*realize);
     } else if (const auto* call = s.as<CallTir>()) {
-      call_tir(*call);
+      this->call(*call->callee, call->args, call->origin, -1);
     } else {
       throw CompileError(kUnsupported, s->origin, "`{}` cannot be interpreted", s->type().name);
     }
@@ -526,11 +530,13 @@ class Resolver {
     next_ = mark;
   }
 
-  void call_tir(const CallTir& call) {
+  void call(const GlobalVar& callee, const std::vector<NodePtr>& args, const Origin& origin,
+            int32_t result) {
     CallInfo info;
-    info.callee = call.callee->name;
-    info.origin = call.origin;
-    for (const NodePtr& arg : call.args) {
+    info.callee = callee.name;
+    info.origin = origin;
+    info.result = result;
+    for (const NodePtr& arg : args) {
       const auto* region = arg.as<BufferRegion>();
       if (!region) {
         info.args.push_back({false, expr(downcast<ExprNode>(arg)), {}});
@@ -542,8 +548,7 @@ class Resolver {
       const int32_t slots = consecutive(parts);
       const auto view = static_cast<int32_t>(code_->views.size());
       code_->views.push_back({region->buffer, true, true});
-      emit(
-          {.op = Op::kRegion, .dst = view_of(*region->buffer, call.origin), .a = view, .b = slots});
+      emit({.op = Op::kRegion, .dst = view_of(*region->buffer, origin), .a = view, .b = slots});
       info.args.push_back({true, view, region->drop});
     }
     code_->calls.push_back(std::move(info));

@@ -3,6 +3,7 @@
 #include "tenon/script/graph_builder.h"
 #include "tenon/script/surroundings.h"
 #include "tenon/script/tir_builder.h"
+#include "tenon/tir/analysis/call_accesses.h"
 
 namespace tenon::script {
 
@@ -86,6 +87,28 @@ class ModuleEvaluator final : public Evaluator {
   }
 };
 
+// What calls do to their regions is known when all functions are read.
+IRModule with_inferred_regions(IRModule module) {
+  IRModule out = module;
+  tir::CallEffects effects(module);
+  for (const auto& [name, function] : module.functions()) {
+    if (!function.as<tir::PrimFunc>() && !function.as<tir::ExternFunction>()) continue;
+    const BaseFunc inferred = rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* block = node.as<tir::Block>();
+      const auto what = block ? block->annotations.get<int64_t>(kInferred) : std::nullopt;
+      if (!what) return std::nullopt;
+      const auto computed = tir::with_accesses(ref_to(block), effects);
+      tir::Block::Parts parts = block->parts();
+      parts.annotations.erase(kInferred);
+      if (*what & 1) parts.reads = computed->reads;
+      if (*what & 2) parts.writes = computed->writes;
+      return make<tir::Block>(std::move(parts), block->origin);
+    });
+    if (!inferred.same_as(function)) out.set(name, inferred);
+  }
+  return out;
+}
+
 /// Reads one file.
 class Reader {
  public:
@@ -117,7 +140,7 @@ class Reader {
     walk(body, [&](const ast::Stmt& stmt) { declare(stmt); });
     walk(body, [&](const ast::Stmt& stmt) { define(stmt); });
     diagnostics_.throw_if_any();
-    return std::move(out_);
+    return with_inferred_regions(std::move(out_));
   }
 
  private:

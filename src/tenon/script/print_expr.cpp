@@ -78,9 +78,19 @@ std::string Printer::call_arg(const NodePtr& arg) {
   return name_of(arg);
 }
 
+std::string Printer::call_args(const GlobalVar& callee, const std::vector<NodePtr>& args) {
+  std::string text = function_ref(callee.name);
+  for (const NodePtr& arg : args) {
+    const auto region = tenon::cast<tir::BufferRegion>(arg);
+    text += ", " + (region ? this->region(*region, true) : call_arg(arg));
+  }
+  return text;
+}
+
 std::string Printer::call(const Call& call) {
+  if (!call.op) return "T.call_tir(" + call_args(*call.callee, call.args) + ")";
   std::vector<std::string> args;
-  if (call.op && call.op->result == Intrinsic::Result::kGiven) {
+  if (call.op->result == Intrinsic::Result::kGiven) {
     // The packed forms give an int32 unless they say otherwise; the others begin with their dtype.
     const bool packed = call.op->name == "call_packed" || call.op->name == "call_cpacked";
     if (!packed) args.push_back(quoted(call.dtype.str()));
@@ -89,7 +99,7 @@ std::string Printer::call(const Call& call) {
   } else {
     for (const NodePtr& arg : call.args) args.push_back(call_arg(arg));
   }
-  std::string text = call.op ? "T." + std::string(call.op->name) : function_ref(call.callee->name);
+  std::string text = "T." + std::string(call.op->name);
   text += "(";
   for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + args[i];
   return text + ")";

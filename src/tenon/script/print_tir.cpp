@@ -154,7 +154,8 @@ void Printer::stmt(const Stmt& statement) {
   }
   if (const auto* evaluate = statement.as<Evaluate>()) {
     const std::string text = expr(evaluate->value);
-    return line(evaluate->value.as<Call>() ? text : "T.evaluate(" + text + ")");
+    const auto* call = evaluate->value.as<Call>();
+    return line(call && call->op ? text : "T.evaluate(" + text + ")");
   }
   if (const auto* bind = statement.as<Bind>()) {
     const std::string bound = expr(bind->value);
@@ -209,11 +210,7 @@ void Printer::stmt(const Stmt& statement) {
   if (const auto* block_realize = statement.as<BlockRealize>()) return realize(*block_realize);
   if (const auto* bare = statement.as<Block>()) return block(*bare, nullptr);
   if (const auto* call = statement.as<CallTir>()) {
-    std::string args = function_ref(call->callee->name);
-    for (const NodePtr& arg : call->args) {
-      const auto region = tenon::cast<BufferRegion>(arg);
-      args += ", " + (region ? this->region(*region, true) : call_arg(arg));
-    }
+    const std::string args = call_args(*call->callee, call->args);
     const bool external = module_ && !module_->find<PrimFunc>(call->callee->name) &&
                           module_->contains(call->callee->name);
     return line(fmt::format("T.{}({}{})", external ? "call_extern" : "call_tir", args,

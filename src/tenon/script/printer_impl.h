@@ -62,6 +62,7 @@ class Printer {
   std::string binary(const Binary& op, int level);
   std::string call(const Call& call);
   std::string call_arg(const NodePtr& arg);
+  std::string call_args(const GlobalVar& callee, const std::vector<NodePtr>& args);
   std::string index(const Expr& index, DType expected);
   std::string element(const tir::Buffer& buffer, const std::vector<Expr>& indices);
   /// "min:min + extent", or nothing where it is one point and `point` allows that form.

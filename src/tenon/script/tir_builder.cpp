@@ -148,19 +148,9 @@ Object TirBuilder::declared(const ast::Expr& annotation, const std::string& name
 }
 
 Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
-  if (const auto* function = callee.as<FunctionName>()) {
-    Arguments args = arguments(call);
-    std::vector<NodePtr> values;
-    for (auto& item : args.items) {
-      item.used = item.keyword.empty();
-      values.push_back(to_argument(item.value, item.place));
-    }
-    finish(args, call);
-    const Declaration* declaration = module_.function_named(function->name);
-    const DType result = declaration ? declaration->result : kVoid;
-    return Expr(
-        make<Call>(make<GlobalVar>(function->name), std::move(values), result, origin(call.place)));
-  }
+  if (const auto* function = callee.as<FunctionName>()) return call_value(call, *function, 0);
+  if (const auto* path = callee.as<Path>(); path && path->text == "T.call_tir")
+    return call_value(call, callee_of_call(call), 1);
   if (const auto* path = callee.as<Path>()) {
     const std::string reason = why_unsupported(path->text);
     if (!reason.empty()) fail(kUnsupported, call.items[0]->place, "`{}`: {}", path->text, reason);
@@ -303,8 +293,15 @@ void TirBuilder::expression_statement(const ast::Stmt& stmt, Statements& out) {
   if (path == "T.let" && assign_let("", expr, out)) return;
   if (path == "T.call_tir" || (path == "T.call_extern" && expr.items.size() > 1 &&
                                eval(*expr.items[1]).as<FunctionName>())) {
-    out.list.push_back(call_tir(expr));
+    out.list.push_back(call_tir(expr, callee_of_call(expr), 1));
     return;
+  }
+  if (expr.kind == ExprKind::kCall && path.empty()) {  // `cls.f(...)`
+    const Object callee = eval(*expr.items[0]);
+    if (const auto* function = callee.as<FunctionName>()) {
+      out.list.push_back(call_tir(expr, *function, 0));
+      return;
+    }
   }
   if (path == "T.evaluate") {
     Arguments args = arguments(expr);
@@ -424,59 +421,6 @@ bool TirBuilder::block_statement(const std::string& path, const ast::Expr& call)
   }
   finish(args, call);
   return true;
-}
-
-Stmt TirBuilder::call_tir(const ast::Expr& call) {
-  if (call.items.size() < 2) fail(kBadArgument, call.place, "`{}` names no function", "T.call_tir");
-  const Object callee = eval(*call.items[1]);
-  const auto* function = callee.as<FunctionName>();
-  if (!function)
-    fail(kUnknownCallee, call.items[1]->place, "{}; expected a function of the module",
-         describe(callee));
-  const Declaration* declaration = module_.function_named(function->name);
-  Arguments args = arguments(call);
-  std::vector<NodePtr> values;
-  Attrs annotations;
-  for (size_t i = 0; i < args.items.size(); ++i) {
-    auto& item = args.items[i];
-    item.used = true;
-    if (item.keyword == "annotations") {
-      annotations = to_attrs(item.value, item.place);
-      continue;
-    }
-    if (!item.keyword.empty()) item.used = false;
-    if (i == 0 || !item.used) continue;
-    const Object& value = item.value;
-    if (const auto* region = value.as<Region>()) {
-      const auto& drop = region->region->drop;
-      bool drops = false;
-      for (const bool d : drop) drops |= d;
-      values.push_back(make<BufferRegion>(region->region->buffer, region->region->region,
-                                          drops ? drop : std::vector<bool>{},
-                                          region->region->origin));
-    } else if (value.as<Ref<Buffer>>()) {
-      values.push_back(to_region(value, item.place));
-    } else {
-      const Expr scalar = to_expr(value, item.place);
-      const auto* load = scalar.as<BufferLoad>();
-      const size_t parameter = i - 1;
-      const bool wants_buffer = declaration && parameter < declaration->buffer_params.size() &&
-                                declaration->buffer_params[parameter];
-      if (load && wants_buffer && !load->indices.empty()) {
-        const auto region = to_region(value, item.place);  // one element, every dimension dropped
-        values.push_back(make<BufferRegion>(region->buffer, region->region,
-                                            std::vector<bool>(region->region.size(), true),
-                                            region->origin));
-      } else if (load && wants_buffer) {
-        values.push_back(BufferRegion::whole(load->buffer));
-      } else {
-        values.push_back(scalar);
-      }
-    }
-  }
-  finish(args, call);
-  return make<CallTir>(make<GlobalVar>(function->name, origin(call.items[1]->place)),
-                       std::move(values), std::move(annotations), origin(call.place));
 }
 
 Stmt TirBuilder::attribute(const ast::Expr& call, Stmt inner) {

@@ -9,6 +9,11 @@
 
 namespace tenon::script {
 
+/// On a block whose reads (1), writes (2) or both (3) are those of its body, which has calls; until
+/// all functions are read.
+inline constexpr const char* kInferred = "tenon.inferred";
+bool has_calls(const tir::Stmt& body);
+
 class TirBuilder final : public Evaluator {
  public:
   explicit TirBuilder(ModuleContext& module) : Evaluator(module, kInt32) {}
@@ -86,7 +91,18 @@ class TirBuilder final : public Evaluator {
   void if_else(const ast::Stmt& stmt, Statements& out);
   void with(const ast::Stmt& stmt, size_t item, Statements& out);
   void block(const ast::Stmt& stmt, const ast::Expr& call, Statements& out);
-  tir::Stmt call_tir(const ast::Expr& call);
+  // -- calls of functions of the module (call_tir.cpp)
+  FunctionName callee_of_call(const ast::Expr& call);
+  const Declaration* declaration_of(const FunctionName& function) const;
+  /// The arguments from `first` on, each a region, a whole buffer or a scalar as the callee's
+  /// parameter asks.
+  std::vector<NodePtr> call_arguments(const ast::Expr& call, const FunctionName& function,
+                                      size_t first, Attrs* annotations);
+  tir::Stmt call_tir(const ast::Expr& call, const FunctionName& function, size_t first);
+  Object call_value(const ast::Expr& call, const FunctionName& function, size_t first);
+  /// Refuses `name = T.call_tir(...)` of a function that returns nothing.
+  void require_result(const std::string& name, const ast::Expr& call);
+  std::string text_of(const Place& place) const;
   tir::Stmt attribute(const ast::Expr& call, tir::Stmt inner);
   Object declared(const ast::Expr& annotation, const std::string& name);
 

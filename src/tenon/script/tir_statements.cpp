@@ -113,6 +113,7 @@ void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
     return assign_items(target, eval(*stmt.value), stmt, out);
   }
   if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "this cannot be assigned to");
+  if (path == "T.call_tir") require_result(target.text, *stmt.value);
   assign_call(target.text, target.place, stmt, out);
 }
 
@@ -579,6 +580,10 @@ void TirBuilder::block(const ast::Stmt& stmt, const ast::Expr& call, Statements&
     Block::Parts parts = made->parts();
     if (!frame.has_reads) parts.reads = computed->reads;
     if (!frame.has_writes) parts.writes = computed->writes;
+    // What calls in it do is known when every function is: parser.cpp computes these again.
+    if (has_calls(made->body))
+      parts.annotations.set(kInferred,
+                            int64_t{frame.has_reads ? 0 : 1} + (frame.has_writes ? 0 : 2));
     made = make<Block>(std::move(parts), origin(call.place));
   }
   if (bare && bare->value.as<bool>() && *bare->value.as<bool>()) {

@@ -3,10 +3,254 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/tir/call_graph.h"
 #include "tenon/tir/callee.h"
 
 namespace tenon::tir {
+
+std::string_view name_of(const ParamEffect& effect) {
+  if (effect.reads) return effect.writes ? "inout" : "in";
+  return effect.writes ? "out" : "unused";
+}
+
+namespace {
+
+// The parameters of a function by the buffers that stand for them: themselves, their pointers and
+// views of them.
+class Aliases {
+ public:
+  Aliases(const std::vector<Ref<Buffer>>& buffers, const Stmt& body) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!buffers[i]) continue;
+      index_[buffers[i].get()] = i;
+      index_[buffers[i]->data.get()] = i;
+    }
+    // Definitions come before uses, so one walk sees views of views in time.
+    walk(body, [&](const NodePtr& node) {
+      const auto alias = [&](const Node* view, const Node* source) {
+        if (const size_t* param = find(source)) index_.emplace(view, *param);
+      };
+      if (const auto* block = node.as<Block>())
+        for (const MatchBuffer& match : block->match_buffers)
+          alias(match.buffer.get(), match.source->buffer.get());
+      if (const auto* decl = node.as<DeclBuffer>())
+        walk(decl->data, [&](const NodePtr& inner) {
+          alias(decl->buffer.get(), inner.get());
+          alias(decl->buffer->data.get(), inner.get());
+        });
+    });
+  }
+  const size_t* find(const Node* node) const {
+    const auto it = index_.find(node);
+    return it == index_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::unordered_map<const Node*, size_t> index_;
+};
+
+// Walks the function in the order in which it runs. A parameter that a statement fills is its own
+// from there on: reading it no longer counts.
+class Scan {
+ public:
+  Scan(const std::vector<Ref<Buffer>>& buffers, const Stmt& body, CallEffects& effects)
+      : buffers_(buffers),
+        body_(body),
+        aliases_(buffers, body),
+        effects_(effects),
+        found_(buffers.size()) {}
+
+  std::vector<ParamEffect> run() {
+    // What stands after a `return` that may be taken does not run in every run.
+    walk<IfThenElse>(body_, [&](const IfThenElse& branch) {
+      walk<Call>(ref_to(&branch), [&](const Call& call) { returns_early_ |= call.is("ret"); });
+    });
+    statement(body_);
+    return std::move(found_);
+  }
+
+ private:
+  void statement(const Stmt& stmt) {
+    if (!stmt) return;
+    if (const auto* list = stmt.as<Seq>()) {
+      for (const Stmt& item : list->stmts) statement(item);
+      return;
+    }
+    if (const auto* attr = stmt.as<AttrStmt>()) return statement(attr->body);
+    if (const auto* realize = stmt.as<BlockRealize>();
+        realize && realize->block->iter_vars.empty() && is_int(realize->predicate, 1) &&
+        realize->block->match_buffers.empty()) {
+      statement(realize->block->init);
+      return statement(realize->block->body);
+    }
+    accesses(stmt, nullptr);
+    running_.clear();
+    if (!returns_early_) fills(stmt);
+  }
+
+  // ---- what is read and written, in any order
+
+  void mark(const Node* buffer, bool reads, bool writes) {
+    const size_t* param = aliases_.find(buffer);
+    if (!param) return;
+    found_[*param].reads |= reads && !found_[*param].fills;
+    found_[*param].writes |= writes;
+  }
+
+  // `block` is the innermost one: a reduction reads what its init wrote.
+  void accesses(const NodePtr& node, const Block* block) {
+    if (!node) return;
+    if (const auto* inner = node.as<Block>()) {
+      // The regions that it states follow from what is in it.
+      accesses(inner->init, inner);
+      accesses(inner->body, inner);
+      return;
+    }
+    if (const auto* load = node.as<BufferLoad>()) {
+      if (!block || !accumulates(*block, *load)) mark(load->buffer.get(), true, false);
+      for (const Expr& index : load->indices) accesses(index, block);
+      return;
+    }
+    if (const auto* store = node.as<BufferStore>()) {
+      mark(store->buffer.get(), false, true);
+      accesses(store->value, block);
+      for (const Expr& index : store->indices) accesses(index, block);
+      return;
+    }
+    if (const auto* call = node.as<CallTir>()) {
+      for (size_t i = 0; i < call->args.size(); ++i)
+        argument(call->callee->name, i, call->args[i], block);
+      return;
+    }
+    if (const auto* call = node.as<Call>()) {
+      if (call->callee) {
+        for (size_t i = 0; i < call->args.size(); ++i)
+          argument(call->callee->name, i, call->args[i], block);
+        return;
+      }
+      if (call->is("prefetch")) return;
+      if (call->is("masked_store")) {
+        if (const auto* element = call->args[0].as<BufferLoad>())
+          mark(element->buffer.get(), false, true);
+        accesses(call->args[1], block);
+        return accesses(call->args[2], block);
+      }
+      const bool escapes = (call->op->effect == Effect::kOpaque && !call->is("ret")) ||
+                           call->is("address_of") || call->is("tvm_access_ptr");
+      if (escapes)
+        for (const NodePtr& arg : call->args)
+          walk(arg, [&](const NodePtr& inner) { mark(inner.get(), true, true); });
+    }
+    if (node.as<Var>() || node.as<Buffer>()) return;
+    each_member(node, [&](const NodePtr& member, FieldRole role) {
+      if (role == FieldRole::kUse) accesses(member, block);
+    });
+  }
+
+  void argument(const std::string& callee, size_t i, const NodePtr& arg, const Block* block) {
+    const auto* region = arg.as<BufferRegion>();
+    if (!region) return accesses(arg, block);
+    const ParamEffect effect = effects_.of(callee, i);
+    mark(region->buffer.get(), effect.reads, effect.writes);
+    for (const Range& range : region->region) {
+      accesses(range.min, block);
+      accesses(range.extent, block);
+    }
+  }
+
+  static bool accumulates(const Block& block, const BufferLoad& load) {
+    if (!block.init) return false;
+    bool starts = false;
+    walk<BufferStore>(block.init, [&](const BufferStore& store) {
+      if (!store.buffer.same_as(load.buffer)) return;
+      bool same = true;
+      for (size_t i = 0; i < store.indices.size() && same; ++i)
+        same = structural_equal(store.indices[i], load.indices[i]);
+      starts |= same;
+    });
+    return starts;
+  }
+
+  // ---- what is written as a whole
+
+  void fills(const Stmt& stmt) {
+    if (!stmt) return;
+    if (const auto* list = stmt.as<Seq>()) {
+      for (const Stmt& item : list->stmts) fills(item);
+    } else if (const auto* attr = stmt.as<AttrStmt>()) {
+      fills(attr->body);
+    } else if (const auto* loop = stmt.as<For>()) {
+      running_[loop->loop_var.get()] = {loop->min, loop->extent};
+      fills(loop->body);
+      running_.erase(loop->loop_var.get());
+    } else if (const auto* realize = stmt.as<BlockRealize>()) {
+      if (!is_int(realize->predicate, 1)) return;
+      // Axes stand for the loops that they are bound to.
+      for (size_t i = 0; i < realize->iter_values.size(); ++i)
+        axes_[realize->block->iter_vars[i].var.get()] = realize->iter_values[i];
+      fills(realize->block->body);
+    } else if (const auto* store = stmt.as<BufferStore>()) {
+      std::vector<Range> box;
+      for (const Expr& index : store->indices)
+        box.push_back({index, imm(index->dtype, int64_t{1})});
+      filled(store->buffer, box);
+    } else if (const auto* call = stmt.as<CallTir>()) {
+      for (size_t i = 0; i < call->args.size(); ++i)
+        if (const auto* region = call->args[i].as<BufferRegion>())
+          if (effects_.of(call->callee->name, i).fills) filled(region->buffer, region->region);
+    }
+  }
+
+  // `box`, while the loops around it run, is all of the buffer: each dimension is whole or goes
+  // through it tile by tile with a loop of its own, and every loop runs.
+  void filled(const Ref<Buffer>& buffer, const std::vector<Range>& box) {
+    const size_t* param = aliases_.find(buffer.get());
+    if (!param || !buffer.same_as(buffers_[*param])) return;
+    std::unordered_set<const Node*> used;
+    for (size_t d = 0; d < box.size(); ++d) {
+      const Expr& dim = buffer->shape[d];
+      if (box[d].min->dtype.is_vector()) return;
+      const Expr min = axes_.empty() ? box[d].min : substitute(box[d].min, axes_);
+      if (is_int(min, 0) &&
+          arith::proves_equal(tenon::cast(kInt64, box[d].extent), tenon::cast(kInt64, dim)))
+        continue;
+      const Var* loop = nullptr;
+      Expr step = imm(min->dtype, int64_t{1});
+      if (const auto* var = min.as<Var>()) {
+        loop = var;
+      } else if (const auto* product = min.as<Binary>(); product && product->op == BinaryOp::kMul) {
+        loop = product->lhs.as<Var>() ? product->lhs.as<Var>() : product->rhs.as<Var>();
+        step = product->lhs.as<Var>() ? product->rhs : product->lhs;
+      }
+      const auto range = loop ? running_.find(loop) : running_.end();
+      if (range == running_.end() || !used.insert(loop).second) return;
+      if (!is_int(range->second.min, 0) ||
+          !arith::proves_equal(tenon::cast(kInt64, step), tenon::cast(kInt64, box[d].extent)) ||
+          !arith::proves_equal(
+              tenon::cast(kInt64, range->second.extent) * tenon::cast(kInt64, step),
+              tenon::cast(kInt64, dim)))
+        return;
+    }
+    for (const auto& [var, range] : running_) {
+      const auto extent = as_int(range.extent);
+      if (!used.count(var) && !(extent && *extent > 0)) return;
+    }
+    // What the same statement reads of it may come first.
+    if (!found_[*param].reads) found_[*param].fills = true;
+  }
+
+  const std::vector<Ref<Buffer>>& buffers_;
+  const Stmt& body_;
+  Aliases aliases_;
+  CallEffects& effects_;
+  bool returns_early_ = false;
+  std::vector<ParamEffect> found_;
+  std::unordered_map<const Node*, Range> running_;
+  Substitution axes_;
+};
+
+}  // namespace
 
 const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
   const auto found = known_.find(name);
@@ -23,6 +267,7 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
     if (!known_.count(function) && started.insert(function).second)
       open.push_back({function, calls_of(module_, function)});
   };
+  is_searching_ = true;
   start(name);
   while (!open.empty()) {
     Open& at = open.back();
@@ -31,9 +276,11 @@ const std::vector<ParamEffect>& CallEffects::of(const std::string& name) {
       start(callee);
       continue;
     }
-    known_[at.name] = find(at.name);
+    std::vector<ParamEffect> effects = find(at.name);
+    known_[at.name] = std::move(effects);
     open.pop_back();
   }
+  is_searching_ = false;
   return known_.at(name);
 }
 
@@ -44,7 +291,7 @@ const std::vector<ParamEffect>& CallEffects::after_callees(const std::string& na
 }
 
 /// What the function itself shows, and what is known of its callees.
-std::vector<ParamEffect> CallEffects::find(const std::string& name) const {
+std::vector<ParamEffect> CallEffects::find(const std::string& name) {
   std::vector<ParamEffect> effects;
   if (const auto external = module_.find<ExternFunction>(name)) {
     for (size_t i = 0; i < external->params.size(); ++i) {
@@ -52,63 +299,79 @@ std::vector<ParamEffect> CallEffects::find(const std::string& name) const {
       const ParamUse use = external->uses[i];
       const bool is_buffer = static_cast<bool>(external->buffers[i]);
       effects.push_back({is_buffer && (use == ParamUse::kIn || use == ParamUse::kInOut),
-                         is_buffer && use != ParamUse::kIn});
+                         is_buffer && use != ParamUse::kIn,
+                         is_buffer && (use == ParamUse::kOut || use == ParamUse::kScratch)});
     }
     return effects;
   }
   const Ref<PrimFunc> function = module_.find<PrimFunc>(name);
-  if (!function) return effects;
-  effects.resize(function->params.size());
-  std::unordered_map<const Node*, size_t> index;  // of buffers and their pointers
-  for (size_t i = 0; i < function->buffers.size(); ++i) {
-    if (!function->buffers[i]) continue;
-    index[function->buffers[i].get()] = i;
-    index[function->buffers[i]->data.get()] = i;
+  return function ? effects_on(function->body, function->buffers, *this) : effects;
+}
+
+std::vector<ParamEffect> effects_on(const Stmt& stmt, const std::vector<Ref<Buffer>>& buffers,
+                                    CallEffects& effects) {
+  return Scan(buffers, stmt, effects).run();
+}
+
+ParamEffect CallEffects::of(const std::string& callee, size_t argument) {
+  constexpr ParamEffect kBoth{true, true, false};
+  auto found = known_.find(callee);
+  if (found == known_.end()) {
+    const BaseFunc function = module_.find(callee);
+    if (is_searching_ || !(function.as<PrimFunc>() || function.as<ExternFunction>())) return kBoth;
+    of(callee);
+    found = known_.find(callee);
   }
-  const auto mark = [&](const Node* buffer, bool reads, bool writes) {
-    const auto it = index.find(buffer);
-    if (it == index.end()) return;
-    effects[it->second].reads |= reads;
-    effects[it->second].writes |= writes;
-  };
-  walk(function->body, [&](const NodePtr& node) {
-    // Views of a parameter stand for it; their definitions come before their uses.
-    const auto alias = [&](const Node* view, const Node* source) {
-      const auto it = index.find(source);
-      if (it != index.end()) index.emplace(view, it->second);
-    };
-    if (const auto* block = node.as<Block>())
-      for (const MatchBuffer& match : block->match_buffers)
-        alias(match.buffer.get(), match.source->buffer.get());
-    if (const auto* decl = node.as<DeclBuffer>())
-      walk(decl->data, [&](const NodePtr& inner) {
-        alias(decl->buffer.get(), inner.get());
-        alias(decl->buffer->data.get(), inner.get());
-      });
-    if (const auto* load = node.as<BufferLoad>()) mark(load->buffer.get(), true, false);
-    if (const auto* store = node.as<BufferStore>()) mark(store->buffer.get(), false, true);
-    if (const auto* call = node.as<Call>(); call && call->op) {
-      const bool writes = call->op->effect == Effect::kOpaque || call->is("address_of") ||
-                          call->is("tvm_access_ptr");
-      if (!writes || call->is("prefetch")) return;
-      for (const NodePtr& arg : call->args)
-        walk(arg, [&](const NodePtr& inner) { mark(inner.get(), true, true); });
-    }
-    if (const auto* call = node.as<CallTir>()) {
-      const auto found = known_.find(call->callee->name);
-      const BaseFunc function = module_.find(call->callee->name);
-      const bool known = function.as<PrimFunc>() || function.as<ExternFunction>();
-      static const std::vector<ParamEffect> kNone;
-      const std::vector<ParamEffect>& callee = found == known_.end() ? kNone : found->second;
-      for (size_t i = 0; i < call->args.size(); ++i) {
-        const auto* region = call->args[i].as<BufferRegion>();
-        if (!region) continue;
-        const bool listed = known && i < callee.size();
-        mark(region->buffer.get(), !listed || callee[i].reads, !listed || callee[i].writes);
+  return argument < found->second.size() ? found->second[argument] : kBoth;
+}
+
+bool CallEffects::is_pure(const std::string& name) {
+  const auto known = pure_.find(name);
+  if (known != pure_.end()) return known->second;
+  pure_[name] = true;  // where a cycle closes
+  bool pure = true;
+  if (const auto external = module_.find<ExternFunction>(name)) {
+    pure = external->is_pure && external->result.is_void();
+  } else if (const auto function = module_.find<PrimFunc>(name)) {
+    walk(function->body, [&](const NodePtr& node) {
+      if (node.as<Assert>() || node.as<While>()) pure = false;
+      if (const auto* call = node.as<CallTir>()) pure = pure && is_pure(call->callee->name);
+      if (const auto* call = node.as<Call>()) {
+        if (call->callee) {
+          pure = pure && is_pure(call->callee->name);
+        } else if (call->op->effect == Effect::kOpaque && !call->is("ret") &&
+                   !call->is("prefetch") && !call->is("masked_store")) {
+          pure = false;
+        }
       }
+      if (const auto* op = node.as<Binary>())
+        pure = pure && !(op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
+                         op->lhs->dtype.is_integer() && !as_int(op->rhs));
+    });
+  } else {
+    pure = false;
+  }
+  return pure_[name] = pure;
+}
+
+void each_call_region(
+    const NodePtr& root, CallEffects& effects,
+    const std::function<void(const Ref<BufferRegion>&, const ParamEffect&)>& see) {
+  walk(root, [&](const NodePtr& node) {
+    const std::vector<NodePtr>* args = nullptr;
+    const GlobalVar* callee = nullptr;
+    if (const auto* call = node.as<CallTir>()) {
+      args = &call->args;
+      callee = call->callee.get();
+    } else if (const auto* call = node.as<Call>(); call && call->callee) {
+      args = &call->args;
+      callee = call->callee.get();
     }
+    if (!args) return;
+    for (size_t i = 0; i < args->size(); ++i)
+      if (const auto* region = (*args)[i].as<BufferRegion>())
+        see(ref_to(region), effects.of(callee->name, i));
   });
-  return effects;
 }
 
 }  // namespace tenon::tir

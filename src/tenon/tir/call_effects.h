@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,16 @@
 
 namespace tenon::tir {
 
-/// What a function does to each buffer parameter (scalars: neither).
+/// What a function does to each buffer parameter (scalars: neither). `in` reads, `out` writes,
+/// `inout` does both. What it reads only after it wrote it, as a sum reads what it adds to, is
+/// `out`.
 struct ParamEffect {
   bool reads = false, writes = false;
+  bool fills = false;  // writes every element before it reads any, in every run
+  bool is_out() const { return writes && !reads; }
   bool operator==(const ParamEffect&) const = default;
 };
+std::string_view name_of(const ParamEffect& effect);  // "in", "out", "inout", "unused"
 
 /// The effects of the functions of a module, found once each; calls inside count as what the callee
 /// does, those of a declared extern function as it declares them. A parameter whose address is
@@ -31,12 +37,29 @@ class CallEffects {
   void set(const std::string& name, std::vector<ParamEffect> effects) {
     known_[name] = std::move(effects);
   }
+  /// Of argument `i` of a call; reads and writes where nothing is known of the callee.
+  ParamEffect of(const std::string& callee, size_t argument);
+  /// Whether a call has no effect but on the buffers that it is given: no check in it that can
+  /// fail, nothing printed, no foreign function that is not declared pure.
+  bool is_pure(const std::string& name);
 
  private:
-  std::vector<ParamEffect> find(const std::string& name) const;
+  std::vector<ParamEffect> find(const std::string& name);
 
   const IRModule& module_;
+  bool is_searching_ = false;  // then what is not known is the callee that closes a cycle
   std::map<std::string, std::vector<ParamEffect>> known_;
+  std::map<std::string, bool> pure_;
 };
+
+/// What a statement does to each of `buffers`, which are defined outside of it, as a function whose
+/// parameters they are.
+std::vector<ParamEffect> effects_on(const Stmt& stmt, const std::vector<Ref<Buffer>>& buffers,
+                                    CallEffects& effects);
+
+/// Calls `see(region, effect)` for each region that a call (CallTir, or Call with a callee)
+/// anywhere in `root` is given.
+void each_call_region(const NodePtr& root, CallEffects& effects,
+                      const std::function<void(const Ref<BufferRegion>&, const ParamEffect&)>& see);
 
 }  // namespace tenon::tir

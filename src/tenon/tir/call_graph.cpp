@@ -93,7 +93,11 @@ class CallGraph {
       inside = inside || step.name == call.callee;
       if (inside) text += "`" + step.name + "` calls ";
     }
-    diagnostics_.error(kRecursion, call.origin, "{}`{}`", text, call.callee);
+    diagnostics_.error(kRecursion, call.origin, "{}`{}`", text, call.callee)
+        .notes.push_back({module_.find(call.callee)->origin,
+                          fmt::format("`{}` is defined here; calls may not come back to their "
+                                      "caller: write a repetition as a loop",
+                                      call.callee)});
   }
 
   const IRModule& module_;

@@ -9,6 +9,7 @@
 #include "tenon/ir/division.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_graph.h"
+#include "tenon/tir/call_verifier.h"
 #include "tenon/tir/callee.h"
 #include "tenon/tir/stmt.h"
 
@@ -19,7 +20,7 @@ namespace {
 class Verifier {
  public:
   Verifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics)
-      : module_(module), effects_(effects), diagnostics_(diagnostics) {}
+      : effects_(effects), diagnostics_(diagnostics), calls_(module, effects, diagnostics) {}
 
   void function(const std::string& name, const PrimFunc& f) {
     in_ = name;
@@ -104,14 +105,9 @@ class Verifier {
       return;
     }
     const auto* call = node.as<Call>();
-    if (call && call->callee) {
-      if (!module_.find<PrimFunc>(call->callee->name))
-        diagnostics_.error(kUnknownCallee, call->origin ? call->origin : origin,
-                           "`{}` calls `{}`, which the module does not have as a PrimFunc", in_,
-                           call->callee->name);
-      for (const NodePtr& arg : call->args) expr(arg, origin);
-      return;
-    }
+    if (call && call->callee)
+      return this->call(*call->callee, call->args, call->origin ? call->origin : origin, true,
+                        call->result);
     if (guards_ == 0 && divides_by_zero(node) && reported_.insert(node.get()).second)
       diagnostics_.error(kBadArgument, node.get()->origin ? node.get()->origin : origin,
                          "`{}` in `{}` divides by zero", str(downcast<ExprNode>(node)), in_);
@@ -213,6 +209,8 @@ class Verifier {
       }
       for (const IterVar& iter : block.iter_vars) define(iter.var.get(), iter.var->name, origin);
       for (const auto& [var, interval] : bound) domain_[var] = interval;
+      for (size_t i = 0; i < block.iter_vars.size(); ++i)
+        attained_[block.iter_vars[i].var.get()] = arith::Interval::point(r.iter_values[i]);
       for (const MatchBuffer& match : block.match_buffers) region(*match.source, origin);
       Open open{&block, {}, {}, {}};
       for (const Ref<Buffer>& buffer : block.alloc_buffers) {
@@ -231,13 +229,17 @@ class Verifier {
       for (const MatchBuffer& match : block.match_buffers) {
         define_buffer(match.buffer);
         view_shape(*match.buffer);
+        views_[match.buffer.get()] = match.source;
         open.own.insert(match.buffer.get());
       }
       blocks_.push_back(std::move(open));
       if (block.init) scoped([&] { stmt(block.init); });
       scoped([&] { stmt(block.body); });
       blocks_.pop_back();
-      for (const auto& [var, interval] : bound) domain_.erase(var);
+      for (const auto& [var, interval] : bound) {
+        domain_.erase(var);
+        attained_.erase(var);
+      }
       guards_ = guards;
     });
   }
@@ -264,6 +266,7 @@ class Verifier {
       scoped([&] {
         define(loop->loop_var.get(), loop->loop_var->name, origin);
         domain_[loop->loop_var.get()] = arith::Interval::of(loop->min, loop->extent);
+        attained_[loop->loop_var.get()] = domain_[loop->loop_var.get()];
         const int guards = guards_;
         // What stands in a loop that never runs is not accessed.
         const auto extent = as_int(loop->extent);
@@ -271,6 +274,7 @@ class Verifier {
         stmt(loop->body);
         guards_ = guards;
         domain_.erase(loop->loop_var.get());
+        attained_.erase(loop->loop_var.get());
       });
     } else if (const auto* branch = s.as<IfThenElse>()) {
       expr(branch->condition, origin);
@@ -319,7 +323,7 @@ class Verifier {
     } else if (const auto* assertion = s.as<Assert>()) {
       expr(assertion->condition, origin);
     } else if (const auto* call = s.as<CallTir>()) {
-      this->call(*call);
+      this->call(*call->callee, call->args, origin, false, kVoid);
     } else {
       stmt(s);
     }
@@ -330,141 +334,40 @@ class Verifier {
 
   // ---- calls
 
-  void call(const CallTir& c) {
-    const Origin& origin = c.origin;
-    const std::string& name = c.callee->name;
-    for (const NodePtr& arg : c.args) {
-      if (const auto* r = arg.as<BufferRegion>()) {
-        region(*r, origin);
-      } else {
-        expr(arg, origin);
+  void call(const GlobalVar& callee, const std::vector<NodePtr>& args, const Origin& origin,
+            bool is_expression, DType result) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      const auto* r = args[i].as<BufferRegion>();
+      if (!r) {
+        expr(args[i], origin);
+        continue;
       }
+      region(*r, origin);
+      if (blocks_.empty()) continue;
+      const ParamEffect effect = effects_.of(callee.name, i);
+      const Origin& place = r->origin ? r->origin : origin;
+      if (effect.writes) listed(r->buffer, place, Use::kWrite);
+      if (effect.reads) listed(r->buffer, place, Use::kRead);
     }
-    if (!module_.contains(name)) {
-      diagnostics_.error(kUnknownCallee, origin, "`{}` calls `{}`, which the module does not have",
-                         in_, name);
-      return;
-    }
-    const auto [known, is_new] = callees_.try_emplace(name);
-    if (is_new) known->second = callee_of(module_, name);
-    const std::optional<Callee>& callee = known->second;
-    if (!callee) {
-      if (module_.find<ExternFunc>(name))
-        diagnostics_.error(kUnknownCallee, origin,
-                           "`{}` calls `{}`, an extern function without a signature; declare it "
-                           "under @T.extern_func",
-                           in_, name);
-      else
-        diagnostics_.error(kUnknownCallee, origin, "`{}` calls `{}`, which is no PrimFunc", in_,
-                           name);
-      return;
-    }
-    if (c.args.size() != callee->params.size()) {
-      diagnostics_.error(kBadArgument, origin, "`{}` calls `{}` with {} arguments; it has {}", in_,
-                         name, c.args.size(), callee->params.size());
-      return;
-    }
-    // The callee's bare dimensions take the extents in their places.
-    const Substitution bound = bind_symbols(*callee, c.args);
-    for (size_t i = 0; i < c.args.size(); ++i) argument(c, *callee, i, bound);
-    overlaps(c);
+    calls_.check({.in = in_,
+                  .callee = callee.name,
+                  .args = &args,
+                  .origin = origin,
+                  .is_expression = is_expression,
+                  .result = result,
+                  .guarded = guards_ != 0,
+                  .domain = &attained_,
+                  .views = &views_});
   }
 
-  static std::string text(const BufferRegion& r) {
-    std::string out = r.buffer->name + "[";
-    for (size_t d = 0; d < r.region.size(); ++d) {
-      const Range& range = r.region[d];
-      out += d ? ", " : "";
-      out += r.drops(d) ? str(range.min)
-                        : str(range.min) + ":" + str(arith::simplify(range.min + range.extent));
-    }
-    return out + "]";
-  }
-
-  void argument(const CallTir& c, const Callee& callee, size_t i, const Substitution& bound) {
-    const Origin& origin = c.origin;
-    const std::string& name = c.callee->name;
-    const Ref<Buffer>& buffer = callee.buffers[i];
-    const auto* r = c.args[i].as<BufferRegion>();
-    if (static_cast<bool>(buffer) != (r != nullptr)) {
-      diagnostics_.error(
-          kBadArgument, origin, "argument {} of `{}` is a {}; parameter `{}` is a {}", i + 1, name,
-          r ? "region" : "scalar", callee.params[i]->name, buffer ? "buffer" : "scalar");
-      return;
-    }
-    if (!r) {
-      const Expr value = downcast<ExprNode>(c.args[i]);
-      if (value->dtype != callee.params[i]->dtype)
-        diagnostics_.error(
-            kDTypeMismatch, origin, "argument {} of `{}` has dtype {}; parameter `{}` has {}",
-            i + 1, name, value->dtype.str(), callee.params[i]->name, callee.params[i]->dtype.str());
-      return;
-    }
-    if (r->buffer->dtype != buffer->dtype)
-      diagnostics_.error(kDTypeMismatch, origin,
-                         "argument {} of `{}` is {} of dtype {}; parameter `{}` has {}", i + 1,
-                         name, text(*r), r->buffer->dtype.str(), buffer->name, buffer->dtype.str());
-    const std::vector<Expr> extents = kept_extents(*r);
-    const auto mismatch = [&] {
-      diagnostics_.error(kRegionMismatch, origin,
-                         "argument {} of `{}` is {} of extents {}; parameter `{}` has shape {}",
-                         i + 1, name, text(*r), str(extents), buffer->name, str(buffer->shape));
-    };
-    if (extents.size() != buffer->ndim()) return mismatch();
-    for (size_t d = 0; d < extents.size(); ++d) {
-      const auto seen = as_int(extents[d]), fixed = as_int(buffer->shape[d]);
-      if (seen && fixed && *seen == *fixed) continue;
-      const Expr wanted = substitute(buffer->shape[d], bound);
-      if (analyzer_.proves(ne(tenon::cast(kInt64, extents[d]), tenon::cast(kInt64, wanted))))
-        return mismatch();
-    }
-    for (size_t d = 0; d < r->region.size() && guards_ == 0; ++d) {
-      const Range& range = r->region[d];
-      const auto low = as_int(range.min), length = as_int(range.extent);
-      const auto size = as_int(r->buffer->shape[d]);
-      if (low && length && size && *low >= 0 && *length <= *size - *low) continue;
-      const arith::Interval first = arith::evaluate(analyzer_, range.min, domain_);
-      const arith::Interval end = arith::evaluate(analyzer_, range.min + range.extent, domain_);
-      // Any iteration that leaves the buffer is wrong: the callee may touch the whole region.
-      const bool below =
-          first.max && analyzer_.proves(first.max < imm(first.max->dtype, int64_t{0}));
-      const bool beyond = end.min && analyzer_.proves(end.min > r->buffer->shape[d]);
-      if (!below && !beyond) continue;
-      diagnostics_.error(kOutOfBounds, origin,
-                         "argument {} of `{}` is {}; buffer `{}` has shape {}", i + 1, name,
-                         text(*r), r->buffer->name, str(r->buffer->shape));
-      break;
-    }
-  }
-
-  void overlaps(const CallTir& c) {
-    const std::vector<ParamEffect>& effects = effects_.of(c.callee->name);
-    for (size_t i = 0; i < c.args.size() && i < effects.size(); ++i) {
-      const auto* a = c.args[i].as<BufferRegion>();
-      if (!a || !effects[i].writes) continue;
-      for (size_t j = 0; j < c.args.size(); ++j) {
-        const auto* b = c.args[j].as<BufferRegion>();
-        if (!b || j == i || (j < i && effects[j].writes) || !a->buffer.same_as(b->buffer)) continue;
-        bool apart = false;
-        for (size_t d = 0; d < a->region.size() && !apart; ++d)
-          apart = analyzer_.proves(a->region[d].min + a->region[d].extent <= b->region[d].min) ||
-                  analyzer_.proves(b->region[d].min + b->region[d].extent <= a->region[d].min);
-        if (apart) continue;
-        diagnostics_.error(kAliasing, c.origin,
-                           "argument {} of `{}`, {}, is written and not proved apart from argument "
-                           "{}, {}",
-                           i + 1, c.callee->name, text(*a), j + 1, text(*b));
-      }
-    }
-  }
-
-  const IRModule& module_;
   CallEffects& effects_;
   Diagnostics& diagnostics_;
+  CallVerifier calls_;
   std::string in_;
-  std::unordered_map<std::string, std::optional<Callee>> callees_;
   arith::Analyzer analyzer_;
   arith::Domain domain_;
+  arith::Domain attained_;  // loops that run, to their ends; axes as the values that they take
+  std::unordered_map<const Node*, Ref<BufferRegion>> views_;
   int guards_ = 0;
   std::vector<Open> blocks_;
   std::unordered_set<const Node*> visible_, reported_;

@@ -123,8 +123,7 @@ TEST_F(TirVerifierCalls, CalleeAndCount) {
   EXPECT_EQ(call("kernel", {part(a_, 0, 8)}),
             Faults{"bad-argument: `f` calls `kernel` with 1 arguments; it has 2"});
   EXPECT_EQ(call("kernel", {part(a_, 0, 8), int64(3)}),
-            Faults{"bad-argument: argument 2 of `kernel` is a scalar; parameter `y_handle` is a "
-                   "buffer"});
+            Faults{"bad-argument: argument 2 of `kernel` is a scalar; parameter `y` is a buffer"});
 }
 TEST_F(TirVerifierCalls, ShapesAndTypes) {
   EXPECT_EQ(call("kernel", {part(a_, 0, 8), part(b_, 0, 7)}),
@@ -170,6 +169,25 @@ TEST(CallEffects, FollowCalls) {
   ASSERT_EQ(of.size(), 2u);
   EXPECT_TRUE(of[0].reads && !of[0].writes);
   EXPECT_TRUE(!of[1].reads && of[1].writes);
+}
+
+// y += x, and y = the sum of each row of x.
+TEST(CallEffects, TellAccumulatorsFromOutputs) {
+  IRModule module;
+  const auto x = buffer("x", {8}), y = buffer("y", {8});
+  const auto i = var("i");
+  module.set("add",
+             PrimFunc::of_buffers({x, y}, loop(i, 8, store(y, load(y, {i}) + load(x, {i}), i))));
+  KernelBuilder kernel;
+  const Operand a = kernel.input("a", {int64(4), int64(8)}, kFloat32);
+  const Operand sum =
+      kernel.reduce("sum", {int64(4)}, {int64(8)}, sum_reducer(),
+                    [&](const Indices& s, const Indices& r) { return a({s[0], r[0]}); });
+  module.set("sum", kernel.finish({sum}, {}).function);
+  CallEffects effects(module);
+  EXPECT_EQ(effects.of("add", 1), (ParamEffect{true, true, false}));
+  EXPECT_TRUE(effects.of("sum", 1).is_out());
+  EXPECT_EQ(effects.of("none", 0), (ParamEffect{true, true, false}));
 }
 
 }  // namespace

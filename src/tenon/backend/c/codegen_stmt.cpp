@@ -206,6 +206,11 @@ void FunctionCodegen::comment_origin(const Origin& origin) {
 void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
   const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
   const backend::CallArguments passed = backend::bind_arguments(call, callee);
+  for (const tir::CallFact& fact : passed.unproved) {
+    static constexpr int kErrorShape = 3;  // as in runtime/abi.h
+    fail_unless(value(fact.condition()), kErrorShape, where(call.origin),
+                backend::message_of(fact, callee), index(fact.actual).s, index(fact.declared).s);
+  }
   std::vector<std::string> args;
   for (const backend::CallArguments::Pointer& pointer : passed.pointers)
     args.push_back(pointer_to(*pointer.buffer, pointer.minimum, call.origin));

@@ -86,6 +86,7 @@ void ModuleCodegen::declare(FunctionInfo& info) {
     if (!function.buffers[i])
       types.push_back(register_type(function.params[i]->dtype, function.origin));
   if (info.uses_constants) types.push_back(pointer);
+  if (!function.result.is_void()) types.push_back(pointer);
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), types, false);
   // With a prefix: a kernel may be called `exp` or `memcpy`.
   info.code = llvm::Function::Create(type, llvm::Function::InternalLinkage, "fn." + info.name,

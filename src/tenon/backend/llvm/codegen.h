@@ -14,6 +14,7 @@
 #include "tenon/backend/facts.h"
 #include "tenon/backend/functions.h"
 #include "tenon/backend/llvm/compile.h"
+#include "tenon/tir/call_facts.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::llvm_backend {
@@ -23,7 +24,7 @@ inline constexpr const char* kScheduledAttribute = "tenon-scheduled";
 
 /// A PrimFunc with the LLVM function that stands for it. Signature: int32_t (ctx, a pointer for
 /// each buffer parameter, i64 for each symbolic Var, the scalar parameters, the base of the
-/// constants where it uses them).
+/// constants where it uses them, the place of its result where it returns a scalar).
 struct FunctionInfo : backend::ProgramFunction {
   llvm::Function* code = nullptr;
   bool scheduled = false;  // LLVM's own loop transformations stay off
@@ -133,9 +134,11 @@ class FunctionCodegen {
   void generate(const tir::Stmt& stmt);
   void generate_for(const tir::For& loop);
   void generate_parallel(const tir::For& loop);
-  void generate_call_tir(const tir::CallTir& call);
   void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
   llvm::Value* dl_tensor(const backend::LibraryArgument& argument, llvm::Value* data);
+  /// A call of a PrimFunc (codegen_call.cpp). \returns what it returns; null where that is nothing.
+  llvm::Value* generate_function_call(const GlobalVar& callee, const std::vector<NodePtr>& args,
+                                      const Origin& origin);
   void generate_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,
@@ -151,6 +154,7 @@ class FunctionCodegen {
   llvm::IRBuilder<> b_;
   llvm::Value* context_ = nullptr;
   llvm::Value* constants_ = nullptr;
+  llvm::Value* result_ = nullptr;  // where a function that returns a scalar puts it
   bool in_task_ = false;           // inside a parallel loop, where others run serially
   bool index_arithmetic_ = false;  // offsets stay within an object, so they do not wrap
   std::unordered_map<const Node*, llvm::Value*> vars_;

@@ -431,10 +431,12 @@ llvm::Value* FunctionCodegen::generate_extern(const Call& call) {
 
 llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   const DType dtype = call.dtype;
-  if (!call.op)
-    throw CompileError(kUnsupported, call.origin,
-                       "a call of `{}` inside an expression has no native code yet",
-                       call.callee->name);
+  if (!call.op) {
+    llvm::Value* result = generate_function_call(*call.callee, call.args, call.origin);
+    if (!result)
+      throw CompileError(kTypeMismatch, call.origin, "`{}` returns no value", call.callee->name);
+    return result;
+  }
   const std::string_view name = call.op->name;
   namespace I = llvm::Intrinsic;
   static const std::map<std::string_view, I::ID> kUnary = {
@@ -528,9 +530,13 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   if (name == "assume") return nullptr;
   if (name == "undef") return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));
   if (name == "ret") {
-    if (!call.args.empty() && !as_int(call.arg(0)))
-      throw CompileError(kUnsupported, call.origin,
-                         "a PrimFunc that returns a value has no native code yet");
+    if (result_) {
+      llvm::Value* returned = value(call.arg(0));
+      if (call.arg(0)->dtype != info_.function->result)
+        throw CompileError(kDTypeMismatch, call.origin, "`{}` returns {}; its result has dtype {}",
+                           info_.name, call.arg(0)->dtype.str(), info_.function->result.str());
+      b_.CreateStore(to_memory(returned, info_.function->result), result_);
+    }
     b_.CreateRet(b_.getInt32(0));
     b_.SetInsertPoint(block("after_return"));
     return nullptr;

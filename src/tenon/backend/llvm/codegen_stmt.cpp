@@ -44,6 +44,7 @@ void FunctionCodegen::define() {
   for (size_t i = 0; i < function.params.size(); ++i)
     if (!function.buffers[i]) vars_[function.params[i].get()] = arg++;
   if (info_.uses_constants) constants_ = arg++;
+  if (!function.result.is_void()) result_ = arg++;
   for (const auto& [buffer, pointer] : params) {
     buffers_[buffer] = pointer;
     llvm::Value* data = pointer;
@@ -141,7 +142,12 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   }
   if (const auto* node = stmt.as<tir::Assert>()) return generate_assert(*node);
   if (const auto* node = stmt.as<tir::AttrStmt>()) return generate(node->body);
-  if (const auto* node = stmt.as<tir::CallTir>()) return generate_call_tir(*node);
+  if (const auto* node = stmt.as<tir::CallTir>()) {
+    if (const auto external = m_.library_function(node->callee->name))
+      return generate_call_library(*node, *external);
+    generate_function_call(*node->callee, node->args, node->origin);
+    return;
+  }
   throw CompileError(kWrongForm, stmt->origin,
                      "`{}` in PrimFunc `{}` has no native code; the module is not lowered",
                      stmt->type().name, info_.name);
@@ -214,6 +220,7 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
   };
   capture(min);
   if (constants_) capture(constants_);
+  if (result_) capture(result_);
   const std::vector<NodePtr> uses = free_uses(loop.body, loop.loop_var);
   for (const NodePtr& use : uses) {
     if (const auto it = vars_.find(use.get()); it != vars_.end()) capture(it->second);
@@ -265,6 +272,7 @@ void FunctionCodegen::generate_parallel(const tir::For& loop) {
       if (signs_.has(use.get())) inner.signs_.add_nonnegative(use.get());
     }
     if (constants_) inner.constants_ = inside(constants_);
+    if (result_) inner.result_ = inside(result_);
     llvm::Value* index = inner.b_.CreateAdd(body->getArg(1), inside(min), "", false, true);
     inner.vars_[loop.loop_var.get()] =
         inner.b_.CreateTrunc(index, m_.register_type(loop.loop_var->dtype, loop.origin));
@@ -401,25 +409,6 @@ void FunctionCodegen::generate_assert(const tir::Assert& assertion) {
   }
   fail_unless(holds, code, where(assertion.origin), assertion.message, index, bound);
   memo_.clear();
-}
-
-void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
-  if (const auto external = m_.library_function(call.callee->name))
-    return generate_call_library(call, *external);
-  const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
-  const backend::CallArguments passed = backend::bind_arguments(call, callee);
-  std::vector<llvm::Value*> args{context_};
-  for (const backend::CallArguments::Pointer& pointer : passed.pointers)
-    args.push_back(element_pointer(pointer_of(*pointer.buffer, call.origin),
-                                   offset_of(*pointer.buffer, pointer.minimum),
-                                   pointer.buffer->dtype));
-  for (size_t i = 0; i < passed.symbols.size(); ++i)
-    args.push_back(b_.CreateSExtOrTrunc(index_value(passed.symbols[i]),
-                                        m_.register_type(callee.symbols[i]->dtype, {})));
-  for (const Expr& scalar : passed.scalars) args.push_back(value(scalar));
-  if (callee.uses_constants) args.push_back(constants_);
-  llvm::Value* code = b_.CreateCall(callee.code, args);
-  if (callee.can_fail) return_if_failed(code);
 }
 
 }  // namespace tenon::llvm_backend

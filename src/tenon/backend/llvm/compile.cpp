@@ -11,6 +11,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Instrumentation/ThreadSanitizer.h>
 #include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
 #include <llvm/Transforms/Scalar/DCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
@@ -29,6 +30,13 @@
 #include <mutex>
 
 #include "tenon/backend/llvm/codegen.h"
+
+// In a build with ThreadSanitizer generated code is watched like the rest of the process.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TENON_WATCHES_THREADS 1
+#endif
+#endif
 
 namespace tenon::llvm_backend {
 
@@ -130,6 +138,19 @@ static void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   }
 }
 
+#ifdef TENON_WATCHES_THREADS
+static void watch_threads(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::FunctionAnalysisManager functions;
+  llvm::PassBuilder(&machine).registerFunctionAnalyses(functions);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr(llvm::Attribute::SanitizeThread);
+    llvm::ThreadSanitizerPass().run(function, functions);
+    functions.clear(function, function.getName());
+  }
+}
+#endif
+
 namespace {
 
 struct Generated {
@@ -158,6 +179,9 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
   const bool broken = llvm::verifyModule(*out.module, &stream);
   check(!broken, "generated LLVM IR is malformed: " + stream.str());
   if (options.optimize > 0) run_passes(*out.module, *out.machine);
+#ifdef TENON_WATCHES_THREADS
+  watch_threads(*out.module, *out.machine);
+#endif
 }
 
 static std::string emit(Generated& generated, llvm::CodeGenFileType type) {

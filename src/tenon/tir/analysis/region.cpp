@@ -1,7 +1,7 @@
-#include "tenon/tir/analysis/region.h"
-
 #include <algorithm>
 #include <unordered_set>
+
+#include "tenon/tir/analysis/call_accesses.h"
 
 namespace tenon::tir {
 
@@ -178,8 +178,17 @@ Expr negation(const Expr& condition) {
   }
 }
 
+// What a call does to a buffer.
+struct CallUse {
+  bool reads = true, writes = true;
+};
+using CallOracle =
+    std::function<CallUse(const std::string& callee, size_t argument, const Ref<Buffer>& buffer)>;
+
 class AccessFinder {
  public:
+  explicit AccessFinder(CallOracle calls) : calls_(std::move(calls)) {}
+
   void statement(const Stmt& stmt) {
     if (!stmt) return;
     if (const auto* loop = stmt.as<For>()) {
@@ -214,16 +223,7 @@ class AccessFinder {
       where(negation(branch->condition), [&] { statement(branch->else_case); });
       return;
     }
-    // What is not a plain statement: every buffer in it is read, and written where a call could.
-    if (const auto* call = stmt.as<CallTir>()) {
-      for (const NodePtr& arg : call->args) {
-        if (const auto* region = arg.as<BufferRegion>()) {
-          merge(ref_to(region), reads_);
-          merge(ref_to(region), writes_);
-        }
-      }
-      return;
-    }
+    if (const auto* call = stmt.as<CallTir>()) return this->call(*call->callee, call->args);
     if (const auto* attr = stmt.as<AttrStmt>()) return statement(attr->body);
     if (const auto* loop = stmt.as<While>()) {
       reads_of(loop->condition);
@@ -278,12 +278,35 @@ class AccessFinder {
   }
 
  private:
+  void call(const GlobalVar& callee, const std::vector<NodePtr>& args) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      const auto* region = args[i].as<BufferRegion>();
+      if (!region) {
+        reads_of(downcast<ExprNode>(args[i]));
+        continue;
+      }
+      const CallUse use = calls_(callee.name, i, region->buffer);
+      for (const Range& range : region->region) {
+        reads_of(range.min);
+        reads_of(range.extent);
+      }
+      const Ref<BufferRegion> box = covered(*region);
+      if (use.reads) merge(box, reads_);
+      if (use.writes) merge(box, writes_);
+    }
+  }
+
   void reads_of(const Expr& expr) {
     if (!running_.empty() && by_condition(expr)) return;
+    walk<Call>(expr, [&](const Call& node) {
+      if (node.callee) call(*node.callee, node.args);
+    });
     walk<BufferLoad>(expr,
                      [&](const BufferLoad& load) { access(load.buffer, load.indices, reads_); });
-    walk<BufferRegion>(expr, [&](const BufferRegion& region) {
-      merge(BufferRegion::whole(region.buffer), reads_);
+    walk<Call>(expr, [&](const Call& node) {
+      for (const NodePtr& arg : node.args)
+        if (const auto* region = arg.as<BufferRegion>(); region && !node.callee)
+          merge(BufferRegion::whole(region->buffer), reads_);
     });
     walk<Let>(expr, [&](const Let& let) { opaque_vars_.push_back(let.var); });
   }
@@ -427,6 +450,7 @@ class AccessFinder {
     list.push_back(region);
   }
 
+  CallOracle calls_;
   arith::Analyzer analyzer_;
   VarRanges running_;
   std::vector<Ref<Var>> opaque_vars_;
@@ -439,15 +463,42 @@ class AccessFinder {
 
 }  // namespace
 
-Accesses find_accesses(const Stmt& stmt) {
-  AccessFinder finder;
+static CallOracle oracle_of(CallEffects& effects) {
+  return [&effects](const std::string& callee, size_t i, const Ref<Buffer>&) -> CallUse {
+    const ParamEffect effect = effects.of(callee, i);
+    return {effect.reads, effect.writes};
+  };
+}
+
+static Accesses accesses(const Stmt& stmt, CallOracle calls) {
+  AccessFinder finder(std::move(calls));
   finder.prepare(stmt);
   finder.statement(stmt);
   return finder.result();
 }
 
-Ref<Block> with_accesses(const Ref<Block>& block) {
-  AccessFinder finder;
+Accesses find_accesses(const Stmt& stmt) {
+  return accesses(stmt, [](const std::string&, size_t, const Ref<Buffer>&) { return CallUse{}; });
+}
+Accesses find_accesses(const Stmt& stmt, CallEffects& effects) {
+  return accesses(stmt, oracle_of(effects));
+}
+
+// Without a module to ask, what the block states tells what the calls in it do.
+static CallOracle oracle_of(const Block& block) {
+  return [&block](const std::string&, size_t, const Ref<Buffer>& buffer) -> CallUse {
+    const auto lists = [&](const std::vector<Ref<BufferRegion>>& regions) {
+      return std::any_of(regions.begin(), regions.end(), [&](const Ref<BufferRegion>& region) {
+        return region->buffer.same_as(buffer);
+      });
+    };
+    const CallUse use{lists(block.reads), lists(block.writes)};
+    return use.reads || use.writes ? use : CallUse{true, true};
+  };
+}
+
+static Ref<Block> with_accesses(const Ref<Block>& block, CallOracle calls) {
+  AccessFinder finder(std::move(calls));
   for (const MatchBuffer& match : block->match_buffers) finder.view(match);
   if (block->init) finder.prepare(block->init);
   finder.prepare(block->body);
@@ -471,6 +522,13 @@ Ref<Block> with_accesses(const Ref<Block>& block) {
   parts.reads = std::move(found.reads);
   parts.writes = std::move(found.writes);
   return make<Block>(std::move(parts), block->origin);
+}
+
+Ref<Block> with_accesses(const Ref<Block>& block) {
+  return with_accesses(block, oracle_of(*block));
+}
+Ref<Block> with_accesses(const Ref<Block>& block, CallEffects& effects) {
+  return with_accesses(block, oracle_of(effects));
 }
 
 }  // namespace tenon::tir

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/default_reduction.h"
@@ -344,6 +345,17 @@ Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target
   return DefaultScheduler(function, target).run();
 }
 
+// Calls and pipelines order what is around them: such a function is what its author made it.
+static bool is_ordered(const PrimFunc& function) {
+  bool found = false;
+  walk_if(function.body, [&](const NodePtr& node) {
+    if (const auto* loop = node.as<For>()) found |= loop->annotations.contains(kPipelineStage);
+    found |= node.as<CallTir>() != nullptr;
+    return !found;
+  });
+  return found;
+}
+
 IRModule default_schedule(IRModule module, const Attrs& options) {
   check_options("DefaultSchedule", options, {});
   const auto text = module.attrs.get<std::string>("target");
@@ -351,7 +363,9 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
   const std::vector<IRModule::Entry> functions = module.functions();
   for (const auto& [name, function] : functions) {
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
-    if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
+    if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled") ||
+        is_ordered(*kernel))
+      continue;
     module.set(name,
                schedule_by_default(kernel, target).func()->with_attr("tir.is_scheduled", true));
   }

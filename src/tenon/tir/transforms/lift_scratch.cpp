@@ -190,7 +190,9 @@ class Lifting {
           return with_scratch(*call, callee->second);
         });
     Lifted result{next, {}};
-    if (!next->attrs.flag("tenon.entry")) {
+    if (next->attrs.flag("tenon.entry")) {
+      if (!is_c_target(module_)) result.function = without_task_memory(next);
+    } else if (next->result.is_void()) {  // else it may stand in an expression: no room for buffers
       const std::set<const Node*> chosen = choose(module_, *next);
       if (!chosen.empty()) {
         Lifter lifter(chosen, !is_c_target(module_));
@@ -202,7 +204,9 @@ class Lifting {
           buffers.push_back(scratch);
         }
         auto changed = make<PrimFunc>(params, buffers, body, next->attrs, next->origin);
-        const_cast<PrimFunc*>(changed.get())->is_private = next->is_private;
+        auto* writable = const_cast<PrimFunc*>(changed.get());
+        writable->is_private = next->is_private;
+        writable->result = next->result;
         result = {changed, lifter.params};
       }
     }
@@ -210,26 +214,28 @@ class Lifting {
     done_.emplace(name, std::move(result));
   }
 
+  // What the program allocates inside a parallel loop is allocated in front of everything, with a
+  // slot for each task: memory is planned by the order of statements, and tasks have none.
+  static Ref<PrimFunc> without_task_memory(const Ref<PrimFunc>& entry) {
+    std::set<const Node*> chosen;
+    walk<For>(entry->body, [&](const For& loop) {
+      if (loop.kind != ForKind::kParallel) return;
+      walk<AllocBuffer>(ref_to(&loop),
+                        [&](const AllocBuffer& alloc) { chosen.insert(alloc.buffer.get()); });
+    });
+    if (chosen.empty()) return entry;
+    Lifter lifter(chosen, true);
+    const Stmt body = lifter(entry->body);
+    std::vector<Stmt> stmts;
+    for (const Ref<Buffer>& buffer : lifter.params)
+      stmts.push_back(make<AllocBuffer>(buffer, Attrs{}, buffer->origin));
+    stmts.push_back(body);
+    return entry->with_body(seq(std::move(stmts)));
+  }
+
   // The call with memory for the callee's scratch allocated in front of it.
   static NodePtr with_scratch(const CallTir& call, const Lifted& callee) {
-    Substitution bound;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const Ref<Buffer>& param = callee.function->buffers[i];
-      const auto* region = call.args[i].as<BufferRegion>();
-      if (!param) {
-        bound[callee.function->params[i].get()] = call.args[i];
-        continue;
-      }
-      if (!region) continue;
-      size_t dim = 0;
-      for (size_t d = 0; d < region->region.size(); ++d) {
-        if (region->drops(d)) continue;
-        if (dim < param->ndim() && param->shape[dim].as<Var>())
-          bound.emplace(param->shape[dim].get(),
-                        tenon::cast(param->shape[dim]->dtype, region->region[d].extent));
-        ++dim;
-      }
-    }
+    Substitution bound = bind_symbols(callee_of(call.callee->name, callee.function), call.args);
     std::vector<Stmt> stmts;
     std::vector<NodePtr> args = call.args;
     for (const Ref<Buffer>& scratch : callee.scratch) {

@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/tir/call_effects.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -31,6 +32,8 @@ struct Uses {
 // First walk: where each allocated buffer is used.
 class Finder {
  public:
+  explicit Finder(CallEffects& effects) : effects_(effects) {}
+
   void visit(const Stmt& stmt) {
     if (!stmt) return;
     if (const auto* sequence = stmt.as<Seq>()) {
@@ -64,6 +67,7 @@ class Finder {
     } else if (const auto* attr = stmt.as<AttrStmt>()) {
       visit(attr->body);
     } else {
+      if (const auto* call = stmt.as<CallTir>()) this->call(*call);
       use(stmt);
     }
   }
@@ -83,6 +87,16 @@ class Finder {
     }
     Finder& finder;
   };
+
+  // What a call reads before anything wrote it in this iteration was written in an earlier one: it
+  // stays outside of all loops.
+  void call(const CallTir& call) {
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const auto* region = call.args[i].as<BufferRegion>();
+      if (!region || uses[region->buffer.get()].any) continue;
+      if (effects_.of(call.callee->name, i).reads) uses[region->buffer.get()].add({});
+    }
+  }
 
   void skip(const Stmt& body) {  // what a While holds keeps its blocks' buffers at the blocks
     walk(body, [&](const NodePtr& node) {
@@ -125,6 +139,7 @@ class Finder {
   }
 
   friend class Placer;
+  CallEffects& effects_;
   Path path_;
   size_t limit_ = SIZE_MAX;  // scopes that an allocation may be in
   std::vector<const Node*> loop_vars_;
@@ -206,7 +221,8 @@ class Placer {
 }  // namespace
 
 IRModule plan_and_update_buffer_allocation_location(IRModule module) {
-  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
+  CallEffects effects(module);
+  return map_kernels(module, [&](const Ref<PrimFunc>& function) {
     std::vector<Ref<Buffer>> buffers;
     walk<Block>(function->body, [&](const Block& block) {
       if (block.init)
@@ -215,7 +231,7 @@ IRModule plan_and_update_buffer_allocation_location(IRModule module) {
       buffers.insert(buffers.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
     });
     if (buffers.empty()) return function;
-    Finder finder;
+    Finder finder(effects);
     finder.visit(function->body);
     return function->with_body(Placer(finder, buffers).place(function->body));
   });

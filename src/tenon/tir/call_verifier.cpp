@@ -1,0 +1,290 @@
+#include "tenon/tir/call_verifier.h"
+
+#include <algorithm>
+
+namespace tenon::tir {
+
+static Origin place_of(const CheckedCall& site, size_t argument) {
+  const NodePtr& arg = (*site.args)[argument];
+  return arg.get()->origin ? arg.get()->origin : site.origin;
+}
+
+Diagnostic& CallVerifier::error(const CheckedCall& site, size_t argument, const Code& code,
+                                std::string message) {
+  return diagnostics_.error(code, place_of(site, argument), "{}", message);
+}
+
+void CallVerifier::declared(Diagnostic& diagnostic, const Callee& callee, size_t param) const {
+  const Ref<Buffer>& buffer = callee.buffers[param];
+  const Origin& place = buffer ? buffer->origin : callee.params[param]->origin;
+  diagnostic.notes.push_back({place ? place : callee.function->origin,
+                              fmt::format("`{}` declares parameter {} as `{}`", callee.name,
+                                          param + 1, callee.declaration(param))});
+}
+
+static std::string signature(const Callee& callee) {
+  std::string text = callee.name + "(";
+  for (size_t i = 0; i < callee.params.size(); ++i) text += (i ? ", " : "") + callee.declaration(i);
+  return text + ")";
+}
+
+void CallVerifier::check(const CheckedCall& site) {
+  const std::string& name = site.callee;
+  if (!module_.contains(name)) {
+    diagnostics_.error(kUnknownCallee, site.origin,
+                       "`{}` calls `{}`, which the module does not have", site.in, name);
+    return;
+  }
+  const auto [known, is_new] = callees_.try_emplace(name);
+  if (is_new) known->second = callee_of(module_, name);
+  const std::optional<Callee>& callee = known->second;
+  if (!callee) {
+    const bool is_undeclared = static_cast<bool>(module_.find<ExternFunc>(name));
+    diagnostics_
+        .error(kUnknownCallee, site.origin, "`{}` calls `{}`, {}", site.in, name,
+               is_undeclared
+                   ? "an extern function without a signature; declare it under @T.extern_func"
+                   : "which is no PrimFunc")
+        .notes.push_back({module_.find(name)->origin, fmt::format("`{}` is defined here", name)});
+    return;
+  }
+  const Origin& definition = callee->function->origin;
+  if (site.args->size() != callee->params.size()) {
+    diagnostics_
+        .error(kBadArgument, site.origin, "`{}` calls `{}` with {} arguments; it has {}", site.in,
+               name, site.args->size(), callee->params.size())
+        .notes.push_back({definition, fmt::format("declared as `{}`", signature(*callee))});
+    return;
+  }
+  bool fit = true;
+  for (size_t i = 0; i < site.args->size(); ++i) fit &= fits(site, *callee, i);
+  if (fit) facts(site, *callee);
+  for (size_t i = 0; i < site.args->size(); ++i) bounds(site, *callee, i);
+  overlaps(site, *callee);
+  if (!site.is_expression) return;
+  if (callee->result.is_void() || callee->is_extern()) {
+    diagnostics_
+        .error(kTypeMismatch, site.origin,
+               "`{}` returns no value; call it as a statement, with a buffer for what it computes",
+               name)
+        .notes.push_back({definition, fmt::format("declared as `{}`", signature(*callee))});
+    return;
+  }
+  if (callee->result != site.result)
+    diagnostics_
+        .error(kDTypeMismatch, site.origin, "a call of `{}` has dtype {}; it returns {}", name,
+               site.result.str(), callee->result.str())
+        .notes.push_back({definition, fmt::format("`{}` is defined here", name)});
+  for (size_t i = 0; i < site.args->size(); ++i) {
+    if (!(*site.args)[i].as<BufferRegion>() || !effects_.of(name, i).writes) continue;
+    declared(error(site, i, kBadArgument,
+                   fmt::format("`{}` writes argument {}; inside an expression a call may only read",
+                               name, i + 1)),
+             *callee, i);
+  }
+}
+
+// Kind, dtype and rank.
+bool CallVerifier::fits(const CheckedCall& site, const Callee& callee, size_t i) {
+  const Ref<Buffer>& buffer = callee.buffers[i];
+  const NodePtr& arg = (*site.args)[i];
+  const auto* region = arg.as<BufferRegion>();
+  if (static_cast<bool>(buffer) != (region != nullptr)) {
+    declared(error(site, i, kBadArgument,
+                   fmt::format("argument {} of `{}` is a {}; parameter `{}` is a {}", i + 1,
+                               callee.name, region ? "region" : "scalar",
+                               buffer ? buffer->name : callee.params[i]->name,
+                               buffer ? "buffer" : "scalar")),
+             callee, i);
+    return false;
+  }
+  const DType actual = region ? region->buffer->dtype : downcast<ExprNode>(arg)->dtype;
+  const DType wanted = buffer ? buffer->dtype : callee.params[i]->dtype;
+  if (actual != wanted) {
+    const std::string what = region ? "is " + str(*region) + " of dtype " : "has dtype ";
+    declared(error(site, i, kDTypeMismatch,
+                   fmt::format("argument {} of `{}` {}{}; parameter `{}` has {}", i + 1,
+                               callee.name, what, actual.str(),
+                               buffer ? buffer->name : callee.params[i]->name, wanted.str())),
+             callee, i);
+  }
+  if (!region) return true;
+  const std::vector<Expr> extents = kept_extents(*region);
+  if (extents.size() == buffer->ndim()) return true;
+  std::string hint;
+  if (extents.size() > buffer->ndim()) hint = "; an index in place of a slice drops a dimension";
+  declared(error(site, i, kRegionMismatch,
+                 fmt::format("argument {} of `{}` is {} of {} dimensions; parameter `{}` has {}{}",
+                             i + 1, callee.name, str(*region), extents.size(), buffer->name,
+                             buffer->ndim(), hint)),
+           callee, i);
+  return false;
+}
+
+// Extents and strides, the callee's symbolic dimensions unified.
+void CallVerifier::facts(const CheckedCall& site, const Callee& callee) {
+  const Substitution bound = bind_symbols(callee, *site.args);
+  for (const Ref<Var>& symbol : callee.symbols())
+    if (!bound.count(symbol.get()))
+      diagnostics_.error(kBadArgument, site.origin,
+                         "no argument of the call of `{}` determines its dimension `{}`",
+                         callee.name, symbol->name);
+  std::vector<bool> reported(site.args->size());
+  for (const CallFact& fact : call_facts(callee, *site.args, bound)) {
+    if (reported[fact.argument] || judge(fact, analyzer_) != Verdict::kFails) continue;
+    reported[fact.argument] = true;
+    const Ref<Buffer>& buffer = callee.buffers[fact.argument];
+    const auto& region = *(*site.args)[fact.argument].as<BufferRegion>();
+    const bool is_extent = fact.kind == CallFact::Kind::kExtent;
+    std::string message;
+    if (is_extent) {
+      message =
+          fmt::format("argument {} of `{}` is {} of extents {}; parameter `{}` has shape {}",
+                      fact.argument + 1, callee.name, str(region), tenon::str(kept_extents(region)),
+                      buffer->name, tenon::str(buffer->shape));
+    } else {
+      std::vector<Expr> strides;
+      for (const Expr& stride : kept_strides(region)) strides.push_back(analyzer_.simplify(stride));
+      message = fmt::format(
+          "argument {} of `{}` is {} of strides {}; parameter `{}` {}", fact.argument + 1,
+          callee.name, str(region), tenon::str(strides), buffer->name,
+          buffer->is_compact()
+              ? fmt::format("is compact, which in dimension {} is stride {}; declare it with "
+                            "symbolic strides to take any region",
+                            fact.dim, tenon::str(analyzer_.simplify(fact.declared)))
+              : fmt::format("has strides {}", tenon::str(buffer->strides)));
+    }
+    Diagnostic& diagnostic =
+        error(site, fact.argument, is_extent ? kRegionMismatch : kRegionMismatch, message);
+    declared(diagnostic, callee, fact.argument);
+    // Where its symbolic dimension got another value.
+    const Expr& dim = is_extent ? buffer->shape[fact.dim]
+                                : (buffer->is_compact() ? Expr() : buffer->strides[fact.dim]);
+    if (!dim || as_int(dim)) continue;
+    std::vector<const Node*> told;
+    walk<Var>(dim, [&](const Var& var) {
+      const auto value = bound.find(&var);
+      if (value == bound.end() || std::find(told.begin(), told.end(), &var) != told.end()) return;
+      told.push_back(&var);
+      size_t by = 0;
+      while (by < callee.params.size()) {
+        const Ref<Buffer>& other = callee.buffers[by];
+        bool here = callee.params[by].get() == &var;
+        if (other) {
+          for (const Expr& d : other->shape) here |= d.get() == &var;
+          for (const Expr& d : other->strides) here |= d.get() == &var;
+        }
+        if (here) break;
+        ++by;
+      }
+      if (by == callee.params.size()) return;
+      diagnostic.notes.push_back(
+          {place_of(site, by), fmt::format("`{}` is {}, from argument {}", var.name,
+                                           tenon::str(downcast<ExprNode>(value->second)), by + 1)});
+    });
+  }
+}
+
+// The first and the last iteration of all loops around take place; a region that is outside of its
+// buffer in one of them is wrong, for the callee may touch all of it.
+void CallVerifier::bounds(const CheckedCall& site, const Callee& callee, size_t i) {
+  const auto* region = (*site.args)[i].as<BufferRegion>();
+  if (!region || site.guarded) return;
+  for (size_t d = 0; d < region->region.size(); ++d) {
+    const Range& range = region->region[d];
+    const auto low = as_int(range.min), length = as_int(range.extent);
+    const auto size = as_int(region->buffer->shape[d]);
+    if (low && length && size && *low >= 0 && *length <= *size - *low) continue;
+    const Expr end = range.min + range.extent;
+    const auto is_outside = [&](const Expr& first, const Expr& last) {
+      if (analyzer_.proves(first < imm(first->dtype, int64_t{0}))) return true;
+      const Expr dim = region->buffer->shape[d];
+      return analyzer_.proves(tenon::cast(kInt64, last) > tenon::cast(kInt64, dim));
+    };
+    bool outside = is_outside(range.min, end);
+    for (const bool at_start : {true, false}) {
+      Expr first = range.min, last = end;
+      bool known = true;
+      // An inner loop's interval may name an outer one's variable.
+      for (int depth = 0; depth < 16 && known && !outside; ++depth) {
+        Substitution values;
+        for (const Expr& expr : {first, last})
+          walk<Var>(expr, [&](const Var& var) {
+            const auto running = site.domain->find(&var);
+            if (running == site.domain->end()) return;
+            const arith::Interval& interval = running->second;
+            known = known && interval.is_bounded();
+            if (known) values[&var] = at_start ? interval.min : interval.max;
+          });
+        if (values.empty() || !known) break;
+        first = substitute(first, values);
+        last = substitute(last, values);
+      }
+      outside = outside || (known && is_outside(first, last));
+    }
+    if (!outside) continue;
+    const Ref<Buffer>& buffer = region->buffer;
+    error(site, i, kOutOfBounds,
+          fmt::format("argument {} of `{}` is {}; buffer `{}` has shape {}", i + 1, callee.name,
+                      str(*region), buffer->name, tenon::str(buffer->shape)))
+        .notes.push_back({buffer->origin, fmt::format("`{}` is defined here", buffer->name)});
+    return;
+  }
+}
+
+bool CallVerifier::apart(const CheckedCall& site, const BufferRegion& a, const BufferRegion& b) {
+  const auto seen_through = [&](const BufferRegion& region) -> std::vector<Range> {
+    std::vector<Range> ranges = region.region;
+    const Buffer* buffer = region.buffer.get();
+    while (site.views) {
+      const auto view = site.views->find(buffer);
+      if (view == site.views->end()) break;
+      const BufferRegion& source = *view->second;
+      if (source.region.size() != ranges.size()) return source.region;  // of fewer dimensions
+      for (size_t d = 0; d < ranges.size(); ++d)
+        ranges[d].min =
+            source.region[d].min + tenon::cast(source.region[d].min->dtype, ranges[d].min);
+      buffer = source.buffer.get();
+    }
+    return ranges;
+  };
+  const std::vector<Range> x = seen_through(a), y = seen_through(b);
+  for (size_t d = 0; d < x.size() && d < y.size(); ++d)
+    if (analyzer_.proves(x[d].min + x[d].extent <= y[d].min) ||
+        analyzer_.proves(y[d].min + y[d].extent <= x[d].min))
+      return true;
+  return false;
+}
+
+void CallVerifier::overlaps(const CheckedCall& site, const Callee& callee) {
+  const auto root_of = [&](const BufferRegion& region) {
+    const Buffer* buffer = region.buffer.get();
+    while (site.views) {
+      const auto view = site.views->find(buffer);
+      if (view == site.views->end()) break;
+      buffer = view->second->buffer.get();
+    }
+    return buffer;
+  };
+  const std::vector<NodePtr>& args = *site.args;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const auto* a = args[i].as<BufferRegion>();
+    const ParamEffect effect = effects_.of(callee.name, i);
+    if (!a || !effect.writes) continue;
+    for (size_t j = 0; j < args.size(); ++j) {
+      const auto* b = args[j].as<BufferRegion>();
+      const bool seen = j < i && effects_.of(callee.name, j).writes;
+      if (!b || j == i || seen || root_of(*a) != root_of(*b) || apart(site, *a, *b)) continue;
+      if (callee.is_extern() && callee.external()->works_in_place && str(*a) == str(*b)) continue;
+      Diagnostic& diagnostic =
+          error(site, i, kAliasing,
+                fmt::format("argument {} of `{}`, {}, is written and not proved apart from "
+                            "argument {}, {}",
+                            i + 1, callee.name, str(*a), j + 1, str(*b)));
+      diagnostic.notes.push_back({place_of(site, j), fmt::format("argument {} is here", j + 1)});
+      declared(diagnostic, callee, i);
+    }
+  }
+}
+
+}  // namespace tenon::tir

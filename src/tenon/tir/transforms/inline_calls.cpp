@@ -1,0 +1,323 @@
+// InlineCalls: the body of a PrimFunc in the place of a call of it, its parameters replaced by the
+// regions of the arguments.
+
+#include <set>
+
+#include "tenon/support/remarks.h"
+#include "tenon/tir/call_effects.h"
+#include "tenon/tir/call_transforms.h"
+#include "tenon/tir/callee.h"
+
+namespace tenon::tir {
+
+namespace {
+
+// Accesses of parameters become accesses of what the call gives for them.
+class Placer final : public Rewriter {
+ public:
+  void place(const Ref<Buffer>& param, const Ref<BufferRegion>& region) {
+    regions_.emplace(param.get(), region);
+  }
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    if (const auto* load = node.as<BufferLoad>())
+      if (const BufferRegion* region = region_of(load->buffer))
+        return make<BufferLoad>(region->buffer, indices(*region, load->indices), load->origin);
+    if (const auto* store = node.as<BufferStore>())
+      if (const BufferRegion* region = region_of(store->buffer))
+        return make<BufferStore>(region->buffer, (*this)(store->value),
+                                 indices(*region, store->indices), store->origin);
+    if (const auto* region = node.as<BufferRegion>())
+      if (const BufferRegion* outer = region_of(region->buffer))
+        return composed(*outer, *region, in_block_ == 0);
+    if (const auto* block = node.as<Block>()) {
+      // In the lists of a block no dimension is dropped.
+      Block::Parts parts = block->parts();
+      ++in_block_;
+      for (Ref<BufferRegion>& region : parts.reads) region = (*this)(region);
+      for (Ref<BufferRegion>& region : parts.writes) region = (*this)(region);
+      for (MatchBuffer& match : parts.match_buffers) match.source = (*this)(match.source);
+      --in_block_;
+      return rewrite_members(make<Block>(std::move(parts), block->origin));
+    }
+    return rewrite_members(node);
+  }
+
+ private:
+  const BufferRegion* region_of(const Ref<Buffer>& buffer) const {
+    const auto it = regions_.find(buffer.get());
+    return it == regions_.end() ? nullptr : it->second.get();
+  }
+
+  std::vector<Expr> indices(const BufferRegion& region, const std::vector<Expr>& inner) {
+    std::vector<Expr> out;
+    size_t next = 0;
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      const Expr& min = region.region[d].min;
+      out.push_back(region.drops(d) ? min : shifted(min, (*this)(inner.at(next++))));
+    }
+    return out;
+  }
+
+  static Expr shifted(const Expr& min, const Expr& index) {
+    if (is_int(min, 0)) return index;
+    if (index->dtype.is_scalar()) return min + index;
+    const Expr base = tenon::cast(index->dtype.element(), min);
+    if (const auto* ramp = index.as<Ramp>())
+      return make<Ramp>(base + ramp->base, ramp->stride, ramp->lanes);
+    return broadcast_to_lanes(base, index->dtype.lanes) + index;
+  }
+
+  NodePtr composed(const BufferRegion& outer, const BufferRegion& inner, bool drops) {
+    std::vector<Range> ranges;
+    std::vector<bool> drop;
+    bool any = false;
+    size_t next = 0;
+    for (size_t d = 0; d < outer.region.size(); ++d) {
+      const Expr& min = outer.region[d].min;
+      if (outer.drops(d)) {
+        ranges.push_back({min, imm(min->dtype, int64_t{1})});
+        drop.push_back(true);
+      } else {
+        const Range& range = inner.region.at(next);
+        const Expr first = shifted(min, (*this)(range.min));
+        ranges.push_back({first, tenon::cast(first->dtype, (*this)(range.extent))});
+        drop.push_back(inner.drops(next));
+        ++next;
+      }
+      any |= drop.back();
+    }
+    if (!drops || !any) drop.clear();
+    return make<BufferRegion>(outer.buffer, std::move(ranges), std::move(drop), inner.origin);
+  }
+
+  std::unordered_map<const Node*, Ref<BufferRegion>> regions_;
+  int in_block_ = 0;
+};
+
+bool reads_memory(const NodePtr& node) {
+  bool reads = false;
+  walk(node, [&](const NodePtr& inner) {
+    const auto* call = inner.as<Call>();
+    reads |= inner.as<BufferLoad>() || (call && (!call->op || call->op->effect != Effect::kPure));
+  });
+  return reads;
+}
+
+class Inlining {
+ public:
+  Inlining(IRModule module, bool all) : module_(std::move(module)), all_(all), effects_(module_) {}
+
+  IRModule run() {
+    const std::vector<IRModule::Entry> entries = module_.functions();
+    for (const auto& [name, function] : entries) inlined(name, 0);
+    IRModule out = module_;
+    for (const auto& [name, function] : done_)
+      if (function) out.set(name, function);
+    return without_unused(std::move(out));
+  }
+
+ private:
+  /// The function with the calls in it inlined; null where it is no PrimFunc.
+  Ref<PrimFunc> inlined(const std::string& name, int depth) {
+    const auto known = done_.find(name);
+    if (known != done_.end()) return known->second;
+    const auto function = module_.find<PrimFunc>(name);
+    if (!function) return done_[name] = nullptr;
+    if (depth > 64)
+      throw CompileError(kRecursion, function->origin, "PrimFunc `{}` calls itself", name);
+    const Ref<PrimFunc> next =
+        tenon::rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
+          if (const auto* call = node.as<CallTir>()) {
+            if (!is_chosen(call->callee->name, &call->annotations)) return std::nullopt;
+            const Ref<PrimFunc> callee = inlined(call->callee->name, depth + 1);
+            const Stmt body = callee ? statement(*call, *callee) : Stmt();
+            report(*call->callee, call->origin, static_cast<bool>(body));
+            return body ? std::optional<NodePtr>(body) : std::nullopt;
+          }
+          if (const auto* call = node.as<Call>(); call && call->callee) {
+            const Ref<PrimFunc> callee = inlined(call->callee->name, depth + 1);
+            const Expr value = callee ? expression(*call, *callee) : Expr();
+            report(*call->callee, call->origin, static_cast<bool>(value));
+            return value ? std::optional<NodePtr>(value) : std::nullopt;
+          }
+          return std::nullopt;
+        });
+    return done_[name] = next;
+  }
+
+  static void report(const GlobalVar& callee, const Origin& origin, bool done) {
+    record({"InlineCalls",
+            callee.name,
+            done ? "inlined" : "kept",
+            done ? "chosen" : "no-inline-form",
+            {},
+            "",
+            origin});
+  }
+
+  bool is_chosen(const std::string& callee, const Attrs* annotations) const {
+    if (annotations->contains("inline")) return annotations->flag("inline");
+    const auto function = module_.find<PrimFunc>(callee);
+    return function && (all_ || function->attrs.flag("tir.inline"));
+  }
+
+  /// Whether the regions can stand for the parameters in this body.
+  static bool suits(const PrimFunc& callee, const std::vector<NodePtr>& args) {
+    if (args.size() != callee.params.size()) return false;
+    bool has_views = false, has_vectors = false, uses_pointer = false;
+    std::set<const Node*> pointers;
+    for (const Ref<Buffer>& buffer : callee.buffers)
+      if (buffer) pointers.insert(buffer->data.get());
+    for (size_t i = 0; i < callee.params.size(); ++i)
+      if (callee.buffers[i]) pointers.insert(callee.params[i].get());
+    walk(callee.body, [&](const NodePtr& node) {
+      if (const auto* block = node.as<Block>()) has_views |= !block->match_buffers.empty();
+      if (node.as<Var>()) uses_pointer |= pointers.count(node.get()) != 0;
+      const auto see = [&](const std::vector<Expr>& indices) {
+        for (const Expr& index : indices) has_vectors |= index->dtype.is_vector();
+      };
+      if (const auto* load = node.as<BufferLoad>()) see(load->indices);
+      if (const auto* store = node.as<BufferStore>()) see(store->indices);
+    });
+    if (uses_pointer) return false;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const auto* region = args[i].as<BufferRegion>();
+      if (static_cast<bool>(callee.buffers[i]) != (region != nullptr)) return false;
+      if (!region) continue;
+      if (kept_extents(*region).size() != callee.buffers[i]->ndim()) return false;
+      bool drops = false;
+      for (size_t d = 0; d < region->region.size(); ++d) drops |= region->drops(d);
+      if (drops && has_views) return false;
+      if (has_vectors && !region->region.empty() && region->drops(region->region.size() - 1))
+        return false;
+    }
+    return true;
+  }
+
+  struct Instance {
+    Stmt body;
+    std::vector<Stmt> before;  // values that the body might change
+  };
+
+  /// A copy of the callee's body in terms of the caller.
+  static Instance instantiate(const PrimFunc& callee, const std::vector<NodePtr>& given) {
+    Instance out;
+    const Ref<PrimFunc> fresh = renew_definitions(ref_to(&callee));
+    std::vector<NodePtr> args = given;
+    const auto settled = [&](const Expr& value, const std::string& name) -> Expr {
+      if (!reads_memory(value)) return value;
+      const Ref<Var> var = make<Var>(name, value->dtype);
+      out.before.push_back(make<Bind>(var, value, value->origin));
+      return var;
+    };
+    Placer placer;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const auto* region = args[i].as<BufferRegion>();
+      if (!region) {
+        args[i] = settled(downcast<ExprNode>(args[i]), fresh->params[i]->name);
+        continue;
+      }
+      std::vector<Range> ranges;
+      for (const Range& range : region->region)
+        ranges.push_back({settled(range.min, "first"), settled(range.extent, "extent")});
+      const auto placed =
+          make<BufferRegion>(region->buffer, std::move(ranges), region->drop, region->origin);
+      placer.place(fresh->buffers[i], placed);
+      args[i] = placed;
+    }
+    const Substitution bound = bind_symbols(callee_of("", fresh), args);
+    for (const auto& [var, value] : bound) placer.replace(NodePtr(var), value);
+    out.body = placer(fresh->body);
+    return out;
+  }
+
+  Stmt statement(const CallTir& call, const PrimFunc& callee) {
+    if (!suits(callee, call.args)) return {};
+    int returns = 0;
+    walk<Call>(callee.body, [&](const Call& inner) { returns += inner.is("ret"); });
+    if (returns > 0) return {};
+    Instance instance = instantiate(callee, call.args);
+    Stmt body = instance.body;
+    if (const auto* realize = body.as<BlockRealize>();
+        realize && realize->block->iter_vars.empty() && is_int(realize->predicate, 1) &&
+        !realize->block->init && realize->block->match_buffers.empty()) {
+      Block::Parts parts = realize->block->parts();
+      if (parts.alloc_buffers.empty() && parts.annotations.empty()) {
+        body = parts.body;
+      } else {
+        // What it allocates stays its own: one block, which states what the call did.
+        parts.name = call.callee->name;
+        parts.reads.clear();
+        parts.writes.clear();
+        for (size_t i = 0; i < call.args.size(); ++i) {
+          const auto* region = call.args[i].as<BufferRegion>();
+          if (!region) continue;
+          const auto plain = make<BufferRegion>(region->buffer, region->region);
+          const ParamEffect effect = effects_.of(call.callee->name, i);
+          if (effect.reads) parts.reads.push_back(plain);
+          if (effect.writes) parts.writes.push_back(plain);
+        }
+        body = make<BlockRealize>(std::vector<Expr>{}, boolean(true),
+                                  make<Block>(std::move(parts), call.origin), call.origin);
+      }
+    }
+    instance.before.push_back(body);
+    return seq(std::move(instance.before));
+  }
+
+  // Of a callee that is one `return`, after some values with names.
+  static Expr expression(const Call& call, const PrimFunc& callee) {
+    if (!suits(callee, call.args)) return {};
+    const Instance instance = instantiate(callee, call.args);
+    if (!instance.before.empty()) return {};
+    Stmt body = instance.body;
+    if (const auto* realize = body.as<BlockRealize>();
+        realize && realize->block->iter_vars.empty() && realize->block->alloc_buffers.empty() &&
+        is_int(realize->predicate, 1))
+      body = realize->block->body;
+    std::vector<Stmt> stmts = stmts_of(body);
+    if (stmts.empty()) return {};
+    const auto* evaluate = stmts.back().as<Evaluate>();
+    const auto* returned = evaluate ? evaluate->value.as<Call>() : nullptr;
+    if (!returned || !returned->is("ret") || returned->args.size() != 1) return {};
+    Expr value = returned->arg(0);
+    for (size_t i = stmts.size() - 1; i-- > 0;) {
+      const auto* bind = stmts[i].as<Bind>();
+      if (!bind) return {};
+      value = make<Let>(bind->var, bind->value, value, bind->origin);
+    }
+    return value;
+  }
+
+  /// Private functions that nobody names any more go.
+  static IRModule without_unused(IRModule module) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::set<std::string> named;
+      for (const auto& [name, function] : module.functions())
+        walk(function, [&](const NodePtr& node) {
+          if (const auto* global = node.as<GlobalVar>()) named.insert(global->name);
+        });
+      const std::vector<IRModule::Entry> entries = module.functions();
+      for (const auto& [name, function] : entries) {
+        if (!function.as<PrimFunc>() || !function->is_private || named.count(name)) continue;
+        module.erase(name);
+        changed = true;
+      }
+    }
+    return module;
+  }
+
+  IRModule module_;
+  bool all_;
+  CallEffects effects_;
+  std::map<std::string, Ref<PrimFunc>> done_;
+};
+
+}  // namespace
+
+IRModule inline_calls(IRModule module, bool all) { return Inlining(std::move(module), all).run(); }
+
+}  // namespace tenon::tir
