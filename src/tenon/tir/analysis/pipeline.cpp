@@ -85,13 +85,15 @@ class Planner {
     for (size_t b = 0; b < buffers_.size(); ++b) {
       const Ref<Buffer>& buffer = buffers_[b];
       check_order(b);
-      // It lives for one iteration where it is written before it is read in each.
-      bool is_private = inside.count(buffer.get()) || around.count(buffer.get());
-      for (const auto& uses : uses_) {
-        if (!uses[b].reads && !uses[b].writes) continue;
-        if (uses[b].reads) is_private = false;
-        break;
-      }
+      // What is allocated inside lives for one iteration; what is allocated around it does where
+      // each iteration writes it before it reads it.
+      bool is_private = inside.count(buffer.get()) != 0;
+      if (around.count(buffer.get()))
+        for (const auto& uses : uses_) {
+          if (!uses[b].reads && !uses[b].writes) continue;
+          is_private = is_private || !uses[b].reads;
+          break;
+        }
       if (!is_private) {
         check_shared(b);
         continue;
