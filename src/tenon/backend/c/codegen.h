@@ -15,6 +15,7 @@
 #include "tenon/backend/c/prelude.h"
 #include "tenon/backend/facts.h"
 #include "tenon/backend/functions.h"
+#include "tenon/tir/extern_function.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::c_backend {
@@ -50,6 +51,10 @@ class ModuleCodegen {
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const {
     return functions_[program_.index_of(name, origin)];
   }
+  /// Null where it is no function of a library.
+  Ref<tir::ExternFunction> library_function(const std::string& name) const {
+    return module_.find<tir::ExternFunction>(name);
+  }
   Prelude& prelude() { return prelude_; }
   const EmitOptions& options() const { return options_; }
   const backend::Entry& entry() const { return entry_; }
@@ -66,6 +71,7 @@ class ModuleCodegen {
  private:
   void find_pools();
   void find_writes(FunctionInfo& info);
+  std::string library_prototypes() const;
   std::string constant_arrays();
   std::string function(const FunctionInfo& info);
   std::string shapes_function();
@@ -177,6 +183,7 @@ class FunctionCodegen {
   void generate_while(const tir::While& loop);
   void generate_if(const tir::IfThenElse& branch);
   void generate_call_tir(const tir::CallTir& call);
+  void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(const Text& condition, int code, const std::string& where,
                    const std::string& message, const std::string& value, const std::string& bound);

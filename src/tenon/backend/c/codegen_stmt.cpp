@@ -203,7 +203,47 @@ void FunctionCodegen::comment_origin(const Origin& origin) {
   line("/* {} */", text);
 }
 
+// Arguments as C's order has them; a code other than 0 stops the program.
+void FunctionCodegen::generate_call_library(const tir::CallTir& call,
+                                            const tir::ExternFunction& function) {
+  static constexpr int kErrorLibrary = 6;  // as in runtime/abi.h
+  if (call.args.size() != function.params.size())
+    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
+                       call.callee->name, call.args.size(), function.params.size());
+  std::string list;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const tir::CType type = function.c_type(i);
+    const auto* region = call.args[i].as<tir::BufferRegion>();
+    if (static_cast<bool>(function.buffers[i]) != (region != nullptr))
+      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a {}", i + 1,
+                         call.callee->name, function.buffers[i] ? "region" : "scalar");
+    if (type.kind == tir::CType::Kind::kTensor)
+      throw CompileError(kUnsupported, call.origin,
+                         "argument {} of `{}` is a DLTensor, which freestanding C does not have",
+                         i + 1, call.callee->name);
+    std::string text;
+    if (region) {
+      std::vector<Expr> minimum;
+      for (const tir::Range& range : region->region) minimum.push_back(range.min);
+      text = pointer_to(*region->buffer, minimum, call.origin);
+      if (type.element != "void" && type.element != c_type(region->buffer->dtype))
+        text = fmt::format("({}*)({})", type.element, text);
+    } else {
+      text = value(tenon::cast(type.dtype(), downcast<ExprNode>(call.args[i]))).s;
+    }
+    list += (list.empty() ? "" : ", ") + text;
+  }
+  if (is_entry_) comment_origin(call.origin);
+  if (function.result.is_void()) return line("{}({});", function.symbol, list);
+  use("code");
+  line("code = {}({});", function.symbol, list);
+  fail_unless({"code == 0", Text::kAny}, kErrorLibrary, where(call.origin),
+              "library function `" + function.symbol + "` failed with code {value}", "code", "0");
+}
+
 void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
+  if (const auto library = m_.library_function(call.callee->name))
+    return generate_call_library(call, *library);
   const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
   const backend::CallArguments passed = backend::bind_arguments(call, callee);
   for (const tir::CallFact& fact : passed.unproved) {

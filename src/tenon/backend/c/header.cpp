@@ -13,6 +13,22 @@ static std::string size_macro(const std::string& name, const std::string& what, 
   return fmt::format("#define {}_{}_SIZE {}\n", upper(name), upper(what), *number);
 }
 
+// Each once, in the order of their first calls.
+std::string ModuleCodegen::library_prototypes() const {
+  std::string out;
+  Names known;
+  for (const FunctionInfo& info : functions_)
+    walk<tir::CallTir>(info.function->body, [&](const tir::CallTir& call) {
+      const auto library = library_function(call.callee->name);
+      if (!library || known.has(library->symbol)) return;
+      known.reserve(library->symbol);
+      out += library->prototype() + ";\n";
+    });
+  return out.empty()
+             ? out
+             : "/* Functions of libraries, which the program is linked with. */\n" + out + "\n";
+}
+
 std::string ModuleCodegen::header(const Program& program) const {
   const std::string guard = upper(name_) + "_H_", macro = upper(name_);
   std::string out = fmt::format(
@@ -24,6 +40,7 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += fmt::format("#include \"{}\"\n\n", include);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 
+  if (options_.includes.empty()) out += library_prototypes();
   if (!pools_.empty()) {
     out += "/* Bytes that the caller provides, and what their address is a multiple of. */\n";
     for (const PoolParameter& pool : pools_) {

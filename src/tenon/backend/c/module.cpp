@@ -65,6 +65,13 @@ void ModuleCodegen::find_writes(FunctionInfo& info) {
       for (const NodePtr& arg : call->args)
         if (const auto* element = arg.as<tir::BufferLoad>()) write(element->buffer);
     if (const auto* call = node.as<tir::CallTir>()) {
+      if (const auto library = library_function(call->callee->name)) {
+        for (size_t i = 0; i < call->args.size() && i < library->uses.size(); ++i)
+          if (const auto* region = call->args[i].as<tir::BufferRegion>();
+              region && library->uses[i] != tir::ParamUse::kIn)
+            write(region->buffer);
+        return;
+      }
       const FunctionInfo& inner = functions_[program_.index_of(call->callee->name, call->origin)];
       for (size_t i = 0; i < call->args.size() && i < inner.writes.size(); ++i)
         if (const auto* region = call->args[i].as<tir::BufferRegion>(); region && inner.writes[i])
