@@ -60,6 +60,11 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
         call && (call->is("call_extern") || call->is("call_pure_extern")) && !call->args.empty())
       if (const auto* symbol = call->arg(0).as<StringImm>())
         add_library({symbol->value, {}, name, call->origin});
+    if (const auto* call = node.as<Call>())
+      if (const auto symbol = packed_symbol(*call)) {
+        add_library({*symbol, {}, name, call->origin});
+        info.can_fail = true;
+      }
     if (node.as<tir::Assert>()) info.can_fail = true;
     if (node.as<tir::AllocConst>()) info.uses_constants = true;
     if (const auto* op = node.as<Binary>())
@@ -92,6 +97,18 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   }
   index_.emplace(name, functions_.size());
   functions_.push_back(std::move(info));
+}
+
+std::optional<std::string> packed_symbol(const Call& call) {
+  if (!call.is("call_packed") && !call.is("call_cpacked")) return std::nullopt;
+  const auto* name = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
+  if (!name) return std::nullopt;
+  std::string symbol;
+  for (const char c : name->value) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    symbol += letter ? c : '_';
+  }
+  return symbol;
 }
 
 void ProgramFunctions::add_library(LibraryFunction library) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,10 @@ class ProgramFunctions {
   std::vector<LibraryFunction> libraries_;
   std::vector<std::string> stack_;  // of collect, to find recursion
 };
+
+/// The C function that T.call_packed or T.call_cpacked calls: the registered name with `_` for what
+/// C allows in no name. Nothing where `call` is another call or names none.
+std::optional<std::string> packed_symbol(const Call& call);
 
 /// What a call hands to its callee besides the context.
 struct CallArguments {

@@ -247,10 +247,13 @@ static std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::shared_ptr<runtime::Program> compile_c(const c_backend::Program& program,
-                                            const CompileRequest& request,
-                                            const LoweredModule& lowered) {
+std::shared_ptr<runtime::Program> compile_c(
+    const c_backend::Program& program, const CompileRequest& request, const LoweredModule& lowered,
+    const std::shared_ptr<const backend::Libraries>& libraries) {
   if (request.pipeline.progress) request.pipeline.progress("C compiler");
+  const backend::Libraries none({});
+  const backend::ProgramFunctions functions(lowered.pipeline.module, program.entry.name);
+  (libraries ? *libraries : none).check(functions.libraries());
   const ScratchFolder folder;
   write_file(folder.file(program.name + ".c"), program.source);
   write_file(folder.file(program.name + ".h"), program.header);
@@ -265,7 +268,14 @@ std::shared_ptr<runtime::Program> compile_c(const c_backend::Program& program,
     command.push_back("-march=" +
                       (cpu == llvm_backend::host_target().cpu ? std::string("native") : cpu));
   command.insert(command.end(), {"-o", folder.file("program.so"), folder.file(program.name + ".c"),
-                                 folder.file("adapter.c"), "-lm"});
+                                 folder.file("adapter.c")});
+  if (libraries)
+    for (const std::string& library : libraries->linker_inputs()) {
+      command.push_back(library);
+      if (library.ends_with(".so"))
+        command.push_back("-Wl,-rpath," + std::filesystem::path(library).parent_path().string());
+    }
+  command.emplace_back("-lm");
   if (run_compiler(command, folder.file("log")) != 0) {
     std::string log = read_file(folder.file("log"));
     static constexpr size_t kLongest = 2000;

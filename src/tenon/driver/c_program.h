@@ -28,11 +28,11 @@ c_backend::Program generate_c(const LoweredModule& lowered, const CompileRequest
 std::vector<std::string> write_c(const c_backend::Program& program, const Target& target,
                                  const std::string& folder);
 
-/// The program compiled by the system's C compiler ($CC, else cc) and loaded into this process.
-/// \throws CompileError (kLinkFailed) with the compiler's words.
-std::shared_ptr<runtime::Program> compile_c(const c_backend::Program& program,
-                                            const CompileRequest& request,
-                                            const LoweredModule& lowered);
+/// The program compiled by the system's C compiler ($CC, else cc) with the libraries that it calls
+/// and loaded into this process. \throws CompileError (kLinkFailed) with the compiler's words.
+std::shared_ptr<runtime::Program> compile_c(
+    const c_backend::Program& program, const CompileRequest& request, const LoweredModule& lowered,
+    const std::shared_ptr<const backend::Libraries>& libraries = {});
 
 /// The module attribute that PlanMemory reads, for the pools of the options.
 IRModule with_pools(IRModule module, const COptions& options);

@@ -64,13 +64,16 @@ struct ReadyModel {
   double compile_seconds = 0;  // import, passes and code generation
   double import_seconds = 0, pass_seconds = 0, codegen_seconds = 0;
   double load_seconds = 0;  // linking, or loading the library
-  int64_t operators = 0, kernels = 0;
+  int64_t operators = 0, kernels = 0, library_calls = 0;
   double gflop = 0;
 };
 /// `adjust`, where it is given, sees a module that is compiled here before code generation.
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust = {});
+
+/// Where a model's operators run: "own code 6 of 6, in 2 kernels".
+std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls);
 
 double median(std::vector<double> values);
 

@@ -49,8 +49,9 @@ void print_files(const std::vector<std::string>& files, const LoweredModule& low
                  const Target& target) {
   for (const std::string& file : files)
     fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
-  fmt::print("operators  own code {} of {}, in {} kernels; target {}\n", lowered.operators,
-             lowered.operators, lowered.kernels, target.str());
+  fmt::print("operators  {}; target {}\n",
+             operators_text(lowered.operators, lowered.kernels, lowered.library_calls),
+             target.str());
 }
 
 int write_as_c(const LoweredModule& lowered, const CompileRequest& request,

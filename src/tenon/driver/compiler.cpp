@@ -83,12 +83,45 @@ static int64_t count_kernels(const IRModule& module, const std::string& function
       const std::string& name = call->callee->name;
       const auto callee = module.find<tir::PrimFunc>(name);
       const bool is_part = callee && callee->attrs.flag("tenon.part");
-      count += is_part ? count_kernels(module, name) : 1;
+      const bool is_library = static_cast<bool>(module.find<tir::ExternFunction>(name));
+      count += is_part ? count_kernels(module, name) : is_library ? 0 : 1;
       return false;
     }
     return !node.as<ExprNode>();
   });
   return count;
+}
+
+static int64_t count_library_calls(const IRModule& module) {
+  int64_t count = 0;
+  for (const auto& [name, function] : module.functions())
+    if (function.as<tir::PrimFunc>())
+      walk<tir::CallTir>(function, [&](const tir::CallTir& call) {
+        count += static_cast<bool>(module.find<tir::ExternFunction>(call.callee->name));
+      });
+  return count;
+}
+
+std::vector<Remark> unchecked_calls(const IRModule& module) {
+  std::vector<Remark> remarks;
+  for (const auto& [name, function] : module.functions()) {
+    const auto prim = cast<tir::PrimFunc>(function);
+    if (!prim) continue;
+    walk<Call>(prim->body, [&, in = name](const Call& call) {
+      for (const char* form : {"call_extern", "call_pure_extern", "call_packed", "call_cpacked"})
+        if (call.is(form)) {
+          const auto* symbol = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
+          remarks.push_back({"Verify",
+                             symbol ? symbol->value : "?",
+                             "unchecked",
+                             form,
+                             {},
+                             "`" + in + "` calls it without a signature",
+                             call.origin});
+        }
+    });
+  }
+  return remarks;
 }
 
 // What the artefact says about itself. Nothing in it depends on the host or on the time.
@@ -99,6 +132,7 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   json["target"] = request.target.str();
   json["operators"] = lowered.operators;
   json["kernels"] = lowered.kernels;
+  if (lowered.library_calls > 0) json["library_calls"] = lowered.library_calls;
   json["gflop"] = lowered.gflop;
   for (const Stage& stage : stages())
     for (const PipelineStep& step : stage.steps) json["passes"].push_back(step.pass);
@@ -188,6 +222,9 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.pipeline =
       run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);
   lowered.kernels = count_kernels(lowered.pipeline.module, "main");
+  lowered.library_calls = count_library_calls(lowered.pipeline.module);
+  for (Remark& remark : unchecked_calls(lowered.pipeline.module))
+    lowered.pipeline.remarks.push_back(std::move(remark));
   lowered.manifest = manifest_of(lowered, request);
   return lowered;
 }

@@ -59,6 +59,7 @@ struct LoweredModule {
   PipelineResult pipeline;
   int64_t operators = 0;  // calls of graph operators in `main` as it came
   int64_t kernels = 0;    // calls of kernels in `main` as it became
+  int64_t library_calls = 0;  // and of library functions
   double gflop = 0;       // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   /// Of the module as it came: of its text, which names constants by their content.
   std::string module_hash;
@@ -66,6 +67,9 @@ struct LoweredModule {
   std::vector<graph::BackendCode> code;  // of back ends, to be linked in
 };
 LoweredModule lower(IRModule module, const CompileRequest& request);
+
+/// A remark for each call of a function that has no signature: nothing of it is checked.
+std::vector<Remark> unchecked_calls(const IRModule& module);
 
 /// The libraries of `files`, and what back ends generated as one more. \throws CompileError
 /// (kFileError, kLinkFailed).

@@ -76,6 +76,7 @@ static void read_manifest(ReadyModel& ready) {
   ready.target = json.value("target", "");
   ready.operators = json.value("operators", int64_t{0});
   ready.kernels = json.value("kernels", int64_t{0});
+  ready.library_calls = json.value("library_calls", int64_t{0});
   ready.gflop = json.value("gflop", 0.0);
 }
 
@@ -112,7 +113,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
       const c_backend::Program program = generate_c(lowered, request, c);
       ready.codegen_seconds = seconds_since(start);
       start = std::chrono::steady_clock::now();
-      ready.program = compile_c(program, request, lowered);
+      ready.program = compile_c(program, request, lowered, libraries);
     } else {
       const llvm_backend::CompiledProgram program = generate(lowered, request);
       ready.codegen_seconds = seconds_since(start);
@@ -123,10 +124,24 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
     ready.operators = lowered.operators;
     ready.kernels = lowered.kernels;
+    ready.library_calls = lowered.library_calls;
+    for (const Remark& remark : lowered.pipeline.remarks)
+      if (remark.pass == "FuseOpsByPattern" && remark.verdict == "unmatched")
+        fmt::print(stderr, "{}: warning: pattern `{}` matches nothing in {}{}\n",
+                   remark.origin ? remark.origin.name() : "--composite", remark.subject, path,
+                   remark.detail.empty() ? "" : "; nearest: " + remark.detail);
     ready.gflop = lowered.gflop;
   }
   ready.program->set_threads(options.threads);
   return ready;
+}
+
+std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls) {
+  if (library_calls == 0)
+    return fmt::format("own code {} of {}, in {} kernels", operators, operators, kernels);
+  return fmt::format("{}, in {} {} of own code and {} {} of libraries", operators, kernels,
+                     kernels == 1 ? "kernel" : "kernels", library_calls,
+                     library_calls == 1 ? "call" : "calls");
 }
 
 double median(std::vector<double> values) {

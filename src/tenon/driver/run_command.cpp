@@ -151,6 +151,7 @@ int run(const RunOptions& options) {
                                    {"operators", ready.operators},
                                    {"own_operators", ready.operators},
                                    {"kernels", ready.kernels},
+                                   {"library_calls", ready.library_calls},
                                    {"workspace_bytes", bound.workspace_bytes()},
                                    {"constant_bytes", declaration.constant_bytes},
                                    {"planned_bytes", nullptr},
@@ -168,8 +169,8 @@ int run(const RunOptions& options) {
   }
   print_tensors("inputs", signature.inputs, inputs);
   print_tensors("outputs", signature.outputs, outputs);
-  fmt::print("operators  own code {} of {}, in {} kernels\n", ready.operators, ready.operators,
-             ready.kernels);
+  fmt::print("operators  {}\n",
+             operators_text(ready.operators, ready.kernels, ready.library_calls));
   fmt::print("memory     peak {} bytes", bound.workspace_bytes());
   if (symbolic)
     fmt::print(" for these dimensions");

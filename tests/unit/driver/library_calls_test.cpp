@@ -33,7 +33,8 @@ void sum_columns(Tensor* x, float* y) {
     for (int64_t i = 0; i < x->shape[0]; ++i) y[j] += data[i * x->strides[0] + j * x->strides[1]];
   }
 }
-void reverse(const float* x, float* y, float* scratch, size_t n) {
+void reverse(const float* x, float* y, void* memory, size_t n) {
+  float* scratch = (float*)memory;
   for (size_t i = 0; i < n; ++i) scratch[i] = x[n - 1 - i];
   for (size_t i = 0; i < n; ++i) y[i] = scratch[i];
 }
@@ -162,8 +163,8 @@ TEST_F(LibraryCallsTest, ScratchIsPartOfThePlan) {
 @I.ir_module
 class Module:
     @T.extern_func
-    def reverse(x: T.Buffer((n,), "float32"), y: T.Buffer((n,), "float32"), scratch: T.Buffer((n,), "float32"), n: T.int64):
-        T.func_attr({"effects": {"y": "out", "scratch": "scratch"}, "c_types": {"n": "size_t"}})
+    def reverse(x: T.Buffer((n,), "float32"), y: T.Buffer((n,), "float32"), scratch: T.Buffer((n * 4,), "uint8"), n: T.int64):
+        T.func_attr({"effects": {"y": "out", "scratch": "scratch"}, "c_types": {"n": "size_t", "scratch": "void*"}})
 
     @R.function
     def main(x: R.Tensor((32,), "float32")) -> R.Tensor((32,), "float32"):

@@ -102,6 +102,7 @@ class FunctionCodegen {
   llvm::Value* generate_call(const Call& call);
   llvm::Value* generate_if(const Call& call);
   llvm::Value* generate_extern(const Call& call);
+  llvm::Value* generate_packed(const Call& call);
   llvm::Value* unary_float(llvm::Intrinsic::ID id, const Call& call);
   llvm::Value* convert(llvm::Value* value, DType from, DType to, const Origin& origin);
   llvm::Value* widen(llvm::Value* value, DType from);  // 16-bit floats to float

@@ -594,6 +594,7 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
     return nullptr;
   }
   if (name == "call_extern" || name == "call_pure_extern") return generate_extern(call);
+  if (name == "call_packed" || name == "call_cpacked") return generate_packed(call);
   throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no native code", name,
                      dtype.str());
 }

@@ -5,6 +5,7 @@
 
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
+#include "tenon/tir/callee.h"
 
 namespace tenon::llvm_backend {
 
@@ -44,6 +45,83 @@ llvm::Value* FunctionCodegen::dl_tensor(const backend::LibraryArgument& argument
   put(offsetof(DLTensor, strides), strides);
   put(offsetof(DLTensor, byte_offset), b_.getInt64(0));
   return tensor;
+}
+
+// `int f(value* args, int* codes, int count, value* result, int* result_code, void*)`, as TVM's
+// packed functions in C: each value 8 bytes, its kind in a code.
+llvm::Value* FunctionCodegen::generate_packed(const Call& call) {
+  enum Kind : uint32_t {
+    kInt = 0,
+    kUnsigned = 1,
+    kFloat = 2,
+    kHandle = 3,
+    kTensor = 7,
+    kText = 11
+  };
+  const auto symbol = backend::packed_symbol(call);
+  if (!symbol)
+    throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
+                       call.op->name);
+  const size_t count = call.args.size() - 1;
+  llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
+  llvm::AllocaInst* values = stack_memory(llvm::ArrayType::get(i64, count + 1), 8, "values");
+  llvm::AllocaInst* codes = stack_memory(llvm::ArrayType::get(i32, count + 1), 8, "codes");
+  const auto put = [&](size_t i, llvm::Value* value, uint32_t kind) {
+    b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(i64, values, i));
+    b_.CreateStore(b_.getInt32(kind), b_.CreateConstInBoundsGEP1_64(i32, codes, i));
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const NodePtr& arg = call.args[i + 1];
+    auto region = cast<tir::BufferRegion>(arg);
+    if (const auto buffer = cast<tir::Buffer>(arg)) region = tir::BufferRegion::whole(buffer);
+    if (region) {
+      backend::LibraryArgument tensor;
+      tensor.pointer.buffer = region->buffer;
+      for (const tir::Range& range : region->region) tensor.pointer.minimum.push_back(range.min);
+      tensor.extents = tir::kept_extents(*region);
+      tensor.strides = tir::kept_strides(*region);
+      tensor.dtype = region->buffer->dtype;
+      put(i,
+          dl_tensor(tensor, element_pointer(pointer_of(*region->buffer, call.origin),
+                                            offset_of(*region->buffer, tensor.pointer.minimum),
+                                            tensor.dtype)),
+          kTensor);
+      continue;
+    }
+    if (const auto* text = arg.as<StringImm>()) {
+      put(i, m_.text(text->value), kText);
+      continue;
+    }
+    const Expr scalar = downcast<ExprNode>(arg);
+    llvm::Value* passed = value(scalar);
+    if (scalar->dtype.is_handle()) {
+      put(i, passed, kHandle);
+    } else if (scalar->dtype.is_float()) {
+      put(i, convert(passed, scalar->dtype, kFloat64, call.origin), kFloat);
+    } else {
+      put(i, convert(passed, scalar->dtype, kInt64, call.origin),
+          scalar->dtype.is_uint() ? kUnsigned : kInt);
+    }
+  }
+  llvm::AllocaInst* result = stack_memory(i64, 8, "result");
+  llvm::AllocaInst* result_code = stack_memory(i32, 8, "result_code");
+  b_.CreateStore(b_.getInt64(0), result);
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* type =
+      llvm::FunctionType::get(i32, {pointer, pointer, i32, pointer, pointer, pointer}, false);
+  llvm::Value* code =
+      b_.CreateCall(m_.module().getOrInsertFunction(*symbol, type),
+                    {values, codes, b_.getInt32(static_cast<uint32_t>(count)), result, result_code,
+                     llvm::ConstantPointerNull::get(b_.getPtrTy())});
+  memo_.clear();
+  fail_unless(b_.CreateICmpEQ(code, b_.getInt32(0)), TENON_ERROR_LIBRARY, where(call.origin),
+              "packed function `" + *symbol + "` failed with code {value}",
+              b_.CreateSExt(code, i64), nullptr);
+  if (call.dtype.is_void()) return b_.getInt32(0);
+  if (call.dtype.is_handle()) return b_.CreateLoad(pointer, result);
+  if (call.dtype.is_float())
+    return convert(b_.CreateLoad(b_.getDoubleTy(), result), kFloat64, call.dtype, call.origin);
+  return convert(b_.CreateLoad(i64, result), kInt64, call.dtype, call.origin);
 }
 
 void FunctionCodegen::generate_call_library(const tir::CallTir& call,

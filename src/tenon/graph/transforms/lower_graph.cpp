@@ -10,6 +10,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
@@ -203,6 +204,11 @@ class Lowering {
     if (call->is("reshape")) return reshape(binding, *call, origin);
     if (call->is("call_tir")) return call_tir(binding, *call, origin);
     if (call->is("call_dps_packed")) return call_extern(binding, *call, origin);
+    if (const auto* external = call->callee.as<ExternRef>())
+      throw CompileError(kUnsupported, origin,
+                         "R.call_packed of `{0}`, which gives a tensor of its own, cannot be "
+                         "compiled; R.call_dps_packed(\"{0}\", ...) writes into memory of the plan",
+                         external->symbol);
     throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
                        call->op ? call->op->name : "a call of a function value");
   }
@@ -334,9 +340,38 @@ class Lowering {
       }
       if (slots[i].from == From::kScratch) args[i] = scratch(function, i, bound, origin);
     }
+    for (size_t i = 0; i < args.size(); ++i) check_argument(function, i, args[i], bound, origin);
     stmts_.push_back(
         make<CallTir>(make<GlobalVar>(callee->name), std::move(args), Attrs(), origin));
     storage_[binding.var.get()] = std::move(storage);
+  }
+
+  // The declaration against what the graph gives.
+  static void check_argument(const tir::ExternFunction& function, size_t i, const NodePtr& arg,
+                             const Substitution& bound, const Origin& origin) {
+    const Ref<Buffer>& declared = function.buffers[i];
+    const auto* region = arg.as<BufferRegion>();
+    if (static_cast<bool>(declared) != (region != nullptr))
+      throw CompileError(kBadArgument, origin,
+                         "library function `{}` is given a {} for parameter `{}`", function.symbol,
+                         region ? "tensor" : "scalar",
+                         declared ? declared->name : function.params[i]->name)
+          .note(function.origin, "it is `{}`", function.prototype());
+    if (!declared) return;
+    const Buffer& given = *region->buffer;
+    bool fits = given.dtype == declared->dtype && given.ndim() == declared->ndim();
+    for (size_t d = 0; fits && d < given.ndim(); ++d) {
+      const auto wanted = as_int(arith::simplify(substitute(declared->shape[d], bound)));
+      const auto is = as_int(given.shape[d]);
+      fits = !wanted || !is || *wanted == *is;
+    }
+    if (fits) return;
+    throw CompileError(kRegionMismatch, origin,
+                       "library function `{}` is given `{}`, {} of shape {}, for parameter `{}`, "
+                       "{} of shape {}",
+                       function.symbol, given.name, given.dtype.str(), tenon::str(given.shape),
+                       declared->name, declared->dtype.str(), tenon::str(declared->shape))
+        .note(function.origin, "it is `{}`", function.prototype());
   }
 
   /// What a back end made of its part of the graph (attr `tenon.inline`) stands here itself, so
@@ -368,7 +403,8 @@ class Lowering {
                   const Origin& origin) {
     const Buffer& declared = *function.buffers[i];
     std::vector<Expr> shape;
-    for (const Expr& dim : declared.shape) shape.push_back(substitute(dim, bound));
+    for (const Expr& dim : declared.shape)
+      shape.push_back(arith::simplify(substitute(dim, bound)));  // a number, where it is one
     const auto buffer = make<Buffer>(
         unique(function.symbol + "_" + declared.name), declared.dtype, shape,
         Buffer::Options{.alignment = std::max<int64_t>(64, declared.alignment)}, origin);
