@@ -145,7 +145,7 @@ IRModule run(IRModule module, const std::string& passes) {
 #ifdef TENON_HAS_PASSES
   verify_module(module);
   PassRunner runner;
-  runner.verify = verify_module;
+  runner.verify = [](const IRModule& changed) { verify_module(changed); };
   runner.after = [](const Pass&, const IRModule& after) { expect_round_trip(after); };
   return runner.run(std::move(module), parse_pass_list(passes));
 #else
