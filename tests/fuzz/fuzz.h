@@ -16,6 +16,8 @@ struct Options {
   double least_refused = 0.1;  // of all cases: whether mutations do anything
   /// Words that mutations insert: keywords, numbers at limits, pieces of the format.
   std::vector<std::string> words = {};
+  /// Seeds that the reader refuses are inputs like others; else one that is refused fails the test.
+  bool seeds_may_fail = false;
 };
 
 /// Runs `reader` on mutations of the seeds and fails the test at the first that throws anything but

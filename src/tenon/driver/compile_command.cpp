@@ -147,9 +147,6 @@ void add_compile_command(CLI::App& app, Action& action) {
   command->add_option("--name", options->name, "of the program (default: the model's file name)");
   command->add_flag("--constants", options->target.c.constants_file,
                     "target c: constants as a file for the caller to map, not as arrays");
-  command->add_option("--include", options->target.c.includes,
-                      "target c: a header with the prototypes of library functions, instead of "
-                      "generated ones");
   command->add_flag("--separate-arrays", options->target.c.separate_arrays,
                     "target c: a static array for each buffer, to measure what planning costs");
   options->target.add_to(*command);

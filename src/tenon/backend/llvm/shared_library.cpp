@@ -117,8 +117,8 @@ static void link(const std::vector<std::string>& inputs, const std::string& outp
     diagnostics.push_back(
         {kLinkFailed,
          {},
-         undefined ? fmt::format("`{}` calls `{}`, which it does not contain; a shared library "
-                                 "cannot call functions outside of it",
+         undefined ? fmt::format("`{}` calls `{}`, which neither it, nor a library given with "
+                                 "it, nor the C library defines",
                                  name, complaint.substr(kUndefined.size()))
                    : fmt::format("`{}` cannot be linked: {}", name, complaint),
          {}});

@@ -7,6 +7,7 @@
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/callee.h"
+#include "tenon/tir/extern_function.h"
 
 namespace tenon::tir {
 
@@ -291,8 +292,11 @@ class Inlining {
     return value;
   }
 
-  /// Private functions that nobody names any more go.
+  /// Private functions that nobody names any more go. What functions of the graph level name is
+  /// not known here: beside one, all stay.
   static IRModule without_unused(IRModule module) {
+    for (const auto& [name, function] : module.functions())
+      if (!function.as<PrimFunc>() && !function.as<ExternFunction>()) return module;
     for (bool changed = true; changed;) {
       changed = false;
       std::set<std::string> named;
