@@ -220,11 +220,12 @@ TEST(Fuzz, FormsOfScript) {
   std::vector<std::string> seeds = files_in("golden/script/forms");
   for (std::string& text : files_in("kernels")) seeds.push_back(std::move(text));
   ASSERT_GT(seeds.size(), 100u);
-  expect_only_diagnostics(seeds, {.name = "forms", .words = kWords, .seeds_may_fail = true}, [](const std::string& text) {
-    const IRModule module = script::parse_module(text);
-    verify_module(module);
-    script::parse_module(script::print(module));
-  });
+  expect_only_diagnostics(seeds, {.name = "forms", .words = kWords, .seeds_may_fail = true},
+                          [](const std::string& text) {
+                            const IRModule module = script::parse_module(text);
+                            verify_module(module);
+                            script::parse_module(script::print(module));
+                          });
 }
 
 }  // namespace

@@ -50,20 +50,20 @@ struct CompileRequest {
   std::string name = "model";
   Target target;
   PipelineOptions pipeline = {};
-  Pipeline first = {};  // passes in front of the standard pipeline
+  Pipeline first = {};                        // passes in front of the standard pipeline
   std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
 };
 
 /// A module lowered as far as code generation needs it, and what is known about it.
 struct LoweredModule {
   PipelineResult pipeline;
-  int64_t operators = 0;  // calls of graph operators in `main` as it came
-  int64_t kernels = 0;    // calls of kernels in `main` as it became
+  int64_t operators = 0;      // calls of graph operators in `main` as it came
+  int64_t kernels = 0;        // calls of kernels in `main` as it became
   int64_t library_calls = 0;  // and of library functions
-  double gflop = 0;       // 10^9 operations of contractions in one run; 0 where sizes are symbolic
+  double gflop = 0;  // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   /// Of the module as it came: of its text, which names constants by their content.
   std::string module_hash;
-  std::string manifest;   // JSON
+  std::string manifest;                  // JSON
   std::vector<graph::BackendCode> code;  // of back ends, to be linked in
 };
 LoweredModule lower(IRModule module, const CompileRequest& request);

@@ -31,8 +31,8 @@ struct Target {
 /// Reads "llvm" or "c", then any of "-mcpu=NAME -mattr=FEATURES -vector-bits=N -vector-registers=N
 /// -l1=B -l2=B -l3=B". What is not given follows from the cpu by a table of known ones; where none
 /// is named, that of `llvm` is generic x86-64, and `c` has vectors of 128 bits and no fused
-/// multiply-add, whatever the host. "native" is resolved by the LLVM back end first (backend/llvm/host.h), which
-/// knows the host.
+/// multiply-add, whatever the host. "native" is resolved by the LLVM back end first
+/// (backend/llvm/host.h), which knows the host.
 /// \throws CompileError (kBadOption) at anything else.
 Target parse_target(std::string_view text);
 

@@ -34,7 +34,8 @@ class CallVerifier {
   void check(const CheckedCall& site);
 
  private:
-  Diagnostic& error(const CheckedCall& site, size_t argument, const Code& code, std::string message);
+  Diagnostic& error(const CheckedCall& site, size_t argument, const Code& code,
+                    std::string message);
   void declared(Diagnostic& diagnostic, const Callee& callee, size_t param) const;
   bool fits(const CheckedCall& site, const Callee& callee, size_t i);
   void facts(const CheckedCall& site, const Callee& callee);

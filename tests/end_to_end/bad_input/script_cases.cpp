@@ -58,9 +58,9 @@ std::vector<Case> script_cases() {
       tir("WrongRank", "    B[0] = A[0, 0]\n",
           "m.tvmscript:3:5: error[TN0301]: buffer `B` is indexed with 1 indices; it has 2 "
           "dimensions"),
-      tir("OtherDType", "    B[0, 0] = A[0, 0] + T.float64(1)\n",
-          "m.tvmscript:3:5: error[TN0102]: a value of dtype float64 is stored into buffer `B`; "
-          "expected float32\n      B[0, 0] = A[0, 0] + T.float64(1)\n      ^^^^^^^"),
+      tir("OtherDType", "    C = T.alloc_buffer((4,), \"int32\")\n    C[0] = A[0, 0]\n",
+          "m.tvmscript:4:5: error[TN0102]: a value of dtype float32 is stored into buffer `C`; "
+          "expected int32\n      C[0] = A[0, 0]\n      ^^^^"),
       tir("OutsideTheBuffer", "    for i in range(4):\n        B[i + 4, 0] = A[i, 0]\n",
           "m.tvmscript:4:9: error[TN0302]: index i + 4 of dimension 0 of buffer `B` of shape (4, "
           "8) lies outside of it in every iteration"),
@@ -111,9 +111,12 @@ std::vector<Case> script_cases() {
       {"NotTheMain",
        {"run", "m.tvmscript"},
        {{"m.tvmscript",
-         "@R.function\ndef other(x: R.Tensor((2, 3), \"float32\")):\n    return x\n"}},
+         "@I.ir_module\nclass Module:\n"
+         "    @R.function\n    def f(x: R.Tensor((2, 3), \"float32\")):\n        return x\n"
+         "    @R.function\n    def g(x: R.Tensor((2, 3), \"float32\")):\n        return x\n"}},
        1,
-       "error[TN0201]: the module has no graph function `main`"},
+       "error[TN0201]: the module has no function `main`, and several that nothing calls: `f`, "
+       "`g`; rename one to `main`"},
   };
 }
 

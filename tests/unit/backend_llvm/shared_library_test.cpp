@@ -301,8 +301,8 @@ TEST(SharedLibrary, SaysWhatIsNotDefined) {
       host(), named("caller"));
   for (int again = 0; again < 2; ++again)  // and the linker can be used after a failure
     expect_error(
-        "error[TN0603]: `caller` calls `no_such_function`, which neither it, nor a library given "
-        "with it, nor the C library defines",
+        "error[TN0603]: `kernel` calls library function `no_such_function`, and no library is "
+        "given; name the one that has it with --link",
         [&] { write_shared_library(compiled, folder / "a.so"); });
   EXPECT_FALSE(fs::exists(folder / "a.so"));
 }

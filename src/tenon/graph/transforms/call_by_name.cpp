@@ -123,10 +123,11 @@ class Matcher {
       if (misfit(other).empty()) {
         std::string text;
         for (const size_t index : other) text += (text.empty() ? "" : ", ") + std::to_string(index);
-        throw fault(why + fmt::format("; its inputs fit in the order [{}]: state that in the "
-                                      "function's attributes, \"inputs\": [{}], or change the order "
-                                      "of its parameters",
-                                      text, text));
+        throw fault(why +
+                    fmt::format("; its inputs fit in the order [{}]: state that in the "
+                                "function's attributes, \"inputs\": [{}], or change the order "
+                                "of its parameters",
+                                text, text));
       }
     throw fault(why);
   }

@@ -48,7 +48,8 @@ class Inliner {
     bool found = false;
     walk(function.body, [&](const NodePtr& node) {
       std::string name;
-      if (const auto value = cast<ValueNode>(node)) found |= static_cast<bool>(callee_of(value, name));
+      if (const auto value = cast<ValueNode>(node))
+        found |= static_cast<bool>(callee_of(value, name));
     });
     return found;
   }

@@ -136,8 +136,8 @@ IRModule generate_backend_code(IRModule module, const Backend& backend, BackendC
                  const auto* ref =
                      call && call->is("call_tir") ? call->args.at(0).as<FuncRef>() : nullptr;
                  if (!ref || !generated.count(ref->name)) return std::nullopt;
-                 return make<Call>(find_op("call_dps_packed"), call->args, Attrs(),
-                                   call->type_args, call->origin);
+                 return make<Call>(find_op("call_dps_packed"), call->args, Attrs(), call->type_args,
+                                   call->origin);
                }));
   }
   return module;
