@@ -4,6 +4,14 @@
 
 namespace tenon::tir {
 
+// Whether constant extents are those of `shape` in another order, as of a transposed buffer.
+static bool are_in_another_order(const std::vector<Expr>& extents, const std::vector<Expr>& shape) {
+  std::vector<int64_t> a, b;
+  for (const Expr& extent : extents) a.push_back(as_int(extent).value_or(-1));
+  for (const Expr& dim : shape) b.push_back(as_int(dim).value_or(-2));
+  return a != b && std::is_permutation(a.begin(), a.end(), b.begin(), b.end());
+}
+
 static Origin place_of(const CheckedCall& site, size_t argument) {
   const NodePtr& arg = (*site.args)[argument];
   return arg.get()->origin ? arg.get()->origin : site.origin;
@@ -142,6 +150,8 @@ void CallVerifier::facts(const CheckedCall& site, const Callee& callee) {
           fmt::format("argument {} of `{}` is {} of extents {}; parameter `{}` has shape {}",
                       fact.argument + 1, callee.name, str(region), tenon::str(kept_extents(region)),
                       buffer->name, tenon::str(buffer->shape));
+      if (are_in_another_order(kept_extents(region), buffer->shape))
+        message += "; they are in another order: copy it transposed into a buffer of this shape";
     } else {
       std::vector<Expr> strides;
       for (const Expr& stride : kept_strides(region)) strides.push_back(analyzer_.simplify(stride));

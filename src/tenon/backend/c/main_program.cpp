@@ -339,7 +339,8 @@ std::string main_program(const Program& program) {
 
 std::string makefile(const Program& program, const Target& target) {
   return fmt::format(
-      "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS; libraries, objects\n"
+      "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS; "
+      "libraries, objects\n"
       "# or sources of the functions that the program calls: LDLIBS.\n"
       "CC ?= cc\nCFLAGS ?= -O3{1}\n"
       "# Results do not depend on the compiler where it contracts nothing.\n"
