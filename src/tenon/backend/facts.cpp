@@ -80,4 +80,23 @@ bool is_plain_index(const Expr& expr) {
          is_plain_index(node->rhs);
 }
 
+int64_t allocated_elements(const tir::AllocBuffer& alloc, const std::string& function) {
+  const tir::Buffer& buffer = *alloc.buffer;
+  const std::vector<Expr> strides =
+      buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
+  int64_t count = 1;  // the last element's place, plus one
+  for (size_t i = 0; i < buffer.shape.size(); ++i) {
+    const auto extent = as_int(buffer.shape[i]), stride = as_int(strides[i]);
+    if (!extent || !stride)
+      throw CompileError(kUnsupported, alloc.origin,
+                         "buffer `{}` of shape {} is allocated inside PrimFunc `{}`; only constant "
+                         "shapes can be, before memory planning",
+                         buffer.name, str(buffer.shape), function);
+    if (*extent == 0) count = 0;
+    if (count > 0) count += (*extent - 1) * *stride;
+    if (count > (int64_t{1} << 40)) break;
+  }
+  return count;
+}
+
 }  // namespace tenon::backend

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "tenon/ir/visit.h"
-#include "tenon/tir/buffer.h"
+#include "tenon/tir/stmt.h"
 
 namespace tenon::backend {
 
@@ -32,5 +32,10 @@ bool is_plain_index(const Expr& expr);
 /// Whether the expression reads memory or may stop the program: then it must not run where its
 /// guard does not hold.
 bool needs_guard(const Expr& expr);
+
+/// The elements that the buffer of `alloc` spans by its shape and strides, elem_offset not counted;
+/// 0 where it has none, more than 2^40 where they are too many. `function` is for the diagnostic.
+/// \throws CompileError (kUnsupported) where the shape is not constant.
+int64_t allocated_elements(const tir::AllocBuffer& alloc, const std::string& function);
 
 }  // namespace tenon::backend

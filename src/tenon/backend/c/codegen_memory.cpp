@@ -248,20 +248,7 @@ void FunctionCodegen::allocate(const tir::AllocBuffer& alloc) {
     data_[buffer.data.get()] = none;
     return;
   }
-  int64_t count = 1;
-  const std::vector<Expr> strides =
-      buffer.is_compact() ? tir::compact_strides(buffer.shape) : buffer.strides;
-  for (size_t i = 0; i < buffer.shape.size(); ++i) {
-    const auto extent = as_int(buffer.shape[i]), stride = as_int(strides[i]);
-    if (!extent || !stride)
-      throw CompileError(kUnsupported, alloc.origin,
-                         "buffer `{}` of shape {} is allocated inside PrimFunc `{}`; only constant "
-                         "shapes can be, before memory planning",
-                         buffer.name, str(buffer.shape), info_.name);
-    if (*extent == 0) count = 0;
-    if (count > 0) count += (*extent - 1) * *stride;
-    if (count > (int64_t{1} << 40)) break;
-  }
+  int64_t count = backend::allocated_elements(alloc, info_.name);
   int64_t skipped = 0;
   if (buffer.elem_offset) {
     const auto stated = as_int(buffer.elem_offset);
