@@ -5,7 +5,6 @@
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/graph/backend.h"
-#include "tenon/support/library_codes.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon {

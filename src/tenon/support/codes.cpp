@@ -1,4 +1,4 @@
-#include "tenon/support/library_codes.h"
+#include "tenon/support/codes.h"
 
 namespace tenon {
 

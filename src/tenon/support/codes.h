@@ -100,6 +100,14 @@ inline constexpr Code kLinkFailed{"TN0603", "link-failed",
 inline constexpr Code kBadProblem{"TN0701", "bad-problem", "an allocation problem is malformed"};
 inline constexpr Code kDoesNotFit{"TN0702", "does-not-fit", "the buffers do not fit the pool"};
 
+// -- back ends and libraries (TN08xx) ------------------------------------------------------------
+inline constexpr Code kBadBackend{"TN0801", "bad-backend",
+                                  "a back end's hook gave something else than it must"};
+inline constexpr Code kSignatureMismatch{
+    "TN0802", "signature-mismatch",
+    "a library function's signature does not fit the composite that is to call it"};
+inline constexpr Code kBadPattern{"TN0803", "bad-pattern", "a pattern of operators is malformed"};
+
 /// Every code above, in order of number.
 std::span<const Code* const> all_codes();
 

@@ -6,7 +6,6 @@
 #include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms/rebuild.h"
-#include "tenon/support/library_codes.h"
 
 namespace tenon::graph {
 

@@ -11,7 +11,6 @@
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
-#include "tenon/support/library_codes.h"
 
 namespace tenon::graph {
 

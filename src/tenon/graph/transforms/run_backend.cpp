@@ -6,7 +6,6 @@
 #include "tenon/graph/infer.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
-#include "tenon/support/library_codes.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_effects.h"
 
