@@ -1,12 +1,16 @@
 // Hooks by which a back end takes over parts of a graph: from its graph functions to PrimFuncs, and
-// from PrimFuncs to code. A guide with an example: docs/contributing/adding_a_backend.md.
+// from PrimFuncs to code. A guide with an example: docs/contributing/backend.md.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tenon/graph/expr.h"
+#include "tenon/graph/external_modules.h"
+#include "tenon/graph/patterns/fusion_pattern.h"
+#include "tenon/ir/pass.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::graph {
@@ -15,38 +19,76 @@ namespace tenon::graph {
 struct BackendContext {
   /// A graph function as a PrimFunc, by the passes of the standard pipeline from legalising to
   /// lowering: its operators become kernels of the module. Parameters, then outputs.
-  std::function<IRModule(IRModule module, const std::string& function)> lower;
+  std::function<IRModule(IRModule module, const std::string& function)> lower = {};
+  /// `options` of RunCodegen: what the user asks of this back end.
+  AttrValue::Map options = {};
+  /// `symbol` of RunCodegen: the symbol to use for the function at hand; empty: the back end's
+  /// choice.
+  std::string symbol = {};
 };
 
-/// Code for functions of a back end: C99 source, or a relocatable object; it is linked into the
-/// program. Either may be empty.
+/// Code for functions of a back end, which becomes part of the module's `external_mods` and is
+/// linked into the program. What is empty is not there.
 struct BackendCode {
-  std::string c_source;
-  std::string object;
+  std::string c_source = {};           // C99
+  std::string object = {};             // relocatable object
+  std::vector<std::string> link = {};  // shared libraries that it needs, by name ("libfoo.so.1")
 };
 
 struct Backend {
   /// Its target: composites are its own whose attr `Composite` begins with the name and a dot,
-  /// regions those whose attr `Compiler` is the name.
+  /// regions those whose attr `Compiler` (or `Codegen`) is the name.
   std::string name;
+  std::string version = {};
+
+  /// What it takes.
+  std::vector<FusionPattern> patterns = {};
 
   /// What `lower` is given: each composite by itself, or each region with the composites in it.
   enum class Unit : uint8_t { kComposite, kRegion };
   Unit unit = Unit::kComposite;
 
+  /// kOwnPool: its calls bring threads of their own. They run alone, one at a time, while the
+  /// program's own workers sleep.
+  enum class Threads : uint8_t { kCaller, kOwnPool };
+  Threads threads = Threads::kCaller;
+  /// Its results are bit-equal for every number of threads.
+  bool same_at_every_thread_count = true;
+
+  int priority = 0;  // among back ends that take the same: higher first
+  /// Seconds that a match takes on one thread; nothing: not declared.
+  std::function<std::optional<double>(const PatternCheck&)> cost = {};
+
   /// Graph to TensorIR: replaces graph function `function` of the module by a PrimFunc of the same
   /// name over its parameters, then its outputs, and adds what that calls. The PrimFunc gets attr
   /// `target`; with attr `tenon.inline` its statements (allocations and calls, no blocks) come to
-  /// stand in the place of each call, and its allocations become the caller's.
+  /// stand in the place of each call, and its allocations become the caller's. An extern function
+  /// (tir::ExternFunction) in its place is called as it is, by R.call_dps_packed.
+  /// It may add artefacts (add_external_module).
   std::function<IRModule(IRModule module, const std::string& function, const BackendContext&)>
-      lower;
+      lower = {};
 
   /// TensorIR to code: for the PrimFuncs `functions` of the module, each as a C function of that
   /// name that takes its parameters in order: `float*` and the like for buffers (const where it
   /// only reads), then the value of a scalar. Where it is empty they are compiled like all others.
   std::function<BackendCode(const IRModule& module, const std::vector<std::string>& functions)>
       generate = {};
+
+  /// Passes of its own; `--passes` finds them by name.
+  std::vector<Pass> passes = {};
 };
+
+/// The one registry, of this process: back ends in the tree come from driver/, others from
+/// --plugin. Safe to use from several threads; what find_backend returns stays valid until it is
+/// unregistered.
+/// 	hrows CompileError (kBadBackend) at a name that is empty, has a dot, or is taken.
+void register_backend(Backend backend);
+/// Of tests, mostly: nothing may use it any more. False where there was none.
+bool unregister_backend(const std::string& name);
+/// Null where there is none.
+const Backend* find_backend(const std::string& name);
+/// By priority, then in the order of registration.
+std::vector<const Backend*> all_backends();
 
 /// Hands its part of the graph to `backend`: runs its `lower` on each unit, checks what came of it,
 /// and makes the calls of these functions R.call_tir. Records a remark for each unit.
@@ -63,8 +105,8 @@ IRModule generate_backend_code(IRModule module, const Backend& backend, BackendC
 /// to the inputs in order, then to the outputs), and the composite is its reference body.
 Backend call_by_name(const std::string& name);
 
-/// The part of attr `Composite` (or all of attr `Compiler`) that names a back end, and of a
-/// composite the rest; empty where the function has no such attr.
+/// The part of attr `Composite` (or all of attr `Compiler` or `Codegen`) that names a back end, and
+/// of a composite the rest; empty where the function has no such attr.
 std::string backend_of(const FunctionNode& function);
 std::string composite_name(const FunctionNode& function);
 

@@ -107,6 +107,10 @@ inline constexpr Code kSignatureMismatch{
     "TN0802", "signature-mismatch",
     "a library function's signature does not fit the composite that is to call it"};
 inline constexpr Code kBadPattern{"TN0803", "bad-pattern", "a pattern of operators is malformed"};
+inline constexpr Code kBadExternalModule{
+    "TN0804", "bad-external-module", "an artefact in `external_mods` is malformed or clashes"};
+inline constexpr Code kCyclicPartition{
+    "TN0805", "cyclic-partition", "a part of the graph would depend on its own result"};
 
 /// Every code above, in order of number.
 std::span<const Code* const> all_codes();

@@ -17,7 +17,8 @@ using tir::PrimFunc;
 std::string backend_of(const FunctionNode& function) {
   if (const auto composite = function.attrs.get<std::string>("Composite"))
     return composite->substr(0, composite->find('.'));
-  return function.attrs.get<std::string>("Compiler").value_or("");
+  if (const auto compiler = function.attrs.get<std::string>("Compiler")) return *compiler;
+  return function.attrs.get<std::string>("Codegen").value_or("");
 }
 
 std::string composite_name(const FunctionNode& function) {

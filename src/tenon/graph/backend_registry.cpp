@@ -1,0 +1,66 @@
+// The registry of back ends.
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "tenon/graph/backend.h"
+#include "tenon/support/codes.h"
+
+namespace tenon::graph {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<const Backend>> backends;
+};
+
+Registry& registry() {
+  static Registry one;
+  return one;
+}
+
+}  // namespace
+
+void register_backend(Backend backend) {
+  if (backend.name.empty() || backend.name.find('.') != std::string::npos)
+    throw CompileError(kBadBackend, {},
+                       "a back end's name is `{}`; expected a name without a dot, as composites "
+                       "begin with it: `NAME.conv2d`",
+                       backend.name);
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& known : all.backends)
+    if (known->name == backend.name)
+      throw CompileError(kBadBackend, {}, "there are two back ends `{}`", backend.name);
+  all.backends.push_back(std::make_unique<const Backend>(std::move(backend)));
+}
+
+bool unregister_backend(const std::string& name) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  return std::erase_if(all.backends, [&](const auto& known) { return known->name == name; }) > 0;
+}
+
+const Backend* find_backend(const std::string& name) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& known : all.backends)
+    if (known->name == name) return known.get();
+  return nullptr;
+}
+
+std::vector<const Backend*> all_backends() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::vector<const Backend*> list;
+  for (const auto& known : all.backends)
+    list.insert(std::upper_bound(
+                    list.begin(), list.end(), known->priority,
+                    [](int priority, const Backend* other) { return priority > other->priority; }),
+                known.get());
+  return list;
+}
+
+}  // namespace tenon::graph
