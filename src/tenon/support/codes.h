@@ -71,6 +71,11 @@ inline constexpr Code kRegionMismatch{"TN0306", "region-mismatch",
                                       "a call's region differs from the callee's declaration"};
 inline constexpr Code kAliasing{"TN0307", "aliasing",
                                 "a written region of a call overlaps another of its regions"};
+inline constexpr Code kNotThreadSafe{
+    "TN0308", "not-thread-safe",
+    "a function that may not run beside itself is called where it would"};
+inline constexpr Code kMisaligned{"TN0309", "misaligned",
+                                  "a call's argument is less aligned than its callee asks for"};
 
 // -- text (TN04xx) -------------------------------------------------------------------------------
 inline constexpr Code kSyntax{"TN0401", "syntax", "the text does not follow the grammar"};
@@ -107,10 +112,13 @@ inline constexpr Code kSignatureMismatch{
     "TN0802", "signature-mismatch",
     "a library function's signature does not fit the composite that is to call it"};
 inline constexpr Code kBadPattern{"TN0803", "bad-pattern", "a pattern of operators is malformed"};
-inline constexpr Code kBadExternalModule{
-    "TN0804", "bad-external-module", "an artefact in `external_mods` is malformed or clashes"};
-inline constexpr Code kCyclicPartition{
-    "TN0805", "cyclic-partition", "a part of the graph would depend on its own result"};
+inline constexpr Code kBadExternalModule{"TN0804", "bad-external-module",
+                                         "an artefact in `external_mods` is malformed or clashes"};
+inline constexpr Code kCyclicPartition{"TN0805", "cyclic-partition",
+                                       "a part of the graph would depend on its own result"};
+inline constexpr Code kPrototypeMismatch{
+    "TN0810", "prototype-mismatch",
+    "a library function's signature differs from its prototype in a header"};
 
 /// Every code above, in order of number.
 std::span<const Code* const> all_codes();
