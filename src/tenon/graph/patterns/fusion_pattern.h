@@ -1,47 +1,58 @@
-// What a back end takes: a pattern with a name, and what is asked before a match is made a
-// composite.
+// What a back end registers: a pattern with its name, and who decides about a match.
 #pragma once
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "tenon/graph/expr.h"
-#include "tenon/tir/stmt.h"
+#include "tenon/graph/patterns/matcher.h"
 
 namespace tenon::graph {
 
-struct DFPatternNode;
-using DFPattern = std::shared_ptr<const DFPatternNode>;
-struct Match;
-
-/// The answer to a match. Refused: the code is for counting ("dtype", "layout", "shape", "rank"),
-/// the words are for people.
+/// The answer to a match: taken, or why not.
 struct Verdict {
   bool accepted = true;
-  std::string code;
-  std::string words;
+  std::string code = {};   // "dtype", "layout", "shape", "rank", ...: for counting
+  std::string words = {};  // for people
+
+  static Verdict refuse(std::string code, std::string words) {
+    return {false, std::move(code), std::move(words)};
+  }
 };
 
-/// What a check is given: the match where it stands, and the composite that it would become.
+/// What a check sees of a match.
 struct PatternCheck {
   const IRModule& module;
-  const Function& function;
+  const Function& function;  // in which it was found
   const Match& match;
-  Ref<Function> composite;
-  const std::map<std::string, Value>& annotated;
+  Ref<Function> composite;                        // what it would become
+  const std::map<std::string, Value>& annotated;  // by name of FusionPattern::annotations
 };
 
 struct FusionPattern {
-  std::string name;             // "dnnl.conv2d_relu": before the first dot is the back end
-  DFPattern pattern = {};       // over graph operators; null where it is TensorIR only
-  Ref<tir::PrimFunc> tir = {};  // over TensorIR; null where it is graph only
+  /// The composite's name: "dnnl.conv2d_relu"; what stands before the first dot is the back end.
+  std::string name;
+  DFPattern pattern = {};       // over graph operators; null where it is over TensorIR only
+  Ref<tir::PrimFunc> tir = {};  // over TensorIR; null where it is over graph operators only
   int priority = 0;             // higher first; then the larger; then the order of registration
   std::map<std::string, DFPattern> annotations = {};
   std::function<Verdict(const PatternCheck&)> check = {};
+  /// Attributes of the composite, beside `Composite`.
   std::function<Attrs(const PatternCheck&)> attrs = {};
+  Origin origin = {};  // where its text stands
 };
+
+/// The parts of a match that the pattern's annotations name.
+std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match);
+
+/// The order in which patterns are tried: indices into `patterns`.
+std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns);
+
+/// Patterns of a module: each graph function (pattern_from_function) and each PrimFunc, under its
+/// attr `Composite` or `Pattern`, or its name; a name without a dot gets `backend` and a dot before
+/// it. Attr `priority` of the function is the pattern's.
+/// \throws CompileError (kBadPattern).
+std::vector<FusionPattern> read_patterns(const IRModule& module, const std::string& backend = {});
 
 }  // namespace tenon::graph

@@ -1,0 +1,66 @@
+// Replaces what patterns match in graph functions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/graph/patterns/matcher.h"
+
+namespace tenon::graph {
+
+/// What stands for a matched value: a Call, a leaf, or a tree of them (calls as arguments are
+/// bound). Null or `value` itself: nothing changes.
+using CallRule = std::function<Value(const Value& value, const Match& match)>;
+/// What stands for variables of a match over a dataflow block.
+using BindingsRule = std::function<std::vector<std::pair<Ref<Var>, Value>>(const Match& match)>;
+
+struct RewriteOptions {
+  /// How often a function is gone through again while something changes. A replacement that
+  /// contains its own pattern never ends by itself.
+  int max_rounds = 64;
+};
+
+/// Tries `pattern` at every binding, in order, and again until nothing changes. Bindings that
+/// nobody needs afterwards are removed.
+/// \throws CompileError (kEndlessRewrite) beyond max_rounds, or where the function grows without
+/// end.
+Ref<Function> rewrite_call(const DFPattern& pattern, const CallRule& rule,
+                           const Ref<Function>& function, const IRModule* module = nullptr,
+                           const RewriteOptions& options = {});
+
+/// Looks for `context` in every dataflow block and puts in place what `rule` gives, until it is
+/// found no more or nothing changes.
+/// \throws CompileError as rewrite_call; (kBadPattern) where a replacement needs what depends on
+/// it.
+Ref<Function> rewrite_bindings(const PatternContext& context, const BindingsRule& rule,
+                               const Ref<Function>& function, const IRModule* module = nullptr,
+                               const RewriteOptions& options = {});
+
+/// Rewrites of patterns, tried in order at each binding. A value: copies are cheap.
+class PatternRewriter {
+ public:
+  static PatternRewriter from_pattern(DFPattern pattern, CallRule rule);
+  /// From functions `pattern` and `replacement` of one signature; a tuple as result: each of its
+  /// items is replaced. Other functions of the module come along where the replacement calls them.
+  /// \throws CompileError (kBadPattern).
+  static PatternRewriter from_module(const IRModule& module);
+
+  /// Rewrites of both, this one's first.
+  PatternRewriter operator|(const PatternRewriter& other) const;
+
+  Ref<Function> operator()(const Ref<Function>& function, const RewriteOptions& options = {}) const;
+  /// Every graph function of the module; records a remark for each rewrite rule.
+  IRModule operator()(IRModule module, const RewriteOptions& options = {}) const;
+
+  bool empty() const { return rules_.empty(); }
+
+ private:
+  friend class RewriteRun;
+  struct Rule;
+  std::vector<std::shared_ptr<const Rule>> rules_;
+};
+
+}  // namespace tenon::graph
