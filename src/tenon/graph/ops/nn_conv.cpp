@@ -60,7 +60,10 @@ Type infer_conv(const Call& call, size_t rank, bool transposed) {
 
   const Expr channels = simplify_dim(conv.data.extent(*x->shape, 'C'));
   const Expr taken = conv.kernel.extent(*w->shape, 'I');
-  const Expr expected = simplify_dim(transposed ? taken : taken * conv.groups);
+  Expr expected = simplify_dim(transposed ? taken : taken * conv.groups);
+  // A kernel in smaller blocks than the data need not read the last block's pad lanes.
+  if (const int64_t block = conv.data.block('C'); !transposed && block > conv.kernel.block('I'))
+    expected = simplify_dim(ceildiv(expected, int64(block)) * block);
   if (dims_agree(channels, expected) == DimsAgree::kNo)
     throw CompileError(kShapeMismatch, call.origin,
                        "`{}` of data with {} channels; the kernel takes {} in {} groups",

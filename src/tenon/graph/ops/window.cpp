@@ -61,10 +61,13 @@ Padding padding_attr(const Call& call, size_t rank) {
 }
 
 Expr AxisIndex::outer_of(int64_t size) const {
-  return size == block ? outer : floordiv(whole(), size);
+  if (size == block) return outer;
+  if (inner && size % block == 0) return floordiv(outer, size / block);
+  return floordiv(whole(), size);
 }
 Expr AxisIndex::inner_of(int64_t size) const {
   if (size == block && inner) return inner;
+  if (inner && size % block == 0) return floormod(outer, size / block) * block + inner;
   return floormod(whole(), size);
 }
 

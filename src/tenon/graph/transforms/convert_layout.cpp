@@ -174,7 +174,7 @@ class Converter {
     } else if (layout.kind == Kind::kPlanarInput) {
       kernel = fmt::format("OIHW{}o", v * layout.weight_group);
     } else {
-      kernel = fmt::format("OIHW{}i{}o", v, v * layout.weight_group);
+      kernel = fmt::format("OIHW{}i{}o", input_block(facts), v * layout.weight_group);
     }
     const Value input =
         layout.kind == Kind::kPlanarInput ? planar(call.args[0]) : block(call.args[0]);
@@ -200,6 +200,13 @@ class Converter {
             "",
             call.origin});
     return result(builder_.op("nn.conv2d", {input, packed}, attrs, name), facts.out_channels);
+  }
+
+  /// Input channels to a block of the weights: half of the data's where its last block is no more
+  /// than half full, so that the rest of it is not read.
+  int64_t input_block(const tir::ConvShape& facts) const {
+    const int64_t used = facts.in_channels % lanes();
+    return facts.groups == 1 && used > 0 && used * 2 <= lanes() ? lanes() / 2 : lanes();
   }
 
   /// A product with a constant matrix, which is packed in panels.

@@ -6,24 +6,62 @@
 
 namespace tenon::tir {
 
+// An axis of which `axis // c` and `axis % c` are used, and which has no whole number of c: it is
+// not split in two, and where it is a reduction's, each of its steps may be anywhere.
+static bool jumps(const IterVar& iter, int64_t divisor) {
+  const auto extent = as_int(iter.domain.extent);
+  return iter.kind == IterKind::kReduce && extent && *extent % divisor != 0;
+}
+
+// Smallest constant c > 1 of `axis // c` and `axis % c` by axis, 0 where there is none.
+static std::vector<int64_t> smallest_divisors(const Block& block) {
+  std::vector<int64_t> out(block.iter_vars.size(), 0);
+  walk<Binary>(block.body, [&](const Binary& op) {
+    if (op.op != BinaryOp::kFloorDiv && op.op != BinaryOp::kFloorMod) return;
+    const auto divisor = as_int(op.rhs);
+    if (!divisor || *divisor < 2) return;
+    for (size_t a = 0; a < out.size(); ++a)
+      if (op.lhs.same_as(block.iter_vars[a].var) && (out[a] == 0 || *divisor < out[a]))
+        out[a] = *divisor;
+  });
+  return out;
+}
+
 static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
                                                  const std::vector<Expr>& indices,
                                                  const std::vector<Ref<Var>>& axes,
+                                                 const std::vector<Ref<Var>>& jumping,
                                                  arith::Analyzer& analyzer) {
   const std::vector<Expr> strides =
       buffer->strides.empty() ? compact_strides(buffer->shape) : buffer->strides;
   LinearAccess access{buffer, {}};
   for (size_t a = 0; a < axes.size(); ++a) access.strides.push_back(int64(0));
+  // What an axis that jumps does to an index is part of the rest; its stride is no number.
+  std::vector<Ref<Var>> even;
+  std::vector<size_t> places;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const bool is_even = std::none_of(jumping.begin(), jumping.end(),
+                                      [&](const auto& axis) { return axis.same_as(axes[a]); });
+    if (is_even) {
+      even.push_back(axes[a]);
+      places.push_back(a);
+      continue;
+    }
+    const bool used = std::any_of(indices.begin(), indices.end(), [&](const Expr& index) {
+      return uses_var(index, axes[a].get());
+    });
+    if (used) access.strides[a] = axes[a];
+  }
   const auto add = [&](const Expr& index, const Expr& scale) {
     if (!index->dtype.is_scalar()) return false;
-    const auto form = analyzer.linear(index, axes);
+    const auto form = analyzer.linear(index, even);
     if (!form) return false;
     bool loads = false;
     walk<BufferLoad>(form->rest, [&](const BufferLoad&) { loads = true; });
     if (loads) return false;
-    for (size_t a = 0; a < axes.size(); ++a)
+    for (size_t a = 0; a < even.size(); ++a)
       if (!is_zero(form->coefficients[a]))
-        access.strides[a] = access.strides[a] + form->coefficients[a] * scale;
+        access.strides[places[a]] = access.strides[places[a]] + form->coefficients[a] * scale;
     return true;
   };
   bool linear = true;
@@ -35,7 +73,7 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
       if (!indices[d]->dtype.is_scalar()) return std::nullopt;
       place = place + indices[d] * strides[d];
     }
-    for (Expr& stride : access.strides) stride = int64(0);
+    for (const size_t a : places) access.strides[a] = int64(0);
     if (!add(analyzer.simplify(place), int64(1))) return std::nullopt;
   }
   for (Expr& stride : access.strides) stride = analyzer.simplify(stride);
@@ -46,12 +84,15 @@ std::optional<BlockAccesses> linear_accesses(const Block& block) {
   const BufferStore* store = only_store(block);
   if (!store) return std::nullopt;
   arith::Analyzer analyzer;
-  std::vector<Ref<Var>> axes;
-  for (const IterVar& iter : block.iter_vars) {
+  const std::vector<int64_t> divisors = smallest_divisors(block);
+  std::vector<Ref<Var>> axes, jumping;
+  for (size_t a = 0; a < block.iter_vars.size(); ++a) {
+    const IterVar& iter = block.iter_vars[a];
     axes.push_back(iter.var);
     analyzer.bind(iter.var, iter.domain);
+    if (divisors[a] != 0 && jumps(iter, divisors[a])) jumping.push_back(iter.var);
   }
-  const auto target = linear_access(store->buffer, store->indices, axes, analyzer);
+  const auto target = linear_access(store->buffer, store->indices, axes, {}, analyzer);
   if (!target) return std::nullopt;
   BlockAccesses out{*target, {}};
   bool linear = true;
@@ -61,7 +102,9 @@ std::optional<BlockAccesses> linear_accesses(const Block& block) {
     for (const BufferLoad* other : seen)
       if (structural_equal(ref_to(other), ref_to(&load))) return;
     seen.push_back(&load);
-    const auto access = linear_access(load.buffer, load.indices, axes, analyzer);
+    auto access = linear_access(load.buffer, load.indices, axes, {}, analyzer);
+    if (!access && !jumping.empty())
+      access = linear_access(load.buffer, load.indices, axes, jumping, analyzer);
     if (access)
       out.loads.push_back(*access);
     else
@@ -71,15 +114,9 @@ std::optional<BlockAccesses> linear_accesses(const Block& block) {
 }
 
 std::vector<int64_t> digit_divisors(const Block& block) {
-  std::vector<int64_t> out(block.iter_vars.size(), 0);
-  walk<Binary>(block.body, [&](const Binary& op) {
-    if (op.op != BinaryOp::kFloorDiv && op.op != BinaryOp::kFloorMod) return;
-    const auto divisor = as_int(op.rhs);
-    if (!divisor || *divisor < 2) return;
-    for (size_t a = 0; a < out.size(); ++a)
-      if (op.lhs.same_as(block.iter_vars[a].var) && (out[a] == 0 || *divisor < out[a]))
-        out[a] = *divisor;
-  });
+  std::vector<int64_t> out = smallest_divisors(block);
+  for (size_t a = 0; a < out.size(); ++a)
+    if (out[a] != 0 && jumps(block.iter_vars[a], out[a])) out[a] = 0;
   return out;
 }
 

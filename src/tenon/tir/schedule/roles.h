@@ -13,7 +13,7 @@ namespace tenon::tir {
 /// An access as a linear function of the block's axes: elements that one step of each axis moves.
 struct LinearAccess {
   Ref<Buffer> buffer;
-  std::vector<Expr> strides;  // one for each axis; simplified
+  std::vector<Expr> strides;  // one for each axis; simplified; no number where it jumps
   bool moves(size_t axis) const { return !is_int(strides[axis], 0); }
   bool is_unit(size_t axis) const { return is_int(strides[axis], 1); }
 };
@@ -26,7 +26,8 @@ struct BlockAccesses {
 };
 std::optional<BlockAccesses> linear_accesses(const Block& block);
 
-/// Constant divisors c > 1 of `axis // c` and `axis % c` in the block's indices, by axis.
+/// Constant divisors c > 1 of `axis // c` and `axis % c` in the block's indices, by axis; 0 where
+/// there is none, and of a reduction's axis that has no whole number of them (it stays as it is).
 std::vector<int64_t> digit_divisors(const Block& block);
 
 /// The loop that carries axis `axis` of a block, or nothing where it stands still.
