@@ -108,6 +108,13 @@ TEST(Ops, ConvolutionTypes) {
       type_text("nn.conv2d", {input({1, 2, 9, 9, 16}), input({4, 2, 3, 3, 16, 16})},
                 {{"padding", 1}, {"data_layout", "NCHW16c"}, {"kernel_layout", "OIHW16i16o"}}),
       "R.Tensor((1, 4, 9, 9, 16), \"float32\")");
+  // Weights in smaller blocks do not read the empty half of the data's last block.
+  const Attrs half = {{"padding", 1}, {"data_layout", "NCHW16c"}, {"kernel_layout", "OIHW8i16o"}};
+  EXPECT_EQ(type_text("nn.conv2d", {input({1, 2, 9, 9, 16}), input({4, 3, 3, 3, 8, 16})}, half),
+            "R.Tensor((1, 4, 9, 9, 16), \"float32\")");
+  EXPECT_EQ(error_text("nn.conv2d", {input({1, 2, 9, 9, 16}), input({4, 2, 3, 3, 8, 16})}, half),
+            "shape-mismatch: `nn.conv2d` of data with 32 channels; the kernel takes 16 in 1 "
+            "groups");
   EXPECT_EQ(type_text("nn.conv2d_transpose", {input({1, 8, 5, 5}), input({8, 4, 3, 3})},
                       {{"strides", 2}, {"padding", 1}, {"output_padding", 1}}),
             "R.Tensor((1, 4, 10, 10), \"float32\")");

@@ -183,6 +183,17 @@ const std::vector<Case>& cases() {
                      {{"pool_size", AttrValue(std::vector<int64_t>{2, 2})},
                       {"strides", AttrValue(std::vector<int64_t>{2, 2})}});
        }},
+      // 24 input channels in two blocks of 16, the second half empty; weights in blocks of 8.
+      {"conv_half_block",
+       {{1, 2, 9, 10, 16}, {1, 3, 3, 3, 8, 32}},
+       [](auto& b, auto& x) {
+         return b.op("nn.conv2d", {x[0], x[1]},
+                     {{"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})},
+                      {"data_layout", "NCHW16c"},
+                      {"kernel_layout", "OIHW8i32o"},
+                      {"out_layout", "NCHW16c"}});
+       },
+       kClose},
       {"avg_pool_blocked",
        {{1, 2, 9, 10, 16}},
        [](auto& b, auto& x) {

@@ -156,6 +156,55 @@ TEST(DefaultSchedule, Convolution) {
   }
 }
 
+// 1.5 blocks of input channels: three halves are summed, and no test stands among the products.
+TEST(DefaultSchedule, ConvolutionOfHalfABlock) {
+  for (const char* target : kTargets) {
+    const int64_t v = parse_target(target).vector_lanes(), half = v / 2;
+    const auto x = tensor("x", {1, 2, 6, 8, v}), w = tensor("w", {3, 3, 3, half, v});
+    const auto out = tensor("out", {1, 1, 4, 6, v});
+    const auto conv =
+        function({x, w, out}, {},
+                 {compute(
+                     "conv", out, to_exprs({1, 1, 4, 6, v, 3, 3, 3, half}),
+                     [&](const std::vector<Expr>& i) {
+                       return load(x, {i[0], floordiv(i[5], 2), i[2] + i[6], i[3] + i[7],
+                                       floormod(i[5], 2) * half + i[8]}) *
+                              load(w, {i[5], i[6], i[7], i[8], i[4]});
+                     },
+                     4)});
+    const Schedule s = check_schedule(conv, target);
+    EXPECT_TRUE(has_local(s)) << dump(*s.func());
+    for (const BlockRV& block : s.blocks())
+      EXPECT_TRUE(is_int(s.realize(block)->predicate, 1)) << dump(*s.func());
+  }
+}
+
+// 19 columns in one tile, where no smaller number divides the width: padding goes by tiles then.
+TEST(DefaultSchedule, DepthwiseOfAnOddWidth) {
+  const char* target = kTargets[1];
+  const int64_t v = parse_target(target).vector_lanes();
+  const auto x = tensor("x", {1, 1, 4, 57, v}), w = tensor("w", {1, 3, v});
+  const auto out = tensor("out", {1, 1, 4, 57, v});
+  const auto padded = tensor("padded", {1, 1, 4, 59, v});
+  const auto depthwise =
+      function({x, w, out}, {padded},
+               {compute("padded", padded, to_exprs({1, 1, 4, 59, v}),
+                        [&](const std::vector<Expr>& i) {
+                          return if_then_else(logical_and(int64(0) < i[3], i[3] < int64(58)),
+                                              load(x, {i[0], i[1], i[2], i[3] - 1, i[4]}),
+                                              imm(kFloat32, 0.0));
+                        }),
+                compute(
+                    "depthwise", out, to_exprs({1, 1, 4, 57, v, 3}),
+                    [&](const std::vector<Expr>& i) {
+                      return load(padded, {i[0], i[1], i[2], i[3] + i[5], i[4]}) *
+                             load(w, {i[1], i[5], i[4]});
+                    },
+                    1)});
+  const Schedule s = check_schedule(depthwise, target);
+  EXPECT_NE(dump(*s.func()).find("in 0, 21"), std::string::npos) << dump(*s.func());
+}
+
 TEST(DefaultSchedule, DepthwiseAndPooling) {
   for (const char* target : kTargets) {
     const int64_t v = parse_target(target).vector_lanes();

@@ -375,11 +375,16 @@ class Tiler {
     return 1;
   }
 
-  /// Windows over channels: enough accumulators to hide the latency of an addition.
-  static Tile window_tile(const TileProblem& problem) {
+  /// Windows over channels: enough accumulators to hide the latency of an addition. Columns that
+  /// divide the width are preferred: the tiles are then one nest, into which rows of padding can
+  /// be copied.
+  Tile window_tile(const TileProblem& problem) const {
     Tile tile;
     const int64_t width = problem.width > 0 ? problem.width : 8;
     tile.cols = std::min<int64_t>(width, 8);
+    const int64_t most = target_.vector_registers * 5 / 8;
+    for (int64_t cols = 5; problem.width > 0 && width % tile.cols != 0 && cols <= most; ++cols)
+      if (width % cols == 0) tile.cols = cols;
     if (tile.cols < 4 && problem.height > 1) tile.rows = std::min<int64_t>(problem.height, 2);
     tile.vectors = tile.cols * tile.rows >= 4 ? 1 : widest_divisor(problem.vectors, 8);
     return tile;
