@@ -30,6 +30,8 @@ IRModule inline_functions(IRModule module);
 /// Removes bindings whose values nobody needs and private functions that nobody calls.
 /// Keeps: impure bindings; public functions.
 IRModule eliminate_dead_code(IRModule module);
+/// The same of one function: bindings whose values nobody needs.
+Ref<Function> remove_unused(const Ref<Function>& function);
 
 /// Binds equal pure calls once (in a function, in order of bindings). Equal means structurally
 /// equal.

@@ -47,6 +47,7 @@ static constexpr const Code* kAllCodes[] = {
     &kBadPattern,
     &kBadExternalModule,
     &kCyclicPartition,
+    &kEndlessRewrite,
     &kPrototypeMismatch,
 };
 

@@ -116,6 +116,8 @@ inline constexpr Code kBadExternalModule{"TN0804", "bad-external-module",
                                          "an artefact in `external_mods` is malformed or clashes"};
 inline constexpr Code kCyclicPartition{"TN0805", "cyclic-partition",
                                        "a part of the graph would depend on its own result"};
+inline constexpr Code kEndlessRewrite{"TN0809", "endless-rewrite",
+                                      "rewriting a function does not come to an end"};
 inline constexpr Code kPrototypeMismatch{
     "TN0810", "prototype-mismatch",
     "a library function's signature differs from its prototype in a header"};

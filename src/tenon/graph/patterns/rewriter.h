@@ -48,10 +48,13 @@ class PatternRewriter {
   /// \throws CompileError (kBadPattern).
   static PatternRewriter from_module(const IRModule& module);
 
+  /// The same, under this name in remarks.
+  PatternRewriter named(const std::string& name) const;
   /// Rewrites of both, this one's first.
   PatternRewriter operator|(const PatternRewriter& other) const;
 
-  Ref<Function> operator()(const Ref<Function>& function, const RewriteOptions& options = {}) const;
+  Ref<Function> operator()(const Ref<Function>& function, const IRModule* module = nullptr,
+                           const RewriteOptions& options = {}) const;
   /// Every graph function of the module; records a remark for each rewrite rule.
   IRModule operator()(IRModule module, const RewriteOptions& options = {}) const;
 

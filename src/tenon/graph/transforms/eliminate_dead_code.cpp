@@ -87,6 +87,8 @@ static std::vector<std::string> callees(const BaseFunc& function) {
   return names;
 }
 
+Ref<Function> remove_unused(const Ref<Function>& function) { return Eliminator().run(function); }
+
 IRModule eliminate_dead_code(IRModule module) {
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries)

@@ -1,0 +1,133 @@
+// A match as a function of its own.
+#include <algorithm>
+
+#include "tenon/graph/infer.h"
+#include "tenon/graph/patterns/match_index.h"
+#include "tenon/ir/visit.h"
+
+namespace tenon::graph {
+
+namespace {
+
+class Outline {
+ public:
+  Outline(const std::string& name, const Match& match, const CompositeOptions& options)
+      : name_(name), match_(match), options_(options) {}
+
+  Composite run() {
+    for (const MatchInput& input : match_.inputs) parameter(input);
+    if (!options_.bind_constants) lift_constants();
+    std::vector<Origin> origins;
+    const std::vector<Ref<Var>>& outputs =
+        options_.outputs.empty() ? match_.outputs : options_.outputs;
+    check(!outputs.empty(), "a composite without a result");
+    for (const Ref<Binding>& binding : match_.bindings) {
+      const bool is_output = outputs.size() == 1 && outputs[0].same_as(binding->var);
+      const auto var = make<Var>(binding->var->name, binding->var->type, !is_output);
+      body_.push_back(make<Binding>(var, inside(binding->value), binding->match, binding->origin));
+      stands_.emplace(binding->var.get(), var);
+      origins.push_back(binding->origin ? binding->origin : binding->value->origin);
+    }
+    Value result;
+    Type type;
+    if (outputs.size() == 1) {
+      result = inside(outputs[0]);
+      type = outputs[0]->type;
+    } else {
+      std::vector<Value> items;
+      std::vector<Type> types;
+      for (const Ref<Var>& output : outputs) {
+        items.push_back(inside(output));
+        types.push_back(output->type);
+      }
+      type = make<TupleType>(std::move(types));
+      const auto var = make<Var>("outputs", type);
+      body_.push_back(make<Binding>(var, make<Tuple>(std::move(items))));
+      result = var;
+    }
+    const auto block = make<BindingBlock>(std::move(body_), true);
+    auto* function = new Function(std::move(params_),
+                                  make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
+                                  type, {{"Composite", name_}}, true, Origin::merge(origins));
+    function->is_private = true;
+    return {renew_definitions(Ref<Function>(function)), std::move(arguments_)};
+  }
+
+ private:
+  void parameter(const MatchInput& input) {
+    const auto param = make<Var>(input.name, type_of(input.argument));
+    params_.push_back(param);
+    arguments_.push_back(input.argument);
+    Value stand = param;
+    if (input.view != MatchInput::View::kItself) {
+      const Type seen = type_of(input.seen);
+      const Value view =
+          input.view == MatchInput::View::kTranspose
+              ? call_op("permute_dims", {param})
+              : call_op("reshape", {param, make<ShapeExpr>(*seen.as<TensorType>()->shape)});
+      const auto var = make<Var>("view", type_of(view), true);
+      body_.push_back(make<Binding>(var, view, Type(), input.seen->origin));
+      stand = var;
+    }
+    if (input.seen.as<Var>())
+      stands_.emplace(input.seen.get(), stand);
+    else
+      leaves_.emplace_back(input.seen, stand);
+  }
+
+  void lift_constants() {
+    for (const Ref<Binding>& binding : match_.bindings)
+      each_input(binding->value, [&](const Value& value) {
+        if (value.as<Constant>() && !leaf(value))
+          parameter({"const", value, value, MatchInput::View::kItself});
+      });
+  }
+
+  // What stands for a constant or an item of a tuple that is a parameter; null where none is.
+  Value leaf(const Value& value) const {
+    for (const auto& [seen, stand] : leaves_)
+      if (is_same_value(seen, value)) return stand;
+    return {};
+  }
+
+  Value inside(const Value& value) const {
+    if (!value) return value;
+    const auto all = [&](const std::vector<Value>& values) {
+      std::vector<Value> out;
+      for (const Value& item : values) out.push_back(inside(item));
+      return out;
+    };
+    if (value.as<Var>()) {
+      const auto found = stands_.find(value.get());
+      return found == stands_.end() ? value : downcast<ValueNode>(found->second);
+    }
+    if (const Value stand = leaf(value)) return stand;
+    if (const auto* tuple = value.as<Tuple>()) return make<Tuple>(all(tuple->values));
+    if (const auto* get = value.as<TupleGetItem>())
+      return make<TupleGetItem>(inside(get->tuple), get->index, get->origin);
+    if (const auto* call = value.as<Call>())
+      return call->op
+                 ? make<Call>(call->op, all(call->args), call->attrs, call->type_args, call->origin)
+                 : make<Call>(inside(call->callee), all(call->args), call->attrs, call->type_args,
+                              call->origin);
+    return substitute(value, stands_);
+  }
+
+  const std::string& name_;
+  const Match& match_;
+  const CompositeOptions& options_;
+  std::vector<Ref<Var>> params_;
+  std::vector<Value> arguments_;
+  std::vector<Ref<Binding>> body_;
+  Substitution stands_;                          // by variable
+  std::vector<std::pair<Value, Value>> leaves_;  // of other inputs
+};
+
+}  // namespace
+
+Composite make_composite(const std::string& name, const Match& match,
+                         const CompositeOptions& options) {
+  return Outline(name, match, options).run();
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,62 @@
+#include "tenon/graph/patterns/fusion_pattern.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tenon/tir/patterns/block_pattern.h"
+
+namespace tenon::graph {
+
+std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match) {
+  std::map<std::string, Value> out;
+  for (const auto& [name, part] : pattern.annotations)
+    if (const Value value = match[part]) out.emplace(name, value);
+  return out;
+}
+
+std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns) {
+  std::vector<size_t> sizes, order(patterns.size());
+  for (const FusionPattern& pattern : patterns)
+    sizes.push_back(pattern.pattern ? pattern_size(pattern.pattern) : 0);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (patterns[a].priority != patterns[b].priority)
+      return patterns[a].priority > patterns[b].priority;
+    return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+  });
+  return order;
+}
+
+std::vector<FusionPattern> read_patterns(const IRModule& module, const std::string& backend) {
+  std::vector<FusionPattern> out;
+  for (const auto& [name, base] : module.functions()) {
+    FusionPattern pattern;
+    const auto composite = base->attrs.get<std::string>("Composite");
+    const auto given = composite ? composite : base->attrs.get<std::string>("Pattern");
+    pattern.name = given.value_or(name);
+    if (!backend.empty() && pattern.name.find('.') == std::string::npos)
+      pattern.name = backend + "." + pattern.name;
+    pattern.priority = static_cast<int>(std::clamp<int64_t>(
+        base->attrs.get<int64_t>("priority").value_or(0), -1'000'000, 1'000'000));
+    pattern.origin = base->origin;
+    if (const auto graph = cast<Function>(base)) {
+      pattern.pattern = pattern_from_function(pattern.name, *graph, {.module = &module});
+    } else if (const auto prim = cast<tir::PrimFunc>(base)) {
+      // One that a graph pattern names is a part of that one.
+      bool named = false;
+      for (const auto& [other, function] : module.functions())
+        if (function.as<Function>())
+          walk<FuncRef>(function, [&](const FuncRef& ref) { named |= ref.name == name; });
+      if (named && !given) continue;
+      tir::check_block_pattern(*prim);
+      pattern.tir = prim;
+    } else {
+      throw CompileError(kBadPattern, base->origin,
+                         "pattern `{}` is no graph function and no PrimFunc", name);
+    }
+    out.push_back(std::move(pattern));
+  }
+  return out;
+}
+
+}  // namespace tenon::graph
