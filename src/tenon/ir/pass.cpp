@@ -39,21 +39,34 @@ static bool is_unchanged(const std::vector<IRModule::Entry>& functions, const At
          attrs == module.attrs;
 }
 
+// An error about an option is one of the text that states it.
+static IRModule run_placed(const Pass& pass, IRModule module) {
+  try {
+    return pass.run(std::move(module), pass.options);
+  } catch (const CompileError& error) {
+    if (!pass.origin || error.first().origin || error.first().code.id != kBadOption.id) throw;
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    diagnostics.front().origin = pass.origin;
+    throw CompileError(std::move(diagnostics));
+  }
+}
+
 IRModule PassRunner::run(IRModule module, const Pipeline& pipeline) {
   bool verified = false;  // what came in may never have been
   for (const Pass& pass : pipeline) {
     if (form_of_module) {
       const Form seen = form_of_module(module);
       if (!accepts(pass.needs, seen))
-        throw CompileError(kWrongForm, {}, "`{}` was given a module in {} form; expected {}",
-                           pass.name, name_of(seen), name_of(pass.needs));
+        throw CompileError(kWrongForm, pass.origin,
+                           "`{}` was given a module in {} form; expected {}", pass.name,
+                           name_of(seen), name_of(pass.needs));
     }
     if (before) before(pass, module);
     const IRModule input = validate ? module : IRModule();
     std::vector<IRModule::Entry> given = module.functions();
     const Attrs attrs = module.attrs;
     const auto start = std::chrono::steady_clock::now();
-    module = pass.run(std::move(module), pass.options);
+    module = run_placed(pass, std::move(module));
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     timings.push_back({pass.name, time.count()});
     const bool unchanged = is_unchanged(given, attrs, module);

@@ -35,6 +35,7 @@ struct Pass {
   /// (kBadOption).
   std::function<IRModule(IRModule, const Attrs& options)> run;
   Attrs options = {};  // as the pipeline states them
+  Origin origin = {};  // where its text does; empty where Tenon put the pass there
 };
 using Pipeline = std::vector<Pass>;
 

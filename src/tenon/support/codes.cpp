@@ -7,6 +7,7 @@ static constexpr const Code* kAllCodes[] = {
     &kFileError,
     &kLimitExceeded,
     &kBadOption,
+    &kUnknownPass,
     &kShapeMismatch,
     &kDTypeMismatch,
     &kRankMismatch,
@@ -47,6 +48,8 @@ static constexpr const Code* kAllCodes[] = {
     &kBadPattern,
     &kBadExternalModule,
     &kCyclicPartition,
+    &kBadPlacement,
+    &kNotOffloaded,
     &kEndlessRewrite,
     &kPrototypeMismatch,
 };

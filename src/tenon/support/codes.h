@@ -23,6 +23,7 @@ inline constexpr Code kLimitExceeded{"TN0003", "limit-exceeded",
                                      "a size, count or depth beyond what Tenon accepts"};
 inline constexpr Code kBadOption{"TN0004", "bad-option",
                                  "an option or target that Tenon does not know"};
+inline constexpr Code kUnknownPass{"TN0005", "unknown-pass", "no pass of this name exists"};
 
 // -- types and graph level (TN01xx) --------------------------------------------------------------
 inline constexpr Code kShapeMismatch{"TN0101", "shape-mismatch",
@@ -116,6 +117,10 @@ inline constexpr Code kBadExternalModule{"TN0804", "bad-external-module",
                                          "an artefact in `external_mods` is malformed or clashes"};
 inline constexpr Code kCyclicPartition{"TN0805", "cyclic-partition",
                                        "a part of the graph would depend on its own result"};
+inline constexpr Code kBadPlacement{"TN0806", "bad-placement",
+                                    "an operator cannot run where an annotation places it"};
+inline constexpr Code kNotOffloaded{"TN0807", "not-offloaded",
+                                    "libraries take less of a model than is required"};
 inline constexpr Code kEndlessRewrite{"TN0809", "endless-rewrite",
                                       "rewriting a function does not come to an end"};
 inline constexpr Code kPrototypeMismatch{
