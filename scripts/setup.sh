@@ -8,6 +8,7 @@ packages=(
   llvm-19-dev liblld-19-dev lld-19 zlib1g-dev libzstd-dev                                     # backend/llvm
   protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev
+  libdnnl-dev libopenblas-dev                                          # backend/dnnl, backend/blas
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, format, lint
   tcc                                                                  # tests: generated C under a small compiler

@@ -1,0 +1,11 @@
+// OpenBLAS as a back end: matrix products.
+#pragma once
+
+#include "tenon/backend.h"
+
+namespace tenon::backend {
+
+/// Null in a build without OpenBLAS.
+const TenonBackend* blas_backend(const TenonHost* host);
+
+}  // namespace tenon::backend

@@ -1,0 +1,11 @@
+// oneDNN as a back end.
+#pragma once
+
+#include "tenon/backend.h"
+
+namespace tenon::backend {
+
+/// Null in a build without oneDNN.
+const TenonBackend* dnnl_backend(const TenonHost* host);
+
+}  // namespace tenon::backend
