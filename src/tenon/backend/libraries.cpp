@@ -41,12 +41,16 @@ Libraries::Libraries(std::vector<std::string> files) : files_(std::move(files)) 
       object = folder_->file("library" + std::to_string(i) + ".o");
       run_c_compiler({"-c", "-O2", "-fPIC", "-ffp-contract=off", "-o", object, absolute}, what);
     }
+    std::vector<std::string> arguments = {"-shared", "-o", shared};
     if (ending == ".a")
-      run_c_compiler(
-          {"-shared", "-o", shared, "-Wl,--whole-archive", object, "-Wl,--no-whole-archive", "-lm"},
-          what);
+      arguments.insert(arguments.end(), {"-Wl,--whole-archive", object, "-Wl,--no-whole-archive"});
     else
-      run_c_compiler({"-shared", "-o", shared, object, "-lm"}, what);
+      arguments.push_back(object);
+    // It may call what the shared libraries before it have.
+    for (const std::string& input : inputs_)
+      if (input.find(".so") != std::string::npos) arguments.push_back(input);
+    arguments.push_back("-lm");
+    run_c_compiler(arguments, what);
     open(shared, given);
     inputs_.push_back(object);
   }

@@ -22,6 +22,7 @@ void ModelOptions::add_to(CLI::App& app) {
                  "TVMScript file of extern functions, which replace derived signatures");
   app.add_option("--composite", composite,
                  "TVMScript file of patterns; what matches one becomes a composite of its name");
+  plugins.add_to(app);
 }
 
 // A graph function that nobody calls and that is neither a composite nor a pattern.
@@ -60,7 +61,7 @@ static IRModule with_main(IRModule module) {
 }
 
 IRModule ModelOptions::prepare(IRModule module) const {
-  module = with_main(std::move(module));
+  module = plugins.annotate(with_main(std::move(module)));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);
     for (const auto& [name, function] : declared.functions()) {
@@ -104,6 +105,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
 }
 
 Pipeline ModelOptions::passes() const {
+  plugins.load();
   Pipeline pipeline;
   const auto add = [&](const char* name, Attrs options) {
     const Pass* pass = find_pass(name);

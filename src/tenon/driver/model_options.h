@@ -8,6 +8,7 @@
 
 #include "tenon/backend/libraries.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/plugin_options.h"
 #include "tenon/ir/pass.h"
 
 namespace CLI {
@@ -22,11 +23,12 @@ struct ModelOptions {
   std::vector<std::string> signatures;    // files of extern functions that replace derived ones
   std::vector<std::string> composite;     // files of patterns
 
+  PluginOptions plugins;
   std::vector<std::string> params;  // files with parameters of a .relay model
 
   void add_to(CLI::App& app);
   LoadOptions load_options() const { return {params}; }
-  bool places() const { return !call_by_name.empty() || !composite.empty(); }
+  bool places() const { return !call_by_name.empty() || !composite.empty() || !plugins.empty(); }
   /// A loaded model with the functions of the signature and pattern files beside its own, its entry
   /// named `main`. \throws CompileError what reading the files finds; kUndefined where no function
   /// can be the entry.

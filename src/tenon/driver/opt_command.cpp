@@ -8,6 +8,7 @@
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/usage.h"
+#include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
 
 namespace tenon {
@@ -22,8 +23,11 @@ struct OptOptions {
 };
 
 int opt(const OptOptions& options) {
+  options.places.plugins.load();
   if (options.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<40} {}\n", pass.name, pass.summary);
+    for (const graph::Backend* backend : graph::all_backends())
+      for (const Pass& pass : backend->passes) fmt::print("{:<40} {}\n", pass.name, pass.summary);
     return 0;
   }
   if (options.file.empty()) throw UsageError("FILE is missing; or give --list-passes");

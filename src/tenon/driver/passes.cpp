@@ -179,6 +179,9 @@ std::span<const Pass> all_passes() {
 const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : all_passes())
     if (pass.name == name) return &pass;
+  for (const graph::Backend* backend : graph::all_backends())
+    for (const Pass& pass : backend->passes)
+      if (pass.name == name) return &pass;
   return nullptr;
 }
 

@@ -2,10 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "tenon/backend/plugin/plugin.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/usage.h"
+#include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
 
 namespace tenon {
@@ -37,8 +40,15 @@ int print(const PrintCommandOptions& options) {
   return 0;
 }
 
-int check_files(const std::vector<std::string>& files) {
+int check_files(const std::vector<std::string>& files, const PluginOptions& plugins) {
   int status = 0;
+  if (files.empty() && plugins.files.empty()) throw UsageError("FILE is missing; or give --plugin");
+  for (const std::string& file : plugins.files) {
+    const std::string name = plugin::load_plugin(file);
+    const graph::Backend* backend = graph::find_backend(name);
+    fmt::print("{}: ok, back end `{}` {} with {} patterns and {} passes\n", file, name,
+               backend->version, backend->patterns.size(), backend->passes.size());
+  }
   for (const std::string& file : files) {
     try {
       load_module(file);
@@ -69,10 +79,17 @@ void add_print_command(CLI::App& app, Action& action) {
 }
 
 void add_check_command(CLI::App& app, Action& action) {
-  const auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("check", "parse and verify files");
-  command->add_option("FILE", *files, ".onnx, .py or .tvmscript")->required();
-  command->callback([files, &action] { action = [files] { return check_files(*files); }; });
+  struct Options {
+    std::vector<std::string> files;
+    PluginOptions plugins;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("check", "parse and verify files and plugins");
+  command->add_option("FILE", options->files, ".onnx, .py or .tvmscript");
+  options->plugins.add_to(*command);
+  command->callback([options, &action] {
+    action = [options] { return check_files(options->files, options->plugins); };
+  });
 }
 
 }  // namespace tenon

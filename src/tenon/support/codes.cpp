@@ -1,5 +1,7 @@
 #include "tenon/support/codes.h"
 
+#include "tenon/support/plugin_codes.h"
+
 namespace tenon {
 
 static constexpr const Code* kAllCodes[] = {
@@ -52,6 +54,9 @@ static constexpr const Code* kAllCodes[] = {
     &kNotOffloaded,
     &kEndlessRewrite,
     &kPrototypeMismatch,
+    &kBadPlugin,
+    &kPluginCrash,
+    &kBackendRefused,
 };
 
 std::span<const Code* const> all_codes() { return kAllCodes; }

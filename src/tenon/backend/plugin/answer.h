@@ -1,0 +1,55 @@
+// What a callback of a plugin answers, gathered and checked as it comes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/backend.h"
+#include "tenon/ir/module.h"
+
+struct TenonAnswer {
+  enum class Callback : uint8_t { kCheck, kPack, kGenerate, kPass };
+  struct Emitted {
+    int32_t kind = 0;
+    std::string bytes;
+  };
+
+  std::string backend;
+  Callback callback = Callback::kCheck;
+  std::string subject = {};  // what it is about, for remarks
+
+  bool is_refused = false;
+  std::string code = {}, words = {};
+  std::vector<Emitted> emitted = {};
+  std::vector<std::string> libraries = {};
+  bool links_itself = false;
+  /// What the callback did that it may not: the first such thing.
+  std::string fault = {};
+
+  // Of a pass.
+  const tenon::IRModule* module = nullptr;
+  const tenon::Attrs* arguments = nullptr;
+  mutable std::deque<std::string> texts = {};  // handed out
+
+  const Emitted* find(int32_t kind) const {
+    for (const Emitted& item : emitted)
+      if (item.kind == kind) return &item;
+    return nullptr;
+  }
+};
+
+namespace tenon::plugin {
+
+/// The table of functions that every plugin is given.
+const TenonHost* host();
+
+/// The name of a kind of answer, as the header spells it.
+std::string name_of_kind(int32_t kind);
+
+/// A string that foreign code gave: at most `limit` bytes of it, control characters as `?`.
+std::string printable(const char* text, size_t limit);
+
+}  // namespace tenon::plugin

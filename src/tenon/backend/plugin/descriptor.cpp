@@ -1,0 +1,140 @@
+#include "tenon/backend/plugin/descriptor.h"
+
+#include <cstddef>
+#include <cstring>
+#include <set>
+
+#include "tenon/backend/plugin/answer.h"
+#include "tenon/backend/plugin/guard.h"
+#include "tenon/support/diagnostics.h"
+#include "tenon/support/plugin_codes.h"
+
+namespace tenon::plugin {
+
+namespace {
+
+constexpr size_t kLeastBytes = offsetof(TenonBackend, patterns) + sizeof(const char*);
+constexpr size_t kMostName = 64, kMostVersion = 256, kMostPatterns = size_t{1} << 20;
+constexpr int32_t kMostPasses = 256;
+constexpr uint32_t kKnownFlags = TENON_VARIES_WITH_THREADS | TENON_PASS_THREADS |
+                                 TENON_NOT_THREAD_SAFE | TENON_HAS_EFFECTS |
+                                 TENON_TAKES_SYMBOLIC_SHAPES | TENON_WORKS_IN_PLACE;
+
+template <typename... Args>
+CompileError bad(const std::string& file, fmt::format_string<Args...> format, Args&&... args) {
+  return CompileError(kBadPlugin, {}, "plugin {}: {}", file.empty() ? "(linked in)" : file,
+                      fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// A string of the plugin's. \throws CompileError where it is longer than `limit`.
+std::string copied(const std::string& file, const char* text, size_t limit, const char* what) {
+  if (!text) return "";
+  const size_t length = strnlen(text, limit + 1);
+  if (length > limit) throw bad(file, "its {} has more than {} bytes", what, limit);
+  return std::string(text, length);
+}
+
+bool is_name(const std::string& name) {
+  if (name.empty() || name[0] < 'a' || name[0] > 'z') return false;
+  for (const char c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) return false;
+  return true;
+}
+
+void check_versions(const std::string& file, size_t size, uint32_t abi) {
+  const uint32_t major = abi >> 16, minor = abi & 0xffff;
+  if (major != TENON_BACKEND_ABI_MAJOR || minor > TENON_BACKEND_ABI_MINOR)
+    throw bad(file,
+              "it is made for version {}.{} of the interface of back ends; this Tenon has {}.{}{}",
+              major, minor, TENON_BACKEND_ABI_MAJOR, TENON_BACKEND_ABI_MINOR,
+              major < TENON_BACKEND_ABI_MAJOR ? ": build it again" : ": a newer Tenon loads it");
+  if (size < kLeastBytes || size > sizeof(TenonBackend))
+    throw bad(file, "its TenonBackend.size is {}; expected {} to {} in version {}.{}", size,
+              kLeastBytes, sizeof(TenonBackend), major, minor);
+}
+
+void check_numbers(const Descriptor& d) {
+  const TenonBackend& raw = d.raw;
+  if (raw.unit > TENON_UNIT_REGION)
+    throw bad(d.file, "its unit is {}; expected TENON_UNIT_MATCH or TENON_UNIT_REGION", raw.unit);
+  if (raw.threads > TENON_THREADS_OWN_POOL)
+    throw bad(d.file, "its threads are {}; expected TENON_THREADS_CALLER or TENON_THREADS_OWN_POOL",
+              raw.threads);
+  if ((raw.flags & ~kKnownFlags) != 0)
+    throw bad(d.file, "its flags are {:#x}, of which this Tenon does not know {:#x}", raw.flags,
+              raw.flags & ~kKnownFlags);
+  if (raw.priority < -1000000 || raw.priority > 1000000)
+    throw bad(d.file, "its priority is {}; expected -1000000 to 1000000", raw.priority);
+}
+
+void read_passes(Descriptor& d) {
+  const TenonBackend& raw = d.raw;
+  if (raw.num_passes < 0 || raw.num_passes > kMostPasses)
+    throw bad(d.file, "it has {} passes; expected 0 to {}", raw.num_passes, kMostPasses);
+  if (raw.num_passes > 0 && !raw.passes)
+    throw bad(d.file, "it has {} passes, and its list of them is null", raw.num_passes);
+  std::set<std::string> names;
+  for (int32_t i = 0; i < raw.num_passes; ++i) {
+    const TenonPass* pass = raw.passes[i];
+    if (!pass || pass->size < sizeof(TenonPass))
+      throw bad(d.file, "its pass {} has a size of {}; expected at least {}", i,
+                pass ? pass->size : 0, sizeof(TenonPass));
+    PassDescriptor out;
+    out.name = copied(d.file, pass->name, kMostName, "pass's name");
+    out.summary = printable(pass->summary ? pass->summary : "", 200);
+    out.run = pass->run;
+    if (!is_identifier(out.name))
+      throw bad(d.file, "its pass {} is named `{}`; expected a C identifier", i,
+                printable(out.name.c_str(), kMostName));
+    if (!names.insert(out.name).second) throw bad(d.file, "it has two passes `{}`", out.name);
+    if (!out.run) throw bad(d.file, "its pass `{}` has no function", out.name);
+    d.passes.push_back(std::move(out));
+  }
+}
+
+}  // namespace
+
+bool is_identifier(const std::string& name) {
+  if (name.empty() || name.size() > 255 || (name[0] >= '0' && name[0] <= '9')) return false;
+  for (const char c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+      return false;
+  return true;
+}
+
+std::string Descriptor::words() const {
+  return "back end `" + name + "`" + (file.empty() ? "" : " (" + file + ")");
+}
+
+Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file) {
+  Descriptor d;
+  d.file = file;
+  guarded("plugin " + file, [&] {
+    const TenonBackend* given = entry(host());
+    if (!given) throw bad(file, "it gives no back end: it cannot work here");
+    check_versions(file, given->size, given->abi);
+    std::memcpy(static_cast<void*>(&d.raw), given, given->size);
+    d.name = copied(file, d.raw.name, kMostName, "name");
+    if (!is_name(d.name) || d.name == "none" || d.name == "tenon")
+      throw bad(file,
+                "its name is `{}`; expected a letter, then letters, digits and `_`, all in lower "
+                "case, and not `none` or `tenon`",
+                printable(d.name.c_str(), kMostName));
+    d.version =
+        printable(copied(file, d.raw.version, kMostVersion, "version").c_str(), kMostVersion);
+    d.patterns = copied(file, d.raw.patterns, kMostPatterns, "text of patterns");
+    d.run_symbol = copied(file, d.raw.run_symbol, 255, "run_symbol");
+    check_numbers(d);
+    read_passes(d);
+    if (!d.patterns.empty() && !d.raw.generate)
+      throw bad(file, "it has patterns and no `generate`");
+    if (d.patterns.empty() && d.passes.empty())
+      throw bad(file, "it has neither patterns nor passes");
+    if (!d.run_symbol.empty() && !is_identifier(d.run_symbol))
+      throw bad(file, "its run_symbol is `{}`; expected a C identifier",
+                printable(d.run_symbol.c_str(), 255));
+  });
+  return d;
+}
+
+}  // namespace tenon::plugin

@@ -1,0 +1,18 @@
+// From one unit of a plugin's (a match, a region) to what is called in its place.
+#pragma once
+
+#include "tenon/backend/plugin/descriptor.h"
+#include "tenon/backend/plugin/match.h"
+#include "tenon/ir/module.h"
+
+namespace tenon::plugin {
+
+/// Asks `pack`, `scratch` and `generate` about graph function `function` and replaces it by a
+/// PrimFunc (attr `tenon.inline`) that calls what was answered; adds extern functions, PrimFuncs
+/// and artefacts.
+/// \throws CompileError (kBadBackend) at an answer that is not as it must be, (kBackendRefused),
+/// (kPluginCrash).
+IRModule generate_unit(const Descriptor& d, IRModule module, const std::string& function,
+                       const MatchContext& context);
+
+}  // namespace tenon::plugin

@@ -1,0 +1,216 @@
+#include "tenon/backend/plugin/plugin.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+
+#include "tenon/backend/plugin/answer.h"
+#include "tenon/backend/plugin/descriptor.h"
+#include "tenon/backend/plugin/generate.h"
+#include "tenon/backend/plugin/guard.h"
+#include "tenon/backend/plugin/match.h"
+#include "tenon/backend/plugin/pattern_text.h"
+#include "tenon/backend/plugin/run_pass.h"
+#include "tenon/support/diagnostics.h"
+#include "tenon/support/plugin_codes.h"
+
+namespace tenon::plugin {
+
+namespace fs = std::filesystem;
+using graph::PatternCheck;
+using graph::Verdict;
+
+using Shared = std::shared_ptr<const Descriptor>;
+
+AttrValue to_attr(const BackendOptions& options) {
+  AttrValue::Map out;
+  for (const auto& [name, values] : options) {
+    AttrValue::Map map;
+    for (const auto& [key, value] : values) map[key] = value;
+    out[name] = map;
+  }
+  return out;
+}
+
+// What the user set for this back end in the module.
+static std::map<std::string, std::string> options_of(const IRModule& module,
+                                                     const std::string& name) {
+  std::map<std::string, std::string> out;
+  const AttrValue* all = module.attrs.find("backend_options");
+  const auto* map = all ? all->as<AttrValue::Map>() : nullptr;
+  if (!map || !map->count(name)) return out;
+  if (const auto* own = map->at(name).as<AttrValue::Map>())
+    for (const auto& [key, value] : *own) {
+      const auto* text = value.as<std::string>();
+      out[key] = text ? *text : value.str();
+    }
+  return out;
+}
+
+static void add_annotations(TenonMatch& match, const PatternCheck& check) {
+  // A value outside of the composite is one of its inputs where the composite takes it.
+  for (const auto& [name, value] : check.annotated) {
+    auto operand = std::make_unique<TenonMatch::Operand>();
+    const auto* var = value.as<graph::Var>();
+    for (size_t i = 0; var && i < match.inputs.size(); ++i)
+      if (match.inputs[i]->name == var->name) {
+        operand->view.kind = TENON_OPERAND_INPUT;
+        operand->view.index = static_cast<int32_t>(i);
+      }
+    for (size_t i = 0; var && i < match.operators.size(); ++i)
+      if (!match.operators[i].results.empty() && match.operators[i].results[0]->name == var->name) {
+        operand->view.kind = TENON_OPERAND_OPERATOR;
+        operand->view.index = static_cast<int32_t>(i);
+      }
+    match.annotations[name] = std::move(operand);
+  }
+}
+
+static std::unique_ptr<TenonMatch> match_of(const Descriptor& d, const PatternCheck& check,
+                                            const std::string& pattern) {
+  MatchContext context;
+  context.options = options_of(check.module, d.name);
+  auto match = read_match(check.module, check.composite, context);
+  match->pattern = pattern;
+  add_annotations(*match, check);
+  return match;
+}
+
+static Verdict check_match(const Descriptor& d, const PatternCheck& check,
+                           const std::string& pattern) {
+  std::unique_ptr<TenonMatch> match;
+  try {
+    match = match_of(d, check, pattern);
+  } catch (const CompileError& error) {
+    return {false, "unsupported", error.first().message};
+  }
+  if (match->has_symbolic_shapes && !d.has_flag(TENON_TAKES_SYMBOLIC_SHAPES))
+    return {false, "symbolic", "the back end takes no dimensions that are not numbers"};
+  if (!d.raw.check) return {};
+  TenonAnswer answer;
+  answer.backend = d.name;
+  answer.callback = TenonAnswer::Callback::kCheck;
+  answer.subject = pattern;
+  int32_t status = 0;
+  const std::string what = fmt::format("callback `check` of {}", d.words());
+  guarded(what, [&] { status = d.raw.check(host(), match.get(), &answer); });
+  const auto fail = [&](const std::string& words) {
+    return CompileError(kBadBackend, check.composite->origin, "{} {}", what, words);
+  };
+  if (!answer.fault.empty()) throw fail(answer.fault);
+  if (answer.is_refused && status == 0) throw fail("refused a match and returned 0");
+  if (!answer.is_refused && status != 0)
+    throw fail(fmt::format("returned {} without a reason; refuse() gives one", status));
+  if (answer.is_refused) return {false, answer.code, answer.words};
+  return {};
+}
+
+static std::optional<double> cost_of(const Descriptor& d, const PatternCheck& check) {
+  const auto pattern = check.composite->attrs.get<std::string>("Composite");
+  const auto match = match_of(d, check, pattern.value_or(d.name));
+  double seconds = -1;
+  const std::string what = fmt::format("callback `cost` of {}", d.words());
+  guarded(what, [&] { seconds = d.raw.cost(host(), match.get()); });
+  if (!std::isfinite(seconds))
+    throw CompileError(kBadBackend, check.composite->origin,
+                       "{} gave {}; expected seconds, or a negative number", what, seconds);
+  if (seconds < 0) return std::nullopt;
+  return seconds;
+}
+
+graph::Backend adapt(TenonBackendFunction entry, const std::string& file) {
+  const Shared d = std::make_shared<const Descriptor>(read_descriptor(entry, file));
+  graph::Backend backend;
+  backend.name = d->name;
+  backend.version = d->version;
+  backend.unit = d->raw.unit == TENON_UNIT_REGION ? graph::Backend::Unit::kRegion
+                                                  : graph::Backend::Unit::kComposite;
+  backend.threads = d->raw.threads == TENON_THREADS_OWN_POOL ? graph::Backend::Threads::kOwnPool
+                                                             : graph::Backend::Threads::kCaller;
+  backend.same_at_every_thread_count = !d->has_flag(TENON_VARIES_WITH_THREADS);
+  backend.priority = d->raw.priority;
+  backend.patterns = read_pattern_text(d->patterns, d->name, d->words());
+  for (graph::FusionPattern& pattern : backend.patterns)
+    pattern.check = [d, name = pattern.name](const PatternCheck& check) {
+      return check_match(*d, check, name);
+    };
+  if (d->raw.cost) backend.cost = [d](const PatternCheck& check) { return cost_of(*d, check); };
+  if (d->raw.generate)
+    backend.lower = [d](IRModule module, const std::string& function,
+                        const graph::BackendContext& context) {
+      std::map<std::string, std::string> options = options_of(module, d->name);
+      for (const auto& [key, value] : context.options) {
+        const auto* text = value.as<std::string>();
+        options[key] = text ? *text : value.str();
+      }
+      return generate_unit(*d, std::move(module), function, {context.symbol, options});
+    };
+  for (const PassDescriptor& pass : d->passes) {
+    Pass out;
+    out.name = d->name + "." + pass.name;
+    out.summary = pass.summary.empty() ? "of plugin " + d->name : pass.summary;
+    out.precision = Precision::kReassociating;
+    out.run = [d, pass](IRModule module, const Attrs& options) {
+      return run_pass(*d, pass, std::move(module), options);
+    };
+    backend.passes.push_back(std::move(out));
+  }
+  return backend;
+}
+
+namespace {
+
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, std::string> names;  // of back ends, by absolute path
+};
+Loaded& loaded() {
+  static Loaded one;
+  return one;
+}
+
+}  // namespace
+
+std::string load_plugin(const std::string& file) {
+  if (!fs::is_regular_file(file))
+    throw CompileError(kFileError, {}, "--plugin {}: there is no such file", file);
+  const std::string path = fs::canonical(file).string();
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  if (const auto known = all.names.find(path); known != all.names.end()) return known->second;
+  void* handle = nullptr;
+  guarded("plugin " + file + ", when it was loaded,",
+          [&] { handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
+  if (!handle) {
+    const char* reason = dlerror();
+    throw CompileError(kBadPlugin, {}, "plugin {}: {}", file, reason ? reason : "it does not load");
+  }
+  const auto entry = reinterpret_cast<TenonBackendFunction>(dlsym(handle, TENON_BACKEND_ENTRY));
+  if (!entry)
+    throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`", file,
+                       TENON_BACKEND_ENTRY);
+  graph::Backend backend = adapt(entry, file);
+  const std::string run_symbol = read_descriptor(entry, file).run_symbol;
+  if (!run_symbol.empty() && !dlsym(handle, run_symbol.c_str()))
+    throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`, its run_symbol",
+                       file, run_symbol);
+  for (const auto& [other, name] : all.names)
+    if (fs::path(other).filename() == fs::path(path).filename())
+      throw CompileError(kBadPlugin, {}, "plugins {} and {} have the same file name", other, path);
+  const std::string name = backend.name;
+  graph::register_backend(std::move(backend));
+  all.names[path] = name;
+  return name;
+}
+
+std::string plugin_path(const std::string& file_name) {
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [path, name] : all.names)
+    if (fs::path(path).filename() == file_name) return path;
+  return "";
+}
+
+}  // namespace tenon::plugin

@@ -1,0 +1,14 @@
+// Passes of a plugin: a module's text in, a module's text out.
+#pragma once
+
+#include "tenon/backend/plugin/descriptor.h"
+#include "tenon/ir/module.h"
+
+namespace tenon::plugin {
+
+/// \throws CompileError (kBadBackend) where what comes back is no well-formed module;
+/// (kBackendRefused) where the pass refused; (kPluginCrash).
+IRModule run_pass(const Descriptor& d, const PassDescriptor& pass, IRModule module,
+                  const Attrs& options);
+
+}  // namespace tenon::plugin

@@ -1,0 +1,44 @@
+#include "tenon/driver/plugin_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "tenon/backend/plugin/plugin.h"
+#include "tenon/driver/usage.h"
+
+namespace tenon {
+
+void PluginOptions::add_to(CLI::App& app) {
+  app.add_option("--plugin", files,
+                 "x.so: a back end (tenon/backend.h), which may take parts of the model and has "
+                 "passes; may be repeated");
+  app.add_option("--backend-option", options,
+                 "NAME.KEY=VALUE: what a back end asks for as option KEY; may be repeated");
+}
+
+void PluginOptions::load() const {
+  for (const std::string& file : files) plugin::load_plugin(file);
+}
+
+IRModule PluginOptions::annotate(IRModule module) const {
+  std::vector<std::string> libs = module.attrs.strings("libs").value_or(std::vector<std::string>{});
+  for (const std::string& file : files) {
+    const std::string name = plugin::load_plugin(file);
+    if (std::find(libs.begin(), libs.end(), name) == libs.end()) libs.push_back(name);
+  }
+  if (!files.empty()) module.attrs.set("libs", libs);
+  plugin::BackendOptions all;
+  for (const std::string& text : options) {
+    const size_t dot = text.find('.'), equals = text.find('=');
+    if (dot == std::string::npos || equals == std::string::npos || dot == 0 || dot + 1 >= equals)
+      throw UsageError("--backend-option {}: expected NAME.KEY=VALUE", text);
+    const std::string name = text.substr(0, dot);
+    if (!graph::find_backend(name))
+      throw UsageError("--backend-option {}: there is no back end `{}`", text, name);
+    all[name][text.substr(dot + 1, equals - dot - 1)] = text.substr(equals + 1);
+  }
+  if (!all.empty()) module.attrs.set("backend_options", plugin::to_attr(all));
+  return module;
+}
+
+}  // namespace tenon

@@ -1,0 +1,30 @@
+// Back ends from outside of the tree, and options for back ends: options of every command that
+// reads a model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/ir/module.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon {
+
+struct PluginOptions {
+  std::vector<std::string> files;    // shared libraries (include/tenon/backend.h)
+  std::vector<std::string> options;  // NAME.KEY=VALUE
+
+  bool empty() const { return files.empty() && options.empty(); }
+  void add_to(CLI::App& app);
+  /// Loads the plugins; those that are loaded stay as they are.
+  /// \throws CompileError (kFileError, kBadPlugin, kPluginCrash).
+  void load() const;
+  /// The module with the plugins among its attribute `libs`, and the options as attribute
+  /// `backend_options`. \throws UsageError where an option is malformed or for no back end.
+  IRModule annotate(IRModule module) const;
+};
+
+}  // namespace tenon
