@@ -346,6 +346,7 @@ static constexpr Intrinsic kIntrinsics[] = {
     {"min_value", 0, kPure, R::kGiven, "least finite value"},
     {"max_value", 0, kPure, R::kGiven, "greatest finite value"},
     {"infinity", 0, kPure, R::kGiven, "positive infinity"},
+    {"num_threads", 0, kPure, R::kGiven, "threads of the run: for libraries with their own"},
     // control and annotation
     {"if_then_else", 3, kPure, R::kLast, "one of two values; only that one is evaluated"},
     {"likely", 1, kPure, R::kSame, "a condition expected to hold"},

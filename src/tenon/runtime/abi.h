@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 #define TENON_ABI_MAJOR 1
-#define TENON_ABI_MINOR 0
+#define TENON_ABI_MINOR 1
 #define TENON_ABI_VERSION ((uint32_t)TENON_ABI_MAJOR << 16 | (uint32_t)TENON_ABI_MINOR)
 
 /* Error codes; int32_t wherever one is passed. */
@@ -97,6 +97,10 @@ struct TenonContext {
    * extent depends on the data that is its upper bound; `run` writes the actual one here and packs
    * the output by it. Null in `shapes`. */
   int64_t* output_dims;
+
+  /* Since 1.1. Of this run, at least 1: for libraries that bring threads of their own. */
+  int32_t threads;
+  int32_t reserved; /* 0 */
 };
 
 /* A dimension in TenonTensorInfo: a constant (>= 0), symbol s as -1 - s, or, for outputs only, what

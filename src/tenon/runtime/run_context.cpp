@@ -39,6 +39,7 @@ RunContext::RunContext(ThreadPool* pool, int64_t* output_dims) : pool_(pool) {
   context_.parallel_for = parallel_for;
   context_.report = report;
   context_.output_dims = output_dims;
+  context_.threads = pool == nullptr ? 1 : pool->threads();
 }
 
 int32_t RunContext::parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks) {

@@ -23,6 +23,7 @@ struct Host {
   Host() {
     context.abi_version = TENON_ABI_VERSION;
     context.struct_size = sizeof(TenonContext);
+    context.threads = 1;
     context.state = this;
     context.parallel_for = [](TenonContext* ctx, TenonTask body, void* env, int64_t tasks) {
       ++static_cast<Host*>(ctx->state)->parallel_loops;

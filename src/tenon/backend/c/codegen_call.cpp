@@ -204,6 +204,7 @@ Text FunctionCodegen::call(const Call& call) {
   if (kBitwise.count(name)) return bitwise(call);
   if (name == "min_value" || name == "max_value" || name == "infinity") return limit(call);
   if (name == "if_then_else") return conditional(call.arg(0), call.arg(1), call.arg(2), true);
+  if (name == "num_threads") return value(imm(dtype, int64_t{1}));  // C runs on its caller's
   if (name == "likely") return value(call.arg(0));
   if (name == "assume") return {"", Text::kAtom};
   if (name == "undef") {

@@ -526,6 +526,12 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
                                   dtype.is_bool() ? number & 1 : number);
   }
   if (name == "if_then_else") return generate_if(call);
+  if (name == "num_threads") {
+    llvm::Value* at =
+        b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(TenonContext, threads));
+    return b_.CreateIntCast(b_.CreateLoad(b_.getInt32Ty(), at, "threads"),
+                            m_.register_type(dtype, call.origin), true);
+  }
   if (name == "likely") return value(call.arg(0));
   if (name == "assume") return nullptr;
   if (name == "undef") return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));

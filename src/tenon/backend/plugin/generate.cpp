@@ -280,6 +280,8 @@ class UnitGenerator {
       dims += fmt::format("n{}, ", i);
     }
     if (scratch_ > 0) params += ", void* scratch";
+    const bool has_threads = d_.has_flag(TENON_PASS_THREADS);
+    if (has_threads) params += ", int32_t threads";
     const std::string prelude = fmt::format(
         "#include <stddef.h>\n#include <stdint.h>\n"
         "typedef struct {{ size_t size; const void* blob; int64_t blob_bytes; int32_t num_inputs, "
@@ -292,11 +294,13 @@ class UnitGenerator {
         "  const void* inputs[] = {{{}0}};\n"
         "  void* outputs[] = {{{}0}};\n"
         "  int64_t symbols[] = {{{}0}};\n"
-        "  tenon_run_record run = {{sizeof run, blob, {}, {}, {}, {}, 1, inputs, outputs, symbols, "
+        "  tenon_run_record run = {{sizeof run, blob, {}, {}, {}, {}, {}, inputs, outputs, "
+        "symbols, "
         "{}}};\n"
         "  return {}(&run);\n}}\n",
         match_->symbol, params, in, out, dims, blob.size(), inputs, match_->outputs.size(),
-        match_->symbols.size(), scratch_ > 0 ? "scratch" : "0", d_.run_symbol);
+        match_->symbols.size(), has_threads ? "threads" : "1", scratch_ > 0 ? "scratch" : "0",
+        d_.run_symbol);
     add_libraries(link);
     add_c_function(module_, {d_.name, match_->symbol, {prelude}, source, {}});
   }
@@ -351,12 +355,23 @@ class UnitGenerator {
     if (scratch_ > 0)
       add_buffer(parts, "scratch", kUInt8, to_exprs(std::vector<int64_t>{scratch_}), kAlignment,
                  ParamUse::kScratch);
+    if (d_.has_flag(TENON_PASS_THREADS)) {
+      parts.params.push_back(make<tenon::Var>("threads", kInt32));
+      parts.buffers.emplace_back();
+      parts.uses.push_back(ParamUse::kIn);
+    }
     parts.result = kInt32;
     parts.is_pure = !d_.has_flag(TENON_HAS_EFFECTS);
     parts.is_thread_safe =
         !d_.has_flag(TENON_NOT_THREAD_SAFE) && d_.raw.threads == TENON_THREADS_CALLER;
     parts.works_in_place = d_.has_flag(TENON_WORKS_IN_PLACE);
     return make<ExternFunction>(symbol, std::move(parts), Attrs(), function_->origin);
+  }
+
+  // The last argument of functions that want it.
+  void add_threads(std::vector<Value>& args) const {
+    if (d_.has_flag(TENON_PASS_THREADS))
+      args.push_back(make<graph::PrimValue>(tenon::call("num_threads", {}, kInt32)));
   }
 
   // The arguments that the generated function gets, in terms of the graph function.
@@ -405,9 +420,11 @@ class UnitGenerator {
     const std::vector<graph::Type> types = output_types();
     const graph::Type type = gives_tuple() ? graph::Type(make<graph::TupleType>(types)) : types[0];
     const auto var = make<graph::Var>("output", type);
+    std::vector<Value> args = arguments();
+    add_threads(args);
     const auto call = make<graph::Call>(
         graph::find_op("call_dps_packed"),
-        std::vector<Value>{make<graph::FuncRef>(callee), make<graph::Tuple>(arguments())}, Attrs(),
+        std::vector<Value>{make<graph::FuncRef>(callee), make<graph::Tuple>(args)}, Attrs(),
         std::vector<graph::Type>{type}, function_->origin);
     set_caller(*call, var, var);
   }
