@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Check, Liar, testing::Values(
 INSTANTIATE_TEST_SUITE_P(Generate, Liar, testing::Values(
     LIE(SCRATCH_IS_NEGATIVE, At::kLower, "bad-backend", "asked for -8 bytes"),
     LIE(SCRATCH_IS_HUGE, At::kLower, "bad-backend", "asked for 9223372036854775807 bytes"),
-    LIE(SCRATCH_IS_TOO_LITTLE, At::kLower, "bad-backend", "takes uint8 of shape (1024) as parameter 3; expected"),
+    LIE(SCRATCH_IS_TOO_LITTLE, At::kLower, "bad-backend", "takes uint8 of shape (1024,) as parameter 3; expected"),
     LIE(PACK_GIVES_TWO, At::kLower, "bad-backend", "gave 2 answers for input 1"),
     LIE(PACK_GIVES_A_SYMBOL, At::kLower, "bad-backend", "emitted TENON_SYMBOL, which it cannot give here"),
     LIE(PACK_SIZE_IS_NEGATIVE, At::kLower, "bad-backend", "emitted TENON_PACKED of -7 bytes"),
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Script, Liar, testing::Values(
     LIE(SCRIPT_IS_EMPTY, At::kLower, "bad-backend", "emitted TENON_TVMSCRIPT"),
     LIE(SCRIPT_HAS_ANOTHER_NAME, At::kLower, "bad-backend", "without a PrimFunc `liar_part`"),
     LIE(SCRIPT_SHAPE_IS_WRONG, At::kLower, "bad-backend", "takes float32 of shape (4, 9) as parameter 0"),
-    LIE(SCRIPT_RANK_IS_WRONG, At::kLower, "bad-backend", "takes float32 of shape (32) as parameter 1"),
+    LIE(SCRIPT_RANK_IS_WRONG, At::kLower, "bad-backend", "takes float32 of shape (32,) as parameter 1"),
     LIE(SCRIPT_DTYPE_IS_WRONG, At::kLower, "bad-backend", "takes int32 of shape (4, 8) as parameter 2"),
     LIE(SCRIPT_TAKES_TOO_MUCH, At::kLower, "bad-backend", "has 4 parameters; expected 3"),
     LIE(SCRIPT_WRITES_OUTSIDE, At::kLower, "bad-backend", "that is not well formed"),

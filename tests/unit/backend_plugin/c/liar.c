@@ -28,7 +28,7 @@ static int32_t crash(int how) {
   volatile int* nowhere = (volatile int*)16;
   if (how == 0) return *nowhere;
   if (how == 1) abort();
-  if (how == 2) return 1 / zero;
+  if (how == 2) return 1000 / zero;
   return deep(1);
 }
 
