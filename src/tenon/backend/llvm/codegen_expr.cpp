@@ -2,6 +2,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "tenon/backend/llvm/codegen.h"
