@@ -1,7 +1,7 @@
 /* The back end of the accelerator: which layers it takes, and the calls of its driver that run them.
  *
- * One function of the program is a match of a pattern (a layer), or with -DUNIT=TENON_UNIT_REGION neighbouring layers together:
- * between them nothing leaves the accelerator's memory. */
+ * One function of the program is a match of a pattern (a layer), or with -DUNIT=TENON_UNIT_REGION neighbouring layers
+ * together: between them nothing leaves the accelerator's memory. */
 #include <stdio.h>
 #include <string.h>
 #include <tenon/backend.h>
@@ -18,20 +18,27 @@ static const char patterns[] =
     PATTERN("dense", LAYER, "R.add(R.matmul(x, w), b)")
     PATTERN("max_pool2d", "x: R.Tensor", "R.nn.max_pool2d(x)");
 
-/* The numbers of a window (convolution, pooling); the words say what cannot be done. */
+/* Item `i` of a list among the attributes of the first operator; a list of one number stands for all axes. */
+static int item(const TenonHost *h, const TenonMatch *m, const char *name, int32_t i) {
+  int32_t count = 0;
+  const int64_t *list = h->attribute_ints(m, 0, name, &count);
+  return count == 0 ? -1 : (int)list[i < count ? i : count - 1];
+}
+
+/* The numbers of a window (convolution, pooling). What is given back says why it cannot be done. */
 static const char *read_window(const TenonHost *h, const TenonMatch *m, acc_window *w) {
   const int pool = strstr(h->pattern(m), "pool") != NULL;
-  const TenonTensor *x = h->input(m, h->operand(m, 0, 0)->index), *y = h->output(m, 0);
-  const int64_t *kernel = pool ? h->attribute_ints(m, 0, "pool_size", NULL)
-                               : h->input(m, h->operand(m, 0, 1)->index)->shape + 2;
-  const int64_t *strides = h->attribute_ints(m, 0, "strides", NULL), *pad = h->attribute_ints(m, 0, "padding", NULL);
-  const int64_t *dilation = h->attribute_ints(m, 0, "dilation", NULL);
+  const TenonTensor *x = h->input(m, 0), *y = h->output(m, 0), *weight = pool ? NULL : h->input(m, 1);
+  *w = (acc_window){(int)x->shape[1], (int)x->shape[2], (int)x->shape[3], (int)y->shape[1],
+                    pool ? item(h, m, "pool_size", 0) : (int)weight->shape[2],
+                    pool ? item(h, m, "pool_size", 1) : (int)weight->shape[3],
+                    item(h, m, "strides", 0), item(h, m, "padding", 0), strstr(h->pattern(m), "relu") != NULL};
   if (x->shape[0] != 1) return "more than one image";
-  if (strides[0] != strides[1] || dilation[0] != 1 || dilation[1] != 1) return "strides that differ, or dilation";
-  if (pad[0] != pad[1] || pad[0] != pad[2] || pad[0] != pad[3] || (pool && pad[0])) return "this padding";
+  if (w->stride != item(h, m, "strides", 1)) return "strides that differ";
+  for (int i = 0; i < 4; ++i)
+    if (item(h, m, "padding", i) != w->padding || (pool && w->padding)) return "this padding";
+  if (item(h, m, "dilation", 0) != 1 || item(h, m, "dilation", 1) != 1) return "dilation";
   if (h->attribute_int(m, 0, "groups", 1) != 1 || h->attribute_int(m, 0, "ceil_mode", 0)) return "groups, or ceil_mode";
-  *w = (acc_window){(int)x->shape[1], (int)x->shape[2], (int)x->shape[3], (int)y->shape[1],  (int)kernel[0],
-                    (int)kernel[1],   (int)strides[0],  (int)pad[0],      strstr(h->pattern(m), "relu") != NULL};
   return NULL;
 }
 
@@ -39,16 +46,14 @@ static int32_t check(const TenonHost *h, const TenonMatch *m, TenonAnswer *answe
   acc_window window;
   const TenonTensor *y = h->output(m, 0);
   int64_t bytes = y->bytes;
-  for (int32_t i = 0; i < h->num_inputs(m); ++i) bytes += h->input(m, i)->bytes;
   if (strcmp(y->dtype, "float32")) return h->refuse(answer, "dtype", "the accelerator computes in float32");
-  for (int32_t i = 1; i < h->num_inputs(m); ++i)
-    if (!h->input(m, i)->data) return h->refuse(answer, "weights", "the weights are no constants");
+  for (int32_t i = 0; i < h->num_inputs(m); bytes += h->input(m, i++)->bytes)
+    if (i > 0 && !h->input(m, i)->data) return h->refuse(answer, "weights", "the weights are no constants");
   if (bytes > ACC_MEMORY) return h->refuse(answer, "memory", "the layer does not fit into its memory");
   if (strstr(h->pattern(m), "dense"))
     return y->rank == 2 && y->shape[0] == 1 ? 0 : h->refuse(answer, "shape", "more than one row");
   const char *why = y->rank == 4 ? read_window(h, m, &window) : "no image";
   if (why) return h->refuse(answer, "window", why);
-  /* The bias has a value for each channel, and none for each pixel. */
   if (h->num_inputs(m) == 3 && h->input(m, 2)->bytes != 4 * y->shape[1])
     return h->refuse(answer, "bias", "what is added is no bias");
   return 0;
@@ -88,27 +93,25 @@ typedef struct {
 static void write_layer(const TenonHost *h, const TenonMatch *m, writer *w, const int64_t *in, int64_t out) {
   acc_window v;
   if (strstr(h->pattern(m), "dense")) {
-    const int64_t *weight = h->input(m, 1)->shape;
-    WRITE(w, "  if (!code) code = acc_dense(%d, %d, %d, %d, %d, %d);\n", (int)weight[0], (int)weight[1], (int)in[0],
-          (int)in[1], (int)in[2], (int)out);
-    return;
+    const int64_t *shape = h->input(m, 1)->shape;
+    WRITE(w, "  if (!code) code = acc_dense(%d, %d, ", (int)shape[0], (int)shape[1]);
+  } else {
+    read_window(h, m, &v);
+    WRITE(w, "  const acc_window w%d = {%d, %d, %d, %d, %d, %d, %d, %d, %d};\n  if (!code) code = %s(&w%d, ", (int)out,
+          v.channels, v.height, v.width, v.outputs, v.kernel_height, v.kernel_width, v.stride, v.padding, v.relu,
+          strstr(h->pattern(m), "pool") ? "acc_max_pool" : "acc_conv2d", (int)out);
   }
-  read_window(h, m, &v);
-  WRITE(w, "  const acc_window w%d = {%d, %d, %d, %d, %d, %d, %d, %d, %d};\n", (int)out, v.channels, v.height, v.width,
-        v.outputs, v.kernel_height, v.kernel_width, v.stride, v.padding, v.relu);
-  if (strstr(h->pattern(m), "pool"))
-    WRITE(w, "  if (!code) code = acc_max_pool(&w%d, %d, %d);\n", (int)out, (int)in[0], (int)out);
-  else
-    WRITE(w, "  if (!code) code = acc_conv2d(&w%d, %d, %d, %d, %d);\n", (int)out, (int)in[0], (int)in[1], (int)in[2],
-          (int)out);
+  for (int32_t i = 0; i < h->num_inputs(m); ++i) WRITE(w, "%d, ", (int)in[i]);
+  WRITE(w, "%d);\n", (int)out);
 }
 
 static int32_t generate(const TenonHost *h, const TenonMatch *m, TenonAnswer *answer) {
   static writer w;
+  if (h->num_inputs(m) > 64 || h->num_operators(m) > 64) return h->refuse(answer, "size", "too many layers");
   memset(&w, 0, sizeof w);
   WRITE(&w, "int32_t %s(", h->symbol(m));
   for (int32_t i = 0; i < h->num_inputs(m); ++i) WRITE(&w, "const void *x%d, ", (int)i);
-  for (int32_t i = 0; i < h->num_outputs(m); ++i) WRITE(&w, "void *y%d%s", (int)i, i + 1 < h->num_outputs(m) ? ", " : "");
+  for (int32_t i = 0; i < h->num_outputs(m); ++i) WRITE(&w, "%svoid *y%d", i > 0 ? ", " : "", (int)i);
   WRITE(&w, ") {\n  int32_t code = 0;\n");
   for (int32_t i = 0; i < h->num_inputs(m); w.next += h->input(m, i++)->bytes) {
     w.input[i] = w.next;
@@ -140,9 +143,7 @@ static int32_t generate(const TenonHost *h, const TenonMatch *m, TenonAnswer *an
 #endif
 static const TenonBackend backend = {.size = sizeof(TenonBackend), .abi = TENON_BACKEND_ABI, .name = "acc",
                                      .version = "1.0", .patterns = patterns, .unit = UNIT,
-                                     .flags = TENON_NOT_THREAD_SAFE, .check = check, .pack = pack, .generate = generate};
+                                     .flags = TENON_NOT_THREAD_SAFE, .check = check, .pack = pack,
+                                     .generate = generate};
 
-TENON_EXPORT const TenonBackend *tenon_backend(const TenonHost *host) {
-  (void)host;
-  return &backend;
-}
+TENON_EXPORT const TenonBackend *tenon_backend(const TenonHost *host) { return host ? &backend : NULL; }

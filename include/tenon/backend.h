@@ -200,7 +200,8 @@ typedef struct TenonHost {
                              double fallback);
   /* A string or a dtype; null where it is absent or something else. */
   const char* (*attribute_text)(const TenonMatch* match, int32_t op, const char* name);
-  /* A list of integers, or one integer as a list of one: writes their number to `count` (may be
+  /* A list of integers, or one integer as a list of one (as operators have them: a list
+   * of one number may stand for all axes): writes their number to `count` (may be
    * null); null where it is absent or something else. */
   const int64_t* (*attribute_ints)(const TenonMatch* match, int32_t op, const char* name,
                                    int32_t* count);

@@ -124,7 +124,8 @@ class MatchReader {
         if (match_->symbols[s].same_as(dim)) tensor.symbols.back() = static_cast<int32_t>(s);
     }
     match_->has_symbolic_shapes |= !is_static;
-    if (is_static) view.bytes = checked_elements(tensor.shape, view.element_bytes);
+    if (is_static)
+      view.bytes = checked_elements(tensor.shape, view.element_bytes) * view.element_bytes;
     view.shape = tensor.shape.data();
     view.symbols = tensor.symbols.data();
     if (tensor.data) view.data = tensor.data->data().data();
