@@ -9,9 +9,10 @@ if [ "${1:-}" = --update ]; then update=true; shift; fi
 tenon=${1:-build/bin/tenon}
 
 status=0
-for pair in passes:passes operators:onnx-operators relay-operators:relay-operators diagnostics:diagnostics; do
+for pair in passes:passes operators:onnx-operators 'operators --graph:operators' relay-operators:relay-operators diagnostics:diagnostics; do
   page=docs/${pair#*:}.md
-  text=$("$tenon" "${pair%:*}" --markdown)
+  read -ra command <<< "${pair%:*}"
+  text=$("$tenon" "${command[@]}" --markdown)
   if $update; then
     printf '%s\n' "$text" > "$page"
   elif ! printf '%s\n' "$text" | diff -u "$page" - ; then

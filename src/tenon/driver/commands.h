@@ -66,6 +66,7 @@ struct ReadyModel {
   double load_seconds = 0;  // linking, or loading the library
   int64_t operators = 0, kernels = 0, library_calls = 0;
   double gflop = 0;
+  std::vector<std::string> own_kernels;  // where those of --kernels run: a line for each
 };
 /// `adjust`, where it is given, sees a module that is compiled here before code generation.
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,

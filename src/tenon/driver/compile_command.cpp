@@ -94,13 +94,14 @@ int compile(const CompileCommandOptions& options) {
   const ModelOptions& model = options.target.model;
   const auto libraries = model.libraries();
   request.first = model.passes();
-  const LoweredModule lowered = lower(
-      with_pools(model.prepare(load_module(options.model, model.load_options())), options.target.c),
-      request);
+  const IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  const LoweredModule lowered = lower(with_pools(module, options.target.c), request);
+  for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))
+    fmt::print(stderr, "{}\n", line);
   if (as_c) return write_as_c(lowered, request, options, progress);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};
-  const IRModule& module = lowered.pipeline.module;
+  const IRModule& program_module = lowered.pipeline.module;
   std::vector<std::string> files;
   const auto written = [&](const std::string& path) { files.push_back(path); };
   if (wanted("so")) {
@@ -113,15 +114,15 @@ int compile(const CompileCommandOptions& options) {
     written(place(".json"));
   }
   if (wanted("tvmscript")) {
-    write_module(module, place(".tvmscript"));
+    write_module(program_module, place(".tvmscript"));
     written(place(".tvmscript"));
   }
   if (wanted("llvm")) {
-    write_file(place(".ll"), llvm_backend::emit_llvm(module, request.target, emit));
+    write_file(place(".ll"), llvm_backend::emit_llvm(program_module, request.target, emit));
     written(place(".ll"));
   }
   if (wanted("asm")) {
-    write_file(place(".s"), llvm_backend::emit_assembly(module, request.target, emit));
+    write_file(place(".s"), llvm_backend::emit_assembly(program_module, request.target, emit));
     written(place(".s"));
   }
   progress.clear();

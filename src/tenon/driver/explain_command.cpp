@@ -2,11 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/graph/kernels.h"
 
 namespace tenon {
 
@@ -49,12 +51,15 @@ int explain(const ExplainOptions& options) {
   progress.clear();
   auto json = nlohmann::ordered_json::array();
   int64_t shown = 0;
+  std::set<std::string> said;
   for (const Remark& remark : result.remarks) {
     const auto names = [&](const std::string& text) {
       return text.find(options.node) != std::string::npos;
     };
     if (!names(remark.subject) && !(remark.origin && names(remark.origin.str()))) continue;
     if (!options.pass.empty() && remark.pass != options.pass) continue;
+    // LegalizeOps asks for kernels again.
+    if (remark.pass == graph::kSelectKernels && !said.insert(line_of(remark)).second) continue;
     ++shown;
     if (!options.json) {
       fmt::print("{}\n", line_of(remark));

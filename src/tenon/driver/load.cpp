@@ -96,7 +96,12 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
   if (!options.params.empty() && kind_of(path) != ModelKind::kRelay)
     throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", path);
   switch (kind_of(path)) {
-    case ModelKind::kOnnx: module = onnx::import_onnx(path); break;
+    case ModelKind::kOnnx: {
+      onnx::ImportOptions import;
+      import.operators = options.operators;
+      module = onnx::import_onnx(path, import);
+      break;
+    }
     case ModelKind::kScript: {
       const script::ConstantStore constants = read_constants(constants_path(path));
       const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});

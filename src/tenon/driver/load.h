@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/driver/kernel_files.h"
 #include "tenon/ir/module.h"
 
 namespace tenon {
@@ -22,6 +23,8 @@ struct LoadOptions {
   /// Files with values of the parameters of a .relay module, as relay.save_param_dict writes them;
   /// where two hold one name, the later counts.
   std::vector<std::string> params = {};
+  /// Operators that are declared beside the model: what an .onnx network may call.
+  DeclaredOperators operators = {};
 };
 
 /// Imports or parses a model, and verifies it. Constants that a script refers to are read from

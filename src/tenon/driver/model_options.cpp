@@ -5,6 +5,7 @@
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon {
@@ -23,6 +24,15 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--composite", composite,
                  "TVMScript file of patterns; what matches one becomes a composite of its name");
   plugins.add_to(app);
+  app.add_option(
+         "--kernels", kernels.files,
+         "TVMScript file of kernels of your own: PrimFuncs with attribute `op`, the operator "
+         "that each computes (docs/own-kernels.md); may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--kernel", kernels.choices,
+                 "OPERATOR=FILE:FUNCTION, or NODE=FILE:FUNCTION for one node of the network: the "
+                 "PrimFunc that computes it; may be repeated")
+      ->allow_extra_args(false);
 }
 
 // A graph function that nobody calls and that is neither a composite nor a pattern.
@@ -34,6 +44,7 @@ static std::string only_entry(const IRModule& module) {
   for (const auto& [name, function] : module.functions()) {
     if (!function.as<graph::Function>() || called.count(name)) continue;
     if (function->attrs.contains("Composite") || function->attrs.contains("Pattern")) continue;
+    if (graph::declares_operator(*function)) continue;
     if (!found.empty()) return "";
     found = name;
   }
@@ -101,7 +112,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
       module.add_unique(name, Ref<graph::Function>(copy));
     }
   }
-  return module;
+  return kernels.add_to(std::move(module));
 }
 
 Pipeline ModelOptions::passes() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/backend/libraries.h"
+#include "tenon/driver/kernel_files.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/plugin_options.h"
 #include "tenon/ir/pass.h"
@@ -24,14 +25,17 @@ struct ModelOptions {
   std::vector<std::string> composite;     // files of patterns
 
   PluginOptions plugins;
+  KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
 
   void add_to(CLI::App& app);
-  LoadOptions load_options() const { return {params}; }
-  bool places() const { return !call_by_name.empty() || !composite.empty() || !plugins.empty(); }
-  /// A loaded model with the functions of the signature and pattern files beside its own, its entry
-  /// named `main`. \throws CompileError what reading the files finds; kUndefined where no function
-  /// can be the entry.
+  LoadOptions load_options() const { return {params, kernels.declared()}; }
+  bool places() const {
+    return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty();
+  }
+  /// A loaded model with the functions of the signature, pattern and kernel files beside its own,
+  /// its entry named `main`. \throws CompileError what reading the files finds; kUndefined where no
+  /// function can be the entry.
   IRModule prepare(IRModule module) const;
   /// The passes that go in front of the standard pipeline.
   Pipeline passes() const;

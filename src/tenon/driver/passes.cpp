@@ -4,6 +4,7 @@
 
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/tir/call_transforms.h"
@@ -86,6 +87,8 @@ std::vector<Pass> make_table() {
        kExact, graph::fuse_ops_by_pattern},
       {"CallByName", "makes composites of a back end calls of library functions of their names",
        Form::kGraph, kReassociating, nullptr, run_call_by_name},
+      {"SelectKernels", "replaces operators by R.call_tir of the module's own kernels for them",
+       Form::kGraph, kReassociating, graph::select_kernels},
       {"InlineFunctions", "puts bodies of graph functions in the places of their calls",
        Form::kGraph, kExact, graph::inline_functions},
       {"DecomposeOpsForInference", "replaces recurrent layers by the operators they are made of",
@@ -188,7 +191,7 @@ const Pass* find_pass(std::string_view name) {
 // What may stand in a legalised graph besides calls of functions.
 static bool is_primitive(const graph::Call& call) {
   return !call.op || call.is("call_tir") || call.is("call_dps_packed") ||
-         call.is("call_pure_packed") || call.is("reshape");
+         call.is("call_pure_packed") || call.is("reshape") || call.is("undefined");
 }
 
 // In normal form, only what is bound can be a call.

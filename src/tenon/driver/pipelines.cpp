@@ -6,6 +6,7 @@
 namespace tenon {
 
 static constexpr PipelineStep kPlace[] = {
+    {"SelectKernels", "one's own kernels first: no other pass takes their operators apart"},
     {"InlineFunctions", "what no back end took is compiled with everything else"},
 };
 

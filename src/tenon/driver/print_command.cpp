@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "tenon/backend/plugin/plugin.h"
+#include "tenon/driver/check_kernels.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
@@ -82,13 +83,35 @@ void add_check_command(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> files;
     PluginOptions plugins;
+    CheckKernels kernels;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "parse and verify files and plugins");
+  CLI::App* command = app.add_subcommand(
+      "check", "parse and verify files and plugins; run kernels of your own against operators");
   command->add_option("FILE", options->files, ".onnx, .py or .tvmscript");
+  CheckKernels& kernels = options->kernels;
+  command
+      ->add_option("--kernels", kernels.kernels.files,
+                   "TVMScript file: run each kernel on random shapes and compare with its "
+                   "operator; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--kernel", kernels.kernels.choices,
+                   "OPERATOR=FILE:FUNCTION: the same of one PrimFunc")
+      ->allow_extra_args(false);
+  command->add_option("--trials", kernels.trials, "shapes for each kernel")->capture_default_str();
+  command->add_option("--seed", kernels.seed, "of shapes and inputs")->capture_default_str();
+  command->add_option("--target", kernels.target, "that kernels are compiled for")
+      ->capture_default_str();
   options->plugins.add_to(*command);
   command->callback([options, &action] {
-    action = [options] { return check_files(options->files, options->plugins); };
+    action = [options] {
+      const CheckKernels& kernels = options->kernels;
+      if (kernels.kernels.empty()) return check_files(options->files, options->plugins);
+      const bool others = !options->files.empty() || !options->plugins.empty();
+      const int status = others ? check_files(options->files, options->plugins) : 0;
+      return std::max(status, check_kernels(kernels));
+    };
   });
 }
 

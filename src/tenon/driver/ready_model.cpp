@@ -103,6 +103,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     request.first = options.model.passes();
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
+    const IRModule prepared = module;
     LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
     ready.pass_seconds = seconds_since(start);
     if (adjust) adjust(lowered);
@@ -130,6 +131,9 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
         fmt::print(stderr, "{}: warning: pattern `{}` matches nothing in {}{}\n",
                    remark.origin ? remark.origin.name() : "--composite", remark.subject, path,
                    remark.detail.empty() ? "" : "; nearest: " + remark.detail);
+    for (const std::string& line : unused_kernels(prepared, lowered.pipeline.remarks))
+      fmt::print(stderr, "{}\n", line);
+    ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
     ready.gflop = lowered.gflop;
   }
   ready.program->set_threads(options.threads);

@@ -171,6 +171,7 @@ int run(const RunOptions& options) {
   print_tensors("outputs", signature.outputs, outputs);
   fmt::print("operators  {}\n",
              operators_text(ready.operators, ready.kernels, ready.library_calls));
+  for (const std::string& line : ready.own_kernels) fmt::print("kernel     {}\n", line);
   fmt::print("memory     peak {} bytes", bound.workspace_bytes());
   if (symbolic)
     fmt::print(" for these dimensions");

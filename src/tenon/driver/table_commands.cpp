@@ -4,10 +4,9 @@
 #include <iostream>
 
 #include "tenon/driver/commands.h"
+#include "tenon/driver/operators_command.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
-#include "tenon/graph/op.h"
-#include "tenon/onnx/operators.h"
 #include "tenon/script/relay/operators.h"
 
 namespace tenon {
@@ -70,27 +69,6 @@ int list_diagnostics(Format format) {
   return 0;
 }
 
-int list_operators(Format format) {
-  if (format == Format::kMarkdown) {
-    fmt::print(kGenerated, "operators");
-    fmt::print(
-        "# ONNX operators\n\nOpsets: of the operator's own versions up to {}. What is not listed "
-        "is refused with a diagnostic that names every such node.\n\n"
-        "| operator | opsets | element types | not imported; operands known at compile time "
-        "|\n|---|---|---|---|\n",
-        onnx::kNewestOpset);
-  }
-  for (const onnx::OperatorRow& row : onnx::all_operators()) {
-    const std::string name = row.domain.empty() ? row.name : row.domain + "." + row.name;
-    const std::string opsets = fmt::format("{}-{}", row.first_opset, onnx::kNewestOpset);
-    if (format == Format::kMarkdown)
-      fmt::print("| {} | {} | {} | {} |\n", name, opsets, cell(row.types), cell(row.forms));
-    else
-      fmt::print("{:<32} {:<6} {:<12} {}\n", name, opsets, row.types, row.forms);
-  }
-  return 0;
-}
-
 int list_relay_operators(Format format) {
   if (format == Format::kMarkdown) {
     fmt::print(kGenerated, "relay-operators");
@@ -124,7 +102,7 @@ void add(CLI::App& app, Action& action, const char* name, const char* summary,
 
 void add_table_commands(CLI::App& app, Action& action) {
   add(app, action, "passes", "the standard pipeline, with reasons", list_passes);
-  add(app, action, "operators", "the ONNX operators that are imported", list_operators);
+  add_operators_command(app, action);
   add(app, action, "relay-operators", "the Relay operators that are read", list_relay_operators);
   add(app, action, "diagnostics", "the codes of diagnostics", list_diagnostics);
 }

@@ -108,7 +108,9 @@ std::optional<std::string> run_data_set(Executable& program, const OnnxDataSet& 
 }
 
 std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options) {
-  if (options.interpret) return interpreted(load_module(test.model));
+  const ModelOptions& model = options.target.model;
+  if (options.interpret)
+    return interpreted(model.prepare(load_module(test.model, model.load_options())));
   return compiled(make_ready(test.model, options.target, options.passes.pipeline()).program);
 }
 

@@ -5,6 +5,7 @@
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/infer.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/shape.h"
 #include "tenon/ir/division.h"
 
@@ -344,6 +345,7 @@ class Verifier {
 void verify(const IRModule& module, Diagnostics& diagnostics) {
   for (const auto& [name, function] : module.functions())
     if (const auto* f = function.as<Function>()) Verifier(module, diagnostics).function(name, *f);
+  verify_kernels(module, diagnostics);
 }
 
 }  // namespace tenon::graph

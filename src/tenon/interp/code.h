@@ -42,6 +42,11 @@ enum class Op : uint8_t {
   kRegion,       // view[a] = region of view[dst] (mins in slots b.., extents after them)
   kCall,         // calls[c]
   kAssert,       // reports asserts[c] where a is 0
+  kEnterLoop,    // watches[c]: iterations of what follows may run at once
+  kIterate,      // the iteration in slot a begins
+  kLeaveLoop,
+  kEnterBlock,  // watches[c]
+  kLeaveBlock,
   kReturn,
 };
 
@@ -77,6 +82,8 @@ struct CallInfo {
   Origin origin;
 };
 
+struct WatchInfo;  // races.h
+
 struct Code {
   Ref<tir::PrimFunc> function;
   std::vector<Instr> instrs;
@@ -88,6 +95,7 @@ struct Code {
   std::vector<const Intrinsic*> intrinsics;
   std::vector<std::vector<int64_t>> tables;  // of shuffles
   std::vector<CallInfo> calls;
+  std::vector<std::shared_ptr<const WatchInfo>> watches;
   std::vector<std::string> messages;
   // How parameters arrive: view of each buffer parameter (or -1), slot of each scalar one.
   std::vector<int32_t> param_view, param_slot;
@@ -107,8 +115,9 @@ struct Code {
   int32_t body_start = 0;    // instructions before it compute what `checks` need
 };
 
-/// Resolves a PrimFunc. \throws CompileError (kUnsupported) at what cannot be interpreted,
-/// kUndefined at a use without a definition.
-std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function);
+/// Resolves a PrimFunc; `watched`: with instructions that tell a RaceTracker where it is.
+/// \throws CompileError (kUnsupported) at what cannot be interpreted, kUndefined at a use without a
+/// definition.
+std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function, bool watched = false);
 
 }  // namespace tenon::interp

@@ -6,8 +6,11 @@
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/interp/machine.h"
+#include "tenon/interp/races.h"
 #include "tenon/interp/scalar.h"
+#include "tenon/support/kernel_codes.h"
 
 namespace tenon::interp {
 
@@ -196,7 +199,7 @@ class Interpreter::Impl {
 
   const Code* code_of(const Ref<tir::PrimFunc>& function) {
     auto& slot = code_[function.get()];
-    if (!slot.second) slot = {function, resolve(function)};
+    if (!slot.second) slot = {function, resolve(function, options_.find_races)};
     return slot.second.get();
   }
 
@@ -214,7 +217,8 @@ class Interpreter::Impl {
           const auto external = module.find<tir::ExternFunction>(name);
           if (external) call_library(*external, buffers, scalars, origin);
           return static_cast<bool>(external);
-        });
+        },
+        races_.get());
   }
 
   // ---- library functions ----
@@ -271,14 +275,48 @@ class Interpreter::Impl {
     const Code* code = code_of(function);
     std::vector<View> views;
     for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
+    if (options_.find_races) races_ = std::make_unique<RaceTracker>();
     Machine machine = machine_for(module);
     machine.allocate_missing(*code, views, scalars);
+    if (races_)
+      for (const View& view : views) races_->watch_output(view.memory.get());
+    watched_ = races_ ? views : std::vector<View>();
     machine.run(*code, views, scalars, function->origin);
+    if (races_) check_written(views, *function);
     std::vector<Ref<TensorData>> out;
     for (View& view : views) out.push_back(data_of(std::move(view)));
     return out;
   }
 
+  /// Every element of what the function was given to fill.
+  static void check_written(const std::vector<View>& views, const tir::PrimFunc& function) {
+    size_t next = 0;
+    for (const Ref<tir::Buffer>& buffer : function.buffers) {
+      if (!buffer) continue;
+      const View& view = views[next++];
+      const std::vector<uint8_t>& written = view.memory->written;
+      const auto hole = std::find(written.begin(), written.end(), 0);
+      if (hole == written.end()) continue;
+      int64_t rest = (hole - written.begin()) / std::max<int64_t>(1, view.dtype.bytes());
+      std::string place;
+      for (size_t d = 0; d < view.shape.size(); ++d) {
+        place += fmt::format("{}{}", d ? ", " : "", rest / view.strides[d]);
+        rest %= view.strides[d];
+      }
+      throw CompileError(kNotWritten, buffer->origin ? buffer->origin : function.origin,
+                         "element ({}) of `{}`, of shape {}, is never written", place, buffer->name,
+                         tenon::str(view.shape));
+    }
+  }
+
+ public:
+  Origin last_writer(size_t buffer, int64_t element) const {
+    if (!races_ || buffer >= watched_.size()) return {};
+    const View& view = watched_[buffer];
+    return races_->writer(view.memory.get(), view.offset + element * view.dtype.bytes());
+  }
+
+ private:
   // ---- graph level ----
 
   static void bind_dims(const graph::Type& type, const Datum& datum, Dims& dims,
@@ -304,6 +342,9 @@ class Interpreter::Impl {
       if (tensor->shape) bind(*tensor->shape, datum.tensor->shape);
     } else if (const auto* shape = type.as<graph::ShapeType>(); shape && shape->values) {
       bind(*shape->values, datum.shape);
+    } else if (const auto* prim = type.as<graph::PrimType>();
+               prim && prim->value && prim->value.as<Var>()) {
+      dims.emplace(prim->value.get(), datum.scalar.i);
     } else if (const auto* tuple = type.as<graph::TupleType>()) {
       for (size_t i = 0; i < tuple->types.size() && i < datum.items.size(); ++i)
         bind_dims(tuple->types[i], datum.items[i], dims, origin, name);
@@ -381,6 +422,7 @@ class Interpreter::Impl {
       }
       return d;
     }
+    if (value.as<graph::StringValue>()) return Datum();
     if (const auto* call = value.as<graph::Call>()) return evaluate_op(module, *call, env, dims);
     throw CompileError(kUnsupported, value->origin, "`{}` cannot be interpreted",
                        value->type().name);
@@ -397,6 +439,7 @@ class Interpreter::Impl {
       if (!function)
         throw CompileError(kUnsupported, call.origin,
                            "a call of a foreign function cannot be interpreted");
+      if (graph::has_no_body(*function)) return run_declared(module, call, env, dims);
       std::vector<Datum> args;
       for (const Value& arg : call.args) args.push_back(evaluate_value(module, arg, env, dims));
       return call_function(module, *function, args);
@@ -459,6 +502,38 @@ class Interpreter::Impl {
       builder.set_origin(call.origin);
       const Value result = builder.emit(call.op->lower(builder, *concrete));
       known->function = builder.end_function(result);
+    }
+    return call_function(known->module, *known->function, inputs);
+  }
+
+  /// A declared operator without a body is what the module's kernel for it computes.
+  Datum run_declared(const IRModule& module, const graph::Call& call, const Env& env,
+                     const Dims& dims) {
+    std::vector<Ref<graph::Var>> params;
+    std::vector<Datum> inputs;
+    std::vector<Value> args;
+    for (const Value& arg : call.args)
+      args.push_back(
+          arg.as<graph::StringValue>()
+              ? arg
+              : value_with_params(evaluate_value(module, arg, env, dims), params, inputs));
+    const auto concrete =
+        make<graph::Call>(call.callee, args, call.attrs, call.type_args, call.origin);
+    const auto wrapper = make<graph::Function>(
+        params, make<graph::SeqExpr>(std::vector<Ref<graph::BindingBlock>>{}, concrete));
+    auto& known = operators_[wrapper];
+    if (!known) {
+      known = std::make_unique<Lowered>();
+      known->module = module;
+      const graph::KernelTable table(module);
+      graph::BlockBuilder builder(known->module);
+      builder.begin_function(params);
+      builder.set_origin(call.origin);
+      const auto result = table.use(builder, *concrete);
+      if (!result)
+        throw CompileError(kNoKernel, call.origin, "no kernel takes this call: {}",
+                           table.nearest_refusal(module, *concrete));
+      known->function = builder.end_function(*result);
     }
     return call_function(known->module, *known->function, inputs);
   }
@@ -607,6 +682,8 @@ class Interpreter::Impl {
 
   const IRModule module_;
   Options options_;
+  std::unique_ptr<RaceTracker> races_;
+  std::vector<View> watched_;
   std::unordered_map<const Node*, std::pair<Ref<tir::PrimFunc>, std::unique_ptr<Code>>> code_;
   std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>
       references_;  // of extern functions
@@ -624,6 +701,9 @@ std::vector<Ref<TensorData>> Interpreter::run_prim_func(const std::string& name,
                                                         const std::vector<Ref<TensorData>>& buffers,
                                                         const std::vector<double>& scalars) {
   return impl_->run_prim_func(name, buffers, scalars);
+}
+Origin Interpreter::last_writer(size_t buffer, int64_t element) const {
+  return impl_->last_writer(buffer, element);
 }
 std::optional<graph::Value> Interpreter::evaluate_call(const Ref<graph::Call>& call) {
   return impl_->evaluate_call(call);

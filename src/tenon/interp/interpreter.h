@@ -36,6 +36,9 @@ struct Options {
   /// Extern functions with a reference body are that; the others are called through this. Empty:
   /// they cannot be run (kUnsupported).
   CallLibrary call_library = {};
+  /// run_prim_func() also finds iterations that may run at once and depend on one another (kRace),
+  /// and elements of outputs that are never written (kNotWritten). Much slower.
+  bool find_races = false;
 };
 
 /// Executes functions of one module, keeping their resolved code between calls.
@@ -57,6 +60,10 @@ class Interpreter {
   std::vector<Ref<TensorData>> run_prim_func(const std::string& name,
                                              const std::vector<Ref<TensorData>>& buffers,
                                              const std::vector<double>& scalars = {});
+
+  /// After run_prim_func() with `find_races`: the place in the text that wrote element `element`
+  /// (row-major) of buffer parameter `buffer` last.
+  Origin last_writer(size_t buffer, int64_t element) const;
 
   /// Evaluates a pure graph call whose arguments are constants. Nothing where an argument is no
   /// constant.

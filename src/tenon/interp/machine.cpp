@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "tenon/interp/races.h"
 #include "tenon/interp/scalar.h"
 
 namespace tenon::interp {
@@ -293,6 +294,11 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
     case Op::kJumpIfZero:
     case Op::kJumpIfGE:
     case Op::kReturn: break;
+    case Op::kEnterLoop:
+    case Op::kIterate:
+    case Op::kLeaveLoop:
+    case Op::kEnterBlock:
+    case Op::kLeaveBlock: return;  // nobody watches
   }
   unreachable("a jump is executed by the loop");
 }
@@ -414,6 +420,36 @@ inline bool Machine::quick(const Instr& instr, const Origin& origin, Frame& fram
                   : quick_store<int64_t>(view, instr, s, origin);
 }
 
+// Tells the tracker before the machine does it.
+void Machine::watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame) {
+  const Slot* s = frame.slots.data();
+  switch (instr.op) {
+    case Op::kEnterLoop:
+      return races_->enter_loop(code.watches[static_cast<size_t>(instr.c)].get());
+    case Op::kIterate: return races_->iterate(s[instr.a].i);
+    case Op::kLeaveLoop: return races_->leave_loop();
+    case Op::kEnterBlock:
+      return races_->enter_block(code.watches[static_cast<size_t>(instr.c)].get(), s);
+    case Op::kLeaveBlock: return races_->leave_block();
+    case Op::kLoad:
+    case Op::kMaskedLoad:
+    case Op::kStore:
+    case Op::kMaskedStore: {
+      const bool stores = instr.op == Op::kStore || instr.op == Op::kMaskedStore;
+      const View& view = frame.views[static_cast<size_t>(instr.a)];
+      const int64_t bytes = view.dtype.element().bytes();
+      for_elements(view, instr, s, origin, [&](int, int64_t at) {
+        if (stores)
+          races_->store(view, at, bytes, origin);
+        else
+          races_->load(view, at, bytes, origin);
+      });
+      return;
+    }
+    default: return;
+  }
+}
+
 void Machine::execute(const Code& code, Frame& frame) {
   size_t at = 0;
   const size_t end = code.instrs.size();
@@ -428,6 +464,8 @@ void Machine::execute(const Code& code, Frame& frame) {
     if (steps_left_ > 0 && --steps_left_ == 0)
       throw CompileError(kLimitExceeded, code.origins[at],
                          "the interpreter's limit of steps is reached");
+    if (races_) [[unlikely]]
+      watch(code, instr, code.origins[at], frame);
     switch (instr.op) {
       case Op::kJump: at = static_cast<size_t>(instr.c); continue;
       case Op::kJumpIfZero:

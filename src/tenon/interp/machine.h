@@ -34,10 +34,16 @@ using FindCode = std::function<const Code*(const std::string& name)>;
 using CallForeign = std::function<bool(const std::string& name, std::vector<View>& buffers,
                                        const std::vector<Slot>& scalars, const Origin& origin)>;
 
+class RaceTracker;
+
 class Machine {
  public:
-  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {})
-      : find_(std::move(find)), foreign_(std::move(foreign)), steps_left_(step_limit) {}
+  /// `races`, where it is given, is told of every access (of code that is resolved for it).
+  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {}, RaceTracker* races = nullptr)
+      : find_(std::move(find)),
+        foreign_(std::move(foreign)),
+        steps_left_(step_limit),
+        races_(races) {}
 
   /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones;
   /// gives what the function returns.
@@ -59,7 +65,10 @@ class Machine {
 
   FindCode find_;
   CallForeign foreign_;
+  void watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
+
   int64_t steps_left_;
+  RaceTracker* races_;
   int depth_ = 0;
 };
 

@@ -1,7 +1,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "tenon/interp/code.h"
+#include "tenon/interp/races.h"
 
 namespace tenon::interp {
 
@@ -11,7 +11,8 @@ using namespace tir;
 
 class Resolver {
  public:
-  explicit Resolver(const Ref<PrimFunc>& function) : code_(std::make_unique<Code>()) {
+  Resolver(const Ref<PrimFunc>& function, bool watched)
+      : code_(std::make_unique<Code>()), watched_(watched) {
     code_->function = function;
   }
 
@@ -467,6 +468,11 @@ class Resolver {
     const int32_t mark = next_;
     const int32_t var = define_var(loop.loop_var.get()), end = new_slots(1);
     const int32_t min = expr(loop.min), extent = expr(loop.extent);
+    const bool at_once =
+        watched_ && (loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized ||
+                     loop.kind == ForKind::kThreadBinding);
+    if (at_once)
+      emit({.op = Op::kEnterLoop, .c = watch({loop.loop_var->name, {}, {}, false, loop.origin})});
     emit({.op = Op::kMove, .dst = var, .a = min});
     emit({.op = Op::kBinary,
           .code = static_cast<uint8_t>(BinaryOp::kAdd),
@@ -476,11 +482,30 @@ class Resolver {
           .b = extent});
     const int32_t begin = here();
     emit({.op = Op::kJumpIfGE, .a = var, .b = end});
+    if (at_once) emit({.op = Op::kIterate, .a = var});
     stmt(loop.body);
     emit({.op = Op::kAddImm, .dst = var, .a = var}).immediate.i = 1;
     emit({.op = Op::kJump, .c = begin});
     code_->instrs[static_cast<size_t>(begin)].c = here();
+    if (at_once) emit({.op = Op::kLeaveLoop});
     next_ = mark;
+  }
+
+  int32_t watch(WatchInfo info) {
+    code_->watches.push_back(std::make_shared<const WatchInfo>(std::move(info)));
+    return static_cast<int32_t>(code_->watches.size()) - 1;
+  }
+
+  /// Data-parallel axes of a block. What it does to memory inside is checked where it is a
+  /// definition, which may be scheduled; elsewhere its author sees to its scratch.
+  WatchInfo axes_of(const Block& b) {
+    WatchInfo info{b.name, {}, {}, !b.body.as<BufferStore>(), b.origin};
+    for (const IterVar& iter : b.iter_vars) {
+      if (iter.kind != IterKind::kSpatial) continue;
+      info.axes.push_back(iter.var->name);
+      info.slots.push_back(vars_.at(iter.var.get()));
+    }
+    return info;
   }
 
   void block(const BlockRealize& realize) {
@@ -496,6 +521,7 @@ class Resolver {
       const int32_t value = expr(realize.iter_values[i]);
       emit({.op = Op::kMove, .dst = define_var(b.iter_vars[i].var.get()), .a = value});
     }
+    if (watched_) emit({.op = Op::kEnterBlock, .c = watch(axes_of(b))});
     for (const Ref<Buffer>& buffer : b.alloc_buffers) allocate(buffer);
     for (const MatchBuffer& match : b.match_buffers) {
       std::vector<Expr> mins;
@@ -526,6 +552,7 @@ class Resolver {
       code_->instrs[static_cast<size_t>(jump)].c = here();
     }
     stmt(b.body);
+    if (watched_) emit({.op = Op::kLeaveBlock});
     if (skip >= 0) code_->instrs[static_cast<size_t>(skip)].c = here();
     next_ = mark;
   }
@@ -561,12 +588,13 @@ class Resolver {
   std::map<std::pair<bool, int64_t>, int32_t> constants_;
   int32_t next_ = kConstantSlots;
   Origin origin_;
+  bool watched_;
 };
 
 }  // namespace
 
-std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function) {
-  return Resolver(function).run();
+std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function, bool watched) {
+  return Resolver(function, watched).run();
 }
 
 }  // namespace tenon::interp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/graph/infer.h"
 #include "tenon/onnx/operators.h"
 #include "tenon/onnx/scope.h"
 #include "tenon/onnx/text.h"
@@ -35,6 +36,10 @@ class Importer {
       if (!functions_.emplace(std::pair(function.domain, function.name), &function).second)
         throw CompileError(kBadModel, {}, "{}: function `{}` is defined twice", model.path,
                            printable(function.name));
+    }
+    for (const auto& [name, function] : options.operators) {
+      declared_.emplace(*function->attrs.get<std::string>("op"), std::pair(name, function));
+      module_.set(name, function);
     }
   }
 
@@ -212,6 +217,15 @@ class Importer {
     if (++converted_ > kMostNodes)
       bad(kLimitExceeded, "more than {} nodes after functions are inlined", kMostNodes);
     builder_.set_origin(origin_of(node, model_.path));
+    if (declaration_of(node)) {
+      try {
+        convert_declared(node, scope, body);
+      } catch (const Unsupported& what) {
+        problems_.push_back({origin_of(node, model_.path), name_of(node), what.form});
+        poison(node, scope);
+      }
+      return;
+    }
     const auto function = functions_.find(std::pair(node.domain, node.op_type));
     if (function != functions_.end()) {
       inline_function(node, *function->second, scope, body);
@@ -303,6 +317,136 @@ class Importer {
       item->value = results[i];
       scope.set(node.outputs[i], std::move(item));
     }
+  }
+
+  // ---- operators that are declared beside the network
+
+  using Declaration = std::pair<std::string, Ref<graph::Function>>;
+  const Declaration* declaration_of(const Node& node) const {
+    if (declared_.empty()) return nullptr;
+    const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+    const auto found = declared_.find(domain + "::" + node.op_type);
+    return found == declared_.end() ? nullptr : &found->second;
+  }
+
+  void convert_declared(const Node& node, Scope& scope, const Body& body) {
+    const auto& [name, function] = *declaration_of(node);
+    const auto opset = body.opsets->find(node.domain);
+    std::vector<ItemRef> inputs;
+    bool poisoned = false;
+    for (const std::string& input : node.inputs) {
+      ItemRef item = input.empty() ? nullptr : scope.find(input);
+      poisoned |= item && item->poisoned;
+      inputs.push_back(std::move(item));
+    }
+    if (poisoned) return poison(node, scope);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]) unsupported("operand {} left out", i);
+      if (!inputs[i]->unsupported.empty())
+        unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
+    }
+    Context context(node, inputs, opset == body.opsets->end() ? 1 : opset->second, builder_,
+                    body.attributes, body.in_branch, clamped_);
+    size_t tensors = 0;
+    for (const Ref<graph::Var>& param : function->params)
+      tensors += param->type.as<TensorType>() != nullptr;
+    if (tensors != inputs.size())
+      throw CompileError(kBadModel, builder_.origin(), "`{}` has {} inputs; it is declared with {}",
+                         name_of(node), inputs.size(), tensors)
+          .note(function->origin, "it is declared here");
+    std::vector<Value> args;
+    Substitution bound;
+    size_t next = 0;
+    for (const Ref<graph::Var>& param : function->params) {
+      Value arg = param->type.as<TensorType>() ? context.value(next++)
+                                               : declared_attribute(context, *function, *param);
+      graph::unify(param->type, graph::type_of(arg), bound);
+      args.push_back(std::move(arg));
+    }
+    for (size_t i = 0; i < args.size(); ++i) {
+      const graph::Type wanted = substitute(function->params[i]->type, bound),
+                        given = graph::type_of(args[i]);
+      if (!wanted.as<TensorType>() || graph::is_subtype(given, wanted)) continue;
+      throw CompileError(kTypeMismatch, builder_.origin(), "input `{}` of `{}` is {}; expected {}",
+                         function->params[i]->name, name_of(node), graph::str(given),
+                         graph::str(wanted))
+          .note(function->params[i]->origin, "it is declared as {}",
+                graph::str(function->params[i]->type));
+    }
+    if (const std::string extra = context.unread_attribute(); !extra.empty())
+      throw CompileError(kBadAttribute, builder_.origin(),
+                         "`{}` has attribute `{}`, which its declaration does not have",
+                         name_of(node), printable(extra))
+          .note(function->origin, "it is declared here");
+    const Value result =
+        builder_.emit(make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
+                                        std::vector<graph::Type>{}, builder_.origin()),
+                      node.outputs.empty() ? "v" : identifier(node.outputs[0]));
+    std::vector<Value> results;
+    const graph::Type type = graph::type_of(result);
+    if (const auto* tuple = type.as<graph::TupleType>()) {
+      for (size_t i = 0; i < tuple->types.size(); ++i)
+        results.push_back(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)));
+    } else {
+      results.push_back(result);
+    }
+    check_outputs(node, results.size());
+    for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      auto item = std::make_shared<Item>();
+      (void)shaped(results[i]);
+      item->value = results[i];
+      scope.set(node.outputs[i], std::move(item));
+    }
+  }
+
+  // The node's attribute of a parameter's name; the declaration's `op_attrs` hold defaults.
+  Value declared_attribute(Context& context, const graph::Function& function,
+                           const graph::Var& param) {
+    const auto defaults = function.attrs.get<AttrValue::Map>("op_attrs");
+    const AttrValue* otherwise = nullptr;
+    if (defaults)
+      if (const auto found = defaults->find(param.name); found != defaults->end())
+        otherwise = &found->second;
+    const bool given = context.has_attr(param.name);
+    if (!given && !otherwise)
+      throw CompileError(kBadAttribute, builder_.origin(),
+                         "`{}` has no attribute `{}`, and its declaration no default",
+                         name_of(context.node()), param.name)
+          .note(param.origin, "it is declared here");
+    const auto wrong = [&]() {
+      return CompileError(kBadAttribute, function.origin, "the default of `{}` is {}; it is {}",
+                          param.name, otherwise->str(), graph::str(param.type));
+    };
+    if (const auto* prim = param.type.as<graph::PrimType>()) {
+      if (prim->dtype.is_float()) {
+        double value = 0;
+        if (given) {
+          value = context.float_attr(param.name);
+        } else if (const auto* real = otherwise->as<double>()) {
+          value = *real;
+        } else if (const auto* whole = otherwise->as<int64_t>()) {
+          value = static_cast<double>(*whole);
+        } else {
+          throw wrong();
+        }
+        return make<graph::PrimValue>(imm(prim->dtype, value));
+      }
+      if (!given && !otherwise->as<int64_t>() && !otherwise->as<bool>()) throw wrong();
+      const int64_t value = given                   ? context.int_attr(param.name)
+                            : otherwise->as<bool>() ? int64_t{*otherwise->as<bool>()}
+                                                    : *otherwise->as<int64_t>();
+      return make<graph::PrimValue>(imm(prim->dtype, value));
+    }
+    if (param.type.as<graph::ShapeType>()) {
+      if (given) return make<graph::ShapeExpr>(to_exprs(context.ints_attr(param.name)));
+      const auto values = Attrs{{param.name, *otherwise}}.ints(param.name);
+      if (!values) throw wrong();
+      return make<graph::ShapeExpr>(to_exprs(*values));
+    }
+    if (given) return make<graph::StringValue>(context.string_attr(param.name, ""));
+    if (!otherwise->as<std::string>()) throw wrong();
+    return make<graph::StringValue>(*otherwise->as<std::string>());
   }
 
   void check_operands(const Node& node, const OperatorRow& row) {
@@ -493,6 +637,7 @@ class Importer {
   graph::BlockBuilder builder_;
   std::vector<ClampedDim> clamped_;
   std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
+  std::map<std::string, Declaration> declared_;  // by "domain::Name"
   std::vector<const ValueInfo*> inputs_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param
   std::set<std::string> names_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/graph/expr.h"
 #include "tenon/ir/module.h"
 #include "tenon/onnx/model.h"
 
@@ -17,6 +18,10 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;
   /// Values of the file's named dimensions (dim_param).
   std::map<std::string, int64_t> dims;
+  /// Operators that are declared beside the network, by the names of their functions: graph
+  /// functions with attribute `op`, "domain::Name" (graph/kernels.h). A node of one becomes a call
+  /// of the function; they come before the file's own functions of the same name.
+  std::vector<std::pair<std::string, Ref<graph::Function>>> operators;
 };
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the

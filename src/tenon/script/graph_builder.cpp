@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "tenon/graph/kernels.h"
+
 namespace tenon::script {
 
 using ast::ExprKind;
@@ -25,6 +27,12 @@ void GraphBuilder::define_dimensions(const ast::Expr& annotation, bool in_shape)
     if (item) define_dimensions(*item, is_shape);
   for (const ast::Keyword& keyword : annotation.keywords)
     define_dimensions(*keyword.value, keyword.name == "value");
+}
+
+// A body that ends in `...`: what the function computes is not said here.
+static bool is_declaration(const ast::Body& body) {
+  return !body.empty() && body.back()->kind == StmtKind::kExpr &&
+         body.back()->value->kind == ExprKind::kEllipsis;
 }
 
 Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
@@ -59,7 +67,9 @@ Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
     }
   }
   const Origin at = origin(definition.name_place);
-  const auto body = sequence(definition.body, at, definition.text);
+  const auto body = is_declaration(definition.body)
+                        ? declaration(definition, result, at)
+                        : sequence(definition.body, at, definition.text);
   if (const auto* symbol = attrs_.find("global_symbol"); symbol && !is_private) {
     const auto* text = symbol->as<std::string>();
     if (text && *text == definition.text) attrs_.erase("global_symbol");  // implied
@@ -69,6 +79,21 @@ Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
   attrs_ = outer_attrs;
   result_ = outer_result;
   return function;
+}
+
+Ref<graph::SeqExpr> GraphBuilder::declaration(const ast::Stmt& definition, const Type& result,
+                                              const Origin& at) {
+  if (!result)
+    fail(kSyntax, definition.name_place, "function `{}` has no body and no result type",
+         definition.text);
+  sequences_.emplace_back();
+  for (size_t i = 0; i + 1 < definition.body.size(); ++i) {
+    statement(*definition.body[i]);
+    if (result_ || !sequences_.back().open.empty() || !sequences_.back().blocks.empty())
+      fail(kSyntax, definition.body[i]->place, "a statement before `...`; only attributes are");
+  }
+  sequences_.pop_back();
+  return graph::no_body(result, at);
 }
 
 Type GraphBuilder::closed_result(const ast::Stmt& definition) {

@@ -52,6 +52,8 @@ class GraphBuilder final : public Evaluator {
   graph::Type infer(const graph::Value& value);
 
   // -- statements
+  Ref<graph::SeqExpr> declaration(const ast::Stmt& definition, const graph::Type& result,
+                                  const Origin& at);
   Ref<graph::SeqExpr> sequence(const ast::Body& body, const Origin& at, const std::string& name);
   void statement(const ast::Stmt& stmt);
   void assign(const ast::Stmt& stmt);

@@ -1,4 +1,5 @@
 // Graph-level functions, values and types as TVMScript.
+#include "tenon/graph/kernels.h"
 #include "tenon/script/printer_impl.h"
 
 namespace tenon::script {
@@ -274,7 +275,10 @@ void Printer::graph_function(const std::string& name, const graph::Function& fun
          [&](const NodePtr& node) { refers |= node.as<graph::FuncRef>() != nullptr; });
     if (refers) line("cls = " + options_.module_name);
   }
-  seq_expr(*function.body, nullptr);
+  if (graph::has_no_body(function))
+    line("...");
+  else
+    seq_expr(*function.body, nullptr);
   --indent_;
 }
 

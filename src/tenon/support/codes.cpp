@@ -1,5 +1,4 @@
-#include "tenon/support/codes.h"
-
+#include "tenon/support/kernel_codes.h"
 #include "tenon/support/plugin_codes.h"
 
 namespace tenon {
@@ -57,6 +56,12 @@ static constexpr const Code* kAllCodes[] = {
     &kBadPlugin,
     &kPluginCrash,
     &kBackendRefused,
+    &kBadKernel,
+    &kNoKernel,
+    &kWrongResult,
+    &kRace,
+    &kNeverMatches,
+    &kNotWritten,
 };
 
 std::span<const Code* const> all_codes() { return kAllCodes; }

@@ -77,6 +77,9 @@ std::vector<OpDef> call_ops() {
       "assert_op", "Stops the program where the condition does not hold.",
       {{"condition", "a bool"}, {"args", "what the message shows", true, true}},
       [](const Call&) { return void_type(); }, false));
+  ops.push_back(primitive("undefined",
+                          "The result of a function that is declared without a body (`...`).", {},
+                          declared_result));
   ops.push_back(primitive("null_value", "The None that stands for a missing argument.", {},
                           [](const Call&) -> Type { return make<ObjectType>(); }));
   ops.push_back(primitive("shape_of", "The shape of a tensor as a value.", {{"x", "any shape"}},

@@ -170,6 +170,7 @@ class Composer {
         continue;
       }
       if (const auto* constant = args[i].as<Constant>()) {
+        bind_dims(*param, to_exprs(constant->data->shape));
         constants.add(param, element_of(*constant->data));
         continue;
       }

@@ -2,8 +2,10 @@
 #include <set>
 
 #include "tenon/graph/infer.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/support/kernel_codes.h"
 
 namespace tenon::graph {
 
@@ -67,6 +69,12 @@ class Inliner {
         throw CompileError(kBadArgument, value->origin,
                            "graph function `{}` is called with {} arguments; it has {}", name,
                            call->args.size(), callee->params.size());
+      if (has_no_body(*callee))
+        throw CompileError(kNoKernel, value->origin ? value->origin : binding.origin,
+                           "no kernel takes this call of `{}`, which has no body: {}",
+                           callee->attrs.get<std::string>("op").value_or(name),
+                           KernelTable(module_).nearest_refusal(module_, *call))
+            .note(callee->origin, "it is declared here");
       const Ref<Function> copy = renew_definitions(callee);
       Substitution values;
       for (size_t i = 0; i < call->args.size(); ++i) {

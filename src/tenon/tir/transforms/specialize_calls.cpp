@@ -4,6 +4,7 @@
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/callee.h"
+#include "tenon/tir/specialize.h"
 
 namespace tenon::tir {
 
@@ -61,7 +62,7 @@ class Specializer {
     if (constants.empty()) return {};
     const auto known = copies_.find(key);
     if (known != copies_.end()) return make<GlobalVar>(known->second, name.origin);
-    const std::string copy = module_.add_unique(key, with_constants(*function, constants));
+    const std::string copy = module_.add_unique(key, specialize(*function, constants));
     copies_.emplace(key, copy);
     made.push_back(copy);
     record({"SpecializeCalls",
@@ -72,50 +73,6 @@ class Specializer {
             copy,
             origin});
     return make<GlobalVar>(copy, name.origin);
-  }
-
-  static BaseFunc with_constants(const PrimFunc& function, const Substitution& constants) {
-    Substitution values = constants;
-    std::vector<Ref<Buffer>> buffers;
-    for (const Ref<Buffer>& buffer : function.buffers) {
-      if (!buffer) {
-        buffers.push_back(buffer);
-        continue;
-      }
-      const auto replaced = [&](const std::vector<Expr>& exprs) {
-        std::vector<Expr> out;
-        for (const Expr& expr : exprs) out.push_back(substitute(expr, constants));
-        return out;
-      };
-      const std::vector<Expr> shape = replaced(buffer->shape);
-      std::vector<Expr> strides = replaced(buffer->strides);
-      // Strides that turn out row-major need not be stated.
-      const auto given = as_ints(strides), row_major = as_ints(compact_strides(shape));
-      const auto extents = as_ints(shape);
-      if (!strides.empty() && given && row_major && extents) {
-        bool compact = true;
-        for (size_t d = 0; d < given->size(); ++d)
-          compact = compact && ((*extents)[d] == 1 || (*given)[d] == (*row_major)[d]);
-        if (compact) strides.clear();
-      }
-      Expr offset = buffer->elem_offset;
-      if (offset) offset = substitute(offset, constants);
-      if (offset && is_int(offset, 0)) offset = {};
-      buffers.push_back(make<Buffer>(buffer->name, buffer->dtype, shape,
-                                     Buffer::Options{.strides = strides,
-                                                     .elem_offset = offset,
-                                                     .scope = buffer->scope,
-                                                     .alignment = buffer->alignment,
-                                                     .offset_factor = buffer->offset_factor,
-                                                     .data = buffer->data},
-                                     buffer->origin));
-      values.emplace(buffer.get(), buffers.back());
-    }
-    auto* copy = new PrimFunc(function.params, std::move(buffers),
-                              substitute(function.body, values), function.attrs, function.origin);
-    copy->result = function.result;
-    copy->is_private = true;
-    return renew_definitions(Ref<PrimFunc>(copy));
   }
 
   IRModule module_;

@@ -1,0 +1,37 @@
+// Files of kernels of one's own (--kernels, --kernel): read beside a model, and put into its
+// module.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/graph/expr.h"
+#include "tenon/support/remarks.h"
+
+namespace tenon {
+
+/// Declared operators by the names of their functions.
+using DeclaredOperators = std::vector<std::pair<std::string, Ref<graph::Function>>>;
+
+struct KernelFiles {
+  std::vector<std::string> files;    // every annotated kernel in them takes part
+  std::vector<std::string> choices;  // OPERATOR=FILE:FUNCTION, NODE=FILE:FUNCTION
+
+  bool empty() const { return files.empty() && choices.empty(); }
+  /// The operators that the files declare. \throws CompileError what reading them finds.
+  DeclaredOperators declared() const;
+  /// The module with the kernels of the files, and what these call, beside its own functions.
+  /// \throws CompileError what reading the files finds; UsageError at a choice that is malformed or
+  /// names no operator, node or function.
+  IRModule add_to(IRModule module) const;
+};
+
+/// For each kernel of a --kernel option in `module` that no remark says was used: why, with the
+/// nearest reason.
+std::vector<std::string> unused_kernels(const IRModule& module, const std::vector<Remark>& remarks);
+
+/// `my_softmax for 3 calls; refused: 1 dtype`, a line for each kernel that was asked about.
+std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks);
+
+}  // namespace tenon

@@ -1,0 +1,299 @@
+#include "tenon/driver/kernel_sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tenon/driver/tensors.h"
+#include "tenon/graph/infer.h"
+#include "tenon/graph/shape.h"
+#include "tenon/script/constants.h"
+
+namespace tenon {
+
+using graph::Value;
+
+KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel,
+                             uint64_t seed)
+    : module_(module), kernel_(kernel), state_(seed) {
+  const tir::PrimFunc& function = *kernel.function;
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    if (function.buffers[i])
+      buffers_.push_back(function.buffers[i]);
+    else
+      scalars_.push_back(function.params[i]);
+  }
+  for (const Ref<Var>& var : tir::symbolic_vars(function))
+    if (std::none_of(scalars_.begin(), scalars_.end(),
+                     [&](const Ref<Var>& scalar) { return scalar.same_as(var); }))
+      dims_.push_back(var);
+  if (const auto map = function.attrs.get<AttrValue::Map>("op_attrs")) pins_ = *map;
+}
+
+// splitmix64, as random_tensor().
+uint64_t KernelSampler::random() {
+  uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+void KernelSampler::refuse(int rank, std::string words) {
+  if (rank < nearest_rank_) return;
+  nearest_rank_ = rank;
+  nearest_ = std::move(words);
+}
+
+const AttrValue* KernelSampler::pinned(const std::string& name) const {
+  const auto found = pins_.find(name);
+  return found == pins_.end() ? nullptr : &found->second;
+}
+
+bool KernelSampler::is_scalar_parameter(const std::string& name) const {
+  return std::any_of(scalars_.begin(), scalars_.end(), [&](const Ref<Var>& scalar) {
+    return scalar->name == name || scalar->name.starts_with(name + "_");
+  });
+}
+
+std::optional<KernelSample> KernelSampler::next(int trial) {
+  constexpr int kRounds = 150;
+  const int rounds = trial == 0 ? 4 : kRounds;
+  for (int round = 0; round < rounds; ++round)
+    for (const std::string& op : kernel_.operators)
+      if (auto sample = attempt(op, trial, round)) {
+        op_ = op;
+        return sample;
+      }
+  return std::nullopt;
+}
+
+std::optional<KernelSample> KernelSampler::attempt(const std::string& op, int trial, int round) {
+  static const std::vector<int64_t> kPrimes = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31};
+  static const std::vector<int64_t> kSizes = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 13, 15, 16,
+                                              17, 19, 24, 31, 32, 33, 37, 48, 63, 64, 65, 96, 128};
+  constexpr double kMostWork = 40000;  // all dimensions multiplied
+  const double most =
+      std::pow(kMostWork, 1.0 / static_cast<double>(std::max<size_t>(2, dims_.size())));
+  const auto below = [&](const std::vector<int64_t>& sizes) {
+    std::vector<int64_t> out;
+    for (const int64_t size : sizes)
+      if (static_cast<double>(size) <= most) out.push_back(size);
+    return out.empty() ? std::vector<int64_t>{1, 2} : out;
+  };
+  Substitution sizes;
+  for (const Ref<Var>& dim : dims_) {
+    int64_t size = 1;
+    if (trial > 0 || round > 0) size = pick(below(trial == 1 && round < 40 ? kPrimes : kSizes));
+    sizes.emplace(dim.get(), imm(dim->dtype, size));
+  }
+  ++attempts_;
+  for (size_t count = buffers_.size(); count-- > 0;) {
+    for (const bool as_tuple : {false, true})
+      if (auto sample = with_inputs(op, sizes, count, as_tuple)) return sample;
+  }
+  return std::nullopt;
+}
+
+std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
+                                                       const Substitution& sizes, size_t count,
+                                                       bool as_tuple) {
+  KernelSample sample;
+  sample.op = op;
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<Expr> shape;
+    for (const Expr& dim : buffers_[i]->shape) {
+      const Expr size = graph::simplify_dim(tenon::cast(kInt64, substitute(dim, sizes)));
+      if (!as_int(size) || *as_int(size) < 0) return std::nullopt;
+      shape.push_back(size);
+    }
+    sample.params.push_back(make<graph::Var>(
+        buffers_[i]->name, make<graph::TensorType>(std::move(shape), buffers_[i]->dtype)));
+  }
+  try {
+    sample.call = call_of(op, sample.params, sizes, as_tuple);
+    const auto seen = graph::operator_call(module_, *sample.call);
+    if (!seen) return std::nullopt;
+    auto match = graph::match_kernel(kernel_, *seen, std::nullopt);
+    if (const auto* refusal = std::get_if<graph::KernelRefusal>(&match)) {
+      static const std::vector<std::string> kOrder = {"arity",     "dtype", "rank",
+                                                      "attribute", "shape", "condition"};
+      const auto at = std::find(kOrder.begin(), kOrder.end(), refusal->code);
+      refuse(1 + static_cast<int>(at - kOrder.begin()), refusal->code + ": " + refusal->words);
+      return std::nullopt;
+    }
+    sample.kernel = std::get<graph::KernelUse>(match).function;
+    sample.outputs = seen->outputs.size();
+    for (const graph::OperatorCall::Input& input : seen->inputs) {
+      sample.text += fmt::format("{}{} {} {}", sample.text.empty() ? "" : ", ", input.name,
+                                 input.type->dtype.str(), str(*input.type->static_shape()));
+      sample.inputs.push_back(random_input(input.name, *input.type));
+    }
+    for (const auto& [name, value] : seen->attrs)
+      if (pinned(name) || is_scalar_parameter(name))
+        sample.text += fmt::format(", {}={}", name, value.str());
+  } catch (const CompileError& error) {
+    refuse(0, error.first().message);
+    return std::nullopt;
+  }
+  return sample;
+}
+
+// A value that an attribute of this kind may have.
+AttrValue KernelSampler::attribute(const graph::OpAttr& attr) {
+  if (const AttrValue* value = pinned(attr.name)) return *value;
+  if (attr.default_value && (!is_scalar_parameter(attr.name) || random() % 3 == 0))
+    return *attr.default_value;
+  switch (attr.kind) {
+    case graph::AttrKind::kInt: return pick({-1, 0, 1, 2, 3});
+    case graph::AttrKind::kFloat: return static_cast<double>(pick({-3, 1, 2, 5, 7})) / 8;
+    case graph::AttrKind::kBool: return random() % 2 == 0;
+    case graph::AttrKind::kInts: {
+      // As long as the default, or as the parameters that name its items.
+      size_t length = 0;
+      if (const auto* list = attr.default_value ? attr.default_value->as<AttrList>() : nullptr)
+        length = list->size();
+      const auto items_named = std::count_if(
+          scalars_.begin(), scalars_.end(),
+          [&](const Ref<Var>& scalar) { return scalar->name.starts_with(attr.name + "_"); });
+      if (items_named > 0) length = static_cast<size_t>(items_named);
+      std::vector<int64_t> items;
+      for (size_t i = 0; i < std::max<size_t>(1, length); ++i) items.push_back(pick({1, 2, 3}));
+      return items;
+    }
+    default: return attr.default_value.value_or(AttrValue());
+  }
+}
+
+Value KernelSampler::scalar_argument(const std::string& name, DType dtype,
+                                     const AttrValue* otherwise) {
+  const AttrValue* value = pinned(name);
+  if (!value && otherwise && (!is_scalar_parameter(name) || random() % 3 == 0)) value = otherwise;
+  if (value) {
+    if (const auto* number = value->as<double>())
+      return make<graph::PrimValue>(imm(dtype, *number));
+    if (const auto* number = value->as<int64_t>())
+      return make<graph::PrimValue>(dtype.is_float() ? imm(dtype, static_cast<double>(*number))
+                                                     : imm(dtype, *number));
+    if (const auto* flag = value->as<bool>())
+      return make<graph::PrimValue>(imm(dtype, int64_t{*flag}));
+  }
+  // Bounds in order, as clip has them.
+  if (dtype.is_float() && (name == "min" || name == "max"))
+    return make<graph::PrimValue>(
+        imm(dtype, (name == "min" ? -0.125 : 0.125) * static_cast<double>(pick({1, 2, 5}))));
+  if (dtype.is_float())
+    return make<graph::PrimValue>(imm(dtype, static_cast<double>(pick({-3, 1, 2, 5, 7})) / 8));
+  return make<graph::PrimValue>(imm(dtype, dtype.is_bool() ? pick({0, 1}) : pick({1, 2, 3})));
+}
+
+Ref<graph::Call> KernelSampler::call_of(const std::string& op,
+                                        const std::vector<Ref<graph::Var>>& tensors,
+                                        const Substitution& sizes, bool as_tuple) {
+  const Origin& origin = kernel_.function->origin;
+  if (const graph::OpDef* def = graph::find_op(op)) {
+    Attrs attrs;
+    for (const graph::OpAttr& attr : def->attrs) {
+      AttrValue value = attribute(attr);
+      if (!value.is_none() || attr.default_value) attrs.set(attr.name, std::move(value));
+    }
+    std::vector<Value> args;
+    if (as_tuple) {
+      args.push_back(make<graph::Tuple>(std::vector<Value>(tensors.begin(), tensors.end())));
+      return graph::call_op(op, args, attrs, origin);
+    }
+    size_t next = 0;
+    for (const graph::OpInput& input : def->inputs) {
+      if (pinned(input.name) || is_scalar_parameter(input.name)) {
+        DType dtype = kFloat32;
+        if (const AttrValue* value = pinned(input.name); value && value->as<int64_t>())
+          dtype = kInt64;
+        for (const Ref<Var>& scalar : scalars_)
+          if (scalar->name == input.name) dtype = scalar->dtype;
+        const AttrValue* list = pinned(input.name);
+        if (const auto numbers = list ? Attrs{{"v", *list}}.ints("v") : std::nullopt)
+          args.push_back(make<graph::ShapeExpr>(to_exprs(*numbers)));
+        else
+          args.push_back(scalar_argument(input.name, dtype));
+      } else if (next < tensors.size()) {
+        args.push_back(tensors[next++]);
+      } else if (input.name == "shape" || input.name == "target_shape") {
+        std::vector<Expr> shape;  // that of the kernel's result
+        for (const Expr& dim : buffers_.back()->shape)
+          shape.push_back(graph::simplify_dim(tenon::cast(kInt64, substitute(dim, sizes))));
+        args.push_back(make<graph::ShapeExpr>(std::move(shape)));
+      }
+    }
+    if (next != tensors.size())
+      throw CompileError(kBadArgument, origin, "`{}` has fewer than {} tensors", op,
+                         tensors.size());
+    return graph::call_op(op, args, attrs, origin);
+  }
+  for (const auto& [name, base] : module_.functions()) {
+    const auto function = cast<graph::Function>(base);
+    if (!function || !graph::declares_operator(*function) ||
+        function->attrs.get<std::string>("op") != op)
+      continue;
+    const auto defaults = function->attrs.get<AttrValue::Map>("op_attrs");
+    std::vector<Value> args;
+    size_t next = 0;
+    for (const Ref<graph::Var>& param : function->params) {
+      const AttrValue* otherwise = nullptr;
+      if (defaults)
+        if (const auto found = defaults->find(param->name); found != defaults->end())
+          otherwise = &found->second;
+      if (param->type.as<graph::TensorType>()) {
+        if (next >= tensors.size())
+          throw CompileError(kBadArgument, origin, "`{}` has more than {} tensors", op, next);
+        args.push_back(tensors[next++]);
+      } else if (const auto* prim = param->type.as<graph::PrimType>()) {
+        args.push_back(scalar_argument(param->name, prim->dtype, otherwise));
+      } else if (const auto* shape = param->type.as<graph::ShapeType>()) {
+        const AttrValue* value = pinned(param->name) ? pinned(param->name) : otherwise;
+        auto numbers = value ? Attrs{{"v", *value}}.ints("v") : std::nullopt;
+        if (!numbers) {
+          numbers.emplace();
+          for (int64_t i = 0; i < std::max<int64_t>(1, shape->ndim); ++i)
+            numbers->push_back(pick({1, 2, 3}));
+        }
+        args.push_back(make<graph::ShapeExpr>(to_exprs(*numbers)));
+      } else {
+        const AttrValue* value = pinned(param->name) ? pinned(param->name) : otherwise;
+        const auto* text = value ? value->as<std::string>() : nullptr;
+        args.push_back(make<graph::StringValue>(text ? *text : ""));
+      }
+    }
+    if (next != tensors.size() || as_tuple)
+      throw CompileError(kBadArgument, origin, "`{}` has {} tensors", op, next);
+    const auto call = make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
+                                        std::vector<graph::Type>{}, origin);
+    Substitution bound;
+    for (size_t i = 0; i < call->args.size(); ++i)
+      graph::unify(function->params[i]->type, graph::type_of(call->args[i]), bound);
+    for (size_t i = 0; i < call->args.size(); ++i) {
+      const graph::Type wanted = substitute(function->params[i]->type, bound),
+                        given = graph::type_of(call->args[i]);
+      if (wanted.as<graph::TensorType>() && !graph::is_subtype(given, wanted))
+        throw CompileError(kShapeMismatch, origin, "`{}` is {}; it is declared as {}",
+                           function->params[i]->name, graph::str(given), graph::str(wanted));
+    }
+    return call;
+  }
+  throw CompileError(kUnknownOperator, origin, "there is no operator `{}`", op);
+}
+
+Ref<TensorData> KernelSampler::random_input(const std::string& name,
+                                            const graph::TensorType& type) {
+  const std::vector<int64_t> shape = *type.static_shape();
+  const bool is_index = name.find("ind") != std::string::npos;  // of elements: 0 or 1
+  if (type.dtype.is_float() || type.dtype.is_bool() || is_index)
+    return random_tensor(type.dtype, shape, random());
+  std::vector<std::byte> bytes;
+  const int64_t count = checked_elements(shape, std::max<int64_t>(1, type.dtype.bytes()));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = static_cast<int64_t>(random() % 201) - (type.dtype.is_uint() ? 0 : 100);
+    if (!script::append_element(type.dtype, value, bytes))
+      return random_tensor(type.dtype, shape, random());
+  }
+  return TensorData::owned(type.dtype, shape, std::move(bytes));
+}
+
+}  // namespace tenon

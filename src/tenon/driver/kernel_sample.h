@@ -1,0 +1,67 @@
+// Random calls of an operator that a kernel of one's own takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/graph/kernels.h"
+
+namespace tenon {
+
+struct KernelSample {
+  std::string op;
+  std::vector<Ref<graph::Var>> params;  // of the call, tensors of constant shapes
+  Ref<graph::Call> call;
+  Ref<tir::PrimFunc> kernel;  // for this call
+  std::vector<Ref<TensorData>> inputs;
+  size_t outputs = 0;
+  std::string text;  // "x float32 (5, 7), axis=-1"
+};
+
+/// Makes calls from what the kernel declares: its symbolic dimensions get sizes (1, primes, those
+/// next to powers of two), its scalar parameters values that the attribute may have.
+class KernelSampler {
+ public:
+  KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel, uint64_t seed);
+
+  bool has_dimensions() const { return !dims_.empty() || !scalars_.empty(); }
+  /// A call that the operator allows and the kernel takes; trial 0 is of sizes 1, trial 1 of
+  /// primes. Nothing where none was found in many attempts.
+  std::optional<KernelSample> next(int trial);
+  int64_t attempts() const { return attempts_; }
+  /// Why the calls that were nearest were refused.
+  std::string nearest_refusal() const { return nearest_; }
+  /// The operator of the last sample.
+  const std::string& op() const { return op_; }
+
+ private:
+  uint64_t random();
+  int64_t pick(const std::vector<int64_t>& from) {
+    return from[static_cast<size_t>(random() % from.size())];
+  }
+  std::optional<KernelSample> attempt(const std::string& op, int trial, int round);
+  std::optional<KernelSample> with_inputs(const std::string& op, const Substitution& sizes,
+                                          size_t count, bool as_tuple);
+  Ref<graph::Call> call_of(const std::string& op, const std::vector<Ref<graph::Var>>& tensors,
+                           const Substitution& sizes, bool as_tuple);
+  AttrValue attribute(const graph::OpAttr& attr);
+  graph::Value scalar_argument(const std::string& name, DType dtype,
+                               const AttrValue* otherwise = nullptr);
+  Ref<TensorData> random_input(const std::string& name, const graph::TensorType& type);
+  const AttrValue* pinned(const std::string& name) const;
+  bool is_scalar_parameter(const std::string& name) const;
+  void refuse(int rank, std::string words);
+
+  const IRModule& module_;
+  const graph::OperatorKernel& kernel_;
+  uint64_t state_;
+  std::vector<Ref<tir::Buffer>> buffers_;
+  std::vector<Ref<Var>> scalars_, dims_;
+  AttrValue::Map pins_;
+  int64_t attempts_ = 0;
+  int nearest_rank_ = -1;
+  std::string nearest_ = "none was tried", op_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,99 @@
+// Operators by the names that people call them.
+#include <algorithm>
+
+#include "tenon/graph/kernels.h"
+
+namespace tenon::graph {
+
+namespace {
+
+struct OnnxName {
+  std::string_view onnx;
+  std::vector<std::string_view> operators;
+};
+
+// ONNX's operators that become one operator of the graph, where the names differ by more than the
+// prefix `nn.` and capital letters. (Those with a bias or the like become several.)
+const std::vector<OnnxName>& onnx_names() {
+  static const std::vector<OnnxName> kNames = {
+      {"Add", {"add"}},
+      {"AveragePool", {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}},
+      {"Cast", {"astype"}},
+      {"Concat", {"concat"}},
+      {"Conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}},
+      {"ConvTranspose", {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"}},
+      {"Div", {"divide"}},
+      {"Gather", {"take"}},
+      {"Identity", {}},
+      {"LayerNormalization", {"nn.layer_norm"}},
+      {"LeakyRelu", {"nn.leakyrelu"}},
+      {"LogSoftmax", {"nn.log_softmax"}},
+      {"MaxPool", {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}},
+      {"MatMul", {"matmul"}},
+      {"Mul", {"multiply"}},
+      {"Neg", {"negative"}},
+      {"Pow", {"power"}},
+      {"ReduceMax", {"max"}},
+      {"ReduceMean", {"mean"}},
+      {"ReduceMin", {"min"}},
+      {"ReduceProd", {"prod"}},
+      {"ReduceSum", {"sum"}},
+      {"Sub", {"subtract"}},
+      {"Transpose", {"permute_dims"}},
+  };
+  return kNames;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<const OpDef*> operators_named(std::string_view name) {
+  if (const OpDef* op = find_op(name)) return {op};
+  for (const OnnxName& known : onnx_names()) {
+    if (known.onnx != name) continue;
+    std::vector<const OpDef*> out;
+    for (const std::string_view op : known.operators)
+      if (const OpDef* found = find_op(op)) out.push_back(found);
+    return out;
+  }
+  for (const std::string& candidate : {"nn." + std::string(name), lower_case(name),
+                                       "nn." + lower_case(name), "image." + std::string(name)})
+    if (const OpDef* op = find_op(candidate)) return {op};
+  return {};
+}
+
+std::string nearest_operator(std::string_view name) {
+  std::string nearest;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const OpDef* op : all_ops()) {
+    const size_t here = std::min(
+        distance(name, op->name),
+        op->name.starts_with("nn.") ? distance(name, std::string_view(op->name).substr(3)) : least);
+    if (here >= least) continue;
+    least = here;
+    nearest = op->name;
+  }
+  return nearest;
+}
+
+}  // namespace tenon::graph

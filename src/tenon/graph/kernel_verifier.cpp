@@ -1,0 +1,360 @@
+// Annotations of kernels, and kernels against the types of their operators.
+#include <algorithm>
+
+#include "tenon/graph/infer.h"
+#include "tenon/graph/kernels.h"
+#include "tenon/graph/shape.h"
+#include "tenon/support/kernel_codes.h"
+
+namespace tenon::graph {
+
+namespace {
+
+constexpr const char* kAnnotations[] = {"op",          "op_attrs", "op_when",    "op_target",
+                                        "op_priority", "op_node",  "op_by_hand", "op_pattern"};
+
+struct Reader {
+  const IRModule& module;
+  const std::string& name;
+  Ref<tir::PrimFunc> function;
+  Diagnostics& diagnostics;
+
+  template <typename T>
+  const T* typed(const char* key, const char* wanted) {
+    const AttrValue* value = function->attrs.find(key);
+    if (!value || value->is_none()) return nullptr;
+    const T* found = value->as<T>();
+    if (!found)
+      diagnostics.error(kBadKernel, function->origin, "`{}` of kernel `{}` is {}; expected {}", key,
+                        name, value->str(), wanted);
+    return found;
+  }
+
+  Ref<Function> declaration(const std::string& op) const {
+    for (const auto& [key, other] : module.functions())
+      if (declares_operator(*other) && *other->attrs.get<std::string>("op") == op)
+        return cast<Function>(other);
+    return {};
+  }
+
+  // The operators that the kernel names; empty where that is an error.
+  std::vector<std::string> operators(const std::string& op) {
+    if (op.find("::") != std::string::npos) {
+      if (declaration(op)) return {op};
+      diagnostics.error(
+          kUnknownOperator, function->origin,
+          "kernel `{}` is for `{}`, which nothing declares; expected a function under "
+          "@R.function with attribute {{\"op\": \"{}\"}}",
+          name, op, op);
+      return {};
+    }
+    std::vector<std::string> out;
+    for (const OpDef* def : operators_named(op)) out.push_back(def->name);
+    if (out.empty()) {
+      const std::string nearest = nearest_operator(op);
+      diagnostics.error(
+          kUnknownOperator, function->origin, "kernel `{}` is for `{}`, which is no operator{}",
+          name, op,
+          nearest.empty() ? "; `tenon operators` lists them" : "; did you mean `" + nearest + "`?");
+    }
+    return out;
+  }
+};
+
+// The tensors that an operator takes and its attributes' names.
+struct Shape {
+  size_t least = 0, most = 0;
+  std::vector<std::string> attrs;
+  bool any_number = false;
+};
+
+// Inputs that are shapes, scalars, or tuples of any length: not told apart by their definitions.
+bool is_tensor_input(const std::string& name) {
+  static constexpr std::string_view kOthers[] = {
+      "shape",    "axes",      "begin", "end",     "strides",    "start",
+      "stop",     "step",      "size",  "min",     "max",        "depth",
+      "on_value", "off_value", "sizes", "tensors", "data_shape", "fill_value",
+  };
+  return std::find(std::begin(kOthers), std::end(kOthers), name) == std::end(kOthers);
+}
+
+Shape shape_of(const OpDef& op) {
+  Shape out;
+  for (const OpInput& input : op.inputs) {
+    if (!is_tensor_input(input.name)) {
+      out.any_number = true;
+      out.attrs.push_back(input.name);
+      continue;
+    }
+    out.any_number |= input.variadic;
+    if (!input.optional && !input.variadic) out.least = out.most + 1;
+    ++out.most;
+  }
+  for (const OpAttr& attr : op.attrs) out.attrs.push_back(attr.name);
+  return out;
+}
+
+Shape shape_of(const Function& declared) {
+  Shape out;
+  for (const Ref<Var>& param : declared.params) {
+    if (param->type.as<TensorType>()) {
+      ++out.most;
+    } else {
+      out.attrs.push_back(param->name);
+    }
+  }
+  out.least = out.most;
+  return out;
+}
+
+bool is_known(const std::vector<std::string>& attrs, const std::string& param) {
+  if (std::find(attrs.begin(), attrs.end(), param) != attrs.end()) return true;
+  const size_t cut = param.rfind('_');
+  return cut != std::string::npos && cut + 1 < param.size() &&
+         param.find_first_not_of("0123456789", cut + 1) == std::string::npos &&
+         std::find(attrs.begin(), attrs.end(), param.substr(0, cut)) != attrs.end();
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "`" : ", `") + name + "`";
+  return out.empty() ? "none" : out;
+}
+
+Type type_of_buffer(const tir::Buffer& buffer) {
+  std::vector<Expr> shape;
+  for (const Expr& dim : buffer.shape) shape.push_back(simplify_dim(tenon::cast(kInt64, dim)));
+  return make<TensorType>(std::move(shape), buffer.dtype, buffer.origin);
+}
+
+class KernelChecker {
+ public:
+  KernelChecker(const IRModule& module, const OperatorKernel& kernel, Diagnostics& diagnostics)
+      : module_(module), kernel_(kernel), diagnostics_(diagnostics) {}
+
+  void check_against(const std::string& op) {
+    const tir::PrimFunc& function = *kernel_.function;
+    const OpDef* def = find_op(op);
+    const Ref<Function> declared = def ? nullptr : declaration(op);
+    if (!def && !declared) return;
+    const Shape shape = def ? shape_of(*def) : shape_of(*declared);
+    std::vector<Ref<tir::Buffer>> buffers;
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      if (function.buffers[i]) {
+        buffers.push_back(function.buffers[i]);
+        continue;
+      }
+      if (is_known(shape.attrs, function.params[i]->name)) continue;
+      diagnostics_.error(
+          kBadKernel, function.params[i]->origin ? function.params[i]->origin : function.origin,
+          "parameter `{}` of kernel `{}` is neither a buffer nor an attribute of `{}`; its "
+          "attributes are {}",
+          function.params[i]->name, kernel_.name, op, list_of(shape.attrs));
+      return;
+    }
+    if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
+      for (const auto& [name, value] : *pinned)
+        if (std::find(shape.attrs.begin(), shape.attrs.end(), name) == shape.attrs.end())
+          diagnostics_.error(kBadAttribute, function.origin,
+                             "kernel `{}` pins attribute `{}`, which `{}` does not have; it has {}",
+                             kernel_.name, name, op, list_of(shape.attrs));
+    if (buffers.size() < shape.least + 1) {
+      diagnostics_.error(
+          kBadKernel, function.origin,
+          "kernel `{}` has {} buffers; `{}` has {} tensors in, and a buffer for each "
+          "result follows",
+          kernel_.name, buffers.size(), op, shape.least);
+      return;
+    }
+    if (declared) {
+      types(op, buffers, shape.most,
+            [&](const std::vector<Value>& inputs) { return declared_result(*declared, inputs); });
+      return;
+    }
+    infer_operator(*def, buffers, shape);
+  }
+
+ private:
+  Ref<Function> declaration(const std::string& op) const {
+    for (const auto& [key, other] : module_.functions())
+      if (declares_operator(*other) && *other->attrs.get<std::string>("op") == op)
+        return cast<Function>(other);
+    return {};
+  }
+
+  // Attributes that are neither pinned nor by default stop the inference: calls check them.
+  void infer_operator(const OpDef& def, const std::vector<Ref<tir::Buffer>>& buffers,
+                      const Shape& shape) {
+    Attrs attrs;
+    if (const auto pinned = kernel_.function->attrs.get<AttrValue::Map>("op_attrs"))
+      for (const auto& [name, value] : *pinned)
+        for (const OpAttr& attr : def.attrs)
+          if (attr.name == name) attrs.set(name, value);
+    bool open = shape.any_number;
+    for (const OpAttr& attr : def.attrs)
+      open |= !attrs.contains(attr.name) &&
+              (!attr.default_value || attr.default_value->is_none() || is_parameter(attr.name));
+    if (open || def.name.starts_with("call_")) return;
+    // How many of the buffers are inputs follows from the number of results.
+    std::optional<Type> result;
+    std::optional<CompileError> fault;
+    for (size_t count = std::min(shape.most, buffers.size() - 1); count + 1 > shape.least;
+         --count) {
+      std::vector<Value> inputs;
+      for (size_t i = 0; i < count; ++i)
+        inputs.push_back(
+            make<Var>(buffers[i]->name, type_of_buffer(*buffers[i]), false, buffers[i]->origin));
+      try {
+        const Type found = type_of(call_op(def.name, inputs, attrs, kernel_.function->origin));
+        const auto* tuple = found.as<TupleType>();
+        const size_t results = tuple ? tuple->types.size() : 1;
+        if (count + results != buffers.size()) {
+          if (!fault && count == shape.least) return arity(def.name, buffers, count, results);
+          if (count == 0) return;
+          continue;
+        }
+        return outputs(def.name, found, buffers, count);
+      } catch (const CompileError& error) {
+        if (!fault) fault = error;
+      }
+      if (count == 0) break;
+    }
+    if (!fault || fault->first().code.id == kUnsupported.id) return;
+    Diagnostic first = fault->first();
+    first.message = fmt::format("kernel `{}`: `{}` does not take its inputs: {}", kernel_.name,
+                                def.name, first.message);
+    first.origin = kernel_.function->origin;
+    diagnostics_.add(CompileError(std::move(first)));
+  }
+
+  bool is_parameter(const std::string& attr) const {
+    const tir::PrimFunc& function = *kernel_.function;
+    for (size_t i = 0; i < function.params.size(); ++i)
+      if (!function.buffers[i] &&
+          (function.params[i]->name == attr || function.params[i]->name.starts_with(attr + "_")))
+        return true;
+    return false;
+  }
+
+  void arity(const std::string& op, const std::vector<Ref<tir::Buffer>>& buffers, size_t inputs,
+             size_t results) {
+    diagnostics_.error(kBadKernel, kernel_.function->origin,
+                       "kernel `{}` has {} buffers; `{}` has {} tensors in and {} out",
+                       kernel_.name, buffers.size(), op, inputs, results);
+  }
+
+  template <typename Infer>
+  void types(const std::string& op, const std::vector<Ref<tir::Buffer>>& buffers, size_t count,
+             const Infer& infer) {
+    std::vector<Value> inputs;
+    for (size_t i = 0; i < count && i < buffers.size(); ++i)
+      inputs.push_back(
+          make<Var>(buffers[i]->name, type_of_buffer(*buffers[i]), false, buffers[i]->origin));
+    const Type result = infer(inputs);
+    if (!result) return;
+    const auto* tuple = result.as<TupleType>();
+    const size_t results = tuple ? tuple->types.size() : 1;
+    if (count + results != buffers.size()) return arity(op, buffers, count, results);
+    outputs(op, result, buffers, count);
+  }
+
+  Type declared_result(const Function& declared, const std::vector<Value>& inputs) {
+    Substitution bound;
+    size_t next = 0;
+    for (const Ref<Var>& param : declared.params) {
+      if (!param->type.as<TensorType>() || next >= inputs.size()) continue;
+      const Type given = type_of(inputs[next]);
+      unify(param->type, given, bound);
+      ++next;
+    }
+    next = 0;
+    for (const Ref<Var>& param : declared.params) {
+      if (!param->type.as<TensorType>() || next >= inputs.size()) continue;
+      const auto* given = type_of(inputs[next]).as<TensorType>();
+      const Type wanted = substitute(param->type, bound);
+      if (!compare(*wanted.as<TensorType>(), *given, inputs[next]->origin,
+                   fmt::format("input `{}`", param->name), "the declaration"))
+        return {};
+      ++next;
+    }
+    return substitute(declared.result, bound);
+  }
+
+  void outputs(const std::string& op, const Type& result,
+               const std::vector<Ref<tir::Buffer>>& buffers, size_t first) {
+    const auto* tuple = result.as<TupleType>();
+    for (size_t i = first; i < buffers.size(); ++i) {
+      const Type wanted = tuple ? tuple->types.at(i - first) : result;
+      const auto* tensor = wanted.as<TensorType>();
+      const Type given = type_of_buffer(*buffers[i]);
+      if (tensor)
+        compare(*tensor, *given.as<TensorType>(), buffers[i]->origin,
+                fmt::format("output `{}`", buffers[i]->name), "`" + op + "`");
+    }
+  }
+
+  bool compare(const TensorType& wanted, const TensorType& given, const Origin& place,
+               const std::string& what, const std::string& who) {
+    const Code* code = nullptr;
+    if (!wanted.dtype.is_void() && wanted.dtype != given.dtype) code = &kDTypeMismatch;
+    if (!code && wanted.ndim >= 0 && wanted.ndim != given.ndim) code = &kRankMismatch;
+    if (!code && wanted.shape && shapes_agree(*wanted.shape, *given.shape) == DimsAgree::kNo)
+      code = &kShapeMismatch;
+    if (!code) return true;
+    Diagnostic& diagnostic = diagnostics_.error(
+        *code, place ? place : kernel_.function->origin, "{} of kernel `{}` is {}; {} gives {}",
+        what, kernel_.name, str(Type(ref_to(&given))), who, str(Type(ref_to(&wanted))));
+    diagnostic.notes.push_back({kernel_.function->origin, "the kernel is here"});
+    return false;
+  }
+
+  const IRModule& module_;
+  const OperatorKernel& kernel_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::string& name,
+                                          Diagnostics& diagnostics) {
+  const auto function = module.find<tir::PrimFunc>(name);
+  if (!function || !function->attrs.contains("op")) return std::nullopt;
+  const size_t before = diagnostics.size();
+  Reader reader{module, name, function, diagnostics};
+  OperatorKernel out;
+  out.name = name;
+  out.function = function;
+  if (const auto* op = reader.typed<std::string>("op", "the name of an operator"))
+    out.operators = reader.operators(*op);
+  (void)reader.typed<AttrValue::Map>("op_attrs", "a dict of attributes");
+  if (const auto* text = reader.typed<std::string>("op_when", "a condition as a string")) {
+    (void)text;
+  }
+  if (const auto* node = reader.typed<std::string>("op_node", "the name of a node"))
+    out.node = *node;
+  if (const auto* number = reader.typed<int64_t>("op_priority", "an integer"))
+    out.priority = *number;
+  out.by_hand = function->attrs.flag("op_by_hand");
+  for (const auto& [key, value] : function->attrs)
+    if (key.starts_with("op_") &&
+        std::find(std::begin(kAnnotations), std::end(kAnnotations), key) == std::end(kAnnotations))
+      diagnostics.error(kBadKernel, function->origin,
+                        "kernel `{}` has attribute `{}`; annotations are op, op_attrs, op_when, "
+                        "op_target, op_priority and op_node",
+                        name, key);
+  if (diagnostics.size() != before) return std::nullopt;
+  return out;
+}
+
+void verify_kernels(const IRModule& module, Diagnostics& diagnostics) {
+  for (const auto& [name, function] : module.functions()) {
+    if (!function.as<tir::PrimFunc>() || !function->attrs.contains("op")) continue;
+    const auto kernel = read_kernel(module, name, diagnostics);
+    if (!kernel) continue;
+    // Several operators: the one that its rank suits is found call by call.
+    if (kernel->operators.size() == 1)
+      KernelChecker(module, *kernel, diagnostics).check_against(kernel->operators[0]);
+  }
+}
+
+}  // namespace tenon::graph

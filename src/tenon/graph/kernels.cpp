@@ -1,0 +1,467 @@
+#include "tenon/graph/kernels.h"
+
+#include <algorithm>
+
+#include "tenon/arith/analyzer.h"
+#include "tenon/graph/infer.h"
+#include "tenon/graph/shape.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/support/kernel_codes.h"
+#include "tenon/support/remarks.h"
+#include "tenon/tir/specialize.h"
+
+namespace tenon::graph {
+
+// ---- declared operators
+
+bool declares_operator(const FunctionNode& function) {
+  const auto op = function.attrs.get<std::string>("op");
+  return op && op->find("::") != std::string::npos &&
+         dynamic_cast<const Function*>(&function) != nullptr;
+}
+
+Ref<SeqExpr> no_body(const Type& result, const Origin& origin) {
+  const auto var = make<Var>("result", result, false, origin);
+  const auto call = make<Call>(find_op("undefined"), std::vector<Value>{}, Attrs{},
+                               std::vector<Type>{result}, origin);
+  const auto block = make<BindingBlock>(
+      std::vector<Ref<Binding>>{make<Binding>(var, call, Type(), origin)}, false, origin);
+  return make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, var, origin);
+}
+
+bool has_no_body(const Function& function) {
+  const auto& blocks = function.body->blocks;
+  if (blocks.size() != 1 || blocks[0]->bindings.size() != 1) return false;
+  const Binding& binding = *blocks[0]->bindings[0];
+  const auto* call = binding.value.as<Call>();
+  return call && call->is("undefined") && function.body->body.same_as(binding.var);
+}
+
+// ---- calls as kernels see them
+
+namespace {
+
+// A scalar, or the numbers of a shape, as an attribute. None where they are no constants.
+AttrValue attr_of(const Value& value) {
+  const auto scalar = [](const Expr& expr) -> AttrValue {
+    if (!expr) return {};
+    if (const auto number = as_int(expr))
+      return expr->dtype.is_bool() ? AttrValue(*number != 0) : AttrValue(*number);
+    if (const auto number = as_float(expr)) return *number;
+    return {};
+  };
+  if (const auto* prim = value.as<PrimValue>()) return scalar(prim->value);
+  if (const auto* text = value.as<StringValue>()) return text->value;
+  if (const auto* shape = value.as<ShapeExpr>()) {
+    const auto numbers = as_ints(shape->values);
+    return numbers ? AttrValue(*numbers) : AttrValue();
+  }
+  const Type type = type_of(value);
+  if (const auto* prim = type.as<PrimType>()) return scalar(prim->value);
+  if (const auto* shape = type.as<ShapeType>(); shape && shape->values) {
+    const auto numbers = as_ints(*shape->values);
+    return numbers ? AttrValue(*numbers) : AttrValue();
+  }
+  return {};
+}
+
+bool add_input(OperatorCall& out, const std::string& name, const Value& value) {
+  const Type type = type_of(value);
+  if (const auto* tensor = type.as<TensorType>()) {
+    if (tensor->ndim < 0 || tensor->dtype.is_void()) return false;
+    out.inputs.push_back({name, value, ref_to(tensor)});
+    return true;
+  }
+  if (const auto* tuple = type.as<TupleType>()) {
+    const auto* items = value.as<Tuple>();
+    for (size_t i = 0; i < tuple->types.size(); ++i) {
+      const Value item =
+          items ? items->values[i] : Value(make<TupleGetItem>(value, static_cast<int64_t>(i)));
+      if (!add_input(out, fmt::format("{}[{}]", name, i), item)) return false;
+    }
+    return true;
+  }
+  out.attrs.set(name, attr_of(value));
+  return true;
+}
+
+bool add_outputs(OperatorCall& out, const Type& type) {
+  if (const auto* tensor = type.as<TensorType>()) {
+    if (tensor->ndim < 0 || tensor->dtype.is_void()) return false;
+    out.outputs.push_back(ref_to(tensor));
+    return true;
+  }
+  const auto* tuple = type.as<TupleType>();
+  if (!tuple || out.gives_tuple) return false;
+  out.gives_tuple = true;
+  for (const Type& item : tuple->types)
+    if (!item.as<TensorType>() || !add_outputs(out, item)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<OperatorCall> operator_call(const IRModule& module, const Call& call) {
+  OperatorCall out;
+  if (call.op) {
+    if (call.op->name.starts_with("call_") || call.is("undefined")) return std::nullopt;
+    out.op = call.op->name;
+    out.def = call.op;
+    out.attrs = call.attrs;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      if (!call.args[i]) continue;
+      const auto* none = call.args[i].as<Call>();
+      if (none && none->is("null_value")) continue;
+      const std::string name = call.op->inputs.empty()
+                                   ? std::to_string(i)
+                                   : call.op->inputs[std::min(i, call.op->inputs.size() - 1)].name;
+      if (!add_input(out, name, call.args[i])) return std::nullopt;
+    }
+  } else {
+    const auto* ref = call.callee.as<FuncRef>();
+    const auto function = ref ? module.find<Function>(ref->name) : nullptr;
+    if (!function || !declares_operator(*function) || function->params.size() != call.args.size())
+      return std::nullopt;
+    out.op = *function->attrs.get<std::string>("op");
+    for (size_t i = 0; i < call.args.size(); ++i)
+      if (!add_input(out, function->params[i]->name, call.args[i])) return std::nullopt;
+  }
+  if (!add_outputs(out, type_of(ref_to(&call), module))) return std::nullopt;
+  return out;
+}
+
+// ---- matching
+
+namespace {
+
+std::optional<double> number_of(const AttrValue& value) {
+  if (const auto* flag = value.as<bool>()) return *flag ? 1 : 0;
+  if (const auto* number = value.as<int64_t>()) return static_cast<double>(*number);
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* node = value.as<NodePtr>())
+    if (const auto expr = cast<ExprNode>(*node)) return as_float(expr);
+  return std::nullopt;
+}
+
+// Whether a pinned attribute is the call's: numbers by value, a number for a list whose items all
+// are it, axes counted from either end.
+bool same_attr(const std::string& name, const AttrValue& pinned, const AttrValue& given,
+               int64_t ndim) {
+  if (const auto *a = pinned.as<AttrList>(), *b = given.as<AttrList>(); a || b) {
+    if (!b) return a->size() == 1 && same_attr(name, a->front(), given, ndim);
+    if (a && a->size() != b->size()) return false;
+    for (size_t i = 0; i < b->size(); ++i)
+      if (!same_attr(name, a ? (*a)[i] : pinned, (*b)[i], ndim)) return false;
+    return true;
+  }
+  const auto x = number_of(pinned), y = number_of(given);
+  if (x && y) {
+    if (*x == *y) return true;
+    const bool is_axis = name == "axis" || name == "axes";
+    const auto from_front = [&](double v) { return v < 0 ? v + static_cast<double>(ndim) : v; };
+    return is_axis && from_front(*x) == from_front(*y);
+  }
+  const auto text = [](const AttrValue& value) {
+    if (const auto* dtype = value.as<DType>()) return dtype->str();
+    const auto* string = value.as<std::string>();
+    return string ? *string : value.str();
+  };
+  return text(pinned) == text(given);
+}
+
+// The attribute that a scalar parameter names: `alpha`, or `strides_1` for an item of a list.
+std::optional<AttrValue> attr_for(const Attrs& attrs, const std::string& param) {
+  if (const AttrValue* found = attrs.find(param)) {
+    const auto* list = found->as<AttrList>();
+    return list && list->size() == 1 ? list->front() : *found;
+  }
+  const size_t cut = param.rfind('_');
+  if (cut == std::string::npos || cut + 1 == param.size() || param.size() - cut > 4)
+    return std::nullopt;
+  size_t index = 0;
+  for (size_t i = cut + 1; i < param.size(); ++i) {
+    if (param[i] < '0' || param[i] > '9') return std::nullopt;
+    index = index * 10 + static_cast<size_t>(param[i] - '0');
+  }
+  const AttrValue* found = attrs.find(param.substr(0, cut));
+  const auto* list = found ? found->as<AttrList>() : nullptr;
+  if (!list || list->empty()) return std::nullopt;
+  if (list->size() == 1) return list->front();  // one number for all items
+  if (index >= list->size()) return std::nullopt;
+  return (*list)[index];
+}
+
+ConditionNames condition_names(const tir::PrimFunc& function, const Attrs& attrs,
+                               const Substitution& dims) {
+  ConditionNames names;
+  const auto add = [&](const std::string& name, const AttrValue& value) {
+    const auto number = number_of(value);
+    if (!number) return;
+    const bool whole = value.as<int64_t>() || value.as<bool>();
+    names[name] = whole ? int64(static_cast<int64_t>(*number)) : imm(kFloat64, *number);
+  };
+  for (const auto& [name, value] : attrs) {
+    add(name, value);
+    if (const auto* list = value.as<AttrList>())
+      for (size_t i = 0; i < list->size(); ++i) add(fmt::format("{}[{}]", name, i), (*list)[i]);
+  }
+  for (const Ref<tenon::Var>& var : tir::symbolic_vars(function)) {
+    const auto bound = dims.find(var.get());
+    names[var->name] = bound == dims.end() ? Expr(var) : downcast<ExprNode>(bound->second);
+  }
+  return names;
+}
+
+KernelRefusal refused(std::string code, std::string words) {
+  return {std::move(code), std::move(words)};
+}
+
+std::optional<KernelRefusal> target_refusal(const AttrValue& wanted, const Target& target) {
+  std::vector<std::string> words;
+  if (const auto* text = wanted.as<std::string>()) words = {*text};
+  if (const auto* list = wanted.as<AttrList>())
+    for (const AttrValue& item : *list)
+      if (const auto* text = item.as<std::string>()) words.push_back(*text);
+  for (const std::string& word : words) {
+    bool holds = word == target.kind || word == target.cpu ||
+                 ("," + target.features + ",").find(",+" + word + ",") != std::string::npos;
+    const std::string_view view = word;
+    if (view.starts_with("vector_bits>="))
+      holds =
+          target.vector_bits >= std::atoi(word.c_str() + std::string_view("vector_bits>=").size());
+    if (word == "avx512") holds = target.kind == "llvm" && target.vector_bits >= 512;
+    if (word == "avx2") holds = target.kind == "llvm" && target.vector_bits >= 256;
+    if (word == "fma") holds = target.has_fma;
+    if (!holds)
+      return refused("target",
+                     fmt::format("the target is {}; the kernel needs {}", target.str(), word));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel,
+                                                    const OperatorCall& call,
+                                                    const std::optional<Target>& target) {
+  const tir::PrimFunc& function = *kernel.function;
+  std::vector<size_t> buffers, scalars;
+  for (size_t i = 0; i < function.params.size(); ++i)
+    (function.buffers[i] ? buffers : scalars).push_back(i);
+
+  // Attributes first: what is pinned, then what is a parameter.
+  const int64_t ndim = call.inputs.empty() ? 0 : call.inputs[0].type->ndim;
+  if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
+    for (const auto& [name, value] : *pinned) {
+      const AttrValue* given = call.attrs.find(name);
+      if (!given || !same_attr(name, value, *given, ndim))
+        return refused("attribute", fmt::format("`{}` is {}; the kernel has {}", name,
+                                                given ? given->str() : "not there", value.str()));
+    }
+  Substitution values;
+  for (const size_t i : scalars) {
+    const Ref<tenon::Var>& param = function.params[i];
+    const auto value = attr_for(call.attrs, param->name);
+    const auto number = value ? number_of(*value) : std::nullopt;
+    if (!number)
+      return refused("attribute",
+                     fmt::format("`{}` is {}; parameter `{}` needs a number known now", param->name,
+                                 value ? value->str() : "not there", param->name));
+    if (!param->dtype.is_float() && *number != static_cast<double>(static_cast<int64_t>(*number)))
+      return refused("attribute", fmt::format("`{}` is {}; parameter `{}` is {}", param->name,
+                                              value->str(), param->name, param->dtype.str()));
+    values.emplace(param.get(), param->dtype.is_float()
+                                    ? imm(param->dtype, *number)
+                                    : imm(param->dtype, static_cast<int64_t>(*number)));
+  }
+
+  // Inputs and outputs, in order.
+  struct Port {
+    std::string name;
+    Ref<TensorType> type;
+  };
+  std::vector<Port> ports;
+  for (const OperatorCall::Input& input : call.inputs) ports.push_back({input.name, input.type});
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    ports.push_back(
+        {call.outputs.size() == 1 ? "the result" : fmt::format("result {}", i), call.outputs[i]});
+  if (ports.size() != buffers.size())
+    return refused("arity", fmt::format("the call has {} tensors in and {} out; the kernel has {} "
+                                        "buffers",
+                                        call.inputs.size(), call.outputs.size(), buffers.size()));
+  const auto shown = [](const std::string& name) {
+    return name.starts_with("the ") || name.starts_with("result ") ? name : "`" + name + "`";
+  };
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const tir::Buffer& buffer = *function.buffers[buffers[i]];
+    if (ports[i].type->dtype != buffer.dtype)
+      return refused("dtype",
+                     fmt::format("{} is {}; buffer `{}` of the kernel is {}", shown(ports[i].name),
+                                 ports[i].type->dtype.str(), buffer.name, buffer.dtype.str()));
+    if (ports[i].type->ndim != static_cast<int64_t>(buffer.ndim()))
+      return refused("rank", fmt::format("{} has rank {}; buffer `{}` of the kernel has {}",
+                                         shown(ports[i].name), ports[i].type->ndim, buffer.name,
+                                         buffer.ndim()));
+    if (!ports[i].type->shape)
+      return refused("shape", shown(ports[i].name) + " has a shape that is not known");
+  }
+  // Symbolic dimensions: as the call has them, and in the kernel's dtype for arithmetic.
+  Substitution dims = values, typed = values;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const tir::Buffer& buffer = *function.buffers[buffers[i]];
+    for (size_t d = 0; d < buffer.ndim(); ++d)
+      if (const auto* var = buffer.shape[d].as<tenon::Var>()) {
+        const Expr& given = ports[i].type->dim(static_cast<int64_t>(d));
+        dims.emplace(var, given);
+        typed.emplace(var, tenon::cast(var->dtype, given));
+      }
+  }
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const tir::Buffer& buffer = *function.buffers[buffers[i]];
+    for (size_t d = 0; d < buffer.ndim(); ++d) {
+      const Expr& given = ports[i].type->dim(static_cast<int64_t>(d));
+      const auto bound = dims.find(buffer.shape[d].get());
+      const Expr wanted =
+          bound != dims.end()
+              ? downcast<ExprNode>(bound->second)
+              : simplify_dim(tenon::cast(kInt64, substitute(buffer.shape[d], typed)));
+      if (dims_agree(given, wanted) == DimsAgree::kYes) continue;
+      const std::string declared = str(buffer.shape[d]), here = str(wanted);
+      return refused("shape",
+                     fmt::format("dimension {} of {} is {}; buffer `{}` of the kernel has {}{}", d,
+                                 shown(ports[i].name), str(given), buffer.name, declared,
+                                 declared == here ? "" : ", which is " + here + " here"));
+    }
+  }
+  if (const auto text = function.attrs.get<std::string>("op_when")) {
+    const Expr condition = arith::simplify(
+        parse_condition(*text, condition_names(function, call.attrs, dims), function.origin));
+    if (!is_int(condition, 1)) {
+      arith::Analyzer analyzer;
+      if (!analyzer.proves(condition))
+        return refused("condition",
+                       fmt::format("`{}` {}", *text,
+                                   is_int(condition, 0) ? std::string("does not hold")
+                                                        : "is not known: " + str(condition)));
+    }
+  }
+  if (const AttrValue* wanted = function.attrs.find("op_target"); wanted && target)
+    if (auto refusal = target_refusal(*wanted, *target)) return std::move(*refusal);
+
+  // Dimensions that are numbers here become these.
+  Substitution constants = values;
+  for (const auto& [var, value] : dims)
+    if (const auto number = as_int(downcast<ExprNode>(value)); number && !values.count(var))
+      constants.emplace(var, imm(static_cast<const tenon::Var*>(var)->dtype, *number));
+  Ref<tir::PrimFunc> copy = tir::specialize(function, constants);
+  Attrs attrs = copy->attrs;
+  for (const char* name : {"op", "op_attrs", "op_when", "op_target", "op_priority", "op_node",
+                           "op_by_hand", "global_symbol"})
+    attrs.erase(name);
+  const FusionKind kind = fusion_of(function, call.def);
+  if (!call.gives_tuple) attrs.set("op_pattern", static_cast<int64_t>(kind));
+  if (is_scheduled(function)) attrs.set("tir.is_scheduled", true);
+  auto* annotated = new tir::PrimFunc(*copy);
+  annotated->attrs = std::move(attrs);
+  annotated->is_private = true;
+  return KernelUse{Ref<tir::PrimFunc>(annotated)};
+}
+
+// ---- the table
+
+KernelTable::KernelTable(const IRModule& module) {
+  for (const auto& [name, function] : module.functions()) {
+    if (!function.as<tir::PrimFunc>() || !function->attrs.contains("op")) continue;
+    Diagnostics diagnostics;
+    auto kernel = read_kernel(module, name, diagnostics);
+    diagnostics.throw_if_any();
+    if (!kernel) continue;
+    kernel->position = kernels_.size();
+    kernels_.push_back(std::move(*kernel));
+  }
+  // For one node first, then by priority, then as they stand.
+  std::sort(kernels_.begin(), kernels_.end(), [](const OperatorKernel& a, const OperatorKernel& b) {
+    if (a.node.empty() != b.node.empty()) return b.node.empty();
+    if (a.by_hand != b.by_hand) return a.by_hand;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.position < b.position;
+  });
+  if (!kernels_.empty() && module.attrs.contains("target")) target_ = target_of(module);
+}
+
+std::vector<const OperatorKernel*> KernelTable::candidates(const OperatorCall& call,
+                                                           const Origin& origin) const {
+  std::vector<const OperatorKernel*> out;
+  for (const OperatorKernel& kernel : kernels_) {
+    const auto& operators = kernel.operators;
+    if (std::find(operators.begin(), operators.end(), call.op) == operators.end()) continue;
+    if (!kernel.node.empty() && (!origin || origin.name() != kernel.node)) continue;
+    out.push_back(&kernel);
+  }
+  return out;
+}
+
+std::string kernel_of_remark(std::string_view detail) {
+  if (!detail.starts_with('`')) return "";
+  const size_t end = detail.find('`', 1);
+  return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
+}
+
+std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call) const {
+  if (kernels_.empty()) return std::nullopt;
+  const auto seen = operator_call(builder.module(), call);
+  if (!seen) return std::nullopt;
+  const Origin origin = call.origin ? call.origin : builder.origin();
+  const std::string subject = origin ? origin.name() : seen->op;
+  const OperatorKernel* chosen = nullptr;
+  std::optional<Value> out;
+  const auto note = [&](const OperatorKernel& kernel, const char* verdict, const std::string& code,
+                        const std::string& words) {
+    record({kSelectKernels,
+            subject,
+            verdict,
+            code,
+            {},
+            fmt::format("`{}`{}{} ({})", kernel.name, words.empty() ? "" : ": ", words, seen->op),
+            origin});
+  };
+  for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+    if (chosen) {
+      note(*kernel, "refused", "lower-priority", "`" + chosen->name + "` comes before it");
+      continue;
+    }
+    auto match = match_kernel(*kernel, *seen, target_);
+    if (const auto* refusal = std::get_if<KernelRefusal>(&match)) {
+      note(*kernel, "refused", refusal->code, refusal->words);
+      continue;
+    }
+    chosen = kernel;
+    note(*kernel, "used", "", "");
+    const Origin outer = builder.origin();
+    builder.set_origin(origin);
+    std::vector<Value> args;
+    for (const OperatorCall::Input& input : seen->inputs) args.push_back(builder.emit(input.value));
+    const std::vector<Type> types(seen->outputs.begin(), seen->outputs.end());
+    Value result =
+        builder.call_tir(kernel->name, std::get<KernelUse>(match).function, std::move(args), types);
+    if (seen->gives_tuple && types.size() == 1) result = make<Tuple>(std::vector<Value>{result});
+    builder.set_origin(outer);
+    out = std::move(result);
+  }
+  return out;
+}
+
+std::string KernelTable::nearest_refusal(const IRModule& module, const Call& call) const {
+  const auto seen = operator_call(module, call);
+  if (!seen) return "its arguments or results are no tensors of a known rank";
+  std::string text;
+  for (const OperatorKernel* kernel : candidates(*seen, call.origin)) {
+    const auto match = match_kernel(*kernel, *seen, target_);
+    if (const auto* refusal = std::get_if<KernelRefusal>(&match))
+      text += fmt::format("{}`{}` ({}): {}", text.empty() ? "" : "; ", kernel->name, refusal->code,
+                          refusal->words);
+  }
+  return text.empty() ? "the module has no kernel for it" : text;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,137 @@
+// Kernels of one's own: PrimFuncs of the module that say which operator they compute. LegalizeOps
+// asks for them before it lowers an operator by itself. The annotations: docs/own-kernels.md.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tenon/graph/builder.h"
+#include "tenon/support/diagnostics.h"
+#include "tenon/support/target.h"
+
+namespace tenon::graph {
+
+/// A graph function with attribute `op` that holds "::" (ONNX's domain and name) declares an
+/// operator: its parameters are the inputs (tensors), then the attributes (scalars, shapes), its
+/// result type is the type rule, and its body, where it has one, the meaning.
+bool declares_operator(const FunctionNode& function);
+/// Its body is `...`: only kernels compute it.
+bool has_no_body(const Function& function);
+/// The body of a function whose text is `...`.
+Ref<SeqExpr> no_body(const Type& result, const Origin& origin = {});
+
+/// What a name for an operator means: itself where it is one ("nn.softmax"), the one that ends in
+/// it
+/// ("softmax"), or those that ONNX's operator of this name becomes alone ("Softmax", "Conv").
+/// Empty where it is none of these.
+std::vector<const OpDef*> operators_named(std::string_view name);
+/// The name of an operator nearest to one that does not exist; empty where none is near.
+std::string nearest_operator(std::string_view name);
+
+/// A call of an operator, or of a declared one, as kernels see it.
+struct OperatorCall {
+  std::string op;  // "nn.softmax", "com.example::Rope"
+  struct Input {
+    std::string name;
+    Value value;
+    Ref<TensorType> type;
+  };
+  std::vector<Input> inputs;  // tensors, items of tuples one by one; without those left out
+  Attrs attrs;                // and arguments that are scalars or shapes, by the input's name
+  std::vector<Ref<TensorType>> outputs;
+  bool gives_tuple = false;
+  const OpDef* def = nullptr;  // null for a declared one
+};
+/// Nothing where `call` is of neither kind (a call primitive, a plain function), or gives or takes
+/// what is no tensor of a known rank.
+std::optional<OperatorCall> operator_call(const IRModule& module, const Call& call);
+
+/// An annotated PrimFunc.
+struct OperatorKernel {
+  std::string name;  // in the module
+  Ref<tir::PrimFunc> function;
+  std::vector<std::string> operators;  // that it computes
+  std::string node;                    // of the network, where it is for one only
+  int64_t priority = 0;
+  bool by_hand = false;  // --kernel asked for it
+  size_t position = 0;   // among the module's kernels
+};
+
+/// Why a kernel does not take a call.
+struct KernelRefusal {
+  std::string code;   // "dtype", "rank", "shape", "attribute", "condition", "target", "arity", ...
+  std::string words;  // both sides
+};
+/// How a kernel takes a call: as a PrimFunc for its attributes and constant dimensions.
+struct KernelUse {
+  Ref<tir::PrimFunc> function;
+};
+std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel,
+                                                    const OperatorCall& call,
+                                                    const std::optional<Target>& target);
+
+/// Reads the annotations of one PrimFunc; adds what is wrong with them, or with the function for
+/// its operator's type, to `diagnostics`. Nothing where it has none or they are wrong.
+std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::string& name,
+                                          Diagnostics& diagnostics);
+
+/// What is wrong with the module's kernels and declared operators:
+///  - kUnknownOperator: the annotation names none;
+///  - kBadKernel: an annotation of another kind, a parameter that is neither buffer nor attribute,
+///  a
+///    condition that does not parse, another number of buffers than the operator has tensors;
+///  - kDTypeMismatch, kRankMismatch, kShapeMismatch: the result that the operator's type rule gives
+///    for the kernel's inputs against the kernel's outputs.
+void verify_kernels(const IRModule& module, Diagnostics& diagnostics);
+
+/// All kernels of a module, by operator.
+class KernelTable {
+ public:
+  explicit KernelTable(const IRModule& module);
+  bool empty() const { return kernels_.empty(); }
+  const std::vector<OperatorKernel>& kernels() const { return kernels_; }
+
+  /// `call` as R.call_tir of the first kernel that takes it; nothing where none does. Those for the
+  /// call's node come first, then by priority, then in the module's order. Records a remark for
+  /// each kernel of its operator: used, or refused with the reason.
+  std::optional<Value> use(BlockBuilder& builder, const Call& call) const;
+
+  /// "no kernel ..." for a call that none takes: the nearest reason, or that there are none.
+  std::string nearest_refusal(const IRModule& module, const Call& call) const;
+
+ private:
+  std::vector<const OperatorKernel*> candidates(const OperatorCall& call,
+                                                const Origin& origin) const;
+  std::vector<OperatorKernel> kernels_;
+  std::optional<Target> target_;
+};
+
+/// Replaces calls of operators by R.call_tir of the module's own kernels for them: PrimFuncs with
+/// attribute `op` (graph/kernels.h), for the attributes and the constant dimensions of the call.
+/// What stands so is no operator any more, so no later pass takes it apart. Records a remark for
+/// each call and kernel: used, or refused with the reason.
+IRModule select_kernels(IRModule module);
+
+/// The kernel that a remark of `SelectKernels` is about.
+inline constexpr const char* kSelectKernels = "SelectKernels";
+std::string kernel_of_remark(std::string_view detail);
+
+/// How FuseOps may combine a kernel for `op` (null: a declared operator) with its neighbours:
+/// kOpaque where it is scheduled, or not made of blocks.
+FusionKind fusion_of(const tir::PrimFunc& function, const OpDef* op);
+/// Whether its author gave it a schedule: loops that are not serial, split axes, annotations.
+bool is_scheduled(const tir::PrimFunc& function);
+
+// ---- op_when
+
+/// Names that a condition may use, and their values.
+using ConditionNames = std::map<std::string, Expr>;
+/// A condition in Python's syntax over integers: `n % 16 == 0 and axis == -1`, `strides[0] <= 2`.
+/// \throws CompileError (kBadKernel) where it does not parse or names something unknown.
+Expr parse_condition(std::string_view text, const ConditionNames& names, const Origin& origin);
+
+}  // namespace tenon::graph
