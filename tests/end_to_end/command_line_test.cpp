@@ -54,6 +54,29 @@ class CommandLineTest : public testing::Test {
 constexpr const char* kDigits = "examples/digits/digits.onnx";
 constexpr const char* kDigits1 = "examples/digits/digits_b1.onnx";
 
+TEST_F(CommandLineTest, KernelsOfOnesOwn) {
+  const std::string network = "examples/own_kernel/classifier.onnx ";
+  const std::string file = "examples/own_kernel/softmax.py";
+  expect_error("run " + network + "--kernel softmax", 2, "expected OPERATOR=FILE:FUNCTION");
+  expect_error("run " + network + "--kernel softmax=" + file + ":nope", 2,
+               "has no PrimFunc `nope`; it has `my_softmax`");
+  expect_error("run " + network + "--kernel /no/Node=" + file + ":my_softmax", 2,
+               "the model has no node `/no/Node`");
+  expect_error("run " + network + "--kernels examples/own_kernel/custom.onnx", 2,
+               "expected TVMScript");
+  expect_error("check --kernels examples/own_kernel/wrong/race.py", 1, "error[TN0904]");
+  expect_error("check --kernels " + file + " --trials 0", 2, "--trials 0 is below 1");
+  write("declared.py",
+        "@R.function\n"
+        "def clip(x: R.Tensor((\"n\",), \"float32\"), limit: R.Prim(\"float32\")) -> "
+        "R.Tensor((\"n\",), \"float32\"):\n"
+        "    R.func_attr({\"op\": \"com.example::SoftClip\"})\n    ...\n");
+  expect_error(
+      "run examples/own_kernel/custom.onnx --kernels " + folder_ + "/declared.py", 1,
+      "input `x` of `com.example.SoftClip` is R.Tensor((batch, 24), \"float32\"); expected "
+      "R.Tensor((n,), \"float32\")");
+}
+
 TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error("", 2, "no command is given");
   expect_error("fly", 2, "not expected: fly");

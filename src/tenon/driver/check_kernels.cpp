@@ -129,7 +129,8 @@ class KernelCheck {
     if (shapes.empty())
       throw CompileError(kNeverMatches, kernel_.function->origin,
                          "kernel `{}` took none of {} calls of `{}`; nearest: {}", kernel_.name,
-                         sampler.attempts(), kernel_.operators.empty() ? "?" : kernel_.operators[0],
+                         sampler.attempts(),
+                         kernel_.function->attrs.get<std::string>("op").value_or("?"),
                          sampler.nearest_refusal());
     std::string line = fmt::format("{}: ok, {} of {} {}", kernel_.name, sampler.op(), shapes.size(),
                                    shapes.size() == 1 ? "shape" : "shapes");
@@ -146,7 +147,9 @@ class KernelCheck {
     under_test.set(name, sample.kernel);
     Tensors buffers = sample.inputs;
     buffers.resize(sample.inputs.size() + sample.outputs);
-    interp::Interpreter interpreter(under_test, {.find_races = true});
+    // A loop that never ends is an error too.
+    constexpr int64_t kMostSteps = int64_t{1} << 29;
+    interp::Interpreter interpreter(under_test, {.step_limit = kMostSteps, .find_races = true});
     Tensors all = interpreter.run_prim_func(name, buffers);
     const Tensors interpreted(all.begin() + static_cast<std::ptrdiff_t>(sample.inputs.size()),
                               all.end());

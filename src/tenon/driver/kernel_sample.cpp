@@ -131,7 +131,10 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
       if (pinned(name) || is_scalar_parameter(name))
         sample.text += fmt::format(", {}={}", name, value.str());
   } catch (const CompileError& error) {
-    refuse(0, error.first().message);
+    const std::string_view code = error.first().code.id;
+    const bool other_form =
+        code == kBadArgument.id || code == kRankMismatch.id || code == kTypeMismatch.id;
+    refuse(other_form ? 0 : 1, error.first().message);
     return std::nullopt;
   }
   return sample;

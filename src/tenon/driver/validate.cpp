@@ -2,7 +2,9 @@
 
 #include "tenon/driver/compare.h"
 #include "tenon/driver/tensors.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/support/kernel_codes.h"
 
 namespace tenon {
 
@@ -45,6 +47,11 @@ void Validator::compare(const Pass& pass, const IRModule& before, const IRModule
     const auto wrong = pass.precision == Precision::kExact
                            ? exact_difference(*outputs[i], *(*last_)[i])
                            : difference(*outputs[i], *(*last_)[i], kReassociated);
+    if (wrong && pass.name == graph::kSelectKernels)
+      throw CompileError(kWrongResult, {},
+                         "kernels of your own compute something else than their operators: output "
+                         "{} {}; `tenon check --kernels` says where",
+                         i, *wrong);
     if (wrong)
       throw InternalError(fmt::format("`{}` changed what the program computes: output {} {}",
                                       pass.name, i, *wrong));

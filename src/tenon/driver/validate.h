@@ -18,7 +18,8 @@ class Validator {
   /// Runs `main` of both modules on the same inputs. Modules without `main` pass.
   /// \throws InternalError where they differ (bit for bit after an exact pass, within the tolerance
   /// of re-associated float32 sums after another), or where only the second fails: it names the
-  /// pass, the output and the first wrong element.
+  /// pass, the output and the first wrong element. CompileError (kWrongResult) where it is a user's
+  /// kernel that differs.
   void compare(const Pass& pass, const IRModule& before, const IRModule& after);
 
  private:

@@ -158,6 +158,7 @@ class KernelChecker {
           diagnostics_.error(kBadAttribute, function.origin,
                              "kernel `{}` pins attribute `{}`, which `{}` does not have; it has {}",
                              kernel_.name, name, op, list_of(shape.attrs));
+    check_condition(shape.attrs);
     if (buffers.size() < shape.least + 1) {
       diagnostics_.error(
           kBadKernel, function.origin,
@@ -175,6 +176,24 @@ class KernelChecker {
   }
 
  private:
+  // Names that `op_when` may use: dimensions, attributes and items of those.
+  void check_condition(const std::vector<std::string>& attrs) {
+    const auto text = kernel_.function->attrs.get<std::string>("op_when");
+    if (!text) return;
+    ConditionNames names;
+    constexpr int kMostItems = 8;
+    for (const std::string& attr : attrs) {
+      names[attr] = var(attr);
+      for (int i = 0; i < kMostItems; ++i) names[fmt::format("{}[{}]", attr, i)] = var(attr);
+    }
+    for (const Ref<tenon::Var>& dim : tir::symbolic_vars(*kernel_.function)) names[dim->name] = dim;
+    try {
+      (void)parse_condition(*text, names, kernel_.function->origin);
+    } catch (const CompileError& error) {
+      diagnostics_.add(error);
+    }
+  }
+
   Ref<Function> declaration(const std::string& op) const {
     for (const auto& [key, other] : module_.functions())
       if (declares_operator(*other) && *other->attrs.get<std::string>("op") == op)
@@ -351,9 +370,16 @@ void verify_kernels(const IRModule& module, Diagnostics& diagnostics) {
     if (!function.as<tir::PrimFunc>() || !function->attrs.contains("op")) continue;
     const auto kernel = read_kernel(module, name, diagnostics);
     if (!kernel) continue;
-    // Several operators: the one that its rank suits is found call by call.
-    if (kernel->operators.size() == 1)
-      KernelChecker(module, *kernel, diagnostics).check_against(kernel->operators[0]);
+    // Of several operators (Conv) its rank suits one; what is wrong with that one is reported.
+    std::optional<Diagnostics> nearest;
+    for (const std::string& op : kernel->operators) {
+      Diagnostics found;
+      KernelChecker(module, *kernel, found).check_against(op);
+      const bool other_rank = !found.empty() && found.items()[0].code.id == kRankMismatch.id;
+      if (found.empty() || !nearest || !other_rank) nearest = std::move(found);
+      if (nearest->empty()) break;
+    }
+    if (nearest && !nearest->empty()) diagnostics.add(CompileError(nearest->items()));
   }
 }
 

@@ -202,8 +202,12 @@ ConditionNames condition_names(const tir::PrimFunc& function, const Attrs& attrs
   };
   for (const auto& [name, value] : attrs) {
     add(name, value);
-    if (const auto* list = value.as<AttrList>())
-      for (size_t i = 0; i < list->size(); ++i) add(fmt::format("{}[{}]", name, i), (*list)[i]);
+    const auto* list = value.as<AttrList>();
+    for (size_t i = 0; list && i < list->size(); ++i)
+      add(fmt::format("{}[{}]", name, i), (*list)[i]);
+    constexpr size_t kMostAxes = 4;  // one number for all of them
+    for (size_t i = 1; list && list->size() == 1 && i < kMostAxes; ++i)
+      add(fmt::format("{}[{}]", name, i), list->front());
   }
   for (const Ref<tenon::Var>& var : tir::symbolic_vars(function)) {
     const auto bound = dims.find(var.get());

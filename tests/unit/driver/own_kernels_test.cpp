@@ -264,6 +264,8 @@ TEST(OwnKernels, IsCheckedAgainstItsOperator) {
          "unknown-operator: kernel `k` is for `a::B`, which nothing "
          "declares");
   expect(kernel("k", "\"op\": \"matmul\""), "`matmul` has 2 tensors in");
+  expect(kernel("k", "\"op\": \"relu\", \"op_when\": \"n > 1 and q > 1\""), "names `q`");
+  expect(kernel("k", "\"op\": \"Conv\""), "`nn.conv");
   expect(kernel("k", "\"op\": \"relu\", \"op_atrs\": {}"), "has attribute `op_atrs`");
   expect(kernel("k", "\"op\": \"relu\", \"op_priority\": \"high\""),
          "bad-kernel: `op_priority` of kernel `k` is \"high\"; expected an integer");
