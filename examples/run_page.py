@@ -6,7 +6,7 @@
 A fenced block that begins with ```console holds commands, each on a line after `$ ` (a line that ends in `\\` goes on on the
 next one, after `> `), with what they print below them; `[status N]` as the last line says that the command ends with that
 status. In the expected output a line `...` stands for any lines, and `...` inside of a line for any text. Commands run by
-bash in a copy of the page's folder, with --bin in front of PATH. Status 1 where something differs; --update writes what
+bash in a copy of the page's folder, with --bin in front of PATH, and the headers of include/ found as if they were installed. Status 1 where something differs; --update writes what
 was printed into the page instead, but keeps a block with `...` that matches.
 """
 
@@ -60,7 +60,8 @@ def main():
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     lines = options.page.read_text().splitlines()
-    environment = dict(os.environ, PATH=f"{options.bin.resolve()}:{os.environ['PATH']}")
+    environment = dict(os.environ, PATH=f"{options.bin.resolve()}:{os.environ['PATH']}",
+                       C_INCLUDE_PATH=str(Path(__file__).resolve().parent.parent / "include"))
     wrong = 0
     replacements = []
     with tempfile.TemporaryDirectory() as folder:

@@ -223,8 +223,9 @@ typedef struct TenonHost {
    * Returns 0, or 1 where the host does not take it (it has then recorded why: the callback should
    * return 1). */
   int32_t (*emit)(TenonAnswer* answer, int32_t kind, const void* data, int64_t size);
-  /* A library that the generated code needs: "dnnl" (as in -ldnnl), a file name ("libdnnl.so.3", a
-   * path with a slash), or null for the back end's own shared library. Returns as `emit`. */
+  /* A library that the generated code needs: "dnnl" (as in -ldnnl), a file name that the system's
+   * loader finds ("libdnnl.so.3"; no path, which would mean another thing elsewhere), or null for
+   * the back end's own shared library. Returns as `emit`. */
   int32_t (*link)(TenonAnswer* answer, const char* library);
   /* A remark for the user's report (`tenon explain`, --remarks). */
   void (*log)(TenonAnswer* answer, const char* words);
@@ -328,11 +329,14 @@ typedef struct TenonBackend {
   const char* name;    /* [a-z][a-z0-9_]*: part of pattern names, `--libs`, reports */
   const char* version; /* of the back end, part of what a program says about itself; null: "" */
 
-  /* What it takes: text as docs/patterns.md tells. One assignment a line, with the combinators of
-   * the pattern language, conv2d_relu = is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(),
-   * is_const())) or a module of TVMScript whose functions are patterns (graph functions,
-   * PrimFuncs). Names get the back end's name and a dot in front. Earlier ones are preferred to
-   * later ones. */
+  /* What it takes: text as docs/plugin.md tells, one of
+   *  - TVMScript: each graph function or PrimFunc is a pattern, named after it;
+   *  - assignments, with the combinators of the pattern language:
+   *
+   *     conv_relu = is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(), is_const()))
+   *
+   * Names get the back end's name and a dot in front. The larger pattern is preferred, then the
+   * earlier one. */
   const char* patterns;
 
   uint32_t unit;    /* TENON_UNIT_* */

@@ -30,6 +30,9 @@ def main():
         wanted = ["include/tenon/backend.h", "include/tenon/runtime/abi.h", "include/tenon/runtime/tenon_runtime.h"]
         assert headers == wanted, headers
 
+        lines = len((example / "acc_backend.c").read_text().splitlines())
+        assert lines < 150, f"the back end has {lines} lines; it is to show that few are enough"
+
         # Nothing of the tree is in reach but a copy of the example.
         source = work / "example"
         shutil.copytree(example, source)
