@@ -128,6 +128,8 @@ class Entered {
 }  // namespace
 
 void guarded(const std::string& what, const std::function<void()>& body) {
+  static std::recursive_mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   const Handlers handlers;
   const SignalStack stack;
   auto frame = std::make_unique<Frame>();

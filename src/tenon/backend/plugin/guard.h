@@ -6,8 +6,9 @@
 
 namespace tenon::plugin {
 
-/// Runs `body`, which calls a plugin. A crash inside (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, a
-/// stack that overflows) or an exception that leaves it becomes an error that names it.
+/// Runs `body`, which calls a plugin; one such call at a time. A crash inside (SIGSEGV, SIGBUS,
+/// SIGFPE, SIGILL, SIGABRT, a stack that overflows) or an exception that leaves it becomes an error
+/// that names it.
 ///
 /// A crash leaves by siglongjmp, on a stack of its own: what the foreign code held at that moment
 /// (memory, locks) is lost, so all that a process should do afterwards is to report the error and

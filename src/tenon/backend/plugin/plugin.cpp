@@ -120,8 +120,7 @@ static std::optional<double> cost_of(const Descriptor& d, const PatternCheck& ch
   return seconds;
 }
 
-graph::Backend adapt(TenonBackendFunction entry, const std::string& file) {
-  const Shared d = std::make_shared<const Descriptor>(read_descriptor(entry, file));
+static graph::Backend adapt(const Shared& d) {
   graph::Backend backend;
   backend.name = d->name;
   backend.version = d->version;
@@ -160,6 +159,10 @@ graph::Backend adapt(TenonBackendFunction entry, const std::string& file) {
   return backend;
 }
 
+graph::Backend adapt(TenonBackendFunction entry, const std::string& file) {
+  return adapt(std::make_shared<const Descriptor>(read_descriptor(entry, file)));
+}
+
 namespace {
 
 struct Loaded {
@@ -191,11 +194,11 @@ std::string load_plugin(const std::string& file) {
   if (!entry)
     throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`", file,
                        TENON_BACKEND_ENTRY);
-  graph::Backend backend = adapt(entry, file);
-  const std::string run_symbol = read_descriptor(entry, file).run_symbol;
-  if (!run_symbol.empty() && !dlsym(handle, run_symbol.c_str()))
+  const auto described = std::make_shared<const Descriptor>(read_descriptor(entry, file));
+  if (!described->run_symbol.empty() && !dlsym(handle, described->run_symbol.c_str()))
     throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`, its run_symbol",
-                       file, run_symbol);
+                       file, described->run_symbol);
+  graph::Backend backend = adapt(described);
   for (const auto& [other, name] : all.names)
     if (fs::path(other).filename() == fs::path(path).filename())
       throw CompileError(kBadPlugin, {}, "plugins {} and {} have the same file name", other, path);
