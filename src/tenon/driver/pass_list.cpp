@@ -78,8 +78,10 @@ class Reader {
   void expect(char c) {
     if (!accept(c)) fail(fmt::format("`{}`", c));
   }
+  // A plugin's passes have its name and a dot in front.
   static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
   }
   std::string_view name(std::string_view what) {
     const size_t begin = at_;
