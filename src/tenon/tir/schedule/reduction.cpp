@@ -58,8 +58,10 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
   Expr predicate = boolean(true);
   for (const Expr& condition : conjuncts(realize->predicate)) {
     bool reduces = false;
+    // Loops that are not copied: over the reduction, or such as carry no axis at all.
     for (auto l = at; l != loops.end(); ++l)
-      reduces = reduces || (carries(*l, true) && uses_var(condition, (*l)->loop_var.get()));
+      reduces = reduces ||
+                (!vars.count((*l)->loop_var.get()) && uses_var(condition, (*l)->loop_var.get()));
     if (!reduces) predicate = logical_and(predicate, substitute(condition, vars));
   }
   Stmt nest = make<BlockRealize>(values, predicate,
