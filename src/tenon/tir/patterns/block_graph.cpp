@@ -61,7 +61,7 @@ static Stmt alone_on(const Path& path, size_t first) {
   return stmt;
 }
 
-BlockGraph::BlockGraph(const PrimFunc& function) {
+BlockGraph::BlockGraph(const PrimFunc& function, AxesOf axes) {
   const Block* root = root_block(function);
   if (!root)
     throw CompileError(kScheduleIllegal, function.origin,
@@ -85,7 +85,7 @@ BlockGraph::BlockGraph(const PrimFunc& function) {
       block.realize = realize;
       block.alone = alone_on(inner, 0);
       block.touched = touched_by(block.alone);
-      block.definition = definition_of(path, &block.why);
+      block.definition = definition_of(path, axes, &block.why);
       members.push_back(blocks_.size());
       blocks_.push_back(std::move(block));
       paths_.push_back(std::move(path));
@@ -164,7 +164,11 @@ static std::vector<Range> stored_in_an_iteration(const Path& path, size_t shared
   std::vector<Expr> place;
   for (const Expr& index : store->indices)
     place.push_back(analyzer.simplify(substitute(index, axes)));
-  return relaxed(*BufferRegion::point(store->buffer, place), running, analyzer);
+  std::vector<Range> box = relaxed(*BufferRegion::point(store->buffer, place), running, analyzer);
+  // Iterations beyond the end, which a predicate leaves out, store nothing.
+  for (size_t d = 0; d < box.size(); ++d)
+    box[d].extent = analyzer.simplify(min(box[d].extent, store->buffer->shape[d] - box[d].min));
+  return box;
 }
 
 bool BlockGraph::starts(const GraphBlock& start, const GraphBlock& update) const {

@@ -41,7 +41,7 @@ struct GraphBlock {
 class BlockGraph {
  public:
   /// Of a function with a root block. \throws CompileError (kScheduleIllegal) without one.
-  explicit BlockGraph(const PrimFunc& function);
+  explicit BlockGraph(const PrimFunc& function, AxesOf axes = AxesOf::kBlock);
 
   const std::vector<Stmt>& items() const { return items_; }
   /// In program order.

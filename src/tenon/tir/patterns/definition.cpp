@@ -26,6 +26,9 @@ bool Definition::reads_itself() const {
 
 namespace {
 
+// Loop iterations that are counted one by one, at most.
+constexpr int64_t kMostCounted = 1 << 14;
+
 struct NoDefinition {
   std::string why;
 };
@@ -39,7 +42,7 @@ Expr zero_like(const Expr& expr) { return imm(expr->dtype, int64_t{0}); }
 
 class Normaliser {
  public:
-  explicit Normaliser(const Path& path) : realize_(*path.target().as<BlockRealize>()) {
+  Normaliser(const Path& path, AxesOf axes) : realize_(*path.target().as<BlockRealize>()) {
     const Block& block = *realize_.block;
     name_ = block.name;
     const auto* store = block.body.as<BufferStore>();
@@ -47,7 +50,7 @@ class Normaliser {
     if (!block.alloc_buffers.empty() || !block.match_buffers.empty())
       none("block `{}` has buffers of its own", name_);
     if (!store->value->dtype.is_scalar()) none("block `{}` stores vectors", name_);
-    check_loops(path);
+    check_loops(path, axes);
     out_.buffer = store->buffer;
     out_.place = store->indices;
     out_.value = store->value;
@@ -64,7 +67,11 @@ class Normaliser {
       out_.init = start->value;
     }
     check_order(*store);
-    start_at_zero(block);
+    if (axes == AxesOf::kBlock) {
+      start_at_zero(block);
+    } else {
+      run_by_loops(loops_of(path));
+    }
     by_place();
     by_reads();
     drop_units();
@@ -73,7 +80,7 @@ class Normaliser {
   Definition take() { return std::move(out_); }
 
  private:
-  void check_loops(const Path& path) {
+  void check_loops(const Path& path, AxesOf axes) {
     for (size_t i = 0; i + 1 < path.stmts.size(); ++i) {
       const Stmt& stmt = path.stmts[i];
       const auto* outer = stmt.as<BlockRealize>();
@@ -91,15 +98,168 @@ class Normaliser {
     }
     std::vector<Expr> values;
     for (const Expr& value : realize_.iter_values) values.push_back(analyzer.simplify(value));
-    const auto map = arith::detect_iter_map(analyzer, values, loops, arith::MapKind::kBijective,
-                                            analyzer.simplify(realize_.predicate));
+    const Expr predicate = absorb(realize_.predicate, loops, values, analyzer);
+    if (is_int(predicate, 1)) fuse_quotients(loops, values, analyzer);
+    if (axes == AxesOf::kLoops && !is_int(predicate, 1))
+      none("block `{}` runs under a predicate", name_);
+    const auto map = arith::detect_iter_map(
+        analyzer, values, loops,
+        axes == AxesOf::kBlock ? arith::MapKind::kBijective : arith::MapKind::kInjective,
+        predicate);
     const auto& iters = realize_.block->iter_vars;
     bool covers = map.has_value();
-    for (size_t a = 0; covers && a < iters.size(); ++a)
+    for (size_t a = 0; axes == AxesOf::kBlock && covers && a < iters.size(); ++a)
       covers = analyzer.proves_equal(map->min[a], iters[a].domain.min) &&
                analyzer.proves_equal(map->extent[a], iters[a].domain.extent);
+    if (!covers && axes == AxesOf::kBlock) covers = enumerates(loops_of(path));
     if (!covers)
       none("the loops around block `{}` are not seen to run each of its instances once", name_);
+  }
+
+  // Whether a few loops are seen to do so by counting: for what was cut up so often that arithmetic
+  // does not see through it.
+  bool enumerates(const std::vector<Ref<For>>& loops) const {
+    int64_t runs = 1, instances = 1;
+    for (const Ref<For>& loop : loops) {
+      const auto extent = as_int(loop->extent);
+      if (!extent || !as_int(loop->min)) return false;
+      runs *= *extent;
+      if (runs < 1 || runs > kMostCounted) return false;
+    }
+    for (const IterVar& iter : realize_.block->iter_vars) {
+      const auto extent = as_int(iter.domain.extent);
+      if (!extent || !as_int(iter.domain.min)) return false;
+      instances *= *extent;
+      if (instances < 1 || instances > runs) return false;
+    }
+    std::vector<bool> seen(static_cast<size_t>(instances), false);
+    std::unordered_map<const Node*, int64_t> values;
+    int64_t count = 0;
+    for (int64_t run = 0; run < runs; ++run) {
+      int64_t rest = run;
+      for (const Ref<For>& loop : loops) {
+        values[loop->loop_var.get()] = *as_int(loop->min) + rest % *as_int(loop->extent);
+        rest /= *as_int(loop->extent);
+      }
+      const auto runs_here = value_of(realize_.predicate, values);
+      if (!runs_here) return false;
+      if (!*runs_here) continue;
+      int64_t place = 0;
+      for (size_t a = 0; a < realize_.iter_values.size(); ++a) {
+        const Range& domain = realize_.block->iter_vars[a].domain;
+        const auto value = value_of(realize_.iter_values[a], values);
+        if (!value) return false;
+        const int64_t at = *value - *as_int(domain.min), extent = *as_int(domain.extent);
+        if (at < 0 || at >= extent) return false;
+        place = place * extent + at;
+      }
+      if (seen[static_cast<size_t>(place)]) return false;
+      seen[static_cast<size_t>(place)] = true;
+      ++count;
+    }
+    return count == instances;
+  }
+
+  static std::optional<int64_t> value_of(const Expr& expr,
+                                         const std::unordered_map<const Node*, int64_t>& values) {
+    if (const auto number = as_int(expr)) return number;
+    if (expr.as<Var>()) {
+      const auto it = values.find(expr.get());
+      return it == values.end() ? std::nullopt : std::optional(it->second);
+    }
+    if (const auto* conversion = expr.as<Cast>()) return value_of(conversion->value, values);
+    const auto* op = expr.as<Binary>();
+    if (!op || !op->lhs->dtype.is_scalar() || op->lhs->dtype.is_float()) return std::nullopt;
+    const auto a = value_of(op->lhs, values), b = value_of(op->rhs, values);
+    return a && b ? fold_int(op->op, op->lhs->dtype, *a, *b) : std::nullopt;
+  }
+
+  // A condition `part < limit`, where `part` is loops fused, is one loop that ends there. Returns
+  // what of the predicate is left.
+  static Expr absorb(const Expr& predicate, std::vector<arith::Iterator>& loops,
+                     std::vector<Expr>& values, arith::Analyzer& analyzer) {
+    std::vector<Expr> open = conjuncts(analyzer.simplify(predicate));
+    for (size_t i = 0; i < open.size();) {
+      if (!absorb_one(open[i], loops, values, open, analyzer)) {
+        ++i;
+        continue;
+      }
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+      i = 0;
+    }
+    Expr left = boolean(true);
+    for (const Expr& condition : open) left = logical_and(left, condition);
+    return analyzer.simplify(left);
+  }
+
+  static bool absorb_one(const Expr& condition, std::vector<arith::Iterator>& loops,
+                         std::vector<Expr>& values, std::vector<Expr>& open,
+                         arith::Analyzer& analyzer) {
+    const auto* op = condition.as<Binary>();
+    if (!op || !is_comparison(op->op) || !is_arithmetic(op->lhs)) return false;
+    const bool down = op->op == BinaryOp::kGT || op->op == BinaryOp::kGE;
+    if (!down && op->op != BinaryOp::kLT && op->op != BinaryOp::kLE) return false;
+    const bool strict = op->op == BinaryOp::kLT || op->op == BinaryOp::kGT;
+    // part - limit < 0
+    const Expr below = down ? op->rhs - op->lhs : op->lhs - op->rhs;
+    Substitution still;
+    for (const arith::Iterator& loop : loops) still[loop.var.get()] = loop.min;
+    const Expr rest = analyzer.simplify(substitute(below, still));
+    Expr limit = zero_like(rest) - rest;
+    if (!strict) limit = limit + 1;
+    Expr part = analyzer.simplify(below - rest);
+    // x // c < limit is x < limit * c.
+    for (const Binary* quotient = part.as<Binary>();
+         quotient && quotient->op == BinaryOp::kFloorDiv && as_int(quotient->rhs) > 0;
+         quotient = part.as<Binary>()) {
+      limit = limit * quotient->rhs;
+      part = quotient->lhs;
+    }
+    return fuse(part, limit, loops, values, open, analyzer);
+  }
+
+  // Puts one loop in the place of those that `part` fuses; up to `limit`, where that is not null.
+  static bool fuse(const Expr& part, const Expr& limit, std::vector<arith::Iterator>& loops,
+                   std::vector<Expr>& values, std::vector<Expr>& open, arith::Analyzer& analyzer) {
+    std::vector<arith::Iterator> fused, others;
+    for (const arith::Iterator& loop : loops)
+      (uses_var(part, loop.var.get()) ? fused : others).push_back(loop);
+    const auto map = arith::detect_iter_map(analyzer, std::vector{part}, fused);
+    if (fused.empty() || !map || !is_int(map->min[0], 0)) return false;
+    const Ref<Var> one = var("f", part->dtype);
+    const arith::Iterator loop{
+        one, zero_like(one),
+        limit ? analyzer.simplify(min(limit, map->extent[0])) : map->extent[0]};
+    if (!analyzer.proves_positive(loop.extent)) return false;
+    analyzer.bind(one, loop.min, loop.extent);
+    const std::vector<Expr> inverse = map->invert(analyzer, std::vector<Expr>{one});
+    Substitution by_one;
+    for (size_t i = 0; i < fused.size(); ++i) by_one[fused[i].var.get()] = inverse[i];
+    others.push_back(loop);
+    loops = std::move(others);
+    for (Expr& value : values) value = analyzer.simplify(substitute(value, by_one));
+    for (Expr& other : open) other = analyzer.simplify(substitute(other, by_one));
+    return true;
+  }
+
+  // A quotient or remainder of several loops is one of a single loop.
+  static void fuse_quotients(std::vector<arith::Iterator>& loops, std::vector<Expr>& values,
+                             arith::Analyzer& analyzer) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::vector<Expr> sums;
+      for (const Expr& value : values)
+        walk<Binary>(value, [&](const Binary& op) {
+          if (op.op != BinaryOp::kFloorDiv && op.op != BinaryOp::kFloorMod) return;
+          const auto used = std::count_if(
+              loops.begin(), loops.end(),
+              [&](const arith::Iterator& loop) { return uses_var(op.lhs, loop.var.get()); });
+          if (used > 1) sums.push_back(op.lhs);
+        });
+      std::vector<Expr> none;
+      for (const Expr& sum : sums)
+        if (!changed) changed = fuse(sum, {}, loops, values, none, analyzer);
+    }
   }
 
   bool same_place(const std::vector<Expr>& place) const {
@@ -152,6 +312,30 @@ class Normaliser {
       values[axis.get()] = domain.min + Expr(fresh);
       axis = fresh;
     }
+    arith::Analyzer analyzer;
+    bind_axes(analyzer);
+    substitute_all(values, analyzer);
+  }
+
+  // The loops in the place of the block's axes.
+  void run_by_loops(const std::vector<Ref<For>>& loops) {
+    const Block& block = *realize_.block;
+    Substitution values, starts;
+    out_.axes.clear();
+    for (const Ref<For>& loop : loops) {
+      bool spatial = false, reduces = false;
+      for (size_t a = 0; a < block.iter_vars.size(); ++a)
+        if (uses_var(realize_.iter_values[a], loop->loop_var.get()))
+          (block.iter_vars[a].kind == IterKind::kReduce ? reduces : spatial) = true;
+      if (spatial && reduces)
+        none("loop `{}` carries spatial and reduction axes of block `{}`", loop->loop_var->name,
+             name_);
+      const Ref<Var> axis = var(loop->loop_var->name, loop->loop_var->dtype);
+      starts[loop->loop_var.get()] = loop->min + Expr(axis);
+      out_.axes.push_back({axis, loop->extent, reduces ? IterKind::kReduce : IterKind::kSpatial});
+    }
+    for (size_t a = 0; a < block.iter_vars.size(); ++a)
+      values[block.iter_vars[a].var.get()] = substitute(realize_.iter_values[a], starts);
     arith::Analyzer analyzer;
     bind_axes(analyzer);
     substitute_all(values, analyzer);
@@ -266,9 +450,9 @@ class Normaliser {
 
 }  // namespace
 
-std::optional<Definition> definition_of(const Path& path, std::string* why) {
+std::optional<Definition> definition_of(const Path& path, AxesOf axes, std::string* why) {
   try {
-    return Normaliser(path).take();
+    return Normaliser(path, axes).take();
   } catch (const NoDefinition& no) {
     if (why) *why = no.why;
     return std::nullopt;

@@ -29,6 +29,12 @@ struct Definition {
   bool reads_itself() const;
 };
 
+/// What becomes the axes of a definition.
+enum class AxesOf : uint8_t {
+  kBlock,  // those of the block, all of whose instances its loops must run
+  kLoops,  // the loops, which may run a part of the block: a tile
+};
+
 /// The block at the end of `path` as a definition. Spatial axes are replaced by one for each
 /// dimension of what is written, where these are as many points; reduce axes by the parts of
 /// indices that read them, likewise: a function means the same before and after its axes were split
@@ -37,7 +43,7 @@ struct Definition {
 /// Nothing where the block is none: it does more than one store, some of its loops run an instance
 /// never or twice, it stands under a branch, or its reduction depends on its order.
 /// \param why  told then, where not null.
-std::optional<Definition> definition_of(const Path& path, std::string* why);
+std::optional<Definition> definition_of(const Path& path, AxesOf axes, std::string* why);
 
 /// Whether `expr` is an integer of which arithmetic tells whether it equals another: no loads, no
 /// calls.

@@ -152,7 +152,8 @@ bool Unifier::fail(const State& state, std::string words) {
 std::optional<Solution> Unifier::find(size_t first, const Accept& accept) {
   accept_ = &accept;
   found_.reset();
-  for (may_permute_ = 0; may_permute_ <= pattern_.function.buffers.size(); ++may_permute_) {
+  const size_t buffers = pattern_.function.buffers.size() + pattern_.locals.size();
+  for (may_permute_ = 0; may_permute_ <= buffers; ++may_permute_) {
     steps_ = 0;
     would_permute_ = false;
     if (begin(State(), first)) return found_;

@@ -112,6 +112,13 @@ class Schedule {
   /// blocks take the new one as a whole.
   BlockRV blockize(const LoopRV& loop);
 
+  /// Puts a call of `intrin`'s implementation (T.call_tir) in the place of all that a block made by
+  /// blockize holds, which must be what the description says, of regions of the buffers. Order and
+  /// cut of the loops do not count, nor the order of operands. The function must stay in a module
+  /// that has the implementation under its name. Of a loop: of what blockize makes of it.
+  void tensorize(const BlockRV& block, const TensorIntrin& intrin);
+  void tensorize(const LoopRV& loop, const TensorIntrin& intrin);
+
   // ---- where things are computed
   /// Computes a producer where its consumers below `loop` need it, as much as they need.
   void compute_at(const BlockRV& block, const LoopRV& loop);
@@ -163,6 +170,7 @@ class Schedule {
   std::string unique_name(const std::string& name) const;
   Stmt root() const { return func_->body; }
   void commit(Stmt body);
+  void replace_by_call(const BlockRV& block, const TensorIntrin& intrin);
   void insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
                        int64_t distance, const LoopRV* over, int64_t elements, int64_t first,
                        int64_t runs);

@@ -103,6 +103,7 @@ std::vector<int64_t> ints_of(const AttrValue& value) {
 Values values_of(const std::vector<LoopRV>& loops) { return {loops.begin(), loops.end()}; }
 
 struct Step {
+  const Trace& trace;
   Schedule& schedule;
   const Values& inputs;
   const std::vector<std::pair<std::string, AttrValue>>& attrs;
@@ -150,6 +151,15 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
            s.schedule.unannotate(s.loop(0), s.text(0));
          else
            s.schedule.unannotate(s.block(0), s.text(0));
+         return Values{};
+       }},
+      {"tensorize",
+       [](const Step& s) {
+         const TensorIntrin& intrin = s.trace.intrins.at(s.text(0));
+         if (std::holds_alternative<LoopRV>(s.inputs[0]))
+           s.schedule.tensorize(s.loop(0), intrin);
+         else
+           s.schedule.tensorize(s.block(0), intrin);
          return Values{};
        }},
       {"blockize", [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},
@@ -264,7 +274,7 @@ Schedule replay(const Trace& trace, const Ref<PrimFunc>& function) {
     auto attrs = step.attrs;
     for (auto& [key, value] : attrs)
       FieldTraits<AttrValue>::map(value, [&](const NodePtr& n) { return substitute(n, symbols); });
-    const Values outputs = appliers().at(step.name)(Step{schedule, inputs, attrs});
+    const Values outputs = appliers().at(step.name)(Step{trace, schedule, inputs, attrs});
     if (outputs.size() != step.outputs.size())
       illegal(function->origin, "`{}` gives {} results; the trace has {}", step.name,
               outputs.size(), step.outputs.size());

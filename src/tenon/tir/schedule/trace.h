@@ -2,6 +2,7 @@
 // replayable.
 #pragma once
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,6 +35,13 @@ struct Instruction {
   std::vector<TraceValue> outputs;
 };
 
+/// A kernel that does what a description says, by names of the module that both are in.
+struct TensorIntrin {
+  std::string description_name, implementation_name;
+  Ref<PrimFunc> description;     // a pattern over TensorIR: docs/tir-patterns.md
+  Ref<PrimFunc> implementation;  // of the same parameters
+};
+
 /// The primitives applied so far, in order.
 class Trace {
  public:
@@ -45,6 +53,8 @@ class Trace {
 
   /// The dimensions of the function that expressions in attributes may name, in order.
   std::vector<Ref<Var>> symbols;
+  /// Those that tensorize was given, by the name of their implementation.
+  std::map<std::string, TensorIntrin> intrins;
 
  private:
   std::vector<Instruction> instructions_;
