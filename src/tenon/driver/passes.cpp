@@ -6,9 +6,11 @@
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tir/schedule/tensorize.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon {
@@ -65,6 +67,45 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
   return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
 }
 
+IRModule run_split_call_tir(IRModule module, const Attrs& options) {
+  check_options("SplitCallTIRByPattern", options, {"backend", "copy_layouts"});
+  graph::SplitOptions split;
+  if (const AttrValue* copies = options.find("copy_layouts")) {
+    if (!copies->as<bool>())
+      throw CompileError(kBadOption, {},
+                         "option `copy_layouts` of `SplitCallTIRByPattern` is {}; expected True or "
+                         "False",
+                         copies->str());
+    split.copy_layouts = *copies->as<bool>();
+  }
+  if (const AttrValue* name = options.find("backend")) {
+    const auto* text = name->as<std::string>();
+    const graph::Backend* backend = text ? graph::find_backend(*text) : nullptr;
+    if (!backend)
+      throw CompileError(kBadOption, {},
+                         "option `backend` of `SplitCallTIRByPattern` is {}; expected the name of "
+                         "a back end",
+                         name->str());
+    for (const graph::FusionPattern& pattern : backend->patterns)
+      if (pattern.tir) split.patterns.push_back(pattern);
+    if (split.patterns.empty()) return module;
+  }
+  return graph::split_call_tir_by_pattern(std::move(module), split);
+}
+
+IRModule run_tensorize(IRModule module, const Attrs& options) {
+  check_options("Tensorize", options,
+                {"function", "block", "loop", "description", "implementation"});
+  const auto text = [&](const char* key) {
+    return options.get<std::string>(key).value_or(std::string());
+  };
+  if (text("block").empty() == text("loop").empty())
+    throw CompileError(kBadOption, {},
+                       "`Tensorize` takes option `block` or option `loop`; expected one of both");
+  return tir::tensorize(std::move(module), {text("function"), text("block"), text("loop"),
+                                            text("description"), text("implementation")});
+}
+
 IRModule run_inline_calls(IRModule module, const Attrs& options) {
   check_options("InlineCalls", options, {"all"});
   return tir::inline_calls(std::move(module), options.flag("all"));
@@ -107,6 +148,8 @@ std::vector<Pass> make_table() {
        Form::kGraph, kReassociating, graph::convert_layout},
       {"LegalizeOps", "replaces every operator by R.call_tir of its PrimFunc", Form::kGraph, kExact,
        graph::legalize_ops},
+      {"SplitCallTIRByPattern", "takes blocks that match patterns over TensorIR out of PrimFuncs",
+       Form::kLegalised, kReassociating, nullptr, run_split_call_tir},
       {"FuseOps", "groups calls of PrimFuncs that can run as one kernel", Form::kLegalised, kExact,
        graph::fuse_ops},
       {"FuseTIR", "composes the PrimFuncs of each group into one", Form::kLegalised, kExact,
@@ -122,6 +165,8 @@ std::vector<Pass> make_table() {
        tir::remove_dead_calls},
       {"InlineCalls", "puts the bodies of PrimFuncs in the place of calls of them", Form::kAny,
        kExact, nullptr, run_inline_calls},
+      {"Tensorize", "puts a call of a kernel in the place of a loop that does the same", Form::kAny,
+       kReassociating, nullptr, run_tensorize},
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
       {"InjectSoftwarePipeline", "runs the stages of loops marked as pipelines at the same time",
