@@ -8,7 +8,8 @@ namespace tenon::backend {
 
 namespace fs = std::filesystem;
 
-Libraries::Libraries(std::vector<std::string> files) : files_(std::move(files)) {
+Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const TemporaryFolder> own)
+    : files_(std::move(files)), own_(std::move(own)) {
   for (size_t i = 0; i < files_.size(); ++i) {
     const std::string& given = files_[i];
     const fs::path path(given);

@@ -17,7 +17,10 @@ class Libraries {
  public:
   /// \throws CompileError kFileError where a file is missing; kLinkFailed where one cannot be
   /// opened or compiled, with the compiler's or loader's words.
-  explicit Libraries(std::vector<std::string> files);
+  /// `own`, where there is one, is a folder whose files belong to the program: it lives as long as
+  /// the linker may need it.
+  explicit Libraries(std::vector<std::string> files,
+                     std::shared_ptr<const TemporaryFolder> own = {});
   ~Libraries();
 
   bool empty() const { return files_.empty(); }
@@ -27,6 +30,11 @@ class Libraries {
   void* find(const std::string& symbol) const;
   /// Files for a linker: shared libraries by absolute path, objects, archives.
   const std::vector<std::string>& linker_inputs() const { return inputs_; }
+
+  /// A shared library that belongs to the program: what is linked with it takes it along.
+  bool is_own(const std::string& input) const {
+    return own_ && input.ends_with(".so") && input.starts_with(own_->path() + "/");
+  }
 
   /// Every function that a program calls is in one of the libraries; one that is called without a
   /// signature may also be the C library's.
@@ -40,6 +48,7 @@ class Libraries {
   std::vector<std::string> files_, inputs_;
   std::vector<void*> handles_;
   std::unique_ptr<TemporaryFolder> folder_;
+  std::shared_ptr<const TemporaryFolder> own_;
 };
 
 }  // namespace tenon::backend

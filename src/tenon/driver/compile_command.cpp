@@ -7,6 +7,7 @@
 #include "tenon/driver/c_header.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
+#include "tenon/driver/external_files.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/usage.h"
 
@@ -59,8 +60,19 @@ int write_as_c(const LoweredModule& lowered, const CompileRequest& request,
   fs::path folder(options.out);
   if (folder.extension() == ".so" || folder.extension() == ".tar")
     throw UsageError("-o {}: C is written to a folder", options.out);
-  std::vector<std::string> files =
-      write_c(generate_c(lowered, request, options.target.c), request.target, options.out);
+  c_backend::Program program = generate_c(lowered, request, options.target.c);
+  fs::create_directories(folder);
+  std::vector<std::string> files;
+  for (const std::string& file :
+       write_external_modules(graph::external_modules(lowered.pipeline.module), folder.string())) {
+    const bool is_written = fs::path(file).has_parent_path();
+    if (is_written) files.push_back(file);
+    const std::string name = fs::path(file).filename().string();
+    program.linked.push_back(
+        is_written && file.ends_with(".so") ? "./" + name + " -Wl,-rpath,'$$ORIGIN'" : name);
+  }
+  for (std::string& file : write_c(program, request.target, options.out))
+    files.push_back(std::move(file));
   if (std::find(options.emit.begin(), options.emit.end(), "tvmscript") != options.emit.end()) {
     files.push_back((folder / (c_backend::c_identifier(request.name) + ".tvmscript")).string());
     write_module(lowered.pipeline.module, files.back());
@@ -92,13 +104,14 @@ int compile(const CompileCommandOptions& options) {
     if (as_c ? kind == "llvm" || kind == "asm" : kind == "c")
       throw UsageError("--emit {} is not of target `{}`", kind, options.target.target);
   const ModelOptions& model = options.target.model;
-  const auto libraries = model.libraries();
+  auto libraries = model.libraries();
   request.first = model.passes();
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));
   const LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))
     fmt::print(stderr, "{}\n", line);
   if (as_c) return write_as_c(lowered, request, options, progress);
+  libraries = with_external_modules(lowered.pipeline.module, libraries, model.link);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};
   const IRModule& program_module = lowered.pipeline.module;

@@ -6,8 +6,10 @@
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
+#include "tenon/driver/backend_context.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
+#include "tenon/driver/external_files.h"
 #include "tenon/driver/operations.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
@@ -147,65 +149,38 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// One graph function by the passes of the standard pipeline; its kernels join the module.
-static IRModule lower_one(IRModule module, const std::string& name, const CompileRequest& request) {
-  const auto function = module.find<graph::Function>(name);
-  if (!function) throw CompileError(kUndefined, {}, "the module has no graph function `{}`", name);
-  IRModule alone = module;
-  auto* entry = new graph::Function(*function);
-  entry->is_private = false;
-  for (const char* attr : {"Composite", "Compiler", "Primitive"}) entry->attrs.erase(attr);
-  alone.set("main", Ref<graph::Function>(entry));
-  PipelineOptions options;
-  options.verify = request.pipeline.verify;
-  alone = run_pipeline(with_target(std::move(alone), request.target), pipeline_until("FuseTIR"),
-                       options)
-              .module;
-  const auto lowered = graph::lower_function(alone, *alone.find<graph::Function>("main"));
-  module.set(name, lowered);
-  for (const auto& [kernel, base] : alone.functions())
-    if (!base.as<graph::Function>() && !module.contains(kernel)) module.set(kernel, base);
-  return module;
-}
-
 // The back ends' parts of the graph, before anything else happens to it.
-static IRModule run_backends(IRModule module, const CompileRequest& request,
-                             LoweredModule& lowered) {
-  graph::BackendContext context;
-  context.lower = [&](IRModule part, const std::string& name) {
-    return lower_one(std::move(part), name, request);
-  };
+static IRModule run_backends(IRModule module, const CompileRequest& request) {
+  module = with_target(std::move(module), request.target);
+  const graph::BackendContext context = backend_context();
   for (const graph::Backend& backend : request.backends) {
     module = graph::run_backend(std::move(module), backend, context);
-    graph::BackendCode code;
-    module = graph::generate_backend_code(std::move(module), backend, code);
-    if (!code.c_source.empty() || !code.object.empty()) lowered.code.push_back(std::move(code));
+    module = graph::generate_backend_code(std::move(module), backend);
   }
   return module;
 }
 
-std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
+std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
                                                          std::vector<std::string> files) {
-  const backend::TemporaryFolder folder;
-  for (size_t i = 0; i < lowered.code.size(); ++i) {
-    const graph::BackendCode& code = lowered.code[i];
-    const std::string stem = folder.file("backend" + std::to_string(i));
-    if (!code.c_source.empty()) {
-      write_file(stem + ".c", code.c_source);
-      files.push_back(stem + ".c");
-    }
-    if (!code.object.empty()) {
-      write_file(stem + ".o", code.object);
-      files.push_back(stem + ".o");
-    }
-  }
-  return std::make_shared<const backend::Libraries>(std::move(files));
+  const std::vector<graph::ExternalModule> artefacts = graph::external_modules(module);
+  if (artefacts.empty()) return std::make_shared<const backend::Libraries>(std::move(files));
+  const auto folder = std::make_shared<const backend::TemporaryFolder>();
+  for (std::string& file : write_external_modules(artefacts, folder->path()))
+    files.push_back(std::move(file));
+  return std::make_shared<const backend::Libraries>(std::move(files), folder);
+}
+
+std::shared_ptr<const backend::Libraries> with_external_modules(
+    const IRModule& module, std::shared_ptr<const backend::Libraries> opened,
+    const std::vector<std::string>& files) {
+  if (!module.attrs.contains("external_mods")) return opened;
+  return open_libraries(module, files);
 }
 
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   LoweredModule lowered;
-  if (!request.backends.empty()) module = run_backends(std::move(module), request, lowered);
+  if (!request.backends.empty()) module = run_backends(std::move(module), request);
   const Operations operations = count_operations(module);
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;

@@ -63,18 +63,25 @@ struct LoweredModule {
   double gflop = 0;  // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   /// Of the module as it came: of its text, which names constants by their content.
   std::string module_hash;
-  std::string manifest;                  // JSON
-  std::vector<graph::BackendCode> code;  // of back ends, to be linked in
+  std::string manifest;  // JSON
 };
 LoweredModule lower(IRModule module, const CompileRequest& request);
 
 /// A remark for each call of a function that has no signature: nothing of it is checked.
 std::vector<Remark> unchecked_calls(const IRModule& module);
 
-/// The libraries of `files`, and what back ends generated as one more. \throws CompileError
-/// (kFileError, kLinkFailed).
-std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
+/// The libraries of `files`, then what back ends generated: the module's `external_mods`.
+/// \throws CompileError (kFileError, kLinkFailed, kBadExternalModule).
+std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
                                                          std::vector<std::string> files);
+inline std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
+                                                                std::vector<std::string> files) {
+  return open_libraries(lowered.pipeline.module, std::move(files));
+}
+/// `opened`, the libraries of `files`, where the module has no artefacts.
+std::shared_ptr<const backend::Libraries> with_external_modules(
+    const IRModule& module, std::shared_ptr<const backend::Libraries> opened,
+    const std::vector<std::string>& files);
 
 /// Machine code of a lowered module.
 llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request);

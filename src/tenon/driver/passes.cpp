@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "tenon/driver/backend_context.h"
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/memory/plan_module.h"
@@ -106,6 +108,100 @@ IRModule run_tensorize(IRModule module, const Attrs& options) {
                                             text("description"), text("implementation")});
 }
 
+std::string text_option(const char* pass, const Attrs& options, const char* name) {
+  const AttrValue* value = options.find(name);
+  if (!value || value->is_none()) return "";
+  if (const auto* text = value->as<std::string>()) return *text;
+  throw CompileError(kBadOption, {}, "option `{}` of `{}` is {}; expected a string", name, pass,
+                     value->str());
+}
+
+const std::vector<graph::FusionPattern>& patterns_of(const char* pass, const std::string& name) {
+  if (const graph::Backend* backend = graph::find_backend(name)) return backend->patterns;
+  throw CompileError(kBadOption, {}, "option `backend` of `{}` is `{}`; there is no such back end",
+                     pass, name);
+}
+
+IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
+  check_options("FuseOpsByPattern", options,
+                {"backend", "bind_constants", "annotate_codegen", "extra_outputs"});
+  graph::FuseOptions fuse;
+  if (options.contains("bind_constants")) fuse.bind_constants = options.flag("bind_constants");
+  fuse.annotate_codegen = options.flag("annotate_codegen");
+  if (options.contains("extra_outputs")) fuse.extra_outputs = options.flag("extra_outputs");
+  const std::string name = text_option("FuseOpsByPattern", options, "backend");
+  if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
+  const auto& patterns = patterns_of("FuseOpsByPattern", name);
+  if (patterns.empty()) return module;
+  return graph::fuse_ops_by_pattern(std::move(module), patterns, fuse);
+}
+
+IRModule run_merge_composite(IRModule module, const Attrs& options) {
+  check_options("MergeComposite", options, {"backend"});
+  const std::string backend = text_option("MergeComposite", options, "backend");
+  if (backend.empty()) return graph::merge_composite(std::move(module));
+  const auto& patterns = patterns_of("MergeComposite", backend);
+  if (patterns.empty()) return module;
+  return graph::merge_composite(std::move(module), patterns);
+}
+
+IRModule run_annotate_target(IRModule module, const Attrs& options) {
+  check_options("AnnotateTarget", options, {"targets"});
+  std::vector<std::string> targets;
+  if (const auto one = options.get<std::string>("targets"))
+    targets = {*one};
+  else if (const auto list = options.strings("targets"))
+    targets = *list;
+  if (targets.empty())
+    throw CompileError(kBadOption, {},
+                       "option `targets` of `AnnotateTarget` is missing; expected back ends: "
+                       "AnnotateTarget(targets=[\"dnnl\"])");
+  return graph::annotate_target(std::move(module), targets);
+}
+
+IRModule run_partition_graph(IRModule module, const Attrs& options) {
+  check_options("PartitionGraph", options, {"mod_name", "bind_constants"});
+  graph::PartitionOptions partition;
+  if (std::string name = text_option("PartitionGraph", options, "mod_name"); !name.empty())
+    partition.mod_name = std::move(name);
+  if (options.contains("bind_constants")) partition.bind_constants = options.flag("bind_constants");
+  return graph::partition_graph(std::move(module), partition);
+}
+
+IRModule run_outline_compiler_functions(IRModule module, const Attrs& options) {
+  constexpr const char* kPass = "OutlineCompilerFunctionsWithExistingGlobalSymbols";
+  check_options(kPass, options, {"compiler"});
+  return graph::outline_compiler_functions(std::move(module),
+                                           text_option(kPass, options, "compiler"));
+}
+
+IRModule run_run_codegen(IRModule module, const Attrs& options) {
+  check_options("RunCodegen", options, {"backend", "function", "symbol", "options"});
+  graph::CodegenRequest request;
+  request.backend = text_option("RunCodegen", options, "backend");
+  request.function = text_option("RunCodegen", options, "function");
+  request.symbol = text_option("RunCodegen", options, "symbol");
+  if (request.backend.empty() && !request.function.empty())
+    throw CompileError(kBadOption, {},
+                       "option `backend` of `RunCodegen` is missing; expected the back end that "
+                       "takes function `{}`",
+                       request.function);
+  if (request.function.empty() && !request.symbol.empty())
+    throw CompileError(kBadOption, {},
+                       "option `symbol` of `RunCodegen` is `{}`, and there is no `function` that "
+                       "it names",
+                       request.symbol);
+  if (const AttrValue* given = options.find("options"); given && !given->is_none()) {
+    const auto* map = given->as<AttrValue::Map>();
+    if (!map)
+      throw CompileError(kBadOption, {},
+                         "option `options` of `RunCodegen` is {}; expected a dictionary",
+                         given->str());
+    request.options = *map;
+  }
+  return graph::run_codegen(std::move(module), request, backend_context());
+}
+
 IRModule run_inline_calls(IRModule module, const Attrs& options) {
   check_options("InlineCalls", options, {"all"});
   return tir::inline_calls(std::move(module), options.flag("all"));
@@ -124,8 +220,24 @@ std::vector<Pass> make_table() {
   constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
   const Row rows[] = {
       // -- graph
-      {"FuseOpsByPattern", "makes composites of what matches the module's patterns", Form::kGraph,
-       kExact, graph::fuse_ops_by_pattern},
+      {"FuseOpsByPattern",
+       "makes composites of what matches patterns: a back end's, or the module's", Form::kGraph,
+       kExact, nullptr, run_fuse_ops_by_pattern},
+      {"MergeCompositeFunctions", "joins neighbouring composites of one back end into regions",
+       Form::kGraph, kExact, graph::merge_composite_functions},
+      {"MergeComposite", "Relay's FuseOpsByPattern: with attribute PartitionedFromPattern",
+       Form::kGraph, kExact, nullptr, run_merge_composite},
+      {"AnnotateTarget", "puts what back ends take into regions of one call each", Form::kGraph,
+       kExact, nullptr, run_annotate_target},
+      {"MergeCompilerRegions", "joins neighbouring regions of one back end", Form::kGraph, kExact,
+       graph::merge_compiler_regions},
+      {"PartitionGraph", "names regions tvmgen_..., with the attributes that back ends look for",
+       Form::kGraph, kExact, nullptr, run_partition_graph},
+      {"OutlineCompilerFunctionsWithExistingGlobalSymbols",
+       "makes regions inside of functions functions of the module", Form::kGraph, kExact, nullptr,
+       run_outline_compiler_functions},
+      {"RunCodegen", "hands regions and composites, or one function, to their back ends",
+       Form::kGraph, kReassociating, nullptr, run_run_codegen},
       {"CallByName", "makes composites of a back end calls of library functions of their names",
        Form::kGraph, kReassociating, nullptr, run_call_by_name},
       {"SelectKernels", "replaces operators by R.call_tir of the module's own kernels for them",

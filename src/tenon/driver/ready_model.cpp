@@ -98,7 +98,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.target = request.target.str();
     auto start = std::chrono::steady_clock::now();
     if (pipeline.progress) pipeline.progress("import");
-    const auto libraries = options.model.libraries();
+    auto libraries = options.model.libraries();
     IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
     request.first = options.model.passes();
     ready.import_seconds = seconds_since(start);
@@ -106,6 +106,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     const IRModule prepared = module;
     LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
     ready.pass_seconds = seconds_since(start);
+    libraries = with_external_modules(lowered.pipeline.module, libraries, options.model.link);
     if (adjust) adjust(lowered);
     start = std::chrono::steady_clock::now();
     if (request.target.kind == "c") {

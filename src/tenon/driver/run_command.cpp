@@ -96,8 +96,9 @@ nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
 
 int interpret(const RunOptions& options) {
   const ModelOptions& model = options.target.model;
-  const std::unique_ptr<Executable> program = interpreted(
-      model.prepare(load_module(options.model, model.load_options())), model.libraries());
+  IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  const auto libraries = with_external_modules(module, model.libraries(), model.link);
+  const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
   const auto inputs = make_inputs(program->signature(), input_options(options));
   const auto outputs = program->run(inputs);
   if (!options.out.empty()) write_outputs(options.out, program->signature(), outputs);

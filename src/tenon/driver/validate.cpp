@@ -1,6 +1,8 @@
 #include "tenon/driver/validate.h"
 
 #include "tenon/driver/compare.h"
+#include "tenon/driver/compiler.h"
+#include "tenon/driver/library_call.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/interp/interpreter.h"
@@ -16,7 +18,10 @@ static constexpr Tolerance kReassociated{0, 0, 1e-4};
 Validator::Outputs Validator::run(const IRModule& module) {
   const std::vector<Ref<TensorData>> inputs =
       make_inputs(signature_of(module), {.files = {}, .dims = {}, .seed = seed_});
-  return interp::Interpreter(module).run_main(inputs);
+  interp::Options options;
+  if (module.attrs.contains("external_mods"))
+    options.call_library = library_caller(open_libraries(module, {}));
+  return interp::Interpreter(module, std::move(options)).run_main(inputs);
 }
 
 // A pass that had nothing to do leaves every function the same node.

@@ -1,5 +1,6 @@
 #include "tenon/driver/verify.h"
 
+#include "tenon/graph/external_modules.h"
 #include "tenon/graph/verifier.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
@@ -8,6 +9,7 @@
 namespace tenon {
 
 void verify_module(const IRModule& module, tir::VerifierMemory* memory) {
+  (void)graph::external_modules(module);  // throws where they are not well formed
   Diagnostics diagnostics;
   graph::verify(module, diagnostics);
   tir::verify(module, diagnostics, memory);

@@ -91,13 +91,29 @@ const Backend* find_backend(const std::string& name);
 std::vector<const Backend*> all_backends();
 
 /// Hands its part of the graph to `backend`: runs its `lower` on each unit, checks what came of it,
-/// and makes the calls of these functions R.call_tir. Records a remark for each unit.
+/// and makes the calls of these functions R.call_tir, or R.call_dps_packed of an extern function.
+/// Records a remark for each unit.
 /// \throws CompileError (kBadBackend) where the hook broke its contract.
 IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context);
 
-/// Runs its `generate`, where it has one, and replaces the PrimFuncs that it made code for by
-/// extern functions of the same names.
-IRModule generate_backend_code(IRModule module, const Backend& backend, BackendCode& code);
+/// Runs its `generate`, where it has one, replaces the PrimFuncs that it made code for by extern
+/// functions of the same names, and adds the code to the module's `external_mods`.
+IRModule generate_backend_code(IRModule module, const Backend& backend);
+
+/// What RunCodegen is asked for; what is empty is not said.
+struct CodegenRequest {
+  std::string backend = {};   // else every one that the module names
+  std::string function = {};  // this function of the module alone, whatever its attributes
+  std::string symbol = {};    // what it is called afterwards
+  AttrValue::Map options = {};
+};
+/// Hands regions and composites to their back ends, as run_backend and generate_backend_code do.
+/// A back end that is named and not registered is a library that is called by name: a composite
+/// `NAME.f` by symbol `f`, a region by its `global_symbol`, function `function` by `symbol`.
+/// \throws CompileError kUndefined where there is no such function; kBadOption where nothing calls
+/// it, or the module names a back end that is not there; kRedefined where `symbol` is taken.
+IRModule run_codegen(IRModule module, const CodegenRequest& request,
+                     const BackendContext& context = {});
 
 /// The back end that calls a library by name: composite `NAME.f` becomes a call of the C function
 /// `f` (what is no letter or digit of C in it: `_`). Its signature is that of an extern function of

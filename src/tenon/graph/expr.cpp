@@ -1,5 +1,6 @@
 #include "tenon/graph/expr.h"
 
+#include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
 
 namespace tenon::graph {
@@ -31,7 +32,13 @@ Type type_of(const Value& value) {
     if (call->callee.as<FuncRef>() || call->callee.as<ExternRef>()) return make<ObjectType>();
     const Type callee = type_of(call->callee);
     const auto* function = callee.as<FuncType>();
-    return function ? function->result : make<ObjectType>();
+    if (!function) return make<ObjectType>();
+    // A signature has dimensions of its own, which the arguments give.
+    if (!function->params || function->params->size() != call->args.size()) return function->result;
+    Substitution bound;
+    for (size_t i = 0; i < call->args.size(); ++i)
+      unify((*function->params)[i], type_of(call->args[i]), bound);
+    return substitute(function->result, bound);
   }
   if (const auto* seq = value.as<SeqExpr>()) return type_of(seq->body);
   if (const auto* branch = value.as<If>()) {

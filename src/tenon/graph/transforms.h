@@ -11,10 +11,8 @@
 
 namespace tenon::graph {
 
-/// Makes private functions with attr `Composite` of what matches the module's patterns, its graph
-/// functions with attr `Pattern` (the composite's name), which it takes out of the module; the
-/// largest first. What a pattern is: graph/patterns/pattern.h. Records a remark for each pattern.
-/// \throws CompileError (kBadPattern).
+/// Composites of what matches the module's own patterns; with options, of back ends' patterns, and
+/// what follows in handing parts of a graph to back ends: graph/partition_passes.h.
 IRModule fuse_ops_by_pattern(IRModule module);
 
 /// Functions bound to variables inside of others become private functions of the module, where they

@@ -7,6 +7,7 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/transforms.h"
 #include "tenon/interp/machine.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/scalar.h"
@@ -110,6 +111,7 @@ class Interpreter::Impl {
   Impl(const IRModule& module, Options options) : module_(module), options_(options) {}
 
   std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
+    lift_local_functions();
     const BaseFunc main = module_.find("main");
     if (!main) throw CompileError(kUndefined, {}, "the module has no function `main`");
     if (const auto function = tenon::cast<graph::Function>(main)) {
@@ -133,6 +135,16 @@ class Interpreter::Impl {
     std::vector<Ref<TensorData>> out(all.begin() + first, all.end());
     if (lowered->attrs.contains("tenon.workspace_bytes") && !out.empty()) out.pop_back();
     return out;
+  }
+
+  // A function inside of another that uses nothing of it is one of the module.
+  void lift_local_functions() {
+    bool has_local = false;
+    for (const auto& [name, function] : module_.functions())
+      if (function.as<graph::Function>())
+        walk<graph::FunctionValue>(function,
+                                   [&](const graph::FunctionValue&) { has_local = true; });
+    if (has_local) module_ = graph::lift_functions(std::move(module_));
   }
 
   std::vector<Ref<TensorData>> run_prim_func(const std::string& name,
@@ -680,7 +692,7 @@ class Interpreter::Impl {
     Ref<graph::Function> function;
   };
 
-  const IRModule module_;
+  IRModule module_;
   Options options_;
   std::unique_ptr<RaceTracker> races_;
   std::vector<View> watched_;

@@ -338,6 +338,11 @@ std::string main_program(const Program& program) {
 }
 
 std::string makefile(const Program& program, const Target& target) {
+  std::string linked;
+  for (const std::string& file : program.linked)
+    linked += file.find(".so") != std::string::npos && file.find('/') == std::string::npos
+                  ? " -l:" + file
+                  : " " + file;
   return fmt::format(
       "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS; "
       "libraries, objects\n"
@@ -346,9 +351,9 @@ std::string makefile(const Program& program, const Target& target) {
       "# Results do not depend on the compiler where it contracts nothing.\n"
       "STRICT := -std=c99 -pedantic -Wall -Wextra -ffp-contract=off -fno-math-errno\n\n"
       "main_{0}: main_{0}.c {0}.c {0}.h\n"
-      "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c $(LDLIBS) -lm\n\n"
+      "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c{2} $(LDLIBS) -lm\n\n"
       ".PHONY: clean\nclean:\n\trm -f main_{0}\n",
-      program.name, target.cpu.empty() ? "" : " -march=" + target.cpu);
+      program.name, target.cpu.empty() ? "" : " -march=" + target.cpu, linked);
 }
 
 std::string adapter(const Program& program) {

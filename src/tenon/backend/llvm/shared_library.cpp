@@ -161,6 +161,15 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
     std::set<std::string> folders;
     for (const std::string& library : libraries->linker_inputs()) {
       inputs.push_back(library);
+      if (libraries->is_own(library)) {
+        const fs::path beside = target.parent_path() / fs::path(library).filename();
+        std::error_code failed;
+        fs::copy_file(library, beside, fs::copy_options::overwrite_existing, failed);
+        if (failed)
+          throw CompileError(kFileError, {}, "cannot write `{}`: {}", beside.string(),
+                             failed.message());
+        continue;
+      }
       if (library.ends_with(".o") || library.ends_with(".a")) continue;
       folders.insert(fs::path(library).parent_path().string());
     }

@@ -11,6 +11,8 @@
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/library_call.h"
+#include "tenon/tir/call_transforms.h"
 
 namespace tenon::graph {
 
@@ -20,33 +22,55 @@ using tir::Buffer;
 using tir::ExternFunction;
 using tir::PrimFunc;
 
-std::string c_name(const std::string& composite) {
-  std::string name;
-  for (const char c : composite) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    name += letter ? c : '_';
-  }
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "_" + name;
-  return name;
-}
-
 std::vector<Type> results_of(const Function& function, const IRModule& module) {
   const Type result = function.result ? function.result : type_of(function.body->body, module);
   if (const auto* tuple = result.as<TupleType>()) return tuple->types;
   return {result};
 }
 
+// Calls of kernels alone, on tensors and single numbers, with one result: what composing takes.
+bool is_chain_of_kernels(const Function& function) {
+  bool simple = static_cast<bool>(function.body->body.as<Var>());
+  bool binds_result = false;
+  for (const Ref<BindingBlock>& block : function.body->blocks)
+    for (const Ref<Binding>& binding : block->bindings) {
+      const auto* call = binding->value.as<Call>();
+      const auto* tensor = binding->var->type.as<TensorType>();
+      if (!call || binding->match || !call->is("call_tir") || !tensor || !tensor->shape)
+        return false;
+      binds_result |= binding->var.same_as(function.body->body);
+      for (const Value& item : call->args.at(1).as<Tuple>()->values) {
+        const auto* constant = item.as<Constant>();
+        simple &= item.as<Var>() || (constant && constant->data->elements() == 1);
+      }
+    }
+  return simple && binds_result;
+}
+
 /// The composite as one PrimFunc, or null where it cannot be: its operators legalised and composed.
-Ref<PrimFunc> reference_of(const Function& composite) {
+Ref<PrimFunc> reference_of(const IRModule& module, const Function& composite) {
   try {
+    const std::string name = "reference";
     auto* group = new Function(composite);
-    group->attrs = {{"Primitive", true}};
-    group->is_private = true;
+    group->attrs = {};
+    group->is_private = false;
     IRModule alone;
-    alone.set("reference", Ref<Function>(group));
-    alone = legalize_ops(std::move(alone));
-    alone = eliminate_common_subexpr(std::move(alone));
-    return fuse_tir(std::move(alone)).find<PrimFunc>("reference");
+    // After legalising it calls PrimFuncs of the module.
+    walk<FuncRef>(composite.body, [&](const FuncRef& ref) {
+      if (const auto kernel = module.find<PrimFunc>(ref.name)) alone.set(ref.name, kernel);
+    });
+    alone.set(name, Ref<Function>(group));
+    alone = eliminate_common_subexpr(legalize_ops(std::move(alone)));
+    auto* legal = new Function(*alone.find<Function>(name));
+    const Ref<Function> function(legal);
+    if (is_chain_of_kernels(*function)) {
+      legal->attrs = {{"Primitive", true}};
+      legal->is_private = true;
+      alone.set(name, function);
+      return fuse_tir(std::move(alone)).find<PrimFunc>(name);
+    }
+    alone.set(name, lower_function(alone, *function));
+    return tir::inline_calls(std::move(alone), true).find<PrimFunc>(name);
   } catch (const CompileError&) {
     return {};  // run by the library only
   }
@@ -78,10 +102,10 @@ std::string shape_text(const Type& type) {
 }
 
 /// Matches a composite with a declared signature.
-class Matcher {
+class SignatureMatcher {
  public:
-  Matcher(const Function& composite, std::string backend, const ExternFunction& declared,
-          std::vector<Type> results)
+  SignatureMatcher(const Function& composite, std::string backend, const ExternFunction& declared,
+                   std::vector<Type> results)
       : composite_(composite),
         backend_(std::move(backend)),
         declared_(declared),
@@ -137,8 +161,11 @@ class Matcher {
     for (const Ref<Var>& param : composite_.params)
       shapes += (shapes.empty() ? "" : ", ") + param->name + " " + shape_text(param->type);
     CompileError error(kSignatureMismatch, composite_.origin,
-                       "composite `{}.{}` does not fit library function `{}`: {}", backend_,
-                       composite_name(composite_), declared_.symbol, why);
+                       "{} does not fit library function `{}`: {}",
+                       composite_.attrs.contains("Composite")
+                           ? fmt::format("composite `{}.{}`", backend_, composite_name(composite_))
+                           : "the function",
+                       declared_.symbol, why);
     return error.note(declared_.origin, "the function is `{}`; the composite's inputs are {}",
                       declared_.prototype(), shapes);
   }
@@ -208,23 +235,12 @@ class Matcher {
 
 IRModule lower_by_name(IRModule module, const std::string& name, const std::string& backend) {
   const Ref<Function> composite = module.find<Function>(name);
-  const std::string symbol = c_name(composite_name(*composite));
   const std::vector<Type> results = results_of(*composite, module);
-  std::vector<Value> inputs(composite->params.begin(), composite->params.end());
-  std::string callee;
-  std::vector<Value> arguments = inputs;
-  for (const auto& [other, function] : module.functions()) {
-    const auto declared = cast<ExternFunction>(function);
-    if (!declared || declared->symbol != symbol || declared->attrs.flag("derived")) continue;
-    const std::vector<size_t> order = Matcher(*composite, backend, *declared, results).run();
-    for (size_t k = 0; k < order.size(); ++k) arguments[k] = inputs[order[k]];
-    callee = other;
-    break;
-  }
-  if (callee.empty()) {
-    const auto derived = derived_function(symbol, inputs, results, composite->origin);
-    callee = add_extern_function(module, with_reference(derived, reference_of(*composite)));
-  }
+  const LibraryCall target =
+      library_call_of(module, *composite, backend, c_symbol(composite_name(*composite)));
+  std::vector<Value> arguments;
+  for (const size_t input : target.inputs) arguments.emplace_back(composite->params[input]);
+  const std::string& callee = target.callee;
   // The composite with the call as its body; lowering it allocates scratch and finds dimensions.
   const Type result =
       results.size() == 1 ? results[0] : Type(make<TupleType>(std::vector<Type>(results)));
@@ -243,6 +259,32 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
 }
 
 }  // namespace
+
+std::string c_symbol(const std::string& composite) {
+  std::string name;
+  for (const char c : composite) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += letter ? c : '_';
+  }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "_" + name;
+  return name;
+}
+
+LibraryCall library_call_of(IRModule& module, const Function& composite, const std::string& backend,
+                            const std::string& symbol) {
+  const std::vector<Type> results = results_of(composite, module);
+  for (const auto& [other, function] : module.functions()) {
+    const auto declared = cast<ExternFunction>(function);
+    if (!declared || declared->symbol != symbol || declared->attrs.flag("derived")) continue;
+    return {other, SignatureMatcher(composite, backend, *declared, results).run()};
+  }
+  const std::vector<Value> inputs(composite.params.begin(), composite.params.end());
+  const auto derived = derived_function(symbol, inputs, results, composite.origin);
+  std::vector<size_t> order(inputs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return {add_extern_function(module, with_reference(derived, reference_of(module, composite))),
+          order};
+}
 
 Backend call_by_name(const std::string& name) {
   Backend backend;

@@ -1,142 +1,309 @@
 #include <algorithm>
-#include <numeric>
+#include <set>
 
-#include "tenon/graph/patterns/pattern.h"
+#include "tenon/graph/backend.h"
+#include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
-#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/graph/transforms/partition.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
 
 namespace {
 
-std::vector<Pattern> take_patterns(IRModule& module) {
-  std::vector<Pattern> patterns;
+// The module's graph functions with attr `Pattern`, which go; the composites are what they name.
+std::vector<FusionPattern> take_patterns(IRModule& module, std::set<std::string>& extra_outputs) {
+  IRModule patterns;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
-    const auto composite = function ? function->attrs.get<std::string>("Pattern") : std::nullopt;
-    if (!composite) continue;
-    patterns.emplace_back(*composite, function);
+    if (!function || !function->attrs.get<std::string>("Pattern")) continue;
+    if (function->attrs.flag("extra_outputs"))
+      extra_outputs.insert(*function->attrs.get<std::string>("Pattern"));
+    patterns.set(name, function);
     module.erase(name);
   }
-  // The largest first: a pattern may be a part of another.
-  std::vector<size_t> order(patterns.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const size_t x = patterns[a].operators, y = patterns[b].operators;
-    return x != y ? x > y : a < b;
-  });
-  std::vector<Pattern> sorted;
-  for (const size_t i : order) sorted.push_back(patterns[i]);
-  return sorted;
+  return patterns.size() == 0 ? std::vector<FusionPattern>() : read_patterns(patterns);
 }
 
-std::string identifier(const std::string& composite) {
-  std::string name;
-  for (const char c : composite) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
+bool is_pure_call(const IRModule& module, const Binding& binding) {
+  const auto* call = binding.value.as<Call>();
+  if (binding.match || !call) return !binding.match && is_leaf(binding.value);
+  if (call->op) return call->op->pure;
+  const auto* ref = call->callee.as<FuncRef>();
+  const auto function = ref ? module.find<Function>(ref->name) : nullptr;
+  return function && function->pure;
 }
 
-class Partition {
+/// A match that is to become a composite.
+struct Chosen {
+  size_t pattern;
+  std::vector<size_t> members;  // positions in the block
+  Composite composite;
+  std::vector<Ref<Var>> outputs;
+};
+
+struct Tally {
+  int found = 0;
+  std::string why;  // where nothing was found, what came nearest
+};
+
+/// The matches of one function.
+class Matches {
  public:
-  Partition(IRModule& module, const std::vector<Pattern>& patterns)
-      : module_(module), patterns_(patterns), found_(patterns.size(), 0), why_(patterns.size()) {}
+  Matches(IRModule& module, const Ref<Function>& function,
+          const std::vector<FusionPattern>& patterns, const FuseOptions& options,
+          const std::set<std::string>& extra_outputs, std::vector<Tally>& tallies)
+      : module_(module),
+        function_(function),
+        patterns_(patterns),
+        options_(options),
+        extra_outputs_(extra_outputs),
+        tallies_(tallies),
+        matcher_(&module, *function) {}
 
-  Ref<Function> run(const Ref<Function>& function) {
-    const PatternSearch search(*function);
-    std::unordered_map<const Node*, std::pair<size_t, PatternMatch>> roots;
-    std::unordered_map<const Node*, bool> taken;
-    for (size_t p = 0; p < patterns_.size(); ++p)
-      for (const Ref<BindingBlock>& block : function->body->blocks)
-        for (auto it = block->bindings.rbegin(); it != block->bindings.rend(); ++it) {
-          if (taken.count((*it)->var.get())) continue;
-          auto match = search.match(patterns_[p], *it, &why_[p]);
-          if (!match || !is_free(*match, taken, *block)) continue;
-          for (const Ref<Binding>& part : match->bindings) taken[part->var.get()] = true;
-          roots.emplace((*it)->var.get(), std::pair(p, std::move(*match)));
-          ++found_[p];
+  /// Those of one block, by the position of their last member.
+  std::map<size_t, Chosen> run(const BindingBlock& block) {
+    BlockPartition partition(module_, block);
+    std::vector<size_t> owner(block.bindings.size(), kFree);
+    std::vector<std::optional<Chosen>> chosen;
+    for (const size_t p : order_of_patterns(patterns_)) {
+      const FusionPattern& pattern = patterns_[p];
+      if (!pattern.pattern) continue;  // over TensorIR: SplitCallTIRByPattern
+      std::vector<Ref<Binding>> roots = roots_of(p);
+      for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+        if (!partition.index_of((*root)->var.get())) continue;  // of another block
+        auto match = matcher_.match(pattern.pattern, *root, &tallies_[p].why);
+        if (!match) continue;
+        auto found = consider(p, *match, block, partition);
+        if (!found) continue;
+        // What it overlaps must lie in it, and be no part that goes first.
+        std::set<size_t> overlapped;
+        for (const size_t member : found->members)
+          if (owner[member] != kFree) overlapped.insert(owner[member]);
+        const bool subsumes = std::all_of(overlapped.begin(), overlapped.end(), [&](size_t other) {
+          const Chosen& part = *chosen[other];
+          return part.members.size() < found->members.size() &&
+                 patterns_[part.pattern].priority <= pattern.priority &&
+                 std::includes(found->members.begin(), found->members.end(), part.members.begin(),
+                               part.members.end());
+        });
+        if (!subsumes) continue;
+        if (!partition.merge(found->members)) {
+          refuse(p, *match, "cycle", "it would depend on its own result");
+          continue;
         }
-    if (roots.empty()) return function;
-    std::vector<Ref<BindingBlock>> blocks;
-    for (const Ref<BindingBlock>& block : function->body->blocks) {
-      std::vector<Ref<Binding>> bindings;
-      for (const Ref<Binding>& binding : block->bindings) {
-        const auto root = roots.find(binding->var.get());
-        if (root != roots.end())
-          call(root->second.first, root->second.second, *binding, block->is_dataflow, bindings);
-        else if (!taken.count(binding->var.get()))
-          bindings.push_back(binding);
+        for (const size_t other : overlapped) {
+          --tallies_[chosen[other]->pattern].found;
+          chosen[other].reset();
+        }
+        for (const size_t member : found->members) owner[member] = chosen.size();
+        ++tallies_[p].found;
+        chosen.push_back(std::move(found));
       }
-      blocks.push_back(make<BindingBlock>(std::move(bindings), block->is_dataflow, block->origin));
     }
-    return function->with_body(
-        make<SeqExpr>(std::move(blocks), function->body->body, function->body->origin));
-  }
-
-  // A pattern that is nowhere is most likely not what was meant.
-  void report() const {
-    for (size_t p = 0; p < patterns_.size(); ++p)
-      record({"FuseOpsByPattern",
-              patterns_[p].name,
-              found_[p] ? "matched" : "unmatched",
-              "",
-              {{"times", static_cast<double>(found_[p])}},
-              found_[p] ? "" : why_[p],
-              patterns_[p].function->origin});
+    std::map<size_t, Chosen> out;
+    for (std::optional<Chosen>& one : chosen)
+      if (one) {
+        const size_t last = one->members.back();
+        out.emplace(last, std::move(*one));
+      }
+    return out;
   }
 
  private:
-  static bool is_free(const PatternMatch& match, const std::unordered_map<const Node*, bool>& taken,
-                      const BindingBlock& block) {
-    return std::all_of(match.bindings.begin(), match.bindings.end(), [&](const auto& part) {
-      if (taken.count(part->var.get())) return false;
-      return std::any_of(block.bindings.begin(), block.bindings.end(),
-                         [&](const auto& binding) { return binding.same_as(part); });
-    });
+  static constexpr size_t kFree = static_cast<size_t>(-1);
+
+  const std::vector<Ref<Binding>>& roots_of(size_t p) {
+    const auto [found, is_new] = roots_.emplace(p, std::vector<Ref<Binding>>());
+    if (is_new) found->second = matcher_.roots(patterns_[p].pattern);
+    return found->second;
   }
 
-  void call(size_t p, const PatternMatch& match, const Binding& root, bool is_dataflow,
-            std::vector<Ref<Binding>>& out) {
+  void refuse(size_t p, const Match& match, std::string code, std::string words) {
+    if (tallies_[p].why.empty()) tallies_[p].why = words;
+    const Binding& root = *match.bindings.back();
+    record({"FuseOpsByPattern",
+            root.var->name,
+            "refused",
+            std::move(code),
+            {},
+            "`" + patterns_[p].name + "`: " + words,
+            root.origin ? root.origin : root.value->origin});
+  }
+
+  std::optional<Chosen> consider(size_t p, const Match& match, const BindingBlock& block,
+                                 const BlockPartition& partition) {
+    const FusionPattern& pattern = patterns_[p];
+    Chosen out;
+    out.pattern = p;
+    for (const Ref<Binding>& binding : match.bindings) {
+      const auto index = partition.index_of(binding->var.get());
+      if (!index || !is_pure_call(module_, *block.bindings[*index])) return std::nullopt;
+      out.members.push_back(*index);
+    }
+    if (out.members.empty()) return std::nullopt;
+    std::sort(out.members.begin(), out.members.end());
+    out.outputs = match.outputs;
+    if (!match.escaping.empty()) {
+      if (!options_.extra_outputs.value_or(extra_outputs_.count(pattern.name) != 0)) {
+        refuse(p, match, "used-outside", "an inner value is used elsewhere too");
+        return std::nullopt;
+      }
+      out.outputs.insert(out.outputs.end(), match.escaping.begin(), match.escaping.end());
+    }
+    out.composite = make_composite(
+        pattern.name, match, {.bind_constants = options_.bind_constants, .outputs = out.outputs});
+    const std::map<std::string, Value> annotated = annotated_values(pattern, match);
+    const PatternCheck check{module_, *function_, match, out.composite.function, annotated};
+    if (pattern.check) {
+      const Verdict verdict = pattern.check(check);
+      if (!verdict.accepted) {
+        refuse(p, match, verdict.code, verdict.words);
+        return std::nullopt;
+      }
+    }
+    if (pattern.attrs) {
+      auto* function = new Function(*out.composite.function);
+      for (const auto& [name, value] : pattern.attrs(check))
+        if (name != "Composite") function->attrs.set(name, value);
+      out.composite.function = Ref<Function>(function);
+    }
+    return out;
+  }
+
+  IRModule& module_;
+  const Ref<Function>& function_;
+  const std::vector<FusionPattern>& patterns_;
+  const FuseOptions& options_;
+  const std::set<std::string>& extra_outputs_;
+  std::vector<Tally>& tallies_;
+  Matcher matcher_;
+  std::unordered_map<size_t, std::vector<Ref<Binding>>> roots_;
+};
+
+/// Calls of composites in the places of what matched.
+class Fusion {
+ public:
+  Fusion(IRModule& module, const std::vector<FusionPattern>& patterns, const FuseOptions& options)
+      : module_(module), patterns_(patterns), options_(options) {}
+
+  Ref<BindingBlock> rewrite(const BindingBlock& block, const std::map<size_t, Chosen>& chosen) {
+    // Once more, now that it is known what stays: groups that were replaced are gone.
+    BlockPartition partition(module_, block);
+    for (const auto& [last, one] : chosen) {
+      const bool merged = partition.merge(one.members);
+      check(merged, "matches that were convex one after another are not together");
+    }
+    std::vector<Ref<Binding>> bindings;
+    for (const std::vector<size_t>& group : partition.groups()) {
+      const auto one = chosen.find(group.back());
+      if (one == chosen.end())
+        bindings.push_back(block.bindings[group[0]]);
+      else
+        call(one->second, block, bindings);
+    }
+    return make<BindingBlock>(std::move(bindings), block.is_dataflow, block.origin);
+  }
+
+ private:
+  void call(const Chosen& chosen, const BindingBlock& block, std::vector<Ref<Binding>>& out) {
+    const Origin& origin = chosen.composite.function->origin;
     std::vector<Value> args;
-    for (const Value& argument : match.arguments) {
+    for (const Value& argument : chosen.composite.arguments) {
       if (!argument.as<Call>()) {
         args.push_back(argument);
         continue;
       }
-      const auto var = make<Var>("packed", type_of(argument), is_dataflow);
-      out.push_back(make<Binding>(var, argument, Type(), root.origin));
+      const auto var = make<Var>("packed", type_of(argument), block.is_dataflow);
+      out.push_back(
+          make<Binding>(var, argument, Type(), block.bindings[chosen.members.back()]->origin));
       args.push_back(var);
     }
-    std::string& name = known_[match.function];
-    if (name.empty()) name = module_.add_unique(identifier(patterns_[p].name), match.function);
-    out.push_back(make<Binding>(root.var,
-                                make<Call>(make<FuncRef>(name), std::move(args), Attrs(),
-                                           std::vector<Type>{}, match.function->origin),
-                                Type(), match.function->origin));
+    const std::string name = name_of(chosen);
+    Value value =
+        make<Call>(make<FuncRef>(name), std::move(args), Attrs(), std::vector<Type>{}, origin);
+    bind_outputs(chosen.outputs, value, type_of_outputs(chosen.outputs), block.is_dataflow, origin,
+                 out);
+  }
+
+  // Equal composites are one function.
+  const std::string& name_of(const Chosen& chosen) {
+    const std::string& composite = patterns_[chosen.pattern].name;
+    std::string& name = known_[chosen.composite.function];
+    if (!name.empty()) return name;
+    if (!options_.annotate_codegen)
+      return name = module_.add_unique(identifier(composite), chosen.composite.function);
+    // A region of this composite alone, which holds it.
+    const Ref<Function>& inner = chosen.composite.function;
+    const std::string called = module_.add_unique(identifier(composite), inner);
+    std::vector<Value> args(inner->params.begin(), inner->params.end());
+    const auto output =
+        make<Var>("output", inner->result ? inner->result : type_of(inner->body->body));
+    const auto call = make<Call>(make<FuncRef>(called), std::move(args), Attrs(),
+                                 std::vector<Type>{}, inner->origin);
+    const auto block = make<BindingBlock>(
+        std::vector<Ref<Binding>>{make<Binding>(output, call, Type(), inner->origin)}, false);
+    const auto body = make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, output);
+    name = add_region(module_, "fused_" + identifier(composite),
+                      composite.substr(0, composite.find('.')), inner->with_body(body));
+    return name;
   }
 
   IRModule& module_;
-  const std::vector<Pattern>& patterns_;
-  std::vector<int> found_;
-  std::vector<std::string> why_;
+  const std::vector<FusionPattern>& patterns_;
+  const FuseOptions& options_;
   std::unordered_map<NodePtr, std::string, StructuralHash, StructuralEqual> known_;
 };
 
+// A pattern of the module that is nowhere is most likely not what was meant.
+void report(const std::vector<FusionPattern>& patterns, const std::vector<Tally>& tallies) {
+  for (size_t p = 0; p < patterns.size(); ++p)
+    record({"FuseOpsByPattern",
+            patterns[p].name,
+            tallies[p].found ? "matched" : "unmatched",
+            "",
+            {{"times", static_cast<double>(tallies[p].found)}},
+            tallies[p].found ? "" : tallies[p].why,
+            patterns[p].origin});
+}
+
 }  // namespace
 
-IRModule fuse_ops_by_pattern(IRModule module) {
-  const std::vector<Pattern> patterns = take_patterns(module);
-  Partition partition(module, patterns);
+static IRModule fuse(IRModule module, const std::vector<FusionPattern>& patterns,
+                     const FuseOptions& options, const std::set<std::string>& extra_outputs,
+                     std::vector<Tally>& tallies) {
+  Fusion fusion(module, patterns, options);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
-    if (!function || function->attrs.flag("Primitive") || function->attrs.contains("Composite"))
-      continue;
-    module.set(name, partition.run(function));
+    if (!function || function->attrs.flag("Primitive") || !backend_of(*function).empty()) continue;
+    Matches matches(module, function, patterns, options, extra_outputs, tallies);
+    module.set(name, rewrite_blocks(function, [&](const BindingBlock& block, const auto&) {
+                 const auto chosen = matches.run(block);
+                 return chosen.empty() ? Ref<BindingBlock>() : fusion.rewrite(block, chosen);
+               }));
   }
-  partition.report();
   return eliminate_dead_code(std::move(module));
+}
+
+IRModule fuse_ops_by_pattern(IRModule module, const std::vector<FusionPattern>& patterns,
+                             const FuseOptions& options) {
+  std::vector<Tally> tallies(patterns.size());
+  return fuse(std::move(module), patterns, options, {}, tallies);
+}
+
+IRModule fuse_ops_by_pattern(IRModule module, const FuseOptions& options) {
+  std::set<std::string> extra_outputs;
+  const std::vector<FusionPattern> patterns = take_patterns(module, extra_outputs);
+  std::vector<Tally> tallies(patterns.size());
+  module = fuse(std::move(module), patterns, options, extra_outputs, tallies);
+  report(patterns, tallies);
+  return module;
+}
+
+IRModule fuse_ops_by_pattern(IRModule module) {
+  return fuse_ops_by_pattern(std::move(module), FuseOptions());
 }
 
 }  // namespace tenon::graph

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "tenon/graph/backend.h"
@@ -46,16 +47,35 @@ static std::vector<std::string> called_units(const IRModule& module, const Backe
   return units;
 }
 
+static size_t output_count(const Function& function, const IRModule& module) {
+  const Type result = function.result ? function.result : type_of(function.body->body, module);
+  const auto* tuple = result.as<TupleType>();
+  return tuple ? tuple->types.size() : 1;
+}
+
 // What the hook left under the function's name.
 static void check_lowered(const IRModule& module, const std::string& name, const Function& before,
                           const Backend& backend) {
+  if (const auto external = module.find<ExternFunction>(name)) {
+    const std::vector<ExternSlot> slots = extern_slots(*external);
+    const auto count = [&](ExternSlot::From from) {
+      return static_cast<size_t>(std::count_if(
+          slots.begin(), slots.end(), [&](const ExternSlot& slot) { return slot.from == from; }));
+    };
+    if (count(ExternSlot::From::kArgument) == before.params.size() &&
+        count(ExternSlot::From::kOutput) == output_count(before, module))
+      return;
+    throw CompileError(kBadBackend, before.origin,
+                       "back end `{}` made `{}` of graph function `{}`, whose inputs and outputs "
+                       "are {} and {}",
+                       backend.name, external->prototype(), name, before.params.size(),
+                       output_count(before, module));
+  }
   const auto lowered = module.find<PrimFunc>(name);
   if (!lowered)
     throw CompileError(kBadBackend, before.origin,
                        "back end `{}` made no PrimFunc of graph function `{}`", backend.name, name);
-  const Type result = before.result ? before.result : type_of(before.body->body, module);
-  const auto* tuple = result.as<TupleType>();
-  const size_t wanted = before.params.size() + (tuple ? tuple->types.size() : 1);
+  const size_t wanted = before.params.size() + output_count(before, module);
   if (lowered->params.size() != wanted)
     throw CompileError(kBadBackend, before.origin,
                        "back end `{}` made a PrimFunc of {} parameters of graph function `{}`, "
@@ -71,10 +91,11 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
     const auto before = module.find<Function>(name);
     module = backend.lower(std::move(module), name, context);
     check_lowered(module, name, *before, backend);
-    const auto lowered = module.find<PrimFunc>(name);
-    auto* copy = new PrimFunc(*lowered->with_attr("target", backend.name));
-    copy->is_private = true;
-    module.set(name, Ref<PrimFunc>(copy));
+    if (const auto lowered = module.find<PrimFunc>(name)) {
+      auto* copy = new PrimFunc(*lowered->with_attr("target", backend.name));
+      copy->is_private = true;
+      module.set(name, Ref<PrimFunc>(copy));
+    }
     taken.emplace(name, before);
     record(
         {"RunBackend", name, "lowered", backend.name, {}, composite_name(*before), before->origin});
@@ -95,7 +116,8 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
               const auto* call = value.as<Call>();
               const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
               if (!ref || !taken.count(ref->name)) return std::nullopt;
-              return make<Call>(find_op("call_tir"),
+              const bool is_extern = static_cast<bool>(module.find<ExternFunction>(ref->name));
+              return make<Call>(find_op(is_extern ? "call_dps_packed" : "call_tir"),
                                 std::vector<Value>{call->callee, make<Tuple>(call->args)}, Attrs(),
                                 std::vector<Type>{binding.var->type}, call->origin);
             }));
@@ -103,7 +125,7 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
   return module;
 }
 
-IRModule generate_backend_code(IRModule module, const Backend& backend, BackendCode& code) {
+IRModule generate_backend_code(IRModule module, const Backend& backend) {
   if (!backend.generate) return module;
   std::vector<std::string> names;
   for (const auto& [name, function] : module.functions())
@@ -111,7 +133,18 @@ IRModule generate_backend_code(IRModule module, const Backend& backend, BackendC
         function->attrs.get<std::string>("target").value_or("") == backend.name)
       names.push_back(name);
   if (names.empty()) return module;
-  code = backend.generate(module, names);
+  const BackendCode code = backend.generate(module, names);
+  const auto add = [&](ExternalModule::Kind kind, const std::string& bytes) {
+    if (bytes.empty()) return;
+    // Which of the two has which function, the code does not say.
+    const bool both = !code.c_source.empty() && !code.object.empty();
+    ExternalModule made = ExternalModule::of_bytes(
+        kind, bytes, both ? std::vector<std::string>() : names, backend.name);
+    made.link = code.link;
+    add_external_module(module, made);
+  };
+  add(ExternalModule::Kind::kC, code.c_source);
+  add(ExternalModule::Kind::kObject, code.object);
   tir::CallEffects effects(module);
   for (const std::string& name : names) {
     const auto prim = module.find<PrimFunc>(name);

@@ -1,0 +1,36 @@
+#include "tenon/driver/backend_context.h"
+
+#include "tenon/driver/compiler.h"
+#include "tenon/driver/pipelines.h"
+#include "tenon/graph/transforms.h"
+
+namespace tenon {
+
+// One graph function by the passes of the standard pipeline.
+static IRModule lower_one(IRModule module, const std::string& name) {
+  const auto function = module.find<graph::Function>(name);
+  if (!function) throw CompileError(kUndefined, {}, "the module has no graph function `{}`", name);
+  IRModule alone = module;
+  auto* entry = new graph::Function(*function);
+  entry->is_private = false;
+  for (const char* attr : {"Composite", "Compiler", "Codegen", "Primitive", "global_symbol"})
+    entry->attrs.erase(attr);
+  alone.set("main", Ref<graph::Function>(entry));
+  if (!alone.attrs.contains("target")) alone.attrs.set("target", resolve("native").str());
+  PipelineOptions options;
+  options.verify = false;  // the runner around this verifies what comes of it
+  alone = run_pipeline(std::move(alone), pipeline_until("FuseTIR"), options).module;
+  const auto lowered = graph::lower_function(alone, *alone.find<graph::Function>("main"));
+  module.set(name, lowered);
+  for (const auto& [kernel, base] : alone.functions())
+    if (!base.as<graph::Function>() && !module.contains(kernel)) module.set(kernel, base);
+  return module;
+}
+
+graph::BackendContext backend_context() {
+  graph::BackendContext context;
+  context.lower = lower_one;
+  return context;
+}
+
+}  // namespace tenon

@@ -1,0 +1,11 @@
+// What the driver offers to back ends' hooks.
+#pragma once
+
+#include "tenon/graph/backend.h"
+
+namespace tenon {
+
+/// Functions are lowered for the target that the module says, else for this host.
+graph::BackendContext backend_context();
+
+}  // namespace tenon

@@ -1,0 +1,44 @@
+#include "tenon/driver/external_files.h"
+
+#include <algorithm>
+
+#include "tenon/driver/console.h"
+
+namespace tenon {
+
+std::vector<std::string> write_external_modules(const std::vector<graph::ExternalModule>& artefacts,
+                                                const std::string& folder) {
+  using Kind = graph::ExternalModule::Kind;
+  std::vector<std::string> files;
+  const auto add = [&](const std::string& file) {
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  };
+  // Libraries that an artefact needs are opened before it.
+  for (const graph::ExternalModule& artefact : artefacts)
+    for (const std::string& library : artefact.link) add(library);
+  for (size_t i = 0; i < artefacts.size(); ++i) {
+    const graph::ExternalModule& artefact = artefacts[i];
+    if (!artefact.code) {
+      add(artefact.name);
+      continue;
+    }
+    std::string stem = artefact.origin.empty() ? "external" : artefact.origin;
+    for (char& c : stem)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    const char* ending = artefact.kind == Kind::kC         ? ".c"
+                         : artefact.kind == Kind::kObject  ? ".o"
+                         : artefact.kind == Kind::kArchive ? ".a"
+                                                           : ".so";
+    // A shared library stays a file beside the program: its name says what it is.
+    const std::string tail = artefact.kind == Kind::kShared
+                                 ? artefact.code->content_hash().substr(0, 12)
+                                 : std::to_string(i);
+    const std::string path = folder + "/" + stem + "_" + tail + ending;
+    const auto bytes = artefact.code->data();
+    write_file(path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    add(path);
+  }
+  return files;
+}
+
+}  // namespace tenon

@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <set>
+
+#include "tenon/graph/backend.h"
+#include "tenon/graph/extern_call.h"
+#include "tenon/graph/infer.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/library_call.h"
+#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/support/remarks.h"
+
+namespace tenon::graph {
+
+namespace {
+
+using tir::ExternFunction;
+
+std::vector<std::string> callers_of(const IRModule& module, const std::string& name) {
+  std::vector<std::string> callers;
+  for (const auto& [other, function] : module.functions()) {
+    if (other == name) continue;
+    bool calls = false;
+    walk<FuncRef>(function, [&](const FuncRef& ref) { calls |= ref.name == name; });
+    if (calls) callers.push_back(other);
+  }
+  return callers;
+}
+
+/// Calls of library functions in the places of calls of graph functions.
+class LibraryCalls {
+ public:
+  LibraryCalls(IRModule& module, std::string backend)
+      : module_(module), backend_(std::move(backend)) {}
+
+  /// From now on calls of `name` are calls of `symbol`; by the symbol itself where `by_symbol`.
+  enum class By : uint8_t { kFunction, kSymbol };
+  void take(const std::string& name, const std::string& symbol, By by) {
+    const Ref<Function> function = module_.find<Function>(name);
+    Target target{library_call_of(module_, *function, backend_, symbol), nullptr};
+    target.callee = make<FuncRef>(target.call.callee);
+    if (by == By::kSymbol) {
+      // A call by symbol finds what is declared, and what was derived is declared from here on.
+      target.callee = make<ExternRef>(symbol);
+      auto* declared = new ExternFunction(*module_.find<ExternFunction>(target.call.callee));
+      declared->attrs.erase("derived");
+      module_.set(target.call.callee, Ref<ExternFunction>(declared));
+    }
+    targets_.emplace(name, std::move(target));
+    record(
+        {"RunCodegen", name, "called", backend_, {}, "symbol `" + symbol + "`", function->origin});
+  }
+
+  void rewrite_calls() {
+    if (targets_.empty()) return;
+    const std::vector<IRModule::Entry> entries = module_.functions();
+    for (const auto& [name, base] : entries) {
+      const auto function = cast<Function>(base);
+      if (!function || targets_.count(name)) continue;
+      bool calls = false;
+      walk<FuncRef>(function, [&](const FuncRef& ref) { calls |= targets_.count(ref.name) != 0; });
+      if (calls) module_.set(name, rebuild(module_, function, rule()));
+    }
+    // What only stood for the calls goes, also where it was public.
+    for (const auto& [name, target] : targets_)
+      if (callers_of(module_, name).empty()) module_.erase(name);
+  }
+
+ private:
+  struct Target {
+    LibraryCall call;
+    Value callee;
+  };
+
+  BindingRule rule() {
+    return [this](BlockBuilder&, const Binding&, const Value& value) -> std::optional<Value> {
+      const auto* call = value.as<Call>();
+      const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
+      const auto found = ref ? targets_.find(ref->name) : targets_.end();
+      if (found == targets_.end()) return std::nullopt;
+      std::vector<Value> args;
+      for (const size_t input : found->second.call.inputs) args.push_back(call->args.at(input));
+      return make<Call>(find_op("call_dps_packed"),
+                        std::vector<Value>{found->second.callee, make<Tuple>(std::move(args))},
+                        Attrs(), std::vector<Type>{type_of(value, module_)}, call->origin);
+    };
+  }
+
+  IRModule& module_;
+  std::string backend_;
+  std::map<std::string, Target> targets_;
+};
+
+// Regions whose composites have been taken are functions like others.
+void dissolve_regions(IRModule& module, const std::string& backend) {
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    const auto function = cast<Function>(base);
+    if (!function || function->attrs.contains("Composite") || backend_of(*function) != backend)
+      continue;
+    bool was_taken = false, has_composites = false;
+    walk<Call>(function->body, [&](const Call& call) {
+      was_taken |= call.is("call_dps_packed") || call.is("call_tir");
+      const auto* ref = call.op ? nullptr : call.callee.as<FuncRef>();
+      const auto callee = ref ? module.find<Function>(ref->name) : nullptr;
+      has_composites |= callee && callee->attrs.contains("Composite");
+    });
+    if (!was_taken || has_composites) continue;
+    auto* plain = new Function(*function);
+    for (const char* attr : {"Codegen", "Compiler", "global_symbol"}) plain->attrs.erase(attr);
+    plain->is_private = true;
+    module.set(name, Ref<Function>(plain));
+  }
+}
+
+// A library without hooks: composites by their names, and regions without composites by theirs.
+IRModule call_library(IRModule module, const std::string& backend) {
+  module = lift_functions(std::move(module));
+  LibraryCalls calls(module, backend);
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    const auto function = cast<Function>(base);
+    if (!function || backend_of(*function) != backend || callers_of(module, name).empty()) continue;
+    if (function->attrs.contains("Composite")) {
+      calls.take(name, c_symbol(composite_name(*function)), LibraryCalls::By::kFunction);
+      continue;
+    }
+    bool has_composites = false;
+    walk<FuncRef>(function, [&](const FuncRef& ref) {
+      const auto inner = module.find<Function>(ref.name);
+      has_composites |= inner && inner->attrs.contains("Composite");
+    });
+    if (!has_composites)
+      calls.take(name, function->attrs.get<std::string>("global_symbol").value_or(name),
+                 LibraryCalls::By::kSymbol);
+  }
+  calls.rewrite_calls();
+  dissolve_regions(module, backend);
+  return module;
+}
+
+IRModule run_registered(IRModule module, const Backend& backend, const BackendContext& context) {
+  if (backend.lower) {
+    module = run_backend(std::move(module), backend, context);
+    if (backend.unit == Backend::Unit::kComposite) dissolve_regions(module, backend.name);
+  } else {
+    module = call_library(std::move(module), backend.name);
+  }
+  return generate_backend_code(std::move(module), backend);
+}
+
+// Back ends that functions of the module, or inside of them, are for.
+std::set<std::string> named_backends(const IRModule& module) {
+  std::set<std::string> names;
+  for (const auto& [name, function] : module.functions())
+    walk<Function>(function, [&](const Function& inner) {
+      if (std::string backend = backend_of(inner); !backend.empty()) names.insert(backend);
+    });
+  return names;
+}
+
+std::string known_backends() {
+  std::string text;
+  for (const Backend* backend : all_backends())
+    text += (text.empty() ? "`" : ", `") + backend->name + "`";
+  return text.empty() ? "none is" : text + " are";
+}
+
+void rename_function(IRModule& module, const std::string& from, const std::string& to) {
+  const std::vector<IRModule::Entry> entries = module.functions();
+  IRModule renamed;
+  renamed.attrs = module.attrs;
+  for (const auto& [name, base] : entries) {
+    BaseFunc function = base;
+    if (const auto graph = cast<Function>(base))
+      function = rewrite(graph, [&](const NodePtr& node) -> std::optional<NodePtr> {
+        const auto* ref = node.as<FuncRef>();
+        if (!ref || ref->name != from) return std::nullopt;
+        return make<FuncRef>(to, ref->origin);
+      });
+    renamed.set(name == from ? to : name, function);
+  }
+  module = std::move(renamed);
+}
+
+IRModule run_on_function(IRModule module, const CodegenRequest& request, BackendContext context) {
+  const auto function = module.find<Function>(request.function);
+  if (!function)
+    throw CompileError(kUndefined, {}, "RunCodegen: the module has no graph function `{}`",
+                       request.function);
+  if (callers_of(module, request.function).empty())
+    throw CompileError(kBadOption, function->origin,
+                       "RunCodegen: nothing calls function `{}`, so there is no call to replace",
+                       request.function);
+  const Backend* backend = find_backend(request.backend);
+  if (!backend || !backend->lower) {
+    LibraryCalls calls(module, request.backend);
+    const std::string symbol = !request.symbol.empty() ? request.symbol
+                               : function->attrs.contains("Composite")
+                                   ? c_symbol(composite_name(*function))
+                                   : request.function;
+    calls.take(request.function, symbol, LibraryCalls::By::kSymbol);
+    calls.rewrite_calls();
+    return module;
+  }
+  const std::string name = request.symbol.empty() ? request.function : request.symbol;
+  if (name != request.function) {
+    if (const BaseFunc taken = module.find(name))
+      throw CompileError(kRedefined, taken->origin,
+                         "RunCodegen: symbol `{}` is that of another function of the module", name);
+    rename_function(module, request.function, name);
+  }
+  // This function is the only one of the back end while it runs.
+  const std::vector<IRModule::Entry> entries = module.functions();
+  std::map<std::string, Attrs> set_aside;
+  for (const auto& [other, base] : entries) {
+    const auto graph = cast<Function>(base);
+    if (!graph || other == name || backend_of(*graph) != backend->name) continue;
+    set_aside.emplace(other, graph->attrs);
+    auto* hidden = new Function(*graph);
+    for (const char* attr : {"Composite", "Codegen", "Compiler"}) hidden->attrs.erase(attr);
+    module.set(other, Ref<Function>(hidden));
+  }
+  auto* unit = new Function(*module.find<Function>(name));
+  const bool is_composite = unit->attrs.contains("Composite");
+  for (const char* attr : {"Codegen", "Compiler"}) unit->attrs.erase(attr);
+  if (backend->unit == Backend::Unit::kRegion) {
+    unit->attrs.erase("Composite");
+    unit->attrs.set("Codegen", backend->name);
+  } else if (!is_composite || backend_of(*unit) != backend->name) {
+    unit->attrs.set("Composite", backend->name + "." + request.function);
+  }
+  unit->is_private = true;
+  module.set(name, Ref<Function>(unit));
+  context.symbol = request.symbol;
+  module = run_backend(std::move(module), *backend, context);
+  module = generate_backend_code(std::move(module), *backend);
+  for (const auto& [other, attrs] : set_aside)
+    if (const auto graph = module.find<Function>(other)) {
+      auto* shown = new Function(*graph);
+      shown->attrs = attrs;
+      module.set(other, Ref<Function>(shown));
+    }
+  return module;
+}
+
+}  // namespace
+
+IRModule run_codegen(IRModule module, const CodegenRequest& request,
+                     const BackendContext& context) {
+  BackendContext own = context;
+  own.options = request.options;
+  if (!request.function.empty()) return run_on_function(std::move(module), request, own);
+  if (!request.backend.empty()) {
+    const Backend* backend = find_backend(request.backend);
+    module = backend ? run_registered(std::move(module), *backend, own)
+                     : call_library(std::move(module), request.backend);
+    return eliminate_dead_code(std::move(module));
+  }
+  for (const std::string& name : named_backends(module)) {
+    const Backend* backend = find_backend(name);
+    if (!backend)
+      throw CompileError(kBadOption, {},
+                         "RunCodegen: the module has functions for back end `{0}`, which is not "
+                         "there ({1}); RunCodegen(backend=\"{0}\") calls a library by name",
+                         name, known_backends());
+    module = run_registered(std::move(module), *backend, own);
+  }
+  return eliminate_dead_code(std::move(module));
+}
+
+}  // namespace tenon::graph
