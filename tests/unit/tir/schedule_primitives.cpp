@@ -137,6 +137,15 @@ TEST(ComputeAt, ComputesWhatIsNeeded) {
   expect_same(*f, *sch.func());
 }
 
+TEST(DecomposeReduction, LeavesOutLoopsThatCarryNoAxis) {
+  const auto f = dense(int64(5), 4, 6, 4, true);
+  Schedule sch(f);
+  const auto j = sch.split(sch.get_loops(sch.get_block("matmul"))[1], 4);
+  const auto outer = sch.split(j[0], 3);  // once, under a condition on the second of them
+  sch.decompose_reduction(sch.get_block("matmul"), outer[0]);
+  expect_same(*f, *sch.func());
+}
+
 TEST(DecomposeReduction, StartsBeforeTheLoop) {
   const auto f = dense(int64(4), 6, 3, 6, true);
   Schedule sch(f);
