@@ -6,6 +6,7 @@
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
+#include "tenon/backend/plugin/plugin.h"
 #include "tenon/driver/backend_context.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
@@ -165,8 +166,11 @@ std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
   const std::vector<graph::ExternalModule> artefacts = graph::external_modules(module);
   if (artefacts.empty()) return std::make_shared<const backend::Libraries>(std::move(files));
   const auto folder = std::make_shared<const backend::TemporaryFolder>();
-  for (std::string& file : write_external_modules(artefacts, folder->path()))
-    files.push_back(std::move(file));
+  for (std::string& file : write_external_modules(artefacts, folder->path())) {
+    // A plugin's own library is where it was loaded from.
+    const std::string loaded = plugin::plugin_path(file);
+    files.push_back(loaded.empty() ? std::move(file) : loaded);
+  }
   return std::make_shared<const backend::Libraries>(std::move(files), folder);
 }
 
