@@ -143,12 +143,14 @@ int bench(const BenchOptions& options) {
                     {"bound_bytes", nullptr},
                     {"gflops", gflops}});
     if (!symbolic) json.back()["bound_bytes"] = program.bound_bytes;
+    if (!result.ready.offload.empty()) json.back()["offload"] = json_of(result.ready.offload);
     if (options.per_kernel) json.back()["kernels"] = kernels_json(result);
     if (options.json) continue;
     fmt::print(
         "{:<32} {:>7} {:>10.3f} {:>10.3f} {:>10.1f} {:>9.2f} {:>8.0f} {:>12} {:>12} {:>9.1f}\n",
         model, threads, fastest * 1e3, middle * 1e3, result.ready.compile_seconds * 1e3,
         result.ready.load_seconds * 1e3, result.rss_mb, planned, program.bound_bytes, gflops);
+    if (!result.ready.offload.empty()) fmt::print("  operators  {}\n", str(result.ready.offload));
     if (options.per_kernel) print_kernels(result);
     std::fflush(stdout);
   }

@@ -9,6 +9,7 @@
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/model_options.h"
+#include "tenon/driver/offload.h"
 
 namespace CLI {
 class App;
@@ -37,14 +38,15 @@ void add_absent_commands(CLI::App& app, Action& action);
 /// Options that commands share which compile for a machine.
 struct TargetOptions {
   std::string target = "native";
-  std::string libraries = "none";
-  int threads = 0;  // 0: as many as the process may use
+  std::vector<std::string> required;  // of back ends: "90%", "dnnl=90%"
+  int threads = 0;                    // 0: as many as the process may use
   COptions c;
   ModelOptions model;
 
   void add_to(CLI::App& app);
-  /// \throws UsageError where an option is out of range or names a library that is not there.
+  /// \throws UsageError where an option is out of range or names a back end that is not there.
   void check() const;
+  std::vector<Requirement> requirements() const;
 };
 
 /// Options of every command that runs passes.
@@ -67,14 +69,16 @@ struct ReadyModel {
   int64_t operators = 0, kernels = 0, library_calls = 0;
   double gflop = 0;
   std::vector<std::string> own_kernels;  // where those of --kernels run: a line for each
+  Offload offload;
 };
 /// `adjust`, where it is given, sees a module that is compiled here before code generation.
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust = {});
 
-/// Where a model's operators run: "own code 6 of 6, in 2 kernels".
-std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls);
+/// Where a model's operators run: "own code 6 of 6, in 2 kernels", or what back ends took.
+std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,
+                           const Offload& offload);
 
 double median(std::vector<double> values);
 

@@ -50,9 +50,10 @@ void print_files(const std::vector<std::string>& files, const LoweredModule& low
                  const Target& target) {
   for (const std::string& file : files)
     fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
-  fmt::print("operators  {}; target {}\n",
-             operators_text(lowered.operators, lowered.kernels, lowered.library_calls),
-             target.str());
+  fmt::print(
+      "operators  {}; target {}\n",
+      operators_text(lowered.operators, lowered.kernels, lowered.library_calls, lowered.offload),
+      target.str());
 }
 
 int write_as_c(const LoweredModule& lowered, const CompileRequest& request,
@@ -106,6 +107,8 @@ int compile(const CompileCommandOptions& options) {
   const ModelOptions& model = options.target.model;
   auto libraries = model.libraries();
   request.first = model.passes();
+  request.whole = model.chosen.whole();
+  request.required = options.target.requirements();
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));
   const LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))
@@ -148,7 +151,7 @@ int compile(const CompileCommandOptions& options) {
 void add_compile_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<CompileCommandOptions>();
   CLI::App* command = app.add_subcommand("compile", "compile a model ahead of time");
-  command->add_option("MODEL", options->model, ".onnx, .py or .tvmscript")->required();
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript or .relay")->required();
   command
       ->add_option("-o,--out", options->out,
                    "x.so (with x.h and x.json beside it), or a folder for all files")

@@ -12,6 +12,7 @@
 #include "tenon/driver/entry.h"
 #include "tenon/driver/external_files.h"
 #include "tenon/driver/operations.h"
+#include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/signature.h"
@@ -22,6 +23,7 @@
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
 #include "tenon/tir/stmt.h"
+#include "tenon/tune/placement.h"
 
 namespace tenon {
 
@@ -128,7 +130,8 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
 }
 
 // What the artefact says about itself. Nothing in it depends on the host or on the time.
-static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request) {
+static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request,
+                               const Pipeline& passes) {
   nlohmann::ordered_json json;
   json["name"] = request.name;
   json["module_hash"] = lowered.module_hash;
@@ -137,8 +140,8 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   json["kernels"] = lowered.kernels;
   if (lowered.library_calls > 0) json["library_calls"] = lowered.library_calls;
   json["gflop"] = lowered.gflop;
-  for (const Stage& stage : stages())
-    for (const PipelineStep& step : stage.steps) json["passes"].push_back(step.pass);
+  if (!lowered.offload.empty()) json["offload"] = json_of(lowered.offload);
+  for (const Pass& pass : passes) json["passes"].push_back(pass_text(pass));
   const auto ports = [](const std::vector<Port>& ports) {
     auto list = nlohmann::ordered_json::array();
     for (const Port& port : ports) list.push_back({{"name", port.name}, {"type", port.str()}});
@@ -181,6 +184,31 @@ std::shared_ptr<const backend::Libraries> with_external_modules(
   return open_libraries(module, files);
 }
 
+// What is asked for in front, then the whole pipeline. A module of PrimFuncs alone enters the
+// latter where the graph has been lowered.
+static Pipeline pipeline_for(const IRModule& module, const CompileRequest& request) {
+  Pipeline pipeline = request.first;
+  for (const Pass& pass : request.whole ? *request.whole : standard_pipeline())
+    pipeline.push_back(pass);
+  const Form form = form_of(module);
+  if (form == Form::kGraph || form == Form::kLegalised) return pipeline;
+  const auto asked = static_cast<std::ptrdiff_t>(request.first.size());
+  pipeline.erase(std::remove_if(pipeline.begin() + asked, pipeline.end(),
+                                [](const Pass& pass) {
+                                  return pass.needs == Form::kGraph ||
+                                         pass.needs == Form::kLegalised;
+                                }),
+                 pipeline.end());
+  return pipeline;
+}
+
+static void check_lowered(const IRModule& module, const Pipeline& pipeline) {
+  const Form form = form_of(module);
+  if (form == Form::kLowered) return;
+  throw CompileError(kWrongForm, pipeline.empty() ? Origin() : pipeline.back().origin,
+                     "the pipeline ends with a module in {} form; expected lowered", name_of(form));
+}
+
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   LoweredModule lowered;
@@ -189,22 +217,18 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.operators = operations.operators;
   lowered.gflop = operations.flop / 1e9;
   lowered.module_hash = content_hash(script::print(module));
-  const Form form = form_of(module);
-  Pipeline pipeline = request.first;
-  for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);
-  if (form != Form::kGraph && form != Form::kLegalised) {
-    // A module of PrimFuncs alone enters where the graph has been lowered.
-    std::erase_if(pipeline, [](const Pass& pass) {
-      return pass.needs == Form::kGraph || pass.needs == Form::kLegalised;
-    });
-  }
+  const std::vector<std::string> libs = tune::libs_of(module);
+  const Pipeline pipeline = pipeline_for(module, request);
   lowered.pipeline =
       run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);
+  check_lowered(lowered.pipeline.module, pipeline);
+  lowered.offload = offload_of(lowered.pipeline.remarks, libs);
+  check_requirements(request.required, lowered.offload, lowered.pipeline.remarks);
   lowered.kernels = count_kernels(lowered.pipeline.module, "main");
   lowered.library_calls = count_library_calls(lowered.pipeline.module);
   for (Remark& remark : unchecked_calls(lowered.pipeline.module))
     lowered.pipeline.remarks.push_back(std::move(remark));
-  lowered.manifest = manifest_of(lowered, request);
+  lowered.manifest = manifest_of(lowered, request, pipeline);
   return lowered;
 }
 

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tenon/backend/libraries.h"
 #include "tenon/backend/llvm/compile.h"
+#include "tenon/driver/offload.h"
 #include "tenon/graph/backend.h"
 #include "tenon/ir/pass.h"
 #include "tenon/runtime/program.h"
@@ -50,7 +52,9 @@ struct CompileRequest {
   std::string name = "model";
   Target target;
   PipelineOptions pipeline = {};
-  Pipeline first = {};                        // passes in front of the standard pipeline
+  Pipeline first = {};                        // passes in front of the pipeline
+  std::optional<Pipeline> whole = {};         // instead of the standard pipeline
+  std::vector<Requirement> required = {};     // of what back ends take
   std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
 };
 
@@ -60,6 +64,7 @@ struct LoweredModule {
   int64_t operators = 0;      // calls of graph operators in `main` as it came
   int64_t kernels = 0;        // calls of kernels in `main` as it became
   int64_t library_calls = 0;  // and of library functions
+  Offload offload;            // what back ends took, where any was asked for
   double gflop = 0;  // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   /// Of the module as it came: of its text, which names constants by their content.
   std::string module_hash;

@@ -8,6 +8,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/story.h"
 #include "tenon/graph/kernels.h"
 
 namespace tenon {
@@ -37,46 +38,57 @@ std::string line_of(const Remark& remark) {
   return line;
 }
 
+void print_json(const nlohmann::ordered_json& json) {
+  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
 int explain(const ExplainOptions& options) {
   if (!options.out.empty())
     throw CompileError(kUnsupported, {}, "-o {}: the report as a page is not written yet",
                        options.out);
   Progress progress;
-  PipelineOptions run;
-  run.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
-  const PipelineResult result = run_pipeline(
-      with_target(options.places.prepare(load_module(options.model, options.places.load_options())),
-                  resolve(options.target)),
-      pipeline_until(standard_pipeline().back().name, options.places.passes()), run);
+  CompileRequest request;
+  request.target = resolve(options.target);
+  request.first = options.places.passes();
+  request.whole = options.places.chosen.whole();
+  request.pipeline.progress = [&](const std::string& what) {
+    progress.show(options.model + ": " + what);
+  };
+  IRModule module =
+      options.places.prepare(load_module(options.model, options.places.load_options()));
+  std::optional<Story> story;
+  if (!options.node.empty()) {
+    story.emplace(options.node, module);
+    request.pipeline.print_after = {"all"};
+    request.pipeline.print = [&](const Pass& pass, const IRModule& after) {
+      story->after(pass, after);
+    };
+  }
+  const PipelineResult result = lower(std::move(module), request).pipeline;
   progress.clear();
+  if (story) {
+    story->finish(result.remarks, request.target);
+    if (options.json)
+      print_json(story->json());
+    else
+      std::cout << story->text();
+    return 0;
+  }
   auto json = nlohmann::ordered_json::array();
   int64_t shown = 0;
   std::set<std::string> said;
   for (const Remark& remark : result.remarks) {
-    const auto names = [&](const std::string& text) {
-      return text.find(options.node) != std::string::npos;
-    };
-    if (!names(remark.subject) && !(remark.origin && names(remark.origin.str()))) continue;
     if (!options.pass.empty() && remark.pass != options.pass) continue;
     // LegalizeOps asks for kernels again.
     if (remark.pass == graph::kSelectKernels && !said.insert(line_of(remark)).second) continue;
     ++shown;
-    if (!options.json) {
+    if (options.json)
+      json.push_back(json_of(remark));
+    else
       fmt::print("{}\n", line_of(remark));
-      continue;
-    }
-    nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
-    for (const auto& [name, number] : remark.numbers) numbers[name] = number;
-    json.push_back({{"pass", remark.pass},
-                    {"subject", remark.subject},
-                    {"verdict", remark.verdict},
-                    {"reason", remark.reason},
-                    {"numbers", numbers},
-                    {"detail", remark.detail},
-                    {"origin", remark.origin ? remark.origin.str() : ""}});
   }
   if (options.json)
-    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    print_json(json);
   else
     fmt::print("{} of {} remarks\n", shown, result.remarks.size());
   return 0;
@@ -87,9 +99,9 @@ int explain(const ExplainOptions& options) {
 void add_explain_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "what the passes decided, and why");
-  command->add_option("MODEL", options->model, ".onnx, .py or .tvmscript")->required();
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript or .relay")->required();
   command->add_option("NODE", options->node,
-                      "only remarks whose subject or origin contains this name");
+                      "the story of this node of the model, from the file to machine code");
   command->add_option("--pass", options->pass, "only remarks of this pass");
   command->add_option("-o,--out", options->out, "report.html: the report as a page");
   command->add_option("--target", options->target, "what to compile for")->capture_default_str();

@@ -29,7 +29,7 @@ static int guarded(const Action& action) {
     }
     return status;
   } catch (const UsageError& error) {
-    print_error(fmt::format("error: {}", error.what()));
+    print_error(error.what());
     return kWrongUsage;
   } catch (const CompileError& error) {
     print_error(error.what());

@@ -4,6 +4,7 @@
 
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
+#include "tenon/driver/pipelines.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/tir/extern_function.h"
@@ -33,6 +34,8 @@ void ModelOptions::add_to(CLI::App& app) {
                  "OPERATOR=FILE:FUNCTION, or NODE=FILE:FUNCTION for one node of the network: the "
                  "PrimFunc that computes it; may be repeated")
       ->allow_extra_args(false);
+  chosen.add_to(app);
+  placement.add_to(app);
 }
 
 // A graph function that nobody calls and that is neither a composite nor a pattern.
@@ -72,7 +75,7 @@ static IRModule with_main(IRModule module) {
 }
 
 IRModule ModelOptions::prepare(IRModule module) const {
-  module = plugins.annotate(with_main(std::move(module)));
+  module = placement.annotate(plugins.annotate(with_main(std::move(module))));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);
     for (const auto& [name, function] : declared.functions()) {
@@ -126,6 +129,14 @@ Pipeline ModelOptions::passes() const {
   };
   if (!composite.empty()) add("FuseOpsByPattern", {});
   for (const std::string& backend : call_by_name) add("CallByName", {{"backend", backend}});
+  for (Pass& pass : chosen.first()) pipeline.push_back(std::move(pass));
+  return pipeline;
+}
+
+Pipeline ModelOptions::pipeline() const {
+  Pipeline pipeline = passes();
+  const std::optional<Pipeline> whole = chosen.whole();
+  for (const Pass& pass : whole ? *whole : standard_pipeline()) pipeline.push_back(pass);
   return pipeline;
 }
 

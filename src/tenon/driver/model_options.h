@@ -9,6 +9,8 @@
 #include "tenon/backend/libraries.h"
 #include "tenon/driver/kernel_files.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/pipeline_choice.h"
+#include "tenon/driver/placement_options.h"
 #include "tenon/driver/plugin_options.h"
 #include "tenon/ir/pass.h"
 
@@ -24,21 +26,26 @@ struct ModelOptions {
   std::vector<std::string> signatures;    // files of extern functions that replace derived ones
   std::vector<std::string> composite;     // files of patterns
 
+  PipelineChoice chosen;  // passes
   PluginOptions plugins;
+  PlacementOptions placement;
   KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
 
   void add_to(CLI::App& app);
   LoadOptions load_options() const { return {params, kernels.declared()}; }
   bool places() const {
-    return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty();
+    return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty() ||
+           !placement.empty();
   }
   /// A loaded model with the functions of the signature, pattern and kernel files beside its own,
-  /// its entry named `main`. \throws CompileError what reading the files finds; kUndefined where no
-  /// function can be the entry.
+  /// its entry named `main`, and its placement as attributes. \throws CompileError what reading the
+  /// files finds; kUndefined where no function can be the entry.
   IRModule prepare(IRModule module) const;
-  /// The passes that go in front of the standard pipeline.
+  /// The passes that go in front of the pipeline. \throws UsageError at faults of --passes.
   Pipeline passes() const;
+  /// These, then the whole pipeline. \throws CompileError at faults of the file of --pipeline.
+  Pipeline pipeline() const;
   /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
   std::shared_ptr<const backend::Libraries> libraries() const;
 };

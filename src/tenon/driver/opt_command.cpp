@@ -5,8 +5,8 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
-#include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
+#include "tenon/driver/pipelines.h"
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
@@ -16,8 +16,8 @@ namespace tenon {
 namespace {
 
 struct OptOptions {
-  std::string file, passes, out, target;
-  bool list = false, timings = false;
+  std::string file, out, target;
+  bool list = false, print_pipeline = false, timings = false;
   PassOptions run;
   ModelOptions places;
 };
@@ -30,9 +30,14 @@ int opt(const OptOptions& options) {
       for (const Pass& pass : backend->passes) fmt::print("{:<40} {}\n", pass.name, pass.summary);
     return 0;
   }
-  if (options.file.empty()) throw UsageError("FILE is missing; or give --list-passes");
-  Pipeline pipeline = options.places.passes();
-  for (const Pass& pass : parse_pass_list(options.passes)) pipeline.push_back(pass);
+  if (options.print_pipeline) {
+    std::cout << pipeline_text();
+    return 0;
+  }
+  if (options.file.empty())
+    throw UsageError("FILE is missing; or give --list-passes or --print-pipeline");
+  const bool has_file = !options.places.chosen.file.empty();
+  const Pipeline pipeline = has_file ? options.places.pipeline() : options.places.passes();
   IRModule module = load_module(options.file, options.places.load_options());
   if (options.places.places()) module = options.places.prepare(std::move(module));
   // A target that the file states stays, unless another is asked for.
@@ -55,15 +60,14 @@ int opt(const OptOptions& options) {
 void add_opt_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "run passes over a module");
-  command->add_option("FILE", options->file, ".tvmscript, .py or .onnx");
-  command->add_option("--passes", options->passes,
-                      "\"FuseOps,PlanMemory(work_limit=1000)\": names, with options as Python "
-                      "literals");
+  command->add_option("FILE", options->file, ".onnx, .py, .tvmscript or .relay");
   command->add_option("-o,--out", options->out,
                       "file (default: the standard output); its constants go to FILE.constants");
   command->add_option("--target", options->target,
                       "for the passes that ask for one (default: the file's, else native)");
   command->add_flag("--list-passes", options->list, "the names of all passes, one a line");
+  command->add_flag("--print-pipeline", options->print_pipeline,
+                    "the standard pipeline, as --pipeline reads it");
   command->add_flag("--timings", options->timings, "how long each pass took");
   options->run.add_to(*command);
   options->places.add_to(*command);

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "tenon/driver/passes.h"
-#include "tenon/driver/usage.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -12,62 +12,65 @@ namespace {
 
 constexpr int kMaxDepth = 32;  // of nested lists
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-const Pass& known_pass(std::string_view name) {
-  if (const Pass* pass = find_pass(name)) return *pass;
-  const Pass* nearest = nullptr;
-  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const Pass& pass : all_passes()) {
-    const size_t distance = edit_distance(name, pass.name);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = &pass;
-  }
-  if (nearest) throw UsageError("no pass `{}`; did you mean `{}`?", name, nearest->name);
-  throw UsageError("no pass `{}`; `tenon opt --list-passes` lists them", name);
-}
-
 class Reader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit Reader(std::shared_ptr<const SourceFile> file)
+      : file_(std::move(file)), text_(file_->text) {}
 
   Pipeline pipeline() {
     Pipeline passes;
     skip();
     while (at_ < text_.size()) {
-      Pass pass = known_pass(name("the name of a pass"));
-      if (accept('(')) pass.options = options();
-      passes.push_back(std::move(pass));
+      passes.push_back(pass());
       if (at_ == text_.size()) break;
-      expect(',');
+      if (!accept(',') && !line_ended_) fail("`,` or the end of the line");
     }
     return passes;
   }
 
  private:
+  Pass pass() {
+    const size_t begin = at_;
+    const std::string_view word = name("the name of a pass");
+    const Pass* known = find_pass(word);
+    if (!known) unknown(word, begin);
+    Pass pass = *known;
+    pass.origin = place(begin, word.size());
+    if (!line_ended_ && accept('(')) pass.options = options();
+    return pass;
+  }
+
+  [[noreturn]] void unknown(std::string_view word, size_t begin) const {
+    std::vector<std::string> names;
+    for (const Pass& pass : all_passes()) names.push_back(pass.name);
+    std::string hint = did_you_mean(word, names);
+    if (hint.empty()) hint = "; `tenon opt --list-passes` lists them";
+    throw CompileError(kUnknownPass, place(begin, word.size()), "no pass `{}`{}", word, hint);
+  }
+
+  Origin place(size_t begin, size_t length) const {
+    const std::string_view before = text_.substr(0, begin);
+    const size_t line_begin = before.rfind('\n') + 1;  // 0 where there is none
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    return Origin::script(file_, static_cast<uint32_t>(line),
+                          static_cast<uint32_t>(begin - line_begin + 1),
+                          static_cast<uint32_t>(length));
+  }
+
   [[noreturn]] void fail(std::string_view expected) const {
     const std::string seen =
         at_ < text_.size() ? fmt::format("`{}`", text_[at_]) : std::string("the end");
-    throw UsageError("column {} of the list of passes: found {}; expected {}", at_ + 1, seen,
-                     expected);
+    throw CompileError(kSyntax, place(at_, 1), "found {}; expected {}", seen, expected);
   }
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
-      ++at_;
+    line_ended_ = false;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
+      if (at_ == text_.size()) break;
+      if (text_[at_] == '\n') line_ended_ = true;
+      if (text_[at_] != ' ' && text_[at_] != '\n' && text_[at_] != '\t' && text_[at_] != '\r')
+        break;
+    }
   }
   bool accept(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
@@ -95,8 +98,10 @@ class Reader {
   Attrs options() {
     Attrs options;
     while (!accept(')')) {
+      const size_t begin = at_;
       const std::string key(name("the name of an option"));
-      if (options.contains(key)) throw UsageError("option `{}` is given twice", key);
+      if (options.contains(key))
+        throw CompileError(kBadOption, place(begin, key.size()), "option `{}` is given twice", key);
       expect('=');
       options.set(key, literal(0));
       if (accept(')')) break;
@@ -106,7 +111,9 @@ class Reader {
   }
 
   AttrValue literal(int depth) {
-    if (depth > kMaxDepth) throw UsageError("an option nests deeper than {} lists", kMaxDepth);
+    if (depth > kMaxDepth)
+      throw CompileError(kTooDeep, place(at_, 1), "an option nests deeper than {} lists",
+                         kMaxDepth);
     if (at_ >= text_.size()) fail("a literal");
     const char c = text_[at_];
     if (accept('[')) return AttrValue(items(']', depth));
@@ -156,7 +163,7 @@ class Reader {
       }
       if (at_ >= text_.size()) fail("the closing quote");
       const char escaped = text_[at_++];
-      value += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
+      value += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped == 'r' ? '\r' : escaped;
     }
     skip();
     return value;
@@ -183,12 +190,29 @@ class Reader {
     return AttrValue(integer);
   }
 
+  std::shared_ptr<const SourceFile> file_;
   std::string_view text_;
   size_t at_ = 0;
+  bool line_ended_ = false;  // between the last word and here
 };
 
 }  // namespace
 
-Pipeline parse_pass_list(std::string_view text) { return Reader(text).pipeline(); }
+Pipeline parse_pass_list(const std::shared_ptr<const SourceFile>& file) {
+  return Reader(file).pipeline();
+}
+
+Pipeline parse_pass_list(std::string_view text) {
+  return parse_pass_list(
+      std::make_shared<const SourceFile>(SourceFile{"--passes", std::string(text)}));
+}
+
+std::string pass_text(const Pass& pass) {
+  if (pass.options.empty()) return pass.name;
+  std::string text;
+  for (const auto& [name, value] : pass.options)
+    text += (text.empty() ? "" : ", ") + name + "=" + value.str();
+  return pass.name + "(" + text + ")";
+}
 
 }  // namespace tenon

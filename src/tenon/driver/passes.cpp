@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/driver/backend_context.h"
+#include "tenon/driver/bind_options.h"
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
@@ -14,6 +15,7 @@
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/tensorize.h"
 #include "tenon/tir/transforms.h"
+#include "tenon/tune/placement.h"
 
 namespace tenon {
 
@@ -202,6 +204,21 @@ IRModule run_run_codegen(IRModule module, const Attrs& options) {
   return graph::run_codegen(std::move(module), request, backend_context());
 }
 
+IRModule run_annotate_placement(IRModule module, const Attrs& options) {
+  check_options("AnnotatePlacement", options, {"libs"});
+  const AttrValue* libs = options.find("libs");
+  if (libs && !options.strings("libs"))
+    throw CompileError(kBadOption, {},
+                       "option `libs` of `AnnotatePlacement` is {}; expected a list of back ends",
+                       libs->str());
+  return tune::annotate_placement(std::move(module), options.strings("libs"));
+}
+
+IRModule run_dispatch_placement(IRModule module, const Attrs& options) {
+  check_options("DispatchPlacement", options, {});
+  return tune::dispatch_placement(std::move(module));
+}
+
 IRModule run_inline_calls(IRModule module, const Attrs& options) {
   check_options("InlineCalls", options, {"all"});
   return tir::inline_calls(std::move(module), options.flag("all"));
@@ -220,6 +237,11 @@ std::vector<Pass> make_table() {
   constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
   const Row rows[] = {
       // -- graph
+      {"BindParams", "makes constants of parameters", Form::kAny, kExact, nullptr, run_bind_params},
+      {"BindSymbolicVars", "gives symbolic dimensions of parameters sizes", Form::kAny, kExact,
+       nullptr, run_bind_symbolic_vars},
+      {"LiftTransformParams", "moves what depends on weights alone into a function of its own",
+       Form::kAny, kExact, nullptr, run_lift_transform_params},
       {"FuseOpsByPattern",
        "makes composites of what matches patterns: a back end's, or the module's", Form::kGraph,
        kExact, nullptr, run_fuse_ops_by_pattern},
@@ -242,6 +264,10 @@ std::vector<Pass> make_table() {
        Form::kGraph, kReassociating, nullptr, run_call_by_name},
       {"SelectKernels", "replaces operators by R.call_tir of the module's own kernels for them",
        Form::kGraph, kReassociating, graph::select_kernels},
+      {"AnnotatePlacement", "chooses what back ends take, and writes it into attributes",
+       Form::kGraph, kExact, nullptr, run_annotate_placement},
+      {"DispatchPlacement", "makes composites of what attributes place in back ends", Form::kGraph,
+       kExact, nullptr, run_dispatch_placement},
       {"InlineFunctions", "puts bodies of graph functions in the places of their calls",
        Form::kGraph, kExact, graph::inline_functions},
       {"DecomposeOpsForInference", "replaces recurrent layers by the operators they are made of",

@@ -20,6 +20,15 @@ static constexpr PipelineStep kCleanUp[] = {
     {"DeadCodeElimination", "what folding left behind"},
 };
 
+// Without back ends (module attribute `libs`, attributes `placement`) these do nothing.
+static constexpr PipelineStep kPlaceBackends[] = {
+    {"AnnotatePlacement", "after cleaning up: patterns see the operators that are left to compute"},
+    {"DispatchPlacement", "does what attributes say, whoever wrote them"},
+    {"MergeCompositeFunctions", "within a region a back end needs no conversions"},
+    {"RunCodegen", "after merging: regions are what back ends make code for"},
+    {"InlineFunctions", "what is called once more: regions around calls of libraries"},
+};
+
 static constexpr PipelineStep kLayout[] = {
     {"ConvertLayout", "before legalising: it chooses by operator and by the target's vectors"},
     {"FoldConstant", "packs weights at compile time"},
@@ -73,9 +82,9 @@ static constexpr PipelineStep kLower[] = {
 
 std::span<const Stage> stages() {
   static constexpr Stage kStages[] = {
-      {"place", kPlace},          {"clean up", kCleanUp}, {"layout", kLayout},
-      {"legalise", kLegalise},    {"fuse", kFuse},        {"schedule", kSchedule},
-      {"lower main", kLowerMain}, {"lower", kLower},
+      {"place", kPlace},       {"clean up", kCleanUp},     {"place back ends", kPlaceBackends},
+      {"layout", kLayout},     {"legalise", kLegalise},    {"fuse", kFuse},
+      {"schedule", kSchedule}, {"lower main", kLowerMain}, {"lower", kLower},
   };
   return kStages;
 }
@@ -92,9 +101,18 @@ Pipeline standard_pipeline() {
   return pipeline;
 }
 
-Pipeline pipeline_until(std::string_view name, const Pipeline& first) {
-  Pipeline pipeline = first;
-  for (const Pass& pass : standard_pipeline()) pipeline.push_back(pass);
+std::string pipeline_text() {
+  std::string text =
+      "# The standard pipeline. One pass a line; options as in PlanMemory(work_limit=1000).\n";
+  for (const Stage& stage : stages()) {
+    text += fmt::format("\n# -- {}\n", stage.name);
+    for (const PipelineStep& step : stage.steps)
+      text += fmt::format("{:<40} # {}\n", step.pass, step.reason);
+  }
+  return text;
+}
+
+Pipeline pipeline_until(std::string_view name, Pipeline pipeline) {
   for (size_t i = pipeline.size(); i-- > 0;) {
     if (pipeline[i].name != name) continue;
     pipeline.resize(i + 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tenon/ir/pass.h"
@@ -23,9 +24,12 @@ std::span<const Stage> stages();
 /// All stages, for a module with a graph function `main` and module attribute `target`.
 Pipeline standard_pipeline();
 
-/// The passes of `first` and the standard pipeline up to (and including) the last occurrence of a
-/// pass.
+/// The standard pipeline as a text that reads back as the same passes: one a line under its stage,
+/// with its reason as a comment.
+std::string pipeline_text();
+
+/// `pipeline` up to (and including) the last occurrence of a pass.
 /// \throws UsageError where it has none of this name.
-Pipeline pipeline_until(std::string_view pass, const Pipeline& first = {});
+Pipeline pipeline_until(std::string_view pass, Pipeline pipeline = standard_pipeline());
 
 }  // namespace tenon

@@ -22,8 +22,12 @@ struct PrintCommandOptions {
 };
 
 int print(const PrintCommandOptions& options) {
+  const PipelineChoice& chosen = options.places.chosen;
   Pipeline pipeline;
-  if (!options.after.empty()) pipeline = pipeline_until(options.after, options.places.passes());
+  if (!options.after.empty())
+    pipeline = pipeline_until(options.after, options.places.pipeline());
+  else if (!chosen.passes.empty() || !chosen.file.empty())
+    pipeline = chosen.file.empty() ? options.places.passes() : options.places.pipeline();
   IRModule module = load_module(options.model, options.places.load_options());
   if (!pipeline.empty() || options.places.places())
     module = options.places.prepare(std::move(module));
@@ -68,7 +72,7 @@ int check_files(const std::vector<std::string>& files, const PluginOptions& plug
 void add_print_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<PrintCommandOptions>();
   CLI::App* command = app.add_subcommand("print", "print a module as TVMScript");
-  command->add_option("MODEL", options->model, ".onnx, .py or .tvmscript")->required();
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript or .relay")->required();
   command->add_option("--after", options->after,
                       "after this pass of the pipeline (its last place)");
   command->add_option("-o,--out", options->out,

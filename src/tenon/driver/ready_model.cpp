@@ -19,8 +19,9 @@ void TargetOptions::add_to(CLI::App& app) {
                  "native (this host), or llvm or c, with any of -mcpu, -mattr, -vector-bits, "
                  "-vector-registers, -l1, -l2, -l3 (\"c -mcpu=haswell\")")
       ->capture_default_str();
-  app.add_option("--libs", libraries, "foreign libraries to use, separated by commas, or none")
-      ->capture_default_str();
+  app.add_option("--require-offload", required,
+                 "90%, or BACKEND=90%: fail where back ends take less of the arithmetic; may be "
+                 "repeated");
   app.add_option("--threads", threads, "threads of a run (default: what the process may use)");
   app.add_option("--pool", c.pools,
                  "target c: NAME=SIZE, memory for buffers, in order of preference; NAME=ro, memory "
@@ -36,8 +37,15 @@ void TargetOptions::check() const {
     throw UsageError("--threads {} is not between 1 and {}", threads, kMostThreads);
   if (!c.pools.empty() && !target.starts_with("c ") && target != "c")
     throw UsageError("--pool is of target c; the target is `{}`", target);
-  if (libraries != "none" && !libraries.empty())
-    throw UsageError("--libs {}: this build has no foreign libraries; expected none", libraries);
+  model.plugins.load();
+  model.placement.check();
+  requirements();
+}
+
+std::vector<Requirement> TargetOptions::requirements() const {
+  std::vector<Requirement> out;
+  for (const std::string& text : required) out.push_back(parse_requirement(text));
+  return out;
 }
 
 void PassOptions::add_to(CLI::App& app) {
@@ -78,6 +86,8 @@ static void read_manifest(ReadyModel& ready) {
   ready.kernels = json.value("kernels", int64_t{0});
   ready.library_calls = json.value("library_calls", int64_t{0});
   ready.gflop = json.value("gflop", 0.0);
+  if (const auto offload = json.find("offload"); offload != json.end())
+    ready.offload = offload_from(*offload);
 }
 
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
@@ -101,6 +111,8 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     auto libraries = options.model.libraries();
     IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
     request.first = options.model.passes();
+    request.whole = options.model.chosen.whole();
+    request.required = options.requirements();
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
     const IRModule prepared = module;
@@ -136,12 +148,15 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
       fmt::print(stderr, "{}\n", line);
     ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
     ready.gflop = lowered.gflop;
+    ready.offload = lowered.offload;
   }
   ready.program->set_threads(options.threads);
   return ready;
 }
 
-std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls) {
+std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,
+                           const Offload& offload) {
+  if (!offload.empty()) return str(offload);
   if (library_calls == 0)
     return fmt::format("own code {} of {}, in {} kernels", operators, operators, kernels);
   return fmt::format("{}, in {} {} of own code and {} {} of libraries", operators, kernels,

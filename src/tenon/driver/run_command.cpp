@@ -144,23 +144,25 @@ int run(const RunOptions& options) {
   const bool symbolic = declaration.workspace_bytes < 0;
   const double fastest = *std::min_element(times.begin(), times.end());
   if (options.json) {
-    nlohmann::ordered_json json = {{"model", options.model},
-                                   {"target", ready.target},
-                                   {"threads", threads},
-                                   {"inputs", tensors_json(signature.inputs, inputs)},
-                                   {"outputs", tensors_json(signature.outputs, outputs)},
-                                   {"operators", ready.operators},
-                                   {"own_operators", ready.operators},
-                                   {"kernels", ready.kernels},
-                                   {"library_calls", ready.library_calls},
-                                   {"workspace_bytes", bound.workspace_bytes()},
-                                   {"constant_bytes", declaration.constant_bytes},
-                                   {"planned_bytes", nullptr},
-                                   {"bound_bytes", nullptr},
-                                   {"compile_ms", ready.compile_seconds * 1e3},
-                                   {"load_ms", ready.load_seconds * 1e3},
-                                   {"min_ms", fastest * 1e3},
-                                   {"median_ms", median(times) * 1e3}};
+    nlohmann::ordered_json json = {
+        {"model", options.model},
+        {"target", ready.target},
+        {"threads", threads},
+        {"inputs", tensors_json(signature.inputs, inputs)},
+        {"outputs", tensors_json(signature.outputs, outputs)},
+        {"operators", ready.operators},
+        {"own_operators", ready.offload.empty() ? ready.operators : ready.offload.own_operators()},
+        {"kernels", ready.kernels},
+        {"library_calls", ready.library_calls},
+        {"workspace_bytes", bound.workspace_bytes()},
+        {"constant_bytes", declaration.constant_bytes},
+        {"planned_bytes", nullptr},
+        {"bound_bytes", nullptr},
+        {"compile_ms", ready.compile_seconds * 1e3},
+        {"load_ms", ready.load_seconds * 1e3},
+        {"min_ms", fastest * 1e3},
+        {"median_ms", median(times) * 1e3}};
+    if (!ready.offload.empty()) json["offload"] = json_of(ready.offload);
     if (!symbolic) {
       json["planned_bytes"] = declaration.planned_bytes;
       json["bound_bytes"] = declaration.bound_bytes;
@@ -171,7 +173,7 @@ int run(const RunOptions& options) {
   print_tensors("inputs", signature.inputs, inputs);
   print_tensors("outputs", signature.outputs, outputs);
   fmt::print("operators  {}\n",
-             operators_text(ready.operators, ready.kernels, ready.library_calls));
+             operators_text(ready.operators, ready.kernels, ready.library_calls, ready.offload));
   for (const std::string& line : ready.own_kernels) fmt::print("kernel     {}\n", line);
   fmt::print("memory     peak {} bytes", bound.workspace_bytes());
   if (symbolic)
@@ -196,7 +198,7 @@ int run(const RunOptions& options) {
 void add_run_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "compile a model and run it");
-  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript, or a compiled .so")
+  command->add_option("MODEL", options->model, ".onnx, .py, .tvmscript, .relay, or a compiled .so")
       ->required();
   command->add_option("-i,--input", options->inputs,
                       "NAME=FILE: a .npy or ONNX .pb file; inputs not given are random");

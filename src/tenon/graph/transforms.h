@@ -3,6 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "tenon/graph/expr.h"
 #include "tenon/ir/pass.h"
@@ -14,6 +18,30 @@ namespace tenon::graph {
 /// Composites of what matches the module's own patterns; with options, of back ends' patterns, and
 /// what follows in handing parts of a graph to back ends: graph/partition_passes.h.
 IRModule fuse_ops_by_pattern(IRModule module);
+
+/// Parameters of graph function `function`, by name, become constants; symbolic dimensions that
+/// they alone define get the constants' sizes. Attributes `num_input` and `input_names` follow.
+/// \throws CompileError kUndefined where it has no such function or parameter, kDTypeMismatch,
+/// kShapeMismatch, kTypeMismatch where a value does not fit.
+IRModule bind_params(IRModule module, const std::map<std::string, Ref<TensorData>>& params,
+                     const std::string& function = "main");
+
+/// Symbolic dimensions of parameters, by name, become numbers, in one function or in every public
+/// one. \throws CompileError kUndefined where no parameter has such a dimension.
+IRModule bind_symbolic_vars(IRModule module, const std::map<std::string, int64_t>& dims,
+                            const std::optional<std::string>& function = {});
+
+/// Which functions share one `transform_params` of what all of them compute of their weights.
+struct SharedTransform {
+  bool all = false;  // every function with attribute `num_input`
+  std::optional<std::vector<std::string>> functions = {};
+};
+/// Moves what a function computes of its weights alone (the parameters from number `num_input`, an
+/// attribute, on) into a function `NAME_transform_params`, from a tuple of these weights to a tuple
+/// of what takes their place: weights that are used as they are, then the results. Functions
+/// without the attribute stay. \throws CompileError kUndefined, kBadAttribute, kTypeMismatch where
+/// functions that share have other weights.
+IRModule lift_transform_params(IRModule module, const SharedTransform& shared = {});
 
 /// Functions bound to variables inside of others become private functions of the module, where they
 /// use nothing of what is around them.

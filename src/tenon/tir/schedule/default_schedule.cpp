@@ -1,7 +1,9 @@
 #include "tenon/tir/schedule/default_schedule.h"
 
 #include <algorithm>
+#include <map>
 
+#include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
@@ -356,6 +358,23 @@ static bool is_ordered(const PrimFunc& function) {
   return found;
 }
 
+// How often each primitive was applied: "compute_inline 2, reorder 1, split 4".
+static void report(const std::string& name, const Schedule& schedule, const Origin& origin) {
+  std::map<std::string, int> counts;
+  for (const Instruction& step : schedule.trace().instructions()) ++counts[step.name];
+  std::string steps;
+  for (const auto& [step, count] : counts)
+    if (!step.starts_with("get_"))
+      steps += fmt::format("{}{} {}", steps.empty() ? "" : ", ", step, count);
+  record({"DefaultSchedule",
+          name,
+          steps.empty() ? "kept" : "scheduled",
+          steps.empty() ? "no-primitive-applies" : "by-structure",
+          {},
+          steps,
+          origin});
+}
+
 IRModule default_schedule(IRModule module, const Attrs& options) {
   check_options("DefaultSchedule", options, {});
   const auto text = module.attrs.get<std::string>("target");
@@ -366,8 +385,9 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
     if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled") ||
         is_ordered(*kernel))
       continue;
-    module.set(name,
-               schedule_by_default(kernel, target).func()->with_attr("tir.is_scheduled", true));
+    const Schedule schedule = schedule_by_default(kernel, target);
+    module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
+    report(name, schedule, kernel->origin);
   }
   return module;
 }

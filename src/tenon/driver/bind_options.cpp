@@ -1,0 +1,127 @@
+#include "tenon/driver/bind_options.h"
+
+#include "tenon/driver/npy.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/ir/pass.h"
+#include "tenon/onnx/mapped_file.h"
+#include "tenon/script/relay/params.h"
+
+namespace tenon {
+
+namespace {
+
+CompileError bad_option(const char* pass, const char* option, const AttrValue& value,
+                        const char* wanted) {
+  return {kBadOption,  {},    "option `{}` of `{}` is {}; expected {}", option, pass,
+          value.str(), wanted};
+}
+
+// Numbers of a nested list, and its shape.
+void flatten(const AttrValue& value, size_t depth, std::vector<int64_t>& shape,
+             std::vector<double>& numbers) {
+  constexpr size_t kMostDims = 16;
+  const auto wrong = [&] {
+    return bad_option("BindParams", "params", value, "numbers in lists of equal lengths");
+  };
+  if (const auto* list = value.as<AttrList>()) {
+    const auto length = static_cast<int64_t>(list->size());
+    if (depth == shape.size() && numbers.empty() && depth < kMostDims) shape.push_back(length);
+    if (depth >= shape.size() || shape[depth] != length) throw wrong();
+    for (const AttrValue& item : *list) flatten(item, depth + 1, shape, numbers);
+    return;
+  }
+  if (depth != shape.size()) throw wrong();
+  if (const auto* integer = value.as<int64_t>())
+    numbers.push_back(static_cast<double>(*integer));
+  else if (const auto* real = value.as<double>())
+    numbers.push_back(*real);
+  else if (const auto* flag = value.as<bool>())
+    numbers.push_back(*flag ? 1 : 0);
+  else
+    throw wrong();
+}
+
+template <typename T>
+Ref<TensorData> tensor_of(DType dtype, const std::vector<int64_t>& shape,
+                          const std::vector<double>& numbers) {
+  std::vector<T> elements;
+  for (const double number : numbers) elements.push_back(static_cast<T>(number));
+  return TensorData::of(dtype, shape, elements);
+}
+
+Ref<TensorData> literal(const AttrValue& value, DType dtype) {
+  std::vector<int64_t> shape;
+  std::vector<double> numbers;
+  flatten(value, 0, shape, numbers);
+  const std::string name = dtype.str();
+  if (name == "float32") return tensor_of<float>(dtype, shape, numbers);
+  if (name == "float64") return tensor_of<double>(dtype, shape, numbers);
+  if (name == "int64") return tensor_of<int64_t>(dtype, shape, numbers);
+  if (name == "int32") return tensor_of<int32_t>(dtype, shape, numbers);
+  if (name == "bool") return tensor_of<uint8_t>(dtype, shape, numbers);
+  throw bad_option("BindParams", "params", value, "a .npy file for elements of this type");
+}
+
+// Of a parameter; float32 where there is none of the name, which is reported later.
+DType dtype_of(const IRModule& module, const std::string& function, const std::string& name) {
+  if (const auto found = module.find<graph::Function>(function))
+    for (const Ref<graph::Var>& param : found->params)
+      if (const auto* type = param->type.as<graph::TensorType>(); type && param->name == name)
+        return type->dtype;
+  return kFloat32;
+}
+
+}  // namespace
+
+IRModule run_bind_params(IRModule module, const Attrs& options) {
+  check_options("BindParams", options, {"params", "func_name"});
+  const std::string function = options.get<std::string>("func_name").value_or("main");
+  const AttrValue* given = options.find("params");
+  std::map<std::string, Ref<TensorData>> params;
+  if (const auto* path = given ? given->as<std::string>() : nullptr) {
+    const auto file = onnx::MappedFile::open(*path);
+    params = script::relay::read_params(file->bytes(), file, *path);
+  } else if (const auto* map = given ? given->as<AttrValue::Map>() : nullptr) {
+    for (const auto& [name, value] : *map) {
+      const auto* npy = value.as<std::string>();
+      params[name] = npy ? read_npy(*npy) : literal(value, dtype_of(module, function, name));
+    }
+  } else {
+    throw bad_option("BindParams", "params", given ? *given : AttrValue(),
+                     "a file of parameters, or {\"w\": \"w.npy\"}");
+  }
+  return graph::bind_params(std::move(module), params, function);
+}
+
+IRModule run_bind_symbolic_vars(IRModule module, const Attrs& options) {
+  check_options("BindSymbolicVars", options, {"binding_map", "func_name"});
+  const AttrValue* given = options.find("binding_map");
+  const auto* map = given ? given->as<AttrValue::Map>() : nullptr;
+  std::map<std::string, int64_t> dims;
+  if (!map)
+    throw bad_option("BindSymbolicVars", "binding_map", given ? *given : AttrValue(),
+                     "sizes by name: {\"n\": 4}");
+  for (const auto& [name, value] : *map) {
+    const auto* size = value.as<int64_t>();
+    if (!size || *size < 0)
+      throw bad_option("BindSymbolicVars", "binding_map", *given, "sizes of at least 0");
+    dims[name] = *size;
+  }
+  return graph::bind_symbolic_vars(std::move(module), dims, options.get<std::string>("func_name"));
+}
+
+IRModule run_lift_transform_params(IRModule module, const Attrs& options) {
+  check_options("LiftTransformParams", options, {"shared_transform"});
+  graph::SharedTransform shared;
+  if (const AttrValue* given = options.find("shared_transform")) {
+    shared.functions = options.strings("shared_transform");
+    if (const auto* all = given->as<bool>())
+      shared.all = *all;
+    else if (!shared.functions && !given->is_none())
+      throw bad_option("LiftTransformParams", "shared_transform", *given,
+                       "True, False or a list of functions");
+  }
+  return graph::lift_transform_params(std::move(module), shared);
+}
+
+}  // namespace tenon

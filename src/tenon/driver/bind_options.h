@@ -1,0 +1,18 @@
+// Passes that bind parameters and dimensions: their options, which name files.
+#pragma once
+
+#include "tenon/ir/module.h"
+
+namespace tenon {
+
+/// BindParams(params=P, func_name="main"): P is a file as relay.save_param_dict writes it, or a
+/// dictionary from names to .npy files, numbers and lists of numbers (of the parameter's dtype).
+IRModule run_bind_params(IRModule module, const Attrs& options);
+
+/// BindSymbolicVars(binding_map={"n": 4}, func_name=None).
+IRModule run_bind_symbolic_vars(IRModule module, const Attrs& options);
+
+/// LiftTransformParams(shared_transform=False): True, or a list of functions that share it.
+IRModule run_lift_transform_params(IRModule module, const Attrs& options);
+
+}  // namespace tenon

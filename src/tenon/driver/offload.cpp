@@ -1,0 +1,182 @@
+#include "tenon/driver/offload.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "tenon/driver/usage.h"
+
+namespace tenon {
+
+int64_t Offload::own_operators() const {
+  int64_t own = operators;
+  for (const Taken& one : taken) own -= one.operators;
+  return own;
+}
+
+double Offload::share(const std::string& backend) const {
+  double part = 0;
+  for (const Taken& one : taken)
+    if (backend.empty() || one.backend == backend)
+      part += flop > 0 ? one.flop : static_cast<double>(one.operators);
+  const double whole = flop > 0 ? flop : static_cast<double>(operators);
+  return whole > 0 ? part / whole : 0;
+}
+
+static double flop_of(const Remark& remark) {
+  for (const auto& [name, number] : remark.numbers)
+    if (name == "flop") return number;
+  return 0;
+}
+
+// One remark an operator; a pass that runs twice decides anew about what is left.
+static bool is_decision(const Remark& remark) { return remark.pass == "AnnotatePlacement"; }
+
+static void sort_by_count(std::vector<Offload::Refused>& refused) {
+  std::sort(refused.begin(), refused.end(), [](const auto& a, const auto& b) {
+    return std::pair(-a.operators, a.code) < std::pair(-b.operators, b.code);
+  });
+}
+
+Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs) {
+  Offload offload;
+  for (const std::string& name : libs) offload.taken.push_back({name});
+  for (const Remark& remark : remarks) {
+    if (!is_decision(remark)) continue;
+    ++offload.operators;
+    offload.flop += flop_of(remark);
+    if (remark.verdict == "placed") {
+      const std::string backend = remark.reason.substr(0, remark.reason.find('.'));
+      auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
+                                [&](const auto& one) { return one.backend == backend; });
+      if (taken == offload.taken.end())
+        taken = offload.taken.insert(offload.taken.end(), {backend});
+      ++taken->operators;
+      taken->flop += flop_of(remark);
+    } else if (remark.verdict == "refused") {
+      auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
+                                  [&](const auto& one) { return one.code == remark.reason; });
+      if (refused == offload.refused.end())
+        refused = offload.refused.insert(offload.refused.end(), {remark.reason});
+      ++refused->operators;
+    }
+  }
+  sort_by_count(offload.refused);
+  return offload;
+}
+
+// Rounded down: 100 % is all of it.
+static std::string percent(double share) {
+  return fmt::format("{} %", static_cast<int>(share * 100 + 1e-9));
+}
+
+std::string str(const Offload& offload) {
+  std::string text;
+  for (const Offload::Taken& one : offload.taken) {
+    const bool is_first = text.empty();
+    text += fmt::format("{}{} {}", is_first ? "" : "; ", one.backend, one.operators);
+    if (is_first) text += fmt::format(" of {} operators", offload.operators);
+    if (offload.flop > 0) {
+      text += ", " + percent(one.flop / offload.flop);
+      if (is_first) text += " of the arithmetic";
+    }
+  }
+  text += fmt::format("{}own code {}", text.empty() ? "" : "; ", offload.own_operators());
+  for (size_t i = 0; i < offload.refused.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "; refused: " : ", ", offload.refused[i].operators,
+                        offload.refused[i].code);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const Offload& offload) {
+  nlohmann::ordered_json json = {{"operators", offload.operators},
+                                 {"own_operators", offload.own_operators()},
+                                 {"gflop", offload.flop / 1e9},
+                                 {"share", offload.share()},
+                                 {"backends", nlohmann::ordered_json::array()},
+                                 {"refused", nlohmann::ordered_json::object()}};
+  for (const Offload::Taken& one : offload.taken)
+    json["backends"].push_back({{"name", one.backend},
+                                {"operators", one.operators},
+                                {"gflop", one.flop / 1e9},
+                                {"share", offload.share(one.backend)}});
+  for (const Offload::Refused& one : offload.refused) json["refused"][one.code] = one.operators;
+  return json;
+}
+
+Offload offload_from(const nlohmann::json& json) {
+  Offload offload;
+  try {
+    offload.operators = json.value("operators", int64_t{0});
+    offload.flop = json.value("gflop", 0.0) * 1e9;
+    for (const auto& one : json.value("backends", nlohmann::json::array()))
+      offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
+                               one.value("gflop", 0.0) * 1e9});
+    for (const auto& [code, count] : json.value("refused", nlohmann::json::object()).items())
+      offload.refused.push_back({code, count.get<int64_t>()});
+    sort_by_count(offload.refused);
+  } catch (const nlohmann::json::exception&) {
+    return {};
+  }
+  return offload;
+}
+
+Requirement parse_requirement(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  Requirement out;
+  std::string_view number = text;
+  if (equals != std::string::npos) {
+    out.backend = text.substr(0, equals);
+    number.remove_prefix(equals + 1);
+  }
+  const auto wrong = [&] {
+    return UsageError("--require-offload {}: expected 0% to 100%, or BACKEND=90%", text);
+  };
+  if (!number.ends_with('%') || equals == 0) throw wrong();
+  number.remove_suffix(1);
+  double percent = 0;
+  const auto read = std::from_chars(number.data(), number.data() + number.size(), percent);
+  if (read.ec != std::errc() || read.ptr != number.data() + number.size() || !(percent >= 0) ||
+      percent > 100)
+    throw wrong();
+  out.share = percent / 100;
+  return out;
+}
+
+void check_requirements(const std::vector<Requirement>& requirements, const Offload& offload,
+                        const std::vector<Remark>& remarks) {
+  constexpr size_t kMostNotes = 40;
+  for (const Requirement& wanted : requirements) {
+    const double share = offload.share(wanted.backend);
+    if (share + 1e-9 >= wanted.share) continue;
+    const std::string who = wanted.backend.empty() ? "back ends take" : wanted.backend + " takes";
+    CompileError error(kNotOffloaded, {}, "{} {:.1f} % of the {}; {:.6g} % is required", who,
+                       share * 100, offload.flop > 0 ? "arithmetic" : "operators",
+                       wanted.share * 100);
+    if (offload.empty()) error.note({}, "no back end was asked for; expected --libs");
+    std::vector<const Remark*> left;
+    for (const Remark& remark : remarks) {
+      const bool taken = remark.verdict == "placed" &&
+                         (wanted.backend.empty() ||
+                          remark.reason.substr(0, remark.reason.find('.')) == wanted.backend);
+      if (is_decision(remark) && !taken) left.push_back(&remark);
+    }
+    std::sort(left.begin(), left.end(), [&](const Remark* a, const Remark* b) {
+      return std::pair(-flop_of(*a), a) < std::pair(-flop_of(*b), b);  // in order of the program
+    });
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (i == kMostNotes) {
+        error.note({}, "and {} more operators", left.size() - i);
+        break;
+      }
+      const Remark& remark = *left[i];
+      const double part = offload.flop > 0 ? flop_of(remark) / offload.flop * 100 : 0;
+      error.note(remark.origin, "`{}`{}: {} ({}){}{}", remark.subject,
+                 part > 0 ? fmt::format(", {:.1f} % of the arithmetic", part) : "", remark.verdict,
+                 remark.reason, remark.detail.empty() ? "" : ": ", remark.detail);
+    }
+    throw error;
+  }
+}
+
+}  // namespace tenon

@@ -1,0 +1,58 @@
+// How much of a model runs in back ends: a rendering of the remarks of AnnotatePlacement.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tenon/support/remarks.h"
+
+namespace tenon {
+
+/// What the back ends of a compilation took.
+struct Offload {
+  struct Taken {
+    std::string backend;
+    int64_t operators = 0;
+    double flop = 0;
+  };
+  struct Refused {
+    std::string code;
+    int64_t operators = 0;
+  };
+  int64_t operators = 0;         // of the graph when it was placed
+  double flop = 0;               // of its contractions; a symbolic dimension counts as 1
+  std::vector<Taken> taken;      // in the order of `libs`
+  std::vector<Refused> refused;  // most frequent first
+
+  bool empty() const { return taken.empty(); }  // nothing was placed, nor asked for
+  int64_t own_operators() const;
+  /// Of the arithmetic, from 0 to 1, or of the operators where there is none; of one back end, or
+  /// (empty) of all.
+  double share(const std::string& backend = {}) const;
+};
+
+/// \param libs  the back ends that were asked for: each has its entry, whatever it took.
+Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs);
+
+/// "dnnl 53 of 122 operators, 97 % of the arithmetic; own code 69; refused: 4 dtype, 2 layout".
+std::string str(const Offload& offload);
+
+nlohmann::ordered_json json_of(const Offload& offload);
+/// Of what json_of gave; empty where it is something else.
+Offload offload_from(const nlohmann::json& json);
+
+/// What is required of a compilation: "90%", or "dnnl=90%".
+struct Requirement {
+  std::string backend;  // empty: all together
+  double share;         // from 0 to 1
+};
+/// \throws UsageError at any other text.
+Requirement parse_requirement(const std::string& text);
+
+/// \throws CompileError (kNotOffloaded) where less is taken; notes name the operators that are not,
+/// those with the most arithmetic first, and why.
+void check_requirements(const std::vector<Requirement>& requirements, const Offload& offload,
+                        const std::vector<Remark>& remarks);
+
+}  // namespace tenon

@@ -1,0 +1,27 @@
+// Which passes run over a model: options of every command that runs some.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tenon/ir/pass.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon {
+
+struct PipelineChoice {
+  std::string passes;  // in front of the pipeline
+  std::string file;    // of a whole pipeline, instead of the standard one
+
+  void add_to(CLI::App& app);
+  /// What `--passes` lists. \throws UsageError at its faults.
+  Pipeline first() const;
+  /// What `--pipeline` holds; nothing where it is not given. \throws CompileError (kFileError, and
+  /// what parse_pass_list finds).
+  std::optional<Pipeline> whole() const;
+};
+
+}  // namespace tenon

@@ -1,0 +1,80 @@
+#include "tenon/driver/placement_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "tenon/driver/usage.h"
+#include "tenon/graph/backend.h"
+#include "tenon/support/nearest.h"
+
+namespace tenon {
+
+void PlacementOptions::add_to(CLI::App& app) {
+  app.add_option("--libs", libs,
+                 "back ends that may take parts of the model, separated by commas, or none (the "
+                 "default)");
+  app.add_option("--place", places,
+                 "NODE=BACKEND: run the model's node NODE there, or in our own code (none); may be "
+                 "repeated");
+}
+
+static std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (const std::string& name : CLI::detail::split(list, ',')) {
+    if (name.empty()) throw UsageError("--libs {}: a name is empty", list);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+static void check_backend(const std::string& name, const std::string& option) {
+  if (graph::find_backend(name)) return;
+  std::vector<std::string> known;
+  std::string list;
+  for (const graph::Backend* backend : graph::all_backends()) {
+    known.push_back(backend->name);
+    list += backend->name + ", ";
+  }
+  throw UsageError("{}: this build has no back end `{}`{}; expected of: {}none", option, name,
+                   did_you_mean(name, known), list);
+}
+
+// NODE=BACKEND; a node's name may hold `=`.
+static std::pair<std::string, std::string> place_of(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UsageError("--place {}: expected NODE=BACKEND", text);
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void PlacementOptions::check() const {
+  if (libs != "none" && !libs.empty())
+    for (const std::string& name : names_in(libs)) check_backend(name, "--libs " + libs);
+  for (const std::string& text : places) {
+    const std::string wanted = place_of(text).second;
+    if (wanted != "none") check_backend(wanted.substr(0, wanted.find('.')), "--place " + text);
+  }
+}
+
+IRModule PlacementOptions::annotate(IRModule module) const {
+  check();
+  if (libs == "none")
+    module.attrs.erase("libs");
+  else if (!libs.empty()) {
+    std::vector<std::string> names = names_in(libs);
+    for (const std::string& name : module.attrs.strings("libs").value_or(names))
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    module.attrs.set("libs", names);
+  }
+  if (places.empty()) return module;
+  AttrValue::Map map;
+  for (const std::string& text : places) {
+    const auto [node, wanted] = place_of(text);
+    if (!map.emplace(node, wanted).second)
+      throw UsageError("--place {}: the node is placed twice", text);
+  }
+  module.attrs.set("place", std::move(map));
+  return module;
+}
+
+}  // namespace tenon

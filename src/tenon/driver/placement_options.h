@@ -1,0 +1,28 @@
+// Which back ends take parts of a model: options of every command that compiles.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/ir/module.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon {
+
+struct PlacementOptions {
+  std::string libs;                 // "dnnl,blas"; "none"; empty: what the module says
+  std::vector<std::string> places;  // NODE=BACKEND
+
+  bool empty() const { return libs.empty() && places.empty(); }
+  void add_to(CLI::App& app);
+  /// \throws UsageError where --libs names what is not there, or --place is malformed.
+  void check() const;
+  /// The module with attributes `libs` (those that it has, of plugins, stay)  and `place`
+  /// (tune/placement.h). \throws UsageError as check.
+  IRModule annotate(IRModule module) const;
+};
+
+}  // namespace tenon

@@ -1,0 +1,474 @@
+#include "tenon/tune/placement.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tenon/graph/arithmetic.h"
+#include "tenon/graph/op.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/support/nearest.h"
+#include "tenon/support/remarks.h"
+#include "tenon/tune/estimate.h"
+#include "tenon/tune/placement_search.h"
+
+namespace tenon::tune {
+
+namespace {
+
+using graph::Backend;
+using graph::Binding;
+using graph::Call;
+using graph::Function;
+
+constexpr const char* kNone = "none";
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend* backend : graph::all_backends()) names.push_back(backend->name);
+  return names;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
+/// An operator of a function, and what is decided about it.
+struct Operator {
+  Ref<Binding> binding;
+  std::string subject;  // the model's node, or the variable
+  double flop = 0;
+  std::string wanted;      // by hand: a pattern, a back end, "none"; empty: nothing
+  std::string written_as;  // how the hand wrote it, for messages
+  const Found* placed = nullptr;
+  struct Refusal {
+    const Found* found;
+    std::string code, words;
+  };
+  std::vector<Refusal> refusals;
+};
+
+Origin origin_of(const Binding& binding) {
+  return binding.origin ? binding.origin : binding.value->origin;
+}
+
+bool is_operator(const Binding& binding) {
+  const auto* call = binding.value.as<Call>();
+  return call && call->op && !call->is("call_tir") && !call->is("call_dps_packed") &&
+         !call->is("call_pure_packed");
+}
+
+bool takes_part(const Function& function) {
+  for (const char* attr : {"Composite", "Codegen", "Compiler", "Primitive", "Pattern"})
+    if (function.attrs.contains(attr)) return false;
+  return true;
+}
+
+// The model's nodes that an origin names.
+void each_node(const Origin& origin, const std::function<void(const std::string&)>& visit) {
+  if (!origin) return;
+  if (origin->kind == OriginInfo::Kind::kModel) visit(origin->node_name);
+  for (const Origin& part : origin->parts) each_node(part, visit);
+}
+
+const AttrValue::Map* hand_written(const Attrs& attrs, const char* name, const Origin& origin) {
+  const AttrValue* value = attrs.find(name);
+  if (!value) return nullptr;
+  const auto* map = value->as<AttrValue::Map>();
+  if (!map)
+    throw CompileError(kBadPlacement, origin,
+                       "attribute `{}` is {}; expected {{\"lv3\": \"dnnl\"}}", name, value->str());
+  return map;
+}
+
+const std::string& target_of(const AttrValue& value, const std::string& key, const Origin& origin) {
+  const auto* text = value.as<std::string>();
+  if (!text)
+    throw CompileError(kBadPlacement, origin,
+                       "placement of `{}` is {}; expected a back end, a pattern or \"none\"", key,
+                       value.str());
+  return *text;
+}
+
+/// Decides about one function.
+class Placer {
+ public:
+  Placer(const IRModule& module, const Ref<Function>& function,
+         const std::vector<const Backend*>& backends)
+      : function_(function),
+        backends_(backends),
+        asked_(backends.size()),
+        search_(module, function) {
+    walk_if(function->body, [&](const NodePtr& node) {
+      if (const auto binding = cast<Binding>(node); binding && is_operator(*binding))
+        add_operator(binding);
+      return !node.as<graph::FunctionValue>();
+    });
+  }
+
+  /// Notes what was written by hand; true where a model's node is one of this function's.
+  bool want_node(const std::string& node, const std::string& wanted) {
+    bool there = false;
+    for (Operator& op : operators_) {
+      bool is_meant = op.binding->var->name == node;
+      each_node(origin_of(*op.binding), [&](const std::string& name) { is_meant |= name == node; });
+      if (!is_meant) continue;
+      op.wanted = wanted;
+      op.written_as = "--place " + node + "=" + wanted;
+      there = true;
+    }
+    return there;
+  }
+  void want_variables(const AttrValue::Map& map) {
+    for (const auto& [name, value] : map) {
+      const std::string& wanted = target_of(value, name, function_->origin);
+      check_known(wanted, "placement of `" + name + "`");
+      const auto op = std::find_if(operators_.begin(), operators_.end(), [&, &key = name](auto& o) {
+        return o.binding->var->name == key;
+      });
+      if (op == operators_.end()) {
+        std::vector<std::string> names;
+        for (const Operator& known : operators_) names.push_back(known.binding->var->name);
+        throw CompileError(kBadPlacement, function_->origin,
+                           "attribute `placement` names `{}`, which no operator is bound to{}",
+                           name, did_you_mean(name, names));
+      }
+      op->wanted = wanted;
+      op->written_as = "placement of `" + name + "`";
+    }
+  }
+  /// \throws CompileError (kBadPlacement) where no such back end is registered.
+  void check_known(const std::string& wanted, const std::string& where) {
+    if (wanted == kNone) return;
+    const std::string name = wanted.substr(0, wanted.find('.'));
+    const Backend* backend = graph::find_backend(name);
+    if (!backend)
+      throw CompileError(kBadPlacement, function_->origin, "{}: no back end `{}`; there are: {}",
+                         where, name, list_of(backend_names()));
+    if (std::find(backends_.begin(), backends_.end(), backend) == backends_.end())
+      backends_.push_back(backend);
+  }
+
+  /// The annotations.
+  AttrValue::Map run(const Target& target) {
+    find(target);
+    choose();
+    check_wanted();
+    AttrValue::Map placement;
+    for (const Operator& op : operators_) {
+      if (op.wanted == kNone) placement[op.binding->var->name] = kNone;
+      if (op.placed) placement[op.placed->root()->name] = op.placed->name();
+    }
+    report();
+    return placement;
+  }
+
+ private:
+  /// A match that may be taken.
+  struct Candidate {
+    const Found* found;
+    bool by_hand = false;
+    size_t operators = 0;
+    double flop = 0;
+    double seconds = 0;  // declared, or the estimate for own code
+    size_t library = 0, number = 0;
+  };
+
+  void add_operator(const Ref<Binding>& binding) {
+    Operator op;
+    op.binding = binding;
+    const Origin origin = origin_of(*binding);
+    op.subject =
+        origin && origin->kind != OriginInfo::Kind::kScript ? origin.name() : binding->var->name;
+    op.flop = 2 * graph::macs_of(*binding->value.as<Call>(), binding->var->type,
+                                 graph::SymbolicDims::kAsOne)
+                      .value_or(0);
+    index_[binding->var.get()] = operators_.size();
+    operators_.push_back(std::move(op));
+  }
+
+  std::vector<Operator*> operators_of(const Found& found) {
+    std::vector<Operator*> out;
+    for (const Ref<Binding>& binding : found.match.bindings) {
+      const auto it = index_.find(binding->var.get());
+      if (it != index_.end()) out.push_back(&operators_[it->second]);
+    }
+    return out;
+  }
+
+  // Whether the hand allows a match to take an operator.
+  static bool allows(const Operator& op, const Found& found) {
+    return op.wanted.empty() || op.wanted == found.backend->name || op.wanted == found.name();
+  }
+
+  void find(const Target& target) {
+    for (const Backend* backend : backends_)
+      for (Found& found : search_.all(*backend)) found_.push_back(std::move(found));
+    for (size_t i = 0; i < found_.size(); ++i) {
+      const Found& found = found_[i];
+      const std::vector<Operator*> covered = operators_of(found);
+      const auto refuse = [&](const std::string& code, const std::string& words) {
+        for (Operator* op : covered) op->refusals.push_back({&found, code, words});
+      };
+      if (!found.verdict.accepted) {
+        refuse(found.verdict.code, found.verdict.words);
+        continue;
+      }
+      if (!std::all_of(covered.begin(), covered.end(),
+                       [&](const Operator* op) { return allows(*op, found); })) {
+        refuse("by-hand", "it is written to run elsewhere");
+        continue;
+      }
+      Candidate candidate{&found};
+      candidate.library = static_cast<size_t>(
+          std::find(backends_.begin(), backends_.end(), found.backend) - backends_.begin());
+      candidate.operators = covered.size();
+      for (const Operator* op : covered) {
+        candidate.flop += op->flop;
+        candidate.by_hand |= !op->wanted.empty();
+      }
+      // What was not asked for serves where the hand says so, and nowhere else.
+      if (candidate.library >= asked_ && !candidate.by_hand) continue;
+      const double own = estimated_seconds(*found.composite.function, target);
+      candidate.seconds = found.declared.value_or(own);
+      if (candidate.seconds > own && !candidate.by_hand) {
+        refuse("cost", fmt::format("declares {:.3g} us; own code is estimated at {:.3g} us",
+                                   candidate.seconds * 1e6, own * 1e6));
+        continue;
+      }
+      candidate.number = i;
+      candidates_.push_back(candidate);
+    }
+  }
+
+  static bool before(const Candidate& a, const Candidate& b) {
+    const auto key = [](const Candidate& c) {
+      return std::tuple(!c.by_hand, -c.found->backend->priority, -c.found->pattern->priority,
+                        -static_cast<int64_t>(c.operators), -c.flop, c.seconds, c.library,
+                        c.number);
+    };
+    return key(a) < key(b);
+  }
+
+  void choose() {
+    std::sort(candidates_.begin(), candidates_.end(), before);
+    std::set<const Node*> taken;
+    for (const Candidate& candidate : candidates_) {
+      const Found& found = *candidate.found;
+      const std::vector<Operator*> covered = operators_of(found);
+      const bool is_free = std::none_of(
+          found.match.bindings.begin(), found.match.bindings.end(),
+          [&](const Ref<Binding>& binding) { return taken.count(binding->var.get()) != 0; });
+      if (!is_free) {
+        for (Operator* op : covered)
+          op->refusals.push_back({&found, "overlap", "another match takes a part of it"});
+        continue;
+      }
+      for (const Ref<Binding>& binding : found.match.bindings) taken.insert(binding->var.get());
+      for (Operator* op : covered) op->placed = &found;
+    }
+  }
+
+  std::string reasons(const Operator& op) const {
+    std::string text;
+    std::set<std::string> seen;
+    for (const Operator::Refusal& refusal : op.refusals) {
+      std::string reason = refusal.found->name() + ": " + refusal.code;
+      if (!refusal.words.empty()) reason += ": " + refusal.words;
+      if (seen.insert(reason).second) text += (text.empty() ? "" : "; ") + reason;
+    }
+    if (op.placed || !text.empty()) return text;
+    for (const Backend* backend : backends_) {
+      const std::string misses = search_.near_misses(*backend, op.binding);
+      if (!misses.empty()) text += (text.empty() ? "" : "; ") + misses;
+    }
+    return text;
+  }
+
+  // What the hand placed must be there. A node may have become several operators: one of them is
+  // enough.
+  void check_wanted() const {
+    const auto fail = [&](const Operator& op) {
+      const std::string why = reasons(op);
+      throw CompileError(kBadPlacement, origin_of(*op.binding), "{}: {}", op.written_as,
+                         why.empty() ? "no pattern of `" + op.wanted + "` matches" : why);
+    };
+    for (const Operator& op : operators_) {
+      if (op.wanted.empty() || op.wanted == kNone || op.placed) continue;
+      const bool is_node = op.written_as.starts_with("--place");
+      const bool other = is_node && std::any_of(operators_.begin(), operators_.end(), [&](auto& o) {
+                           return o.written_as == op.written_as && o.placed;
+                         });
+      if (!other) fail(op);
+    }
+  }
+
+  void report() const {
+    for (const Operator& op : operators_) {
+      std::string verdict = "kept", reason = "no-pattern";
+      if (op.placed) {
+        verdict = "placed";
+        reason = op.placed->name();
+      } else if (op.wanted == kNone) {
+        reason = "by-hand";
+      } else if (!op.refusals.empty()) {
+        verdict = "refused";
+        reason = op.refusals.front().code;
+      }
+      std::vector<std::pair<std::string, double>> numbers = {{"flop", op.flop}};
+      if (op.placed && op.placed->declared) numbers.emplace_back("seconds", *op.placed->declared);
+      record({"AnnotatePlacement", op.subject, verdict, reason, std::move(numbers), reasons(op),
+              origin_of(*op.binding)});
+    }
+  }
+
+  Ref<Function> function_;
+  std::vector<const Backend*> backends_;  // those asked for, then those that the hand names
+  size_t asked_;
+  PlacementSearch search_;
+  std::vector<Operator> operators_;
+  std::unordered_map<const Node*, size_t> index_;  // by variable
+  std::vector<Found> found_;                       // does not move any more once filled
+  std::vector<Candidate> candidates_;
+};
+
+// Annotations name variables: no two of a function may have one name.
+bool has_unique_names(const Function& function) {
+  std::set<std::string> names;
+  bool unique = true;
+  for (const Ref<graph::Var>& param : function.params) unique &= names.insert(param->name).second;
+  walk<Binding>(function.body,
+                [&](const Binding& binding) { unique &= names.insert(binding.var->name).second; });
+  return unique;
+}
+
+std::vector<const Backend*> backends_of(const std::vector<std::string>& libs) {
+  std::vector<const Backend*> backends;
+  for (const std::string& name : libs) {
+    const Backend* backend = graph::find_backend(name);
+    if (!backend)
+      throw CompileError(kBadOption, {}, "no back end `{}`; there are: {}", name,
+                         list_of(backend_names()));
+    if (std::find(backends.begin(), backends.end(), backend) == backends.end())
+      backends.push_back(backend);
+  }
+  return backends;
+}
+
+}  // namespace
+
+std::vector<std::string> libs_of(const IRModule& module) {
+  const AttrValue* value = module.attrs.find("libs");
+  if (!value) return {};
+  const auto libs = module.attrs.strings("libs");
+  if (!libs)
+    throw CompileError(kBadOption, {},
+                       "module attribute `libs` is {}; expected a list of back ends", value->str());
+  backends_of(*libs);
+  return *libs;
+}
+
+IRModule annotate_placement(IRModule module, const std::optional<std::vector<std::string>>& libs) {
+  const std::vector<const Backend*> backends = backends_of(libs ? *libs : libs_of(module));
+  const AttrValue::Map* by_node = hand_written(module.attrs, "place", {});
+  std::set<std::string> found_nodes;
+  std::vector<std::string> known_nodes;
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    auto function = cast<Function>(base);
+    if (!function || !takes_part(*function)) continue;
+    const AttrValue::Map* by_variable =
+        hand_written(function->attrs, "placement", function->origin);
+    if (backends.empty() && !by_variable && !by_node) continue;
+    if (!has_unique_names(*function)) {
+      function = graph::rebuild(
+          module, function,
+          [](graph::BlockBuilder&, const Binding&, const graph::Value&) { return std::nullopt; });
+      by_variable = hand_written(function->attrs, "placement", function->origin);
+    }
+    Placer placer(module, function, backends);
+    if (by_variable) placer.want_variables(*by_variable);
+    if (by_node)
+      for (const auto& [node, value] : *by_node) {
+        const std::string& wanted = target_of(value, node, {});
+        placer.check_known(wanted, "--place " + node + "=" + wanted);
+        if (placer.want_node(node, wanted)) found_nodes.insert(node);
+      }
+    AttrValue::Map placement = placer.run(graph::target_of(module));
+    auto* copy = new Function(*function);
+    copy->attrs.erase("placement");
+    if (!placement.empty()) copy->attrs.set("placement", std::move(placement));
+    module.set(name, Ref<Function>(copy));
+    walk<Binding>(function->body, [&](const Binding& binding) {
+      each_node(origin_of(binding), [&](const std::string& node) { known_nodes.push_back(node); });
+    });
+  }
+  if (by_node)
+    for (const auto& [node, value] : *by_node)
+      if (!found_nodes.count(node))
+        throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
+                           node, target_of(value, node, {}), node, did_you_mean(node, known_nodes));
+  module.attrs.erase("place");
+  return module;
+}
+
+IRModule dispatch_placement(IRModule module) {
+  const std::vector<IRModule::Entry> entries = module.functions();
+  for (const auto& [name, base] : entries) {
+    auto function = cast<Function>(base);
+    if (!function) continue;
+    const AttrValue::Map* placement = hand_written(function->attrs, "placement", function->origin);
+    if (!placement) continue;
+    std::set<std::string> missing;
+    for (const auto& [variable, value] : *placement) {
+      if (target_of(value, variable, function->origin) != kNone) missing.insert(variable);
+    }
+    const PlacementSearch search(module, function);
+    std::vector<graph::Replacement> replacements;
+    std::unordered_map<const Node*, std::string> taken;
+    walk<Binding>(function->body, [&](const Binding& binding) {
+      const std::string& variable = binding.var->name;
+      if (!missing.count(variable)) return;
+      missing.erase(variable);
+      const std::string& wanted = target_of(placement->at(variable), variable, function->origin);
+      const Origin origin = origin_of(binding);
+      const Backend* backend = graph::find_backend(wanted.substr(0, wanted.find('.')));
+      if (!backend)
+        throw CompileError(kBadPlacement, origin,
+                           "placement of `{}`: no back end `{}`; there are: {}", variable,
+                           wanted.substr(0, wanted.find('.')), list_of(backend_names()));
+      const std::string pattern = wanted == backend->name ? "" : wanted;
+      std::string why;
+      for (Found& found : search.at(*backend, Ref<Binding>(&binding), pattern)) {
+        if (!found.verdict.accepted) {
+          why += (why.empty() ? "" : "; ") + found.name() + ": " + found.verdict.code +
+                 (found.verdict.words.empty() ? "" : ": " + found.verdict.words);
+          continue;
+        }
+        for (const Ref<Binding>& part : found.match.bindings) {
+          const auto [other, is_new] = taken.emplace(part->var.get(), variable);
+          if (!is_new)
+            throw CompileError(kBadPlacement, origin,
+                               "placements of `{}` and `{}` overlap: both take `{}`", other->second,
+                               variable, part->var->name);
+        }
+        replacements.push_back({std::move(found.match), std::move(found.composite)});
+        return;
+      }
+      throw CompileError(kBadPlacement, origin, "placement of `{}`: {}", variable,
+                         why.empty() ? "`" + wanted + "` does not match here" : why);
+    });
+    if (!missing.empty())
+      throw CompileError(kBadPlacement, function->origin,
+                         "attribute `placement` names `{}`, which nothing is bound to",
+                         *missing.begin());
+    auto* copy = new Function(*graph::with_composites(module, function, replacements));
+    copy->attrs.erase("placement");
+    module.set(name, Ref<Function>(copy));
+  }
+  return module;
+}
+
+}  // namespace tenon::tune

@@ -1,0 +1,41 @@
+// Placement: which operators of a graph run in which back end. Deciding and doing are two passes:
+// AnnotatePlacement writes its decisions into attributes of the functions, DispatchPlacement makes
+// composites of what is annotated there, whoever wrote it. docs/placement.md is the guide.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/ir/module.h"
+
+namespace tenon::tune {
+
+/// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
+/// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
+/// What is there already was written by hand and wins: a pattern, a back end, or "none". So does
+/// module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken out.
+///
+/// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
+/// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match
+/// whose declared cost is above the estimate for Tenon's own code is refused.
+///
+/// Records a remark for each operator: verdict "placed" (reason: the pattern), "refused" (the code
+/// of the first refusal) or "kept" ("no-pattern", "by-hand"), numbers `flop` and `seconds` (the
+/// estimate), all reasons as detail.
+///
+/// \param libs  back ends to choose from, by name; nothing: those of module attr `libs`.
+/// \throws CompileError (kBadPlacement) where something written by hand names what is not there or
+/// cannot be.
+IRModule annotate_placement(IRModule module,
+                            const std::optional<std::vector<std::string>>& libs = {});
+
+/// Makes a composite of each match that attr `placement` names, and takes the attribute out.
+/// \throws CompileError (kBadPlacement) where there is no such match, or two overlap.
+IRModule dispatch_placement(IRModule module);
+
+/// Attr `libs`: the back ends that may be used. \throws CompileError (kBadOption) at an unknown
+/// one.
+std::vector<std::string> libs_of(const IRModule& module);
+
+}  // namespace tenon::tune

@@ -1,0 +1,108 @@
+#include "tenon/tune/placement_search.h"
+
+#include <set>
+
+namespace tenon::tune {
+
+using graph::Backend;
+using graph::Binding;
+using graph::BindingBlock;
+using graph::FusionPattern;
+using graph::Match;
+using graph::Verdict;
+
+PlacementSearch::PlacementSearch(const IRModule& module, const Ref<graph::Function>& function)
+    : module_(module), function_(function), matcher_(&module, *function) {
+  walk<BindingBlock>(function->body, [&](const BindingBlock& block) {
+    for (const Ref<Binding>& binding : block.bindings) block_of_[binding->var.get()] = &block;
+  });
+}
+
+// The patterns over graphs, those to be tried first in front.
+static std::vector<const FusionPattern*> in_order(const Backend& backend) {
+  std::vector<const FusionPattern*> patterns;
+  for (const size_t i : graph::order_of_patterns(backend.patterns))
+    if (backend.patterns[i].pattern) patterns.push_back(&backend.patterns[i]);
+  return patterns;
+}
+
+// Whether the match can become one call at all.
+Verdict PlacementSearch::legal(const Match& match) const {
+  const auto block = [&](const Ref<Binding>& binding) {
+    const auto found = block_of_.find(binding->var.get());
+    return found == block_of_.end() ? nullptr : found->second;
+  };
+  for (const Ref<Binding>& binding : match.bindings)
+    if (block(binding) != block(match.bindings.front()))
+      return {false, "blocks", "it spans several blocks"};
+  if (!match.escaping.empty())
+    return {false, "used-outside",
+            fmt::format("`{}` inside is used elsewhere too", match.escaping.front()->name)};
+  if (!matcher_.is_convex(match.bindings))
+    return {false, "cycle", "something outside needs a part of it and is needed by another"};
+  return {};
+}
+
+std::optional<Found> PlacementSearch::match(const Backend& backend, const FusionPattern& pattern,
+                                            const Ref<Binding>& root, std::string* why) const {
+  std::optional<Match> match = matcher_.match(pattern.pattern, root, why);
+  if (!match || match->bindings.empty() || match->outputs.empty()) return std::nullopt;
+  Found found{&backend, &pattern, std::move(*match), {}, {}, {}};
+  found.verdict = legal(found.match);
+  if (!found.verdict.accepted) return found;
+  found.composite = graph::make_composite(pattern.name, found.match);
+  const std::map<std::string, graph::Value> annotated =
+      graph::annotated_values(pattern, found.match);
+  const graph::PatternCheck check{module_, *function_, found.match, found.composite.function,
+                                  annotated};
+  if (pattern.check) found.verdict = pattern.check(check);
+  if (!found.verdict.accepted) {
+    if (found.verdict.code.empty()) found.verdict.code = "refused";
+    return found;
+  }
+  if (backend.cost) found.declared = backend.cost(check);
+  if (pattern.attrs) {
+    auto* function = new graph::Function(*found.composite.function);
+    for (const auto& [name, value] : pattern.attrs(check)) function->attrs.set(name, value);
+    found.composite.function = Ref<graph::Function>(function);
+  }
+  return found;
+}
+
+std::vector<Found> PlacementSearch::all(const Backend& backend) const {
+  std::vector<Found> out;
+  std::set<std::pair<const Node*, std::string>> accepted;  // by root and name: the first counts
+  for (const FusionPattern* pattern : in_order(backend)) {
+    for (const Ref<Binding>& root : matcher_.roots(pattern->pattern)) {
+      const auto key = std::pair<const Node*, std::string>(root->var.get(), pattern->name);
+      if (accepted.count(key)) continue;
+      auto found = match(backend, *pattern, root);
+      if (!found) continue;
+      if (found->verdict.accepted) accepted.insert(key);
+      out.push_back(std::move(*found));
+    }
+  }
+  return out;
+}
+
+std::vector<Found> PlacementSearch::at(const Backend& backend, const Ref<Binding>& root,
+                                       const std::string& name) const {
+  std::vector<Found> out;
+  for (const FusionPattern* pattern : in_order(backend)) {
+    if (!name.empty() && pattern->name != name) continue;
+    if (auto found = match(backend, *pattern, root)) out.push_back(std::move(*found));
+  }
+  return out;
+}
+
+std::string PlacementSearch::near_misses(const Backend& backend, const Ref<Binding>& root) const {
+  std::string text;
+  for (const FusionPattern* pattern : in_order(backend)) {
+    std::string why;
+    if (match(backend, *pattern, root, &why) || why.empty()) continue;
+    text += (text.empty() ? "" : "; ") + pattern->name + " differs: " + why;
+  }
+  return text;
+}
+
+}  // namespace tenon::tune

@@ -1,0 +1,134 @@
+// What runs where, as the command line tells it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class PlacementCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tenon_placement_" + std::to_string(::getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Outcome tenon(const std::string& arguments) const {
+    const std::string command =
+        std::string("cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " ") + arguments + " >" +
+        folder_ + "/out 2>" + folder_ + "/err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
+            read(folder_ + "/err")};
+  }
+  void expect_error(const std::string& arguments, int status, const std::string& text) const {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = tenon(arguments);
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  }
+  bool has_backend(const std::string& name) const {
+    const std::string err = tenon("run x.onnx --libs no.such").err;
+    return err.find(" " + name + ",") != std::string::npos;
+  }
+  std::string folder_;
+};
+
+const std::string kDigits = "examples/digits/digits_b1.onnx";
+
+TEST_F(PlacementCommandTest, UnknownBackEndsAreWrongUsage) {
+  expect_error("run " + kDigits + " --libs dnnn", 2, "no back end `dnnn`");
+  expect_error("run " + kDigits + " --libs dnnn", 2, "none");
+  expect_error("opt " + kDigits + " --libs ,", 2, "a name is empty");
+  expect_error("run " + kDigits + " --place conv1", 2, "expected NODE=BACKEND");
+  expect_error("run " + kDigits + " --place conv1=dnnn", 2, "no back end `dnnn`");
+  expect_error("run " + kDigits + " --place conv1=none --place conv1=none", 2, "placed twice");
+  expect_error("run " + kDigits + " --place conv9=none", 1, "error[TN0806]");
+}
+
+TEST_F(PlacementCommandTest, OffloadCanBeRequired) {
+  EXPECT_EQ(tenon("run " + kDigits + " --require-offload 0%").status, 0);
+  expect_error("run " + kDigits + " --require-offload 90%", 1, "error[TN0807]");
+  expect_error("compile " + kDigits + " -o " + folder_ + "/m.so --require-offload 1%", 1,
+               "error[TN0807]");
+  expect_error("run " + kDigits + " --require-offload 90", 2, "expected 0% to 100%");
+  expect_error("run " + kDigits + " --require-offload 101%", 2, "expected 0% to 100%");
+  expect_error("run " + kDigits + " --require-offload =9%", 2, "expected 0% to 100%");
+}
+
+TEST_F(PlacementCommandTest, TheStoryOfANode) {
+  const Outcome outcome = tenon("explain " + kDigits + " conv2");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part :
+       {"node `conv2` (Conv)", "imported as", "R.nn.conv2d(", "after LegalizeOps", "R.call_tir(",
+        "after LowerGraph", "placement    own code", "kernel       conv2d", "schedule ",
+        "workspace + ", "constants", "symbols      fn.conv2d"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  // The symbol is one of the artefact.
+  const auto json = nlohmann::json::parse(tenon("explain " + kDigits + " conv2 --json").out);
+  ASSERT_EQ(tenon("compile " + kDigits + " -o " + folder_ + "/m.so").status, 0);
+  const std::string symbol = json["symbols"][0];
+  EXPECT_NE(read(folder_ + "/m.so").find(symbol + '\0'), std::string::npos) << symbol;
+  EXPECT_EQ(json["kernels"].size(), 1U);
+  EXPECT_GT(json["buffers"].size(), 1U);
+}
+
+TEST_F(PlacementCommandTest, FusedNodesNameTheirGroup) {
+  const Outcome outcome = tenon("explain " + kDigits + " relu2");
+  EXPECT_NE(outcome.out.find("fused into   fused_"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("relu2, pool2"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlacementCommandTest, ANodeThatIsNotThereHasANearestName) {
+  expect_error("explain " + kDigits + " cnv2", 1, "no node `cnv2`; did you mean `conv2`?");
+}
+
+TEST_F(PlacementCommandTest, DecisionsAreTheSameInEveryRun) {
+  const std::string command = "explain " + kDigits + " --json";
+  const std::string once = tenon(command).out;
+  EXPECT_GT(once.size(), 100U);
+  EXPECT_EQ(once, tenon(command).out);
+  for (const std::string name : {"dnnl", "blas"}) {
+    if (!has_backend(name)) continue;
+    const std::string with = command + " --pass AnnotatePlacement --libs " + name;
+    const std::string placed = tenon(with).out;
+    EXPECT_NE(placed.find("\"placed\""), std::string::npos);
+    EXPECT_EQ(placed, tenon(with).out);
+  }
+}
+
+TEST_F(PlacementCommandTest, TheLineSaysWhereOperatorsRan) {
+  if (!has_backend("dnnl")) GTEST_SKIP() << "this build has no oneDNN";
+  const Outcome outcome = tenon("run " + kDigits + " --libs dnnl");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("operators  dnnl "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" of the arithmetic; own code "), std::string::npos) << outcome.out;
+  const auto json = nlohmann::json::parse(tenon("run " + kDigits + " --libs dnnl --json").out);
+  EXPECT_EQ(json["offload"]["backends"][0]["name"], "dnnl");
+  EXPECT_EQ(json["own_operators"], json["offload"]["own_operators"]);
+  ASSERT_EQ(tenon("compile " + kDigits + " --libs dnnl -o " + folder_ + "/m.so").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(read(folder_ + "/m.json"))["offload"], json["offload"]);
+  // By hand a convolution stays with own code.
+  const auto kept =
+      nlohmann::json::parse(tenon("run " + kDigits + " --libs dnnl --place conv2=none --json").out);
+  EXPECT_LT(kept["offload"]["share"], json["offload"]["share"]);
+}
+
+}  // namespace
