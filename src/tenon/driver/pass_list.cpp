@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "tenon/driver/passes.h"
+#include "tenon/graph/backend.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {
@@ -43,6 +44,8 @@ class Reader {
   [[noreturn]] void unknown(std::string_view word, size_t begin) const {
     std::vector<std::string> names;
     for (const Pass& pass : all_passes()) names.push_back(pass.name);
+    for (const graph::Backend* backend : graph::all_backends())
+      for (const Pass& pass : backend->passes) names.push_back(pass.name);
     std::string hint = did_you_mean(word, names);
     if (hint.empty()) hint = "; `tenon opt --list-passes` lists them";
     throw CompileError(kUnknownPass, place(begin, word.size()), "no pass `{}`{}", word, hint);

@@ -23,6 +23,9 @@ using graph::Function;
 
 constexpr const char* kNone = "none";
 
+// The estimate for own code is rough; who asks for a back end wants it unless it clearly loses.
+constexpr double kClearlyDearer = 2;
+
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const Backend* backend : graph::all_backends()) names.push_back(backend->name);
@@ -233,7 +236,7 @@ class Placer {
       if (candidate.library >= asked_ && !candidate.by_hand) continue;
       const double own = estimated_seconds(*found.composite.function, target);
       candidate.seconds = found.declared.value_or(own);
-      if (candidate.seconds > own && !candidate.by_hand) {
+      if (candidate.seconds > kClearlyDearer * own && !candidate.by_hand) {
         refuse("cost", fmt::format("declares {:.3g} us; own code is estimated at {:.3g} us",
                                    candidate.seconds * 1e6, own * 1e6));
         continue;

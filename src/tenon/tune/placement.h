@@ -18,7 +18,7 @@ namespace tenon::tune {
 ///
 /// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
 /// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match
-/// whose declared cost is above the estimate for Tenon's own code is refused.
+/// whose declared cost is more than twice the estimate for Tenon's own code is refused.
 ///
 /// Records a remark for each operator: verdict "placed" (reason: the pattern), "refused" (the code
 /// of the first refusal) or "kept" ("no-pattern", "by-hand"), numbers `flop` and `seconds` (the

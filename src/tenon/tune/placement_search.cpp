@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "tenon/graph/op.h"
+
 namespace tenon::tune {
 
 using graph::Backend;
@@ -32,6 +34,11 @@ Verdict PlacementSearch::legal(const Match& match) const {
     const auto found = block_of_.find(binding->var.get());
     return found == block_of_.end() ? nullptr : found->second;
   };
+  for (const Ref<Binding>& binding : match.bindings) {
+    const auto* call = binding->value.as<graph::Call>();
+    if (binding->match || (call && !(call->op && call->op->pure)))
+      return {false, "effects", fmt::format("`{}` inside may have effects", binding->var->name)};
+  }
   for (const Ref<Binding>& binding : match.bindings)
     if (block(binding) != block(match.bindings.front()))
       return {false, "blocks", "it spans several blocks"};

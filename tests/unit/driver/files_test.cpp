@@ -31,27 +31,45 @@ TEST(PassListTest, ReadsNamesAndLiterals) {
   EXPECT_TRUE(parse_pass_list("  ").empty());
 }
 
-std::string usage_error(std::string_view text) {
+std::string error_in(std::string_view text) {
   try {
     parse_pass_list(text);
-  } catch (const UsageError& error) {
-    return error.what();
+  } catch (const CompileError& error) {
+    const Diagnostic& first = error.first();
+    return fmt::format("{}:{}: {}", first.origin->line, first.origin->column, first.message);
   }
   return "accepted";
 }
 
-TEST(PassListTest, SaysWhatIsWrong) {
-  EXPECT_EQ(usage_error("FuseOp"), "no pass `FuseOp`; did you mean `FuseOps`?");
-  EXPECT_EQ(usage_error("Zzzzzzzzzzzz"),
-            "no pass `Zzzzzzzzzzzz`; `tenon opt --list-passes` lists them");
-  EXPECT_EQ(usage_error("FuseOps LegalizeOps"),
-            "column 9 of the list of passes: found `L`; expected `,`");
-  EXPECT_EQ(usage_error("FuseOps(a)"), "column 10 of the list of passes: found `)`; expected `=`");
-  EXPECT_EQ(usage_error("FuseOps(a=1, a=2)"), "option `a` is given twice");
-  EXPECT_EQ(usage_error("FuseOps(a='x"),
-            "column 13 of the list of passes: found the end; expected the closing quote");
-  EXPECT_EQ(usage_error("FuseOps(a=" + std::string(100, '[')),
-            "an option nests deeper than 32 lists");
+TEST(PassListTest, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(error_in("FuseOp"), "1:1: no pass `FuseOp`; did you mean `FuseOps`?");
+  EXPECT_EQ(error_in("Zzzzzzzzzzzz"),
+            "1:1: no pass `Zzzzzzzzzzzz`; `tenon opt --list-passes` lists them");
+  EXPECT_EQ(error_in("FuseOps LegalizeOps"), "1:9: found `L`; expected `,` or the end of the line");
+  EXPECT_EQ(error_in("FuseOps(a)"), "1:10: found `)`; expected `=`");
+  EXPECT_EQ(error_in("FuseOps(a=1,\n a=2)"), "2:2: option `a` is given twice");
+  EXPECT_EQ(error_in("# comment\nFuseOps(a='x"), "2:13: found the end; expected the closing quote");
+  EXPECT_EQ(error_in("FuseOps(a=" + std::string(100, '[')),
+            "1:44: an option nests deeper than 32 lists");
+}
+
+TEST(PassListTest, LinesAndCommentsSeparatePasses) {
+  const Pipeline passes = parse_pass_list("# first\nFuseOps  # groups\n\n FuseTIR,\nLegalizeOps\n");
+  ASSERT_EQ(passes.size(), 3U);
+  EXPECT_EQ(passes[1].name, "FuseTIR");
+  EXPECT_EQ(passes[1].origin->line, 4U);
+  EXPECT_EQ(passes[1].origin->column, 2U);
+}
+
+TEST(PassListTest, PrintedPassesReadBack) {
+  for (const char* text :
+       {"FuseOps", "PlanMemory(a=\"x\\n\\t\\\"\", b=[1, 2.5, None], c={\"k\": True})"}) {
+    const Pipeline passes = parse_pass_list(text);
+    EXPECT_EQ(pass_text(passes.at(0)), text);
+  }
+  const Pipeline standard = standard_pipeline(), again = parse_pass_list(pipeline_text());
+  ASSERT_EQ(again.size(), standard.size());
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(pass_text(again[i]), pass_text(standard[i]));
 }
 
 TEST(PipelineTest, EndsWhereItIsTold) {
