@@ -107,5 +107,37 @@ TEST(SplitCallTIRByPattern, KeepsResults) {
   EXPECT_EQ(divided, cases);
 }
 
+TEST(SplitCallTIRByPattern, AsksTheBackEnd) {
+  planted::Random random(3);
+  const auto p = planted::plant(0, planted::sizes(0, random), planted::Change::kNone);
+  const IRModule before = module_of(planted::with_neighbours(p, random));
+  const auto composites = [&](const graph::FusionPattern& pattern) {
+    graph::SplitOptions options;
+    options.patterns.push_back(pattern);
+    std::vector<BaseFunc> out;
+    const IRModule after = graph::split_call_tir_by_pattern(before, options);
+    for (const auto& [name, function] : after.functions())
+      if (function->attrs.contains("Composite")) out.push_back(function);
+    return out;
+  };
+  graph::FusionPattern pattern;
+  pattern.name = "toy.product";
+  pattern.tir = planted::pattern_of(0);
+  pattern.check = [](const graph::PatternCheck& check) {
+    EXPECT_EQ(check.composite->params.size(), 2U);
+    return graph::Verdict::refuse("size", "too small");
+  };
+  const RemarkScope remarks;
+  EXPECT_TRUE(composites(pattern).empty());
+  EXPECT_EQ(remarks.remarks().front().verdict, "refused");
+  EXPECT_EQ(remarks.remarks().front().reason, "size");
+  pattern.check = {};
+  pattern.attrs = [](const graph::PatternCheck&) { return Attrs{{"kernel", "small"}}; };
+  const auto taken = composites(pattern);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0]->attrs.get<std::string>("kernel"), "small");
+  EXPECT_TRUE(taken[0]->is_private);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -118,8 +118,8 @@ class Splitter {
     for (size_t p = 0; p < patterns_.size(); ++p) {
       std::string why;
       for (const tir::BlockMatch& match : tir::match_blocks(*patterns_[p].tir, function, &why)) {
-        const auto pieces = tir::take_out(function, match, outputs,
-                                          {patterns_[p].name, options_.copy_layouts}, &why);
+        auto pieces = tir::take_out(function, match, outputs,
+                                    {patterns_[p].name, options_.copy_layouts}, &why);
         if (!pieces) continue;
         const Verdict verdict = judge(p, *pieces, *symbols);
         if (!verdict.accepted) {
@@ -172,29 +172,38 @@ class Splitter {
     return make<TensorType>(std::move(shape), buffer.dtype);
   }
 
-  // A back end that decides about matches sees a function that calls the kernel.
-  Verdict judge(size_t p, const std::vector<Piece>& pieces, const Substitution& symbols) {
-    if (!patterns_[p].check) return {};
-    const auto piece = std::find_if(pieces.begin(), pieces.end(), [](const Piece& piece) {
-      return piece.role == Piece::Role::kMatch;
+  // A back end that decides about matches, or adds to their attributes, sees a function that calls
+  // the kernel.
+  Verdict judge(size_t p, std::vector<Piece>& pieces, const Substitution& symbols) {
+    const FusionPattern& pattern = patterns_[p];
+    if (!pattern.check && !pattern.attrs) return {};
+    Piece& piece = *std::find_if(pieces.begin(), pieces.end(), [](const Piece& candidate) {
+      return candidate.role == Piece::Role::kMatch;
     });
     IRModule module = module_;
     BlockBuilder builder(module);
     std::vector<Ref<Var>> params;
-    for (const Ref<Buffer>& buffer : piece->inputs)
+    for (const Ref<Buffer>& buffer : piece.inputs)
       params.push_back(make<Var>(buffer->name, type_of_buffer(*buffer, symbols)));
-    builder.begin_function(params);
     std::vector<Type> types;
-    for (const Ref<Buffer>& buffer : piece->outputs)
+    for (const Ref<Buffer>& buffer : piece.outputs)
       types.push_back(type_of_buffer(*buffer, symbols));
+    builder.begin_function(params);
     const Value result =
-        builder.call_tir(patterns_[p].name, piece->function, {params.begin(), params.end()}, types,
-                         scalars_of(*piece, symbols));
-    const Ref<Function> composite =
-        builder.end_function(result, {{"Composite", patterns_[p].name}});
+        builder.call_tir(pattern.name, piece.function, {params.begin(), params.end()}, types,
+                         scalars_of(piece, symbols));
+    const Ref<Function> composite = builder.end_function(result, {{"Composite", pattern.name}});
     const Match match;
     const std::map<std::string, Value> annotated;
-    return patterns_[p].check({module, *function_, match, composite, annotated});
+    const PatternCheck seen{module, *function_, match, composite, annotated};
+    if (pattern.check) {
+      const Verdict verdict = pattern.check(seen);
+      if (!verdict.accepted) return verdict;
+    }
+    if (!pattern.attrs) return {};
+    for (const auto& [name, value] : pattern.attrs(seen))
+      if (name != "Composite") piece.function = piece.function->with_attr(name, value);
+    return {};
   }
 
   static std::vector<Expr> scalars_of(const Piece& piece, const Substitution& symbols) {
