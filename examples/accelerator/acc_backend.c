@@ -8,15 +8,13 @@
 
 #include "accelerator.h"
 
-/* Patterns are functions as text; what matches one is named after it. Attributes (strides, ...) may be any. */
-#define PATTERN(NAME, PARAMS, VALUE) \
-  "@R.function\ndef " NAME "(" PARAMS "):\n    R.func_attr({'any': True})\n    return " VALUE "\n"
-#define LAYER "x: R.Tensor, w: R.Tensor, b: R.Tensor"
+/* What matches one of these is named after it. A constant is part of the match: `check` and `pack` see its data. */
+#define CONV2D "is_op('relax.add')(is_op('relax.nn.conv2d')(wildcard(), is_const()), is_const())"
 static const char patterns[] =
-    PATTERN("conv2d_relu", LAYER, "R.nn.relu(R.add(R.nn.conv2d(x, w), b))")
-    PATTERN("conv2d", LAYER, "R.add(R.nn.conv2d(x, w), b)")
-    PATTERN("dense", LAYER, "R.add(R.matmul(x, w), b)")
-    PATTERN("max_pool2d", "x: R.Tensor", "R.nn.max_pool2d(x)");
+    "conv2d_relu = is_op('relax.nn.relu')(" CONV2D ")\n"
+    "conv2d = " CONV2D "\n"
+    "dense = is_op('relax.add')(is_op('relax.matmul')(wildcard(), is_const()), is_const())\n"
+    "max_pool2d = is_op('relax.nn.max_pool2d')(wildcard())\n";
 
 /* Item `i` of a list among the attributes of the first operator; a list of one number stands for all axes. */
 static int item(const TenonHost *h, const TenonMatch *m, const char *name, int32_t i) {
