@@ -18,6 +18,7 @@ namespace {
 struct OptOptions {
   std::string file, out, target;
   bool list = false, print_pipeline = false, timings = false;
+  std::vector<std::string> rewrite;
   PassOptions run;
   ModelOptions places;
 };
@@ -37,7 +38,13 @@ int opt(const OptOptions& options) {
   if (options.file.empty())
     throw UsageError("FILE is missing; or give --list-passes or --print-pipeline");
   const bool has_file = !options.places.chosen.file.empty();
-  const Pipeline pipeline = has_file ? options.places.pipeline() : options.places.passes();
+  Pipeline pipeline;
+  for (const std::string& file : options.rewrite) {
+    pipeline.push_back(*find_pass("RewritePatterns"));
+    pipeline.back().options = {{"file", file}};
+  }
+  for (const Pass& pass : has_file ? options.places.pipeline() : options.places.passes())
+    pipeline.push_back(pass);
   IRModule module = load_module(options.file, options.places.load_options());
   if (options.places.places()) module = options.places.prepare(std::move(module));
   // A target that the file states stays, unless another is asked for.
@@ -61,6 +68,9 @@ void add_opt_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "run passes over a module");
   command->add_option("FILE", options->file, ".onnx, .py, .tvmscript or .relay");
+  command->add_option("--rewrite", options->rewrite,
+                      "a file of rewriters (docs/patterns.md), run before the passes; may be given "
+                      "several times");
   command->add_option("-o,--out", options->out,
                       "file (default: the standard output); its constants go to FILE.constants");
   command->add_option("--target", options->target,

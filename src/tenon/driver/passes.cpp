@@ -4,6 +4,7 @@
 
 #include "tenon/driver/backend_context.h"
 #include "tenon/driver/bind_options.h"
+#include "tenon/driver/console.h"
 #include "tenon/driver/evaluate.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
@@ -11,6 +12,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/memory/plan_module.h"
+#include "tenon/script/pattern_file.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/tensorize.h"
@@ -224,6 +226,27 @@ IRModule run_inline_calls(IRModule module, const Attrs& options) {
   return tir::inline_calls(std::move(module), options.flag("all"));
 }
 
+IRModule run_rewrite_patterns(IRModule module, const Attrs& options) {
+  check_options("RewritePatterns", options, {"file", "max_rounds"});
+  const auto file = options.get<std::string>("file");
+  if (!file)
+    throw CompileError(kBadOption, {},
+                       "option `file` of `RewritePatterns` is missing; expected a file of "
+                       "rewriters: RewritePatterns(file=\"rules.py\")");
+  const int64_t rounds = options.get<int64_t>("max_rounds").value_or(64);
+  if (rounds < 1 || rounds > 100000)
+    throw CompileError(kBadOption, {},
+                       "option `max_rounds` of `RewritePatterns` is {}; expected 1 to 100000",
+                       rounds);
+  const auto source = std::make_shared<const SourceFile>(SourceFile{*file, read_file(*file)});
+  const script::PatternFile patterns = script::read_pattern_file(source);
+  if (patterns.rewriters.empty())
+    throw CompileError(kBadPattern, Origin::script(source, 1, 1),
+                       "no rewriter in this file; expected a class under `@R.rewriter` with "
+                       "functions `pattern` and `replacement`");
+  return patterns.rewriter()(std::move(module), {.max_rounds = static_cast<int>(rounds)});
+}
+
 struct Row {
   const char* name;
   const char* summary;
@@ -268,6 +291,8 @@ std::vector<Pass> make_table() {
        Form::kGraph, kExact, nullptr, run_annotate_placement},
       {"DispatchPlacement", "makes composites of what attributes place in back ends", Form::kGraph,
        kExact, nullptr, run_dispatch_placement},
+      {"RewritePatterns", "replaces what the patterns of a file's rewriters match", Form::kGraph,
+       kReassociating, nullptr, run_rewrite_patterns},
       {"InlineFunctions", "puts bodies of graph functions in the places of their calls",
        Form::kGraph, kExact, graph::inline_functions},
       {"DecomposeOpsForInference", "replaces recurrent layers by the operators they are made of",

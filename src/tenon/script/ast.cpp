@@ -139,8 +139,9 @@ ExprPtr Parser::only_expression() {
   return out;
 }
 
-Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics) {
-  return Parser(file, tokenize(file), diagnostics).file();
+Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
+                OtherPython other) {
+  return Parser(file, tokenize(file), diagnostics, other == OtherPython::kReported).file();
 }
 
 ExprPtr parse_expression(const std::shared_ptr<const SourceFile>& file, const std::string& text,

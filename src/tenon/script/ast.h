@@ -125,7 +125,10 @@ struct Stmt {
 /// The statements of a file. Errors inside of decorated functions and modules go to `diagnostics`,
 /// and the statement that has one is left out; of other Python, what is not understood is left out
 /// silently (of a compound statement its first line, so that what it encloses is found).
-Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics);
+/// With kReported all that is wrong is reported.
+enum class OtherPython : uint8_t { kLeftOut, kReported };
+Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
+                OtherPython other = OtherPython::kLeftOut);
 
 /// One expression that is all of `text`, as in a string dimension "n * 2"; its places are those of
 /// `place`.

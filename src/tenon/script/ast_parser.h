@@ -15,8 +15,11 @@ namespace tenon::script::ast {
 class Parser {
  public:
   Parser(std::shared_ptr<const SourceFile> file, std::vector<Token> tokens,
-         Diagnostics& diagnostics)
-      : file_(std::move(file)), diagnostics_(diagnostics), tokens_(std::move(tokens)) {}
+         Diagnostics& diagnostics, bool strict = false)
+      : file_(std::move(file)),
+        diagnostics_(diagnostics),
+        tokens_(std::move(tokens)),
+        strict_(strict) {}
 
   Body file();
   ExprPtr only_expression();
@@ -112,7 +115,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int indent_ = 0, depth_ = 0, chain_ = 0, left_out_ = 0;
-  bool strict_ = false;
+  bool strict_;
 };
 
 bool is_keyword(std::string_view text);

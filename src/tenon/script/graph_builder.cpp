@@ -96,6 +96,18 @@ Ref<graph::SeqExpr> GraphBuilder::declaration(const ast::Stmt& definition, const
   return graph::no_body(result, at);
 }
 
+Type GraphBuilder::type(const ast::Expr& expr) {
+  define_dimensions(expr, false);
+  return to_type(eval(expr), expr.place);
+}
+
+std::vector<Expr> GraphBuilder::dimensions(const ast::Expr& expr) {
+  define_dimensions(expr, true);
+  return to_shape(eval(expr), expr.place);
+}
+
+Value GraphBuilder::value(const ast::Expr& expr) { return to_value(eval(expr), expr.place); }
+
 Type GraphBuilder::closed_result(const ast::Stmt& definition) {
   if (!definition.returns) return nullptr;
   try {

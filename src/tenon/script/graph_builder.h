@@ -16,6 +16,12 @@ class GraphBuilder final : public Evaluator {
   /// The declared result of a function whose type names no variables; null otherwise.
   graph::Type closed_result(const ast::Stmt& definition);
 
+  // -- outside of functions, for pattern_file.cpp: names in dimensions are defined where they stand
+  graph::Type type(const ast::Expr& expr);
+  std::vector<Expr> dimensions(const ast::Expr& expr);
+  graph::Value value(const ast::Expr& expr);
+  void set(const std::string& name, Object value) { define(name, std::move(value)); }
+
  protected:
   Object call_other(const ast::Expr& call, const Object& callee) override;
   std::optional<Object> operate(const std::string& op, const Object& a, const Object& b,

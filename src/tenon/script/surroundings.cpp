@@ -19,7 +19,7 @@ std::string decorator_name(const ast::Stmt& stmt) {
     if (at->kind != ExprKind::kAttribute && at->kind != ExprKind::kName) continue;
     if (at->text == "inline") return "macro";
     for (const std::string_view name :
-         {"ir_module", "prim_func", "function", "extern_func", "macro"})
+         {"ir_module", "prim_func", "function", "extern_func", "macro", "rewriter"})
       if (at->text == name) return at->text;
   }
   return "";

@@ -10,7 +10,7 @@
 namespace tenon::script {
 
 /// The kind of what a definition's decorators make of it: `prim_func`, `function`, `extern_func`,
-/// `ir_module`, `macro`; empty where they are another's.
+/// `ir_module`, `rewriter`, `macro`; empty where they are another's.
 std::string decorator_name(const ast::Stmt& definition);
 
 /// The decorated functions and modules of a file, outermost first in order of the text: those

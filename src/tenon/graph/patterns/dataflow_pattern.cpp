@@ -35,7 +35,7 @@ DFPattern DFPattern::call_with_more(std::vector<DFPattern> args) const {
   return make<CallPattern>(*this, nodes(args), true);
 }
 DFPattern DFPattern::call_with_any() const {
-  return make<CallPattern>(*this, std::optional<std::vector<PatternPtr>>(), true);
+  return call_with_more({});
 }
 DFPattern DFPattern::operator[](int64_t index) const { return is_tuple_get_item(*this, index); }
 DFPattern DFPattern::has_dtype(DType dtype) const { return make<DTypePattern>(*this, dtype); }

@@ -39,7 +39,8 @@ bool is_part_of(const PatternNode* part, const PatternPtr& whole) {
 bool MatchRun::match(const DFPattern& pattern, const Value& root) {
   root_ = root;
   push(pattern.get(), root);
-  return solve(current_);
+  is_solved_ = solve(current_);
+  return is_solved_ || open_match_;
 }
 
 bool MatchRun::match(const PatternContext& context, const BindingBlock& block) {
@@ -47,7 +48,8 @@ bool MatchRun::match(const PatternContext& context, const BindingBlock& block) {
   block_ = &block;
   plan_context(context);
   if (nodes_.empty()) return false;
-  return solve(add({.kind = Goal::Kind::kPick, .number = 0}));
+  is_solved_ = solve(add({.kind = Goal::Kind::kPick, .number = 0}));
+  return is_solved_;
 }
 
 // The rarest first, then what is next to those placed, so that few candidates are tried.
@@ -191,10 +193,10 @@ bool MatchRun::step_pick(size_t number) {
 // Node `number` has its value: does it go with the others, and which is next?
 bool MatchRun::step_picked(size_t number) {
   const PatternNode* pattern = nodes_[number];
+  const Value value = known(pattern);
+  for (const PatternNode* other : nodes_)
+    if (other != pattern && known(other).same_as(value)) return false;
   if (context_) {
-    const Value value = known(pattern);
-    for (size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i] != pattern && known(nodes_[i]).same_as(value)) return false;
     for (const UseConstraint& use : context_->uses) {
       if (use.producer.get() != pattern && use.consumer.get() != pattern) continue;
       if (known(use.producer.get()) && known(use.consumer.get()) && !is_consistent(use))
@@ -276,15 +278,23 @@ bool MatchRun::is_graph_closed() const {
 }
 
 bool MatchRun::is_done() {
+  if (nested_ > 0) return true;
   if (context_) return uses_hold();
-  if (!graph_ || is_graph_closed()) return true;
-  return differ("an inner value is used elsewhere too");
+  if (graph_) return is_graph_closed() || differ("an inner value is used elsewhere too");
+  if (open_match_) return escaping({resolved(root_).get()}).empty();
+  if (inside_.size() < 2 || choices_.empty() || escaping({resolved(root_).get()}).empty())
+    return true;
+  // Other ways may use what is used here alone.
+  constexpr int64_t kFurtherSteps = 1000;
+  open_match_ = solution();
+  last_step_ = steps_ + kFurtherSteps;
+  return false;
 }
 
-Match MatchRun::result() const {
+Match MatchRun::solution() const {
   Match out;
   for (const auto& [pattern, value] : bound_)
-    if (value.as<Call>() || value.as<Var>() || is_leaf(value)) out.values.emplace(pattern, value);
+    if (!value.as<OpValue>()) out.values.emplace(pattern, value);
   std::unordered_set<const Node*> inside;
   for (const Node* var : inside_)
     if (inside.insert(var).second) out.bindings.push_back(index_.definitions.at(var).binding);

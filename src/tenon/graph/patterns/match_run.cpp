@@ -13,15 +13,6 @@ namespace {
 // Of one attempt. A pattern of ordinary size takes some hundred.
 constexpr int64_t kMostSteps = 1'000'000;
 
-// An operator as the value that a callee's pattern sees.
-struct OpValue final : NodeOf<OpValue, ValueNode> {
-  const OpDef* op;
-  explicit OpValue(const OpDef* op) : NodeOf(Origin()), op(op) { finish_node(*this); }
-  void finish() {}
-  static constexpr std::string_view kName = "graph.OpValue";
-  static std::vector<FieldInfo> fields() { return {field<&OpValue::op>("op")}; }
-};
-
 bool is_commutative(const OpDef& op) {
   return op.name == "add" || op.name == "multiply" || op.name == "maximum" || op.name == "minimum";
 }
@@ -123,6 +114,10 @@ bool MatchRun::solve(int64_t goals) {
 
 bool MatchRun::step(const Goal& goal) {
   ++index_.steps;
+  if (open_match_ && steps_ >= last_step_) {
+    choices_.clear();
+    return false;
+  }
   if (++steps_ > kMostSteps)
     throw CompileError(kBadPattern, goal.pattern ? goal.pattern->origin : Origin(),
                        "a pattern took {} steps at one place without an end; expected fewer "
@@ -211,7 +206,9 @@ bool MatchRun::step_match(const PatternNode* pattern, const Value& given) {
     push(reject->pattern.get(), given);
     const GraphPattern* graph = std::exchange(graph_, nullptr);
     const PatternContext* context = std::exchange(context_, nullptr);
+    ++nested_;
     const bool matched = solve(current_);
+    --nested_;
     graph_ = graph;
     context_ = context;
     undo(before);

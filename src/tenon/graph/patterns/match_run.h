@@ -11,6 +11,15 @@
 
 namespace tenon::graph {
 
+/// An operator as the value that a callee's pattern sees.
+struct OpValue final : NodeOf<OpValue, ValueNode> {
+  const OpDef* op;
+  explicit OpValue(const OpDef* op) : NodeOf(Origin()), op(op) { finish_node(*this); }
+  void finish() {}
+  static constexpr std::string_view kName = "graph.OpValue";
+  static std::vector<FieldInfo> fields() { return {field<&OpValue::op>("op")}; }
+};
+
 /// A list of goals is worked off; where there are several ways, the others are kept as choices and
 /// tried when a later goal fails. Nothing recurses but `~p`, so the depth of a graph is of no
 /// matter.
@@ -20,7 +29,9 @@ class MatchRun {
 
   bool match(const DFPattern& pattern, const Value& root);
   bool match(const PatternContext& context, const BindingBlock& block);
-  Match result() const;
+  /// After a match. Of several ways the first one whose inner values have no other use, or the
+  /// first.
+  Match result() const { return is_solved_ ? solution() : *open_match_; }
   const std::string& why() const { return why_; }
 
  private:
@@ -46,6 +57,7 @@ class MatchRun {
     Mark mark;
   };
 
+  Match solution() const;
   Mark mark() const { return {bound_log_.size(), inside_.size(), inputs_.size(), dims_.mark()}; }
   void undo(const Mark& mark);
   bool solve(int64_t goals);
@@ -111,6 +123,11 @@ class MatchRun {
   const BindingBlock* block_ = nullptr;
   Value root_;
   std::string why_;
+  /// The first match whose inner values are used elsewhere too: taken where there is no other.
+  std::optional<Match> open_match_;
+  int64_t last_step_ = 0;  // where looking for another ends
+  bool is_solved_ = false;
+  int nested_ = 0;  // inside of `~p`
 };
 
 }  // namespace tenon::graph
