@@ -1,6 +1,6 @@
 #include "tenon/backend/plugin/pattern_text.h"
 
-#include "tenon/script/parser.h"
+#include "tenon/script/pattern_file.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/plugin_codes.h"
 
@@ -14,7 +14,7 @@ std::vector<graph::FusionPattern> read_pattern_text(const std::string& text,
     const auto file =
         std::make_shared<const SourceFile>(SourceFile{"<patterns of " + backend + ">", text});
     const std::vector<graph::FusionPattern> patterns =
-        graph::read_patterns(script::parse_module(file), backend);
+        script::read_pattern_file(file, {.backend = backend}).patterns;
     for (const graph::FusionPattern& pattern : patterns)
       if (!pattern.name.starts_with(backend + "."))
         throw CompileError(kBadPattern, pattern.origin,
