@@ -14,6 +14,7 @@ static constexpr PipelineStep kCleanUp[] = {
     {"DecomposeOpsForInference", "the weights of layers that are made of others fold and pack too"},
     {"FoldConstant", "shapes and weights that the model computes become constants"},
     {"SimplifyGraph", "chains that spell one operator cost one kernel, and later rules see it"},
+    {"SelectKernels", "operators that simplifying spelled, before a back end may take them"},
     {"FoldBatchnormToConv2D", "leaves arithmetic on weights, which the next step computes"},
     {"FoldConstant", "weights scaled by batch norms"},
     {"EliminateCommonSubexpr", "after folding, which makes calls equal"},
