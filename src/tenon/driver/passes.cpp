@@ -132,7 +132,7 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   graph::FuseOptions fuse;
   if (options.contains("bind_constants")) fuse.bind_constants = options.flag("bind_constants");
   fuse.annotate_codegen = options.flag("annotate_codegen");
-  if (options.contains("extra_outputs")) fuse.extra_outputs = options.flag("extra_outputs");
+  fuse.extra_outputs = options.flag("extra_outputs");
   const std::string name = text_option("FuseOpsByPattern", options, "backend");
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
   const auto& patterns = patterns_of("FuseOpsByPattern", name);

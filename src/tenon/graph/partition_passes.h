@@ -2,7 +2,6 @@
 // guide: docs/byoc.md.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,10 @@ struct FuseOptions {
   /// Each composite comes into a region of its own (attr `Codegen`), ready for RunCodegen.
   bool annotate_codegen = false;
   /// An inner value that is used elsewhere too becomes one more output of the composite; otherwise
-  /// such a match is refused. Not said: as attr `extra_outputs` of the pattern function, else no.
-  std::optional<bool> extra_outputs = {};
+  /// such a match is refused, as one of a pattern function always is: its results are those that it
+  /// states.
+  bool extra_outputs = false;
+};
 };
 
 /// Makes private functions with attr `Composite` of what matches `patterns`: the one of higher

@@ -399,7 +399,7 @@ TEST(FuseOpsByPattern, AsksTheCheckAndTakesItsAttributes) {
 
   const IRModule lifted = fuse_ops_by_pattern(
       two_adds(), {pattern},
-      {.bind_constants = false, .annotate_codegen = false, .extra_outputs = {}});
+      {.bind_constants = false, .annotate_codegen = false, .extra_outputs = false});
   EXPECT_EQ(lifted.find<Function>("b_add_relu")->params.size(), 2U);
 
   pattern.check = [](const PatternCheck&) {

@@ -12,14 +12,12 @@ namespace tenon::graph {
 namespace {
 
 // The module's graph functions with attr `Pattern`, which go; the composites are what they name.
-std::vector<FusionPattern> take_patterns(IRModule& module, std::set<std::string>& extra_outputs) {
+std::vector<FusionPattern> take_patterns(IRModule& module) {
   IRModule patterns;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
     if (!function || !function->attrs.get<std::string>("Pattern")) continue;
-    if (function->attrs.flag("extra_outputs"))
-      extra_outputs.insert(*function->attrs.get<std::string>("Pattern"));
     patterns.set(name, function);
     module.erase(name);
   }
@@ -53,12 +51,11 @@ class Matches {
  public:
   Matches(IRModule& module, const Ref<Function>& function,
           const std::vector<FusionPattern>& patterns, const FuseOptions& options,
-          const std::set<std::string>& extra_outputs, std::vector<Tally>& tallies)
+          std::vector<Tally>& tallies)
       : module_(module),
         function_(function),
         patterns_(patterns),
         options_(options),
-        extra_outputs_(extra_outputs),
         tallies_(tallies),
         matcher_(&module, *function) {}
 
@@ -146,7 +143,7 @@ class Matches {
     std::sort(out.members.begin(), out.members.end());
     out.outputs = match.outputs;
     if (!match.escaping.empty()) {
-      if (!options_.extra_outputs.value_or(extra_outputs_.count(pattern.name) != 0)) {
+      if (!options_.extra_outputs) {
         refuse(p, match, "used-outside", "an inner value is used elsewhere too");
         return std::nullopt;
       }
@@ -176,7 +173,6 @@ class Matches {
   const Ref<Function>& function_;
   const std::vector<FusionPattern>& patterns_;
   const FuseOptions& options_;
-  const std::set<std::string>& extra_outputs_;
   std::vector<Tally>& tallies_;
   Matcher matcher_;
   std::unordered_map<size_t, std::vector<Ref<Binding>>> roots_;
@@ -271,14 +267,13 @@ void report(const std::vector<FusionPattern>& patterns, const std::vector<Tally>
 }  // namespace
 
 static IRModule fuse(IRModule module, const std::vector<FusionPattern>& patterns,
-                     const FuseOptions& options, const std::set<std::string>& extra_outputs,
-                     std::vector<Tally>& tallies) {
+                     const FuseOptions& options, std::vector<Tally>& tallies) {
   Fusion fusion(module, patterns, options);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
     if (!function || function->attrs.flag("Primitive") || !backend_of(*function).empty()) continue;
-    Matches matches(module, function, patterns, options, extra_outputs, tallies);
+    Matches matches(module, function, patterns, options, tallies);
     module.set(name, rewrite_blocks(function, [&](const BindingBlock& block, const auto&) {
                  const auto chosen = matches.run(block);
                  return chosen.empty() ? Ref<BindingBlock>() : fusion.rewrite(block, chosen);
@@ -290,14 +285,13 @@ static IRModule fuse(IRModule module, const std::vector<FusionPattern>& patterns
 IRModule fuse_ops_by_pattern(IRModule module, const std::vector<FusionPattern>& patterns,
                              const FuseOptions& options) {
   std::vector<Tally> tallies(patterns.size());
-  return fuse(std::move(module), patterns, options, {}, tallies);
+  return fuse(std::move(module), patterns, options, tallies);
 }
 
 IRModule fuse_ops_by_pattern(IRModule module, const FuseOptions& options) {
-  std::set<std::string> extra_outputs;
-  const std::vector<FusionPattern> patterns = take_patterns(module, extra_outputs);
+  const std::vector<FusionPattern> patterns = take_patterns(module);
   std::vector<Tally> tallies(patterns.size());
-  module = fuse(std::move(module), patterns, options, extra_outputs, tallies);
+  module = fuse(std::move(module), patterns, options, tallies);
   report(patterns, tallies);
   return module;
 }

@@ -27,8 +27,14 @@ Ref<Function> with_local_composites(const IRModule& module, const Ref<Function>&
         return make<Call>(Value(local), call->args, call->attrs, call->type_args, call->origin);
       });
   if (locals.empty()) return function;
-  std::vector<Ref<BindingBlock>> blocks = {make<BindingBlock>(std::move(locals), false)};
-  blocks.insert(blocks.end(), calls->blocks.begin(), calls->blocks.end());
+  // Neighbouring blocks without dataflow are one.
+  std::vector<Ref<BindingBlock>> blocks = calls->blocks;
+  if (!blocks.empty() && !blocks[0]->is_dataflow) {
+    locals.insert(locals.end(), blocks[0]->bindings.begin(), blocks[0]->bindings.end());
+    blocks[0] = make<BindingBlock>(std::move(locals), false, blocks[0]->origin);
+  } else {
+    blocks.insert(blocks.begin(), make<BindingBlock>(std::move(locals), false));
+  }
   return function->with_body(make<SeqExpr>(std::move(blocks), calls->body));
 }
 
