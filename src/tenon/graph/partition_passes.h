@@ -20,7 +20,6 @@ struct FuseOptions {
   /// states.
   bool extra_outputs = false;
 };
-};
 
 /// Makes private functions with attr `Composite` of what matches `patterns`: the one of higher
 /// priority first, then the larger; one that contains another replaces it. Records a remark for
