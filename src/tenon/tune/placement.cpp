@@ -6,6 +6,7 @@
 #include "tenon/graph/arithmetic.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/partition.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/remarks.h"
@@ -100,7 +101,8 @@ class Placer {
  public:
   Placer(const IRModule& module, const Ref<Function>& function,
          const std::vector<const Backend*>& backends)
-      : function_(function),
+      : module_(module),
+        function_(function),
         backends_(backends),
         asked_(backends.size()),
         search_(module, function) {
@@ -258,6 +260,7 @@ class Placer {
   void choose() {
     std::sort(candidates_.begin(), candidates_.end(), before);
     std::set<const Node*> taken;
+    std::unordered_map<const graph::BindingBlock*, graph::BlockPartition> partitions;
     for (const Candidate& candidate : candidates_) {
       const Found& found = *candidate.found;
       const std::vector<Operator*> covered = operators_of(found);
@@ -267,6 +270,18 @@ class Placer {
       if (!is_free) {
         for (Operator* op : covered)
           op->refusals.push_back({&found, "overlap", "another match takes a part of it"});
+        continue;
+      }
+      // Matches may be together what none of them is alone: needed by what they need.
+      const graph::BindingBlock& block = search_.block_of(found);
+      graph::BlockPartition& partition =
+          partitions.try_emplace(&block, module_, block).first->second;
+      std::vector<size_t> members;
+      for (const Ref<Binding>& binding : found.match.bindings)
+        members.push_back(*partition.index_of(binding->var.get()));
+      if (!partition.merge(members)) {
+        for (Operator* op : covered)
+          op->refusals.push_back({&found, "cycle", "it would depend on its own result"});
         continue;
       }
       for (const Ref<Binding>& binding : found.match.bindings) taken.insert(binding->var.get());
@@ -327,6 +342,7 @@ class Placer {
     }
   }
 
+  const IRModule& module_;
   Ref<Function> function_;
   std::vector<const Backend*> backends_;  // those asked for, then those that the hand names
   size_t asked_;

@@ -102,6 +102,10 @@ std::vector<Found> PlacementSearch::at(const Backend& backend, const Ref<Binding
   return out;
 }
 
+const BindingBlock& PlacementSearch::block_of(const Found& found) const {
+  return *block_of_.at(found.root().get());
+}
+
 std::string PlacementSearch::near_misses(const Backend& backend, const Ref<Binding>& root) const {
   std::string text;
   for (const FusionPattern* pattern : in_order(backend)) {

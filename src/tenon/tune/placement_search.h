@@ -32,6 +32,8 @@ class PlacementSearch {
   /// Those whose root is this binding, of patterns called `name` (or any, where it is empty).
   std::vector<Found> at(const graph::Backend& backend, const Ref<graph::Binding>& root,
                         const std::string& name) const;
+  /// The block in which all of a match that is accepted stands.
+  const graph::BindingBlock& block_of(const Found& found) const;
   /// What kept the patterns from matching at this binding, whose operator they begin with.
   std::string near_misses(const graph::Backend& backend, const Ref<graph::Binding>& root) const;
 
