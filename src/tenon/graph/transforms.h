@@ -111,8 +111,8 @@ IRModule simplify_graph(IRModule module);
 /// such a region begins and ends. Requires: static channel counts, module attr `target`.
 IRModule convert_layout(IRModule module);
 
-/// Lowers graph function `main` to one PrimFunc of allocations and T.call_tir. Requires: legalised,
-/// fused.
+/// Lowers graph function `main` to one PrimFunc of allocations and T.call_tir; graph functions that
+/// it does not call are dropped, with a remark. Requires: legalised, fused.
 /// \throws CompileError (kUnsupported) at closures, opaque objects and calls that only the
 /// interpreter runs.
 IRModule lower_graph(IRModule module);

@@ -14,6 +14,7 @@
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/support/remarks.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
@@ -563,11 +564,23 @@ Target target_of(const IRModule& module) {
 IRModule lower_graph(IRModule module) {
   const auto main = module.find<Function>("main");
   if (!main) throw CompileError(kUndefined, {}, "the module has no graph function `main`");
-  for (const auto& [name, function] : module.functions())
-    if (name != "main" && function.as<Function>())
+  const std::vector<IRModule::Entry> given = module.functions();
+  bool dropped = false;
+  for (const auto& [name, function] : given) {
+    if (name == "main" || !function.as<Function>()) continue;
+    bool is_called = false;
+    walk<FuncRef>(main->body,
+                  [&, &self = name](const FuncRef& ref) { is_called |= ref.name == self; });
+    if (is_called)
       throw CompileError(
           kUnsupported, function->origin,
           "graph function `{}` cannot be compiled by itself; inline or outline it first", name);
+    // A program is what `main` does.
+    record({"LowerGraph", name, "dropped", "not-called-by-main", {}, "", function->origin});
+    module.erase(name);
+    dropped = true;
+  }
+  if (dropped) module = eliminate_dead_code(std::move(module));
   const Ref<PrimFunc> lowered = Lowering(module, *main).run(Lowering::Role::kEntry);
   module.set("main", lowered);
   // What was inlined into it.
