@@ -128,12 +128,18 @@ const std::vector<graph::FusionPattern>& patterns_of(const char* pass, const std
 
 IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   check_options("FuseOpsByPattern", options,
-                {"backend", "bind_constants", "annotate_codegen", "extra_outputs"});
+                {"backend", "bind_constants", "annotate_codegen", "extra_outputs", "file"});
   graph::FuseOptions fuse;
   if (options.contains("bind_constants")) fuse.bind_constants = options.flag("bind_constants");
   fuse.annotate_codegen = options.flag("annotate_codegen");
   fuse.extra_outputs = options.flag("extra_outputs");
   const std::string name = text_option("FuseOpsByPattern", options, "backend");
+  const std::string file = text_option("FuseOpsByPattern", options, "file");
+  if (!file.empty()) {
+    const auto source = std::make_shared<const SourceFile>(SourceFile{file, read_file(file)});
+    const script::PatternFile read = script::read_pattern_file(source, {.backend = name});
+    return graph::fuse_ops_by_pattern(std::move(module), read.patterns, fuse);
+  }
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
   const auto& patterns = patterns_of("FuseOpsByPattern", name);
   if (patterns.empty()) return module;
