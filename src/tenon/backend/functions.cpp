@@ -28,6 +28,11 @@ static std::vector<tir::CallFact> unproved_facts(const tir::Callee& callee,
   return out;
 }
 
+std::vector<tir::CallFact> unproved_facts(const tir::CallTir& call,
+                                          const tir::ExternFunction& function) {
+  return unproved_facts(tir::callee_of(call.callee->name, ref_to(&function)), call.args);
+}
+
 // Adds `name` after all that it calls.
 void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   if (index_.count(name)) return;
@@ -52,6 +57,8 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
       callees.emplace_back(callee.name, place);
       if (const auto prim = module_.find<tir::PrimFunc>(callee.name))
         info.can_fail |= !unproved_facts(tir::callee_of(callee.name, prim), args).empty();
+      if (const auto external = module_.find<tir::ExternFunction>(callee.name))
+        info.can_fail |= !unproved_facts(tir::callee_of(callee.name, external), args).empty();
     };
     if (const auto* call = node.as<tir::CallTir>()) calls(*call->callee, call->args, call->origin);
     if (const auto* call = node.as<Call>(); call && call->callee)
@@ -61,8 +68,8 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
       if (const auto* symbol = call->arg(0).as<StringImm>())
         add_library({symbol->value, {}, name, call->origin});
     if (const auto* call = node.as<Call>())
-      if (const auto symbol = packed_symbol(*call)) {
-        add_library({*symbol, {}, name, call->origin});
+      if (const auto packed = packed_name(*call)) {
+        add_packed({*packed, name, call->origin});
         info.can_fail = true;
       }
     if (node.as<tir::Assert>()) info.can_fail = true;
@@ -75,7 +82,10 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   });
   for (const auto& [callee_name, place] : callees) {
     if (const auto external = module_.find<tir::ExternFunction>(callee_name)) {
-      add_library({external->symbol, external, name, place});
+      if (external->is_packed)
+        add_packed({external->symbol, name, place});
+      else
+        add_library({external->symbol, external, name, place});
       info.can_fail |= !external->result.is_void();
       continue;
     }
@@ -99,16 +109,35 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
   functions_.push_back(std::move(info));
 }
 
-std::optional<std::string> packed_symbol(const Call& call) {
-  if (!call.is("call_packed") && !call.is("call_cpacked")) return std::nullopt;
-  const auto* name = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
-  if (!name) return std::nullopt;
+std::string packed_symbol(const std::string& name) {
   std::string symbol;
-  for (const char c : name->value) {
+  for (const char c : name) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     symbol += letter ? c : '_';
   }
   return symbol;
+}
+
+std::optional<std::string> packed_name(const Call& call) {
+  if (!call.is("call_packed") && !call.is("call_cpacked")) return std::nullopt;
+  const auto* name = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
+  if (!name || name->value.empty())
+    throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
+                       call.op->name);
+  return name->value;
+}
+
+size_t ProgramFunctions::packed_index(const std::string& name) const {
+  size_t i = 0;
+  while (i < packed_.size() && packed_[i].name != name) ++i;
+  check(i < packed_.size(), "a packed function that was not seen before");
+  return i;
+}
+
+void ProgramFunctions::add_packed(PackedFunction function) {
+  for (const PackedFunction& known : packed_)
+    if (known.name == function.name) return;
+  packed_.push_back(std::move(function));
 }
 
 void ProgramFunctions::add_library(LibraryFunction library) {
@@ -138,25 +167,34 @@ std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
       throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a {}", i + 1,
                          call.callee->name, function.buffers[i] ? "region" : "scalar");
     if (region) {
+      argument.region = ref_to(region);
       argument.pointer.buffer = region->buffer;
       for (const tir::Range& range : region->region) argument.pointer.minimum.push_back(range.min);
       argument.extents = tir::kept_extents(*region);
       argument.strides = tir::kept_strides(*region);
       argument.dtype = region->buffer->dtype;
     } else {
-      argument.scalar = tenon::cast(argument.type.dtype(), downcast<ExprNode>(call.args[i]));
+      argument.scalar = downcast<ExprNode>(call.args[i]);
+      if (argument.type.kind == tir::CType::Kind::kText) {
+        if (!argument.scalar.as<StringImm>())
+          throw CompileError(kBadArgument, call.origin,
+                             "argument {} of `{}` must be a constant text", i + 1,
+                             call.callee->name);
+      } else {
+        argument.scalar = tenon::cast(argument.type.dtype(), argument.scalar);
+      }
     }
     out.push_back(std::move(argument));
   }
   return out;
 }
 
-std::string message_of(const tir::CallFact& fact, const ProgramFunction& callee) {
+std::string message_of(const tir::CallFact& fact, const tir::Callee& callee) {
   const bool is_extent = fact.kind == tir::CallFact::Kind::kExtent;
   return fmt::format(
       "argument {} of `{}` has {} {{value}} in dimension {}; parameter `{}` has {{bound}}",
       fact.argument + 1, callee.name, is_extent ? "extent" : "stride", fact.dim,
-      callee.function->buffers[fact.argument]->name);
+      callee.buffers[fact.argument]->name);
 }
 
 CallArguments bind_arguments(const std::string& name, const std::vector<NodePtr>& args,

@@ -31,6 +31,19 @@ struct LibraryFunction {
   Origin origin;                      // of the call
 };
 
+/// A packed function that the program calls (R.call_packed, T.call_packed), at the first call of
+/// it.
+struct PackedFunction {
+  std::string name;    // as it is registered
+  std::string caller;  // the function with the call
+  Origin origin;       // of the call
+};
+/// The C function of a packed function in a library: its name with `_` for what C allows in none.
+std::string packed_symbol(const std::string& name);
+/// What T.call_packed or T.call_cpacked calls. Nothing where `call` is another call.
+/// \throws CompileError (kBadArgument) where it names none.
+std::optional<std::string> packed_name(const Call& call);
+
 /// All functions that the entry reaches, callees first. Functions of equal structure are one.
 class ProgramFunctions {
  public:
@@ -41,12 +54,17 @@ class ProgramFunctions {
   const std::vector<ProgramFunction>& all() const { return functions_; }
   /// Of each symbol one, in the order of their first calls.
   const std::vector<LibraryFunction>& libraries() const { return libraries_; }
+  /// Of each name one, in the order of their first calls.
+  const std::vector<PackedFunction>& packed() const { return packed_; }
+  /// Position in packed().
+  size_t packed_index(const std::string& name) const;
   /// Position in all(). \throws CompileError (kUnknownCallee)
   size_t index_of(const std::string& name, const Origin& origin) const;
 
  private:
   void collect(const std::string& name, const Origin& origin);
   void add_library(LibraryFunction library);
+  void add_packed(PackedFunction function);
 
   const IRModule& module_;
   std::string entry_;
@@ -54,12 +72,9 @@ class ProgramFunctions {
   std::map<std::string, size_t> index_;  // by name
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash_;
   std::vector<LibraryFunction> libraries_;
+  std::vector<PackedFunction> packed_;
   std::vector<std::string> stack_;  // of collect, to find recursion
 };
-
-/// The C function that T.call_packed or T.call_cpacked calls: the registered name with `_` for what
-/// C allows in no name. Nothing where `call` is another call or names none.
-std::optional<std::string> packed_symbol(const Call& call);
 
 /// What a call hands to its callee besides the context.
 struct CallArguments {
@@ -78,8 +93,11 @@ struct CallArguments {
 /// \throws CompileError kBadArgument, kRegionMismatch.
 CallArguments bind_arguments(const std::string& name, const std::vector<NodePtr>& args,
                              const Origin& origin, const ProgramFunction& callee);
+/// What the regions must satisfy and nothing shows at compile time.
+std::vector<tir::CallFact> unproved_facts(const tir::CallTir& call,
+                                          const tir::ExternFunction& function);
 /// What to report where `fact` does not hold; `{value}` and `{bound}` stand for the two numbers.
-std::string message_of(const tir::CallFact& fact, const ProgramFunction& callee);
+std::string message_of(const tir::CallFact& fact, const tir::Callee& callee);
 inline CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunction& callee) {
   return bind_arguments(call.callee->name, call.args, call.origin, callee);
 }
@@ -87,10 +105,11 @@ inline CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunct
 /// What a call hands to a library function: an argument for each parameter, in C's order.
 struct LibraryArgument {
   tir::CType type;
+  Ref<tir::BufferRegion> region;       // of a buffer
   CallArguments::Pointer pointer;      // of a buffer: its first element
   std::vector<Expr> extents, strides;  // of a DLTensor; strides in elements
   DType dtype;                         // of a DLTensor's elements
-  Expr scalar;                         // of a scalar, in the dtype of its C type
+  Expr scalar;                         // of a scalar or text, in the dtype of its C type
 };
 /// \throws CompileError kBadArgument, kRegionMismatch.
 std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,

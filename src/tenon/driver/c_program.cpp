@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tenon/backend/c/prototypes.h"
 #include "tenon/backend/llvm/host.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/tensors.h"
@@ -34,9 +35,12 @@ IRModule with_pools(IRModule module, const COptions& options) {
   return module;
 }
 
-c_backend::Program generate_c(const LoweredModule& lowered, const CompileRequest& request,
+c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& request,
                               const COptions& options) {
   if (request.pipeline.progress) request.pipeline.progress("code generation");
+  if (!options.includes.empty())
+    for (Remark& remark : c_backend::check_prototypes(lowered.pipeline.module, options.includes))
+      lowered.pipeline.remarks.push_back(std::move(remark));
   c_backend::EmitOptions emit;
   emit.name = request.name;
   emit.separate_arrays = options.separate_arrays;
@@ -253,7 +257,11 @@ std::shared_ptr<runtime::Program> compile_c(
   if (request.pipeline.progress) request.pipeline.progress("C compiler");
   const backend::Libraries none({});
   const backend::ProgramFunctions functions(lowered.pipeline.module, program.entry.name);
-  (libraries ? *libraries : none).check(functions.libraries());
+  // Nothing is registered where freestanding C runs: packed functions are C functions.
+  std::vector<backend::LibraryFunction> called = functions.libraries();
+  for (const backend::PackedFunction& packed : functions.packed())
+    called.push_back({backend::packed_symbol(packed.name), {}, packed.caller, packed.origin});
+  (libraries ? *libraries : none).check(called);
   const ScratchFolder folder;
   write_file(folder.file(program.name + ".c"), program.source);
   write_file(folder.file(program.name + ".h"), program.header);

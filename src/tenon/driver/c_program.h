@@ -19,8 +19,10 @@ struct COptions {
 };
 
 /// The C of a lowered module. \throws CompileError (kBadOption) at a pool that is not understood;
-/// kDoesNotFit where the constants do not fit their pool.
-c_backend::Program generate_c(const LoweredModule& lowered, const CompileRequest& request,
+/// kDoesNotFit where the constants do not fit their pool; kPrototypeMismatch where a header of
+/// --include declares a function otherwise. Prototypes that are not found or not understood become
+/// remarks of `lowered`.
+c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& request,
                               const COptions& options);
 
 /// Writes NAME.c, NAME.h, main_NAME.c, a Makefile and, where the caller provides them, the

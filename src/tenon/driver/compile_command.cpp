@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tenon/backend/c/names.h"
+#include "tenon/backend/llvm/jit.h"
 #include "tenon/backend/llvm/shared_library.h"
 #include "tenon/driver/c_header.h"
 #include "tenon/driver/commands.h"
@@ -56,7 +57,7 @@ void print_files(const std::vector<std::string>& files, const LoweredModule& low
       target.str());
 }
 
-int write_as_c(const LoweredModule& lowered, const CompileRequest& request,
+int write_as_c(LoweredModule& lowered, const CompileRequest& request,
                const CompileCommandOptions& options, Progress& progress) {
   fs::path folder(options.out);
   if (folder.extension() == ".so" || folder.extension() == ".tar")
@@ -80,6 +81,9 @@ int write_as_c(const LoweredModule& lowered, const CompileRequest& request,
   }
   progress.clear();
   print_files(files, lowered, request.target);
+  for (const Remark& remark : lowered.pipeline.remarks)
+    if (remark.pass == "CheckPrototypes")
+      std::fprintf(stderr, "remark: `%s`: %s\n", remark.subject.c_str(), remark.detail.c_str());
   return 0;
 }
 
@@ -110,7 +114,7 @@ int compile(const CompileCommandOptions& options) {
   request.whole = model.chosen.whole();
   request.required = options.target.requirements();
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));
-  const LoweredModule lowered = lower(with_pools(module, options.target.c), request);
+  LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))
     fmt::print(stderr, "{}\n", line);
   if (as_c) return write_as_c(lowered, request, options, progress);
@@ -121,10 +125,11 @@ int compile(const CompileCommandOptions& options) {
   std::vector<std::string> files;
   const auto written = [&](const std::string& path) { files.push_back(path); };
   if (wanted("so")) {
-    const llvm_backend::CompiledProgram program = generate(lowered, request);
+    const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
     llvm_backend::write_shared_library(program, place(".so"), libraries.get());
     written(place(".so"));
-    write_file(place(".h"), c_header(link(program, libraries)->declaration(), request.name));
+    write_file(place(".h"), c_header(*llvm_backend::link_in_process(program, libraries)->program(),
+                                     request.name));
     written(place(".h"));
     write_file(place(".json"), lowered.manifest + "\n");
     written(place(".json"));

@@ -232,15 +232,28 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   return lowered;
 }
 
-llvm_backend::CompiledProgram generate(const LoweredModule& lowered,
-                                       const CompileRequest& request) {
+llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request,
+                                       const backend::Libraries* libraries) {
   if (request.pipeline.progress) request.pipeline.progress("code generation");
-  return llvm_backend::compile(lowered.pipeline.module, request.target,
-                               {.name = request.name, .manifest = lowered.manifest});
+  return llvm_backend::compile(
+      lowered.pipeline.module, request.target,
+      {.name = request.name, .manifest = lowered.manifest, .libraries = libraries});
+}
+
+void check_registered(const std::vector<backend::PackedFunction>& functions) {
+  Diagnostics diagnostics;
+  for (const backend::PackedFunction& function : functions)
+    if (!runtime::find_packed(function.name))
+      diagnostics.error(kLinkFailed, function.origin,
+                        "`{}` calls packed function `{}`, which is neither registered "
+                        "(tenon_register_function) nor in a library of --link, as C function `{}`",
+                        function.caller, function.name, backend::packed_symbol(function.name));
+  diagnostics.throw_if_any();
 }
 
 std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& program,
                                        std::shared_ptr<const backend::Libraries> libraries) {
+  check_registered(program.registered);
   std::shared_ptr<llvm_backend::LoadedProgram> loaded =
       llvm_backend::link_in_process(program, std::move(libraries));
   try {

@@ -88,8 +88,12 @@ std::shared_ptr<const backend::Libraries> with_external_modules(
     const IRModule& module, std::shared_ptr<const backend::Libraries> opened,
     const std::vector<std::string>& files);
 
-/// Machine code of a lowered module.
-llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request);
+/// Machine code of a lowered module. `libraries`: where its packed functions may be.
+llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request,
+                                       const backend::Libraries* libraries = nullptr);
+
+/// \throws CompileError (kLinkFailed) at the calls of those that are not registered.
+void check_registered(const std::vector<backend::PackedFunction>& functions);
 
 /// Ready to run in this process, with the libraries that it calls. \throws CompileError
 /// (kLinkFailed).

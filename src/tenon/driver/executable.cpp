@@ -37,7 +37,10 @@ class Interpreted final : public Executable {
   }
   static interp::Options options(std::shared_ptr<const backend::Libraries> libraries) {
     interp::Options options;
-    if (libraries && !libraries->empty()) options.call_library = library_caller(libraries);
+    if (!libraries)
+      libraries = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
+    options.call_library = library_caller(libraries);
+    options.call_opaque = opaque_caller(libraries);
     return options;
   }
   interp::Interpreter interpreter_;

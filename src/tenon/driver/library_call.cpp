@@ -5,7 +5,12 @@
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
+#include "tenon/driver/compiler.h"
 #include "tenon/ir/visit.h"
+#include "tenon/runtime/error.h"
+#include "tenon/runtime/registry.h"
+#include "tenon/runtime/run_context.h"
+#include "tenon/runtime/tensor.h"
 
 namespace tenon {
 
@@ -15,107 +20,242 @@ using interp::ExternArgument;
 using tir::Buffer;
 using tir::ExternFunction;
 
-/// What a call of one function with buffers of these shapes is compiled to.
+/// A program of one call: its parameters are the call's memory and, one element each, its scalars.
 class Thunk {
  public:
-  Thunk(const ExternFunction& function, const std::vector<ExternArgument>& arguments,
+  /// \param name  of what is called, for messages
+  Thunk(IRModule module, std::vector<Ref<Buffer>> params, tir::Stmt call, const std::string& name,
         std::shared_ptr<const backend::Libraries> libraries) {
-    IRModule module;
-    const std::string name = function.symbol + "_";
-    auto* declared = new ExternFunction(function);
-    declared->body = {};
-    finish_node(*declared);
-    module.set(name, renew_definitions(Ref<ExternFunction>(declared)));
-    std::vector<Ref<Buffer>> params;
-    std::vector<NodePtr> args;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (!function.buffers[i]) {  // a scalar is read from memory
-        params.push_back(
-            make<Buffer>(fmt::format("s{}", i), function.params[i]->dtype, std::vector<Expr>{}));
-        args.push_back(tir::load(params.back(), {}));
-        continue;
-      }
-      Buffer::Options options;
-      options.strides = to_exprs(arguments[i].strides);
-      options.alignment = std::max<int64_t>(1, function.buffers[i]->dtype.bytes());
-      params.push_back(make<Buffer>(fmt::format("x{}", i), function.buffers[i]->dtype,
-                                    to_exprs(arguments[i].shape), options));
-      args.push_back(tir::BufferRegion::whole(params.back()));
-    }
     const auto count = static_cast<int64_t>(params.size());
     std::vector<std::string> names;
     for (const Ref<Buffer>& param : params) names.push_back(param->name);
-    const tir::Stmt call = make<tir::CallTir>(make<GlobalVar>(name), std::move(args));
-    module.set("main", tir::PrimFunc::of_buffers(std::move(params), call,
+    module.set("main", tir::PrimFunc::of_buffers(std::move(params), std::move(call),
                                                  {{"tenon.entry", true},
                                                   {"tenon.num_inputs", count},
                                                   {"input_names", names},
                                                   {"output_names", std::vector<std::string>{}}}));
-    program_ = llvm_backend::link_in_process(
-        llvm_backend::compile(module, llvm_backend::host_target(), {.name = function.symbol}),
-        std::move(libraries));
+    const llvm_backend::CompiledProgram compiled = llvm_backend::compile(
+        module, llvm_backend::host_target(), {.name = name, .libraries = libraries.get()});
+    check_registered(compiled.registered);
+    program_ = llvm_backend::link_in_process(compiled, std::move(libraries));
+    const TenonProgram& program = *program_->program();
+    packed_ = runtime::resolve_packed({program.packed, static_cast<size_t>(program.packed_count)});
   }
 
-  void run(const ExternFunction& function, const std::vector<ExternArgument>& arguments) const {
-    std::vector<int64_t> scalars(arguments.size());
-    std::vector<void*> buffers;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (function.buffers[i]) {
-        buffers.push_back(arguments[i].data);
-        continue;
-      }
-      const DType dtype = function.params[i]->dtype;
-      if (dtype == kFloat32) {
-        const auto narrow = static_cast<float>(arguments[i].number);
-        std::memcpy(&scalars[i], &narrow, sizeof narrow);
-      } else if (dtype.is_float()) {
-        std::memcpy(&scalars[i], &arguments[i].number, sizeof(double));
-      } else {
-        scalars[i] = arguments[i].integer;  // little endian: the low bytes come first
-      }
-      buffers.push_back(&scalars[i]);
+  void run(const std::vector<void*>& buffers) const {
+    const TenonProgram& program = *program_->program();
+    runtime::RunContext context(nullptr);
+    context.set_packed(program.packed, packed_);
+    const int32_t code = program.run(context.context(), buffers.data(), nullptr, nullptr, nullptr);
+    try {
+      context.check(code, "the call");
+    } catch (const runtime::Error& error) {
+      // Without the name of the program of one call.
+      const std::string text = error.what();
+      const size_t end = text.starts_with("`") ? text.find("`: ") : std::string::npos;
+      throw CompileError(kRunFailed, {}, "{}",
+                         end == std::string::npos ? text : text.substr(end + 3));
     }
-    int64_t code = 0;
-    TenonContext context{};
-    context.abi_version = TENON_ABI_VERSION;
-    context.struct_size = sizeof context;
-    context.state = &code;
-    context.report = [](TenonContext* context, int32_t error, const char*, const char*,
-                        int64_t value, int64_t) {
-      *static_cast<int64_t*>(context->state) = value;
-      return error;
-    };
-    if (program_->program()->run(&context, buffers.data(), nullptr, nullptr, nullptr) != TENON_OK)
-      throw CompileError(kRunFailed, {}, "library function `{}` failed with code {}",
-                         function.symbol, code);
   }
 
  private:
   std::unique_ptr<llvm_backend::LoadedProgram> program_;
+  std::vector<runtime::PackedFunction> packed_;
 };
+
+/// A scalar as it lies in memory.
+int64_t scalar_bytes(const ExternArgument& argument, DType dtype) {
+  int64_t bytes = argument.integer;  // little endian: the low bytes come first
+  if (dtype == kFloat32) {
+    const auto narrow = static_cast<float>(argument.number);
+    std::memcpy(&bytes, &narrow, sizeof narrow);
+  } else if (dtype.is_float()) {
+    std::memcpy(&bytes, &argument.number, sizeof bytes);
+  }
+  return bytes;
+}
+
+Ref<Buffer> scalar_param(size_t i, DType dtype) {
+  return make<Buffer>(fmt::format("s{}", i), dtype, std::vector<Expr>{});
+}
+Ref<Buffer> tensor_param(size_t i, DType dtype, const ExternArgument& argument) {
+  Buffer::Options options;
+  options.strides = to_exprs(argument.strides);
+  options.alignment = std::max<int64_t>(1, dtype.bytes());
+  return make<Buffer>(fmt::format("x{}", i), dtype, to_exprs(argument.shape), options);
+}
+
+std::unique_ptr<Thunk> thunk_of(const ExternFunction& function,
+                                const std::vector<ExternArgument>& arguments,
+                                std::shared_ptr<const backend::Libraries> libraries) {
+  IRModule module;
+  const std::string name = function.symbol == "main" ? "main_" : function.symbol;
+  auto* declared = new ExternFunction(function);
+  declared->body = {};
+  finish_node(*declared);
+  module.set(name, renew_definitions(Ref<ExternFunction>(declared)));
+  std::vector<Ref<Buffer>> params;
+  std::vector<NodePtr> args;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].text) {
+      args.push_back(make<StringImm>(arguments[i].text));
+    } else if (!function.buffers[i]) {  // a scalar is read from memory
+      params.push_back(scalar_param(i, function.params[i]->dtype));
+      args.push_back(tir::load(params.back(), {}));
+    } else {
+      params.push_back(tensor_param(i, function.buffers[i]->dtype, arguments[i]));
+      args.push_back(tir::BufferRegion::whole(params.back()));
+    }
+  }
+  return std::make_unique<Thunk>(std::move(module), std::move(params),
+                                 make<tir::CallTir>(make<GlobalVar>(name), std::move(args)),
+                                 function.symbol, std::move(libraries));
+}
+
+// Scalars come as memory, memory as a pointer or as a region; the last parameter takes the result.
+std::unique_ptr<Thunk> thunk_of(const Call& call, const std::vector<ExternArgument>& arguments,
+                                std::shared_ptr<const backend::Libraries> libraries) {
+  std::vector<Ref<Buffer>> params;
+  std::vector<NodePtr> args{call.args[0]};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const NodePtr& arg = call.args[i + 1];
+    if (arguments[i].text) {
+      args.push_back(arg);
+      continue;
+    }
+    const auto* region = arg.as<tir::BufferRegion>();
+    const Buffer* buffer = region ? region->buffer.get() : arg.as<Buffer>();
+    if (buffer) {
+      params.push_back(tensor_param(i, buffer->dtype, arguments[i]));
+      args.push_back(tir::BufferRegion::whole(params.back()));
+    } else if (arguments[i].data) {
+      params.push_back(tensor_param(i, kUInt8, arguments[i]));
+      args.push_back(params.back()->data);
+    } else {
+      params.push_back(scalar_param(i, downcast<ExprNode>(arg)->dtype));
+      args.push_back(tir::load(params.back(), {}));
+    }
+  }
+  const Expr again = make<Call>(call.op, std::move(args), call.dtype, call.origin);
+  tir::Stmt statement = make<tir::Evaluate>(again);
+  if (!call.dtype.is_void()) {
+    params.push_back(make<Buffer>("result", call.dtype, std::vector<Expr>{}));
+    statement = make<tir::BufferStore>(params.back(), again, std::vector<Expr>{});
+  }
+  return std::make_unique<Thunk>(IRModule(), std::move(params), std::move(statement),
+                                 call.args[0].as<StringImm>()->value, std::move(libraries));
+}
+
+/// Memory of the interpreter, which aligns nothing, as a function asks for it: itself, or a copy.
+class AlignedCopy {
+ public:
+  AlignedCopy(const ExternArgument& argument, const Buffer& declared) : original_(argument.data) {
+    const auto alignment = static_cast<size_t>(std::max<int64_t>(1, declared.alignment));
+    if (reinterpret_cast<uintptr_t>(original_) % alignment == 0) return;
+    int64_t elements = 1;
+    for (size_t d = 0; d < argument.shape.size(); ++d)
+      elements += std::max<int64_t>(0, argument.shape[d] - 1) * argument.strides[d];
+    bytes_ = static_cast<size_t>(elements * std::max<int64_t>(1, declared.dtype.bytes()));
+    for (const int64_t dim : argument.shape)
+      if (dim == 0) bytes_ = 0;
+    copy_ = runtime::allocate(static_cast<int64_t>(bytes_), static_cast<int64_t>(alignment));
+    std::memcpy(copy_.get(), original_, bytes_);
+  }
+  void* data() const { return copy_ ? copy_.get() : original_; }
+  void write_back() const {
+    if (copy_) std::memcpy(original_, copy_.get(), bytes_);
+  }
+
+ private:
+  void* original_;
+  std::shared_ptr<void> copy_;
+  size_t bytes_ = 0;
+};
+
+/// What one function was compiled to, by the shapes and texts that it is called with.
+struct Known {
+  NodePtr node;  // two of one address cannot be mixed up: the first is kept
+  std::map<std::pair<std::vector<std::vector<int64_t>>, std::vector<std::string>>,
+           std::unique_ptr<Thunk>>
+      thunks;
+
+  std::unique_ptr<Thunk>& find(const std::vector<ExternArgument>& arguments) {
+    std::vector<std::vector<int64_t>> shapes;
+    std::vector<std::string> texts;
+    for (const ExternArgument& argument : arguments) {
+      shapes.push_back(argument.shape);
+      shapes.push_back(argument.strides);
+      texts.emplace_back(argument.text ? argument.text : "");
+    }
+    return thunks[{std::move(shapes), std::move(texts)}];
+  }
+};
+using AllKnown = std::map<const Node*, Known>;
 
 }  // namespace
 
 interp::CallLibrary library_caller(std::shared_ptr<const backend::Libraries> libraries) {
-  // By the function and the shapes that it is called with.
-  struct Known {
-    Ref<ExternFunction> function;
-    std::map<std::vector<std::vector<int64_t>>, std::unique_ptr<Thunk>> thunks;
-  };
-  const auto known = std::make_shared<std::map<const Node*, Known>>();
+  const auto known = std::make_shared<AllKnown>();
   return [libraries, known](const ExternFunction& function,
                             const std::vector<ExternArgument>& arguments) {
-    // Two functions of one address cannot be mixed up: the first is kept.
     Known& found = (*known)[&function];
-    if (!found.function) found.function = ref_to(&function);
-    std::vector<std::vector<int64_t>> shapes;
-    for (const ExternArgument& argument : arguments) {
-      shapes.push_back(argument.shape);
-      shapes.push_back(argument.strides);
+    if (!found.node) found.node = ref_to(&function);
+    std::unique_ptr<Thunk>& thunk = found.find(arguments);
+    if (!thunk) thunk = thunk_of(function, arguments, libraries);
+    std::vector<int64_t> scalars(arguments.size());
+    std::vector<void*> buffers;
+    std::vector<std::unique_ptr<AlignedCopy>> copies;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].text) continue;
+      if (const Ref<Buffer>& buffer = function.buffers[i]) {
+        copies.push_back(std::make_unique<AlignedCopy>(arguments[i], *buffer));
+        buffers.push_back(copies.back()->data());
+      } else {
+        scalars[i] = scalar_bytes(arguments[i], function.params[i]->dtype);
+        buffers.push_back(&scalars[i]);
+      }
     }
-    std::unique_ptr<Thunk>& thunk = found.thunks[shapes];
-    if (!thunk) thunk = std::make_unique<Thunk>(function, arguments, libraries);
-    thunk->run(function, arguments);
+    thunk->run(buffers);
+    for (size_t i = 0, next = 0; i < arguments.size(); ++i) {
+      if (!function.buffers[i]) continue;
+      if (function.uses[i] != tir::ParamUse::kIn) copies[next]->write_back();
+      ++next;
+    }
+  };
+}
+
+interp::CallOpaque opaque_caller(std::shared_ptr<const backend::Libraries> libraries) {
+  const auto known = std::make_shared<AllKnown>();
+  return [libraries, known](const Call& call, const std::vector<ExternArgument>& arguments) {
+    Known& found = (*known)[&call];
+    if (!found.node) found.node = ref_to(&call);
+    std::unique_ptr<Thunk>& thunk = found.find(arguments);
+    if (!thunk) thunk = thunk_of(call, arguments, libraries);
+    std::vector<int64_t> scalars(arguments.size());
+    std::vector<void*> buffers;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].text) continue;
+      if (!arguments[i].data)
+        scalars[i] = scalar_bytes(arguments[i], downcast<ExprNode>(call.args[i + 1])->dtype);
+      buffers.push_back(arguments[i].data ? arguments[i].data : &scalars[i]);
+    }
+    int64_t result = 0;
+    if (!call.dtype.is_void()) buffers.push_back(&result);
+    thunk->run(buffers);
+    ExternArgument out;
+    if (call.dtype == kFloat32) {
+      float narrow = 0;
+      std::memcpy(&narrow, &result, sizeof narrow);
+      out.number = narrow;
+    } else if (call.dtype == kFloat64) {
+      std::memcpy(&out.number, &result, sizeof result);
+    } else {
+      const int shift = 64 - call.dtype.bits;
+      const auto high = static_cast<uint64_t>(result) << shift;
+      out.integer = call.dtype.is_int() ? static_cast<int64_t>(high) >> shift
+                                        : static_cast<int64_t>(high >> shift);
+    }
+    return out;
   };
 }
 

@@ -8,8 +8,10 @@
 
 namespace tenon {
 
-/// Calls functions of these libraries, through code that is generated for the call as it is for
-/// compiled programs.
+/// Calls functions of these libraries and registered ones, through code that is generated for the
+/// call as it is for compiled programs.
 interp::CallLibrary library_caller(std::shared_ptr<const backend::Libraries> libraries);
+/// The same for functions that nothing declares.
+interp::CallOpaque opaque_caller(std::shared_ptr<const backend::Libraries> libraries);
 
 }  // namespace tenon

@@ -405,7 +405,8 @@ const Pass* find_pass(std::string_view name) {
 // What may stand in a legalised graph besides calls of functions.
 static bool is_primitive(const graph::Call& call) {
   return !call.op || call.is("call_tir") || call.is("call_dps_packed") ||
-         call.is("call_pure_packed") || call.is("reshape") || call.is("undefined");
+         call.is("call_pure_packed") || call.is("call_inplace_packed") || call.is("reshape") ||
+         call.is("undefined");
 }
 
 // In normal form, only what is bound can be a call.

@@ -129,7 +129,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
       start = std::chrono::steady_clock::now();
       ready.program = compile_c(program, request, lowered, libraries);
     } else {
-      const llvm_backend::CompiledProgram program = generate(lowered, request);
+      const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
       ready.codegen_seconds = seconds_since(start);
       start = std::chrono::steady_clock::now();
       ready.program = link(program, libraries);

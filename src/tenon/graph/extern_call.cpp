@@ -1,6 +1,10 @@
 #include "tenon/graph/extern_call.h"
 
+#include <algorithm>
+#include <cctype>
 #include <set>
+
+#include "tenon/graph/op.h"
 
 namespace tenon::graph {
 
@@ -8,7 +12,64 @@ using tir::Buffer;
 using tir::ExternFunction;
 using tir::ParamUse;
 
-std::vector<ExternSlot> extern_slots(const ExternFunction& function) {
+std::vector<size_t> ForeignCall::fresh_outputs() const {
+  std::vector<size_t> fresh;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (in_place.empty() || in_place[i] == kFresh) fresh.push_back(i);
+  return fresh;
+}
+
+std::optional<ForeignCall> foreign_call(const Call& call) {
+  using Form = ForeignCall::Form;
+  ForeignCall out;
+  if (!call.op) {
+    if (!call.callee.as<ExternRef>()) return std::nullopt;
+    out.form = Form::kPacked;
+    out.arguments = call.args;
+  } else if (call.is("call_dps_packed")) {
+    if (call.args.size() > 1) {
+      const auto* tuple = call.args[1].as<Tuple>();
+      out.arguments =
+          tuple ? tuple->values : std::vector<Value>(call.args.begin() + 1, call.args.end());
+    }
+  } else if (call.is("call_pure_packed") || call.is("call_inplace_packed")) {
+    out.form = call.is("call_pure_packed") ? Form::kPurePacked : Form::kInPlace;
+    out.arguments.assign(call.args.begin() + 1, call.args.end());
+  } else {
+    return std::nullopt;
+  }
+  out.outputs = call.type_args;
+  if (out.outputs.size() == 1)
+    if (const auto* tuple = out.outputs[0].as<TupleType>()) {
+      const std::vector<Type> types = tuple->types;
+      out.outputs = types;
+    }
+  // What nobody can look into is nothing that the program has to hold.
+  if (out.is_packed() && out.outputs.size() == 1 && out.outputs[0].as<ObjectType>())
+    out.outputs.clear();
+  if (out.form != Form::kInPlace) return out;
+  const auto* indices = call.attrs.find("inplace_indices");
+  const auto given = indices ? indices->as<AttrList>() : nullptr;
+  if (!given || given->size() != out.outputs.size())
+    throw CompileError(kBadAttribute, call.origin,
+                       "`inplace_indices` of call_inplace_packed has {} items for {} outputs",
+                       given ? given->size() : 0, out.outputs.size());
+  std::set<int64_t> seen;
+  for (const AttrValue& item : *given) {
+    const auto* index = item.as<int64_t>();
+    const bool is_fresh = index && *index == -1;
+    if (!index || *index < -1 || *index >= static_cast<int64_t>(out.arguments.size()) ||
+        (!is_fresh && !seen.insert(*index).second))
+      throw CompileError(kBadAttribute, call.origin,
+                         "`inplace_indices` of call_inplace_packed has item {}; expected -1 or an "
+                         "argument, 0 to {}, each once",
+                         item.str(), static_cast<int64_t>(out.arguments.size()) - 1);
+    out.in_place.push_back(is_fresh ? ForeignCall::kFresh : static_cast<size_t>(*index));
+  }
+  return out;
+}
+
+std::vector<ExternSlot> extern_slots(const ExternFunction& function, ForeignCall::Form form) {
   std::set<const Node*> dimensions;
   for (const Ref<Buffer>& buffer : function.buffers)
     if (buffer)
@@ -29,6 +90,10 @@ std::vector<ExternSlot> extern_slots(const ExternFunction& function) {
       case ParamUse::kOut: slots.push_back({From::kOutput, outputs++}); break;
       case ParamUse::kScratch: slots.push_back({From::kScratch}); break;
       case ParamUse::kInOut:
+        if (form == ForeignCall::Form::kInPlace) {
+          slots.push_back({From::kInPlace, arguments++});
+          break;
+        }
         throw CompileError(kUnsupported, function.origin,
                            "parameter `{}` of extern function `{}` is inout; values of a graph are "
                            "never changed, so only a PrimFunc can call it",
@@ -39,7 +104,7 @@ std::vector<ExternSlot> extern_slots(const ExternFunction& function) {
 }
 
 std::string symbol_of(const IRModule& module, const Call& call) {
-  const Value& callee = call.args.at(0);
+  const Value& callee = call.op ? call.args.at(0) : call.callee;
   if (const auto* external = callee.as<ExternRef>()) return external->symbol;
   if (const auto* text = callee.as<StringValue>()) return text->value;
   const auto* ref = callee.as<FuncRef>();
@@ -47,34 +112,29 @@ std::string symbol_of(const IRModule& module, const Call& call) {
   if (const auto* declared = function.as<ExternFunction>()) return declared->symbol;
   if (const auto* undeclared = function.as<ExternFunc>()) return undeclared->symbol;
   throw CompileError(kUnknownCallee, call.origin,
-                     "R.call_dps_packed of `{}`, which is no extern function; R.call_tir calls a "
-                     "PrimFunc",
-                     ref ? ref->name : "a value");
+                     "R.{} of `{}`, which is no extern function; R.call_tir calls a PrimFunc",
+                     call.op ? call.op->name : "call_packed", ref ? ref->name : "a value");
 }
 
 std::optional<tir::Callee> declared_callee(const IRModule& module, const Call& call) {
-  const auto* ref = call.args.at(0).as<FuncRef>();
-  if (const auto named = ref ? module.find<ExternFunction>(ref->name) : nullptr)
-    return tir::callee_of(ref->name, named);
+  const bool packed = !call.is("call_dps_packed");
+  const auto* ref = call.op ? call.args.at(0).as<FuncRef>() : nullptr;
   const std::string symbol = symbol_of(module, call);
-  for (const auto& [name, function] : module.functions())
-    if (const auto declared = cast<ExternFunction>(function);
-        declared && declared->symbol == symbol && !declared->attrs.flag("derived"))
-      return tir::callee_of(name, declared);
+  for (const auto& [name, function] : module.functions()) {
+    const auto declared = cast<ExternFunction>(function);
+    const bool is_it =
+        declared &&
+        (ref ? name == ref->name : declared->symbol == symbol && !declared->attrs.flag("derived"));
+    if (!is_it) continue;
+    if (packed && !declared->is_packed)
+      throw CompileError(kBadArgument, call.origin,
+                         "R.{} of `{}`, which is declared as a C function; R.call_dps_packed calls "
+                         "it, or declare it with `\"packed\": True`",
+                         call.op ? call.op->name : "call_packed", symbol)
+          .note(declared->origin, "it is `{}`", declared->prototype());
+    return tir::callee_of(name, declared);
+  }
   return std::nullopt;
-}
-
-std::vector<Type> output_types(const Call& call) {
-  std::vector<Type> types = call.type_args;
-  if (types.size() == 1)
-    if (const auto* tuple = types[0].as<TupleType>()) return tuple->types;
-  return types;
-}
-
-std::vector<Value> extern_arguments(const Call& call) {
-  if (call.args.size() < 2) return {};
-  if (const auto* tuple = call.args[1].as<Tuple>()) return tuple->values;
-  return {call.args.begin() + 1, call.args.end()};
 }
 
 namespace {
@@ -85,8 +145,14 @@ class Derivation {
   Derivation(std::string symbol, Origin origin)
       : symbol_(std::move(symbol)), origin_(std::move(origin)) {}
 
+  void add_text(const std::string& name) {
+    parts_.params.push_back(make<tenon::Var>(unique(name), kHandle));
+    parts_.buffers.emplace_back();
+    parts_.uses.push_back(ParamUse::kIn);
+  }
+
   void add(const std::string& name, const Type& type, ParamUse use) {
-    if (const auto* scalar = type.as<PrimType>()) {
+    if (const auto* scalar = type.as<PrimType>(); scalar && use == ParamUse::kIn) {
       parts_.params.push_back(make<tenon::Var>(unique(name), scalar->dtype));
       parts_.buffers.emplace_back();
       parts_.uses.push_back(ParamUse::kIn);
@@ -95,9 +161,10 @@ class Derivation {
     const auto* tensor = type.as<TensorType>();
     if (!tensor || !tensor->shape || tensor->dtype.is_void())
       throw CompileError(kUnsupported, origin_,
-                         "library function `{}` is given a value of type {}; its signature cannot "
-                         "be derived from that, declare it under @T.extern_func",
-                         symbol_, str(type));
+                         "library function `{}` {} a value of type {}; its signature cannot be "
+                         "derived from that: expected tensors of known shape{}",
+                         symbol_, use == ParamUse::kOut ? "gives" : "is given", str(type),
+                         use == ParamUse::kOut ? "" : ", scalars or texts");
     std::vector<Expr> shape;
     for (const Expr& dim : *tensor->shape) shape.push_back(dimension(dim));
     Buffer::Options options;
@@ -107,7 +174,9 @@ class Derivation {
     parts_.uses.push_back(use);
   }
 
-  Ref<ExternFunction> finish() {
+  Ref<ExternFunction> finish(const ForeignCall& call) {
+    parts_.is_packed = call.is_packed();
+    parts_.is_pure = call.form != ForeignCall::Form::kPacked;
     return make<ExternFunction>(symbol_, std::move(parts_), Attrs{{"derived", true}}, origin_);
   }
 
@@ -135,17 +204,26 @@ class Derivation {
 
 }  // namespace
 
-Ref<ExternFunction> derived_function(const std::string& symbol, const std::vector<Value>& arguments,
-                                     const std::vector<Type>& outputs, const Origin& origin) {
+Ref<ExternFunction> derived_function(const std::string& symbol, const ForeignCall& call,
+                                     const Origin& origin) {
   Derivation derivation(symbol, origin);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto* var = arguments[i].as<Var>();
-    derivation.add(var ? var->name : fmt::format("x{}", i), type_of(arguments[i]), ParamUse::kIn);
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Value& argument = call.arguments[i];
+    const auto* var = argument.as<Var>();
+    const std::string name = var ? var->name : fmt::format("x{}", i);
+    if (argument.as<StringValue>()) {
+      derivation.add_text(name);
+      continue;
+    }
+    const bool changes =
+        std::find(call.in_place.begin(), call.in_place.end(), i) != call.in_place.end();
+    derivation.add(name, type_of(argument), changes ? ParamUse::kInOut : ParamUse::kIn);
   }
-  for (size_t i = 0; i < outputs.size(); ++i)
-    derivation.add(outputs.size() == 1 ? "output" : fmt::format("output_{}", i), outputs[i],
-                   ParamUse::kOut);
-  return derivation.finish();
+  const std::vector<size_t> fresh = call.fresh_outputs();
+  for (size_t i = 0; i < fresh.size(); ++i)
+    derivation.add(fresh.size() == 1 ? "output" : fmt::format("output_{}", i),
+                   call.outputs[fresh[i]], ParamUse::kOut);
+  return derivation.finish(call);
 }
 
 std::string add_extern_function(IRModule& module, const Ref<ExternFunction>& function) {
@@ -153,7 +231,11 @@ std::string add_extern_function(IRModule& module, const Ref<ExternFunction>& fun
     if (const auto* same = known.as<ExternFunction>();
         same && same->symbol == function->symbol && structural_equal(known, function))
       return name;
-  return module.add_unique(function->symbol, function);
+  std::string name = function->symbol;  // of a packed function: any text
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (std::isdigit(static_cast<unsigned char>(name[0]))) name = "f_" + name;
+  return module.add_unique(name, function);
 }
 
 }  // namespace tenon::graph

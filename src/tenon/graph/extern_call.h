@@ -1,5 +1,5 @@
-// R.call_dps_packed: which library function it calls, and what becomes each of that one's
-// parameters.
+// R.call_dps_packed and R.call_packed: which foreign function they call, and what becomes each of
+// that one's parameters.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,35 @@
 
 namespace tenon::graph {
 
+/// A call of a foreign function in a graph, whichever form it has.
+struct ForeignCall {
+  enum class Form : uint8_t {
+    kDestination,  // R.call_dps_packed: a C function that fills outputs
+    kPacked,       // R.call_packed: a packed function with effects besides its result
+    kPurePacked,   // R.call_pure_packed
+    kInPlace,      // R.call_inplace_packed
+  };
+  Form form = Form::kDestination;
+  std::vector<Value> arguments = {};  // without the callee
+  std::vector<Type> outputs = {};     // one for each output; none where the result is an Object
+  std::vector<size_t> in_place = {};  // of kInPlace, for each output: the argument whose content it
+                                      // is made of, or kFresh
+  static constexpr size_t kFresh = SIZE_MAX;
+
+  bool is_packed() const { return form != Form::kDestination; }
+  /// The outputs that are no arguments, in order.
+  std::vector<size_t> fresh_outputs() const;
+};
+/// Nothing where `call` is no such call. \throws CompileError (kBadAttribute) at indices of
+/// call_inplace_packed that are none.
+std::optional<ForeignCall> foreign_call(const Call& call);
+
 /// Where the argument for a parameter of a library function comes from when a graph calls it.
 struct ExternSlot {
   enum class From : uint8_t {
-    kArgument,   // item `index` of the call's arguments: a tensor or a scalar
-    kOutput,     // output `index`
+    kArgument,   // item `index` of the call's arguments: a tensor, a scalar or a text
+    kInPlace,    // the same, and the function changes it
+    kOutput,     // item `index` of ForeignCall::fresh_outputs
     kScratch,    // allocated for the call
     kDimension,  // a scalar parameter that is a dimension of a buffer parameter
   };
@@ -24,27 +48,24 @@ struct ExternSlot {
 };
 /// For each parameter, in C's order. Arguments are the parameters that are read and the scalars
 /// that are no dimensions, in their order; outputs those that are written.
-/// \throws CompileError (kUnsupported) at an inout parameter, which a graph value cannot be.
-std::vector<ExternSlot> extern_slots(const tir::ExternFunction& function);
+/// \throws CompileError (kUnsupported) at an inout parameter where the call is not in place: a
+/// graph value is never changed.
+std::vector<ExternSlot> extern_slots(const tir::ExternFunction& function,
+                                     ForeignCall::Form form = ForeignCall::Form::kDestination);
 
-/// The declared function that `call` (an R.call_dps_packed) names: as a function of the module, or
-/// by the symbol of one. Nothing where it names a symbol that no function of the module declares.
-/// \throws CompileError (kUnknownCallee) where it names something else.
+/// The declared function that `call` names: as a function of the module, or by the symbol of one.
+/// Nothing where it names a symbol that no function of the module declares in the call's
+/// convention. \throws CompileError (kUnknownCallee) where it names something else; (kBadArgument)
+/// where a packed call names a function that is declared as one of C.
 std::optional<tir::Callee> declared_callee(const IRModule& module, const Call& call);
 /// The symbol that `call` names.
 std::string symbol_of(const IRModule& module, const Call& call);
 
-/// The result types of `call`, one for each output.
-std::vector<Type> output_types(const Call& call);
-/// Its arguments, without the callee.
-std::vector<Value> extern_arguments(const Call& call);
-
 /// The signature that follows from a call: typed pointers to the arguments in order (const), then
-/// to the outputs; scalars by value. Dimensions that are no numbers are symbolic.
+/// to the outputs; scalars and texts by value. Dimensions that are no numbers are symbolic.
 /// \throws CompileError (kUnsupported) at an argument that C has no type for.
-Ref<tir::ExternFunction> derived_function(const std::string& symbol,
-                                          const std::vector<Value>& arguments,
-                                          const std::vector<Type>& outputs, const Origin& origin);
+Ref<tir::ExternFunction> derived_function(const std::string& symbol, const ForeignCall& call,
+                                          const Origin& origin);
 /// Adds a function, or finds the one that is there already, equal but for its parameters' names;
 /// returns its name in the module.
 std::string add_extern_function(IRModule& module, const Ref<tir::ExternFunction>& function);

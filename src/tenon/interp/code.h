@@ -41,6 +41,7 @@ enum class Op : uint8_t {
   kViewPointer,  // dst = pointer to the start of view[a]
   kRegion,       // view[a] = region of view[dst] (mins in slots b.., extents after them)
   kCall,         // calls[c]
+  kOpaque,       // dst = opaque_calls[c]
   kAssert,       // reports asserts[c] where a is 0
   kEnterLoop,    // watches[c]: iterations of what follows may run at once
   kIterate,      // the iteration in slot a begins
@@ -84,6 +85,17 @@ struct CallInfo {
 
 struct WatchInfo;  // races.h
 
+/// A call of a function that nothing declares.
+struct OpaqueCallInfo {
+  Ref<tenon::Call> call;
+  struct Arg {
+    enum class Kind : uint8_t { kScalar, kPointer, kView, kText } kind;
+    int32_t index = 0;  // of the slot (of a pointer: what kAddress gave) or the view
+    std::vector<bool> dropped = {};
+  };
+  std::vector<Arg> args;
+};
+
 struct Code {
   Ref<tir::PrimFunc> function;
   std::vector<Instr> instrs;
@@ -96,6 +108,7 @@ struct Code {
   std::vector<std::vector<int64_t>> tables;  // of shuffles
   std::vector<CallInfo> calls;
   std::vector<std::shared_ptr<const WatchInfo>> watches;
+  std::vector<OpaqueCallInfo> opaque_calls;
   std::vector<std::string> messages;
   // How parameters arrive: view of each buffer parameter (or -1), slot of each scalar one.
   std::vector<int32_t> param_view, param_slot;

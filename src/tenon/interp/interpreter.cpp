@@ -230,7 +230,52 @@ class Interpreter::Impl {
           if (external) call_library(*external, buffers, scalars, origin);
           return static_cast<bool>(external);
         },
+        [this](const tenon::Call& call, std::vector<OpaqueArgument>& arguments) {
+          return call_opaque(call, arguments);
+        },
         races_.get());
+  }
+
+  Slot call_opaque(const tenon::Call& call, const std::vector<OpaqueArgument>& given) {
+    if (!options_.call_opaque)
+      throw CompileError(kUnsupported, call.origin,
+                         "`T.{}` of a function that nothing declares is not run here",
+                         call.op->name);
+    std::vector<ExternArgument> arguments;
+    for (size_t i = 0; i < given.size(); ++i) {
+      ExternArgument argument;
+      argument.text = given[i].text;
+      if (given[i].view) {
+        argument.data = given[i].view->memory->bytes.data() + given[i].view->offset;
+        argument.shape = given[i].view->shape;
+        argument.strides = given[i].view->strides;
+      } else if (!argument.text && downcast<ExprNode>(call.args[i + 1])->dtype.is_float()) {
+        argument.number = given[i].scalar.f;
+      } else {
+        argument.integer = given[i].scalar.i;
+      }
+      arguments.push_back(std::move(argument));
+    }
+    Slot result{0};
+    place_errors(call.origin, [&] {
+      const ExternArgument out = options_.call_opaque(call, arguments);
+      if (call.dtype.is_float())
+        result.f = out.number;
+      else
+        result.i = out.integer;
+    });
+    return result;
+  }
+
+  /// What a library reports has no place of its own.
+  template <typename Action>
+  static void place_errors(const Origin& origin, const Action& action) {
+    try {
+      action();
+    } catch (const CompileError& error) {
+      if (error.first().origin) throw;
+      throw CompileError(error.first().code, origin, "{}", error.first().message);
+    }
   }
 
   // ---- library functions ----
@@ -256,7 +301,9 @@ class Interpreter::Impl {
       ExternArgument argument;
       if (!function.buffers[i]) {
         const Slot& slot = scalars.at(next_scalar++);
-        if (function.params[i]->dtype.is_float())
+        if (function.params[i]->dtype.is_handle())
+          argument.text = reinterpret_cast<const char*>(slot.i);
+        else if (function.params[i]->dtype.is_float())
           argument.number = slot.f;
         else
           argument.integer = slot.i;
@@ -272,12 +319,7 @@ class Interpreter::Impl {
         std::fill(memory.written.begin(), memory.written.end(), uint8_t{1});
       arguments.push_back(std::move(argument));
     }
-    try {
-      options_.call_library(function, arguments);
-    } catch (CompileError& error) {
-      if (error.first().origin) throw;
-      throw CompileError(error.first().code, origin, "{}", error.first().message);
-    }
+    place_errors(origin, [&] { options_.call_library(function, arguments); });
   }
 
   std::vector<Ref<TensorData>> run_buffers(const IRModule& module,
@@ -444,7 +486,8 @@ class Interpreter::Impl {
                     const Dims& dims) {
     if (call.is("call_tir") || call.is("call_tir_inplace"))
       return call_tir(module, call, env, dims);
-    if (call.is("call_dps_packed")) return call_dps_packed(module, call, env, dims);
+    if (const auto foreign = graph::foreign_call(call))
+      return call_foreign(module, call, *foreign, env, dims);
     if (!call.op) {
       const auto* ref = call.callee.as<graph::FuncRef>();
       const auto function = ref ? module.find<graph::Function>(ref->name) : nullptr;
@@ -617,17 +660,17 @@ class Interpreter::Impl {
     return single ? outputs[0] : tuple_datum(std::move(outputs));
   }
 
-  Datum call_dps_packed(const IRModule& module, const graph::Call& call, const Env& env,
-                        const Dims& dims) {
-    const std::vector<Value> values = graph::extern_arguments(call);
-    const std::vector<graph::Type> types = graph::output_types(call);
+  Datum call_foreign(const IRModule& module, const graph::Call& call,
+                     const graph::ForeignCall& foreign, const Env& env, const Dims& dims) {
+    const std::vector<Value>& values = foreign.arguments;
+    const std::vector<graph::Type>& types = foreign.outputs;
     const auto declared = graph::declared_callee(module, call);
     const Ref<tir::ExternFunction> function =
-        declared
-            ? ref_to(declared->external())
-            : graph::derived_function(graph::symbol_of(module, call), values, types, call.origin);
+        declared ? ref_to(declared->external())
+                 : graph::derived_function(graph::symbol_of(module, call), foreign, call.origin);
     using From = graph::ExternSlot::From;
-    const std::vector<graph::ExternSlot> slots = graph::extern_slots(*function);
+    const std::vector<graph::ExternSlot> slots = graph::extern_slots(*function, foreign.form);
+    const std::vector<size_t> fresh = foreign.fresh_outputs();
     std::vector<View> views(slots.size());
     std::vector<Slot> numbers(slots.size());
     std::vector<Datum> outputs(types.size());
@@ -640,24 +683,30 @@ class Interpreter::Impl {
     };
     for (size_t i = 0; i < slots.size(); ++i) {
       const graph::ExternSlot& slot = slots[i];
-      const bool missing = (slot.from == From::kArgument && slot.index >= values.size()) ||
-                           (slot.from == From::kOutput && slot.index >= types.size());
+      const bool missing = (slot.from == From::kOutput && slot.index >= fresh.size()) ||
+                           ((slot.from == From::kArgument || slot.from == From::kInPlace) &&
+                            slot.index >= values.size());
       if (missing)
         throw CompileError(kBadArgument, call.origin,
                            "library function `{}` is called with too few arguments or outputs",
                            function->symbol);
-      if (slot.from == From::kArgument) {
+      if (const auto* text = slot.from == From::kArgument
+                                 ? values[slot.index].as<graph::StringValue>()
+                                 : nullptr) {
+        numbers[i].i = reinterpret_cast<int64_t>(text->value.c_str());
+      } else if (slot.from == From::kArgument || slot.from == From::kInPlace) {
         const Datum datum = evaluate_value(module, values[slot.index], env, dims);
         if (function->buffers[i])
           views[i] = view_of(*datum.tensor);
         else
           numbers[i] = datum.scalar;
       } else if (slot.from == From::kOutput) {
-        const auto* tensor = types[slot.index].as<graph::TensorType>();
+        const graph::Type& type = types[fresh[slot.index]];
+        const auto* tensor = type.as<graph::TensorType>();
         if (!tensor || !tensor->shape)
           throw CompileError(kUnsupported, call.origin,
-                             "R.call_dps_packed gives {}; the interpreter needs its shape",
-                             graph::str(types[slot.index]));
+                             "a call of `{}` gives {}; the interpreter needs its shape",
+                             function->symbol, graph::str(type));
         views[i] = fresh_view(tensor->dtype, evaluate(*tensor->shape, dims), call.origin);
       }
       bind(i);
@@ -682,9 +731,13 @@ class Interpreter::Impl {
       call_library(*function, buffers, scalars, call.origin);
     for (size_t i = 0; i < slots.size(); ++i)
       if (slots[i].from == From::kOutput)
-        outputs[slots[i].index] = tensor_datum(data_of(std::move(views[i])));
+        outputs[fresh[slots[i].index]] = tensor_datum(data_of(std::move(views[i])));
+      else if (slots[i].from == From::kInPlace)
+        for (size_t output = 0; output < foreign.in_place.size(); ++output)
+          if (foreign.in_place[output] == slots[i].index)
+            outputs[output] = tensor_datum(data_of(std::move(views[i])));
     const bool single = call.type_args.size() == 1 && !call.type_args[0].as<graph::TupleType>();
-    return single ? outputs[0] : tuple_datum(std::move(outputs));
+    return single && outputs.size() == 1 ? outputs[0] : tuple_datum(std::move(outputs));
   }
 
   struct Lowered {

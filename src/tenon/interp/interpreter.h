@@ -18,9 +18,10 @@
 namespace tenon::interp {
 
 /// An argument of a library function: the address of a buffer's first element with its shape and
-/// strides (in elements), or a scalar.
+/// strides (in elements), a pointer alone, a text, or a scalar.
 struct ExternArgument {
-  void* data = nullptr;  // null: a scalar
+  void* data = nullptr;        // null: a scalar or a text
+  const char* text = nullptr;  // null: none
   std::vector<int64_t> shape, strides;
   int64_t integer = 0;  // of a scalar of an integer dtype
   double number = 0;    // of a scalar of a float dtype
@@ -29,6 +30,11 @@ struct ExternArgument {
 /// where it returned another code than 0; kLinkFailed where it is in no library.
 using CallLibrary = std::function<void(const tir::ExternFunction& function,
                                        const std::vector<ExternArgument>& arguments)>;
+
+/// Calls what no function of the module declares (T.call_extern("int32", "f", ...), T.call_packed)
+/// with the arguments after its name; gives its scalar result. \throws CompileError as above.
+using CallOpaque =
+    std::function<ExternArgument(const tenon::Call& call, const std::vector<ExternArgument>&)>;
 
 struct Options {
   /// Stops with kLimitExceeded after so many steps of scalar code; 0: no limit.
@@ -39,6 +45,7 @@ struct Options {
   /// run_prim_func() also finds iterations that may run at once and depend on one another (kRace),
   /// and elements of outputs that are never written (kNotWritten). Much slower.
   bool find_races = false;
+  CallOpaque call_opaque = {};  // empty: such calls cannot be run
 };
 
 /// Executes functions of one module, keeping their resolved code between calls.

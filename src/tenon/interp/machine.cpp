@@ -286,6 +286,9 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       return;
     }
     case Op::kCall: return call(code, code.calls[static_cast<size_t>(instr.c)], frame);
+    case Op::kOpaque:
+      s[instr.dst] = call_opaque(code.opaque_calls[static_cast<size_t>(instr.c)], frame);
+      return;
     case Op::kAssert:
       if (!s[instr.a].i)
         throw CompileError(kRunFailed, origin, "{}", code.messages[static_cast<size_t>(instr.c)]);
@@ -596,6 +599,50 @@ void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
   }
 }
 
+static void drop_dimensions(View& view, const std::vector<bool>& dropped) {
+  for (size_t d = dropped.size(); d-- > 0;) {
+    if (!dropped[d]) continue;
+    view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(d));
+    view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(d));
+  }
+}
+
+Slot Machine::call_opaque(const OpaqueCallInfo& info, Frame& frame) {
+  using Kind = OpaqueCallInfo::Arg::Kind;
+  std::vector<OpaqueArgument> arguments;
+  for (size_t i = 0; i < info.args.size(); ++i) {
+    const OpaqueCallInfo::Arg& arg = info.args[i];
+    OpaqueArgument out;
+    const auto index = static_cast<size_t>(arg.index);
+    switch (arg.kind) {
+      case Kind::kScalar: out.scalar = frame.slots[index]; break;
+      case Kind::kText: out.text = info.call->args[i + 1].as<StringImm>()->value.c_str(); break;
+      case Kind::kView:
+        out.view = frame.views[index];
+        drop_dimensions(*out.view, arg.dropped);
+        break;
+      case Kind::kPointer: {
+        const auto& [memory, start] = frame.pointers.at(static_cast<size_t>(frame.slots[index].i));
+        View view;
+        view.memory = memory;
+        view.offset = start;
+        view.dtype = kUInt8;
+        out.view = std::move(view);
+      }
+    }
+    // What the function does with memory is not known: all of it counts as written.
+    if (out.view) {
+      std::vector<uint8_t>& written = out.view->memory->written;
+      std::fill(written.begin(), written.end(), uint8_t{1});
+    }
+    arguments.push_back(std::move(out));
+  }
+  if (!opaque_)
+    throw CompileError(kUnsupported, info.call->origin,
+                       "the interpreter runs no functions that nothing declares");
+  return opaque_(*info.call, arguments);
+}
+
 void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
   const Code* callee = find_(info.callee);
   std::vector<View> buffers;
@@ -606,11 +653,7 @@ void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
       continue;
     }
     View view = frame.views[static_cast<size_t>(arg.index)];
-    for (size_t d = arg.dropped.size(); d-- > 0;) {
-      if (!arg.dropped[d]) continue;
-      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(d));
-      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(d));
-    }
+    drop_dimensions(view, arg.dropped);
     buffers.push_back(std::move(view));
   }
   if (!callee) {

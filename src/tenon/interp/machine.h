@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tenon/interp/code.h"
@@ -36,12 +37,23 @@ using CallForeign = std::function<bool(const std::string& name, std::vector<View
 
 class RaceTracker;
 
+/// An argument of an opaque call: a view (of no dimensions: a pointer), a text, or a scalar.
+struct OpaqueArgument {
+  std::optional<View> view;
+  const char* text = nullptr;
+  Slot scalar = {0};
+};
+using RunOpaque =
+    std::function<Slot(const tenon::Call& call, std::vector<OpaqueArgument>& arguments)>;
+
 class Machine {
  public:
   /// `races`, where it is given, is told of every access (of code that is resolved for it).
-  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {}, RaceTracker* races = nullptr)
+  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {}, RunOpaque opaque = {},
+          RaceTracker* races = nullptr)
       : find_(std::move(find)),
         foreign_(std::move(foreign)),
+        opaque_(std::move(opaque)),
         steps_left_(step_limit),
         races_(races) {}
 
@@ -62,9 +74,11 @@ class Machine {
   static bool quick(const Instr& instr, const Origin& origin, Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   void call(const Code& code, const CallInfo& info, Frame& frame);
+  Slot call_opaque(const OpaqueCallInfo& info, Frame& frame);
 
   FindCode find_;
   CallForeign foreign_;
+  RunOpaque opaque_;
   void watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
 
   int64_t steps_left_;

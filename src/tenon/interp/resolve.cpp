@@ -154,6 +154,9 @@ class Resolver {
     const uint16_t lanes = e->dtype.lanes;
     if (const auto* imm_ = e.as<IntImm>()) return immediate(e->dtype, {.i = imm_->value});
     if (const auto* imm_ = e.as<FloatImm>()) return immediate(e->dtype, {.f = imm_->value});
+    // The function that the code is of keeps the text.
+    if (const auto* text = e.as<StringImm>())
+      return immediate(kInt64, {.i = reinterpret_cast<int64_t>(text->value.c_str())});
     if (const auto* var = e.as<Var>()) {
       const auto it = vars_.find(var);
       if (it != vars_.end()) return it->second;
@@ -316,6 +319,62 @@ class Resolver {
     return dst;
   }
 
+  /// The view that a call is given for a region.
+  int32_t region_view(const BufferRegion& region, const Origin& origin) {
+    std::vector<Expr> parts;
+    for (const Range& range : region.region) parts.push_back(range.min);
+    for (const Range& range : region.region) parts.push_back(range.extent);
+    const int32_t slots = consecutive(parts);
+    const auto view = static_cast<int32_t>(code_->views.size());
+    code_->views.push_back({region.buffer, true, true});
+    emit({.op = Op::kRegion, .dst = view_of(*region.buffer, origin), .a = view, .b = slots});
+    return view;
+  }
+
+  int32_t opaque(const tenon::Call& call) {
+    if (call.args.empty() || !call.args[0].as<StringImm>())
+      throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
+                         call.op->name);
+    if (call.dtype.is_handle() || call.dtype.is_vector())
+      throw CompileError(kUnsupported, call.origin,
+                         "the interpreter takes no {} from `T.{}`; expected a scalar",
+                         call.dtype.str(), call.op->name);
+    using Kind = OpaqueCallInfo::Arg::Kind;
+    OpaqueCallInfo info;
+    info.call = ref_to(&call);
+    for (size_t i = 1; i < call.args.size(); ++i) {
+      const NodePtr& arg = call.args[i];
+      auto region = tenon::cast<BufferRegion>(arg);
+      if (const auto buffer = tenon::cast<Buffer>(arg)) region = BufferRegion::whole(buffer);
+      if (region) {
+        info.args.push_back({Kind::kView, region_view(*region, call.origin), region->drop});
+      } else if (arg.as<StringImm>()) {
+        info.args.push_back({Kind::kText});
+      } else {
+        const Expr scalar = downcast<ExprNode>(arg);
+        if (scalar->dtype.is_vector())
+          throw CompileError(kUnsupported, call.origin,
+                             "argument {} of `T.{}` is a vector; expected a scalar", i,
+                             call.op->name);
+        const auto* address = scalar.as<tenon::Call>();
+        const bool is_pointer = (scalar.as<Var>() && pointers_.count(scalar.get())) ||
+                                (address && address->is("address_of"));
+        if (scalar->dtype.is_handle() && !is_pointer)
+          throw CompileError(
+              kUnsupported, call.origin,
+              "argument {} of `T.{}` is a handle that the interpreter cannot follow; "
+              "expected a buffer's data or T.address_of",
+              i, call.op->name);
+        info.args.push_back({is_pointer ? Kind::kPointer : Kind::kScalar, expr(scalar)});
+      }
+    }
+    const int32_t dst = new_slots(1);
+    code_->opaque_calls.push_back(std::move(info));
+    emit(
+        {.op = Op::kOpaque, .dst = dst, .c = static_cast<int32_t>(code_->opaque_calls.size()) - 1});
+    return dst;
+  }
+
   int32_t intrinsic(const tenon::Call& call) {
     if (!call.op) {
       const int32_t dst = new_slots(1);
@@ -343,6 +402,9 @@ class Resolver {
           {.op = Op::kAddress, .dst = dst, .a = view_of(*load->buffer, call.origin), .b = indices});
       return dst;
     }
+    if (call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
+        call.is("call_cpacked"))
+      return opaque(call);
     if (call.op->effect == Effect::kOpaque || call.args.size() > 3)
       throw CompileError(kUnsupported, call.origin, "`T.{}` cannot be interpreted", call.op->name);
     int32_t args[3] = {0, 0, 0};
@@ -569,14 +631,7 @@ class Resolver {
         info.args.push_back({false, expr(downcast<ExprNode>(arg)), {}});
         continue;
       }
-      std::vector<Expr> parts;
-      for (const Range& range : region->region) parts.push_back(range.min);
-      for (const Range& range : region->region) parts.push_back(range.extent);
-      const int32_t slots = consecutive(parts);
-      const auto view = static_cast<int32_t>(code_->views.size());
-      code_->views.push_back({region->buffer, true, true});
-      emit({.op = Op::kRegion, .dst = view_of(*region->buffer, origin), .a = view, .b = slots});
-      info.args.push_back({true, view, region->drop});
+      info.args.push_back({true, region_view(*region, origin), region->drop});
     }
     code_->calls.push_back(std::move(info));
     emit({.op = Op::kCall, .c = static_cast<int32_t>(code_->calls.size()) - 1});

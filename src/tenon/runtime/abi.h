@@ -68,6 +68,43 @@ enum {
 
 typedef struct TenonContext TenonContext;
 
+/* A value that a packed function takes or gives: 8 bytes, what is in them in a code beside it. */
+typedef union TenonValue {
+  int64_t integer;
+  double number;
+  void* pointer;
+  const char* text;
+} TenonValue;
+
+/* The codes; up to TENON_VALUE_TEXT as TVM numbers them. */
+enum {
+  TENON_VALUE_INT = 0,     /* `integer`: signed integers of every width, and bool */
+  TENON_VALUE_UINT = 1,    /* `integer`: unsigned ones */
+  TENON_VALUE_FLOAT = 2,   /* `number`: floats of every width */
+  TENON_VALUE_POINTER = 3, /* `pointer` */
+  TENON_VALUE_NONE = 4,    /* nothing */
+  TENON_VALUE_TENSOR = 7,  /* `pointer`: a DLTensor in CPU memory, which lives during the call */
+  TENON_VALUE_TEXT = 11,   /* `text`, which lives as long as the program */
+  TENON_VALUE_MANAGED_TENSOR = 64 /* `pointer`: a DLManagedTensor; whoever gets it deletes it */
+};
+
+/* A function that programs call by name: with this signature as a C function of a library that is
+ * linked in, or registered (tenon_register_function). It is that of TVM's packed functions in C.
+ *
+ *   args, codes    `count` values with their codes
+ *   results        a value for each tensor of the result, or one for a scalar
+ *   result_codes   TENON_VALUE_TENSOR at entry where `results` holds a tensor of the declared type:
+ *                  its memory, uninitialised, is the program's, and the function fills it. It may
+ *                  give a TENON_VALUE_MANAGED_TENSOR of the same shape and dtype, compact, in its
+ *                  place, which is copied and deleted. TENON_VALUE_NONE at entry where a scalar is
+ *                  expected or nothing: the function may leave that.
+ *   context        what it was registered with; null for a function of a library
+ *
+ * Returns 0, or a code that stops the program. May be called from several threads at once where a
+ * program is run by several. */
+typedef int32_t (*TenonPackedFunction)(TenonValue* args, int32_t* codes, int32_t count,
+                                       TenonValue* results, int32_t* result_codes, void* context);
+
 /* One task of a parallel loop: `task` counts from 0, `env` is what the caller of parallel_for
  * handed over. */
 typedef int32_t (*TenonTask)(TenonContext* context, void* env, int64_t task);
@@ -101,6 +138,11 @@ struct TenonContext {
   /* Since 1.1. Of this run, at least 1: for libraries that bring threads of their own. */
   int32_t threads;
   int32_t reserved; /* 0 */
+  /* Since 1.1. Calls TenonProgram.packed[function], as TenonPackedFunction says, with
+   * `result_count` results. A failure is reported with `where`. */
+  int32_t (*call_packed)(TenonContext* context, int32_t function, TenonValue* args, int32_t* codes,
+                         int32_t count, TenonValue* results, int32_t* result_codes,
+                         int32_t result_count, const char* where);
 };
 
 /* A dimension in TenonTensorInfo: a constant (>= 0), symbol s as -1 - s, or, for outputs only, what
@@ -139,6 +181,12 @@ typedef struct TenonSymbol {
   int64_t upper; /* INT64_MAX: unbounded */
 } TenonSymbol;
 
+/* A packed function that the program calls. */
+typedef struct TenonPacked {
+  const char* name;             /* as it is registered */
+  TenonPackedFunction function; /* of a library that is linked in; null: it must be registered */
+} TenonPacked;
+
 typedef struct TenonProgram {
   uint32_t abi_version; /* TENON_ABI_VERSION of the compiler that made it */
   uint32_t struct_size; /* sizeof(TenonProgram), likewise */
@@ -172,6 +220,10 @@ typedef struct TenonProgram {
   int64_t planned_bytes;   /* peak of the memory plan, for reports; -1: depends on the symbols */
   int64_t bound_bytes;  /* what no plan could go below, for reports; -1: depends on the symbols */
   const char* manifest; /* JSON text for reports: model hash, target, pipeline, plan; may be null */
+
+  /* Since 1.1. Whoever loads the program finds those that must be registered. */
+  const TenonPacked* packed;
+  int64_t packed_count;
 } TenonProgram;
 
 /* The entry of a shared library, by name, and its type. */

@@ -18,8 +18,10 @@ static constexpr int kMaxThreads = 4096;
 static_assert(sizeof(TenonTensorInfo) == 32 && offsetof(TenonTensorInfo, alignment) == 24);
 static_assert(sizeof(TenonSymbol) == 40 && offsetof(TenonSymbol, index) == 16);
 static_assert(offsetof(TenonContext, parallel_for) == 16 &&
-              offsetof(TenonContext, output_dims) == 32);
-static_assert(offsetof(TenonProgram, shapes) == 56 && offsetof(TenonProgram, manifest) == 112);
+              offsetof(TenonContext, output_dims) == 32 &&
+              offsetof(TenonContext, call_packed) == 48);
+static_assert(offsetof(TenonProgram, shapes) == 56 && offsetof(TenonProgram, manifest) == 112 &&
+              offsetof(TenonProgram, packed) == 120);
 static constexpr size_t kProgramSize_1_0 = offsetof(TenonProgram, manifest) + sizeof(const char*);
 
 static std::string version_text(uint32_t version) {
@@ -42,11 +44,11 @@ Program::Program(const TenonProgram* program, const void* constants, std::shared
     throw Error(TENON_ERROR_LOAD, "program was compiled for version " + version_text(version) +
                                       " of the runtime interface; this runtime provides " +
                                       version_text(TENON_ABI_VERSION));
-  if (program->struct_size < kProgramSize_1_0)
+  const size_t least = (version & 0xffff) == 0 ? kProgramSize_1_0 : sizeof(TenonProgram);
+  if (program->struct_size < least)
     throw Error(TENON_ERROR_LOAD, "not a valid program: its declaration has " +
                                       std::to_string(program->struct_size) + " bytes; version " +
-                                      version_text(version) + " has " +
-                                      std::to_string(kProgramSize_1_0));
+                                      version_text(version) + " has " + std::to_string(least));
   std::memcpy(&program_, program, std::min<size_t>(program->struct_size, sizeof(TenonProgram)));
   check_declaration(program_);
 
@@ -58,6 +60,9 @@ Program::Program(const TenonProgram* program, const void* constants, std::shared
     throw Error(TENON_ERROR_LOAD,
                 "constants are not aligned; the program declares an alignment of " +
                     std::to_string(program_.alignment) + " bytes");
+  if (program_.packed_count < 0 || (program_.packed_count > 0 && program_.packed == nullptr))
+    throw Error(TENON_ERROR_LOAD, "not a valid program: its packed functions are null");
+  packed_ = resolve_packed({program_.packed, static_cast<size_t>(program_.packed_count)});
 }
 
 std::shared_ptr<Program> Program::wrap(const TenonProgram* program, const void* constants,
@@ -212,6 +217,7 @@ void Program::execute(std::span<const DLTensor* const> inputs,
   {
     Lease lease(*this, shapes.workspace_bytes);
     RunContext context(lease.pool.get(), shapes.output_dims.data());
+    context.set_packed(program_.packed, packed_);
     FloatStateScope float_state;
     ThreadPool::Call call(*lease.pool);
     int32_t code = program_.run(context.context(), buffers.data(), shapes.symbols.data(),

@@ -9,6 +9,7 @@
 
 #include "tenon/runtime/abi.h"
 #include "tenon/runtime/arguments.h"
+#include "tenon/runtime/registry.h"
 #include "tenon/runtime/tensor.h"
 #include "tenon/runtime/thread_pool.h"
 
@@ -25,13 +26,15 @@ class Program {
   /// Loads what `tenon compile` wrote.
   /// \param prefix     of the names in it: PREFIX_tenon_program; none by default
   /// \param constants  for a library without them; must outlive the program
-  /// \throws Error (TENON_ERROR_LOAD) where the file is not a program of this version
+  /// \throws Error (TENON_ERROR_LOAD) where the file is not a program of this version, or calls a
+  /// packed function that is neither linked in nor registered
   static std::shared_ptr<Program> load(const std::string& path, const std::string& prefix = "",
                                        const void* constants = nullptr);
 
   /// A program in memory: linked in, or made by the JIT.
   /// \param owner  released after the program: whatever holds its code and constants
-  /// \throws Error (TENON_ERROR_LOAD) where it is not valid or of another version
+  /// \throws Error (TENON_ERROR_LOAD) where it is not valid or of another version, or calls a
+  /// packed function that is neither linked in nor registered
   static std::shared_ptr<Program> wrap(const TenonProgram* program, const void* constants = nullptr,
                                        std::shared_ptr<void> owner = nullptr);
 
@@ -81,6 +84,7 @@ class Program {
   std::shared_ptr<void> owner_;
   TenonProgram program_{};
   const void* constants_ = nullptr;
+  std::vector<PackedFunction> packed_;
 
   std::mutex mutex_;  // of what follows
   int threads_ = 0;

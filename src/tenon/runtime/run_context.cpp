@@ -40,6 +40,7 @@ RunContext::RunContext(ThreadPool* pool, int64_t* output_dims) : pool_(pool) {
   context_.report = report;
   context_.output_dims = output_dims;
   context_.threads = pool == nullptr ? 1 : pool->threads();
+  context_.call_packed = call_packed;
 }
 
 int32_t RunContext::parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks) {
@@ -70,6 +71,25 @@ int32_t RunContext::report(TenonContext* context, int32_t code, const char* wher
     self->message_.clear();  // the code alone must do
   }
   return code;
+}
+
+int32_t RunContext::call_packed(TenonContext* context, int32_t function, TenonValue* args,
+                                int32_t* codes, int32_t count, TenonValue* results,
+                                int32_t* result_codes, int32_t result_count, const char* where) {
+  RunContext* self = static_cast<RunContext*>(context->state);
+  if (function < 0 || static_cast<size_t>(function) >= self->packed_.size())
+    return report(context, TENON_ERROR_INTERNAL, where, "packed function {value} of {bound}",
+                  function, static_cast<int64_t>(self->packed_.size()));
+  try {
+    return runtime::call_packed(context, self->packed_table_[function].name,
+                                self->packed_[static_cast<size_t>(function)], args, codes, count,
+                                results, result_codes, result_count, where);
+  } catch (const std::bad_alloc&) {
+    return report(context, TENON_ERROR_MEMORY, where, "out of memory", 0, 0);
+  } catch (const std::exception&) {  // a shape whose size overflows, or what the function threw
+    return report(context, TENON_ERROR_LIBRARY, where, "a packed function threw an exception", 0,
+                  0);
+  }
 }
 
 void RunContext::check(int32_t code, const std::string& what) const {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "tenon/runtime/abi.h"
+#include "tenon/runtime/registry.h"
 #include "tenon/runtime/thread_pool.h"
 
 namespace tenon::runtime {
@@ -19,6 +21,11 @@ class RunContext {
   RunContext& operator=(const RunContext&) = delete;
 
   TenonContext* context() { return &context_; }
+  /// What the program's packed functions are: as many as its `table` has. Both must outlive this.
+  void set_packed(const TenonPacked* table, std::span<const PackedFunction> functions) {
+    packed_table_ = table;
+    packed_ = functions;
+  }
 
   /// \throws Error with what was reported, or with `code` where nothing was; unless `code` is
   /// TENON_OK.
@@ -29,9 +36,14 @@ class RunContext {
   static int32_t parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks);
   static int32_t report(TenonContext* context, int32_t code, const char* where, const char* message,
                         int64_t value, int64_t bound);
+  static int32_t call_packed(TenonContext* context, int32_t function, TenonValue* args,
+                             int32_t* codes, int32_t count, TenonValue* results,
+                             int32_t* result_codes, int32_t result_count, const char* where);
 
   TenonContext context_{};
   ThreadPool* pool_;
+  const TenonPacked* packed_table_ = nullptr;
+  std::span<const PackedFunction> packed_;
   int64_t loops_ = 0;  // outermost parallel loops begun so far
 
   std::mutex mutex_;  // of the report

@@ -104,6 +104,22 @@ int32_t tenon_model_run(TenonModel* model, const DLTensor* const* inputs, int32_
   });
 }
 
+int32_t tenon_register_function(const char* name, TenonPackedFunction function, void* context) {
+  return guarded([&] {
+    require(name != nullptr, "`tenon_register_function` needs a name");
+    register_packed(name, {function, context});
+  });
+}
+
+int32_t tenon_unregister_function(const char* name) {
+  return guarded([&] {
+    require(name != nullptr, "`tenon_unregister_function` needs a name");
+    if (!unregister_packed(name))
+      throw Error(TENON_ERROR_ARGUMENT,
+                  "there is no registered function `" + std::string(name) + "`");
+  });
+}
+
 const char* tenon_last_error(void) { return last_error().c_str(); }
 
 }  // extern "C"

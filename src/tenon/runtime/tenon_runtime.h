@@ -61,6 +61,16 @@ int32_t tenon_model_shapes(const TenonModel* model, const DLTensor* const* input
 int32_t tenon_model_run(TenonModel* model, const DLTensor* const* inputs, int32_t input_count,
                         DLTensor* const* outputs, int32_t output_count);
 
+/* Registers `function` for this process: programs call it by `name` (R.call_packed, T.call_packed)
+ * and hand it `context`. A program that is loaded finds its functions here where it is not linked
+ * with them, and is not loaded where one is missing; so register first. A name that is registered
+ * again is another function for the programs that are loaded from then on. `function` and `context`
+ * must outlive the programs that use them. */
+int32_t tenon_register_function(const char* name, TenonPackedFunction function, void* context);
+
+/* Programs that are loaded keep it. TENON_ERROR_ARGUMENT where the name is not registered. */
+int32_t tenon_unregister_function(const char* name);
+
 /* Of the last call on this thread that failed; "" before the first. Valid until the next that
  * fails. */
 const char* tenon_last_error(void);

@@ -61,6 +61,10 @@ std::vector<NodePtr> TirBuilder::call_arguments(const ast::Expr& call, const Fun
       values.push_back(make<BufferRegion>(whole->buffer, whole->region, std::vector<bool>{}, at));
       continue;
     }
+    if (const auto* text = value.as<std::string>(); text && declaration && declaration->is_extern) {
+      values.push_back(make<StringImm>(*text, at));
+      continue;
+    }
     // A literal takes the dtype of the parameter.
     DType expected = kVoid;
     if (is_declared && value.is_literal()) {

@@ -302,7 +302,17 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
             to_expr(item.value, item.place,
                     is_float_function && !item.value.as<double>() ? kFloat32 : expected));
       } else {
-        values.push_back(to_argument(item.value, item.place));
+        const auto* region = item.value.as<Region>();
+        const bool takes_regions = op->name == "call_packed" || op->name == "call_cpacked";
+        if (region && takes_regions) {
+          const auto& drop = region->region->drop;
+          const bool drops = std::find(drop.begin(), drop.end(), true) != drop.end();
+          values.push_back(make<tir::BufferRegion>(region->region->buffer, region->region->region,
+                                                   drops ? drop : std::vector<bool>{},
+                                                   origin(item.place)));
+        } else {
+          values.push_back(to_argument(item.value, item.place));
+        }
       }
     }
   }

@@ -101,11 +101,6 @@ Ref<ExternFunction> TirBuilder::extern_function(const ast::Stmt& definition) {
   parameters(definition);
   is_extern_ = false;
   const Origin at = origin(definition.name_place);
-  for (size_t i = 0; i < params_.size(); ++i)
-    if (!buffers_[i] && params_[i]->dtype.is_handle())
-      fail(kUnsupported, definition.parameters[i].place,
-           "parameter `{}` of an extern function is a handle; expected T.Buffer(...) or a scalar",
-           definition.parameters[i].name);
   Statements list;
   statements(definition.body, 0, list);
   ExternFunction::Parts parts;
@@ -124,6 +119,14 @@ Ref<ExternFunction> TirBuilder::extern_function(const ast::Stmt& definition) {
   Facts facts(attrs_, names, definition, at);
   const std::string symbol = facts.text("symbol", definition.text);
   parts.c_types = facts.by_parameter("c_types");
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const bool says = i < parts.c_types.size() && !parts.c_types[i].empty();
+    if (!buffers_[i] && params_[i]->dtype.is_handle() && !says && !attrs_.flag("packed"))
+      fail(kUnsupported, definition.parameters[i].place,
+           "parameter `{}` of an extern function is a handle; expected T.Buffer(...), a scalar, or "
+           "C type `const char*` for a text",
+           definition.parameters[i].name);
+  }
   const std::vector<std::string> effects = facts.by_parameter("effects");
   if (!effects.empty()) {
     for (const std::string& text : effects) {
@@ -146,6 +149,7 @@ Ref<ExternFunction> TirBuilder::extern_function(const ast::Stmt& definition) {
   parts.is_pure = facts.flag("pure", true);
   parts.is_thread_safe = facts.flag("thread_safe", true);
   parts.works_in_place = facts.flag("in_place", false);
+  parts.is_packed = facts.flag("packed", false);
   parts.params = params_;
   parts.buffers = buffers_;
   if (attrs_.contains("scratch"))

@@ -58,9 +58,15 @@ void Printer::extern_function(const std::string& name, const ExternFunction& fun
   plain.params = function.params;
   plain.buffers = function.buffers;
   plain.uses = function.uses;
-  if (ExternFunction(function.symbol, std::move(plain)).c_types != function.c_types)
-    facts.set("c_types", function.c_types);
-  if (!function.result.is_void()) facts.set("returns", function.result.str());
+  plain.is_packed = function.is_packed;
+  bool is_stated = ExternFunction(function.symbol, std::move(plain)).c_types != function.c_types;
+  // A handle says nothing without its C type.
+  for (size_t i = 0; i < function.params.size() && !function.is_packed; ++i)
+    is_stated |= function.c_type(i).kind == CType::Kind::kText;
+  if (is_stated) facts.set("c_types", function.c_types);
+  if (function.is_packed) facts.set("packed", true);
+  if (!function.result.is_void() && !function.is_packed)
+    facts.set("returns", function.result.str());
   if (!function.is_pure) facts.set("pure", false);
   if (!function.is_thread_safe) facts.set("thread_safe", false);
   if (function.works_in_place) facts.set("in_place", true);

@@ -95,6 +95,11 @@ std::optional<CType> CType::parse(std::string_view text) {
     out.kind = Kind::kTensor;
     return out;
   }
+  if (out.element == "char") {
+    if (out.kind != Kind::kPointer || !out.is_const) return std::nullopt;
+    out.kind = Kind::kText;
+    return out;
+  }
   if (out.element == "void") return out.kind == Kind::kPointer ? std::optional(out) : std::nullopt;
   const auto& known = c_elements();
   const bool found = std::any_of(known.begin(), known.end(),
@@ -122,6 +127,7 @@ ExternFunction::ExternFunction(std::string symbol, Parts parts, Attrs attrs, Ori
       is_pure(parts.is_pure),
       is_thread_safe(parts.is_thread_safe),
       works_in_place(parts.works_in_place),
+      is_packed(parts.is_packed),
       body(std::move(parts.body)) {
   this->attrs = std::move(attrs);
   finish_node(*this);
@@ -139,7 +145,11 @@ static bool is_c_name(const std::string& text) {
 void ExternFunction::finish() {
   check(params.size() == buffers.size(),
         "an extern function with another number of buffers than parameters");
-  if (!is_c_name(symbol))
+  if (is_packed) {
+    if (symbol.empty()) throw CompileError(kBadAttribute, origin, "a packed function has no name");
+    result = kInt32;
+  }
+  if (!is_packed && !is_c_name(symbol))
     throw CompileError(kBadAttribute, origin, "`{}` is no name of a C function", symbol);
   if (!result.is_void() && result != kInt32)
     throw CompileError(kBadAttribute, origin,
@@ -187,10 +197,13 @@ void ExternFunction::finish() {
                          "passed by value",
                          name, symbol, name_of(uses[i]));
     if (c_types[i].empty()) {
+      const bool is_text = !buffers[i] && dtype.is_handle();
       CType type;
-      type.kind = buffers[i] ? CType::Kind::kPointer : CType::Kind::kScalar;
-      type.is_const = buffers[i] && uses[i] == ParamUse::kIn;
-      type.element = c_element(dtype);
+      type.kind = buffers[i] ? CType::Kind::kPointer
+                  : is_text  ? CType::Kind::kText
+                             : CType::Kind::kScalar;
+      type.is_const = is_text || (buffers[i] && uses[i] == ParamUse::kIn);
+      type.element = is_text ? "char" : c_element(dtype);
       if (type.element.empty())
         throw CompileError(kUnsupported, place,
                            "parameter `{}` of extern function `{}` has dtype {}, which C has no "
@@ -199,11 +212,12 @@ void ExternFunction::finish() {
       c_types[i] = type.str();
     }
     const CType type = c_type(i);
-    if ((type.kind == CType::Kind::kScalar) == static_cast<bool>(buffers[i]))
+    const bool is_memory = type.kind == CType::Kind::kPointer || type.kind == CType::Kind::kTensor;
+    if (is_memory != static_cast<bool>(buffers[i]))
       throw CompileError(kBadAttribute, place,
                          "parameter `{}` of extern function `{}` is a {}; its C type is `{}`", name,
                          symbol, buffers[i] ? "buffer" : "scalar", c_types[i]);
-    if (type.is_const && uses[i] != ParamUse::kIn)
+    if (is_memory && type.is_const && uses[i] != ParamUse::kIn)
       throw CompileError(kBadAttribute, place,
                          "parameter `{}` of extern function `{}` is `{}`, and its effect is {}; a "
                          "const pointer is in",
@@ -214,6 +228,11 @@ void ExternFunction::finish() {
                               (element.is_float() == dtype.is_float() || dtype.bits == 16) &&
                               (element.is_bool() == dtype.is_bool() || dtype.is_bool()));
     const bool bytes_of_bool = dtype.is_bool() && element.bits == 8;
+    if (type.kind == CType::Kind::kText && !dtype.is_handle())
+      throw CompileError(kDTypeMismatch, place,
+                         "parameter `{}` of extern function `{}` has dtype {}; its C type is `{}`, "
+                         "which is a handle",
+                         name, symbol, dtype.str(), c_types[i]);
     if (!fits && !bytes_of_bool)
       throw CompileError(kDTypeMismatch, place,
                          "parameter `{}` of extern function `{}` has dtype {}; its C type is `{}`",
@@ -231,6 +250,7 @@ std::vector<FieldInfo> ExternFunction::fields() {
           field<&ExternFunction::is_pure>("pure"),
           field<&ExternFunction::is_thread_safe>("thread_safe"),
           field<&ExternFunction::works_in_place>("in_place"),
+          field<&ExternFunction::is_packed>("packed"),
           field<&ExternFunction::attrs>("attrs"),
           field<&ExternFunction::body>("body")};
 }
@@ -241,6 +261,7 @@ Ref<PrimFunc> ExternFunction::reference() const {
 }
 
 std::string ExternFunction::prototype() const {
+  if (is_packed) return "packed function " + symbol;
   std::string text = (result.is_void() ? "void " : "int32_t ") + symbol + "(";
   for (size_t i = 0; i < params.size(); ++i)
     text += (i ? ", " : "") + c_types[i] + " " + (buffers[i] ? buffers[i]->name : params[i]->name);

@@ -22,16 +22,17 @@ struct CType {
     kScalar,   // `int32_t`, `size_t`, `float`: passed by value
     kPointer,  // `float *`, `const float *`, `void *`: the address of the first element
     kTensor,   // `DLTensor *`: address, shape and strides
+    kText,     // `const char *`: a constant string
   };
   Kind kind = Kind::kPointer;
   bool is_const = false;
-  std::string element;  // "float", "int64_t", "void"; "DLTensor" of a tensor
+  std::string element;  // "float", "int64_t", "void"; "DLTensor" of a tensor; "char" of a text
 
   /// One spelling: `const float*`.
   std::string str() const;
   /// From C's text, spaces where they may be. Nothing where it is no type of those above.
   static std::optional<CType> parse(std::string_view text);
-  /// The element as a dtype; void for `void` and `DLTensor`. `size_t` is uint64.
+  /// The element as a dtype; void for `void`, `DLTensor` and `char`. `size_t` is uint64.
   DType dtype() const;
 };
 /// The C type of a scalar or an element: "float", "int64_t"; empty where C99 has none.
@@ -42,7 +43,12 @@ std::string c_element(DType dtype);
 /// scalar parameter may be such a Var: it then takes the dimension.
 ///
 /// Pointers are to compact, row-major memory unless a buffer declares strides; a buffer's alignment
-/// (by default that of an element) is what the function asks of the pointer.
+/// (by default that of an element) is what the function asks of the pointer. A parameter of dtype
+/// handle without a buffer takes a constant string.
+///
+/// A packed function is one whose arguments are packed into values with codes
+/// (TenonPackedFunction, runtime/abi.h) and whose name is looked up: `symbol` is that name, each
+/// `out` is a tensor of its result, in order, and every other parameter is an argument.
 struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
   std::string symbol;
   std::vector<Ref<Var>> params;  // in C's order: a scalar, or the handle of the buffer beside it
@@ -53,6 +59,7 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
   bool is_pure = true;          // no effect but on what it is given: may be dropped, moved, merged
   bool is_thread_safe = true;   // may run at the same time as itself
   bool works_in_place = false;  // an `out` may be the memory of an `in` of the same shape
+  bool is_packed = false;       // a code is returned, and other than 0 stops the program
   Stmt body;                    // in terms of the parameters: what it computes; may be null
 
   struct Parts {
@@ -61,7 +68,7 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
     std::vector<ParamUse> uses = {};        // empty: from const, else the last buffer is written
     std::vector<std::string> c_types = {};  // empty, or an empty item: from dtype and use
     DType result = kVoid;
-    bool is_pure = true, is_thread_safe = true, works_in_place = false;
+    bool is_pure = true, is_thread_safe = true, works_in_place = false, is_packed = false;
     Stmt body = {};
   };
   ExternFunction(std::string symbol, Parts parts, Attrs attrs = {}, Origin origin = {});

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -56,6 +57,12 @@ class ModuleCodegen {
     return module_.find<tir::ExternFunction>(name);
   }
   Prelude& prelude() { return prelude_; }
+  /// A function without a signature, as a call shows it. \throws CompileError (kDTypeMismatch)
+  /// where another call shows another.
+  void declare_foreign(const std::string& symbol, const std::string& result,
+                       const std::vector<std::string>& types, const Origin& origin);
+  void use_tensors() { uses_tensors_ = true; }
+  void use_packed() { uses_tensors_ = uses_packed_ = true; }
   const EmitOptions& options() const { return options_; }
   const backend::Entry& entry() const { return entry_; }
   const std::vector<PoolParameter>& pools() const { return pools_; }
@@ -89,7 +96,10 @@ class ModuleCodegen {
   backend::ConstantsBuilder constants_;
   Prelude prelude_;
   std::vector<PoolParameter> pools_;
-  std::vector<std::string> inputs_, outputs_, dims_;  // members of structs
+  std::vector<std::string> inputs_, outputs_, dims_;          // members of structs
+  std::vector<std::pair<std::string, std::string>> foreign_;  // symbols, prototypes
+  std::set<std::string> standard_headers_;                    // of C functions that are called
+  bool uses_tensors_ = false, uses_packed_ = false;
   bool can_fail_ = false;
   bool dynamic_ = false;        // has a function for shapes
   bool is_definition_ = false;  // of the entry: parameters are then unpacked
@@ -126,7 +136,18 @@ class FunctionCodegen {
   Text classify(const Call& call);
   Text limit(const Call& call);
   Text reinterpret(const Call& call);
-  Text extern_call(const Call& call);
+  // Calls of other functions (codegen_extern.cpp).
+  static bool is_foreign(const Call& call);  // T.call_extern, T.call_packed of undeclared functions
+  Text foreign_value(const Call& call);
+  void evaluate_foreign(const Call& call);
+  std::string foreign_call(const Call& call);
+  Text packed_value(const Call& call);
+  Text function_value(const Call& call);
+  void call_function(const GlobalVar& callee, const std::vector<NodePtr>& args,
+                     const Origin& origin, const std::string& result);
+  std::string dl_tensor(const tir::BufferRegion& region, const Origin& origin);
+  std::string call_packed(const std::string& name, const std::vector<NodePtr>& args,
+                          const std::vector<NodePtr>& results, const Origin& origin);
   Text apply(const std::string& function, const std::vector<Text>& args) const;
   Text scalar(const std::string& pattern, const std::vector<Text>& args) const;
   Text integer(DType dtype, int64_t value) const;
@@ -134,7 +155,7 @@ class FunctionCodegen {
   Text narrowed(DType dtype, const Text& value);  // a float to 16 bits
   Text widened(DType dtype, const Text& value);
   Text hoist(DType dtype, const Text& value, const std::string& name = "t");
-  void require_divisor(const Binary& op, const Text& divisor);
+  Text divisor(const Binary& op, Text text);
 
   // -- memory (codegen_memory.cpp)
   struct Place {
@@ -184,6 +205,8 @@ class FunctionCodegen {
   void generate_if(const tir::IfThenElse& branch);
   void generate_call_tir(const tir::CallTir& call);
   void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
+  void check_facts(const std::vector<tir::CallFact>& facts, const tir::Callee& callee,
+                   const Origin& origin);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(const Text& condition, int code, const std::string& where,
                    const std::string& message, const std::string& value, const std::string& bound);
@@ -224,6 +247,7 @@ class FunctionCodegen {
   std::unordered_map<const Node*, std::map<Slice, std::string>> slices_;  // of data pointers
   std::unordered_map<const Node*, int> count_;                            // uses in a statement
   std::unordered_map<const Node*, std::pair<Expr, Text>> memo_;
+  std::map<std::string, Text> divisors_;  // checked in this scope, by their texts
   backend::SignFacts signs_;
   std::unordered_set<std::string> used_;
   const std::unordered_set<std::string>* used_before_ = nullptr;

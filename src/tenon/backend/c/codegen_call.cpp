@@ -1,9 +1,9 @@
 // Intrinsics: what `T.name(...)` becomes in C.
-#include <limits>
 
 #include "tenon/backend/c/codegen.h"
 #include "tenon/backend/c/scalar_functions.h"
 #include "tenon/backend/c/vectors.h"
+#include "tenon/backend/limits.h"
 
 namespace tenon::c_backend {
 
@@ -109,22 +109,8 @@ Text FunctionCodegen::classify(const Call& call) {
 // min_value, max_value, infinity.
 Text FunctionCodegen::limit(const Call& call) {
   const DType dtype = call.dtype;
-  const bool least = call.is("min_value");
-  if (dtype.is_float()) {
-    double number = std::numeric_limits<double>::infinity();
-    if (!call.is("infinity")) {
-      const bool brain = dtype.code == DType::Code::kBFloat;
-      number = dtype.bits == 64   ? std::numeric_limits<double>::max()
-               : dtype.bits == 32 ? static_cast<double>(std::numeric_limits<float>::max())
-               : brain            ? 0x1.fep127
-                                  : 65504.0;
-      if (least) number = -number;
-    }
-    return value(imm(dtype, number));
-  }
-  const uint64_t ones = ~uint64_t{0} >> (64 - dtype.bits);
-  const uint64_t number = dtype.is_int() ? (least ? ~(ones >> 1) : ones >> 1) : (least ? 0 : ones);
-  const auto stated = static_cast<int64_t>(dtype.is_bool() ? number & 1 : number);
+  if (dtype.is_float()) return value(imm(dtype, backend::float_limit(call)));
+  const int64_t stated = backend::integer_limit(call);
   if (dtype.is_scalar()) return integer(dtype, stated);
   return apply(vector_splat(m_.prelude(), dtype), {integer(dtype.element(), stated)});
 }
@@ -147,17 +133,8 @@ Text FunctionCodegen::reinterpret(const Call& call) {
 }
 
 // A call of a C function whose signature nobody declared: its prototype follows from the call.
-Text FunctionCodegen::extern_call(const Call& call) {
-  throw CompileError(kUnsupported, call.origin,
-                     "`T.{}` of an undeclared function has no C code; declare it as an extern "
-                     "function of the module",
-                     call.op->name);
-}
-
 Text FunctionCodegen::call(const Call& call) {
-  if (!call.op)
-    throw CompileError(kUnsupported, call.origin,
-                       "a call of `{}` inside an expression has no C code yet", call.callee->name);
+  if (!call.op) return function_value(call);
   const DType dtype = call.dtype;
   const std::string_view name = call.op->name;
   static const std::map<std::string_view, const char*> kUnary = {
@@ -212,9 +189,10 @@ Text FunctionCodegen::call(const Call& call) {
     return value(dtype.is_float() ? imm(dtype, 0.0) : imm(dtype, int64_t{0}));
   }
   if (name == "ret") {
-    if (!call.args.empty() && !as_int(call.arg(0)))
-      throw CompileError(kUnsupported, call.origin,
-                         "a PrimFunc that returns a value has no C code yet");
+    if (!info_.function->result.is_void() && !call.args.empty()) {
+      const Text result = value(call.arg(0));
+      line("*{} = {};", use("result"), result.s);
+    }
     line("{}", info_.can_fail || is_entry_ ? "return 0;" : "return;");
     return {"", Text::kAtom};
   }
@@ -248,7 +226,7 @@ Text FunctionCodegen::call(const Call& call) {
     masked_store_to(call);
     return {"", Text::kAtom};
   }
-  if (name == "call_extern" || name == "call_pure_extern") return extern_call(call);
+  if (is_foreign(call)) return foreign_value(call);
   throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no C code", name, dtype.str());
 }
 

@@ -194,16 +194,29 @@ Text FunctionCodegen::cast_to(const Cast& node) {
 // ---- arithmetic
 // ----------------------------------------------------------------------------------
 
-void FunctionCodegen::require_divisor(const Binary& op, const Text& divisor) {
+// Checked once in each scope: in index arithmetic the same divisor stands in every access, and
+// compilers take long for functions of thousands of branches.
+Text FunctionCodegen::divisor(const Binary& op, Text text) {
   const auto constant = as_int(op.rhs);
   if (constant == 0)
     throw CompileError(kUnsupported, op.origin, "division of `{}` by zero", str(op.lhs));
-  if (constant || signs_.is_positive(op.rhs)) return;
+  if (constant) return text;
+  bool is_fixed = true;
+  walk(op.rhs,
+       [&](const NodePtr& node) { is_fixed &= !node.as<tir::BufferLoad>() && !node.as<Call>(); });
+  const std::string key = text.s;
+  if (const auto known = divisors_.find(key); is_fixed && known != divisors_.end())
+    return known->second;
   const DType dtype = op.lhs->dtype;
-  const Text holds = dtype.is_vector()
-                         ? Text{"!" + apply(any_zero(m_.prelude(), dtype), {divisor}).s, Text::kAny}
-                         : Text{divisor.at(Text::kUnary) + " != 0", Text::kAny};
-  fail_unless(holds, 4, where(op.origin), "integer division by zero", "0", "0");
+  if (text.level < Text::kAtom) text = hoist(dtype, text);
+  if (!signs_.is_positive(op.rhs)) {
+    const Text holds = dtype.is_vector()
+                           ? Text{"!" + apply(any_zero(m_.prelude(), dtype), {text}).s, Text::kAny}
+                           : Text{text.at(Text::kUnary) + " != 0", Text::kAny};
+    fail_unless(holds, 4, where(op.origin), "integer division by zero", "0", "0");
+  }
+  if (is_fixed) divisors_.emplace(key, text);
+  return text;
 }
 
 Text FunctionCodegen::binary(const Binary& op) {
@@ -211,10 +224,7 @@ Text FunctionCodegen::binary(const Binary& op) {
   if (is_logical(op.op) && dtype.is_scalar()) return guarded_logic(op);
   Text a = value(op.lhs), b = value(op.rhs);
   const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
-  if (divides && !dtype.is_float()) {
-    if (b.level < Text::kAtom && !as_int(op.rhs)) b = hoist(dtype, b);
-    require_divisor(op, b);
-  }
+  if (divides && !dtype.is_float()) b = divisor(op, b);
   BinaryTraits traits;
   traits.index = index_arithmetic_;
   traits.nonnegative = signs_.is_nonnegative(op.lhs) && signs_.is_nonnegative(op.rhs);

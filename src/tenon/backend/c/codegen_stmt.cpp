@@ -11,6 +11,7 @@ FunctionCodegen::FunctionCodegen(ModuleCodegen& module, const FunctionInfo& info
     : m_(module), info_(info) {
   for (const char* name : {"error", "code", "i", "constants", "inputs", "outputs", "dims"})
     names_.reserve(name);
+  if (!info.function->result.is_void()) names_.reserve("result");
 }
 
 std::string FunctionCodegen::where(const Origin& origin) const {
@@ -22,11 +23,13 @@ std::string FunctionCodegen::where(const Origin& origin) const {
 std::string FunctionCodegen::inside(const std::function<void()>& f) {
   std::string text;
   std::string* const saved = out_;
+  const auto divisors = divisors_;  // what is checked inside is not checked behind it
   out_ = &text;
   ++indent_;
   f();
   --indent_;
   out_ = saved;
+  divisors_ = divisors;
   return text;
 }
 
@@ -61,6 +64,8 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   if (const auto* node = stmt.as<tir::BufferStore>()) return store(*node);
   if (const auto* node = stmt.as<tir::Evaluate>()) {
     if (as_int(node->value)) return;
+    if (const auto* call = node->value.as<Call>(); call && is_foreign(*call))
+      return evaluate_foreign(*call);
     const Text text = value(node->value);
     const auto* call = node->value.as<Call>();
     if (!text.s.empty() && call && (!call->op || call->op->effect == Effect::kOpaque))
@@ -203,73 +208,6 @@ void FunctionCodegen::comment_origin(const Origin& origin) {
   line("/* {} */", text);
 }
 
-// Arguments as C's order has them; a code other than 0 stops the program.
-void FunctionCodegen::generate_call_library(const tir::CallTir& call,
-                                            const tir::ExternFunction& function) {
-  static constexpr int kErrorLibrary = 6;  // as in runtime/abi.h
-  if (call.args.size() != function.params.size())
-    throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
-                       call.callee->name, call.args.size(), function.params.size());
-  std::string list;
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    const tir::CType type = function.c_type(i);
-    const auto* region = call.args[i].as<tir::BufferRegion>();
-    if (static_cast<bool>(function.buffers[i]) != (region != nullptr))
-      throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a {}", i + 1,
-                         call.callee->name, function.buffers[i] ? "region" : "scalar");
-    if (type.kind == tir::CType::Kind::kTensor)
-      throw CompileError(kUnsupported, call.origin,
-                         "argument {} of `{}` is a DLTensor, which freestanding C does not have",
-                         i + 1, call.callee->name);
-    std::string text;
-    if (region) {
-      std::vector<Expr> minimum;
-      for (const tir::Range& range : region->region) minimum.push_back(range.min);
-      text = pointer_to(*region->buffer, minimum, call.origin);
-      if (type.element != "void" && type.element != c_type(region->buffer->dtype))
-        text = fmt::format("({}*)({})", type.element, text);
-    } else {
-      text = value(tenon::cast(type.dtype(), downcast<ExprNode>(call.args[i]))).s;
-    }
-    list += (list.empty() ? "" : ", ") + text;
-  }
-  if (is_entry_) comment_origin(call.origin);
-  if (function.result.is_void()) return line("{}({});", function.symbol, list);
-  use("code");
-  line("code = {}({});", function.symbol, list);
-  fail_unless({"code == 0", Text::kAny}, kErrorLibrary, where(call.origin),
-              "library function `" + function.symbol + "` failed with code {value}", "code", "0");
-}
-
-void FunctionCodegen::generate_call_tir(const tir::CallTir& call) {
-  if (const auto library = m_.library_function(call.callee->name))
-    return generate_call_library(call, *library);
-  const FunctionInfo& callee = m_.callee(call.callee->name, call.origin);
-  const backend::CallArguments passed = backend::bind_arguments(call, callee);
-  for (const tir::CallFact& fact : passed.unproved) {
-    static constexpr int kErrorShape = 3;  // as in runtime/abi.h
-    fail_unless(value(fact.condition()), kErrorShape, where(call.origin),
-                backend::message_of(fact, callee), index(fact.actual).s, index(fact.declared).s);
-  }
-  std::vector<std::string> args;
-  for (const backend::CallArguments::Pointer& pointer : passed.pointers)
-    args.push_back(pointer_to(*pointer.buffer, pointer.minimum, call.origin));
-  for (const Expr& symbol : passed.symbols) args.push_back(index(symbol).s);
-  for (const Expr& scalar : passed.scalars) args.push_back(value(scalar).s);
-  if (callee.uses_constants && m_.has_constants_pointer()) args.push_back(use("constants"));
-  if (callee.can_fail) args.push_back(use("error"));
-  std::string list;
-  for (const std::string& arg : args) list += (list.empty() ? "" : ", ") + arg;
-  if (is_entry_) comment_origin(call.origin ? call.origin : callee.function->origin);
-  if (callee.can_fail) {
-    use("code");
-    line("code = {}({});", callee.c_name, list);
-    line("if (code != 0) return code;");
-  } else {
-    line("{}({});", callee.c_name, list);
-  }
-}
-
 // ---- functions
 // -----------------------------------------------------------------------------------
 
@@ -305,6 +243,8 @@ std::string FunctionCodegen::parameters() {
   }
   if (info_.uses_constants && m_.has_constants_pointer())
     list.push_back("const uint8_t* restrict constants");
+  if (!function.result.is_void())
+    list.push_back(m_.prelude().type(function.result) + "* restrict result");
   if (info_.can_fail) list.push_back(m_.name() + "_error* error");
   std::string text;
   for (const std::string& one : list) text += (text.empty() ? "" : ", ") + one;
@@ -405,6 +345,7 @@ std::string FunctionCodegen::define(const std::unordered_set<std::string>* used_
   }
   if (m_.has_constants_pointer() && info_.uses_constants && !is_entry_) ignore("constants");
   if (info_.can_fail) ignore("error");
+  if (!is_entry_ && !info_.function->result.is_void()) ignore("result");
   text += text_;
   if (info_.can_fail || is_entry_) text += "  return 0;\n";
   return text + "}\n";

@@ -20,14 +20,39 @@ std::string ModuleCodegen::library_prototypes() const {
   for (const FunctionInfo& info : functions_)
     walk<tir::CallTir>(info.function->body, [&](const tir::CallTir& call) {
       const auto library = library_function(call.callee->name);
-      if (!library || known.has(library->symbol)) return;
+      if (!library || library->is_packed || known.has(library->symbol)) return;
       known.reserve(library->symbol);
       out += library->prototype() + ";\n";
     });
+  for (const auto& [symbol, prototype] : foreign_)
+    if (!known.has(symbol)) out += prototype + ";\n";
   return out.empty()
              ? out
              : "/* Functions of libraries, which the program is linked with. */\n" + out + "\n";
 }
+
+// Arguments of library functions that are more than pointers and scalars.
+static constexpr const char* kTensors =
+    "/* As dlpack.h has it, which is included before this file where both are used. */\n"
+    "#if !defined(DLPACK_DLPACK_H_) && !defined(TENON_DLTENSOR)\n"
+    "#define TENON_DLTENSOR\n"
+    "typedef struct {\n  int32_t device_type, device_id; /* 1, 0: memory of the CPU */\n"
+    "} DLDevice;\n"
+    "typedef struct {\n  uint8_t code, bits; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */\n"
+    "  uint16_t lanes;\n} DLDataType;\n"
+    "typedef struct {\n  void* data;\n  DLDevice device;\n  int32_t ndim;\n"
+    "  DLDataType dtype;\n  int64_t* shape;\n  int64_t* strides; /* in elements */\n"
+    "  uint64_t byte_offset;\n} DLTensor;\n"
+    "#endif\n\n";
+static constexpr const char* kValues =
+    "/* What packed functions take and give: a value with a code beside it: 0 a signed integer,\n"
+    " * 1 an unsigned one, 2 a float, 3 a pointer, 4 nothing, 7 a DLTensor*, 11 a text. Results\n"
+    " * are tensors to be filled. */\n"
+    "#if !defined(TENON_RUNTIME_ABI_H_) && !defined(TENON_VALUE)\n"
+    "#define TENON_VALUE\n"
+    "typedef union {\n  int64_t integer;\n  double number;\n  void* pointer;\n"
+    "  const char* text;\n} TenonValue;\n"
+    "#endif\n\n";
 
 std::string ModuleCodegen::header(const Program& program) const {
   const std::string guard = upper(name_) + "_H_", macro = upper(name_);
@@ -40,6 +65,8 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += fmt::format("#include \"{}\"\n\n", include);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 
+  if (uses_tensors_) out += kTensors;
+  if (uses_packed_) out += kValues;
   if (options_.includes.empty()) out += library_prototypes();
   if (!pools_.empty()) {
     out += "/* Bytes that the caller provides, and what their address is a multiple of. */\n";

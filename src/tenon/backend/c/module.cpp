@@ -61,9 +61,19 @@ void ModuleCodegen::find_writes(FunctionInfo& info) {
   walk(function.body, [&](const NodePtr& node) {
     if (const auto* store = node.as<tir::BufferStore>()) write(store->buffer);
     if (const auto* call = node.as<Call>();
-        call && call->op && call->op->effect == Effect::kOpaque && !call->is("prefetch"))
-      for (const NodePtr& arg : call->args)
-        if (const auto* element = arg.as<tir::BufferLoad>()) write(element->buffer);
+        call && call->op && call->op->effect == Effect::kOpaque && !call->is("prefetch")) {
+      for (const NodePtr& arg : call->args) {
+        if (const auto* element = arg.as<tir::BufferLoad>()) {
+          write(element->buffer);
+        } else if (const auto* region = arg.as<tir::BufferRegion>()) {
+          write(region->buffer);
+        } else if (const auto buffer = cast<tir::Buffer>(arg)) {
+          write(buffer);
+        } else if (const auto it = root.find(arg.get()); it != root.end()) {
+          info.writes[it->second] = true;  // its data pointer
+        }
+      }
+    }
     if (const auto* call = node.as<tir::CallTir>()) {
       if (const auto library = library_function(call->callee->name)) {
         for (size_t i = 0; i < call->args.size() && i < library->uses.size(); ++i)
@@ -243,9 +253,11 @@ std::string ModuleCodegen::source() {
       " * (-ffp-contract=off, which is the default of `gcc -std=c99`). */\n"
       "#include \"{}.h\"\n\n",
       comment_text(options_.name), comment_text(target_.str()), macro, name_);
-  if (prelude_.uses_math()) out += "#include <math.h>\n";
-  if (prelude_.uses_memcpy()) out += "#include <string.h>\n";
-  if (prelude_.uses_math() || prelude_.uses_memcpy()) out += "\n";
+  std::set<std::string> headers = standard_headers_;
+  if (prelude_.uses_math()) headers.insert("math.h");
+  if (prelude_.uses_memcpy()) headers.insert("string.h");
+  for (const std::string& header : headers) out += "#include <" + header + ">\n";
+  if (!headers.empty()) out += "\n";
   out +=
       "#if defined(__GNUC__) && !defined(__TINYC__)\n"
       "#define IS_GNU 1\n"

@@ -104,8 +104,10 @@ void ModuleCodegen::declare(FunctionInfo& info) {
     if (const auto* view = node.as<tir::DeclBuffer>())  // through the view, perhaps
       if (const auto* data = view->data.as<Var>()) written.insert(data);
     if (const auto* call = node.as<Call>(); call && call->op && call->op->effect == Effect::kOpaque)
-      for (const NodePtr& arg : call->args)
+      for (const NodePtr& arg : call->args) {
         if (const auto* element = arg.as<tir::BufferLoad>()) written.insert(element->buffer.get());
+        if (arg.as<Var>() || arg.as<tir::Buffer>()) written.insert(arg.get());
+      }
     if (const auto* call = node.as<Call>(); call && call->is("address_of"))
       if (const auto* element = call->args[0].as<tir::BufferLoad>())
         written.insert(element->buffer.get());

@@ -37,7 +37,8 @@ class ModuleCodegen {
                 llvm::LLVMContext& context, bool converts_halves);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
-  const std::vector<backend::LibraryFunction>& libraries() const { return program_.libraries(); }
+  const std::vector<backend::LibraryFunction>& libraries() const { return libraries_; }
+  const std::vector<backend::PackedFunction>& registered() const { return registered_; }
   ConstantsLayout constants() && { return std::move(constants_).take(); }
 
   // -- for the function generator
@@ -51,6 +52,7 @@ class ModuleCodegen {
   Ref<tir::ExternFunction> library_function(const std::string& name) const {
     return module_.find<tir::ExternFunction>(name);
   }
+  size_t packed_index(const std::string& name) const { return program_.packed_index(name); }
   int64_t constant_offset(const Ref<TensorData>& data) { return constants_.offset_of(data); }
   llvm::Constant* text(const std::string& value);
   llvm::Type* register_type(DType dtype, const Origin& origin);
@@ -60,6 +62,7 @@ class ModuleCodegen {
  private:
   void declare(FunctionInfo& info);
   void define_program();
+  llvm::Constant* packed_table();
   llvm::Constant* tensor_infos(bool output, bool& computed);
 
   const IRModule& module_;
@@ -74,6 +77,8 @@ class ModuleCodegen {
   std::vector<FunctionInfo> functions_;  // callees first, as in program_
   backend::ConstantsBuilder constants_;
   std::map<std::string, llvm::Constant*> texts_;
+  std::vector<backend::LibraryFunction> libraries_;  // packed functions of libraries among them
+  std::vector<backend::PackedFunction> registered_;  // the others
 };
 
 /// Generates the body of one LLVM function.
@@ -136,10 +141,21 @@ class FunctionCodegen {
   void generate_for(const tir::For& loop);
   void generate_parallel(const tir::For& loop);
   void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
+  void generate_packed_library(const tir::CallTir& call, const tir::ExternFunction& function);
   llvm::Value* dl_tensor(const backend::LibraryArgument& argument, llvm::Value* data);
+  llvm::Value* dl_tensor(const tir::BufferRegion& region, const Origin& origin);
+  struct PackedValues {
+    llvm::Value *values, *codes;
+  };
+  /// Values with their codes, on the stack.
+  PackedValues packed_values(const std::vector<NodePtr>& items, const Origin& origin);
+  void call_packed(const std::string& name, const PackedValues& args, size_t count,
+                   const PackedValues& results, size_t result_count, const Origin& origin);
   /// A call of a PrimFunc (codegen_call.cpp). \returns what it returns; null where that is nothing.
   llvm::Value* generate_function_call(const GlobalVar& callee, const std::vector<NodePtr>& args,
                                       const Origin& origin);
+  void check_facts(const std::vector<tir::CallFact>& facts, const tir::Callee& callee,
+                   const Origin& origin);
   void generate_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,

@@ -3,8 +3,23 @@
 // call has no state but its own and can stand in any thread.
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
+#include "tenon/tir/callee.h"
 
 namespace tenon::llvm_backend {
+
+// What nothing shows at compile time is checked before the call.
+void FunctionCodegen::check_facts(const std::vector<tir::CallFact>& facts,
+                                  const tir::Callee& callee, const Origin& origin) {
+  for (const tir::CallFact& fact : facts) {
+    llvm::Value* actual = index_value(fact.actual);
+    llvm::Value* declared = index_value(fact.declared);
+    llvm::Value* holds = b_.CreateICmpEQ(actual, declared);
+    if (fact.kind == tir::CallFact::Kind::kStride)
+      holds = b_.CreateOr(holds, b_.CreateICmpSLE(index_value(fact.extent), b_.getInt64(1)));
+    fail_unless(holds, TENON_ERROR_SHAPE, where(origin), backend::message_of(fact, callee), actual,
+                declared);
+  }
+}
 
 llvm::Value* FunctionCodegen::generate_function_call(const GlobalVar& name,
                                                      const std::vector<NodePtr>& args,
@@ -17,15 +32,7 @@ llvm::Value* FunctionCodegen::generate_function_call(const GlobalVar& name,
     values.push_back(element_pointer(pointer_of(*pointer.buffer, origin),
                                      offset_of(*pointer.buffer, pointer.minimum),
                                      pointer.buffer->dtype));
-  for (const tir::CallFact& fact : passed.unproved) {
-    llvm::Value* actual = index_value(fact.actual);
-    llvm::Value* declared = index_value(fact.declared);
-    llvm::Value* holds = b_.CreateICmpEQ(actual, declared);
-    if (fact.kind == tir::CallFact::Kind::kStride)
-      holds = b_.CreateOr(holds, b_.CreateICmpSLE(index_value(fact.extent), b_.getInt64(1)));
-    fail_unless(holds, TENON_ERROR_SHAPE, where(origin), backend::message_of(fact, callee), actual,
-                declared);
-  }
+  check_facts(passed.unproved, tir::callee_of(name.name, callee.function), origin);
   for (size_t i = 0; i < passed.symbols.size(); ++i)
     values.push_back(b_.CreateSExtOrTrunc(index_value(passed.symbols[i]),
                                           m_.register_type(callee.symbols[i]->dtype, {})));

@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
+#include "tenon/backend/limits.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
 
@@ -420,14 +420,25 @@ llvm::Value* FunctionCodegen::generate_extern(const Call& call) {
                        call.op->name);
   std::vector<llvm::Value*> args;
   std::vector<llvm::Type*> types;
+  // Functions that take a format have varying arguments, which C promotes.
+  const bool is_format = symbol->value.ends_with("printf");
   for (size_t i = 1; i < call.args.size(); ++i) {
-    args.push_back(value(call.arg(i)));
+    const Expr arg = call.arg(i);
+    const auto* text = arg.as<StringImm>();
+    llvm::Value* passed = text ? m_.text(text->value) : value(arg);
+    if (is_format && arg->dtype == kFloat32) passed = convert(passed, kFloat32, kFloat64, {});
+    if (arg->dtype.is_bool()) passed = b_.CreateZExt(passed, b_.getInt8Ty());
+    if (is_format && arg->dtype.is_integer() && arg->dtype.bits < 32)
+      passed = b_.CreateIntCast(passed, b_.getInt32Ty(), arg->dtype.is_int());
+    args.push_back(passed);
     types.push_back(args.back()->getType());
   }
   llvm::Type* result =
       call.dtype.is_void() ? b_.getVoidTy() : m_.register_type(call.dtype, call.origin);
-  auto* type = llvm::FunctionType::get(result, types, false);
-  return b_.CreateCall(m_.module().getOrInsertFunction(symbol->value, type), args);
+  auto* type = llvm::FunctionType::get(result, types, is_format);
+  llvm::Value* returned = b_.CreateCall(m_.module().getOrInsertFunction(symbol->value, type), args);
+  if (!call.is("call_pure_extern")) memo_.clear();  // what was read before may have changed
+  return returned;
 }
 
 llvm::Value* FunctionCodegen::generate_call(const Call& call) {
@@ -507,24 +518,9 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   if (name == "popcount") return b_.CreateUnaryIntrinsic(I::ctpop, value(call.arg(0)));
   if (name == "clz") return b_.CreateBinaryIntrinsic(I::ctlz, value(call.arg(0)), b_.getFalse());
   if (name == "min_value" || name == "max_value" || name == "infinity") {
-    const bool least = name == "min_value";
-    if (dtype.is_float()) {
-      double number = std::numeric_limits<double>::infinity();
-      if (name != "infinity") {
-        const bool brain = dtype.code == DType::Code::kBFloat;
-        number = dtype.bits == 64   ? std::numeric_limits<double>::max()
-                 : dtype.bits == 32 ? static_cast<double>(std::numeric_limits<float>::max())
-                 : brain            ? 0x1.fep127
-                                    : 65504.0;
-        if (least) number = -number;
-      }
-      return value(imm(dtype, number));
-    }
-    const uint64_t ones = ~uint64_t{0} >> (64 - dtype.bits);
-    const uint64_t number =
-        dtype.is_int() ? (least ? (ones >> 1) + 1 : ones >> 1) : (least ? 0 : ones);
-    return llvm::ConstantInt::get(m_.register_type(dtype, call.origin),
-                                  dtype.is_bool() ? number & 1 : number);
+    if (dtype.is_float()) return value(imm(dtype, backend::float_limit(call)));
+    return llvm::ConstantInt::getSigned(m_.register_type(dtype, call.origin),
+                                        backend::integer_limit(call));
   }
   if (name == "if_then_else") return generate_if(call);
   if (name == "num_threads") {

@@ -1,6 +1,7 @@
 // Calls of library functions with declared signatures.
 #include <dlpack/dlpack.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "tenon/backend/llvm/codegen.h"
@@ -47,89 +48,114 @@ llvm::Value* FunctionCodegen::dl_tensor(const backend::LibraryArgument& argument
   return tensor;
 }
 
-// `int f(value* args, int* codes, int count, value* result, int* result_code, void*)`, as TVM's
-// packed functions in C: each value 8 bytes, its kind in a code.
-llvm::Value* FunctionCodegen::generate_packed(const Call& call) {
-  enum Kind : uint32_t {
-    kInt = 0,
-    kUnsigned = 1,
-    kFloat = 2,
-    kHandle = 3,
-    kTensor = 7,
-    kText = 11
-  };
-  const auto symbol = backend::packed_symbol(call);
-  if (!symbol)
-    throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
-                       call.op->name);
-  const size_t count = call.args.size() - 1;
-  llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
-  llvm::AllocaInst* values = stack_memory(llvm::ArrayType::get(i64, count + 1), 8, "values");
-  llvm::AllocaInst* codes = stack_memory(llvm::ArrayType::get(i32, count + 1), 8, "codes");
-  const auto put = [&](size_t i, llvm::Value* value, uint32_t kind) {
-    b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(i64, values, i));
-    b_.CreateStore(b_.getInt32(kind), b_.CreateConstInBoundsGEP1_64(i32, codes, i));
-  };
-  for (size_t i = 0; i < count; ++i) {
-    const NodePtr& arg = call.args[i + 1];
-    auto region = cast<tir::BufferRegion>(arg);
-    if (const auto buffer = cast<tir::Buffer>(arg)) region = tir::BufferRegion::whole(buffer);
-    if (region) {
-      backend::LibraryArgument tensor;
-      tensor.pointer.buffer = region->buffer;
-      for (const tir::Range& range : region->region) tensor.pointer.minimum.push_back(range.min);
-      tensor.extents = tir::kept_extents(*region);
-      tensor.strides = tir::kept_strides(*region);
-      tensor.dtype = region->buffer->dtype;
-      put(i,
-          dl_tensor(tensor, element_pointer(pointer_of(*region->buffer, call.origin),
-                                            offset_of(*region->buffer, tensor.pointer.minimum),
-                                            tensor.dtype)),
-          kTensor);
-      continue;
-    }
-    if (const auto* text = arg.as<StringImm>()) {
-      put(i, m_.text(text->value), kText);
-      continue;
-    }
-    const Expr scalar = downcast<ExprNode>(arg);
-    llvm::Value* passed = value(scalar);
-    if (scalar->dtype.is_handle()) {
-      put(i, passed, kHandle);
-    } else if (scalar->dtype.is_float()) {
-      put(i, convert(passed, scalar->dtype, kFloat64, call.origin), kFloat);
-    } else {
-      put(i, convert(passed, scalar->dtype, kInt64, call.origin),
-          scalar->dtype.is_uint() ? kUnsigned : kInt);
-    }
+llvm::Value* FunctionCodegen::dl_tensor(const tir::BufferRegion& region, const Origin& origin) {
+  backend::LibraryArgument tensor;
+  tensor.pointer.buffer = region.buffer;
+  for (const tir::Range& range : region.region) tensor.pointer.minimum.push_back(range.min);
+  tensor.extents = tir::kept_extents(region);
+  tensor.strides = tir::kept_strides(region);
+  tensor.dtype = region.buffer->dtype;
+  return dl_tensor(
+      tensor, element_pointer(pointer_of(*region.buffer, origin),
+                              offset_of(*region.buffer, tensor.pointer.minimum), tensor.dtype));
+}
+
+FunctionCodegen::PackedValues FunctionCodegen::packed_values(const std::vector<NodePtr>& items,
+                                                             const Origin& origin) {
+  llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
+  const size_t room = std::max<size_t>(items.size(), 1);
+  llvm::AllocaInst* values = stack_memory(llvm::ArrayType::get(i64, room), 8, "values");
+  llvm::AllocaInst* codes = stack_memory(llvm::ArrayType::get(i32, room), 8, "codes");
+  if (items.empty()) {
+    b_.CreateStore(b_.getInt64(0), values);
+    b_.CreateStore(b_.getInt32(TENON_VALUE_NONE), codes);
   }
-  llvm::AllocaInst* result = stack_memory(i64, 8, "result");
-  llvm::AllocaInst* result_code = stack_memory(i32, 8, "result_code");
-  b_.CreateStore(b_.getInt64(0), result);
-  llvm::Type* pointer = b_.getPtrTy();
-  auto* type =
-      llvm::FunctionType::get(i32, {pointer, pointer, i32, pointer, pointer, pointer}, false);
-  llvm::Value* code =
-      b_.CreateCall(m_.module().getOrInsertFunction(*symbol, type),
-                    {values, codes, b_.getInt32(static_cast<uint32_t>(count)), result, result_code,
-                     llvm::ConstantPointerNull::get(b_.getPtrTy())});
-  memo_.clear();
-  fail_unless(b_.CreateICmpEQ(code, b_.getInt32(0)), TENON_ERROR_LIBRARY, where(call.origin),
-              "packed function `" + *symbol + "` failed with code {value}",
-              b_.CreateSExt(code, i64), nullptr);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const NodePtr& item = items[i];
+    auto region = cast<tir::BufferRegion>(item);
+    if (const auto buffer = cast<tir::Buffer>(item)) region = tir::BufferRegion::whole(buffer);
+    llvm::Value* passed = nullptr;
+    int kind = TENON_VALUE_NONE;
+    if (region) {
+      passed = dl_tensor(*region, origin);
+      kind = TENON_VALUE_TENSOR;
+    } else if (const auto* text = item.as<StringImm>()) {
+      passed = m_.text(text->value);
+      kind = TENON_VALUE_TEXT;
+    } else {
+      const Expr scalar = downcast<ExprNode>(item);
+      passed = value(scalar);
+      if (scalar->dtype.is_handle()) {
+        kind = TENON_VALUE_POINTER;
+      } else if (scalar->dtype.is_float()) {
+        passed = convert(passed, scalar->dtype, kFloat64, origin);
+        kind = TENON_VALUE_FLOAT;
+      } else {
+        passed = convert(passed, scalar->dtype, kInt64, origin);
+        kind = scalar->dtype.is_uint() ? TENON_VALUE_UINT : TENON_VALUE_INT;
+      }
+    }
+    b_.CreateStore(passed, b_.CreateConstInBoundsGEP1_64(i64, values, i));
+    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(kind)),
+                   b_.CreateConstInBoundsGEP1_64(i32, codes, i));
+  }
+  return {values, codes};
+}
+
+// Through the host, which knows what is registered and takes over what functions allocate.
+void FunctionCodegen::call_packed(const std::string& name, const PackedValues& args, size_t count,
+                                  const PackedValues& results, size_t result_count,
+                                  const Origin& origin) {
+  llvm::Type *i32 = b_.getInt32Ty(), *p = b_.getPtrTy();
+  const auto number = [&](size_t n) { return b_.getInt32(static_cast<uint32_t>(n)); };
+  llvm::Value* function = b_.CreateLoad(
+      p,
+      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(TenonContext, call_packed)));
+  auto* type = llvm::FunctionType::get(i32, {p, i32, p, p, i32, p, p, i32, p}, false);
+  llvm::Value* code = b_.CreateCall(
+      type, function,
+      {context_, number(m_.packed_index(name)), args.values, args.codes, number(count),
+       results.values, results.codes, number(result_count), m_.text(where(origin))});
+  memo_.clear();  // what was read before may have changed
+  return_if_failed(code);
+}
+
+llvm::Value* FunctionCodegen::generate_packed(const Call& call) {
+  const std::string name = *backend::packed_name(call);
+  const std::vector<NodePtr> items(call.args.begin() + 1, call.args.end());
+  const PackedValues args = packed_values(items, call.origin);
+  const PackedValues result = packed_values({}, call.origin);
+  call_packed(name, args, items.size(), result, 1, call.origin);
   if (call.dtype.is_void()) return b_.getInt32(0);
-  if (call.dtype.is_handle()) return b_.CreateLoad(pointer, result);
+  if (call.dtype.is_handle()) return b_.CreateLoad(b_.getPtrTy(), result.values);
   if (call.dtype.is_float())
-    return convert(b_.CreateLoad(b_.getDoubleTy(), result), kFloat64, call.dtype, call.origin);
-  return convert(b_.CreateLoad(i64, result), kInt64, call.dtype, call.origin);
+    return convert(b_.CreateLoad(b_.getDoubleTy(), result.values), kFloat64, call.dtype,
+                   call.origin);
+  return convert(b_.CreateLoad(b_.getInt64Ty(), result.values), kInt64, call.dtype, call.origin);
+}
+
+// What is written is a result, everything else an argument.
+void FunctionCodegen::generate_packed_library(const tir::CallTir& call,
+                                              const tir::ExternFunction& function) {
+  std::vector<NodePtr> args, results;
+  for (size_t i = 0; i < call.args.size(); ++i)
+    (function.uses[i] == tir::ParamUse::kOut ? results : args).push_back(call.args[i]);
+  call_packed(function.symbol, packed_values(args, call.origin), args.size(),
+              packed_values(results, call.origin), std::max<size_t>(results.size(), 1),
+              call.origin);
 }
 
 void FunctionCodegen::generate_call_library(const tir::CallTir& call,
                                             const tir::ExternFunction& function) {
+  check_facts(backend::unproved_facts(call, function),
+              tir::callee_of(call.callee->name, ref_to(&function)), call.origin);
+  if (function.is_packed) return generate_packed_library(call, function);
   std::vector<llvm::Value*> args;
   std::vector<llvm::Type*> types;
   for (const backend::LibraryArgument& argument : backend::bind_library_arguments(call, function)) {
-    if (argument.scalar) {
+    if (const auto* text = argument.scalar ? argument.scalar.as<StringImm>() : nullptr) {
+      args.push_back(m_.text(text->value));
+    } else if (argument.scalar) {
       llvm::Value* scalar = value(argument.scalar);
       // C passes a _Bool as a byte of 0 or 1.
       if (argument.scalar->dtype.is_bool()) scalar = b_.CreateZExt(scalar, b_.getInt8Ty());

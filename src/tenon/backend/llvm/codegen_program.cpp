@@ -18,12 +18,12 @@ struct AbiTypes {
     info = llvm::StructType::get(c, {p, p, i32, i8, i8, i16, i32, i32});
     symbol = llvm::StructType::get(c, {p, i32, i32, i64, i64, i64});
     program = llvm::StructType::get(
-        c, {i32, i32, p, i32, i32, p, p, i32, i32, p, p, p, p, i64, i64, i64, i64, p});
+        c, {i32, i32, p, i32, i32, p, p, i32, i32, p, p, p, p, i64, i64, i64, i64, p, p, i64});
   }
 };
 static_assert(sizeof(TenonTensorInfo) == 32 && sizeof(TenonSymbol) == 40);
-static_assert(sizeof(TenonProgram) == 120 && offsetof(TenonProgram, run) == 64 &&
-              offsetof(TenonProgram, manifest) == 112);
+static_assert(sizeof(TenonProgram) == 136 && offsetof(TenonProgram, run) == 64 &&
+              offsetof(TenonProgram, manifest) == 112 && sizeof(TenonPacked) == 16);
 
 }  // namespace
 
@@ -85,6 +85,34 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
   return constant_global(
       *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(abi.info, infos.size()), infos),
       "tensors");
+}
+
+// The packed functions that it calls: those of libraries with their addresses.
+llvm::Constant* ModuleCodegen::packed_table() {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  libraries_ = program_.libraries();
+  std::vector<llvm::Constant*> rows;
+  auto* row = llvm::StructType::get(context_, {pointer, pointer});
+  for (const backend::PackedFunction& function : program_.packed()) {
+    const std::string symbol = backend::packed_symbol(function.name);
+    llvm::Constant* address = null;
+    if (options_.libraries && options_.libraries->find(symbol)) {
+      libraries_.push_back({symbol, {}, function.caller, function.origin});
+      llvm::Type* i32 = llvm::Type::getInt32Ty(context_);
+      auto* type =
+          llvm::FunctionType::get(i32, {pointer, pointer, i32, pointer, pointer, pointer}, false);
+      address =
+          llvm::cast<llvm::Constant>(llvm_module_->getOrInsertFunction(symbol, type).getCallee());
+    } else {
+      registered_.push_back(function);
+    }
+    rows.push_back(llvm::ConstantStruct::get(row, {text(function.name), address}));
+  }
+  if (rows.empty()) return null;
+  return constant_global(*llvm_module_,
+                         llvm::ConstantArray::get(llvm::ArrayType::get(row, rows.size()), rows),
+                         "packed");
 }
 
 void ModuleCodegen::define_program() {
@@ -178,17 +206,30 @@ void ModuleCodegen::define_program() {
   const auto stated_bytes = [&](const char* name) {
     return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
   };
-  auto* program = constant_global(
-      *llvm_module_,
-      llvm::ConstantStruct::get(
-          abi.program,
-          {number(TENON_ABI_VERSION), number(sizeof(TenonProgram)), text(options_.name),
-           number(inputs), number(buffers - inputs), input_infos, output_infos,
-           number(info.symbols.size()), number(kConstantAlignment), symbols, shapes, run, constants,
-           word(constants_.layout().bytes), word(workspace),
-           word(stated_bytes("tenon.planned_bytes")), word(stated_bytes("tenon.bound_bytes")),
-           options_.manifest.empty() ? null : text(options_.manifest)}),
-      "program");
+  auto* program =
+      constant_global(*llvm_module_,
+                      llvm::ConstantStruct::get(
+                          abi.program, {number(TENON_ABI_VERSION),
+                                        number(sizeof(TenonProgram)),
+                                        text(options_.name),
+                                        number(inputs),
+                                        number(buffers - inputs),
+                                        input_infos,
+                                        output_infos,
+                                        number(info.symbols.size()),
+                                        number(kConstantAlignment),
+                                        symbols,
+                                        shapes,
+                                        run,
+                                        constants,
+                                        word(constants_.layout().bytes),
+                                        word(workspace),
+                                        word(stated_bytes("tenon.planned_bytes")),
+                                        word(stated_bytes("tenon.bound_bytes")),
+                                        options_.manifest.empty() ? null : text(options_.manifest),
+                                        packed_table(),
+                                        word(static_cast<int64_t>(program_.packed().size()))}),
+                      "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
                                         llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,
                                         llvm_module_.get());

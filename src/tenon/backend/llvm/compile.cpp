@@ -159,6 +159,7 @@ struct Generated {
   std::unique_ptr<llvm::Module> module;
   ConstantsLayout constants;
   std::vector<backend::LibraryFunction> libraries;
+  std::vector<backend::PackedFunction> registered;
 };
 
 }  // namespace
@@ -172,6 +173,7 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
                         out.machine->getMCSubtargetInfo()->checkFeatures("+f16c"));
   out.module = codegen.run();
   out.libraries = codegen.libraries();
+  out.registered = codegen.registered();
   out.constants = std::move(codegen).constants();
   out.module->setDataLayout(out.machine->createDataLayout());
   std::string errors;
@@ -202,6 +204,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   out.name = options.name;
   out.constants = std::move(generated.constants);
   out.libraries = std::move(generated.libraries);
+  out.registered = std::move(generated.registered);
   out.object = emit(generated, llvm::CodeGenFileType::ObjectFile);
   return out;
 }

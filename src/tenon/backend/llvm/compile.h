@@ -8,6 +8,7 @@
 
 #include "tenon/backend/constants.h"
 #include "tenon/backend/functions.h"
+#include "tenon/backend/libraries.h"
 #include "tenon/ir/module.h"
 #include "tenon/support/target.h"
 
@@ -20,6 +21,9 @@ struct CompileOptions {
   std::string name = "model";  // of the model, for reports and symbols
   std::string manifest = {};   // JSON text that the artefact carries; may be empty
   int optimize = 2;            // 0: none, for looking at what was generated
+  /// Packed functions are called in these where they have them; others must be registered when the
+  /// program is loaded.
+  const backend::Libraries* libraries = nullptr;
 };
 
 /// A program before it is linked: the object defines `tenon_program` and refers to the symbol
@@ -30,6 +34,7 @@ struct CompiledProgram {
   ConstantsLayout constants;
   std::vector<backend::LibraryFunction>
       libraries;  // what it calls: undefined symbols of the object
+  std::vector<backend::PackedFunction> registered;  // packed functions that are in no library
 };
 inline constexpr const char* kConstantsSymbol = "tenon_constants";
 

@@ -51,6 +51,18 @@ OpDef call_tir_inplace() {
   return op;
 }
 
+OpDef call_inplace_packed() {
+  OpDef op = primitive("call_inplace_packed",
+                       "call_pure_packed where outputs are arguments that the function changes.",
+                       {{"func", "an extern function"}, {"args", "its arguments", true, true}},
+                       declared_result);
+  op.attrs = {{"inplace_indices",
+               AttrKind::kInts,
+               {},
+               "for each output the argument that it is made of, or -1"}};
+  return op;
+}
+
 }  // namespace
 
 std::vector<OpDef> call_ops() {
@@ -68,8 +80,9 @@ std::vector<OpDef> call_ops() {
                           "allocated here.",
                           {{"func", "an extern function"}, {"args", "a tuple"}}, declared_result));
   ops.push_back(primitive(
-      "call_pure_packed", "Runs a foreign function that has no effect but its result.",
+      "call_pure_packed", "Runs a packed function that has no effect but its result.",
       {{"func", "an extern function"}, {"args", "its arguments", true, true}}, declared_result));
+  ops.push_back(call_inplace_packed());
   ops.push_back(primitive(
       "print", "Prints its arguments.", {{"args", "format, then values", true, true}},
       [](const Call&) { return void_type(); }, false));

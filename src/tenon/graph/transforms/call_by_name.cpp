@@ -279,7 +279,8 @@ LibraryCall library_call_of(IRModule& module, const Function& composite, const s
     return {other, SignatureMatcher(composite, backend, *declared, results).run()};
   }
   const std::vector<Value> inputs(composite.params.begin(), composite.params.end());
-  const auto derived = derived_function(symbol, inputs, results, composite.origin);
+  const auto derived =
+      derived_function(symbol, {.arguments = inputs, .outputs = results}, composite.origin);
   std::vector<size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   return {add_extern_function(module, with_reference(derived, reference_of(module, composite))),

@@ -140,7 +140,9 @@ class Lowering {
         item = 0;
         continue;
       }
-      if (!call->is("call_tir") && !call->is("call_dps_packed")) return;
+      const auto foreign = foreign_call(*call);
+      if (!call->is("call_tir") && !foreign) return;
+      if (foreign && !foreign->in_place.empty()) return;  // has a place already
       claimed_.emplace(std::pair(at.get(), item), output);
       return;
     }
@@ -198,18 +200,16 @@ class Lowering {
         throw CompileError(kUnsupported, origin,
                            "`{}` is bound to a function; closures run in the interpreter only",
                            binding.var->name);
-      if (!type_of(binding.value).as<ShapeType>() && !type_of(binding.value).as<PrimType>())
+      if (binding.value.as<TupleGetItem>())
+        storage_[binding.var.get()] = {{buffer_of(binding.value)}, false};
+      else if (!type_of(binding.value).as<ShapeType>() && !type_of(binding.value).as<PrimType>())
         storage_[binding.var.get()] = storage_of(binding.value);
       return;
     }
     if (call->is("reshape")) return reshape(binding, *call, origin);
     if (call->is("call_tir")) return call_tir(binding, *call, origin);
-    if (call->is("call_dps_packed")) return call_extern(binding, *call, origin);
-    if (const auto* external = call->callee.as<ExternRef>())
-      throw CompileError(kUnsupported, origin,
-                         "R.call_packed of `{0}`, which gives a tensor of its own, cannot be "
-                         "compiled; R.call_dps_packed(\"{0}\", ...) writes into memory of the plan",
-                         external->symbol);
+    if (const auto foreign = foreign_call(*call))
+      return call_extern(binding, *call, *foreign, origin);
     throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
                        call->op ? call->op->name : "a call of a function value");
   }
@@ -278,52 +278,113 @@ class Lowering {
   Storage outputs(const Binding& binding, const Call& call, const Origin& origin) {
     Storage storage;
     storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
-    const std::vector<Type> types = output_types(call);
-    for (size_t i = 0; i < types.size(); ++i) {
-      const std::string name =
-          storage.is_tuple ? fmt::format("{}_{}", binding.var->name, i) : binding.var->name;
-      storage.buffers.push_back(
-          storage_for(binding.var.get(), static_cast<int64_t>(i), name, types[i], origin));
+    std::vector<Type> types = call.type_args;
+    if (storage.is_tuple && types.size() == 1) {
+      const std::vector<Type> items = types[0].as<TupleType>()->types;
+      types = items;
     }
+    for (size_t i = 0; i < types.size(); ++i)
+      storage.buffers.push_back(output_place(binding, storage.is_tuple, i, types[i], origin));
     return storage;
   }
+  Ref<Buffer> output_place(const Binding& binding, bool is_tuple, size_t i, const Type& type,
+                           const Origin& origin) {
+    const std::string name =
+        is_tuple ? fmt::format("{}_{}", binding.var->name, i) : binding.var->name;
+    return storage_for(binding.var.get(), static_cast<int64_t>(i), name, type, origin);
+  }
 
-  /// A library function, declared or not: T.call_extern with its scratch allocated in front.
-  void call_extern(const Binding& binding, const Call& call, const Origin& origin) {
+  /// What the function changes: the argument's own memory where nobody else reads it, else a copy.
+  Ref<Buffer> changed_place(const Binding& binding, bool is_tuple, size_t i, const Type& type,
+                            const Value& argument, const Origin& origin) {
+    const Ref<Buffer> source = buffer_of(argument);
+    const auto bound = bound_.find(argument.get());
+    const auto* maker = bound == bound_.end() ? nullptr : bound->second.as<Call>();
+    const bool is_own =
+        maker && !maker->is("reshape") && uses_of(argument) == 1 && !view_root_.count(source.get());
+    if (is_own) return source;
+    const Ref<Buffer> place = output_place(binding, is_tuple, i, type, origin);
+    copy(source, place);
+    return place;
+  }
+  size_t uses_of(const Value& value) {
+    if (uses_.empty())
+      walk(function_.body, [&](const NodePtr& node) {
+        if (node.as<SeqExpr>() || node.as<BindingBlock>()) return;
+        const auto count = [&](const Value& used) { ++uses_[used.get()]; };
+        if (const auto* call = node.as<Call>())
+          for (const Value& arg : call->args) count(arg);
+        if (const auto* tuple = node.as<Tuple>())
+          for (const Value& item : tuple->values) count(item);
+        if (const auto* get = node.as<TupleGetItem>()) count(get->tuple);
+        if (const auto* binding = node.as<Binding>()) count(binding->value);
+        if (const auto* branch = node.as<If>()) count(branch->condition);
+      });
+    // What a branch or the function ends with is a use.
+    size_t results = 0;
+    walk<SeqExpr>(function_.body, [&](const SeqExpr& seq) { results += seq.body.same_as(value); });
+    return uses_[value.get()] + results;
+  }
+
+  /// A foreign function, declared or not: T.call_extern with its scratch allocated in front.
+  void call_extern(const Binding& binding, const Call& call, const ForeignCall& foreign,
+                   const Origin& origin) {
     std::optional<tir::Callee> callee = declared_callee(module_, call);
-    const std::vector<Value> arguments = extern_arguments(call);
+    const std::vector<Value>& arguments = foreign.arguments;
     if (!callee) {
-      const auto derived =
-          derived_function(symbol_of(module_, call), arguments, output_types(call), origin);
+      const auto derived = derived_function(symbol_of(module_, call), foreign, origin);
       const std::string name = add_extern_function(module_, derived);
       callee = tir::callee_of(name, module_.find<tir::ExternFunction>(name));
     }
     const tir::ExternFunction& function = *callee->external();
-    const std::vector<ExternSlot> slots = extern_slots(function);
+    const std::vector<ExternSlot> slots = extern_slots(function, foreign.form);
+    const std::vector<size_t> fresh = foreign.fresh_outputs();
     using From = ExternSlot::From;
     const auto count = [&](From from) {
-      return std::count_if(slots.begin(), slots.end(),
-                           [&](const ExternSlot& slot) { return slot.from == from; });
+      return static_cast<size_t>(std::count_if(
+          slots.begin(), slots.end(), [&](const ExternSlot& slot) { return slot.from == from; }));
     };
-    const size_t output_count = output_types(call).size();
-    if (arguments.size() != static_cast<size_t>(count(From::kArgument)) ||
-        output_count != static_cast<size_t>(count(From::kOutput)))
+    const size_t taken = count(From::kArgument) + count(From::kInPlace);
+    if (arguments.size() != taken || fresh.size() != count(From::kOutput) ||
+        foreign.outputs.size() - fresh.size() != count(From::kInPlace))
       throw CompileError(kBadArgument, origin,
                          "library function `{}` is called with {} arguments for {} outputs; it has "
                          "{} and {}",
-                         function.symbol, arguments.size(), output_count, count(From::kArgument),
-                         count(From::kOutput))
+                         function.symbol, arguments.size(), foreign.outputs.size(), taken,
+                         count(From::kOutput) + count(From::kInPlace))
           .note(function.origin, "it is `{}`", function.prototype());
-    Storage storage = outputs(binding, call, origin);
+    Storage storage;
+    storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
+    storage.buffers.resize(foreign.outputs.size());
+    for (const size_t i : fresh)
+      storage.buffers[i] = output_place(binding, storage.is_tuple, i, foreign.outputs[i], origin);
+    for (size_t i = 0; i < foreign.in_place.size(); ++i)
+      if (foreign.in_place[i] != ForeignCall::kFresh)
+        storage.buffers[i] = changed_place(binding, storage.is_tuple, i, foreign.outputs[i],
+                                           arguments[foreign.in_place[i]], origin);
     std::vector<NodePtr> args(slots.size());
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == From::kOutput)
-        args[i] = BufferRegion::whole(storage.buffers[slots[i].index]);
+        args[i] = BufferRegion::whole(storage.buffers[fresh[slots[i].index]]);
+      if (slots[i].from == From::kInPlace) {
+        size_t output = 0;
+        while (output < foreign.in_place.size() && foreign.in_place[output] != slots[i].index)
+          ++output;
+        if (output == foreign.in_place.size())
+          throw CompileError(kBadArgument, origin,
+                             "library function `{}` changes argument {}, which "
+                             "`inplace_indices` does not name",
+                             function.symbol, slots[i].index)
+              .note(function.origin, "it is `{}`", function.prototype());
+        args[i] = BufferRegion::whole(storage.buffers[output]);
+      }
       if (slots[i].from != From::kArgument) continue;
       const Value& value = arguments[slots[i].index];
       if (const auto* scalar = value.as<PrimValue>()) {
         const DType wanted = function.params[i]->dtype;
         args[i] = function.buffers[i] ? scalar->value : tenon::cast(wanted, scalar->value);
+      } else if (const auto* text = value.as<StringValue>()) {
+        args[i] = make<StringImm>(text->value, origin);
       } else {
         args[i] = BufferRegion::whole(buffer_of(value));
       }
@@ -544,6 +605,7 @@ class Lowering {
       constant_storage_;  // looked up only, never iterated
   std::deque<Storage> temporaries_;
   std::unordered_map<const Node*, const Node*> view_root_;
+  std::unordered_map<const Node*, size_t> uses_;  // of values
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   std::set<std::string> names_;

@@ -1,5 +1,6 @@
 /* A shared library as the compiler writes them, by hand: y = 2 x + 1 over x (n, 4). Beside it under
  * prefixes: a program of another version of the ABI, and one that is none. */
+#include <dlpack/dlpack.h>
 #include <stddef.h>
 
 #include "tenon/runtime/abi.h"
@@ -40,7 +41,8 @@ static const TenonSymbol symbol = {"n", TENON_SYMBOL_DIM, 0, 0, 1, INT64_MAX};
    NULL,     run,                  \
    NULL,     0,                    \
    0,        0,                    \
-   0,        "{}"}
+   0,        "{}",                 \
+   NULL,     0}
 
 const TenonProgram* tenon_program(void);
 const TenonProgram* tenon_program(void) {
@@ -56,3 +58,40 @@ const TenonProgram* newer_tenon_program(void) {
 
 const TenonProgram* null_tenon_program(void);
 const TenonProgram* null_tenon_program(void) { return NULL; }
+
+/* Calls what the host registered as `sample.twice` for the whole of its input. */
+static int32_t packed_run(TenonContext* context, void* const* buffers, const int64_t* symbols,
+                          void* workspace, const void* constants) {
+  int64_t shape[2];
+  DLTensor x = {0}, y;
+  TenonValue args[2], results[1];
+  int32_t codes[2] = {TENON_VALUE_TENSOR, TENON_VALUE_FLOAT};
+  int32_t result_codes[1] = {TENON_VALUE_TENSOR};
+  (void)workspace;
+  (void)constants;
+  shape[0] = symbols[0];
+  shape[1] = 4;
+  x.data = buffers[0];
+  x.device.device_type = kDLCPU;
+  x.ndim = 2;
+  x.dtype.code = TENON_DTYPE_FLOAT;
+  x.dtype.bits = 32;
+  x.dtype.lanes = 1;
+  x.shape = shape;
+  y = x;
+  y.data = buffers[1];
+  args[0].pointer = &x;
+  args[1].number = 2.0;
+  results[0].pointer = &y;
+  return context->call_packed(context, 0, args, codes, 2, results, result_codes, 1, "sample");
+}
+
+const TenonProgram* packed_tenon_program(void);
+const TenonProgram* packed_tenon_program(void) {
+  static const TenonPacked packed = {"sample.twice", NULL};
+  static TenonProgram program = PROGRAM(TENON_ABI_VERSION);
+  program.run = packed_run;
+  program.packed = &packed;
+  program.packed_count = 1;
+  return &program;
+}

@@ -1,0 +1,15 @@
+// The least and the greatest value of a dtype: what T.min_value, T.max_value and T.infinity are.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/ir/expr.h"
+
+namespace tenon::backend {
+
+/// Of a call of one of these whose dtype is a float.
+double float_limit(const Call& call);
+/// Of the others; the greatest uint64 as -1, whose bits it has.
+int64_t integer_limit(const Call& call);
+
+}  // namespace tenon::backend
