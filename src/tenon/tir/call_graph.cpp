@@ -27,6 +27,21 @@ std::vector<CallSite> calls_of(const IRModule& module, const std::string& name) 
   return calls;
 }
 
+const ExternFunction* unsafe_function(const IRModule& module, const std::string& name) {
+  std::vector<std::string> open{name};
+  std::unordered_set<std::string> seen{name};
+  while (!open.empty()) {
+    const std::string at = open.back();
+    open.pop_back();
+    if (const auto external = module.find<ExternFunction>(at);
+        external && !external->is_thread_safe)
+      return external.get();
+    for (const CallSite& call : calls_of(module, at))
+      if (seen.insert(call.callee).second) open.push_back(call.callee);
+  }
+  return nullptr;
+}
+
 namespace {
 
 /// Follows calls depth first, without recursion.

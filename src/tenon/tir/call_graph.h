@@ -18,6 +18,11 @@ struct CallSite {
 /// function, in order; none of another function.
 std::vector<CallSite> calls_of(const IRModule& module, const std::string& name);
 
+struct ExternFunction;
+/// An extern function that is not thread-safe and that a call of `name` reaches; null: there is
+/// none.
+const ExternFunction* unsafe_function(const IRModule& module, const std::string& name);
+
 /// How deep calls may nest: what follows them (and a running program) recurses.
 inline constexpr int kMaxCallDepth = 128;
 

@@ -1,6 +1,9 @@
 #include "tenon/tir/call_verifier.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "tenon/tir/call_graph.h"
 
 namespace tenon::tir {
 
@@ -67,6 +70,8 @@ void CallVerifier::check(const CheckedCall& site) {
   bool fit = true;
   for (size_t i = 0; i < site.args->size(); ++i) fit &= fits(site, *callee, i);
   if (fit) facts(site, *callee);
+  if (fit) alignments(site, *callee);
+  threads(site);
   for (size_t i = 0; i < site.args->size(); ++i) bounds(site, *callee, i);
   overlaps(site, *callee);
   if (!site.is_expression) return;
@@ -115,6 +120,13 @@ bool CallVerifier::fits(const CheckedCall& site, const Callee& callee, size_t i)
                                callee.name, what, actual.str(),
                                buffer ? buffer->name : callee.params[i]->name, wanted.str())),
              callee, i);
+  }
+  if (!region && callee.is_extern() && wanted.is_handle() && !arg.as<StringImm>()) {
+    declared(error(site, i, kBadArgument,
+                   fmt::format("argument {} of `{}` is no constant text; parameter `{}` takes one",
+                               i + 1, callee.name, callee.params[i]->name)),
+             callee, i);
+    return false;
   }
   if (!region) return true;
   const std::vector<Expr> extents = kept_extents(*region);
@@ -294,6 +306,123 @@ void CallVerifier::overlaps(const CheckedCall& site, const Callee& callee) {
       diagnostic.notes.push_back({place_of(site, j), fmt::format("argument {} is here", j + 1)});
       declared(diagnostic, callee, i);
     }
+  }
+}
+
+// ---- threads
+// --------------------------------------------------------------------------------------
+
+void CallVerifier::threads(const CheckedCall& site) {
+  if (!site.parallel) return;
+  const auto [known, is_new] = unsafe_.try_emplace(site.callee);
+  if (is_new) known->second = unsafe_function(module_, site.callee);
+  const ExternFunction* found = known->second;
+  if (!found) return;
+  const bool is_direct = module_.find(site.callee).get() == found;
+  Diagnostic& diagnostic = diagnostics_.error(
+      kNotThreadSafe, site.origin,
+      "`{}` calls `{}`{} in a parallel loop; library function `{}` is declared with "
+      "`\"thread_safe\": False`: make the loop serial",
+      site.in, site.callee, is_direct ? "" : ", which reaches `" + found->symbol + "`,",
+      found->symbol);
+  diagnostic.notes.push_back({site.parallel->origin, "the parallel loop is here"});
+  diagnostic.notes.push_back({found->origin, fmt::format("`{}` is declared here", found->symbol)});
+}
+
+// ---- alignment
+// ------------------------------------------------------------------------------------
+
+// The greatest power of two up to `most` that the region's place in its buffer is a multiple of.
+int64_t CallVerifier::offset_alignment(const BufferRegion& region, int64_t most) {
+  const Buffer& buffer = *region.buffer;
+  const std::vector<Expr> strides =
+      buffer.is_compact() ? compact_strides(buffer.shape) : buffer.strides;
+  const int64_t width = std::max<int64_t>(1, buffer.dtype.bytes());
+  const auto is_multiple = [&](const Expr& expr, int64_t of) {
+    const auto number = as_int(expr);
+    if (of <= 1 || number) return of <= 1 || *number % of == 0;
+    return analyzer_.proves_equal(floormod(expr, imm(expr->dtype, of)),
+                                  imm(expr->dtype, int64_t{0}));
+  };
+  const auto suits = [&](int64_t at) {
+    const int64_t elements = at / std::gcd(at, width);
+    if (buffer.elem_offset && !buffer.elem_offset.as<Var>() &&
+        !is_multiple(buffer.elem_offset, elements))
+      return false;
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      const Expr& min = region.region[d].min;
+      const Expr stride = analyzer_.simplify(strides[d]);
+      const auto step = as_int(stride);
+      const int64_t rest = step ? elements / std::gcd(elements, *step) : elements;
+      if (!is_multiple(min, rest) && !is_multiple(stride, elements)) return false;
+    }
+    return true;
+  };
+  for (int64_t at = most; at > 1; at /= 2)
+    if (suits(at)) return at;
+  return 1;
+}
+
+int64_t CallVerifier::needed_alignment(const std::string& name, size_t i) {
+  const auto known = alignments_.find(name);
+  if (known != alignments_.end()) return i < known->second.size() ? known->second[i] : 1;
+  alignments_[name] = {};  // where a cycle closes
+  std::vector<int64_t> needed;
+  if (const auto external = module_.find<ExternFunction>(name)) {
+    for (const Ref<Buffer>& buffer : external->buffers)
+      needed.push_back(buffer && buffer->alignment > std::max<int64_t>(1, buffer->dtype.bytes())
+                           ? buffer->alignment
+                           : 1);
+  } else if (const auto function = module_.find<PrimFunc>(name)) {
+    needed.assign(function->params.size(), 1);
+    walk<CallTir>(function->body, [&](const CallTir& call) {
+      for (size_t k = 0; k < call.args.size(); ++k) {
+        const auto* region = call.args[k].as<BufferRegion>();
+        if (!region) continue;
+        for (size_t p = 0; p < needed.size(); ++p)
+          if (function->buffers[p].get() == region->buffer.get())
+            needed[p] = std::max(needed[p], needed_alignment(call.callee->name, k));
+      }
+    });
+  }
+  const int64_t own = i < needed.size() ? needed[i] : 1;
+  alignments_[name] = std::move(needed);
+  return own;
+}
+
+void CallVerifier::alignments(const CheckedCall& site, const Callee& callee) {
+  for (size_t i = 0; i < site.args->size(); ++i) {
+    const auto* region = (*site.args)[i].as<BufferRegion>();
+    const int64_t needed = region ? needed_alignment(callee.name, i) : 1;
+    if (needed <= 1) continue;
+    // Through views to the memory itself.
+    int64_t known = offset_alignment(*region, needed);
+    const Buffer* buffer = region->buffer.get();
+    while (site.views) {
+      const auto view = site.views->find(buffer);
+      if (view == site.views->end()) break;
+      known = std::min(known, offset_alignment(*view->second, needed));
+      buffer = view->second->buffer.get();
+    }
+    // A parameter is what its declaration says; every other memory is the program's own.
+    const auto function = module_.find<PrimFunc>(site.in);
+    const bool is_param =
+        function && std::any_of(function->buffers.begin(), function->buffers.end(),
+                                [&](const Ref<Buffer>& param) { return param.get() == buffer; });
+    const int64_t base =
+        is_param ? std::min(kMemoryAlignment, buffer->alignment) : kMemoryAlignment;
+    known = std::min(known, base);
+    if (known >= needed) continue;
+    std::string what = fmt::format(
+        "argument {} of `{}` is {}, which is known to be aligned to {} byte{}; parameter `{}` asks "
+        "for {}",
+        i + 1, callee.name, str(*region), known, known == 1 ? "" : "s", callee.buffers[i]->name,
+        needed);
+    if (needed > kMemoryAlignment)
+      what += fmt::format("; a program's memory is aligned to {}", kMemoryAlignment);
+    else if (base >= needed)
+      what += "; copy it into a buffer of its own";
+    declared(error(site, i, kMisaligned, what), callee, i);
   }
 }
 

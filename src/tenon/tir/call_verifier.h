@@ -23,7 +23,11 @@ struct CheckedCall {
   bool guarded = false;                   // it may never run
   const arith::Domain* domain = nullptr;  // loops and axes around it
   const std::unordered_map<const Node*, Ref<BufferRegion>>* views = nullptr;  // what views show
+  const For* parallel = nullptr;  // the loop whose iterations run it beside one another
 };
+
+/// Bytes that the address of memory which a program allocates, takes or holds is a multiple of.
+inline constexpr int64_t kMemoryAlignment = 64;
 
 class CallVerifier {
  public:
@@ -41,6 +45,12 @@ class CallVerifier {
   void facts(const CheckedCall& site, const Callee& callee);
   void bounds(const CheckedCall& site, const Callee& callee, size_t i);
   void overlaps(const CheckedCall& site, const Callee& callee);
+  void threads(const CheckedCall& site);
+  void alignments(const CheckedCall& site, const Callee& callee);
+  /// What a call of `name` asks of the address of argument `i`, in bytes: as its extern function
+  /// declares, or what a PrimFunc needs for the calls in it.
+  int64_t needed_alignment(const std::string& name, size_t i);
+  int64_t offset_alignment(const BufferRegion& region, int64_t most);
   bool apart(const CheckedCall& site, const BufferRegion& a, const BufferRegion& b);
 
   const IRModule& module_;
@@ -48,6 +58,8 @@ class CallVerifier {
   Diagnostics& diagnostics_;
   arith::Analyzer analyzer_;
   std::unordered_map<std::string, std::optional<Callee>> callees_;
+  std::unordered_map<std::string, const ExternFunction*> unsafe_;
+  std::unordered_map<std::string, std::vector<int64_t>> alignments_;
 };
 
 }  // namespace tenon::tir

@@ -271,7 +271,15 @@ class Verifier {
         // What stands in a loop that never runs is not accessed.
         const auto extent = as_int(loop->extent);
         if (!extent || *extent <= 0) ++guards_;
+        const For* const outer = parallel_;
+        const int64_t others = others_;
+        if (loop->kind == ForKind::kParallel && !(extent && *extent <= 1)) {
+          parallel_ = loop;
+          others_ = 0;
+        }
         stmt(loop->body);
+        parallel_ = outer;
+        others_ = others;
         guards_ = guards;
         domain_.erase(loop->loop_var.get());
         attained_.erase(loop->loop_var.get());
@@ -279,8 +287,19 @@ class Verifier {
     } else if (const auto* branch = s.as<IfThenElse>()) {
       expr(branch->condition, origin);
       ++guards_;
+      // What one iteration alone does, as a stage of a pipeline, runs beside nothing of its kind.
+      const For* const outer = parallel_;
+      const int64_t others = others_;
+      const auto* test = branch->condition.as<Binary>();
+      const bool picks = parallel_ && test && test->op == BinaryOp::kEQ && as_int(test->rhs) &&
+                         test->lhs.same_as(parallel_->loop_var);
+      if (picks) parallel_ = nullptr;
       scoped([&] { stmt(branch->then_case); });
+      parallel_ = outer;
+      if (picks && as_int(outer->extent) == ++others_ + 1) parallel_ = nullptr;
       scoped([&] { stmt(branch->else_case); });
+      parallel_ = outer;
+      others_ = others;
       --guards_;
     } else if (const auto* loop = s.as<While>()) {
       expr(loop->condition, origin);
@@ -357,7 +376,8 @@ class Verifier {
                   .result = result,
                   .guarded = guards_ != 0,
                   .domain = &attained_,
-                  .views = &views_});
+                  .views = &views_,
+                  .parallel = parallel_});
   }
 
   CallEffects& effects_;
@@ -369,6 +389,8 @@ class Verifier {
   arith::Domain attained_;  // loops that run, to their ends; axes as the values that they take
   std::unordered_map<const Node*, Ref<BufferRegion>> views_;
   int guards_ = 0;
+  const For* parallel_ = nullptr;  // the loop around whose iterations run beside one another
+  int64_t others_ = 0;             // its iterations that a branch around has left out
   std::vector<Open> blocks_;
   std::unordered_set<const Node*> visible_, reported_;
   std::set<std::pair<const Node*, const Node*>> faulty_, bounded_;

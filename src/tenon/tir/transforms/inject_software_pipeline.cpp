@@ -14,14 +14,17 @@
 
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
+#include "tenon/tir/call_graph.h"
 #include "tenon/tir/call_transforms.h"
+#include "tenon/tir/extern_function.h"
+#include "tenon/tir/region_rewriter.h"
 
 namespace tenon::tir {
 
 namespace {
 
 // Accesses of buffers get a leading index: the version of the iteration.
-class Versioner final : public Rewriter {
+class Versioner final : public RegionRewriter {
  public:
   Versioner(const std::unordered_map<const Node*, Ref<Buffer>>& versions, Expr version)
       : versions_(versions), version_(std::move(version)) {}
@@ -44,19 +47,10 @@ class Versioner final : public Rewriter {
           ranges.push_back({(*this)(region->region[d].min), (*this)(region->region[d].extent)});
           drop.push_back(region->drops(d));
         }
-        if (in_block_ > 0) drop.clear();
+        if (in_lists()) drop.clear();
         return make<BufferRegion>(buffer, std::move(ranges), std::move(drop), region->origin);
       }
-    if (const auto* block = node.as<Block>()) {
-      Block::Parts parts = block->parts();
-      ++in_block_;
-      for (Ref<BufferRegion>& region : parts.reads) region = (*this)(region);
-      for (Ref<BufferRegion>& region : parts.writes) region = (*this)(region);
-      for (MatchBuffer& match : parts.match_buffers) match.source = (*this)(match.source);
-      --in_block_;
-      return rewrite_members(make<Block>(std::move(parts), block->origin));
-    }
-    return rewrite_members(node);
+    return rewrite_others(node);
   }
 
  private:
@@ -75,13 +69,12 @@ class Versioner final : public Rewriter {
 
   const std::unordered_map<const Node*, Ref<Buffer>>& versions_;
   Expr version_;
-  int in_block_ = 0;
 };
 
 class Injector final : public Rewriter {
  public:
-  Injector(std::string name, const PrimFunc& function, CallEffects& effects)
-      : name_(std::move(name)), effects_(effects) {
+  Injector(std::string name, const PrimFunc& function, const IRModule& module, CallEffects& effects)
+      : name_(std::move(name)), module_(module), effects_(effects) {
     walk(function.body, [&](const NodePtr& node) {
       if (const auto* block = node.as<Block>())
         for (const Ref<Buffer>& buffer : block->alloc_buffers) own_.push_back(buffer);
@@ -158,6 +151,7 @@ class Injector final : public Rewriter {
       if (here != inside.end() && here->second == uses_.at(buffer.get())) outer.push_back(buffer);
     }
     const PipelinePlan plan = plan_pipeline(loop, outer, pipeline_oracle(effects_));
+    check_threads(loop, plan);
     const DType dtype = loop.loop_var->dtype;
     const int64_t stages = plan.stages;
 
@@ -227,7 +221,26 @@ class Injector final : public Rewriter {
     return make<Seq>(std::move(out));
   }
 
+  // Stages run beside one another, so a function that may not run beside itself is in one of them.
+  void check_threads(const For& loop, const PipelinePlan& plan) const {
+    std::unordered_map<const Node*, int64_t> stage_of;
+    for (size_t i = 0; i < plan.body.stmts.size(); ++i)
+      walk<CallTir>(plan.body.stmts[i], [&](const CallTir& call) {
+        const ExternFunction* found = unsafe_function(module_, call.callee->name);
+        if (!found) return;
+        const auto [known, is_new] = stage_of.emplace(found, plan.stage[i]);
+        if (known->second == plan.stage[i]) return;
+        throw CompileError(kNotThreadSafe, call.origin,
+                           "stages {} and {} of a pipelined loop call library function `{}`, which "
+                           "is declared with `\"thread_safe\": False`; put them into one stage",
+                           known->second, plan.stage[i], found->symbol)
+            .note(loop.origin, "the loop is here")
+            .note(found->origin, "`{}` is declared here", found->symbol);
+      });
+  }
+
   std::string name_;
+  const IRModule& module_;
   CallEffects& effects_;
   std::vector<Ref<Buffer>> own_;
   std::unordered_map<const Node*, int> uses_;
@@ -248,7 +261,7 @@ IRModule inject_software_pipeline(IRModule module) {
       return !marked && !node.as<ExprNode>();
     });
     if (!marked) continue;
-    Injector injector(name, *function, effects);
+    Injector injector(name, *function, module, effects);
     const Stmt body = injector(function->body);
     out.set(name, function->with_body(injector.without_moved(body)));
   }

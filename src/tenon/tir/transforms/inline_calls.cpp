@@ -5,16 +5,18 @@
 
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_effects.h"
+#include "tenon/tir/call_facts.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/callee.h"
 #include "tenon/tir/extern_function.h"
+#include "tenon/tir/region_rewriter.h"
 
 namespace tenon::tir {
 
 namespace {
 
 // Accesses of parameters become accesses of what the call gives for them.
-class Placer final : public Rewriter {
+class Placer final : public RegionRewriter {
  public:
   void place(const Ref<Buffer>& param, const Ref<BufferRegion>& region) {
     regions_.emplace(param.get(), region);
@@ -31,18 +33,8 @@ class Placer final : public Rewriter {
                                  indices(*region, store->indices), store->origin);
     if (const auto* region = node.as<BufferRegion>())
       if (const BufferRegion* outer = region_of(region->buffer))
-        return composed(*outer, *region, in_block_ == 0);
-    if (const auto* block = node.as<Block>()) {
-      // In the lists of a block no dimension is dropped.
-      Block::Parts parts = block->parts();
-      ++in_block_;
-      for (Ref<BufferRegion>& region : parts.reads) region = (*this)(region);
-      for (Ref<BufferRegion>& region : parts.writes) region = (*this)(region);
-      for (MatchBuffer& match : parts.match_buffers) match.source = (*this)(match.source);
-      --in_block_;
-      return rewrite_members(make<Block>(std::move(parts), block->origin));
-    }
-    return rewrite_members(node);
+        return composed(*outer, *region, !in_lists());
+    return rewrite_others(node);
   }
 
  private:
@@ -94,10 +86,10 @@ class Placer final : public Rewriter {
   }
 
   std::unordered_map<const Node*, Ref<BufferRegion>> regions_;
-  int in_block_ = 0;
 };
 
 bool reads_memory(const NodePtr& node) {
+  if (!node) return false;
   bool reads = false;
   walk(node, [&](const NodePtr& inner) {
     const auto* call = inner.as<Call>();
@@ -164,15 +156,22 @@ class Inlining {
     return function && (all_ || function->attrs.flag("tir.inline"));
   }
 
+  /// A whole buffer, whose pointer is that of the parameter.
+  static bool is_whole(const NodePtr& arg) {
+    const auto* region = arg.as<BufferRegion>();
+    return region && !region->buffer->elem_offset && str(*region) == region->buffer->name;
+  }
+
   /// Whether the regions can stand for the parameters in this body.
   static bool suits(const PrimFunc& callee, const std::vector<NodePtr>& args) {
     if (args.size() != callee.params.size()) return false;
     bool has_views = false, has_vectors = false, uses_pointer = false;
     std::set<const Node*> pointers;
-    for (const Ref<Buffer>& buffer : callee.buffers)
-      if (buffer) pointers.insert(buffer->data.get());
-    for (size_t i = 0; i < callee.params.size(); ++i)
-      if (callee.buffers[i]) pointers.insert(callee.params[i].get());
+    for (size_t i = 0; i < callee.params.size(); ++i) {
+      if (!callee.buffers[i]) continue;
+      pointers.insert(callee.params[i].get());
+      if (!is_whole(args[i])) pointers.insert(callee.buffers[i]->data.get());
+    }
     walk(callee.body, [&](const NodePtr& node) {
       if (const auto* block = node.as<Block>()) has_views |= !block->match_buffers.empty();
       if (node.as<Var>()) uses_pointer |= pointers.count(node.get()) != 0;
@@ -226,6 +225,7 @@ class Inlining {
       const auto placed =
           make<BufferRegion>(region->buffer, std::move(ranges), region->drop, region->origin);
       placer.place(fresh->buffers[i], placed);
+      if (is_whole(placed)) placer.replace(NodePtr(fresh->buffers[i]->data), region->buffer->data);
       args[i] = placed;
     }
     const Substitution bound = bind_symbols(callee_of("", fresh), args);
@@ -234,13 +234,36 @@ class Inlining {
     return out;
   }
 
+  static bool is_return(const Stmt& stmt) {
+    const auto* evaluate = stmt.as<Evaluate>();
+    const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+    return call && call->is("ret") && !reads_memory(call->args.empty() ? NodePtr() : call->args[0]);
+  }
+  static bool drop_last_return(Stmt& body) {
+    if (const auto* realize = body.as<BlockRealize>();
+        realize && realize->block->iter_vars.empty() && is_int(realize->predicate, 1)) {
+      Block::Parts parts = realize->block->parts();
+      if (!drop_last_return(parts.body)) return false;
+      body = make<BlockRealize>(realize->iter_values, realize->predicate,
+                                make<Block>(std::move(parts), realize->block->origin),
+                                realize->origin);
+      return true;
+    }
+    std::vector<Stmt> stmts = stmts_of(body);
+    if (stmts.empty() || !is_return(stmts.back())) return false;
+    stmts.pop_back();
+    body = seq(std::move(stmts));
+    return true;
+  }
+
   Stmt statement(const CallTir& call, const PrimFunc& callee) {
     if (!suits(callee, call.args)) return {};
     int returns = 0;
     walk<Call>(callee.body, [&](const Call& inner) { returns += inner.is("ret"); });
-    if (returns > 0) return {};
     Instance instance = instantiate(callee, call.args);
     Stmt body = instance.body;
+    // A return that ends the body says nothing; any other leaves it early.
+    if (returns > 1 || (returns == 1 && !drop_last_return(body))) return {};
     if (const auto* realize = body.as<BlockRealize>();
         realize && realize->block->iter_vars.empty() && is_int(realize->predicate, 1) &&
         !realize->block->init && realize->block->match_buffers.empty()) {
