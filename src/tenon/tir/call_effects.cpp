@@ -1,5 +1,7 @@
 #include "tenon/tir/call_effects.h"
 
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -71,6 +73,19 @@ class Scan {
   }
 
  private:
+  /// Of what one iteration of a loop does, where `rows` are of its own.
+  Scan(const Scan& outer, const std::map<size_t, size_t>& rows)
+      : buffers_(outer.buffers_),
+        body_(outer.body_),
+        aliases_(outer.aliases_),
+        effects_(outer.effects_),
+        returns_early_(outer.returns_early_),
+        found_(outer.found_.size()),
+        axes_(outer.axes_),
+        rows_(outer.rows_) {
+    for (const auto& [param, dim] : rows) rows_[param].insert(dim);
+  }
+
   void statement(const Stmt& stmt) {
     if (!stmt) return;
     if (const auto* list = stmt.as<Seq>()) {
@@ -79,14 +94,141 @@ class Scan {
     }
     if (const auto* attr = stmt.as<AttrStmt>()) return statement(attr->body);
     if (const auto* realize = stmt.as<BlockRealize>();
-        realize && realize->block->iter_vars.empty() && is_int(realize->predicate, 1) &&
-        realize->block->match_buffers.empty()) {
+        realize && is_int(realize->predicate, 1) && realize->block->match_buffers.empty() &&
+        (realize->block->iter_vars.empty() || !realize->block->init)) {
+      name_axes(*realize);
       statement(realize->block->init);
       return statement(realize->block->body);
     }
+    if (const auto* loop = stmt.as<For>(); loop && !returns_early_) return iterate(*loop);
     accesses(stmt, nullptr);
     running_.clear();
     if (!returns_early_) fills(stmt);
+  }
+
+  // Axes stand for the loops that they are bound to.
+  void name_axes(const BlockRealize& realize) {
+    for (size_t i = 0; i < realize.iter_values.size(); ++i)
+      axes_[realize.block->iter_vars[i].var.get()] =
+          axes_.empty() ? realize.iter_values[i] : substitute(realize.iter_values[i], axes_);
+  }
+
+  // ---- loops, one iteration after another
+
+  // What an iteration reads after it wrote it is no read of the loop: of a parameter that it fills,
+  // and of the rows of one where each iteration has its own.
+  void iterate(const For& loop) {
+    std::map<size_t, Expr> steps;
+    const std::map<size_t, size_t> rows = own_rows(loop, steps);
+    Scan inner(*this, rows);
+    inner.statement(loop.body);
+    axes_ = inner.axes_;
+    const auto extent = as_int(loop.extent);
+    for (size_t i = 0; i < found_.size(); ++i) {
+      found_[i].reads |= inner.found_[i].reads && !found_[i].fills;
+      found_[i].writes |= inner.found_[i].writes;
+      if (!inner.found_[i].fills || found_[i].reads) continue;
+      const auto row = rows.find(i);
+      found_[i].fills |= row == rows.end()
+                             ? extent && *extent > 0
+                             : goes_through(loop, steps.at(i), buffers_[i]->shape[row->second]);
+    }
+    running_.clear();
+    fills(ref_to(&loop));
+  }
+
+  static bool goes_through(const For& loop, const Expr& step, const Expr& dim) {
+    const auto wide = [](const Expr& expr) { return tenon::cast(kInt64, expr); };
+    return is_int(loop.min, 0) && arith::proves_equal(wide(loop.extent) * wide(step), wide(dim));
+  }
+
+  /// The parameters of which every access in the loop is to the row, or the tile of rows, of its
+  /// iteration: the dimension that the loop goes through. `steps`: rows of an iteration.
+  std::map<size_t, size_t> own_rows(const For& loop, std::map<size_t, Expr>& steps) {
+    std::map<size_t, std::map<size_t, Expr>> candidates;  // parameter, dimension: rows
+    std::unordered_set<size_t> refused;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (!buffers_[i]) continue;
+      for (size_t d = 0; d < buffers_[i]->ndim(); ++d)
+        if (!rows_.count(i) || !rows_.at(i).count(d)) candidates[i][d] = Expr();
+    }
+    const auto touch = [&](const Ref<Buffer>& buffer, const std::vector<Range>& box) {
+      const size_t* param = aliases_.find(buffer.get());
+      if (!param) return;
+      if (!buffer.same_as(buffers_[*param])) {
+        refused.insert(*param);
+        return;
+      }
+      std::map<size_t, Expr>& dims = candidates[*param];
+      for (auto it = dims.begin(); it != dims.end();) {
+        const Range& range = box[it->first];
+        const bool fits = is_row(range, *loop.loop_var) &&
+                          (!it->second || arith::proves_equal(tenon::cast(kInt64, it->second),
+                                                              tenon::cast(kInt64, range.extent)));
+        if (fits) it->second = range.extent;
+        it = fits ? std::next(it) : dims.erase(it);
+      }
+    };
+    const auto points = [](const std::vector<Expr>& indices) {
+      std::vector<Range> box;
+      for (const Expr& index : indices)
+        box.push_back({index, imm(index->dtype.element(), int64_t{1})});
+      return box;
+    };
+    const std::function<void(const NodePtr&)> visit = [&](const NodePtr& node) {
+      if (!node) return;
+      if (const auto* realize = node.as<BlockRealize>()) {
+        name_axes(*realize);
+        for (const MatchBuffer& match : realize->block->match_buffers)
+          if (const size_t* param = aliases_.find(match.source->buffer.get()))
+            refused.insert(*param);
+        visit(realize->predicate);
+        visit(realize->block->init);
+        return visit(realize->block->body);
+      }
+      if (const auto* load = node.as<BufferLoad>()) touch(load->buffer, points(load->indices));
+      if (const auto* store = node.as<BufferStore>()) touch(store->buffer, points(store->indices));
+      if (const auto* region = node.as<BufferRegion>()) {
+        touch(region->buffer, region->region);
+      } else if (node.as<Var>() || node.as<Buffer>()) {
+        // A pointer, or a buffer as a whole.
+        if (const size_t* param = aliases_.find(node.get())) refused.insert(*param);
+        return;
+      }
+      each_member(node, [&](const NodePtr& member, FieldRole role) {
+        const bool is_named = member.as<Buffer>() && !node.as<Call>();
+        if (role == FieldRole::kUse && !is_named) visit(member);
+      });
+      // Where an address is taken, more than what is named may be touched.
+      if (const auto* call = node.as<Call>(); call && call->op && !call->is("masked_load"))
+        for (const NodePtr& arg : call->args)
+          if (const auto* load = arg.as<BufferLoad>();
+              load && (call->op->effect == Effect::kOpaque || call->is("address_of")) &&
+              !call->is("prefetch") && !call->is("masked_store") && !call->is("ret"))
+            if (const size_t* param = aliases_.find(load->buffer.get())) refused.insert(*param);
+    };
+    visit(loop.body);
+    std::map<size_t, size_t> rows;
+    for (const auto& [param, dims] : candidates) {
+      if (refused.count(param) || dims.empty() || !dims.begin()->second) continue;
+      rows[param] = dims.begin()->first;
+      steps[param] = dims.begin()->second;
+    }
+    return rows;
+  }
+
+  /// Whether the range is the loop's, in one dimension: [v * extent, v * extent + extent).
+  bool is_row(const Range& range, const Var& loop_var) {
+    if (range.min->dtype.is_vector()) return false;
+    const Expr min = axes_.empty() ? range.min : substitute(range.min, axes_);
+    const Node* var = min.get();
+    Expr step = imm(min->dtype, int64_t{1});
+    if (const auto* product = min.as<Binary>(); product && product->op == BinaryOp::kMul) {
+      var = product->lhs.as<Var>() ? product->lhs.get() : product->rhs.get();
+      step = product->lhs.as<Var>() ? product->rhs : product->lhs;
+    }
+    return var == &loop_var &&
+           arith::proves_equal(tenon::cast(kInt64, step), tenon::cast(kInt64, range.extent));
   }
 
   // ---- what is read and written, in any order
@@ -186,9 +328,7 @@ class Scan {
       running_.erase(loop->loop_var.get());
     } else if (const auto* realize = stmt.as<BlockRealize>()) {
       if (!is_int(realize->predicate, 1)) return;
-      // Axes stand for the loops that they are bound to.
-      for (size_t i = 0; i < realize->iter_values.size(); ++i)
-        axes_[realize->block->iter_vars[i].var.get()] = realize->iter_values[i];
+      name_axes(*realize);
       fills(realize->block->body);
     } else if (const auto* store = stmt.as<BufferStore>()) {
       std::vector<Range> box;
@@ -210,6 +350,8 @@ class Scan {
     std::unordered_set<const Node*> used;
     for (size_t d = 0; d < box.size(); ++d) {
       const Expr& dim = buffer->shape[d];
+      if (const auto rows = rows_.find(*param); rows != rows_.end() && rows->second.count(d))
+        continue;  // the row of the iteration around
       if (box[d].min->dtype.is_vector()) return;
       const Expr min = axes_.empty() ? box[d].min : substitute(box[d].min, axes_);
       if (is_int(min, 0) &&
@@ -248,6 +390,8 @@ class Scan {
   std::vector<ParamEffect> found_;
   std::unordered_map<const Node*, Range> running_;
   Substitution axes_;
+  std::map<size_t, std::set<size_t>>
+      rows_;  // of parameters: dimensions that loops around go through
 };
 
 }  // namespace
