@@ -1,24 +1,16 @@
 #include "tenon/backend/blas/backend.h"
 
+#ifdef TENON_HAS_OPENBLAS
+
+#include "tenon/backend/blas/patterns_text.h"
 #include "tenon/backend/blas/product.h"
 #include "tenon/backend/callbacks.h"
 
 namespace tenon::backend {
 
-#ifdef TENON_HAS_OPENBLAS
-
 namespace blas {
 
 namespace {
-
-// The larger first. A constant of one element is a scale.
-constexpr char kPatterns[] =
-    R"(matmul_scale_add = is_op("relax.add")(is_op("relax.multiply")(is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()) | wildcard(), is_op("relax.permute_dims")(wildcard()) | wildcard()), is_const()), wildcard()) | is_op("relax.add")(wildcard(), is_op("relax.multiply")(is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()) | wildcard(), is_op("relax.permute_dims")(wildcard()) | wildcard()), is_const()))
-matmul_add = is_op("relax.add")(is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()) | wildcard(), is_op("relax.permute_dims")(wildcard()) | wildcard()), wildcard()) | is_op("relax.add")(wildcard(), is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()) | wildcard(), is_op("relax.permute_dims")(wildcard()) | wildcard()))
-matmul_scale = is_op("relax.multiply")(is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()) | wildcard(), is_op("relax.permute_dims")(wildcard()) | wildcard()), is_const())
-matmul_transposed = is_op("relax.matmul")(is_op("relax.permute_dims")(wildcard()), wildcard()) | is_op("relax.matmul")(wildcard(), is_op("relax.permute_dims")(wildcard()))
-matmul = is_op("relax.matmul")(wildcard(), wildcard())
-)";
 
 int32_t check(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
   return answer_of(host, answer, [&] { (void)read_product(read_match(host, match)); });
@@ -50,7 +42,7 @@ const TenonBackend* blas_backend(const TenonHost*) {
     backend.abi = TENON_BACKEND_ABI;
     backend.name = "blas";
     backend.version = "cblas";
-    backend.patterns = blas::kPatterns;
+    backend.patterns = blas::kPatternsText;
     backend.unit = TENON_UNIT_MATCH;
     backend.threads = TENON_THREADS_OWN_POOL;
     backend.flags = TENON_PASS_THREADS;
@@ -62,10 +54,14 @@ const TenonBackend* blas_backend(const TenonHost*) {
   return &made;
 }
 
+}  // namespace tenon::backend
+
 #else
+
+namespace tenon::backend {
 
 const TenonBackend* blas_backend(const TenonHost*) { return nullptr; }
 
-#endif
-
 }  // namespace tenon::backend
+
+#endif

@@ -2,96 +2,18 @@
 
 #ifdef TENON_DNNL_LIBRARY
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <mutex>
 
 #include "tenon/backend/callbacks.h"
 #include "tenon/backend/dnnl/emit.h"
+#include "tenon/backend/dnnl/texts.h"
 
 namespace tenon::backend {
 
 namespace dnnl {
 
 namespace {
-
-// ---- patterns
-
-std::string any_op(std::initializer_list<const char*> names) {
-  std::string text;
-  for (const char* name : names)
-    text += fmt::format("{}is_op(\"relax.{}\")", text.empty() ? "" : " | ", name);
-  return names.size() == 1 ? text : "(" + text + ")";
-}
-std::string call(const std::string& op, std::initializer_list<std::string> args) {
-  std::string text;
-  for (const std::string& arg : args) text += (text.empty() ? "" : ", ") + arg;
-  return op + "(" + text + ")";
-}
-std::string either(const std::string& a, const std::string& b) { return a + " | " + b; }
-
-const std::string kAny = "wildcard()", kConstant = "is_const()";
-
-std::string plus(const std::string& x, const std::string& other) {
-  const std::string add = any_op({"add"});
-  return "(" + either(call(add, {x, other}), call(add, {other, x})) + ")";
-}
-
-std::string activated(const std::string& x) {
-  const std::string unary =
-      any_op({"nn.relu", "nn.relu6", "nn.leakyrelu", "nn.elu", "nn.gelu", "nn.gelu_tanh", "nn.silu",
-              "nn.swish", "nn.hardswish", "nn.hardsigmoid", "sigmoid", "tanh"});
-  return "(" + either(call(unary, {x}), call(any_op({"clip"}), {x, kAny, kAny})) + ")";
-}
-
-// An operator with weights, and what may follow it.
-void add_weighted(const std::string& name, const std::string& op, std::string& out) {
-  const std::string root = op;
-  const auto line = [&](const std::string& suffix, const std::string& pattern) {
-    out += fmt::format("{}{} = {}\n", name, suffix, pattern);
-  };
-  const std::string bias = plus(root, kConstant);
-  line("_bias_sum_activation", activated(plus(bias, kAny)));
-  line("_bias_activation_sum", plus(activated(bias), kAny));
-  line("_bias_activation", activated(bias));
-  line("_bias_sum", plus(bias, kAny));
-  line("_sum_activation", activated(plus(root, kAny)));
-  line("_activation", activated(root));
-  line("_bias", bias);
-  line("_sum", plus(root, kAny));
-  line("", root);
-}
-
-std::string patterns() {
-  std::string out;
-  add_weighted("conv", call(any_op({"nn.conv1d", "nn.conv2d", "nn.conv3d"}), {kAny, kAny}), out);
-  add_weighted("deconv",
-               call(any_op({"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"}),
-                    {kAny, kAny}),
-               out);
-  const std::string transposed = call(any_op({"permute_dims"}), {kAny});
-  const std::string operand = "(" + transposed + " | " + kAny + ")";
-  add_weighted("matmul", call(any_op({"matmul"}), {operand, operand}), out);
-  out += fmt::format("plain_matmul = {}\n", call(any_op({"matmul"}), {kAny, kAny}));
-  out +=
-      fmt::format("pool = {}\n",
-                  call(any_op({"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d",
-                               "nn.avg_pool2d", "nn.avg_pool3d", "nn.adaptive_avg_pool1d",
-                               "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "mean"}),
-                       {kAny}));
-  const std::string norm = call(any_op({"nn.batch_norm_result"}), {kAny, kAny, kAny, kAny, kAny});
-  out += fmt::format("batch_norm_relu = {}\n", call(any_op({"nn.relu"}), {norm}));
-  out += fmt::format("batch_norm = {}\n", norm);
-  out += fmt::format("layer_norm = {}\n", call(any_op({"nn.layer_norm"}), {kAny, kAny, kAny}));
-  out += fmt::format("softmax = {}\n", call(any_op({"nn.softmax", "nn.log_softmax"}), {kAny}));
-  const std::string binary =
-      call(any_op({"add", "multiply", "maximum", "minimum", "subtract", "divide"}), {kAny, kAny});
-  out += fmt::format("binary_activation = {}\n", activated(binary));
-  out += fmt::format("binary = {}\n", binary);
-  out += fmt::format("activation = {}\n", activated(kAny));
-  return out;
-}
 
 // ---- callbacks
 
@@ -184,14 +106,13 @@ double cost(const TenonHost* host, const TenonMatch* match) {
 }  // namespace dnnl
 
 const TenonBackend* dnnl_backend(const TenonHost*) {
-  static const std::string patterns = dnnl::patterns();
   static const TenonBackend made = [] {
     TenonBackend backend = {};
     backend.size = sizeof(TenonBackend);
     backend.abi = TENON_BACKEND_ABI;
     backend.name = "dnnl";
     backend.version = TENON_DNNL_LIBRARY;
-    backend.patterns = patterns.c_str();
+    backend.patterns = dnnl::kPatternsText;
     backend.unit = TENON_UNIT_REGION;
     backend.threads = TENON_THREADS_OWN_POOL;
     backend.flags = TENON_PASS_THREADS;

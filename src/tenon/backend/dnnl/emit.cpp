@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tenon/backend/dnnl/prelude_text.h"
+#include "tenon/backend/dnnl/texts.h"
 
 namespace tenon::backend::dnnl {
 
