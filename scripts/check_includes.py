@@ -40,6 +40,8 @@ LIBRARIES = {
     "llvm/": {"backend/llvm"},
     "llvm-c/": {"backend/llvm"},
     "lld/": {"backend/llvm"},
+    "dnnl": {"backend/dnnl"},
+    "cblas": {"backend/blas"},
     "onnx/": {"onnx"},
     "google/protobuf/": {"onnx"},
     "CLI/": {"driver"},
@@ -80,7 +82,7 @@ def broken_rule(place, path, root):
 
     if path == "tenon/backend.h":  # what back ends, in the tree and outside, are written against
         return None if room in ("backend", "examples") else "`tenon/backend.h` is for backend, examples"
-    if not (root / "src" / path).is_file():
+    if not any((root / "src" / made).is_file() for made in (path, path + ".in")):  # .in: CMake makes it
         return "no such file"
     other_place = str(pathlib.PurePosixPath(path).parent.relative_to("tenon"))
     other = other_place.split("/")[0]
@@ -145,6 +147,8 @@ def self_test():
         ("backend/llvm/a.cpp", '"tenon/backend/c/b.h"', "do not use each other"),
         ("backend/c/a.cpp", "<llvm/IR/Module.h>", "`llvm/` belongs to backend/llvm"),
         ("driver/a.cpp", '"llvm/IR/Module.h"', "`llvm/` belongs to backend/llvm"),
+        ("backend/dnnl/a.cpp", "<dnnl.h>", None),
+        ("driver/a.cpp", "<dnnl.h>", "`dnnl` belongs to backend/dnnl"),
         ("onnx/a.cpp", "<onnx/onnx_pb.h>", None),
         ("graph/a.cpp", "<onnx/onnx_pb.h>", "`onnx/` belongs to onnx"),
         ("driver/a.cpp", "<google/protobuf/message.h>", "belongs to onnx"),

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tenon/driver/commands.h"
+#include "tenon/driver/library_backends.h"
 #include "tenon/driver/usage.h"
 
 namespace tenon {
@@ -48,7 +49,8 @@ static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
                "tenon");
   app.require_subcommand(0, 1);  // none is told apart from an unknown one below
-  app.set_version_flag("--version", "tenon " TENON_VERSION);
+  app.set_version_flag("--version",
+                       "tenon " TENON_VERSION "\nlibraries: " + library_backends());
   Action action;
   add_run_command(app, action);
   add_compile_command(app, action);
@@ -71,7 +73,10 @@ static int run(int argc, char** argv) {
     print_error("error: no command is given; `tenon --help` lists them");
     return kWrongUsage;
   }
-  return guarded(action);
+  return guarded([&] {
+    register_library_backends();
+    return action();
+  });
 }
 
 }  // namespace tenon

@@ -41,7 +41,7 @@ const TenonBackend* blas_backend(const TenonHost*) {
     backend.size = sizeof(TenonBackend);
     backend.abi = TENON_BACKEND_ABI;
     backend.name = "blas";
-    backend.version = "cblas";
+    backend.version = "OpenBLAS";
     backend.patterns = blas::kPatternsText;
     backend.unit = TENON_UNIT_MATCH;
     backend.threads = TENON_THREADS_OWN_POOL;
