@@ -446,7 +446,7 @@ class UnitGenerator {
     const auto call = make<graph::Call>(
         graph::find_op("call_tir"),
         std::vector<Value>{make<graph::FuncRef>(callee), make<graph::Tuple>(args)}, Attrs(),
-        std::vector<graph::Type>{type}, function_->origin);
+        outputs, function_->origin);
     Value result = var;
     if (scratch_ > 0) {
       // Scratch is an output that nobody needs: planned memory like the others.

@@ -83,6 +83,12 @@ static void check_lowered(const IRModule& module, const std::string& name, const
                        backend.name, lowered->params.size(), name, wanted);
 }
 
+// What R.call_tir gives: each member of a tuple.
+static std::vector<Type> results_of(const Type& type) {
+  const auto* tuple = type.as<TupleType>();
+  return tuple ? tuple->types : std::vector<Type>{type};
+}
+
 IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context) {
   module = lift_functions(std::move(module));
   const std::vector<std::string> units = called_units(module, backend);
@@ -117,9 +123,11 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
               const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
               if (!ref || !taken.count(ref->name)) return std::nullopt;
               const bool is_extern = static_cast<bool>(module.find<ExternFunction>(ref->name));
-              return make<Call>(find_op(is_extern ? "call_dps_packed" : "call_tir"),
-                                std::vector<Value>{call->callee, make<Tuple>(call->args)}, Attrs(),
-                                std::vector<Type>{binding.var->type}, call->origin);
+              return make<Call>(
+                  find_op(is_extern ? "call_dps_packed" : "call_tir"),
+                  std::vector<Value>{call->callee, make<Tuple>(call->args)}, Attrs(),
+                  is_extern ? std::vector<Type>{binding.var->type} : results_of(binding.var->type),
+                  call->origin);
             }));
   }
   return module;
