@@ -133,12 +133,12 @@ class Grouper {
     if (const auto root = root_of(op)) {
       group.root = *root;
       group.op = &op;
-      taken_[first] = true;
       group.results = {op.result};
       if (group.root == Group::Root::kMatmul) {
         see_through(op, 0, group);
         see_through(op, 1, group);
       }
+      taken_[first] = true;
     } else {
       group.source = chain_source(op);
       group.results = {group.source};
@@ -204,7 +204,16 @@ class Grouper {
     return true;
   }
 
-  static bool absorb_unary(const Operator& op, Group& group) {
+  // A scalar argument: a number, or a constant of one element.
+  double scalar_arg(const Operator& op, size_t i) const {
+    float number = 0;
+    if (i < op.args.size() && op.args[i].kind == MatchGraph::Argument::Kind::kValue &&
+        graph_.is_scalar(op.args[i].value, &number))
+      return static_cast<double>(number);
+    return op.number_arg(i);
+  }
+
+  bool absorb_unary(const Operator& op, Group& group) const {
     for (const Unary& row : kUnary) {
       if (op.name != row.name) continue;
       add_post(group,
@@ -214,7 +223,7 @@ class Grouper {
       return true;
     }
     if (op.name == "clip") {
-      add_post(group, eltwise(dnnl_eltwise_clip, op.number_arg(1), op.number_arg(2)), op.result);
+      add_post(group, eltwise(dnnl_eltwise_clip, scalar_arg(op, 1), scalar_arg(op, 2)), op.result);
       return true;
     }
     if (op.name == "nn.hardsigmoid") {

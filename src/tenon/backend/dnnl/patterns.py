@@ -8,7 +8,7 @@ def times(x, y):
 
 def activated(x):
     unary = is_op("relax.nn.relu") | is_op("relax.nn.relu6") | is_op("relax.nn.leakyrelu") | is_op("relax.nn.elu") | is_op("relax.nn.gelu") | is_op("relax.nn.gelu_tanh") | is_op("relax.nn.silu") | is_op("relax.nn.swish") | is_op("relax.nn.hardswish") | is_op("relax.nn.hardsigmoid") | is_op("relax.sigmoid") | is_op("relax.tanh")
-    return unary(x) | is_op("relax.clip")(x, wildcard(), wildcard())
+    return unary(x) | is_op("relax.clip")(x, varg_default_wildcard=True)
 
 # x * (1 + erf(x / sqrt(2))) / 2, spelled out
 def gelu(x):
