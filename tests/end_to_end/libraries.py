@@ -41,7 +41,7 @@ CASES = {
     "conv_3d": ([(1, 3, 6, 6, 6)], [(4, 3, 3, 3, 3)], "R.nn.conv3d(x, c0, padding=[1, 1, 1, 1, 1, 1])", (1, 4, 6, 6, 6), "conv", None),
     "conv_of_two_inputs": ([(1, 4, 6, 6), (8, 4, 3, 3)], [], conv(w="x1"), (1, 8, 6, 6), "conv", None),
     "deconv": ([(1, 8, 5, 5)], [(8, 6, 3, 3)], "R.nn.conv2d_transpose(x, c0, strides=[2, 2], padding=[1, 1, 1, 1], output_padding=[1, 1])", (1, 6, 10, 10), "deconv", None),
-    "deconv_grouped": ([(1, 8, 5, 5)], [(8, 3, 3, 3)], "R.nn.conv2d_transpose(x, c0, strides=[2, 2], padding=[1, 1, 1, 1], groups=2)", (1, 6, 9, 9), "deconv", None),
+    "deconv_grouped": ([(1, 8, 8, 8)], [(8, 4, 3, 3)], "R.nn.conv2d_transpose(x, c0, strides=[2, 2], padding=[1, 1, 1, 1], output_padding=[1, 1], groups=2)", (1, 8, 16, 16), "deconv", None),
     "max_pool": ([(1, 8, 9, 9)], [], "R.nn.max_pool2d(x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])", (1, 8, 5, 5), "pool", None),
     "max_pool_ceil": ([(1, 8, 9, 9)], [], "R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2], ceil_mode=True)", (1, 8, 5, 5), "pool", None),
     "avg_pool": ([(1, 8, 9, 9)], [], "R.nn.avg_pool2d(x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])", (1, 8, 5, 5), "pool", None),

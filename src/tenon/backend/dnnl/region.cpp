@@ -71,8 +71,13 @@ std::string implementation_of(const Descriptor& descriptor) {
   return name ? name : "";
 }
 
+// Whether elements lie at the same places. The library's ways of computing are choosier than that
+// about strides of dimensions of 1.
 bool is_equal(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
   return dnnl_memory_desc_equal(&a, &b) != 0;
+}
+bool is_identical(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
+  return memcmp(&a, &b, sizeof a) == 0;
 }
 
 int64_t bytes_of(const dnnl_memory_desc_t& layout) {
@@ -116,9 +121,9 @@ class Planner {
     bool is_fixed = false;              // the layout of this constant is decided
   };
 
-  int add_memory(const dnnl_memory_desc_t& layout, size_t buffer) {
+  int add_memory(dnnl_memory_desc_t layout, size_t buffer) {
     size_t at = 0;
-    while (at < region_.layouts.size() && !is_equal(region_.layouts[at], layout)) ++at;
+    while (at < region_.layouts.size() && !is_identical(region_.layouts[at], layout)) ++at;
     if (at == region_.layouts.size()) region_.layouts.push_back(layout);
     region_.memories.push_back({static_cast<int32_t>(at), static_cast<int32_t>(buffer), 0});
     buffers_[buffer].bytes = std::max(buffers_[buffer].bytes, bytes_of(layout));
@@ -154,7 +159,7 @@ class Planner {
     const int at_hand = variants.front();
     if (graph_[value].data && !buffer_of(at_hand).is_fixed) pack(value, at_hand, layout);
     for (const int memory : variants)
-      if (is_equal(layout_of(memory), layout)) return memory;
+      if (is_equal(layout_of(memory), layout)) return under(layout, memory);
     const dnnl_memory_desc_t from = layout_of(at_hand);
     if (from.ndims != layout.ndims || !std::equal(from.dims, from.dims + from.ndims, layout.dims))
       throw Refusal{"layout", "a constant is used in two layouts that exclude one another"};
@@ -164,6 +169,12 @@ class Planner {
     const int made = add_variant(value, layout, new_buffer());
     add_step(draft, {{draft.step.src, at_hand}, {draft.step.dst, made}});
     return made;
+  }
+  // The same memory under an equal layout.
+  int under(const dnnl_memory_desc_t& layout, int memory) {
+    if (is_identical(layout_of(memory), layout)) return memory;
+    return add_memory(layout,
+                      static_cast<size_t>(region_.memories[static_cast<size_t>(memory)].pointer));
   }
   void check_is_there(int value) const {
     if (variants_[static_cast<size_t>(value)].empty())
@@ -196,11 +207,11 @@ class Planner {
       }
     }
     for (const int memory : variants_[static_cast<size_t>(value)])
-      if (is_equal(layout_of(memory), layout)) return memory;
+      if (is_equal(layout_of(memory), layout)) return under(layout, memory);
     if (region_.packings.count(graph_[value].input) && graph_[value].data)
       throw Refusal{"layout", "a constant is used in two layouts that exclude one another"};
     const int from = view(value, plain);
-    if (is_equal(plain, layout)) return from;
+    if (is_equal(plain, layout)) return under(layout, from);
     StepDraft draft(TENON_DNNL_REORDER);
     draft.step.src = draft.add(plain);
     draft.step.dst = draft.add(layout);
@@ -212,7 +223,7 @@ class Planner {
   int view(int value, const dnnl_memory_desc_t& layout) {
     const dnnl_memory_desc_t own = plain_layout(graph_[value].shape);
     const int plain = want(value, own);
-    if (is_equal(own, layout)) return plain;
+    if (is_equal(own, layout)) return under(layout, plain);
     buffer_of(plain).is_shared = true;
     return add_memory(layout,
                       static_cast<size_t>(region_.memories[static_cast<size_t>(plain)].pointer));

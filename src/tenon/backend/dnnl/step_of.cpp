@@ -146,16 +146,34 @@ dnnl_memory_desc_t matrix_layout(const Shape& stored, const Shape& permutation, 
   return strided_layout(shape, strides);
 }
 
+// A permutation that leaves the elements where they are.
+bool moves_only_ones(const Shape& shape, const Shape& permutation) {
+  int64_t last = -1;
+  for (const int64_t axis : permutation) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
 StepDraft product(const MatchGraph& graph, const Group& group) {
   const Operator& op = *group.op;
   require_float(op);
-  const Shape &a = graph[group.operands[0]].shape, &b = graph[group.operands[1]].shape;
+  Shape a = graph[group.operands[0]].shape, permutation = group.permutation[0];
+  const Shape& b = graph[group.operands[1]].shape;
+  if (!permutation.empty() && moves_only_ones(a, permutation)) {
+    Shape moved;
+    for (const int64_t axis : permutation) moved.push_back(a[static_cast<size_t>(axis)]);
+    a = moved;
+    permutation.clear();
+  }
   const bool has_constant = graph[group.operands[1]].data != nullptr;
   StepDraft draft(TENON_DNNL_MATMUL);
   tenon_dnnl_step& step = draft.step;
   draft.src_is_view = true;
   const Shape& y = graph[op.result].shape;
-  if (b.size() == 2 && a.size() > 2 && group.permutation[0].empty()) {
+  if (b.size() == 2 && a.size() > 2 && permutation.empty()) {
     // One matrix for all of the batch: more rows.
     const int64_t rows = std::accumulate(a.begin(), a.end() - 1, int64_t{1}, std::multiplies<>());
     step.src = draft.add(plain_layout({rows, a.back()}));
@@ -163,7 +181,7 @@ StepDraft product(const MatchGraph& graph, const Group& group) {
     step.dst = draft.add(plain_layout({rows, y.back()}));
   } else {
     const size_t ndim = std::max({a.size(), b.size(), size_t{2}});
-    const dnnl_memory_desc_t src = matrix_layout(a, group.permutation[0], ndim, false);
+    const dnnl_memory_desc_t src = matrix_layout(a, permutation, ndim, false);
     draft.plain_weights = matrix_layout(b, group.permutation[1], ndim, true);
     step.src = draft.add(src);
     Shape shape(ndim);
