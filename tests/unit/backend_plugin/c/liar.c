@@ -25,7 +25,7 @@ static int deep(int n) {
 }
 
 static int32_t crash(int how) {
-  volatile int* nowhere = (volatile int*)16;
+  volatile int* volatile nowhere = (volatile int*)16; /* where, the compiler must not know */
   if (how == 0) return *nowhere;
   if (how == 1) abort();
   if (how == 2) return 1000 / zero;
