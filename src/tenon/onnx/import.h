@@ -15,13 +15,13 @@ namespace tenon::onnx {
 struct ImportOptions {
   /// Shapes of inputs by their names, in place of those that the file declares; -1 keeps the
   /// file's dimension.
-  std::map<std::string, std::vector<int64_t>> input_shapes;
+  std::map<std::string, std::vector<int64_t>> input_shapes = {};
   /// Values of the file's named dimensions (dim_param).
-  std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> dims = {};
   /// Operators that are declared beside the network, by the names of their functions: graph
   /// functions with attribute `op`, "domain::Name" (graph/kernels.h). A node of one becomes a call
   /// of the function; they come before the file's own functions of the same name.
-  std::vector<std::pair<std::string, Ref<graph::Function>>> operators;
+  std::vector<std::pair<std::string, Ref<graph::Function>>> operators = {};
 };
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the
