@@ -52,6 +52,13 @@ void read_matrix(const Stack& stack, bool& is_transposed, int64_t& leading) {
   }
 }
 
+bool is_row_major(const Stack& stack) {
+  const Shape expected = stored(stack.shape).strides;
+  for (size_t d = 0; d < expected.size(); ++d)
+    if (stack.shape[d] != 1 && stack.strides[d] != expected[d]) return false;
+  return true;
+}
+
 Shape batch_strides(const Stack& stack, const Shape& batch) {
   Shape strides(batch.size(), 0);
   const size_t own = stack.shape.size() - 2;
@@ -120,7 +127,7 @@ class Reader {
       b.shape.push_back(1);
       b.strides.push_back(1);
     }
-    const bool one_matrix = b.shape.size() == 2 && a.strides == stored(a.shape).strides;
+    const bool one_matrix = b.shape.size() == 2 && is_row_major(a);
     if (one_matrix) {  // more rows rather than a batch
       const int64_t rows =
           std::accumulate(a.shape.begin(), a.shape.end() - 1, int64_t{1}, std::multiplies<>());
