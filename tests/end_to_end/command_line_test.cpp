@@ -83,7 +83,8 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error("run", 2, "MODEL is required");
   expect_error(std::string("run ") + kDigits + " --repeat 0", 2, "--repeat 0 is below 1");
   expect_error(std::string("run ") + kDigits + " --threads -1", 2, "--threads -1 is not between");
-  expect_error(std::string("run ") + kDigits + " --libs mkl", 2, "this build has no back end `mkl`");
+  expect_error(std::string("run ") + kDigits + " --libs mkl", 2,
+               "this build has no back end `mkl`");
   expect_error(std::string("run ") + kDigits + " --dim batch=x", 2, "expected a number");
   expect_error(std::string("run ") + kDigits + " --dim rows=2", 2, "no input has a dimension");
   expect_error(std::string("run ") + kDigits + " -i image", 2, "expected NAME=VALUE");

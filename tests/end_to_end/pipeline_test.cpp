@@ -101,9 +101,9 @@ TEST_F(PipelineTest, PassesRunInFrontOfThePipeline) {
   const auto json = nlohmann::json::parse(tenon("run graph.py --json" + bound).out);
   EXPECT_EQ(json["outputs"][0]["shape"], (std::vector<int>{5, 2}));
   EXPECT_TRUE(json["planned_bytes"].is_number());
-  const Outcome compiled = tenon("compile graph.py -o out" + bound);
+  const Outcome compiled = tenon("compile graph.py -o bound" + bound);
   ASSERT_EQ(compiled.status, 0) << compiled.err;
-  const auto manifest = nlohmann::json::parse(read(folder_ + "/out/graph.json"));
+  const auto manifest = nlohmann::json::parse(read(folder_ + "/bound/graph.json"));
   EXPECT_EQ(manifest["passes"][0], "BindSymbolicVars(binding_map={\"n\": 5})");
   EXPECT_EQ(manifest["inputs"][0]["type"], "float32 (5, 4)");
 }

@@ -8,8 +8,7 @@
 
 namespace tenon {
 
-static constexpr TenonBackendFunction kLibraries[] = {backend::dnnl_backend,
-                                                      backend::blas_backend};
+static constexpr TenonBackendFunction kLibraries[] = {backend::dnnl_backend, backend::blas_backend};
 
 void register_library_backends() {
   // For about as long as Tenon's own workers: after that they would take the cores from these.

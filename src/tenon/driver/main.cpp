@@ -49,8 +49,7 @@ static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
                "tenon");
   app.require_subcommand(0, 1);  // none is told apart from an unknown one below
-  app.set_version_flag("--version",
-                       "tenon " TENON_VERSION "\nlibraries: " + library_backends());
+  app.set_version_flag("--version", "tenon " TENON_VERSION "\nlibraries: " + library_backends());
   Action action;
   add_run_command(app, action);
   add_compile_command(app, action);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "tenon/graph/expr.h"
 #include "tenon/support/codes.h"
 #include "tenon/tir/extern_function.h"
 
@@ -67,7 +68,8 @@ class Reader {
     out.link = texts("link");
     if (const AttrValue* code = find("code"); code && !code->is_none()) {
       const auto* node = code->as<NodePtr>();
-      out.code = node ? cast<TensorData>(*node) : Ref<TensorData>();
+      const auto constant = node ? cast<Constant>(*node) : Ref<Constant>();
+      out.code = constant ? constant->data : Ref<TensorData>();
       if (!out.code || out.code->dtype != kUInt8 || out.code->shape.size() != 1)
         throw fault("has a `code` that is no constant of bytes (uint8, one dimension)");
     }
@@ -170,7 +172,7 @@ AttrValue to_attr(const ExternalModule& external) {
   AttrValue::Map map;
   map["kind"] = std::string(name_of(external.kind));
   if (!external.symbols.empty()) map["symbols"] = AttrValue(external.symbols);
-  if (external.code) map["code"] = AttrValue(NodePtr(external.code));
+  if (external.code) map["code"] = AttrValue(NodePtr(make<Constant>(external.code)));
   if (!external.name.empty()) map["name"] = external.name;
   if (!external.link.empty()) map["link"] = AttrValue(external.link);
   if (!external.origin.empty()) map["origin"] = external.origin;

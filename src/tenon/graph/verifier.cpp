@@ -276,13 +276,17 @@ class Verifier {
     if (!tuple) return;
     types = tuple->types;
     const size_t inputs = types.size();
-    std::vector<int64_t> in_place(call.type_args.size(), -1);
+    // Several outputs are several types, or one tuple of them.
+    std::vector<Type> outputs = call.type_args;
+    if (outputs.size() == 1)
+      if (const auto* several = outputs[0].as<TupleType>()) outputs = several->types;
+    std::vector<int64_t> in_place(outputs.size(), -1);
     if (call.is("call_tir_inplace")) {
       const auto indices = call.attrs.ints("inplace_indices");
       if (indices && indices->size() == in_place.size()) in_place = *indices;
     }
-    for (size_t i = 0; i < call.type_args.size(); ++i)
-      if (in_place[i] < 0) types.push_back(call.type_args[i]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (in_place[i] < 0) types.push_back(outputs[i]);
     const Type scalars = call.args.size() > 2 ? type_of(call.args[2]) : Type();
     const auto* shape = scalars.as<ShapeType>();
     const size_t count =

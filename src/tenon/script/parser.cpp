@@ -81,8 +81,12 @@ class ModuleEvaluator final : public Evaluator {
 
  protected:
   Object call_other(const ast::Expr& call, const Object& callee) override {
-    if (const auto* path = callee.as<Path>())
+    if (const auto* path = callee.as<Path>()) {
+      // Bytes that belong to the module stand in its attributes.
+      if (path->text == "R.const" || path->text == "R.const_ref" || path->text == "R.const_splat")
+        return Object(GraphBuilder(module_).value(call));
       fail(kUndefined, call.items[0]->place, "`{}` is not known here", path->text);
+    }
     fail(kTypeMismatch, call.items[0]->place, "{} cannot be called", describe(callee));
   }
 };

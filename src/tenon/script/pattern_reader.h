@@ -118,7 +118,8 @@ class PatternReader {
   const PatternValue* lookup(const std::string& name) const;
 
   static std::string last_name(const ast::Expr& expr) {
-    return expr.kind == ast::ExprKind::kName || expr.kind == ast::ExprKind::kAttribute ? expr.text : "";
+    return expr.kind == ast::ExprKind::kName || expr.kind == ast::ExprKind::kAttribute ? expr.text
+                                                                                       : "";
   }
 
   const std::vector<PatternValue>& items(const PatternValue& value, const Place& place) {
@@ -176,8 +177,7 @@ class PatternReader {
   // Notes constraints in the context that is open.
   PatternValue constrained(graph::PatternSeq seq, const Place& place) {
     if (open_.empty())
-      fail(kBadPattern, place,
-           "a constraint between patterns outside of `with PatternContext()`");
+      fail(kBadPattern, place, "a constraint between patterns outside of `with PatternContext()`");
     open_.back()->add(seq);
     return seq;
   }

@@ -363,9 +363,11 @@ int64_t CallVerifier::offset_alignment(const BufferRegion& region, int64_t most)
   return 1;
 }
 
-int64_t CallVerifier::needed_alignment(const std::string& name, size_t i) {
+int64_t CallVerifier::needed_alignment(const std::string& name, size_t i, int depth) {
   const auto known = alignments_.find(name);
   if (known != alignments_.end()) return i < known->second.size() ? known->second[i] : 1;
+  // Calls that nest deeper are an error of their own.
+  if (depth > kMaxCallDepth) return 1;
   alignments_[name] = {};  // where a cycle closes
   std::vector<int64_t> needed;
   if (const auto external = module_.find<ExternFunction>(name)) {
@@ -381,7 +383,7 @@ int64_t CallVerifier::needed_alignment(const std::string& name, size_t i) {
         if (!region) continue;
         for (size_t p = 0; p < needed.size(); ++p)
           if (function->buffers[p].get() == region->buffer.get())
-            needed[p] = std::max(needed[p], needed_alignment(call.callee->name, k));
+            needed[p] = std::max(needed[p], needed_alignment(call.callee->name, k, depth + 1));
       }
     });
   }

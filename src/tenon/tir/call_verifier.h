@@ -49,7 +49,7 @@ class CallVerifier {
   void alignments(const CheckedCall& site, const Callee& callee);
   /// What a call of `name` asks of the address of argument `i`, in bytes: as its extern function
   /// declares, or what a PrimFunc needs for the calls in it.
-  int64_t needed_alignment(const std::string& name, size_t i);
+  int64_t needed_alignment(const std::string& name, size_t i, int depth = 0);
   int64_t offset_alignment(const BufferRegion& region, int64_t most);
   bool apart(const CheckedCall& site, const BufferRegion& a, const BufferRegion& b);
 

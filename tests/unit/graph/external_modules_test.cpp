@@ -25,7 +25,9 @@ std::string error_of(const AttrValue& attr) {
   return "no error";
 }
 
-AttrValue bytes(const std::string& text) { return AttrValue(NodePtr(c_source(text, {}).code)); }
+AttrValue bytes(const std::string& text) {
+  return AttrValue(NodePtr(make<Constant>(c_source(text, {}).code)));
+}
 
 TEST(ExternalModules, AreReadAsTheyWereAdded) {
   IRModule module;

@@ -113,10 +113,12 @@ static inline dnnl_status_t tenon_dnnl_choose(const_dnnl_op_desc_t op,
 
 /* The primitive descriptor of a step, for the number of threads that OpenMP is set to. Layouts may
  * be `any`: the library then chooses. */
-static inline dnnl_status_t tenon_dnnl_describe(
-    dnnl_engine_t engine, const dnnl_memory_desc_t* layouts, const tenon_dnnl_memory* memories,
-    const tenon_dnnl_step* step, tenon_dnnl_accept accept, const void* data,
-    dnnl_primitive_desc_t* made) {
+static inline dnnl_status_t tenon_dnnl_describe(dnnl_engine_t engine,
+                                                const dnnl_memory_desc_t* layouts,
+                                                const tenon_dnnl_memory* memories,
+                                                const tenon_dnnl_step* step,
+                                                tenon_dnnl_accept accept, const void* data,
+                                                dnnl_primitive_desc_t* made) {
   const dnnl_prop_kind_t forward = dnnl_forward_inference;
   const dnnl_alg_kind_t alg = (dnnl_alg_kind_t)step->alg;
   const dnnl_memory_desc_t* src = tenon_dnnl_layout(layouts, memories, step->src);

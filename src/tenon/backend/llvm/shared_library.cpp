@@ -159,9 +159,13 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   if (!compiled.libraries.empty()) {
     // A shared library that is used is found beside the program, or where it is now.
     std::set<std::string> folders;
+    bool has_own = false;
     for (const std::string& library : libraries->linker_inputs()) {
-      inputs.push_back(library);
       if (libraries->is_own(library)) {
+        // By its name alone: a path to it would stay in the program.
+        inputs.push_back("-L" + fs::path(library).parent_path().string());
+        inputs.push_back("-l:" + fs::path(library).filename().string());
+        has_own = true;
         const fs::path beside = target.parent_path() / fs::path(library).filename();
         std::error_code failed;
         fs::copy_file(library, beside, fs::copy_options::overwrite_existing, failed);
@@ -170,12 +174,13 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
                              failed.message());
         continue;
       }
+      inputs.push_back(library);
       if (library.ends_with(".o") || library.ends_with(".a")) continue;
       folders.insert(fs::path(library).parent_path().string());
     }
     std::string places = "-rpath=$ORIGIN";
     for (const std::string& folder : folders) places += ":" + folder;
-    if (!folders.empty()) inputs.push_back(places);
+    if (has_own || !folders.empty()) inputs.push_back(places);
     inputs.push_back("--as-needed");
     for (const std::string& library : c_library()) inputs.push_back(library);
   }

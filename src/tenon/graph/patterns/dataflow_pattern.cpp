@@ -34,9 +34,7 @@ DFPattern DFPattern::call(std::vector<DFPattern> args) const {
 DFPattern DFPattern::call_with_more(std::vector<DFPattern> args) const {
   return make<CallPattern>(*this, nodes(args), true);
 }
-DFPattern DFPattern::call_with_any() const {
-  return call_with_more({});
-}
+DFPattern DFPattern::call_with_any() const { return call_with_more({}); }
 DFPattern DFPattern::operator[](int64_t index) const { return is_tuple_get_item(*this, index); }
 DFPattern DFPattern::has_dtype(DType dtype) const { return make<DTypePattern>(*this, dtype); }
 DFPattern DFPattern::has_shape(std::vector<Expr> dims) const {
