@@ -1,6 +1,7 @@
 // Kernels of one's own for operators: which calls they take, what becomes of them, and how wrong
 // ones are found.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -302,7 +303,8 @@ class CheckKernelsTest : public testing::Test {
  protected:
   // What the check says on both streams, after `status`.
   std::string check(const std::string& text, int status = 1) {
-    const std::string file = testing::TempDir() + "tenon_own_kernel.py";
+    const std::string file =
+        testing::TempDir() + "tenon_own_kernel_" + std::to_string(::getpid()) + ".py";
     std::ofstream(file) << text;
     CheckKernels options;
     options.kernels.files = {file};
