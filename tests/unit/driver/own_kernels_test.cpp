@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tenon/driver/check_kernels.h"
@@ -303,8 +304,10 @@ class CheckKernelsTest : public testing::Test {
  protected:
   // What the check says on both streams, after `status`.
   std::string check(const std::string& text, int status = 1) {
-    const std::string file =
-        testing::TempDir() + "tenon_own_kernel_" + std::to_string(::getpid()) + ".py";
+    const std::string folder =
+        testing::TempDir() + "tenon_own_kernels_" + std::to_string(::getpid());
+    std::filesystem::create_directories(folder);
+    const std::string file = folder + "/tenon_own_kernel.py";
     std::ofstream(file) << text;
     CheckKernels options;
     options.kernels.files = {file};
