@@ -183,6 +183,15 @@ const std::vector<Case>& cases() {
                      {{"pool_size", AttrValue(std::vector<int64_t>{2, 2})},
                       {"strides", AttrValue(std::vector<int64_t>{2, 2})}});
        }},
+      {"grouped_transposed_conv",
+       {{1, 8, 5, 5}, {8, 3, 3, 3}},
+       [](auto& b, auto& x) {
+         return b.op("nn.conv2d_transpose", {x[0], x[1]},
+                     {{"strides", AttrValue(std::vector<int64_t>{2, 2})},
+                      {"padding", AttrValue(std::vector<int64_t>{1, 1, 1, 1})},
+                      {"groups", int64_t{2}}});
+       },
+       kClose},
       // 24 input channels in two blocks of 16, the second half empty; weights in blocks of 8.
       {"conv_half_block",
        {{1, 2, 9, 10, 16}, {1, 3, 3, 3, 8, 32}},

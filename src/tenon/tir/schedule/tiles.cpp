@@ -517,6 +517,9 @@ class Tiler {
   /// Cuts the loop of an axis of `block` at `points`, at the outside of its nest or where it is.
   std::vector<BlockRV> cut(const BlockRV& block, size_t axis, const std::vector<Expr>& points,
                            bool outermost) {
+    // What is stored at the end may have axes of its own.
+    if (const Ref<Block> node = sch_.get(block); axis >= node->iter_vars.size())
+      illegal(node->origin, "block `{}` has no axis {} to cut", block.name, axis);
     auto loop = loop_of_axis(sch_, block, axis);
     if (!loop) return {block};
     if (outermost) {
