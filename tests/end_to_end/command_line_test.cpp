@@ -1,54 +1,18 @@
 // The command line as scripts see it: exit status, both outputs, files.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "command.h"
 
 namespace {
 
+using tenon::testing_command::CommandTest;
+using tenon::testing_command::Outcome;
+using tenon::testing_command::read;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class CommandLineTest : public testing::Test {
+class CommandLineTest : public CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_command_line_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  Outcome tenon(const std::string& arguments) const {
-    const std::string command =
-        std::string("cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " ") + arguments + " >" +
-        folder_ + "/out 2>" + folder_ + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
-            read(folder_ + "/err")};
-  }
-  void write(const std::string& name, const std::string& contents) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
-  }
-  // The command fails so, with this text on the error stream and nothing said to be Tenon's fault.
-  void expect_error(const std::string& arguments, int status, const std::string& text) const {
-    SCOPED_TRACE(arguments);
-    const Outcome outcome = tenon(arguments);
-    EXPECT_EQ(outcome.status, status) << outcome.err;
-    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
-  }
-  std::string folder_;
+  CommandLineTest() : CommandTest("command_line") {}
 };
 
 constexpr const char* kDigits = "examples/digits/digits.onnx";

@@ -1,32 +1,21 @@
 // Pipelines as text on the command line, for models of every kind.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "command.h"
 
 namespace {
 
+using tenon::testing_command::CommandTest;
+using tenon::testing_command::Outcome;
+using tenon::testing_command::read;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class PipelineTest : public testing::Test {
+// Commands run in the folder of the files that are written here.
+class PipelineTest : public CommandTest {
  protected:
+  PipelineTest() : CommandTest("pipeline", "") {}
   void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_pipeline_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
+    CommandTest::SetUp();
     write("kernel.py", R"(
 @I.ir_module
 class Module:
@@ -52,25 +41,6 @@ class Module:
 )");
     write("add.relay", "fn (%x: Tensor[(2, 3), float32]) { add(%x, %x) }\n");
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  Outcome tenon(const std::string& arguments) const {
-    const std::string command = "cd " + folder_ + " && timeout 300 " TENON_BINARY " " + arguments +
-                                " >" + folder_ + "/out 2>" + folder_ + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
-            read(folder_ + "/err")};
-  }
-  void write(const std::string& name, const std::string& contents) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
-  }
-  void expect_error(const std::string& arguments, int status, const std::string& text) const {
-    SCOPED_TRACE(arguments);
-    const Outcome outcome = tenon(arguments);
-    EXPECT_EQ(outcome.status, status) << outcome.err;
-    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
-  }
-  std::string folder_;
 };
 
 constexpr const char* kDigits = TENON_SOURCE_DIR "/examples/digits/digits.onnx";

@@ -1,54 +1,21 @@
 // What runs where, as the command line tells it.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "command.h"
 
 namespace {
 
-namespace fs = std::filesystem;
+using tenon::testing_command::CommandTest;
+using tenon::testing_command::Outcome;
+using tenon::testing_command::read;
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class PlacementCommandTest : public testing::Test {
+class PlacementCommandTest : public CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_placement_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  Outcome tenon(const std::string& arguments) const {
-    const std::string command =
-        std::string("cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " ") + arguments + " >" +
-        folder_ + "/out 2>" + folder_ + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
-            read(folder_ + "/err")};
-  }
-  void expect_error(const std::string& arguments, int status, const std::string& text) const {
-    SCOPED_TRACE(arguments);
-    const Outcome outcome = tenon(arguments);
-    EXPECT_EQ(outcome.status, status) << outcome.err;
-    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
-  }
+  PlacementCommandTest() : CommandTest("placement") {}
   bool has_backend(const std::string& name) const {
     const std::string err = tenon("run x.onnx --libs no.such").err;
     return err.find(" " + name + ",") != std::string::npos;
   }
-  std::string folder_;
 };
 
 const std::string kDigits = "examples/digits/digits_b1.onnx";

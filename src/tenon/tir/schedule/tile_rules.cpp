@@ -88,4 +88,22 @@ Tile choose_tile(const TileProblem& problem, const Target& target) {
   return best;
 }
 
+int64_t widest_divisor(int64_t n, int64_t most) {
+  for (int64_t d = std::min(n, most); d > 1; --d)
+    if (n % d == 0) return d;
+  return 1;
+}
+
+Tile choose_window_tile(const TileProblem& problem, const Target& target) {
+  Tile tile;
+  const int64_t width = problem.width > 0 ? problem.width : 8;
+  tile.cols = std::min<int64_t>(width, 8);
+  const int64_t most = target.vector_registers * 5 / 8;
+  for (int64_t cols = 5; problem.width > 0 && width % tile.cols != 0 && cols <= most; ++cols)
+    if (width % cols == 0) tile.cols = cols;
+  if (tile.cols < 4 && problem.height > 1) tile.rows = std::min<int64_t>(problem.height, 2);
+  tile.vectors = tile.cols * tile.rows >= 4 ? 1 : widest_divisor(problem.vectors, 8);
+  return tile;
+}
+
 }  // namespace tenon::tir

@@ -35,6 +35,14 @@ struct TileProblem {
 /// The cheapest tile for the target's registers. Deterministic; ties go to more columns.
 Tile choose_tile(const TileProblem& problem, const Target& target);
 
+/// The same for windows over channels: enough accumulators to hide the latency of an addition.
+/// Columns that divide the width are preferred: the tiles are then one nest, into which rows of
+/// padding can be copied.
+Tile choose_window_tile(const TileProblem& problem, const Target& target);
+
+/// The largest divisor of n that is at most `most`.
+int64_t widest_divisor(int64_t n, int64_t most);
+
 /// `n` cut into ceil(n / tile) parts whose sizes differ by one at most: {size, count}, the larger
 /// size first. One pair where they are equal.
 std::vector<std::pair<int64_t, int64_t>> balanced_parts(int64_t n, int64_t tile);

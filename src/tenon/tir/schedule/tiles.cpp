@@ -286,7 +286,8 @@ class Tiler {
                       : n.empty()         ? 1
                                           : std::max<int64_t>(1, extent(block, n.back()));
     problem.all_vectors = grown_ && vectors_in_lane > 1;
-    Tile tile = roles.depthwise ? window_tile(problem) : choose_tile(problem, target_);
+    Tile tile =
+        roles.depthwise ? choose_window_tile(problem, target_) : choose_tile(problem, target_);
     if (problem.width == 1 && problem.height == 1)
       tile = {1, 1,
               widest_divisor(problem.vectors,
@@ -368,27 +369,6 @@ class Tiler {
     bool unrolls = true;         // several steps of the reduction at a time
     int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel
   };
-
-  static int64_t widest_divisor(int64_t n, int64_t most) {
-    for (int64_t d = std::min(n, most); d > 1; --d)
-      if (n % d == 0) return d;
-    return 1;
-  }
-
-  /// Windows over channels: enough accumulators to hide the latency of an addition. Columns that
-  /// divide the width are preferred: the tiles are then one nest, into which rows of padding can
-  /// be copied.
-  Tile window_tile(const TileProblem& problem) const {
-    Tile tile;
-    const int64_t width = problem.width > 0 ? problem.width : 8;
-    tile.cols = std::min<int64_t>(width, 8);
-    const int64_t most = target_.vector_registers * 5 / 8;
-    for (int64_t cols = 5; problem.width > 0 && width % tile.cols != 0 && cols <= most; ++cols)
-      if (width % cols == 0) tile.cols = cols;
-    if (tile.cols < 4 && problem.height > 1) tile.rows = std::min<int64_t>(problem.height, 2);
-    tile.vectors = tile.cols * tile.rows >= 4 ? 1 : widest_divisor(problem.vectors, 8);
-    return tile;
-  }
 
   /// Reduction axes in the order in which the weights lie, so that they are one stream.
   static void sort_reduction(const BlockAccesses& accesses, const Roles& roles,
