@@ -66,4 +66,4 @@ tsan: setup  ## what runs on threads (the pool, pipelines, random graphs of call
 	ctest --test-dir build-tsan -j $(JOBS) --output-on-failure --no-tests=error -R 'ThreadPool|Program|Pipeline|CallGraphs'
 
 clean:  ## remove what was built
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-gcc build-tsan

@@ -6,6 +6,12 @@
 
 namespace tenon {
 
+AttrValue::AttrValue(const AttrValue& other) = default;
+AttrValue::AttrValue(AttrValue&& other) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue& other) = default;
+AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
+AttrValue::~AttrValue() = default;
+
 AttrValue::AttrValue(const std::vector<int64_t>& v) : value(AttrList(v.begin(), v.end())) {}
 AttrValue::AttrValue(const std::vector<std::string>& v) : value(AttrList(v.begin(), v.end())) {}
 
@@ -51,6 +57,15 @@ std::string AttrValue::str() const {
   return "None";
 }
 
+Attrs::Attrs() = default;
+Attrs::Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> items)
+    : items_(items) {}
+Attrs::Attrs(const Attrs& other) = default;
+Attrs::Attrs(Attrs&& other) noexcept = default;
+Attrs& Attrs::operator=(const Attrs& other) = default;
+Attrs& Attrs::operator=(Attrs&& other) noexcept = default;
+Attrs::~Attrs() = default;
+
 const AttrValue* Attrs::find(const std::string& name) const {
   const auto it = items_.find(name);
   return it == items_.end() ? nullptr : &it->second;
@@ -89,6 +104,14 @@ bool Attrs::flag(const std::string& name) const {
   const int64_t* number = found->as<int64_t>();
   return number && *number != 0;
 }
+
+void Attrs::set(const std::string& name, AttrValue value) { items_[name] = std::move(value); }
+
+void Attrs::erase(const std::string& name) { items_.erase(name); }
+
+bool Attrs::operator==(const Attrs& other) const { return items_ == other.items_; }
+
+std::string Attrs::str() const { return AttrValue(items_).str(); }
 
 Attrs Attrs::with(const std::string& name, AttrValue value) const {
   Attrs out = *this;

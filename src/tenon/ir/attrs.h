@@ -19,7 +19,14 @@ struct AttrValue {
   std::variant<std::monostate, bool, int64_t, double, std::string, DType, AttrList, Map, NodePtr>
       value;
 
+  // What std::variant makes of these is large: it is compiled once, in attrs.cpp.
   AttrValue() = default;
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
+
   AttrValue(bool v) : value(v) {}
   AttrValue(int v) : value(int64_t{v}) {}
   AttrValue(int64_t v) : value(v) {}
@@ -47,8 +54,13 @@ struct AttrValue {
 /// Ordered by name, so that printing is deterministic.
 class Attrs {
  public:
-  Attrs() = default;
-  Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> items) : items_(items) {}
+  Attrs();
+  Attrs(std::initializer_list<std::pair<const std::string, AttrValue>> items);
+  Attrs(const Attrs& other);
+  Attrs(Attrs&& other) noexcept;
+  Attrs& operator=(const Attrs& other);
+  Attrs& operator=(Attrs&& other) noexcept;
+  ~Attrs();
 
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
@@ -70,12 +82,12 @@ class Attrs {
   std::optional<std::vector<std::string>> strings(const std::string& name) const;
   bool flag(const std::string& name) const;  // True, or an integer that is not 0
 
-  void set(const std::string& name, AttrValue value) { items_[name] = std::move(value); }
-  void erase(const std::string& name) { items_.erase(name); }
+  void set(const std::string& name, AttrValue value);
+  void erase(const std::string& name);
   Attrs with(const std::string& name, AttrValue value) const;
   Attrs without(const std::string& name) const;
-  bool operator==(const Attrs& other) const { return items_ == other.items_; }
-  std::string str() const { return AttrValue(items_).str(); }
+  bool operator==(const Attrs& other) const;
+  std::string str() const;
 
  private:
   friend struct FieldTraits<Attrs>;
