@@ -107,7 +107,7 @@ class Spills : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(text, "") << name;
   }
 
-  void conv(testing::Conv c) {
+  Ref<PrimFunc> conv_kernel(testing::Conv& c) {
     ConvShape shape;
     shape.in_channels = c.ic;
     shape.out_channels = c.oc;
@@ -118,9 +118,14 @@ class Spills : public ::testing::TestWithParam<const char*> {
     const ConvLayout layout = choose_conv_layout(shape, target_);
     c.v = layout.block;
     c.group = layout.weight_group;
+    return c.ic <= 4 ? testing::planar_conv(c) : testing::conv(c);
+  }
+
+  void conv(testing::Conv c) {
+    const Ref<PrimFunc> kernel = conv_kernel(c);
     const std::string name = fmt::format("{}x{}, {} to {} channels, {}x{}, stride {}", c.kernel,
                                          c.kernel, c.ic, c.oc, c.h, c.w, c.stride);
-    check(name, c.ic <= 4 ? testing::planar_conv(c) : testing::conv(c), c.ic <= 4 ? 12 : 32);
+    check(name, kernel, c.ic <= 4 ? 12 : 32);
   }
 
   Target target_ = parse_target(GetParam());
@@ -178,6 +183,40 @@ TEST_P(Spills, Products) {
   check("scores", testing::batched(12, int64(128), int64(128), int64(64), true), 32);
   check("values", testing::batched(12, int64(128), int64(64), int64(128), false), 32);
   check("odd scores", testing::batched(12, int64(197), int64(197), int64(64), true), 32);
+}
+
+// A tile that has more values than registers (all of a 3x3 window in one iteration): what goes to
+// the stack does not straddle cache lines.
+TEST_P(Spills, AreAligned) {
+  testing::Conv c{.ic = 3, .oc = 48, .h = 225, .w = 225, .kernel = 3, .stride = 2, .pad = 1};
+  const std::string assembly = assembly_of(conv_kernel(c), target_);
+  static const std::regex kSpill(
+      R"(\s(-?\d*)\(%rsp\).*%([yz])mm\d+|%([yz])mm\d+, (-?\d*)\(%rsp\))");
+  size_t found = 0;
+  std::istringstream lines(assembly);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kSpill)) continue;
+    ++found;
+    const std::string offset = match[1].str() + match[4].str();
+    const int bytes = match[2].str() + match[3].str() == "z" ? 64 : 32;
+    EXPECT_EQ(offset.empty() ? 0 : std::stoi(offset) % bytes, 0) << line;
+  }
+  EXPECT_GT(found, 0U);
+  EXPECT_NE(assembly.find(fmt::format("andq\t$-{}, %rsp", target_.vector_bits / 8)),
+            std::string::npos);
+}
+
+// One row: panels of a matrix that is read once are about as wide as one another.
+TEST_P(Spills, PanelsOfOneRow) {
+  const int64_t lanes = target_.vector_lanes(), widest = target_.vector_registers >= 32 ? 8 : 6;
+  for (int64_t vectors = 1; vectors <= 64; ++vectors) {
+    const int64_t width = choose_panel_width(1, vectors * lanes - 3, 640, target_) / lanes;
+    ASSERT_LE(width, widest);
+    const int64_t panels = (vectors + width - 1) / width;
+    EXPECT_EQ(panels, (vectors + widest - 1) / widest) << vectors;
+    EXPECT_LT(panels * width - vectors, panels) << vectors;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Spills,

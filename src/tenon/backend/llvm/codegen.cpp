@@ -56,6 +56,10 @@ void ModuleCodegen::set_attributes(llvm::Function& function) const {
   const std::string bits = std::to_string(target_.vector_bits);
   function.addFnAttr("prefer-vector-width", bits);
   function.addFnAttr("min-legal-vector-width", bits);
+  // Registers are spilled to slots of their own alignment only where LLVM knew before it assigned
+  // registers that it would align the stack. Without, every other spilled vector straddles two
+  // cache lines, or none, as the caller's stack lies.
+  function.addFnAttr("stackrealign");
 }
 
 llvm::Constant* ModuleCodegen::text(const std::string& value) {

@@ -47,9 +47,11 @@ int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target
   problem.steps = k > 0 ? k : 256;
   problem.vectors_divide = false;
   if (m == 1) {
-    // Bound by reading B: wide panels keep many loads in flight.
+    // Bound by reading B: wide panels keep many loads in flight. All are about as wide: of a last
+    // panel that is nearly empty, every row would be a cache line far from the one before.
     const int64_t widest = target.vector_registers >= 32 ? 8 : 6;
-    return lanes * (problem.vectors > 0 ? std::min(problem.vectors, widest) : widest);
+    if (problem.vectors == 0) return lanes * widest;
+    return lanes * ceil_div(problem.vectors, ceil_div(problem.vectors, widest));
   }
   return lanes * choose_tile(problem, target).vectors;
 }
