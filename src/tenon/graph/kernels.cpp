@@ -245,6 +245,15 @@ std::optional<KernelRefusal> target_refusal(const AttrValue& wanted, const Targe
 
 }  // namespace
 
+// The operator, and what it says in words: layouts.
+static AttrValue::Map computed_operator(const OperatorCall& call) {
+  AttrValue::Map out;
+  for (const auto& [name, value] : call.attrs)
+    if (value.as<std::string>()) out.emplace(name, value);
+  out.insert_or_assign("op", AttrValue(call.op));
+  return out;
+}
+
 std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel,
                                                     const OperatorCall& call,
                                                     const std::optional<Target>& target) {
@@ -362,6 +371,7 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   for (const char* name : {"op", "op_attrs", "op_when", "op_target", "op_priority", "op_node",
                            "op_by_hand", "global_symbol"})
     attrs.erase(name);
+  attrs.set(kComputes, computed_operator(call));
   const FusionKind kind = fusion_of(function, call.def);
   if (!call.gives_tuple) attrs.set("op_pattern", static_cast<int64_t>(kind));
   if (is_scheduled(function)) attrs.set("tir.is_scheduled", true);

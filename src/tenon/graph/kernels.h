@@ -66,6 +66,10 @@ struct KernelRefusal {
   std::string code;   // "dtype", "rank", "shape", "attribute", "condition", "target", "arity", ...
   std::string words;  // both sides
 };
+/// Attribute of the PrimFunc that a kernel becomes for a call: a map of the operator that it
+/// computes
+/// ("op") and of the call's attributes that are words (layouts), for passes that know its laws.
+inline constexpr const char* kComputes = "computes";
 /// How a kernel takes a call: as a PrimFunc for its attributes and constant dimensions.
 struct KernelUse {
   Ref<tir::PrimFunc> function;

@@ -190,7 +190,74 @@ def main(x: R.Tensor((1, 16, 8, 8), "float32"), w: R.Tensor((16, 16, 1, 1), "flo
                                            "FoldBatchnormToConv2D, ConvertLayout, LegalizeOps"));
   const std::string printed = script::print(after.module);
   EXPECT_NE(printed.find("R.call_tir(cls.conv_1, (x, w)"), std::string::npos) << printed;
-  EXPECT_EQ(printed.find("layout"), std::string::npos) << printed;
+  EXPECT_EQ(printed.find("layout_transform"), std::string::npos) << printed;
+}
+
+// A convolution by the kernel, then what `tail` says of `a`.
+std::string conv_network(const std::string& tail, const std::string& weight = "w") {
+  return R"(
+@T.prim_func
+def conv(x: T.Buffer((1, 4, 5, 5), "float32"), w: T.Buffer((3, 4, 1, 1), "float32"), y: T.Buffer((1, 3, 5, 5), "float32")):
+    T.func_attr({"op": "Conv", "op_attrs": {"strides": 1, "padding": 0, "groups": 1}})
+    for o, h, v, c in T.grid(3, 5, 5, 4):
+        with T.block("conv"):
+            vo, vh, vv, vc = T.axis.remap("SSSR", [o, h, v, c])
+            with T.init():
+                y[0, vo, vh, vv] = T.float32(0)
+            y[0, vo, vh, vv] = y[0, vo, vh, vv] + x[0, vc, vh, vv] * w[vo, vc, 0, 0]
+
+@R.function
+def main(x: R.Tensor((1, 4, 5, 5), "float32"), v: R.Tensor((3, 4, 1, 1), "float32")) -> R.Tensor((1, 3, 5, 5), "float32"):
+    with R.dataflow():
+        w = R.const([[[[1.0]], [[-2.0]], [[0.5]], [[3.0]]], [[[0.25]], [[1.5]], [[-1.0]], [[2.0]]], [[[4.0]], [[1.0]], [[0.0]], [[-0.5]]]], "float32")
+        a = R.nn.conv2d(x, )" +
+         weight + ")\n" + tail + "        R.output(y)\n    return y\n";
+}
+constexpr const char* kNorm =
+    "R.nn.batch_norm(%, R.const([0.5, 2.0, -1.0], \"float32\"), R.const([1.0, 0.0, 3.0], "
+    "\"float32\"), R.const([0.1, -0.2, 0.3], \"float32\"), R.const([1.5, 0.5, 2.5], "
+    "\"float32\"), axis=1)[0]\n";
+std::string norm_of(const std::string& value) {
+  std::string text = kNorm;
+  return text.replace(text.find('%'), 1, value);
+}
+
+TEST(OwnKernels, ABatchNormBehindOneIsFoldedIntoItsWeights) {
+  const std::string bias =
+      "        b = R.add(a, R.const([[[1.0]], [[2.0]], [[-3.0]]], \"float32\"))\n";
+  for (const std::string& tail :
+       {"        y = " + norm_of("a"), bias + "        y = " + norm_of("b")}) {
+    const IRModule module = parse(conv_network(tail));
+    const PipelineResult folded =
+        run_pipeline(module, parse_pass_list("SelectKernels, FoldBatchnormToConv2D, FoldConstant, "
+                                             "DeadCodeElimination"));
+    const std::string text = script::print(folded.module);
+    EXPECT_NE(text.find("R.call_tir(cls.conv_1, (x, R.const"), std::string::npos) << text;
+    EXPECT_EQ(text.find("multiply"), std::string::npos) << text;
+    EXPECT_EQ(text.find("batch_norm"), std::string::npos) << text;
+    EXPECT_NE(text.find("R.add"), std::string::npos) << text;
+    const auto x = random_tensor(kFloat32, {1, 4, 5, 5}, 1);
+    const auto v = random_tensor(kFloat32, {3, 4, 1, 1}, 2);
+    const auto wanted = interpreted(module)->run({x, v}), got = compile_and_run(module, {x, v});
+    EXPECT_EQ(difference(*got[0], *wanted[0], {1e-5, 1e-5}), std::nullopt);
+  }
+}
+
+TEST(OwnKernels, ABatchNormIsNotFoldedWhereTheKernelsWeightsAreNoConstants) {
+  const IRModule module = parse(conv_network("        y = " + norm_of("a"), "v"));
+  const PipelineResult after =
+      run_pipeline(module, parse_pass_list("SelectKernels, FoldBatchnormToConv2D, FoldConstant"));
+  const std::string text = script::print(after.module);
+  EXPECT_NE(text.find("R.call_tir(cls.conv_1, (x, v)"), std::string::npos) << text;
+  EXPECT_NE(text.find("R.multiply"), std::string::npos) << text;
+}
+
+TEST(OwnKernels, ABatchNormIsNotFoldedIntoAKernelWhoseResultIsUsedTwice) {
+  const IRModule module =
+      parse(conv_network("        b = " + norm_of("a") + "        y = R.add(a, b)\n"));
+  const PipelineResult after =
+      run_pipeline(module, parse_pass_list("SelectKernels, FoldBatchnormToConv2D, FoldConstant"));
+  EXPECT_NE(script::print(after.module).find("R.multiply"), std::string::npos);
 }
 
 constexpr const char* kClip = R"(

@@ -1,7 +1,9 @@
 // Batch norm at inference is y = x * scale + shift for each channel. Where x comes from a
 // convolution or a product with constant weights that nobody else uses, scale goes into the weights
-// and shift into the bias.
+// and shift into the bias. One's own kernel in such an operator's place is as linear in its
+// weights.
 
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
@@ -9,6 +11,48 @@
 namespace tenon::graph {
 
 namespace {
+
+/// A contraction that has weights: a call of the operator, or of one's own kernel for it.
+struct Weighted {
+  std::string op, data_layout, kernel_layout;
+  std::vector<Value> args;
+  const Call* call;
+
+  /// Nothing where `call` is of neither kind.
+  static std::optional<Weighted> of(const Call& call, const IRModule& module) {
+    const auto layout = [](const std::optional<std::string>& text, const char* otherwise) {
+      return text.value_or(otherwise);
+    };
+    if (call.op && !call.is("call_tir")) {
+      return Weighted{call.op->name, layout(call.attrs.get<std::string>("data_layout"), "NCHW"),
+                      layout(call.attrs.get<std::string>("kernel_layout"), "OIHW"), call.args,
+                      &call};
+    }
+    const auto* callee = call.op ? call.args[0].as<FuncRef>() : nullptr;
+    const auto* args = callee ? call.args[1].as<Tuple>() : nullptr;
+    const auto kernel = args ? module.find<tir::PrimFunc>(callee->name) : nullptr;
+    const auto computes =
+        kernel ? kernel->attrs.get<AttrValue::Map>(kComputes) : std::optional<AttrValue::Map>();
+    if (!computes) return std::nullopt;
+    Attrs says;
+    for (const auto& [name, value] : *computes) says.set(name, value);
+    return Weighted{says.get<std::string>("op").value_or(""),
+                    layout(says.get<std::string>("data_layout"), "NCHW"),
+                    layout(says.get<std::string>("kernel_layout"), "OIHW"), args->values, &call};
+  }
+
+  /// The same with other weights, of the same type.
+  Value with_weight(const Value& weight) const {
+    std::vector<Value> changed = args;
+    changed[1] = weight;
+    if (call->is("call_tir")) {
+      std::vector<Value> outer = call->args;
+      outer[1] = make<Tuple>(std::move(changed));
+      changed = std::move(outer);
+    }
+    return make<Call>(call->op, std::move(changed), call->attrs, call->type_args, call->origin);
+  }
+};
 
 class Folder {
  public:
@@ -76,28 +120,25 @@ class Folder {
       producer = producers_.call(inner);
       if (!producer) return std::nullopt;
     }
+    const auto weighted = Weighted::of(*producer, builder_.module());
+    if (!weighted || weighted->args.size() < 2) return std::nullopt;
     const bool conv =
-        producer->is("nn.conv2d") || producer->is("nn.conv1d") || producer->is("nn.conv3d");
-    const bool product = producer->is("matmul");
-    if ((!conv && !product) || !is_constant_tensor(producer->args[1])) return std::nullopt;
-    const Ref<TensorType> weight_type = tensor_type(producer->args[1]);
+        weighted->op == "nn.conv2d" || weighted->op == "nn.conv1d" || weighted->op == "nn.conv3d";
+    const bool product = weighted->op == "matmul";
+    const Value& old_weight = weighted->args[1];
+    if ((!conv && !product) || !is_constant_tensor(old_weight)) return std::nullopt;
+    const Ref<TensorType> weight_type = tensor_type(old_weight);
+    if (weight_type->dtype != tensor_type(scale)->dtype) return std::nullopt;
     // Output channels: the first axis of a convolution's weights, the last of a product's.
-    if (conv &&
-        (axis != 1 ||
-         producer->attrs.get<std::string>("kernel_layout").value_or("OIHW").substr(0, 1) != "O" ||
-         producer->attrs.get<std::string>("data_layout").value_or("NCHW").substr(0, 2) != "NC"))
+    if (conv && (axis != 1 || !weighted->kernel_layout.starts_with("O") ||
+                 !weighted->data_layout.starts_with("NC")))
       return std::nullopt;
     if (product && (axis != ndim - 1 || weight_type->ndim != 2)) return std::nullopt;
     const Value factor = conv ? along(scale, 0, weight_type->ndim) : scale;
-    const Value weight = op("multiply", {producer->args[1], factor});
-    std::vector<Value> args = producer->args;
-    args[1] = weight;
-    const Value folded = emit_noted(builder_, producers_,
-                                    make<Call>(producer->op, std::move(args), producer->attrs,
-                                               producer->type_args, producer->origin),
-                                    name);
+    const Value weight = op("multiply", {old_weight, factor});
+    const Value folded = emit_noted(builder_, producers_, weighted->with_weight(weight), name);
     const Value offset = bias ? op("add", {op("multiply", {bias, scale}), shift}) : shift;
-    record({"FoldBatchnorm", name, "folded", producer->op->name, {}, "", producer->origin});
+    record({"FoldBatchnorm", name, "folded", weighted->op, {}, "", producer->origin});
     return call_op("add", {folded, along(offset, axis, ndim)});
   }
 
