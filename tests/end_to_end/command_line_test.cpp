@@ -1,4 +1,5 @@
 // The command line as scripts see it: exit status, both outputs, files.
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -39,6 +40,63 @@ TEST_F(CommandLineTest, KernelsOfOnesOwn) {
       "run examples/own_kernel/custom.onnx --kernels " + folder_ + "/declared.py", 1,
       "input `x` of `com.example.SoftClip` is R.Tensor((batch, 24), \"float32\"); expected "
       "R.Tensor((n,), \"float32\")");
+}
+
+// Gemm is one operator for a kernel that computes all of it, and its parts for everyone else.
+TEST_F(CommandLineTest, AKernelComputesAWholeGemm) {
+  const auto dense = [](const std::string& annotations, const std::string& sum) {
+    return "@T.prim_func\n"
+           "def dense(a: T.Buffer((\"m\", \"k\"), \"float32\"), b: T.Buffer((\"n\", \"k\"), "
+           "\"float32\"), c: T.Buffer((\"n\",), \"float32\"), y: T.Buffer((\"m\", \"n\"), "
+           "\"float32\"), alpha: T.float32):\n    T.func_attr({" +
+           annotations +
+           "})\n    m = T.int64()\n    n = T.int64()\n    k = T.int64()\n"
+           "    for i, j in T.grid(m, n):\n        y[i, j] = c[j]\n        for l in range(k):\n"
+           "            y[i, j] = y[i, j] + alpha * a[i, l] * " +
+           sum + "\n";
+  };
+  const std::string network = "run examples/own_kernel/classifier.onnx -o " + folder_;
+  write("any.py", dense("", "b[j, l]"));
+  write("gemm.py",
+        dense("\"op\": \"Gemm\", \"op_attrs\": {\"transpose_a\": False, \"transpose_b\": True, "
+              "\"beta\": 1.0}",
+              "b[j, l]"));
+  write("wrong.py",
+        dense("\"op\": \"Gemm\", \"op_attrs\": {\"transpose_a\": False, \"transpose_b\": True, "
+              "\"beta\": 1.0}",
+              "b[j, 0]"));
+  write("untransposed.py",
+        dense("\"op\": \"Gemm\", \"op_attrs\": {\"transpose_b\": False}", "b[j, l]"));
+  const std::string file = folder_ + "/any.py:dense";
+  ASSERT_EQ(tenon(network + "/own").status, 0);
+  int runs = 0;
+  for (const std::string& option :
+       {"--kernels " + folder_ + "/gemm.py", "--kernel gemm=" + file, "--kernel /fc0/Gemm=" + file,
+        "--kernel /fc0/Gemm=" + folder_ + "/gemm.py:dense"}) {
+    const std::string out = "/run" + std::to_string(++runs);
+    const Outcome outcome = tenon(network + out + " " + option);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("dense in 1 place\n"), std::string::npos) << outcome.out;
+    // Of a softmax of a softmax: what differs by rounding agrees in its first digits.
+    const std::string own = read(folder_ + "/own/p.npy"), given = read(folder_ + out + "/p.npy");
+    const size_t header = 128;  // of the .npy file
+    ASSERT_EQ(own.size(), header + 4 * 10 * sizeof(float));
+    ASSERT_EQ(own.size(), given.size());
+    for (size_t at = header; at + sizeof(float) <= own.size(); at += sizeof(float)) {
+      float a = 0, b = 0;
+      std::memcpy(&a, own.data() + at, sizeof(float));
+      std::memcpy(&b, given.data() + at, sizeof(float));
+      EXPECT_NEAR(a, b, 1e-5F);
+    }
+  }
+  // One that takes another form of it leaves its parts to others.
+  const Outcome other = tenon(network + "/other --kernels " + folder_ + "/untransposed.py");
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_NE(other.out.find("dense in 0 places; refused: 1 attribute"), std::string::npos)
+      << other.out;
+  EXPECT_EQ(read(folder_ + "/own/p.npy"), read(folder_ + "/other/p.npy"));
+  EXPECT_EQ(tenon("check --kernels " + folder_ + "/gemm.py").status, 0);
+  expect_error("check --kernels " + folder_ + "/wrong.py", 1, "error[TN0903]");
 }
 
 TEST_F(CommandLineTest, WrongUsageIsStatus2) {

@@ -26,6 +26,12 @@ Choice parse_choice(const std::string& text) {
           text.substr(colon + 1)};
 }
 
+// Of a --kernel option: whether it names an operator, and no node.
+bool is_operator(const std::string& name) {
+  return name.find("::") != std::string::npos ||
+         (!name.starts_with('/') && !graph::operators_named(name).empty());
+}
+
 IRModule load_kernels(const std::string& file) {
   if (kind_of(file) != ModelKind::kScript)
     throw UsageError("--kernels {}: expected TVMScript, .py or .tvmscript", file);
@@ -124,12 +130,10 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
   copy->is_private = true;
   const std::string& asked = choice.name;
   const auto own = function->attrs.get<std::string>("op");
-  const bool is_operator = asked.find("::") != std::string::npos ||
-                           (!asked.starts_with('/') && !graph::operators_named(asked).empty());
-  if (is_operator) {
+  if (is_operator(asked)) {
     copy->attrs.set("op", asked);
   } else {
-    const std::set<std::string> found = operators_of_node(module, asked);
+    std::set<std::string> found = operators_of_node(module, asked);
     if (found.empty()) {
       const std::string nearest = graph::nearest_operator(asked);
       throw UsageError("--kernel {}: the model has no node `{}`, and there is no such operator{}",
@@ -139,6 +143,8 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
     copy->attrs.set("op_node", asked);
     std::set<std::string> wanted;
     if (own) {
+      // A Gemm that was kept whole is these where no kernel takes all of it.
+      if (found.count("nn.gemm")) found.insert({"matmul", "multiply", "add", "permute_dims"});
       if (own->find("::") != std::string::npos) wanted.insert(*own);
       for (const graph::OpDef* op : graph::operators_named(*own)) wanted.insert(op->name);
       std::erase_if(wanted, [&](const std::string& op) { return !found.count(op); });
@@ -179,6 +185,28 @@ DeclaredOperators KernelFiles::declared() const {
     }
   }
   return out;
+}
+
+bool KernelFiles::may_compute_gemm() const {
+  const auto is_gemm = [](const std::string& name) {
+    const auto operators = graph::operators_named(name);
+    return operators.size() == 1 && operators[0]->name == "nn.gemm";
+  };
+  for (const std::string& file : files) {
+    const IRModule module = load_kernels(file);
+    for (const auto& [name, function] : module.functions())
+      if (is_gemm(function->attrs.get<std::string>("op").value_or(""))) return true;
+  }
+  for (const std::string& text : choices) {
+    const Choice choice = parse_choice(text);
+    if (is_gemm(choice.name)) return true;
+    if (is_operator(choice.name)) continue;
+    const auto function = load_kernels(choice.file).find<tir::PrimFunc>(choice.function);
+    if (!function) continue;  // add_to() reports it
+    const auto own = function->attrs.get<std::string>("op");
+    if (!own || is_gemm(*own)) return true;
+  }
+  return false;
 }
 
 IRModule KernelFiles::add_to(IRModule module) const {

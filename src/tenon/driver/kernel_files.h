@@ -21,6 +21,8 @@ struct KernelFiles {
   bool empty() const { return files.empty() && choices.empty(); }
   /// The operators that the files declare. \throws CompileError what reading them finds.
   DeclaredOperators declared() const;
+  /// Whether a kernel is for `nn.gemm`, or for a node and does not say for which operator.
+  bool may_compute_gemm() const;
   /// The module with the kernels of the files, and what these call, beside its own functions.
   /// \throws CompileError what reading the files finds; UsageError at a choice that is malformed or
   /// names no operator, node or function.

@@ -99,6 +99,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
     case ModelKind::kOnnx: {
       onnx::ImportOptions import;
       import.operators = options.operators;
+      import.keeps_gemm = options.keeps_gemm;
       module = onnx::import_onnx(path, import);
       break;
     }

@@ -33,7 +33,9 @@ struct ModelOptions {
   std::vector<std::string> params;  // files with parameters of a .relay model
 
   void add_to(CLI::App& app);
-  LoadOptions load_options() const { return {params, kernels.declared()}; }
+  LoadOptions load_options() const {
+    return {params, kernels.declared(), kernels.may_compute_gemm()};
+  }
   bool places() const {
     return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty() ||
            !placement.empty();

@@ -97,7 +97,7 @@ Ref<tir::PrimFunc> lower_function(IRModule& module, const Function& function);
 /// before them; the arithmetic on weights is left to fold_constants. Re-associating.
 IRModule fold_batchnorm(IRModule module);
 
-/// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn) by these: their
+/// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn, nn.gemm) by these: their
 /// weights' transposes then fold, and their products are packed like any other. Run it before
 /// fold_constants. `DecomposeOpsForInference` to users.
 IRModule decompose_ops(IRModule module);

@@ -67,6 +67,10 @@ class Context {
   const Origin& origin() const { return builder_.origin(); }
   graph::BlockBuilder& builder() { return builder_; }
 
+  /// ImportOptions::keeps_gemm.
+  void keep_gemm(bool keeps) { keeps_gemm_ = keeps; }
+  bool keeps_gemm() const { return keeps_gemm_; }
+
   // ---- operands. Those that are left out may be asked for by has() only.
 
   size_t input_count() const { return inputs_.size(); }
@@ -160,6 +164,7 @@ class Context {
   bool in_branch_;
   std::vector<ClampedDim>& clamped_;
   std::set<std::string> read_;
+  bool keeps_gemm_ = false;
 };
 
 /// The type of a value with a known shape.

@@ -292,6 +292,7 @@ class Importer {
 
     Context context(node, std::move(inputs), opset->second, builder_, body.attributes,
                     body.in_branch, clamped_);
+    context.keep_gemm(options_.keeps_gemm);
     if (is_if) {
       convert_if(context, scope, body);
       return;

@@ -22,6 +22,9 @@ struct ImportOptions {
   /// functions with attribute `op`, "domain::Name" (graph/kernels.h). A node of one becomes a call
   /// of the function; they come before the file's own functions of the same name.
   std::vector<std::pair<std::string, Ref<graph::Function>>> operators = {};
+  /// `Gemm` becomes one call of `nn.gemm`, for a kernel that computes all of it, instead of a
+  /// product and what surrounds it.
+  bool keeps_gemm = false;
 };
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the

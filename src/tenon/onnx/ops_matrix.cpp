@@ -25,6 +25,15 @@ Results convert_gemm(Context& c) {
   for (size_t i = 0; i < 2; ++i)
     if (c.ndim(i) != 2)
       c.bad(kRankMismatch, "operand {} of `Gemm` has rank {}; expected 2", i, c.ndim(i));
+  if (c.keeps_gemm()) {
+    std::vector<Value> args = {c.value(0), c.value(1)};
+    if (c.has(2)) args.push_back(c.value(2));
+    return {c.op("nn.gemm", args,
+                 {{"alpha", alpha},
+                  {"beta", beta},
+                  {"transpose_a", c.flag_attr("transA")},
+                  {"transpose_b", c.flag_attr("transB")}})};
+  }
   const auto operand = [&](size_t i, const char* transposed) {
     const bool flips = c.flag_attr(transposed);
     return flips ? c.transpose(c.value(i), {1, 0}) : c.value(i);

@@ -100,6 +100,23 @@ TEST(Ops, MatmulTypes) {
             "shape-mismatch: `matmul` inner dimensions differ: 64 and 32");
 }
 
+TEST(Ops, GemmTypes) {
+  const Expr n = tenon::Var::size("n");
+  EXPECT_EQ(type_text("nn.gemm", {symbolic({n, int64(8)}), input({8, 5})}),
+            "R.Tensor((n, 5), \"float32\")");
+  EXPECT_EQ(type_text("nn.gemm", {input({8, 3}), input({5, 8}), input({5})},
+                      {{"transpose_a", true}, {"transpose_b", true}}),
+            "R.Tensor((3, 5), \"float32\")");
+  EXPECT_EQ(error_text("nn.gemm", {input({3, 8}), input({5, 8})}),
+            "shape-mismatch: `nn.gemm` inner dimensions differ: 8 and 5");
+  EXPECT_EQ(
+      error_text("nn.gemm", {input({1, 8}), input({8, 5}), input({3, 5})}),
+      "shape-mismatch: `nn.gemm` adds R.Tensor((3, 5), \"float32\"); expected what broadcasts "
+      "to R.Tensor((1, 5), \"float32\")");
+  EXPECT_EQ(error_text("nn.gemm", {input({2, 3, 8}), input({8, 5})}).substr(0, 14),
+            "rank-mismatch:");
+}
+
 TEST(Ops, ConvolutionTypes) {
   const Value x = input({1, 3, 224, 224}), w = input({64, 3, 7, 7});
   EXPECT_EQ(type_text("nn.conv2d", {x, w}, {{"strides", 2}, {"padding", 3}}),

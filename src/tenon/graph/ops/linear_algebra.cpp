@@ -93,6 +93,78 @@ OpDef matmul() {
   return op;
 }
 
+// ---- gemm
+// ----------------------------------------------------------------------------------------
+
+Type infer_gemm(const Call& call) {
+  const DType dtype = tensor_arg(call, 0)->dtype;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    check_rank(call, i, 2);
+    if (!dtype.is_void()) check_dtype(call, i, dtype);
+  }
+  const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
+  if (!a->shape || !b->shape) return make<TensorType>(dtype, 2);
+  const bool flips_a = flag_attr(call, "transpose_a"), flips_b = flag_attr(call, "transpose_b");
+  const Expr inner_a = a->dim(flips_a ? 0 : 1), inner_b = b->dim(flips_b ? 1 : 0);
+  if (dims_agree(inner_a, inner_b) == DimsAgree::kNo)
+    throw CompileError(kShapeMismatch, call.origin, "`nn.gemm` inner dimensions differ: {} and {}",
+                       tenon::str(inner_a), tenon::str(inner_b))
+        .note(call.args[0]->origin, "left operand is {}", str(a))
+        .note(call.args[1]->origin, "right operand is {}", str(b));
+  const Shape shape = {a->dim(flips_a ? 1 : 0), b->dim(flips_b ? 0 : 1)};
+  if (arg_or_null(call, 2)) {
+    const Ref<TensorType> c = tensor_arg(call, 2);
+    if (!dtype.is_void()) check_dtype(call, 2, dtype);
+    if (c->shape) {
+      const auto joined = broadcast_shapes(*c->shape, shape, call.op->name, call.origin);
+      if (joined && shapes_agree(*joined, shape) == DimsAgree::kNo)
+        throw CompileError(kShapeMismatch, call.origin,
+                           "`nn.gemm` adds {}; expected what broadcasts to {}", str(c),
+                           str(make<TensorType>(shape, dtype)));
+    }
+  }
+  return make<TensorType>(shape, dtype);
+}
+
+Value lower_gemm(BlockBuilder& builder, const Call& call) {
+  const DType dtype = shaped_arg(call, 0)->dtype;
+  const auto operand = [&](size_t i, const char* transposed) {
+    if (!flag_attr(call, transposed)) return call.args[i];
+    return builder.op("permute_dims", {call.args[i]}, {{"axes", std::vector<int64_t>{1, 0}}});
+  };
+  const auto scaled = [&](const Value& x, const char* factor) {
+    const double number = float_attr(call, factor);
+    if (number == 1) return x;
+    const Value wide = make<Constant>(TensorData::of<double>(kFloat64, {}, {number}));
+    return builder.op("multiply", {x, builder.op("astype", {wide}, {{"dtype", dtype}})});
+  };
+  const bool narrow = dtype.is_float() && dtype.bits < 32;  // summed in float32
+  Value y = builder.op("matmul", {operand(0, "transpose_a"), operand(1, "transpose_b")},
+                       {{"out_dtype", narrow ? kFloat32 : kVoid}});
+  if (narrow) y = builder.op("astype", {y}, {{"dtype", dtype}});
+  y = scaled(y, "alpha");
+  const Value c = arg_or_null(call, 2);
+  if (!c || float_attr(call, "beta") == 0) return y;
+  return builder.op("add", {y, scaled(c, "beta")});
+}
+
+OpDef gemm() {
+  OpDef op;
+  op.name = "nn.gemm";
+  op.summary = "alpha * x1 @ x2 + beta * x3 of matrices.";
+  op.inputs = {{"x1", "(m, k), or (k, m) where transposed"},
+               {"x2", "(k, n), or (n, k) where transposed"},
+               {"x3", "what broadcasts to (m, n)", true}};
+  op.attrs = {{"alpha", AttrKind::kFloat, 1.0, "scale of the product"},
+              {"beta", AttrKind::kFloat, 1.0, "scale of x3"},
+              {"transpose_a", AttrKind::kBool, false, "of x1"},
+              {"transpose_b", AttrKind::kBool, false, "of x2"}};
+  op.infer_type = infer_gemm;
+  op.lower = lower_gemm;
+  op.source = "ONNX, Gemm";
+  return op;
+}
+
 // ---- outer
 // ---------------------------------------------------------------------------------------
 
@@ -282,6 +354,6 @@ OpDef einsum() {
 
 }  // namespace
 
-std::vector<OpDef> linear_algebra_ops() { return {matmul(), outer(), einsum()}; }
+std::vector<OpDef> linear_algebra_ops() { return {matmul(), gemm(), outer(), einsum()}; }
 
 }  // namespace tenon::graph

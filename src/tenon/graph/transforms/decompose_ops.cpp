@@ -4,7 +4,7 @@
 namespace tenon::graph {
 
 static bool is_composite(const Call& call) {
-  return call.is("nn.lstm") || call.is("nn.gru") || call.is("nn.rnn");
+  return call.is("nn.lstm") || call.is("nn.gru") || call.is("nn.rnn") || call.is("nn.gemm");
 }
 
 IRModule decompose_ops(IRModule module) {
