@@ -1,16 +1,38 @@
 #include "tenon/driver/backend_context.h"
 
+#include <set>
+
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/graph/transforms.h"
 
 namespace tenon {
 
+// What `name` calls, directly or not.
+static std::set<std::string> reached_from(const IRModule& module, const std::string& name) {
+  std::set<std::string> reached;
+  std::vector<std::string> pending = {name};
+  const auto add = [&](const std::string& callee) {
+    if (module.contains(callee) && reached.insert(callee).second) pending.push_back(callee);
+  };
+  while (!pending.empty()) {
+    const BaseFunc function = module.find(pending.back());
+    pending.pop_back();
+    walk<graph::FuncRef>(function, [&](const graph::FuncRef& ref) { add(ref.name); });
+    walk<GlobalVar>(function, [&](const GlobalVar& ref) { add(ref.name); });
+  }
+  return reached;
+}
+
 // One graph function by the passes of the standard pipeline.
 static IRModule lower_one(IRModule module, const std::string& name) {
   const auto function = module.find<graph::Function>(name);
   if (!function) throw CompileError(kUndefined, {}, "the module has no graph function `{}`", name);
-  IRModule alone = module;
+  // Others may be half done: called as graph functions, and PrimFuncs already.
+  IRModule alone;
+  alone.attrs = module.attrs;
+  for (const std::string& reached : reached_from(module, name))
+    alone.set(reached, module.find(reached));
   auto* entry = new graph::Function(*function);
   entry->is_private = false;
   for (const char* attr : {"Composite", "Compiler", "Codegen", "Primitive", "global_symbol"})

@@ -41,18 +41,24 @@ static void sort_by_count(std::vector<Offload::Refused>& refused) {
 Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs) {
   Offload offload;
   for (const std::string& name : libs) offload.taken.push_back({name});
+  const auto entry_of = [&](const Remark& remark) -> Offload::Taken& {
+    const std::string backend = remark.reason.substr(0, remark.reason.find('.'));
+    const auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
+                                    [&](const auto& one) { return one.backend == backend; });
+    if (taken != offload.taken.end()) return *taken;
+    offload.taken.push_back({backend});
+    return offload.taken.back();
+  };
   for (const Remark& remark : remarks) {
+    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed")
+      ++entry_of(remark).kernels;
     if (!is_decision(remark)) continue;
     ++offload.operators;
     offload.flop += flop_of(remark);
     if (remark.verdict == "placed") {
-      const std::string backend = remark.reason.substr(0, remark.reason.find('.'));
-      auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
-                                [&](const auto& one) { return one.backend == backend; });
-      if (taken == offload.taken.end())
-        taken = offload.taken.insert(offload.taken.end(), {backend});
-      ++taken->operators;
-      taken->flop += flop_of(remark);
+      Offload::Taken& taken = entry_of(remark);
+      ++taken.operators;
+      taken.flop += flop_of(remark);
     } else if (remark.verdict == "refused") {
       auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
                                   [&](const auto& one) { return one.code == remark.reason; });
@@ -80,6 +86,8 @@ std::string str(const Offload& offload) {
       text += ", " + percent(one.flop / offload.flop);
       if (is_first) text += " of the arithmetic";
     }
+    if (one.kernels > 0)
+      text += fmt::format(", and {} kernel{}", one.kernels, one.kernels == 1 ? "" : "s");
   }
   text += fmt::format("{}own code {}", text.empty() ? "" : "; ", offload.own_operators());
   for (size_t i = 0; i < offload.refused.size(); ++i)
@@ -99,7 +107,8 @@ nlohmann::ordered_json json_of(const Offload& offload) {
     json["backends"].push_back({{"name", one.backend},
                                 {"operators", one.operators},
                                 {"gflop", one.flop / 1e9},
-                                {"share", offload.share(one.backend)}});
+                                {"share", offload.share(one.backend)},
+                                {"kernels", one.kernels}});
   for (const Offload::Refused& one : offload.refused) json["refused"][one.code] = one.operators;
   return json;
 }
@@ -111,7 +120,7 @@ Offload offload_from(const nlohmann::json& json) {
     offload.flop = json.value("gflop", 0.0) * 1e9;
     for (const auto& one : json.value("backends", nlohmann::json::array()))
       offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
-                               one.value("gflop", 0.0) * 1e9});
+                               one.value("gflop", 0.0) * 1e9, one.value("kernels", int64_t{0})});
     for (const auto& [code, count] : json.value("refused", nlohmann::json::object()).items())
       offload.refused.push_back({code, count.get<int64_t>()});
     sort_by_count(offload.refused);

@@ -95,6 +95,16 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
     for (const graph::FusionPattern& pattern : backend->patterns)
       if (pattern.tir) split.patterns.push_back(pattern);
     if (split.patterns.empty()) return module;
+  } else if (module.attrs.contains("libs")) {
+    // As part of a pipeline: the patterns of all that may be used, beside the graph's.
+    for (const std::string& lib : tune::libs_of(module))
+      for (const graph::FusionPattern& pattern : graph::find_backend(lib)->patterns)
+        if (pattern.tir) split.patterns.push_back(pattern);
+    for (const std::string& node :
+         module.attrs.strings("keep").value_or(std::vector<std::string>{}))
+      split.keep.insert(node);
+    module.attrs.erase("keep");
+    if (split.patterns.empty()) return module;
   }
   return graph::split_call_tir_by_pattern(std::move(module), split);
 }

@@ -46,6 +46,9 @@ static constexpr PipelineStep kFuse[] = {
     {"FuseOps", "groups what can run as one kernel"},
     {"FuseTIR", "intermediates of a group need no storage of their own"},
     {"DeadCodeElimination", "kernels that were fused into others, before they are scheduled"},
+    {"SplitCallTIRByPattern", "back ends' patterns over TensorIR see all that became one kernel"},
+    {"RunCodegen", "takes the kernels that they found"},
+    {"InlineFunctions", "as after placing"},
 };
 
 static constexpr PipelineStep kSchedule[] = {

@@ -429,7 +429,13 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
       if (!found_nodes.count(node))
         throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
                            node, target_of(value, node, {}), node, did_you_mean(node, known_nodes));
+  // Patterns over TensorIR come later, and must not take what was kept by hand.
+  AttrList keep;
+  if (by_node)
+    for (const auto& [node, value] : *by_node)
+      if (target_of(value, node, {}) == kNone) keep.emplace_back(node);
   module.attrs.erase("place");
+  if (!keep.empty()) module.attrs.set("keep", std::move(keep));
   return module;
 }
 

@@ -14,7 +14,8 @@ namespace tenon::tune {
 /// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
 /// What is there already was written by hand and wins: a pattern, a back end, or "none". So does
-/// module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken out.
+/// module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken out;
+/// those that it keeps ("none") stay in module attr `keep`.
 ///
 /// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
 /// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match

@@ -101,6 +101,24 @@ std::string shape_text(const Type& type) {
   return tensor && tensor->shape ? tenon::str(*tensor->shape) : str(type);
 }
 
+/// The constants that the composite's pattern captured, by name.
+const AttrValue::Map& captured_constants(const Function& composite) {
+  static const AttrValue::Map kNothing;
+  const AttrValue* value = composite.attrs.find("constants");
+  const auto* map = value ? value->as<AttrValue::Map>() : nullptr;
+  return map ? *map : kNothing;
+}
+
+/// Null where `value` is no number that the dtype has.
+Value as_constant(const AttrValue& value, DType dtype) {
+  if (const auto* integer = value.as<int64_t>())
+    return make<PrimValue>(dtype.is_float() ? imm(dtype, static_cast<double>(*integer))
+                                            : imm(dtype, *integer));
+  if (const auto* real = value.as<double>(); real && dtype.is_float())
+    return make<PrimValue>(imm(dtype, *real));
+  return {};
+}
+
 /// Matches a composite with a declared signature.
 class SignatureMatcher {
  public:
@@ -111,17 +129,28 @@ class SignatureMatcher {
         declared_(declared),
         results_(std::move(results)) {}
 
-  /// For each argument that the function takes, the composite's input that it is.
-  std::vector<size_t> run() {
+  std::vector<LibraryCall::Argument> run() {
+    const std::vector<size_t> order = order_of_inputs();
+    std::vector<LibraryCall::Argument> arguments;
+    size_t next = 0;
+    for (const Value& constant : constants_)
+      arguments.push_back(constant ? LibraryCall::Argument{0, constant}
+                                   : LibraryCall::Argument{order[next++], {}});
+    return arguments;
+  }
+
+ private:
+  /// For each tensor that the function takes, the composite's input that it is.
+  std::vector<size_t> order_of_inputs() {
     const std::vector<ExternSlot> slots = extern_slots(declared_);
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == ExternSlot::From::kOutput) outputs_.push_back(i);
       if (slots[i].from != ExternSlot::From::kArgument) continue;
-      if (!declared_.buffers[i])
-        throw fault(
-            fmt::format("scalar parameter `{}` is no dimension of a buffer, so nothing "
-                        "gives its value",
-                        declared_.params[i]->name));
+      if (!declared_.buffers[i]) {
+        constants_.push_back(constant_for(*declared_.params[i]));
+        continue;
+      }
+      constants_.emplace_back();
       inputs_.push_back(i);
     }
     const size_t inputs = composite_.params.size();
@@ -155,7 +184,21 @@ class SignatureMatcher {
     throw fault(why);
   }
 
- private:
+  Value constant_for(const tenon::Var& param) const {
+    const AttrValue::Map& captured = captured_constants(composite_);
+    const auto found = captured.find(param.name);
+    if (found == captured.end())
+      throw fault(
+          fmt::format("scalar parameter `{}` is no dimension of a buffer{}, so nothing gives its "
+                      "value",
+                      param.name, captured.empty() ? "" : " and no captured constant"));
+    Value value = as_constant(found->second, param.dtype);
+    if (!value)
+      throw fault(fmt::format("scalar parameter `{}` is {}, the captured constant {}", param.name,
+                              param.dtype.str(), found->second.str()));
+    return value;
+  }
+
   CompileError fault(const std::string& why) const {
     std::string shapes;
     for (const Ref<Var>& param : composite_.params)
@@ -231,6 +274,7 @@ class SignatureMatcher {
   const ExternFunction& declared_;
   std::vector<Type> results_;
   std::vector<size_t> inputs_, outputs_;  // parameters of the function
+  std::vector<Value> constants_;          // one for each argument; null where it is an input
 };
 
 IRModule lower_by_name(IRModule module, const std::string& name, const std::string& backend) {
@@ -238,8 +282,8 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
   const std::vector<Type> results = results_of(*composite, module);
   const LibraryCall target =
       library_call_of(module, *composite, backend, c_symbol(composite_name(*composite)));
-  std::vector<Value> arguments;
-  for (const size_t input : target.inputs) arguments.emplace_back(composite->params[input]);
+  const std::vector<Value> arguments =
+      target.arguments_of({composite->params.begin(), composite->params.end()});
   const std::string& callee = target.callee;
   // The composite with the call as its body; lowering it allocates scratch and finds dimensions.
   const Type result =
@@ -278,13 +322,27 @@ LibraryCall library_call_of(IRModule& module, const Function& composite, const s
     if (!declared || declared->symbol != symbol || declared->attrs.flag("derived")) continue;
     return {other, SignatureMatcher(composite, backend, *declared, results).run()};
   }
-  const std::vector<Value> inputs(composite.params.begin(), composite.params.end());
+  std::vector<Value> values(composite.params.begin(), composite.params.end());
+  std::vector<LibraryCall::Argument> arguments(values.size());
+  for (size_t i = 0; i < values.size(); ++i) arguments[i].input = i;
+  for (const auto& [name, captured] : captured_constants(composite)) {
+    const Value constant = as_constant(captured, captured.as<double>() ? kFloat64 : kInt64);
+    values.push_back(constant);
+    arguments.push_back({0, constant});
+  }
   const auto derived =
-      derived_function(symbol, {.arguments = inputs, .outputs = results}, composite.origin);
-  std::vector<size_t> order(inputs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  return {add_extern_function(module, with_reference(derived, reference_of(module, composite))),
-          order};
+      derived_function(symbol, {.arguments = values, .outputs = results}, composite.origin);
+  // A reference has the captured constants in it, and the function is called with others too.
+  const auto reference =
+      captured_constants(composite).empty() ? reference_of(module, composite) : nullptr;
+  return {add_extern_function(module, with_reference(derived, reference)), arguments};
+}
+
+std::vector<Value> LibraryCall::arguments_of(const std::vector<Value>& inputs) const {
+  std::vector<Value> out;
+  for (const Argument& argument : arguments)
+    out.push_back(argument.constant ? argument.constant : inputs.at(argument.input));
+  return out;
 }
 
 Backend call_by_name(const std::string& name) {

@@ -4,9 +4,11 @@
 #include "tenon/graph/backend.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/infer.h"
+#include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/library_call.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
@@ -77,11 +79,11 @@ class LibraryCalls {
       const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
       const auto found = ref ? targets_.find(ref->name) : targets_.end();
       if (found == targets_.end()) return std::nullopt;
-      std::vector<Value> args;
-      for (const size_t input : found->second.call.inputs) args.push_back(call->args.at(input));
-      return make<Call>(find_op("call_dps_packed"),
-                        std::vector<Value>{found->second.callee, make<Tuple>(std::move(args))},
-                        Attrs(), std::vector<Type>{type_of(value, module_)}, call->origin);
+      return make<Call>(
+          find_op("call_dps_packed"),
+          std::vector<Value>{found->second.callee,
+                             make<Tuple>(found->second.call.arguments_of(call->args))},
+          Attrs(), std::vector<Type>{type_of(value, module_)}, call->origin);
     };
   }
 
@@ -163,6 +165,26 @@ std::string known_backends() {
   for (const Backend* backend : all_backends())
     text += (text.empty() ? "`" : ", `") + backend->name + "`";
   return text.empty() ? "none is" : text + " are";
+}
+
+// Kernels that patterns over TensorIR found, of `backend` or (empty) of each that is there; nobody
+// else's: they are programs as they are.
+IRModule take_kernels(IRModule module, const std::string& backend) {
+  std::set<std::string> names;
+  for (const auto& [name, function] : module.functions()) {
+    if (!function.as<tir::PrimFunc>()) continue;
+    const std::string composite = function->attrs.get<std::string>("Composite").value_or("");
+    const std::string wanted = composite.substr(0, composite.find('.'));
+    if (!wanted.empty() && (backend.empty() ? find_backend(wanted) != nullptr : wanted == backend))
+      names.insert(wanted);
+  }
+  for (const std::string& name : names) {
+    module = composites_of_kernels(std::move(module), name);
+    const Backend* taker = find_backend(name);
+    if (taker && taker->unit == Backend::Unit::kRegion)
+      module = merge_composite_functions(std::move(module));
+  }
+  return module;
 }
 
 void rename_function(IRModule& module, const std::string& from, const std::string& to) {
@@ -250,6 +272,7 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
   BackendContext own = context;
   own.options = request.options;
   if (!request.function.empty()) return run_on_function(std::move(module), request, own);
+  module = take_kernels(std::move(module), request.backend);
   if (!request.backend.empty()) {
     const Backend* backend = find_backend(request.backend);
     module = backend ? run_registered(std::move(module), *backend, own)

@@ -96,6 +96,12 @@ class Splitter {
       if (!shape) return std::nullopt;
       site.scalars = shape->values;
     }
+    origin_ = binding.origin ? binding.origin : call->origin;
+    std::set<std::string> nodes;
+    add_nodes(origin_, nodes);
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [&](const std::string& node) { return options_.keep.count(node) != 0; }))
+      return std::nullopt;
     const auto values = split(builder, site);
     if (!values) return std::nullopt;
     divided_.push_back(ref->name);
@@ -134,11 +140,25 @@ class Splitter {
           continue;
         }
         ++found_[p];
+        record({"SplitCallTIRByPattern",
+                site.name,
+                "placed",
+                patterns_[p].name,
+                {},
+                pieces->size() == 1 ? "whole" : "a part",
+                origin_});
         return emit(builder, site, params, outputs, *pieces, *symbols);
       }
       if (!why.empty()) why_[p] = why;
     }
     return std::nullopt;
+  }
+
+  // The model's nodes that a call came from.
+  static void add_nodes(const Origin& origin, std::set<std::string>& nodes) {
+    if (!origin) return;
+    if (origin->kind == OriginInfo::Kind::kModel) nodes.insert(origin->node_name);
+    for (const Origin& part : origin->parts) add_nodes(part, nodes);
   }
 
   // The callee's symbols and scalars in terms of the caller's.
@@ -259,6 +279,7 @@ class Splitter {
   std::vector<std::string> why_;
   std::vector<std::string> divided_;
   const Function* function_ = nullptr;
+  Origin origin_ = {};  // of the call that is divided
 };
 
 // The module's own patterns, which are no part of the program.
