@@ -260,6 +260,14 @@ int check_kernels(const CheckKernels& options) {
                        "no function of {} has attribute `op`; expected the name of "
                        "the operator that it computes",
                        options.kernels.files.empty() ? "the files" : options.kernels.files[0]);
+  // Calls that leave out optional inputs are calls of the operator's forms without them.
+  int forms = 0;
+  for (const graph::OperatorKernel* kernel : kernels)
+    for (const std::string& op : kernel->operators)
+      if (const auto left_out = graph::left_out_by(module, *kernel->function, op);
+          !left_out.empty())
+        module.set(fmt::format("operator_without_{}", forms++),
+                   graph::without_inputs(*graph::declaration_of(module, op), left_out));
   int status = 0;
   for (const graph::OperatorKernel* kernel : kernels) {
     try {

@@ -188,6 +188,10 @@ Value KernelSampler::scalar_argument(const std::string& name, DType dtype,
   return make<graph::PrimValue>(imm(dtype, dtype.is_bool() ? pick({0, 1}) : pick({1, 2, 3})));
 }
 
+std::vector<std::string> KernelSampler::kernel_left_out(const std::string& op) const {
+  return graph::left_out_by(module_, *kernel_.function, op);
+}
+
 Ref<graph::Call> KernelSampler::call_of(const std::string& op,
                                         const std::vector<Ref<graph::Var>>& tensors,
                                         const Substitution& sizes, bool as_tuple) {
@@ -233,7 +237,8 @@ Ref<graph::Call> KernelSampler::call_of(const std::string& op,
   for (const auto& [name, base] : module_.functions()) {
     const auto function = cast<graph::Function>(base);
     if (!function || !graph::declares_operator(*function) ||
-        function->attrs.get<std::string>("op") != op)
+        function->attrs.get<std::string>("op") != op ||
+        graph::left_out_inputs(*function) != kernel_left_out(op))
       continue;
     const auto defaults = function->attrs.get<AttrValue::Map>("op_attrs");
     std::vector<Value> args;

@@ -43,6 +43,8 @@ class KernelSampler {
   std::optional<KernelSample> attempt(const std::string& op, int trial, int round);
   std::optional<KernelSample> with_inputs(const std::string& op, const Substitution& sizes,
                                           size_t count, bool as_tuple);
+  // Optional inputs of a declared operator that the kernel has no buffers for.
+  std::vector<std::string> kernel_left_out(const std::string& op) const;
   Ref<graph::Call> call_of(const std::string& op, const std::vector<Ref<graph::Var>>& tensors,
                            const Substitution& sizes, bool as_tuple);
   AttrValue attribute(const graph::OpAttr& attr);

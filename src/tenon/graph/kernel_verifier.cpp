@@ -30,17 +30,10 @@ struct Reader {
     return found;
   }
 
-  Ref<Function> declaration(const std::string& op) const {
-    for (const auto& [key, other] : module.functions())
-      if (declares_operator(*other) && *other->attrs.get<std::string>("op") == op)
-        return cast<Function>(other);
-    return {};
-  }
-
   // The operators that the kernel names; empty where that is an error.
   std::vector<std::string> operators(const std::string& op) {
     if (op.find("::") != std::string::npos) {
-      if (declaration(op)) return {op};
+      if (declaration_of(module, op)) return {op};
       diagnostics.error(
           kUnknownOperator, function->origin,
           "kernel `{}` is for `{}`, which nothing declares; expected a function under "
@@ -103,7 +96,7 @@ Shape shape_of(const Function& declared) {
       out.attrs.push_back(param->name);
     }
   }
-  out.least = out.most;
+  out.least = out.most - optional_inputs(declared).size();
   return out;
 }
 
@@ -113,6 +106,11 @@ bool is_known(const std::vector<std::string>& attrs, const std::string& param) {
   return cut != std::string::npos && cut + 1 < param.size() &&
          param.find_first_not_of("0123456789", cut + 1) == std::string::npos &&
          std::find(attrs.begin(), attrs.end(), param.substr(0, cut)) != attrs.end();
+}
+
+bool is_optional(const Function& declared, const std::string& input) {
+  const auto names = optional_inputs(declared);
+  return std::find(names.begin(), names.end(), input) != names.end();
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -135,7 +133,7 @@ class KernelChecker {
   void check_against(const std::string& op) {
     const tir::PrimFunc& function = *kernel_.function;
     const OpDef* def = find_op(op);
-    const Ref<Function> declared = def ? nullptr : declaration(op);
+    const Ref<Function> declared = def ? nullptr : declaration_of(module_, op);
     if (!def && !declared) return;
     const Shape shape = def ? shape_of(*def) : shape_of(*declared);
     std::vector<Ref<tir::Buffer>> buffers;
@@ -154,7 +152,8 @@ class KernelChecker {
     }
     if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
       for (const auto& [name, value] : *pinned)
-        if (std::find(shape.attrs.begin(), shape.attrs.end(), name) == shape.attrs.end())
+        if (std::find(shape.attrs.begin(), shape.attrs.end(), name) == shape.attrs.end() &&
+            !(declared && value.is_none() && is_optional(*declared, name)))
           diagnostics_.error(kBadAttribute, function.origin,
                              "kernel `{}` pins attribute `{}`, which `{}` does not have; it has {}",
                              kernel_.name, name, op, list_of(shape.attrs));
@@ -168,8 +167,10 @@ class KernelChecker {
       return;
     }
     if (declared) {
-      types(op, buffers, shape.most,
-            [&](const std::vector<Value>& inputs) { return declared_result(*declared, inputs); });
+      const auto left_out = left_out_by(module_, function, op);
+      const Ref<Function> form = left_out.empty() ? declared : without_inputs(*declared, left_out);
+      types(op, buffers, shape.most - left_out.size(),
+            [&](const std::vector<Value>& inputs) { return declared_result(*form, inputs); });
       return;
     }
     infer_operator(*def, buffers, shape);
@@ -192,13 +193,6 @@ class KernelChecker {
     } catch (const CompileError& error) {
       diagnostics_.add(error);
     }
-  }
-
-  Ref<Function> declaration(const std::string& op) const {
-    for (const auto& [key, other] : module_.functions())
-      if (declares_operator(*other) && *other->attrs.get<std::string>("op") == op)
-        return cast<Function>(other);
-    return {};
   }
 
   // Attributes that are neither pinned nor by default stop the inference: calls check them.

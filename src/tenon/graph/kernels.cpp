@@ -12,31 +12,6 @@
 
 namespace tenon::graph {
 
-// ---- declared operators
-
-bool declares_operator(const FunctionNode& function) {
-  const auto op = function.attrs.get<std::string>("op");
-  return op && op->find("::") != std::string::npos &&
-         dynamic_cast<const Function*>(&function) != nullptr;
-}
-
-Ref<SeqExpr> no_body(const Type& result, const Origin& origin) {
-  const auto var = make<Var>("result", result, false, origin);
-  const auto call = make<Call>(find_op("undefined"), std::vector<Value>{}, Attrs{},
-                               std::vector<Type>{result}, origin);
-  const auto block = make<BindingBlock>(
-      std::vector<Ref<Binding>>{make<Binding>(var, call, Type(), origin)}, false, origin);
-  return make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, var, origin);
-}
-
-bool has_no_body(const Function& function) {
-  const auto& blocks = function.body->blocks;
-  if (blocks.size() != 1 || blocks[0]->bindings.size() != 1) return false;
-  const Binding& binding = *blocks[0]->bindings[0];
-  const auto* call = binding.value.as<Call>();
-  return call && call->is("undefined") && function.body->body.same_as(binding.var);
-}
-
 // ---- calls as kernels see them
 
 namespace {
@@ -123,6 +98,8 @@ std::optional<OperatorCall> operator_call(const IRModule& module, const Call& ca
     if (!function || !declares_operator(*function) || function->params.size() != call.args.size())
       return std::nullopt;
     out.op = *function->attrs.get<std::string>("op");
+    out.optional = optional_inputs(*function);
+    out.left_out = left_out_inputs(*function);
     for (size_t i = 0; i < call.args.size(); ++i)
       if (!add_input(out, function->params[i]->name, call.args[i])) return std::nullopt;
   }
@@ -264,8 +241,25 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
 
   // Attributes first: what is pinned, then what is a parameter.
   const int64_t ndim = call.inputs.empty() ? 0 : call.inputs[0].type->ndim;
+  const auto is_optional = [&](const std::string& name) {
+    return std::find(call.optional.begin(), call.optional.end(), name) != call.optional.end();
+  };
+  const std::vector<std::string> left_out = left_out_by(
+      function, call.optional, call.inputs.size() + call.left_out.size() + call.outputs.size());
+  if (left_out != call.left_out) {
+    const auto listed = [](const std::vector<std::string>& names) {
+      std::string out;
+      for (const std::string& name : names) out += (out.empty() ? "`" : ", `") + name + "`";
+      return out.empty() ? "nothing" : out;
+    };
+    return refused("arity",
+                   fmt::format("the call leaves out {}; the kernel is for calls that leave "
+                               "out {}",
+                               listed(call.left_out), listed(left_out)));
+  }
   if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
     for (const auto& [name, value] : *pinned) {
+      if (is_optional(name)) continue;
       const AttrValue* given = call.attrs.find(name);
       if (!given || !same_attr(name, value, *given, ndim))
         return refused("attribute", fmt::format("`{}` is {}; the kernel has {}", name,

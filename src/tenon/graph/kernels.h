@@ -24,6 +24,26 @@ bool has_no_body(const Function& function);
 /// The body of a function whose text is `...`.
 Ref<SeqExpr> no_body(const Type& result, const Origin& origin = {});
 
+/// The function that declares operator `op` ("com.example::Rope"), with all inputs; null where the
+/// module has none.
+Ref<Function> declaration_of(const IRModule& module, const std::string& op);
+/// Inputs of a declared operator that a node may leave out, in the declaration's order: tensors
+/// whose default in `op_attrs` is None.
+std::vector<std::string> optional_inputs(const Function& declared);
+/// Those that this form of the operator is without; none of the declaration itself.
+std::vector<std::string> left_out_inputs(const Function& declared);
+/// The form of a declared operator for calls that leave out `names`: without these parameters and
+/// without a body, since that may use them. \throws CompileError (kUnsupported) where the result
+/// has a dimension that only they have.
+Ref<Function> without_inputs(const Function& declared, const std::vector<std::string>& names);
+/// The optional inputs that a kernel has no buffers for: those that its `op_attrs` pin to None, or
+/// as many of the last as buffers are missing. `tensors`: of the whole operator, results included.
+std::vector<std::string> left_out_by(const tir::PrimFunc& kernel,
+                                     const std::vector<std::string>& optional, size_t tensors);
+/// The same by the module's declaration of `op`; nothing where that is no declared operator.
+std::vector<std::string> left_out_by(const IRModule& module, const tir::PrimFunc& kernel,
+                                     const std::string& op);
+
 /// What a name for an operator means: itself where it is one ("nn.softmax"), the one that ends in
 /// it
 /// ("softmax"), or those that ONNX's operator of this name becomes alone ("Softmax", "Conv").
@@ -41,7 +61,8 @@ struct OperatorCall {
     Ref<TensorType> type;
   };
   std::vector<Input> inputs;  // tensors, items of tuples one by one; without those left out
-  Attrs attrs;                // and arguments that are scalars or shapes, by the input's name
+  std::vector<std::string> optional, left_out;  // inputs of a declared operator
+  Attrs attrs;  // and arguments that are scalars or shapes, by the input's name
   std::vector<Ref<TensorType>> outputs;
   bool gives_tuple = false;
   const OpDef* def = nullptr;  // null for a declared one

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/graph/infer.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/onnx/operators.h"
 #include "tenon/onnx/scope.h"
 #include "tenon/onnx/text.h"
@@ -331,7 +332,7 @@ class Importer {
   }
 
   void convert_declared(const Node& node, Scope& scope, const Body& body) {
-    const auto& [name, function] = *declaration_of(node);
+    auto [name, function] = *declaration_of(node);
     const auto opset = body.opsets->find(node.domain);
     std::vector<ItemRef> inputs;
     bool poisoned = false;
@@ -341,11 +342,16 @@ class Importer {
       inputs.push_back(std::move(item));
     }
     if (poisoned) return poison(node, scope);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i]) unsupported("operand {} left out", i);
-      if (!inputs[i]->unsupported.empty())
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] && !inputs[i]->unsupported.empty())
         unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
+    if (const auto left_out = left_out_of(node, *function, inputs); !left_out.empty()) {
+      name = form_without(name, *function, left_out);
+      function = module_.find<graph::Function>(name);
+      std::erase(inputs, nullptr);
     }
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i]) unsupported("operand {} left out", i);
     Context context(node, inputs, opset == body.opsets->end() ? 1 : opset->second, builder_,
                     body.attributes, body.in_branch, clamped_);
     size_t tensors = 0;
@@ -399,6 +405,38 @@ class Importer {
       item->value = results[i];
       scope.set(node.outputs[i], std::move(item));
     }
+  }
+
+  // The optional inputs that a node leaves out: by an empty name, or at the end.
+  static std::vector<std::string> left_out_of(const Node& node, const graph::Function& function,
+                                              const std::vector<ItemRef>& inputs) {
+    const std::vector<std::string> optional = graph::optional_inputs(function);
+    std::vector<std::string> out;
+    size_t next = 0;
+    for (const Ref<graph::Var>& param : function.params) {
+      if (!param->type.as<TensorType>()) continue;
+      const size_t i = next++;
+      if (i < inputs.size() && inputs[i]) continue;
+      if (std::find(optional.begin(), optional.end(), param->name) != optional.end())
+        out.push_back(param->name);
+      else if (i < inputs.size())
+        unsupported("operand `{}` left out, which has no default in the declaration of `{}`",
+                    param->name, name_of(node));
+    }
+    return out;
+  }
+
+  // The name of the operator's form without these inputs, which the module has from now on.
+  std::string form_without(const std::string& name, const graph::Function& function,
+                           const std::vector<std::string>& left_out) {
+    std::string key = name + "_without";
+    for (const std::string& input : left_out) key += "_" + input;
+    const auto known = forms_.find(key);
+    if (known != forms_.end()) return known->second;
+    std::string unique = key;
+    for (int i = 1; module_.contains(unique); ++i) unique = fmt::format("{}_{}", key, i);
+    module_.set(unique, graph::without_inputs(function, left_out));
+    return forms_[key] = unique;
   }
 
   // The node's attribute of a parameter's name; the declaration's `op_attrs` hold defaults.
@@ -638,6 +676,7 @@ class Importer {
   graph::BlockBuilder builder_;
   std::vector<ClampedDim> clamped_;
   std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
+  std::map<std::string, std::string> forms_;     // of declared operators without optional inputs
   std::map<std::string, Declaration> declared_;  // by "domain::Name"
   std::vector<const ValueInfo*> inputs_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param

@@ -312,6 +312,84 @@ TEST(OwnKernels, ADeclaredOperatorWithoutAKernelIsAnError) {
   }
 }
 
+// x * scale + shift, of which either may be left out; a kernel for each form but that of both.
+std::string affine(const std::string& main) {
+  const auto kernel = [](const std::string& name, const std::string& inputs,
+                         const std::string& more, const std::string& value) {
+    return "@T.prim_func\ndef " + name + "(x: T.Buffer((\"n\", \"m\"), \"float32\"), " + inputs +
+           "y: T.Buffer((\"n\", \"m\"), \"float32\")):\n"
+           "    T.func_attr({\"op\": \"com.example::Affine\"" +
+           more +
+           "})\n    n = T.int64()\n    m = T.int64()\n    for i, j in T.grid(n, m):\n"
+           "        with T.block(\"affine\"):\n"
+           "            vi, vj = T.axis.remap(\"SS\", [i, j])\n            y[vi, vj] = " +
+           value + "\n\n";
+  };
+  const std::string s = "s: T.Buffer((\"m\",), \"float32\"), ",
+                    t = "t: T.Buffer((\"m\",), \"float32\"), ";
+  const std::string declared =
+      "op\": \"com.example::Affine\", \"op_attrs\": {\"scale\": None, \"shift\": None}";
+  const std::string head = "@R.function\ndef ", x = "(x: R.Tensor((\"n\", \"m\"), \"float32\")",
+                    vector = ": R.Tensor((\"m\",), \"float32\")",
+                    result =
+                        ") -> R.Tensor((\"n\", \"m\"), \"float32\"):\n"
+                        "    R.func_attr({\"" +
+                        declared;
+  const auto form = [&](const std::string& name, const std::string& input,
+                        const std::string& left_out) {
+    return head + name + x + ", " + input + vector + result + ", \"op_left_out\": [\"" + left_out +
+           "\"], \"op_optional\": [\"scale\", \"shift\"]})\n    ...\n\n";
+  };
+  return head + "affine" + x + ", scale" + vector + ", shift" + vector + result +
+         "})\n    ...\n\n" + form("scale_only", "scale", "shift") +
+         form("shift_only", "shift", "scale") +
+         kernel("both", s + t, "", "x[vi, vj] * s[vj] + t[vj]") +
+         kernel("scaled", s, "", "x[vi, vj] * s[vj]") +
+         kernel("shifted", t, ", \"op_attrs\": {\"scale\": None}", "x[vi, vj] + t[vj]") +
+         "@R.function\ndef main(x: R.Tensor((3, 8), \"float32\"), v: R.Tensor((8,), \"float32\")) "
+         "-> "
+         "R.Tensor((3, 8), \"float32\"):\n    y: R.Tensor((3, 8), \"float32\") = " +
+         main + "\n    return y\n";
+}
+
+TEST(OwnKernels, OptionalInputsThatAreLeftOutChooseTheKernel) {
+  const auto x = random_tensor(kFloat32, {3, 8}, 1), v = random_tensor(kFloat32, {8}, 2);
+  const auto used = [](const std::string& text) {
+    for (const Remark& remark : remarks_of(text))
+      if (remark.verdict == "used") return graph::kernel_of_remark(remark.detail);
+    return std::string();
+  };
+  const auto expect = [&](const std::string& call, const std::string& kernel, bool scales,
+                          bool shifts) {
+    EXPECT_EQ(used(affine(call)), kernel);
+    const IRModule module = parse(affine(call));
+    check_text(module);
+    const auto got = compile_and_run(module, {x, v}), meaning = interpreted(module)->run({x, v});
+    for (int64_t i = 0; i < 24; ++i) {
+      const double c = v->at_float(i % 8);
+      const double wanted = x->at_float(i) * (scales ? c : 1) + (shifts ? c : 0);
+      EXPECT_NEAR(got[0]->at_float(i), wanted, 1e-6);
+      EXPECT_NEAR(meaning[0]->at_float(i), wanted, 1e-6);
+    }
+  };
+  expect("cls.affine(x, v, v)", "both", true, true);
+  expect("cls.scale_only(x, v)", "scaled", true, false);
+  expect("cls.shift_only(x, v)", "shifted", false, true);
+}
+
+TEST(OwnKernels, AKernelForAnotherFormSaysWhatIsLeftOut) {
+  std::string text = affine("cls.shift_only(x, v)");
+  text.erase(text.find("@T.prim_func\ndef shifted"),
+             text.find("@R.function\ndef main") - text.find("@T.prim_func\ndef shifted"));
+  const auto remarks = remarks_of(text);
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_NE(
+      remarks[1].detail.find("the call leaves out `scale`; the kernel is for calls that leave "
+                             "out `shift`"),
+      std::string::npos)
+      << remarks[1].detail;
+}
+
 std::string error_of(const std::string& text) {
   try {
     parse(text);

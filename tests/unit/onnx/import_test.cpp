@@ -1,5 +1,6 @@
 // What valid models become.
 #include "model_builder.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
 #include "tenon/onnx/coverage.h"
 
@@ -21,6 +22,58 @@ std::string operators(const Ref<graph::Function>& main) {
                                                                        : "other");
     }
   return names;
+}
+
+// A declared operator whose inputs `scale` and `shift` have the default None.
+TEST(Import, OptionalInputsOfDeclaredOperatorsMayBeLeftOut) {
+  const auto tensor = [](const std::string& name) {
+    return make<graph::Var>(name, make<graph::TensorType>(to_exprs({2, 3}), kFloat32));
+  };
+  const auto x = tensor("x");
+  const graph::Type type = x->type;
+  const auto declared = make<graph::Function>(
+      std::vector<Ref<graph::Var>>{x, tensor("scale"), tensor("shift")}, graph::no_body(type), type,
+      Attrs{{"op", "com.example::Affine"},
+            {"op_attrs", AttrValue::Map{{"scale", AttrValue()}, {"shift", AttrValue()}}}});
+  ImportOptions options;
+  options.operators = {{"affine", declared}};
+  const auto model = [](const std::vector<std::vector<std::string>>& calls) {
+    ModelBuilder m;
+    m.import_opset("com.example", 1);
+    m.input("x", {"2", "3"});
+    std::string last = "x";
+    for (const std::vector<std::string>& more : calls) {
+      std::vector<std::string> inputs = {last};
+      inputs.insert(inputs.end(), more.begin(), more.end());
+      last += "y";
+      m.node("Affine", inputs, {last}, last).set_domain("com.example");
+    }
+    m.output(last);
+    return m;
+  };
+  const auto callees = [&](const ModelBuilder& m) {
+    std::string out;
+    walk<graph::Call>(import_main(m, options)->body, [&](const graph::Call& call) {
+      out += call.callee.as<graph::FuncRef>()->name + "/" + std::to_string(call.args.size()) + " ";
+    });
+    return out;
+  };
+  EXPECT_EQ(callees(model({{"x", "x"}, {"x"}, {"x", ""}, {"", "x"}, {}})),
+            "affine/3 affine_without_shift/2 affine_without_shift/2 affine_without_scale/2 "
+            "affine_without_scale_shift/1 ");
+  // What has no default must be there.
+  ModelBuilder without = model({});
+  without.graph().clear_output();
+  without.node("Affine", {"", "x"}, {"z"}, "z").set_domain("com.example");
+  without.output("z");
+  try {
+    (void)import_main(without, options);
+    FAIL() << "it was imported";
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.name, kUnsupportedOperator.name);
+    EXPECT_NE(std::string(error.what()).find("operand `x` left out"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Import, NamesAndOrigins) {
