@@ -5,7 +5,8 @@
 
 A fenced block that begins with ```console holds commands, each on a line after `$ ` (a line that ends in `\\` goes on on the
 next one, after `> `), with what they print below them; `[status N]` as the last line says that the command ends with that
-status. In the expected output a line `...` stands for any lines, and `...` inside of a line for any text. Commands run by
+status. Where the block begins with ```console needs models/resnet18, its commands run if --models has resnet18/, which they find
+under that name; otherwise they are skipped, and a line says so. In the expected output a line `...` stands for any lines, and `...` inside of a line for any text. Commands run by
 bash in a copy of the page's folder, with --bin in front of PATH, and the headers of include/ found as if they were installed. Status 1 where something differs; --update writes what
 was printed into the page instead, but keeps a block with `...` that matches.
 """
@@ -20,14 +21,19 @@ import tempfile
 from pathlib import Path
 
 
-def commands(lines):
-    """Yields (first line, line after the last, command, expected lines) of each command of a page."""
+def commands(lines, models):
+    """Yields (first line, line after the last, command, expected lines) of each command of a page that can run here."""
     at = 0
     while at < len(lines):
-        if lines[at].strip() != "```console":
+        block = lines[at].split()
+        if block[:1] != ["```console"]:
             at += 1
             continue
+        needs = block[2].removeprefix("models/") if block[1:2] == ["needs"] else ""
         at += 1
+        if needs and not (models / needs).is_dir():
+            print(f"skipped: line {at} needs models/{needs}, which is not in {models} (`make models` generates it)")
+            continue
         while at < len(lines) and lines[at].strip() != "```":
             if not lines[at].startswith("$ "):
                 at += 1
@@ -57,6 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path)
     parser.add_argument("--bin", type=Path, required=True)
+    parser.add_argument("--models", type=Path, default=Path("build/models"))
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     lines = options.page.read_text().splitlines()
@@ -67,7 +74,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / options.page.parent.name
         shutil.copytree(options.page.parent, work)
-        for begin, end, command, expected in commands(lines):
+        (work / "models").symlink_to(options.models.resolve())
+        for begin, end, command, expected in commands(lines, options.models):
             run = subprocess.run(["bash", "-c", command], cwd=work, env=environment, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, timeout=300)
             printed = [line.rstrip() for line in run.stdout.splitlines()]
