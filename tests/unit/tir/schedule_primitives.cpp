@@ -125,6 +125,73 @@ TEST(ReverseComputeAt, RefusesInsideTheReduction) {
             "loop `i2` runs over axis `v2` of block `matmul`, so that `t` is not complete inside");
 }
 
+TEST(ReverseComputeAt, RefusesPartsOfRowsThatLoopsLeaveUnwritten) {
+  const auto f = dense(int64(4), 6, 3, 6);
+  Schedule sch(f);
+  sch.compute_inline(sch.get_block("add"));
+  const BlockRV product = sch.get_block("matmul"), relu = sch.get_block("relu");
+  const auto loops = sch.get_loops(product);
+  const LoopRV fused = sch.fuse({loops[0], loops[1]});
+  Schedule rows = sch;
+  // Eight elements are a row and two more.
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_at(relu, sch.split(fused, 8)[0]); }),
+            "below loop `i0_i1_fused_0` block `relu` is not known to read only what block `matmul` "
+            "has written to `t` by then");
+  const LoopRV row = rows.split(fused, 6)[0];
+  rows.reverse_compute_at(relu, row);
+  EXPECT_EQ(rows.get_loops(relu).size(), 2u);
+  expect_same(*f, *rows.func());
+}
+
+TEST(ReverseComputeAt, FollowsASplitThatDoesNotDivide) {
+  const auto f = dense(int64(7), 6, 3, 6);
+  Schedule sch(f);
+  sch.compute_inline(sch.get_block("add"));
+  const auto tiles = sch.split(sch.get_loops(sch.get_block("matmul"))[0], 3);
+  sch.reverse_compute_at(sch.get_block("relu"), tiles[0]);
+  expect_same(*f, *sch.func());
+}
+
+TEST(ReverseComputeAt, RefusesWhatIsRunForAPartOfTheRowsOnly) {
+  const auto f = dense(int64(7), 6, 3, 6);
+  Schedule sch(f);
+  sch.compute_inline(sch.get_block("add"));
+  const auto parts = sch.loop_partition(sch.get_loops(sch.get_block("matmul"))[0], {int64(4)});
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_at(sch.get_block("relu"), parts[1]); }),
+            "below loop `i0_1` block `relu` is not known to run at least once at each point of its "
+            "domain");
+}
+
+TEST(ReverseComputeAt, RefusesToOverwriteWhatIsReadLater) {
+  const auto a = testing::tensor("a", std::vector<int64_t>{5}), t = testing::tensor("t", a->shape);
+  const auto f = testing::function(
+      {a}, {t},
+      {testing::compute("next", t, a->shape,
+                        [&](const std::vector<Expr>& v) {
+                          return load(a, {floormod(v[0] + 1, 5)}) * imm(kFloat32, 2.0);
+                        }),
+       testing::compute("back", a, a->shape,
+                        [&](const std::vector<Expr>& v) { return load(t, v); })});
+  Schedule sch(f);
+  EXPECT_EQ(refusal([&] {
+              sch.reverse_compute_at(sch.get_block("back"),
+                                     sch.get_loops(sch.get_block("next"))[0]);
+            }),
+            "blocks `back` and `next` both use `a`; they keep their order");
+}
+
+TEST(Reorder, KeepsLoopsThatCarryAReductionAndOtherAxes) {
+  const auto f = dense(int64(4), 6, 3, 6, true);
+  Schedule sch(f);
+  const auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto parts = sch.split(sch.fuse({loops[1], loops[2]}), 2);
+  EXPECT_EQ(
+      refusal([&] { sch.reorder({parts[1], parts[0]}); }),
+      "loops around block `matmul` carry its reduction and other axes; they keep their order");
+  sch.reorder({parts[0], loops[0]});
+  expect_same(*f, *sch.func());
+}
+
 TEST(ComputeAt, ComputesWhatIsNeeded) {
   const auto f = testing::conv({.ic = 4, .oc = 4, .h = 6, .w = 6, .kernel = 3, .pad = 1, .v = 4});
   Schedule sch(f);
@@ -144,6 +211,41 @@ TEST(DecomposeReduction, LeavesOutLoopsThatCarryNoAxis) {
   const auto outer = sch.split(j[0], 3);  // once, under a condition on the second of them
   sch.decompose_reduction(sch.get_block("matmul"), outer[0]);
   expect_same(*f, *sch.func());
+}
+
+TEST(DecomposeReduction, RefusesASumThatIsTakenAgain) {
+  const auto x = testing::tensor("x", std::vector<int64_t>{6, 3});
+  const auto t = testing::tensor("t", std::vector<int64_t>{6});
+  const auto y = testing::tensor("y", std::vector<int64_t>{5});
+  const auto f = testing::function(
+      {x, y}, {t},
+      {testing::compute(
+           "sum", t, to_exprs({6, 3}), [&](const std::vector<Expr>& v) { return load(x, v); }, 1),
+       testing::compute(
+           "pair", y, to_exprs({5, 2}),
+           [&](const std::vector<Expr>& v) { return load(t, {v[0] + v[1]}); }, 1)});
+  Schedule sch(f);
+  const BlockRV sum = sch.get_block("sum");
+  sch.compute_at(sum, sch.get_loops(sch.get_block("pair"))[0]);
+  expect_same(*f, *sch.func());
+  const auto loops = sch.get_loops(sum);
+  Schedule inside = sch;
+  inside.decompose_reduction(sum, loops[2]);
+  expect_same(*f, *inside.func());
+  EXPECT_EQ(
+      refusal([&] { sch.decompose_reduction(sum, loops[0]); }),
+      "from loop `i0` on block `sum` is not known to run once at most at each point; it would "
+      "start once only");
+}
+
+TEST(CacheWrite, RefusesABlockThatRunsForAPartOfItsPlaces) {
+  const auto f = dense(int64(4), 6, 3, 6, true);
+  Schedule sch(f);
+  const BlockRV block = sch.get_block("matmul");
+  const auto loops = sch.get_loops(block);
+  sch.loop_partition(sch.fuse({loops[0], loops[1]}), {int64(9)});
+  EXPECT_EQ(refusal([&] { sch.cache_write(block, 0, "local"); }),
+            "the loops of block `matmul` are not known to run all of its domain");
 }
 
 TEST(DecomposeReduction, StartsBeforeTheLoop) {

@@ -1,6 +1,7 @@
 // cache_read, cache_write and their scopes: copies through buffers of their own.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -75,6 +76,9 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
     illegal(old->origin, "block `{}` is neither element-wise nor a reduction", block.name);
   if (!is_int(realize->predicate, 1))
     illegal(old->origin, "block `{}` runs under a predicate; expected none", block.name);
+  if (!runs_whole_domain(path))
+    illegal(old->origin, "the loops of block `{}` are not known to run all of its domain",
+            block.name);
   // One place of the buffer for each point of the spatial axes.
   std::vector<Expr> place;
   bool same = true;
@@ -152,6 +156,12 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   for (const auto& other : realizes_in(outer.target()))
     if (!other->block.same_as(old) && reads_buffer(*other->block, buffer))
       illegal(old->origin, "block `{}` of the same loops reads `{}`", other->block->name,
+              buffer->name);
+  arith::Analyzer analyzer;
+  for (const auto& other : realizes_in(outer.target()))
+    if (!other->block.same_as(old) && writes_buffer(*other->block, buffer) &&
+        !write_apart(*realize, *other, buffer, analyzer))
+      illegal(old->origin, "block `{}` of the same loops writes `{}` as well", other->block->name,
               buffer->name);
   Stmt body = with_block(path, next);
   body = insert_after(nest_path(find_block(body, block.name)), nest.stmt);

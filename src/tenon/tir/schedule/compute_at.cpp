@@ -1,6 +1,7 @@
 // compute_at and reverse_compute_at: moving a block into the nest of those that it works with.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -26,11 +27,11 @@ std::optional<std::vector<Range>> region_below(const Path& loop, const Ref<Buffe
         axes[realize->block->iter_vars[i].var.get()] = realize->iter_values[i];
       for (const Ref<For>& l : inner) analyzer.bind(l->loop_var, l->min, l->extent);
       const auto bound = substitute(region, axes);
-      // Inner extents may depend on loops between; widen those first.
-      for (size_t i = inner.size(); i-- > 0;) {
+      // Ranges may depend on loops further out, which are wide already.
+      VarRanges others;
+      for (size_t i = 0; i < inner.size(); ++i) {
         Range& range = running[inner[i]->loop_var.get()];
-        VarRanges others(running);
-        others.erase(inner[i]->loop_var.get());
+        if (i > 0) others[inner[i - 1]->loop_var.get()] = running[inner[i - 1]->loop_var.get()];
         const auto high = value_range(range.min + range.extent - 1, others, analyzer);
         const auto low = value_range(range.min, others, analyzer);
         if (low && high) range = {low->min, analyzer.simplify(high->max - low->min + 1)};
@@ -47,30 +48,36 @@ std::optional<std::vector<Range>> region_below(const Path& loop, const Ref<Buffe
 struct AxisRanges {
   std::vector<Range> ranges;
   Expr predicate;
+  std::vector<Range> uncut;  // the same, where nothing is done about what is outside the domain
 };
 AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
                     const std::vector<Expr>& highs, const std::vector<Range>& box,
                     arith::Analyzer& analyzer) {
   std::vector<Ref<Var>> vars;
   for (const IterVar& iter : block.iter_vars) vars.push_back(iter.var);
-  AxisRanges out{domains_of(block), boolean(true)};
+  AxisRanges out{domains_of(block), boolean(true), domains_of(block)};
   std::vector<bool> pinned(vars.size(), false);
   for (size_t d = 0; d < lows.size(); ++d) {
     const auto form = analyzer.linear(lows[d], vars);
     if (!form || !analyzer.proves_equal(lows[d], highs[d])) continue;
     std::optional<size_t> axis;
     bool simple = true;
+    Expr rest = form->rest;
     for (size_t i = 0; i < vars.size(); ++i) {
       if (is_zero(form->coefficients[i])) continue;
-      if (is_int(block.iter_vars[i].domain.extent, 1) && axis) continue;
+      if (is_int(block.iter_vars[i].domain.extent, 1)) {  // it stands still
+        rest = rest + form->coefficients[i] * block.iter_vars[i].domain.min;
+        continue;
+      }
       simple = simple && !axis && form->is_constant(i, 1);
       axis = i;
     }
     if (!axis || !simple || pinned[*axis]) continue;
     pinned[*axis] = true;
     const Range domain = block.iter_vars[*axis].domain;
-    const Expr low = analyzer.simplify(box[d].min - form->rest);
+    const Expr low = analyzer.simplify(box[d].min - rest);
     const Expr end = analyzer.simplify(low + box[d].extent);
+    out.uncut[*axis] = {low, box[d].extent};
     const Expr domain_end = analyzer.simplify(domain.min + domain.extent);
     Range& range = out.ranges[*axis];
     const bool low_inside = analyzer.proves_less_equal(domain.min, low);
@@ -83,7 +90,8 @@ AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
     // predicate does it elsewhere.
     if (analyzer.proves_less_equal(low, domain.min) &&
         analyzer.proves_less_equal(domain_end, end)) {
-      continue;  // the whole domain
+      out.uncut[*axis] = domain;
+      continue;
     }
     if (as_int(low) || as_int(end)) {
       const Expr first = low_inside ? low : analyzer.simplify(max(low, domain.min));
@@ -125,10 +133,112 @@ void check_moves(const Path& path, const Ref<BlockRealize>& realize, const Path&
   if (!is_alone(path))
     illegal(realize->origin, "block `{}` shares its loops with others; it cannot be moved",
             realize->block->name);
+  if (!runs_whole_domain(path))
+    illegal(realize->origin, "the loops of block `{}` are not known to run all of its domain",
+            realize->block->name);
   for (const Stmt& stmt : loop.stmts)
     if (stmt.get() == realize.get() || stmt.same_as(nest_path(path).target()))
       illegal(realize->origin, "loop `{}` is around block `{}` already",
               loop.target().as<For>()->loop_var->name, realize->block->name);
+}
+
+/// A block that does more where it runs twice at one point.
+bool counts_runs(const Block& block) {
+  for (const Ref<BufferRegion>& write : block.writes)
+    if (reads_buffer(block, write->buffer)) return true;
+  return !block.init &&
+         std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                     [](const IterVar& iter) { return iter.kind != IterKind::kSpatial; });
+}
+
+/// Each point of the block's domain must come up in some iteration of the loops of `at`.
+void check_runs_all(const BlockRealize& realize, const Path& at, const AxisRanges& axes,
+                    arith::Analyzer& analyzer) {
+  const Block& block = *realize.block;
+  const std::string& loop = at.target().as<For>()->loop_var->name;
+  for (const Stmt& stmt : at.stmts)
+    if (stmt.as<IfThenElse>() || stmt.as<While>())
+      illegal(realize.origin, "loop `{}` is under a condition; block `{}` is not", loop,
+              block.name);
+  const Times times = counts_runs(block) ? Times::kOnce : Times::kAny;
+  std::vector<arith::Iterator> loops;
+  for (const Ref<For>& l : loops_of(at)) loops.push_back({l->loop_var, l->min, l->extent});
+  std::vector<Expr> values;
+  std::vector<Range> domains;
+  for (size_t i = 0; i < axes.uncut.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (same_range(axes.uncut[i], iter.domain, analyzer)) continue;
+    if (iter.kind != IterKind::kSpatial)
+      illegal(realize.origin,
+              "one iteration of loop `{}` gives a part of axis `{}` only, over which block `{}` "
+              "reduces",
+              loop, iter.var->name, block.name);
+    const Ref<Var> inside = var("inside", iter.var->dtype);
+    loops.push_back({inside, zero_of(axes.uncut[i].min), axes.uncut[i].extent});
+    values.push_back(axes.uncut[i].min + Expr(inside));
+    domains.push_back(iter.domain);
+  }
+  const auto scope = analyzer.enter();
+  const auto run = exact_box(values, loops, {}, {}, times, analyzer);
+  bool all = run.has_value();
+  for (size_t i = 0; all && i < domains.size(); ++i)
+    all = analyzer.proves_less_equal((*run)[i].min, domains[i].min) &&
+          analyzer.proves_less_equal(domains[i].min + domains[i].extent, (*run)[i].end);
+  if (!all)
+    illegal(realize.origin,
+            "below loop `{}` block `{}` is not known to run {} at each point of its domain", loop,
+            block.name, times == Times::kOnce ? "exactly once" : "at least once");
+}
+
+/// All that the block reads in an iteration of the loops of `at` must be written by then.
+void check_inputs_are_there(const Stmt& root, const BlockRealize& realize, const Path& at,
+                            const AxisRanges& axes, arith::Analyzer& analyzer) {
+  const Block& block = *realize.block;
+  const std::vector<Ref<For>> outer = loops_of(at);
+  VarRanges cut, domains;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    cut[block.iter_vars[i].var.get()] = axes.uncut[i];
+    domains[block.iter_vars[i].var.get()] = block.iter_vars[i].domain;
+  }
+  for (const Ref<BufferRegion>& read : block.reads) {
+    std::optional<std::vector<std::vector<Range>>> boxes;
+    for (const StoreSite& site : store_sites(root, read->buffer)) {
+      if (site.realize && site.realize.get() == &realize) continue;
+      size_t shared = 0;
+      while (shared < outer.size() && shared < site.loops.size() &&
+             site.loops[shared].var.same_as(outer[shared]->loop_var))
+        ++shared;
+      if (shared == 0) continue;  // all of it is over, or has not begun
+      if (!boxes) boxes = {relaxed(*read, cut, analyzer), relaxed(*read, domains, analyzer)};
+      if (!proves_written(site, shared, *boxes, analyzer))
+        illegal(realize.origin,
+                "below loop `{}` block `{}` is not known to read only what block `{}` has written "
+                "to `{}` by then",
+                outer.back()->loop_var->name, block.name,
+                site.realize ? site.realize->block->name : "root", read->buffer->name);
+    }
+  }
+}
+
+/// Nobody else in the nest of `at` may use what the block writes: some of it would be earlier now.
+void check_keeps_apart(const Stmt& root, const BlockRealize& realize, const Path& at,
+                       arith::Analyzer& analyzer) {
+  const auto scope = analyzer.enter();
+  const Block& block = *realize.block;
+  const Path outermost = find_loop(root, loops_of(at).front()->loop_var.get());
+  for (const Ref<BlockRealize>& other : outermost_realizes_in(outermost.target())) {
+    for (const Ref<BufferRegion>& write : block.writes) {
+      const Block& o = *other->block;
+      const bool reads =
+          reads_buffer(o, write->buffer) &&
+          !proves_disjoint(whole_region(realize, block.writes, write->buffer, analyzer),
+                           whole_region(*other, o.reads, write->buffer, analyzer), analyzer);
+      if (reads || (writes_buffer(o, write->buffer) &&
+                    !write_apart(realize, *other, write->buffer, analyzer)))
+        illegal(realize.origin, "blocks `{}` and `{}` both use `{}`; they keep their order",
+                block.name, o.name, write->buffer->name);
+    }
+  }
 }
 
 /// The position of each block in program order.
@@ -153,6 +263,9 @@ void Schedule::compute_at(const BlockRV& block, const LoopRV& loop) {
     illegal(realize->origin,
             "block `{}` writes `{}`, which is a parameter; all of it has to be written", block.name,
             write->buffer->name);
+  if (reads_buffer(*realize->block, write->buffer))
+    illegal(realize->origin, "block `{}` reads what it writes to `{}`; it cannot run twice",
+            block.name, write->buffer->name);
   const auto* node = at.target().as<For>();
   // Everyone who reads it must be below the loop, and come after what it reads itself.
   std::unordered_set<std::string> below;
@@ -229,6 +342,8 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
             node->loop_var->name);
   const auto order = order_of(root());
   const size_t place = order.at(below.back()->block->name);
+  if (order.at(block.name) < place)
+    illegal(realize->origin, "block `{}` comes before loop `{}`", block.name, node->loop_var->name);
   for (const BlockRV& other : blocks()) {
     const Ref<Block> o = get(other);
     const size_t position = order.at(other.name);
@@ -244,7 +359,7 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
   }
   arith::Analyzer analyzer;
   bind_path(at, analyzer);
-  AxisRanges axes{domains_of(*realize->block), boolean(true)};
+  AxisRanges axes{domains_of(*realize->block), boolean(true), domains_of(*realize->block)};
   for (const Ref<BufferRegion>& read : produced) {
     const auto box = region_below(at, read->buffer, false, analyzer);
     std::vector<Expr> lows, highs;
@@ -253,24 +368,16 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
       highs.push_back(range.min + range.extent - 1);
     }
     const AxisRanges some = axes_for(*realize->block, lows, highs, *box, analyzer);
-    for (size_t i = 0; i < some.ranges.size(); ++i)
-      if (!same_range(some.ranges[i], realize->block->iter_vars[i].domain, analyzer))
-        axes.ranges[i] = some.ranges[i];
+    for (size_t i = 0; i < some.ranges.size(); ++i) {
+      if (same_range(some.uncut[i], realize->block->iter_vars[i].domain, analyzer)) continue;
+      axes.ranges[i] = some.ranges[i];
+      axes.uncut[i] = some.uncut[i];
+    }
     axes.predicate = logical_and(axes.predicate, some.predicate);
   }
-  // Each element must be made in one iteration: the iterations' parts add up to the domain.
-  std::optional<int64_t> parts = 1, whole = 1;
-  const auto times = [](std::optional<int64_t>& product, const Expr& extent) {
-    const auto value = as_int(extent);
-    product = product && value ? std::optional<int64_t>(*product * *value) : std::nullopt;
-  };
-  for (const Ref<For>& l : outer) times(parts, l->extent);
-  for (const Range& range : axes.ranges) times(parts, range.extent);
-  for (const IterVar& iter : realize->block->iter_vars) times(whole, iter.domain.extent);
-  if (parts && whole && *parts < *whole)
-    illegal(realize->origin,
-            "below loop `{}` block `{}` would run {} times; its domain has {} points",
-            node->loop_var->name, block.name, *parts, *whole);
+  check_inputs_are_there(root(), *realize, at, axes, analyzer);
+  check_runs_all(*realize, at, axes, analyzer);
+  check_keeps_apart(root(), *realize, at, analyzer);
   const Stmt nest = nest_for(realize->block, axes, analyzer);
   Stmt body = replace(nest_path(path), Stmt());
   at = find_loop(body, loop.var.get());

@@ -195,6 +195,39 @@ void Schedule::reorder(const std::vector<LoopRV>& loops) {
                 realize->block->iter_vars[a].var->name, realize->block->name);
     }
   }
+  // Loops that carry a reduction and other axes too: its first step for an element comes first in
+  // the order in which they were cut, and need not in another.
+  for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
+    if (!realize->block->init) continue;
+    std::unordered_set<const For*> reduced, kept;
+    const auto used_by = [&](const Expr& value, const For* node) {
+      return uses_var(value, node->loop_var.get());
+    };
+    for (const bool spatial : {false, true}) {
+      for (size_t a = 0; a < realize->iter_values.size(); ++a) {
+        const Expr& value = realize->iter_values[a];
+        if ((realize->block->iter_vars[a].kind == IterKind::kSpatial) != spatial) continue;
+        const bool mixed = std::any_of(chain.begin(), chain.end(), [&](const For* node) {
+          return reduced.count(node) && used_by(value, node);
+        });
+        for (const For* node : chain) {
+          if (!spatial && used_by(value, node)) reduced.insert(node);
+          if (spatial && mixed && used_by(value, node)) kept.insert(node);
+        }
+      }
+    }
+    if (kept.empty()) continue;
+    kept.insert(reduced.begin(), reduced.end());
+    std::vector<const For*> before, after;
+    std::copy_if(chain.begin(), chain.end(), std::back_inserter(before),
+                 [&](const For* node) { return kept.count(node) != 0; });
+    std::copy_if(order.begin(), order.end(), std::back_inserter(after),
+                 [&](const For* node) { return kept.count(node) != 0; });
+    if (before != after)
+      illegal(realize->origin,
+              "loops around block `{}` carry its reduction and other axes; they keep their order",
+              realize->block->name);
+  }
   Stmt body = inner;
   for (size_t i = order.size(); i-- > 0;)
     body = make<For>(order[i]->loop_var, order[i]->min, order[i]->extent, order[i]->kind, body,

@@ -1,6 +1,7 @@
 // decompose_reduction, rfactor and prefetch.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -45,6 +46,17 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
       inner.push_back(*l);
       vars[(*l)->loop_var.get()] = var((*l)->loop_var->name + "_init", (*l)->loop_var->dtype);
     }
+  // A sum that is taken again starts again each time.
+  arith::Analyzer analyzer;
+  for (auto l = loops.begin(); l != at; ++l) analyzer.bind((*l)->loop_var, (*l)->min, (*l)->extent);
+  std::vector<arith::Iterator> below;
+  for (auto l = at; l != loops.end(); ++l)
+    below.push_back({(*l)->loop_var, (*l)->min, (*l)->extent});
+  if (!proves_distinct(realize->iter_values, below, conjuncts(realize->predicate), analyzer))
+    illegal(old->origin,
+            "from loop `{}` on block `{}` is not known to run once at most at each point; it would "
+            "start once only",
+            loop.var->name, block.name);
   for (size_t a = 0; a < old->iter_vars.size(); ++a) {
     const IterVar& iter = old->iter_vars[a];
     if (iter.kind == IterKind::kReduce) continue;

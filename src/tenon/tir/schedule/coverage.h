@@ -1,0 +1,74 @@
+// What stores have written for certain at some point of a nest: on this rests where blocks may be
+// moved. Internal to schedule/.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tenon/arith/iter_map.h"
+#include "tenon/tir/schedule/tree.h"
+
+namespace tenon::tir {
+
+/// Values from `min` to below `end`; of those only the ones from `least` on and below `limit`,
+/// which are null where they cut nothing.
+struct Span {
+  Expr min, end;
+  Expr least, limit;
+};
+
+enum class Times : uint8_t {
+  kAny,   // a point may come up more than once
+  kOnce,  // it must not
+};
+
+/// The box of points `indices`, each of which comes up while `loops` run (outermost first; what is
+/// around them stands still) and `conditions` hold. Nothing where they are no box, or where that is
+/// not understood. `analyzer` must know the loops around.
+///
+/// \param around  loops outside, which `indices` and the extents of `loops` may use.
+std::optional<std::vector<Span>> exact_box(const std::vector<Expr>& indices,
+                                           const std::vector<arith::Iterator>& loops,
+                                           const std::vector<Ref<Var>>& around,
+                                           const std::vector<Expr>& conditions, Times times,
+                                           arith::Analyzer& analyzer);
+
+/// Whether no two iterations of `loops` for which `conditions` hold have the same `values`.
+bool proves_distinct(const std::vector<Expr>& values, std::vector<arith::Iterator> loops,
+                     const std::vector<Expr>& conditions, arith::Analyzer& analyzer);
+
+/// A store to a buffer, or a call that fills a region of it.
+struct StoreSite {
+  Ref<Buffer> buffer;
+  Ref<BlockRealize> realize;           // the outermost block around it; null where there is none
+  std::vector<arith::Iterator> loops;  // from the root block down, outermost first
+  std::vector<Expr> conditions;        // under which it runs; in terms of the loops
+  std::vector<Range> region;           // in terms of the loops
+  std::vector<Expr> reduced;           // values of the reduce axes of the blocks around it
+  bool is_certain = true;              // false: whether it runs does not follow from `conditions`
+};
+/// Those below the root block, in program order.
+std::vector<StoreSite> store_sites(const Stmt& root, const Ref<Buffer>& buffer);
+
+/// Whether the block at the end of `path` runs at each point of its domain, in each iteration of
+/// the blocks around it. Not where that depends on a branch.
+bool runs_whole_domain(const Path& path);
+
+/// All that `realize` writes of `buffer` in the course of the function, or more.
+std::vector<Range> whole_region(const BlockRealize& realize,
+                                const std::vector<Ref<BufferRegion>>& regions,
+                                const Ref<Buffer>& buffer, arith::Analyzer& analyzer);
+
+bool proves_disjoint(const std::vector<Range>& a, const std::vector<Range>& b,
+                     arith::Analyzer& analyzer);
+
+/// Whether no element of `buffer` is written by both blocks, which may be pieces of one.
+bool write_apart(const BlockRealize& a, const BlockRealize& b, const Ref<Buffer>& buffer,
+                 arith::Analyzer& analyzer);
+
+/// Whether all that `site` ever writes of what lies in every one of `boxes` is written in the
+/// iteration of its first `shared` loops that `analyzer` stands in.
+bool proves_written(const StoreSite& site, size_t shared,
+                    const std::vector<std::vector<Range>>& boxes, arith::Analyzer& analyzer);
+
+}  // namespace tenon::tir
