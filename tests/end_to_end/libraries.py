@@ -23,6 +23,9 @@ def conv(x="x", w="c0", strides=(1, 1), padding=(1, 1, 1, 1), dilation=(1, 1), g
     return CONV.format(x, w, list(strides), list(padding), list(dilation), groups)
 
 
+NORM = "R.nn.batch_norm({}, {}, {}, {}, {}, axis=1, epsilon=0.01)"
+CONSTANTS = ("c0", "c1", "c2", "R.abs(c3)")
+
 CASES = {
     "conv": ([(1, 3, 9, 11)], [(8, 3, 3, 3)], conv(), (1, 8, 9, 11), "conv", None),
     "conv_bias_relu": ([(1, 16, 8, 8)], [(16, 16, 3, 3), (1, 16, 1, 1)], f"R.nn.relu(R.add({conv()}, c1))", (1, 16, 8, 8), "conv_bias_activation", None),
@@ -49,6 +52,10 @@ CASES = {
     "global_pool": ([(1, 8, 9, 9)], [], "R.mean(x, axis=[2, 3], keepdims=True)", (1, 8, 1, 1), "pool", None),
     "global_pool_flat": ([(1, 8, 9, 9)], [], "R.mean(x, axis=[2, 3], keepdims=False)", (1, 8), "pool", None),
     "mean_of_channels": ([(1, 8, 9, 9)], [], "R.mean(x, axis=[1], keepdims=True)", (1, 1, 9, 9), "attribute", None),
+    "batch_norm": ([(1, 8, 6, 6), (8,), (8,), (8,), (8,)], [], f"n = {NORM.format('x', 'x1', 'x2', 'x3', 'R.abs(x4)')}\nR.nn.relu(n[0])", (1, 8, 6, 6), "batch_norm_activation", None),
+    "batch_norm_after_relu": ([(1, 8, 6, 6), (8,), (8,), (8,), (8,)], [], f"a = R.nn.relu(x)\nn = {NORM.format('a', 'x1', 'x2', 'x3', 'R.abs(x4)')}\nR.tanh(n[0])", (1, 8, 6, 6), "batch_norm_activation", None),
+    "batch_norm_of_constants": ([(1, 8, 6, 6)], [(8,), (8,), (8,), (8,)], f"n = {NORM.format('x', *CONSTANTS)}\nR.nn.relu(n[0])", (1, 8, 6, 6), "binary_activation", None),
+    "batch_norm_after_pool": ([(1, 8, 6, 6)], [(8,), (8,), (8,), (8,)], f"a = R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2])\nn = {NORM.format('a', *CONSTANTS)}\nR.nn.relu(n[0])", (1, 8, 3, 3), "binary_activation", None),
     "layer_norm": ([(4, 6, 32)], [(32,), (32,)], "R.nn.layer_norm(x, c0, c1, axes=[-1])", (4, 6, 32), "layer_norm", None),
     "softmax": ([(4, 6, 32)], [], "R.nn.softmax(x, axis=-1)", (4, 6, 32), "softmax", None),
     "softmax_inner": ([(4, 6, 32)], [], "R.nn.softmax(x, axis=1)", (4, 6, 32), "softmax", None),
@@ -62,6 +69,8 @@ CASES = {
     "matmul_scaled": ([(5, 24)], [(24, 7), (7,)], 'R.add(R.multiply(R.matmul(x, c0), R.const(0.5, "float32")), c1)', (5, 7), None, "matmul_scale_add"),
     "matmul_vector": ([(24,)], [(24, 7)], "R.matmul(x, c0)", (7,), "matmul", "matmul"),
     "matmul_integers": ([(5, 24)], [(24, 7)], 'R.astype(R.matmul(R.astype(x, dtype="int32"), R.astype(c0, dtype="int32")), dtype="float32")', (5, 7), "dtype", "dtype"),
+    "gelu_tanh": ([(5, 24)], [(24, 33), (33,)], "R.nn.gelu_tanh(R.add(R.matmul(x, c0), c1))", (5, 33), "matmul_bias_activation", None),
+    "gelu_tanh_spelled_out": ([(5, 24)], [(24, 33), (33,)], "b = R.add(R.matmul(x, c0), c1)\nq = R.multiply(R.multiply(b, b), b)\nt = R.tanh(R.multiply(R.add(b, R.multiply(q, R.const(0.044715, 'float32'))), R.const(0.7978845608, 'float32')))\nR.multiply(R.multiply(b, R.const(0.5, 'float32')), R.add(t, R.const(1.0, 'float32')))", (5, 33), "matmul_bias_gelu_tanh", None),
     "gelu": ([(5, 24)], [(24, 33), (33,)], 'GELU', (5, 33), "matmul_bias_gelu", None),
 }
 

@@ -94,7 +94,8 @@ IRModule fuse_tir(IRModule module);
 Ref<tir::PrimFunc> lower_function(IRModule& module, const Function& function);
 
 /// Folds inference batch norms into the constant weights of the convolution (or matrix product)
-/// before them; the arithmetic on weights is left to fold_constants. Re-associating.
+/// before them; the arithmetic on weights is left to fold_constants. Others become a product and a
+/// sum where their parameters are constants, else `nn.batch_norm_result`. Re-associating.
 IRModule fold_batchnorm(IRModule module);
 
 /// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn, nn.gemm) by these: their

@@ -142,6 +142,9 @@ struct Compiled {
       case 8:
         return reinterpret_cast<int32_t (*)(P, P, P, P, P, P, P, P, int32_t)>(f)(
             p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], threads);
+      case 9:
+        return reinterpret_cast<int32_t (*)(P, P, P, P, P, P, P, P, P, int32_t)>(f)(
+            p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], threads);
       default: ADD_FAILURE() << p.size() << " pointers"; return -1;
     }
   }
@@ -272,6 +275,118 @@ TEST(Regions, ProductWithBiasAndGelu) {
     }
   expect_runs(net);
   EXPECT_EQ(group(net.graph).size(), 1U);
+}
+
+// (x - mean) / sqrt(variance + epsilon) * scale + shift by channels, behind what `x` is.
+int batch_norm(Network& net, int x, bool has_constants) {
+  const Shape shape = net.graph[x].shape, channels = {shape[1]};
+  std::vector<int> args = {x};
+  for (int i = 0; i < 4; ++i) args.push_back(net.input(channels, has_constants));
+  for (float& variance : net[args[4]]) variance = std::abs(variance) + 0.1F;
+  const int y = net.add("nn.batch_norm_result", args, shape, {{"axis", {1}}});
+  net.graph.operators.back().attributes["epsilon"] = {true, {}, 1e-3, {}};
+  const auto inner = net[x].size() / static_cast<size_t>(shape[0] * shape[1]);
+  for (size_t i = 0; i < net[x].size(); ++i) {
+    const size_t c = i / inner % static_cast<size_t>(shape[1]);
+    net[y][i] =
+        (net[x][i] - net[args[3]][c]) / std::sqrt(net[args[4]][c] + 1e-3F) * net[args[1]][c] +
+        net[args[2]][c];
+  }
+  return y;
+}
+int relu(Network& net, int x) {
+  const int y = net.add("nn.relu", {x}, net.graph[x].shape);
+  for (size_t i = 0; i < net[x].size(); ++i) net[y][i] = std::max(net[x][i], 0.0F);
+  return y;
+}
+
+class BatchNorms : public testing::TestWithParam<std::tuple<Shape, bool>> {};
+
+TEST_P(BatchNorms, AtTheInput) {
+  Network net;
+  const auto& [shape, has_constants] = GetParam();
+  net.graph.outputs = {batch_norm(net, net.input(shape), has_constants)};
+  expect_runs(net);
+}
+
+TEST_P(BatchNorms, BetweenActivations) {
+  Network net;
+  const auto& [shape, has_constants] = GetParam();
+  net.graph.outputs = {relu(net, batch_norm(net, relu(net, net.input(shape)), has_constants))};
+  expect_runs(net);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, BatchNorms,
+                         testing::Combine(testing::Values(Shape{2, 5}, Shape{1, 6, 9},
+                                                          Shape{2, 16, 7, 5}, Shape{1, 3, 4, 5, 6}),
+                                          testing::Bool()));
+
+// Its source lies in a layout of the library's.
+TEST(Regions, BatchNormBehindPooling) {
+  Network net;
+  const int x = net.input({1, 16, 8, 8}), w = net.constant({16, 16, 3, 3});
+  const int conv = net.add("nn.conv2d", {x, w}, {1, 16, 8, 8}, {{"padding", {1, 1, 1, 1}}});
+  convolve({1, 16, 8, 8, 16, 3, 1, 1, 1, 1, 1}, net[x], net[w], net[conv], 8, 8);
+  const int pool =
+      net.add("nn.max_pool2d", {conv}, {1, 16, 4, 4}, {{"pool_size", {2, 2}}, {"strides", {2, 2}}});
+  for (size_t i = 0; i < net[pool].size(); ++i) {
+    const size_t corner = i / 16 * 64 + i / 4 % 4 * 16 + i % 4 * 2;
+    const Data& y = net[conv];
+    net[pool][i] = std::max({y[corner], y[corner + 1], y[corner + 8], y[corner + 9]});
+  }
+  net.graph.outputs = {relu(net, batch_norm(net, pool, true))};
+  expect_runs(net);
+}
+
+// `cube`: x ** 3, or products; `other_use`: of a value inside of it.
+Network gelu_tanh(bool has_power, float half, bool other_use) {
+  Network net;
+  const int a = net.input({6, 24}), w = net.constant({24, 40});
+  const Shape shape = {6, 40};
+  const int x = net.add("matmul", {a, w}, shape);
+  const int cube = has_power ? net.add("power", {x, net.scalar(3)}, shape)
+                             : net.add("multiply", {net.add("multiply", {x, x}, shape), x}, shape);
+  const int scaled = net.add("multiply", {net.scalar(0.044715F), cube}, shape);
+  const int sum = net.add("add", {x, scaled}, shape);
+  const int inner = net.add("multiply", {sum, net.scalar(0.7978845608F)}, shape);
+  const int tanh = net.add("tanh", {inner}, shape);
+  const int plus = net.add("add", {tanh, net.scalar(1)}, shape);
+  const int out =
+      has_power
+          ? net.add("multiply", {net.add("multiply", {x, plus}, shape), net.scalar(half)}, shape)
+          : net.add("multiply", {net.add("multiply", {x, net.scalar(half)}, shape), plus}, shape);
+  net.graph.outputs = {out};
+  if (other_use) net.graph.outputs.push_back(plus);
+  for (size_t i = 0; i < net[out].size(); ++i) {
+    double sums = 0;
+    for (size_t k = 0; k < 24; ++k)
+      sums += static_cast<double>(net[a][i / 40 * 24 + k]) *
+              static_cast<double>(net[w][k * 40 + i % 40]);
+    const double raised = 1 + std::tanh(0.7978845608 * (sums + 0.044715 * sums * sums * sums));
+    net[out][i] = static_cast<float>(sums * raised * static_cast<double>(half));
+    net[plus][i] = static_cast<float>(raised);
+  }
+  return net;
+}
+
+TEST(Regions, ProductWithGeluThroughTanh) {
+  for (const bool has_power : {false, true}) {
+    Network net = gelu_tanh(has_power, 0.5F, false);
+    expect_runs(net);  // which gives constants their data
+    const auto groups = group(net.graph);
+    ASSERT_EQ(groups.size(), 1U);
+    ASSERT_EQ(groups[0].posts.size(), 1U);
+    EXPECT_EQ(groups[0].posts[0].alg, dnnl_eltwise_gelu_tanh);
+  }
+}
+
+TEST(Regions, WhatIsNearlyGeluThroughTanhIsNotTakenForIt) {
+  for (const auto& [half, other_use] : {std::pair(0.25F, false), std::pair(0.5F, true)}) {
+    Network net = gelu_tanh(false, half, other_use);
+    expect_runs(net);
+    for (const Group& one : group(net.graph))
+      for (const Post& post : one.posts) EXPECT_NE(post.alg, dnnl_eltwise_gelu_tanh);
+  }
 }
 
 TEST(Regions, RefusalsSayWhy) {

@@ -133,6 +133,31 @@ TEST(GraphPasses, BatchNormsFoldIntoConvolutions) {
   EXPECT_EQ(norms, 0);
 }
 
+// At the input, without its scale or its shift, and with parameters that are no constants.
+TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 5, 3}, 1), random_tensor({5}, 2)};
+  for (const bool scales : {false, true})
+    for (const bool centers : {false, true})
+      for (const bool is_constant : {false, true}) {
+        const auto x = make<Var>("x", TensorType::of({2, 5, 3}, kFloat32));
+        const auto beta = make<Var>("beta", TensorType::of({5}, kFloat32));
+        const IRModule module = module_of({x, beta}, [&](BlockBuilder& b) {
+          const Value all =
+              b.op("nn.batch_norm",
+                   {x, positive_constant({5}, 3), is_constant ? Value(constant({5}, 4)) : beta,
+                    constant({5}, 5), positive_constant({5}, 6)},
+                   {{"scale", scales}, {"center", centers}});
+          return b.emit(make<TupleGetItem>(all, 0));
+        });
+        const IRModule folded = eliminate_dead_code(fold(fold_batchnorm(module)));
+        expect_close(run(module, inputs), run(folded, inputs), 1e-5);
+        std::string operators;
+        walk<Call>(folded.find("main"),
+                   [&](const Call& call) { operators += call.op->name + " "; });
+        EXPECT_EQ(operators, is_constant ? "multiply add " : "nn.batch_norm_result ");
+      }
+}
+
 TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
   for (const std::string target : {"llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512"}) {
     IRModule module = eliminate_dead_code(fold(fold_batchnorm(cnn())));

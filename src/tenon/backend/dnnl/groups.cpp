@@ -86,7 +86,11 @@ bool broadcasts_to(const std::vector<int64_t>& shape, const std::vector<int64_t>
 class Grouper {
  public:
   explicit Grouper(const MatchGraph& graph)
-      : graph_(graph), users_(graph.values.size()), taken_(graph.operators.size()) {
+      : graph_(graph),
+        users_(graph.values.size()),
+        makers_(graph.values.size(), nullptr),
+        taken_(graph.operators.size()) {
+    for (const Operator& op : graph.operators) makers_[static_cast<size_t>(op.result)] = &op;
     for (size_t i = 0; i < graph.operators.size(); ++i)
       for (const MatchGraph::Argument& argument : graph.operators[i].args)
         if (argument.kind == MatchGraph::Argument::Kind::kValue)
@@ -146,7 +150,9 @@ class Grouper {
     }
     for (;;) {
       const int value = group.results.back();
-      if (const auto gelu = absorb_gelu(value, group)) {
+      auto gelu = absorb_gelu(value, group);
+      if (!gelu) gelu = absorb_gelu_tanh(value, group);
+      if (gelu) {
         last = std::max(last, *gelu);
         continue;
       }
@@ -329,6 +335,86 @@ class Grouper {
     return std::nullopt;
   }
 
+  // x * (1 + tanh(0.79788 * (x + 0.044715 * x * x * x))) / 2 spelled out, likewise. It is read from
+  // its result backwards.
+  std::optional<size_t> absorb_gelu_tanh(int x, Group& group) {
+    constexpr size_t kLeastUses = 3;  // x ** 3, the sum, the last product
+    if (users_[static_cast<size_t>(x)].size() < kLeastUses || is_output(x)) return std::nullopt;
+    for (const Operator& op : graph_.operators) {
+      std::vector<const Operator*> parts;
+      if (op.name != "multiply" || !is_gelu_tanh(x, op.result, parts)) continue;
+      const auto is_part = [&](size_t user) {
+        return std::find(parts.begin(), parts.end(), &graph_.operators[user]) != parts.end();
+      };
+      const auto is_inner = [&](int value) {
+        const auto& users = users_[static_cast<size_t>(value)];
+        return !is_output(value) && std::all_of(users.begin(), users.end(), is_part);
+      };
+      const bool is_closed =
+          is_inner(x) && std::all_of(parts.begin(), parts.end(), [&](const Operator* part) {
+            return part == &op || is_inner(part->result);
+          });
+      if (!is_closed) continue;
+      size_t last = 0;
+      for (const Operator* part : parts) {
+        const auto position = static_cast<size_t>(part - graph_.operators.data());
+        taken_[position] = true;
+        last = std::max(last, position);
+      }
+      add_post(group, eltwise(dnnl_eltwise_gelu_tanh, 0, 0), op.result);
+      return last;
+    }
+    return std::nullopt;
+  }
+
+  bool is_gelu_tanh(int x, int result, std::vector<const Operator*>& parts) const {
+    const auto is = [](int a, int b) { return a >= 0 && a == b; };
+    // Of `op`, one operand that is `first`: the other; -1 where it has none.
+    const auto other_operand = [&](int value, const char* name, int first) {
+      const Operator* op = maker(value, name, parts);
+      if (!op) return -1;
+      if (is(op->value_arg(0), first)) return op->value_arg(1);
+      return is(op->value_arg(1), first) ? op->value_arg(0) : -1;
+    };
+    int raised = -1;
+    if (const int product = with_number(result, "multiply", 0.5F, parts); product >= 0) {
+      raised = other_operand(product, "multiply", x);
+    } else if (const Operator* op = maker(result, "multiply", parts)) {
+      for (const size_t i : {size_t{0}, size_t{1}})
+        if (raised < 0 && is(with_number(op->value_arg(i), "multiply", 0.5F, parts), x))
+          raised = op->value_arg(1 - i);
+    }
+    const Operator* tanh = maker(with_number(raised, "add", 1, parts), "tanh", parts);
+    if (!tanh) return false;
+    const int sum = with_number(tanh->value_arg(0), "multiply", 0.7978846F, parts);
+    const int cube = with_number(other_operand(sum, "add", x), "multiply", 0.044715F, parts);
+    if (is(with_number(cube, "power", 3, parts), x)) return true;
+    return is(other_operand(other_operand(cube, "multiply", x), "multiply", x), x);
+  }
+
+  // The operator of this name that gives `value`, which is noted; null where it is another.
+  const Operator* maker(int value, const char* name, std::vector<const Operator*>& parts) const {
+    const Operator* op = value < 0 ? nullptr : makers_[static_cast<size_t>(value)];
+    if (!op || op->name != name) return nullptr;
+    parts.push_back(op);
+    return op;
+  }
+  // What `value` is the sum, product or power of with this number; -1 where it is none.
+  int with_number(int value, const std::string& name, float number,
+                  std::vector<const Operator*>& parts) const {
+    const Operator* op = value < 0 ? nullptr : makers_[static_cast<size_t>(value)];
+    if (!op || op->name != name) return -1;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      float found = 0;
+      if (name == "power" && i == 1) break;
+      if (!graph_.is_scalar(op->value_arg(1 - i), &found) || std::abs(found - number) > 1e-5F)
+        continue;
+      parts.push_back(op);
+      return op->value_arg(i);
+    }
+    return -1;
+  }
+
   // The scalar that `op` combines `x` with; for what does not commute, x stands first.
   bool scalar_of(const Operator& op, int x, float* number) const {
     if (!binary_of(op.name)) return false;
@@ -339,6 +425,7 @@ class Grouper {
 
   const MatchGraph& graph_;
   std::vector<std::vector<size_t>> users_;  // of each value, with repetition
+  std::vector<const Operator*> makers_;     // of each value; null for inputs
   std::vector<bool> taken_;
 };
 

@@ -16,6 +16,13 @@ def gelu(x):
     raised = plus(is_op("relax.erf")(scaled), is_const())
     return times(times(x, raised), is_const()) | times(times(x, is_const()), raised)
 
+# x * (1 + tanh(0.79788 * (x + 0.044715 * x ** 3))) / 2, spelled out
+def gelu_tanh(x):
+    cubed = times(times(x, x), x) | is_op("relax.power")(x, is_const())
+    scaled = times(plus(x, times(cubed, is_const())), is_const())
+    raised = plus(is_op("relax.tanh")(scaled), is_const())
+    return times(times(x, raised), is_const()) | times(times(x, is_const()), raised)
+
 def transposed_or_not():
     return is_op("relax.permute_dims")(wildcard()) | wildcard()
 
@@ -41,6 +48,8 @@ patterns = [
     ("deconv_activation", activated(_deconv)),
     ("deconv_bias", plus(_deconv, is_const())),
     ("deconv", _deconv),
+    ("matmul_bias_gelu_tanh", gelu_tanh(plus(_matmul, is_const()))),
+    ("matmul_gelu_tanh", gelu_tanh(_matmul)),
     ("matmul_bias_gelu", gelu(plus(_matmul, is_const()))),
     ("matmul_gelu", gelu(_matmul)),
     ("matmul_bias_sum_activation", activated(plus(plus(_matmul, is_const()), wildcard()))),

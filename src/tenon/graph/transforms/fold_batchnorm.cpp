@@ -1,7 +1,8 @@
 // Batch norm at inference is y = x * scale + shift for each channel. Where x comes from a
 // convolution or a product with constant weights that nobody else uses, scale goes into the weights
-// and shift into the bias. One's own kernel in such an operator's place is as linear in its
-// weights.
+// and shift into the bias. Elsewhere it becomes this arithmetic where all but x are constants, and
+// an operator of one result where they are not. One's own kernel in such an operator's place is as
+// linear in its weights.
 
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
@@ -75,8 +76,11 @@ class Folder {
     const double epsilon = norm.attrs.get<double>("epsilon").value_or(1e-5);
     // These are calls on constants: FoldConstant computes them.
     const Value root = op("sqrt", {op("add", {variance, scalar(type->dtype, epsilon)})});
-    const Value scale = op("divide", {gamma, root});
-    const Value shift = op("subtract", {beta, op("multiply", {mean, scale})});
+    const bool scales = norm.attrs.get<bool>("scale").value_or(true);
+    const bool centers = norm.attrs.get<bool>("center").value_or(true);
+    const Value scale = op("divide", {scales ? gamma : scalar(type->dtype, 1), root});
+    const Value moved = op("multiply", {mean, scale});
+    const Value shift = centers ? op("subtract", {beta, moved}) : op("negative", {moved});
     if (auto folded = into_producer(x, scale, shift, axis, type->ndim, name)) return folded;
     record({"FoldBatchnorm", name, "decomposed", "no-constant-producer", {}, "", norm.origin});
     return call_op("add", {op("multiply", {x, along(scale, axis, type->ndim)}),
@@ -161,6 +165,14 @@ class Folder {
   const std::unordered_map<const Node*, int>& uses_;
 };
 
+// The result by itself: one tensor, as patterns of back ends see it.
+Value alone(const Call& norm) {
+  Attrs attrs;
+  for (const char* name : {"axis", "epsilon", "center", "scale"})
+    if (const AttrValue* given = norm.attrs.find(name)) attrs.set(name, *given);
+  return call_op("nn.batch_norm_result", norm.args, std::move(attrs), norm.origin);
+}
+
 }  // namespace
 
 IRModule fold_batchnorm(IRModule module) {
@@ -178,8 +190,10 @@ IRModule fold_batchnorm(IRModule module) {
       const auto* call = value.as<Call>();
       Value var;
       if (call && call->is("nn.batch_norm")) {
-        if (auto folded = Folder(builder, producers, new_uses).fold(*call, binding.var->name)) {
-          var = emit_noted(builder, producers, *folded, binding.var->name);
+        auto result = Folder(builder, producers, new_uses).fold(*call, binding.var->name);
+        if (!result && type_of(value).as<TupleType>()) result = alone(*call);
+        if (result) {
+          var = emit_noted(builder, producers, *result, binding.var->name);
           // A batch norm that gives a tuple (y, mean, variance) becomes one with the inputs'
           // statistics.
           if (type_of(value).as<TupleType>())
