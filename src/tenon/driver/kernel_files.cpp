@@ -126,6 +126,7 @@ class Adder {
 void annotate(IRModule& module, const std::string& name, const Choice& choice) {
   const auto function = module.find<tir::PrimFunc>(name);
   auto* copy = new tir::PrimFunc(*function);
+  const Ref<tir::PrimFunc> made(copy);
   copy->attrs.set("op_by_hand", true);
   copy->is_private = true;
   const std::string& asked = choice.name;
@@ -158,7 +159,7 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
           choice.text, asked, joined(found));
     copy->attrs.set("op", *wanted.begin());
   }
-  module.set(name, Ref<tir::PrimFunc>(copy));
+  module.set(name, made);
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ Offload offload_from(const nlohmann::json& json) {
     for (const auto& one : json.value("backends", nlohmann::json::array()))
       offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
                                one.value("gflop", 0.0) * 1e9, one.value("kernels", int64_t{0})});
-    for (const auto& [code, count] : json.value("refused", nlohmann::json::object()).items())
+    const nlohmann::json refused = json.value("refused", nlohmann::json::object());
+    for (const auto& [code, count] : refused.items())
       offload.refused.push_back({code, count.get<int64_t>()});
     sort_by_count(offload.refused);
   } catch (const nlohmann::json::exception&) {

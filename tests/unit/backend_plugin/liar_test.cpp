@@ -89,7 +89,19 @@ class Liar : public testing::TestWithParam<Lie> {
   void TearDown() override { liar_lie = NO_LIE; }
 };
 
+// What the sanitizers stop, before Tenon can say who did it.
+bool is_for_sanitizers(const Lie& lie) {
+#ifdef TENON_SANITIZE
+  return lie.number == CHECK_DIVIDES_BY_ZERO || lie.number == PACK_READS_PAST_THE_END ||
+         lie.number == GENERATE_EMITS_FROM_NOWHERE;
+#else
+  (void)lie;
+  return false;
+#endif
+}
+
 TEST_P(Liar, IsRefused) {
+  if (is_for_sanitizers(GetParam())) GTEST_SKIP() << "the sanitizers report it themselves";
   static std::string object;
   if (object.empty()) {
     std::ifstream file(LIAR_OBJECT_FILE, std::ios::binary);

@@ -23,15 +23,17 @@ typedef struct tenon_dnnl_objects {
   dnnl_memory_t* memories;
 } tenon_dnnl_objects;
 
-typedef struct {
+typedef struct tenon_dnnl_function {
   const dnnl_memory_desc_t* layouts;
   const tenon_dnnl_memory* memories;
   const tenon_dnnl_step* steps;
   int32_t num_memories, num_steps;
   tenon_dnnl_objects* objects;
+  struct tenon_dnnl_function* next; /* of those that have objects */
 } tenon_dnnl_function;
 
 static pthread_mutex_t tenon_dnnl_lock = PTHREAD_MUTEX_INITIALIZER;
+static tenon_dnnl_function* tenon_dnnl_functions;
 static dnnl_engine_t tenon_dnnl_engine;
 
 static int tenon_dnnl_is_any(const char* implementation, const void* data) {
@@ -175,6 +177,10 @@ static int32_t tenon_dnnl_take(tenon_dnnl_function* f, int threads, tenon_dnnl_o
   if (!objects) {
     code = tenon_dnnl_make(f, threads, &objects);
     if (!code) {
+      if (!f->objects) {
+        f->next = tenon_dnnl_functions;
+        tenon_dnnl_functions = f;
+      }
       objects->next = f->objects;
       f->objects = objects;
     }
@@ -183,6 +189,18 @@ static int32_t tenon_dnnl_take(tenon_dnnl_function* f, int threads, tenon_dnnl_o
   pthread_mutex_unlock(&tenon_dnnl_lock);
   *taken = objects;
   return code;
+}
+
+/* When the program is unloaded, or its process ends. */
+__attribute__((destructor)) static void tenon_dnnl_release(void) {
+  for (; tenon_dnnl_functions; tenon_dnnl_functions = tenon_dnnl_functions->next)
+    while (tenon_dnnl_functions->objects) {
+      tenon_dnnl_objects* objects = tenon_dnnl_functions->objects;
+      tenon_dnnl_functions->objects = objects->next;
+      tenon_dnnl_free(tenon_dnnl_functions, objects);
+    }
+  if (tenon_dnnl_engine) dnnl_engine_destroy(tenon_dnnl_engine);
+  tenon_dnnl_engine = NULL;
 }
 
 /* `pointers`: inputs, outputs, then the scratch memory, which is number `scratch`. */
