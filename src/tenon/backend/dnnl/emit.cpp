@@ -81,7 +81,7 @@ std::string c_function(const std::string& symbol, const MatchGraph& graph, const
   for (const tenon_dnnl_step& step : region.steps) out += "  " + c_step(step) + ",\n";
   out += fmt::format(
       "}};\nstatic tenon_dnnl_function {0}_function = {{{0}_layouts, {0}_memories, {0}_steps, {1}, "
-      "{2}, 0}};\n",
+      "{2}, 0, 0}};\n",
       symbol, region.memories.size(), region.steps.size());
   std::string params, pointers;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
