@@ -82,6 +82,82 @@ TEST_F(PluginCommandTest, WhatIsNoPluginIsRefused) {
   expect("check", 2, "FILE is missing");
 }
 
+// A back end that takes matches and then makes code for those of `negative` alone.
+constexpr const char* kFussy = R"(#include <stdio.h>
+#include <string.h>
+#include <tenon/backend.h>
+static int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  const char* text = host->text(match);
+  if (strstr(text, "relu") || strstr(text, "matmul"))
+    return host->refuse(answer, "memory", "it does not fit after all");
+  char code[400];
+  snprintf(code, sizeof code,
+           "#include <stdint.h>\nint32_t %s(const float* x, float* y) {\n"
+           "for (int i = 0; i < 64; ++i) y[i] = -x[i];\nreturn 0;\n}\n",
+           host->symbol(match));
+  return host->emit(answer, TENON_C, code, TENON_TEXT);
+}
+const TenonBackend* tenon_backend(const TenonHost* host) {
+  static TenonBackend backend = {.size = sizeof(TenonBackend), .abi = TENON_BACKEND_ABI,
+                                 .name = "fussy", .version = "1", .unit = UNIT,
+                                 .generate = generate};
+  backend.patterns = "taken = (is_op('relax.nn.relu') | is_op('relax.negative'))(wildcard())\n"
+                     "product = is_op('relax.matmul')(wildcard(), wildcard())\n";
+  return host ? &backend : NULL;
+}
+)";
+
+// Two equal units are one function with two calls; both count.
+constexpr const char* kFourOperators = R"(
+from tenon.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((8, 8), "float32")) -> R.Tensor((8, 8), "float32"):
+        with R.dataflow():
+            a = R.nn.relu(x)
+            b = R.exp(a)
+            c = R.matmul(b, b)
+            d = R.nn.relu(c)
+            e = R.sin(d)
+            f = R.negative(e)
+            R.output(f)
+        return f
+)";
+
+TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounted) {
+  std::ofstream(folder_ + "/fussy.c") << kFussy;
+  std::ofstream(folder_ + "/m.py") << kFourOperators;
+  const auto built = [&](const std::string& unit) {
+    EXPECT_EQ(run("cc -shared -fPIC -DUNIT=" + unit +
+                  " -I" TENON_SOURCE_DIR "/include fussy.c -o fussy.so")
+                  .status,
+              0);
+  };
+  expect("run m.py -o own", 0, "output  float32 (8, 8)");
+  for (const char* unit : {"TENON_UNIT_MATCH", "TENON_UNIT_REGION"}) {
+    SCOPED_TRACE(unit);
+    built(unit);
+    expect("run m.py --plugin ./fussy.so -o with", 0,
+           "fussy 1 of 6 operators, 0 % of the arithmetic; own code 5; refused: 3 memory");
+    expect("run m.py --plugin ./fussy.so --json", 0, "\"share\": 0.0");
+    expect("run m.py --plugin ./fussy.so --require-offload 10%", 1,
+           "`c`, 100.0 % of the arithmetic: refused (memory): `fussy` made no code for");
+    const auto bytes = [&](const std::string& file) {
+      std::ifstream in(folder_ + file, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    ASSERT_FALSE(bytes("/own/output.npy").empty());
+    EXPECT_EQ(bytes("/own/output.npy"), bytes("/with/output.npy"));
+  }
+  // Of one function that is asked for by name there is nothing else to do.
+  expect(
+      "opt m.py --plugin ./fussy.so --passes 'FuseOpsByPattern(backend=\"fussy\"), "
+      "RunCodegen(backend=\"fussy\", function=\"fussy_product\")'",
+      1, "error[TN0813]");
+}
+
 TEST_F(PluginCommandTest, ACrashIsThePluginsOwn) {
   build("*(volatile int*)8 = 1;");
   expect("check --plugin ./tiny.so", 1, "error[TN0812]: plugin ./tiny.so crashed");

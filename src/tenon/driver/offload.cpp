@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/driver/usage.h"
+#include "tenon/graph/backend.h"
 
 namespace tenon {
 
@@ -23,14 +24,21 @@ double Offload::share(const std::string& backend) const {
   return whole > 0 ? part / whole : 0;
 }
 
-static double flop_of(const Remark& remark) {
+// One remark an operator; a pass that runs twice decides anew about what is left.
+static bool is_decision(const Remark& remark) { return remark.pass == "AnnotatePlacement"; }
+
+// An operator that a back end was given and made no code for: a decision taken back.
+static bool is_taken_back(const Remark& remark) {
+  return remark.pass == "RunCodegen" && remark.verdict == "refused";
+}
+
+static double number_of(const Remark& remark, std::string_view wanted) {
   for (const auto& [name, number] : remark.numbers)
-    if (name == "flop") return number;
+    if (name == wanted) return number;
   return 0;
 }
 
-// One remark an operator; a pass that runs twice decides anew about what is left.
-static bool is_decision(const Remark& remark) { return remark.pass == "AnnotatePlacement"; }
+static double flop_of(const Remark& remark) { return number_of(remark, "flop"); }
 
 static void sort_by_count(std::vector<Offload::Refused>& refused) {
   std::sort(refused.begin(), refused.end(), [](const auto& a, const auto& b) {
@@ -49,9 +57,32 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
     offload.taken.push_back({backend});
     return offload.taken.back();
   };
+  const auto refuse = [&](const std::string& code, int64_t operators) {
+    auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
+                                [&](const auto& one) { return one.code == code; });
+    if (refused == offload.refused.end())
+      refused = offload.refused.insert(offload.refused.end(), {code});
+    refused->operators += operators;
+  };
+  const auto take_back = [&](const Remark& remark) {
+    const std::string backend = graph::backend_of_refusal(remark.detail);
+    for (Offload::Taken& one : offload.taken) {
+      if (one.backend != backend) continue;
+      const auto times = static_cast<int64_t>(number_of(remark, "times"));
+      if (const auto kernels = static_cast<int64_t>(number_of(remark, "kernels")); kernels > 0) {
+        one.kernels = std::max(int64_t{0}, one.kernels - kernels);
+        return;
+      }
+      const int64_t operators = std::min(one.operators, times);
+      one.operators -= operators;
+      one.flop = std::max(0.0, one.flop - flop_of(remark) * static_cast<double>(operators));
+      if (operators > 0) refuse(remark.reason, operators);
+    }
+  };
   for (const Remark& remark : remarks) {
     if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed")
       ++entry_of(remark).kernels;
+    if (is_taken_back(remark)) take_back(remark);
     if (!is_decision(remark)) continue;
     ++offload.operators;
     offload.flop += flop_of(remark);
@@ -60,11 +91,7 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
       ++taken.operators;
       taken.flop += flop_of(remark);
     } else if (remark.verdict == "refused") {
-      auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
-                                  [&](const auto& one) { return one.code == remark.reason; });
-      if (refused == offload.refused.end())
-        refused = offload.refused.insert(offload.refused.end(), {remark.reason});
-      ++refused->operators;
+      refuse(remark.reason, 1);
     }
   }
   sort_by_count(offload.refused);
@@ -169,7 +196,7 @@ void check_requirements(const std::vector<Requirement>& requirements, const Offl
       const bool taken = remark.verdict == "placed" &&
                          (wanted.backend.empty() ||
                           remark.reason.substr(0, remark.reason.find('.')) == wanted.backend);
-      if (is_decision(remark) && !taken) left.push_back(&remark);
+      if ((is_decision(remark) && !taken) || is_taken_back(remark)) left.push_back(&remark);
     }
     std::sort(left.begin(), left.end(), [&](const Remark* a, const Remark* b) {
       return std::pair(-flop_of(*a), a) < std::pair(-flop_of(*b), b);  // in order of the program

@@ -1,4 +1,5 @@
-// How much of a model runs in back ends: a rendering of the remarks of AnnotatePlacement.
+// How much of a model runs in back ends: a rendering of the remarks of AnnotatePlacement, and of
+// those of RunCodegen for what a back end made no code for.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -27,6 +27,16 @@ struct BackendContext {
   std::string symbol = {};
 };
 
+/// What `lower` throws where the back end makes no code for a unit that its checks let through: the
+/// unit is compiled like everything else. The error says the same, for where there is no other way.
+class BackendRefusal : public CompileError {
+ public:
+  BackendRefusal(std::string reason, std::string words, CompileError error)
+      : CompileError(std::move(error)), reason(std::move(reason)), words(std::move(words)) {}
+  std::string reason;  // a reason code: "memory"
+  std::string words;
+};
+
 /// Code for functions of a back end, which becomes part of the module's `external_mods` and is
 /// linked into the program. What is empty is not there.
 struct BackendCode {
@@ -64,7 +74,7 @@ struct Backend {
   /// `target`; with attr `tenon.inline` its statements (allocations and calls, no blocks) come to
   /// stand in the place of each call, and its allocations become the caller's. An extern function
   /// (tir::ExternFunction) in its place is called as it is, by R.call_dps_packed.
-  /// It may add artefacts (add_external_module).
+  /// It may add artefacts (add_external_module). \throws BackendRefusal where it does not.
   std::function<IRModule(IRModule module, const std::string& function, const BackendContext&)>
       lower = {};
 
@@ -93,8 +103,16 @@ std::vector<const Backend*> all_backends();
 /// Hands its part of the graph to `backend`: runs its `lower` on each unit, checks what came of it,
 /// and makes the calls of these functions R.call_tir, or R.call_dps_packed of an extern function.
 /// Records a remark for each unit.
-/// \throws CompileError (kBadBackend) where the hook broke its contract.
-IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context);
+/// A unit that the hook refuses becomes a function like others, with the composites in it; a remark
+/// for each of its operators says why (pass "RunCodegen", verdict "refused"; numbers: "flop", and
+/// "times", the calls of the unit).
+/// \throws CompileError (kBadBackend) where the hook broke its contract; (kBackendRefused) where it
+/// refuses, with OnRefusal::kError.
+enum class OnRefusal : uint8_t { kOwnCode, kError };
+IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context,
+                     OnRefusal on_refusal = OnRefusal::kOwnCode);
+/// The back end that a remark of a refused operator is about.
+std::string backend_of_refusal(std::string_view detail);
 
 /// Runs its `generate`, where it has one, replaces the PrimFuncs that it made code for by extern
 /// functions of the same names, and adds the code to the module's `external_mods`.

@@ -95,9 +95,11 @@ class UnitGenerator {
   void check_status(const char* callback, const TenonAnswer& answer, int32_t status) const {
     if (!answer.fault.empty()) throw fault(callback, answer.fault);
     if (answer.is_refused)
-      throw CompileError(kBackendRefused, function_->origin,
-                         "{} refused `{}` ({}): {}; a back end says no in `check`", what(callback),
-                         name_, answer.code, answer.words);
+      throw graph::BackendRefusal(
+          answer.code, answer.words,
+          CompileError(kBackendRefused, function_->origin,
+                       "{} refused `{}` ({}): {}; a back end says no in `check`", what(callback),
+                       name_, answer.code, answer.words));
     if (status != 0)
       throw fault(callback,
                   fmt::format("returned {} without a reason; refuse() gives one", status));

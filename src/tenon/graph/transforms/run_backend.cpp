@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/graph/arithmetic.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
@@ -89,13 +90,83 @@ static std::vector<Type> results_of(const Type& type) {
   return tuple ? tuple->types : std::vector<Type>{type};
 }
 
-IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context) {
+// ---- units that the back end refuses
+
+static int64_t calls_of(const IRModule& module, const std::string& name) {
+  int64_t count = 0;
+  for (const auto& [other, function] : module.functions())
+    walk<Call>(function, [&](const Call& call) {
+      const auto* ref = call.op ? nullptr : call.callee.as<FuncRef>();
+      count += ref && ref->name == name;
+    });
+  return count;
+}
+
+// Calls `visit` for each operator of `function` and of the composites that it calls.
+template <typename Visit>
+static void each_operator(const IRModule& module, const Function& function, const Visit& visit) {
+  walk<Binding>(function.body, [&](const Binding& binding) {
+    const auto* call = binding.value.as<Call>();
+    if (!call) return;
+    if (call->op) return visit(binding, *call);
+    const auto* ref = call->callee.as<FuncRef>();
+    const auto inner = ref ? module.find<Function>(ref->name) : nullptr;
+    if (inner) each_operator(module, *inner, visit);
+  });
+}
+
+std::string backend_of_refusal(std::string_view detail) {
+  const size_t end = detail.starts_with('`') ? detail.find('`', 1) : std::string_view::npos;
+  return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
+}
+
+static void record_refusal(const IRModule& module, const std::string& name, const Backend& backend,
+                           const BackendRefusal& refusal) {
+  const auto times = static_cast<double>(calls_of(module, name));
+  each_operator(
+      module, *module.find<Function>(name), [&](const Binding& binding, const Call& call) {
+        const Origin origin = binding.origin ? binding.origin : call.origin;
+        const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
+        const double macs = macs_of(call, binding.var->type, SymbolicDims::kAsOne).value_or(0);
+        std::vector<std::pair<std::string, double>> numbers = {{"flop", 2 * macs},
+                                                               {"times", times}};
+        if (call.is("call_tir")) numbers.emplace_back("kernels", times);
+        record({"RunCodegen", is_node ? origin.name() : binding.var->name, "refused",
+                refusal.reason, std::move(numbers),
+                fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words),
+                origin});
+      });
+}
+
+// A function like others, and so are those that it calls.
+static void dissolve(IRModule& module, const std::string& name, const Backend& backend) {
+  const auto function = module.find<Function>(name);
+  if (!function || backend_of(*function) != backend.name) return;
+  auto* plain = new Function(*function);
+  for (const char* attr : {"Composite", "PartitionedFromPattern", "Codegen", "Compiler",
+                           "Primitive", "Inline", "global_symbol"})
+    plain->attrs.erase(attr);
+  plain->is_private = true;
+  module.set(name, Ref<Function>(plain));
+  walk<FuncRef>(function->body, [&](const FuncRef& ref) { dissolve(module, ref.name, backend); });
+}
+
+IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context,
+                     OnRefusal on_refusal) {
   module = lift_functions(std::move(module));
   const std::vector<std::string> units = called_units(module, backend);
   std::unordered_map<std::string, Ref<Function>> taken;
+  std::vector<std::string> refused;
   for (const std::string& name : units) {
     const auto before = module.find<Function>(name);
-    module = backend.lower(std::move(module), name, context);
+    try {
+      module = backend.lower(module, name, context);
+    } catch (const BackendRefusal& refusal) {
+      if (on_refusal == OnRefusal::kError) throw;
+      record_refusal(module, name, backend, refusal);
+      refused.push_back(name);
+      continue;
+    }
     check_lowered(module, name, *before, backend);
     if (const auto lowered = module.find<PrimFunc>(name)) {
       auto* copy = new PrimFunc(*lowered->with_attr("target", backend.name));
@@ -106,6 +177,8 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
     record(
         {"RunBackend", name, "lowered", backend.name, {}, composite_name(*before), before->origin});
   }
+  // After all units: they may share composites.
+  for (const std::string& name : refused) dissolve(module, name, backend);
   if (taken.empty()) return module;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {

@@ -254,7 +254,7 @@ IRModule run_on_function(IRModule module, const CodegenRequest& request, Backend
   unit->is_private = true;
   module.set(name, Ref<Function>(unit));
   context.symbol = request.symbol;
-  module = run_backend(std::move(module), *backend, context);
+  module = run_backend(std::move(module), *backend, context, OnRefusal::kError);
   module = generate_backend_code(std::move(module), *backend);
   for (const auto& [other, attrs] : set_aside)
     if (const auto graph = module.find<Function>(other)) {
