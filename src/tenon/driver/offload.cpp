@@ -83,6 +83,11 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
     if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed")
       ++entry_of(remark).kernels;
     if (is_taken_back(remark)) take_back(remark);
+    if (remark.pass == "RunBackend" && remark.verdict == "scratch")
+      for (Offload::Taken& one : offload.taken)
+        if (one.backend == remark.reason)
+          one.scratch_bytes =
+              std::max(one.scratch_bytes, static_cast<int64_t>(number_of(remark, "bytes")));
     if (!is_decision(remark)) continue;
     ++offload.operators;
     offload.flop += flop_of(remark);
@@ -135,6 +140,7 @@ nlohmann::ordered_json json_of(const Offload& offload) {
                                 {"operators", one.operators},
                                 {"gflop", one.flop / 1e9},
                                 {"share", offload.share(one.backend)},
+                                {"scratch_bytes", one.scratch_bytes},
                                 {"kernels", one.kernels}});
   for (const Offload::Refused& one : offload.refused) json["refused"][one.code] = one.operators;
   return json;
@@ -146,8 +152,9 @@ Offload offload_from(const nlohmann::json& json) {
     offload.operators = json.value("operators", int64_t{0});
     offload.flop = json.value("gflop", 0.0) * 1e9;
     for (const auto& one : json.value("backends", nlohmann::json::array()))
-      offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
-                               one.value("gflop", 0.0) * 1e9, one.value("kernels", int64_t{0})});
+      offload.taken.push_back(
+          {one.value("name", ""), one.value("operators", int64_t{0}), one.value("gflop", 0.0) * 1e9,
+           one.value("scratch_bytes", int64_t{0}), one.value("kernels", int64_t{0})});
     const nlohmann::json refused = json.value("refused", nlohmann::json::object());
     for (const auto& [code, count] : refused.items())
       offload.refused.push_back({code, count.get<int64_t>()});

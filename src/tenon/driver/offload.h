@@ -16,6 +16,7 @@ struct Offload {
     std::string backend;
     int64_t operators = 0;
     double flop = 0;
+    int64_t scratch_bytes = 0;  // the most that one of its calls works in; part of the plan
     int64_t kernels = 0;  // that its patterns over TensorIR found in what own code was left with
   };
   struct Refused {

@@ -13,6 +13,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/plugin_codes.h"
+#include "tenon/support/remarks.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::plugin {
@@ -55,6 +56,14 @@ class UnitGenerator {
       add_script(body.bytes);
     else
       add_function(answer, body);
+    if (scratch_ > 0)
+      record({"RunBackend",
+              name_,
+              "scratch",
+              d_.name,
+              {{"bytes", static_cast<double>(scratch_)}},
+              "",
+              function_->origin});
     return std::move(module_);
   }
 
