@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "tenon/interp/races.h"
+#include "tenon/tir/analysis/reduction_start.h"
 
 namespace tenon::interp {
 
@@ -527,6 +528,7 @@ class Resolver {
   }
 
   void for_loop(const For& loop) {
+    if (const Stmt start = tir::start_where_empty(loop)) stmt(start);
     const int32_t mark = next_;
     const int32_t var = define_var(loop.loop_var.get()), end = new_slots(1);
     const int32_t min = expr(loop.min), extent = expr(loop.extent);

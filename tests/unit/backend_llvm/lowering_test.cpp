@@ -196,6 +196,26 @@ TEST(Lowering, PlainReductionWithInit) {
     EXPECT_EQ(buffers[1].as<float>()[r], 10.f + static_cast<float>(49 * r + 21));
 }
 
+// The same of any length: over nothing it is what the init stores.
+TEST(Lowering, AReductionOverNothingGivesItsInit) {
+  const Ref<Var> length = Var::size("length");
+  auto x = buffer("x", {n(5), length}), y = buffer("y", {n(5)});
+  auto i = var("i"), k = var("k"), vi = var("vi"), vk = var("vk");
+  Stmt init = make<BufferStore>(y, imm(kFloat32, 10.0), std::vector<Expr>{vi});
+  Stmt body = nest({k, i}, {length, n(5)},
+                   block("sum", {{vi, n(5), i}, {vk, length, k, IterKind::kReduce}}, y, {vi},
+                         load(y, {vi}) + load(x, {vi, vk}), init));
+  const auto program = load(lower(program_of(function({x, y}, {}, body, false)), host()));
+  for (const int64_t count : {0, 3}) {
+    std::vector<Bytes> buffers;
+    buffers.emplace_back(std::vector<float>(static_cast<size_t>(5 * count), 1.0F));
+    buffers.emplace_back(20);
+    Host host;
+    ASSERT_EQ(run(*program, host, buffers, {count}), 0);
+    EXPECT_EQ(buffers[1].as<float>(), std::vector<float>(5, 10.0F + static_cast<float>(count)));
+  }
+}
+
 // A tail under a predicate becomes masked vectors; an intermediate shrinks to the tile.
 TEST(Lowering, TailsAreMasked) {
   constexpr int64_t kSize = 37;

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/tir/analysis/region.h"
+#include "tenon/tir/schedule/schedule.h"
+#include "tenon/tir/transforms.h"
+
 namespace tenon::interp {
 namespace {
 
@@ -57,6 +61,59 @@ TEST(Interpreter, SumsRowsOfAnySize) {
       (std::vector<float>{6, 15}));
   EXPECT_EQ(values_of(interpreter.run_prim_func("f", {floats({1, 3}, {1, 2, 4}), nullptr})[1]),
             (std::vector<float>{7}));
+}
+
+/// b[i] = 0.5 + the sum over k of a[i, k], of any size.
+IRModule row_sums() {
+  const Ref<Var> n = Var::size("n"), m = Var::size("m");
+  const Ref<Var> i = var("i"), k = var("k"), vi = var("vi"), vk = var("vk");
+  const auto a = buffer("A", {n, m}), b = buffer("B", {n});
+  Block::Parts parts;
+  parts.name = "sum";
+  parts.iter_vars = {{vi, {int64(0), n}, IterKind::kSpatial},
+                     {vk, {int64(0), m}, IterKind::kReduce}};
+  parts.init = store(b, imm(kFloat32, 0.5), {vi});
+  parts.body = store(b, load(b, {vi}) + load(a, {vi, vk}), {vi});
+  const Stmt sum = nest({i, k}, {n, m},
+                        make<BlockRealize>(std::vector<Expr>{i, k}, boolean(true),
+                                           with_accesses(make<Block>(std::move(parts)))));
+  Block::Parts root;
+  root.name = "root";
+  root.body = sum;
+  return module_of(
+      "f", PrimFunc::of_buffers({a, b}, make<BlockRealize>(std::vector<Expr>{}, boolean(true),
+                                                           make<Block>(std::move(root)))));
+}
+
+std::vector<float> row_sums_of(const IRModule& module, int64_t columns) {
+  const std::vector<float> values(static_cast<size_t>(2 * columns), 1.0F);
+  return values_of(
+      Interpreter(module).run_prim_func("f", {floats({2, columns}, values), nullptr})[1]);
+}
+
+TEST(Interpreter, AReductionOverNothingGivesItsInit) {
+  const IRModule module = row_sums();
+  const Ref<PrimFunc> function = module.find<PrimFunc>("f");
+  std::vector<IRModule> forms{module};
+  {
+    Schedule sch(function);  // cut, and outside the rows
+    const auto loops = sch.get_loops(sch.get_block("sum"));
+    const auto parts = sch.split(loops[1], 4);
+    sch.reorder({parts[0], parts[1], loops[0]});
+    forms.push_back(module_of("f", sch.func()));
+  }
+  {
+    Schedule sch(function);
+    const auto loops = sch.get_loops(sch.get_block("sum"));
+    sch.decompose_reduction(sch.get_block("sum"), loops[1]);
+    forms.push_back(module_of("f", sch.func()));
+  }
+  for (size_t i = 0, count = forms.size(); i < count; ++i)
+    forms.push_back(lower_init_block(forms[i]));
+  for (const IRModule& form : forms) {
+    EXPECT_EQ(row_sums_of(form, 0), (std::vector<float>{0.5F, 0.5F}));
+    EXPECT_EQ(row_sums_of(form, 5), (std::vector<float>{5.5F, 5.5F}));
+  }
 }
 
 TEST(Interpreter, ReportsAnIndexOutOfRange) {

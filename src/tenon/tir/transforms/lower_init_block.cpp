@@ -1,3 +1,4 @@
+#include "tenon/tir/analysis/reduction_start.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -16,7 +17,15 @@ static Stmt with_guarded_init(const Block& block) {
 
 IRModule lower_init_block(IRModule module) {
   return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
-    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+    // First while inits are still there: what a loop that may be empty would leave unwritten.
+    const Ref<PrimFunc> started =
+        rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+          const auto* loop = node.as<For>();
+          const Stmt start = loop ? start_where_empty(*loop) : Stmt();
+          if (!start) return std::nullopt;
+          return NodePtr(seq({start, ref_to(loop)}));
+        });
+    return rewrite(started, [](const NodePtr& node) -> std::optional<NodePtr> {
       const auto* block = node.as<Block>();
       if (!block || !block->init) return std::nullopt;
       Block::Parts parts = block->parts();

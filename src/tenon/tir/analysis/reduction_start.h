@@ -1,0 +1,14 @@
+// How a reduction starts where a loop over it does not run.
+#pragma once
+
+#include "tenon/tir/stmt.h"
+
+namespace tenon::tir {
+
+/// A reduction over an axis that is empty at run time gives what its init stores. This does so
+/// where `loop` does not run: the inits of the blocks inside that reduce over it, over the loops
+/// that carry their other axes, under the condition that it has no iteration. Null where there
+/// are none, or where `loop` is known to run.
+Stmt start_where_empty(const For& loop);
+
+}  // namespace tenon::tir
