@@ -29,4 +29,9 @@ std::optional<std::vector<Expr>> broadcast_shapes(const std::vector<Expr>& a,
                                                   const std::vector<Expr>& b, std::string_view op,
                                                   const Origin& origin);
 
+/// Of dimensions, simplified; 1 of none.
+Expr product(const std::vector<Expr>& dims);
+/// The product of `a` by that of `b`, which divides it, with equal factors cancelled.
+Expr exact_quotient(const std::vector<Expr>& a, const std::vector<Expr>& b);
+
 }  // namespace tenon::graph

@@ -350,49 +350,4 @@ std::vector<int64_t> Context::axes(std::vector<int64_t> axes, int64_t ndim) cons
   return axes;
 }
 
-Expr product(const Dims& dims) {
-  Expr total = int64(1);
-  for (const Expr& dim : dims) total = total * dim;
-  return arith::simplify(total);
-}
-
-Expr exact_quotient(const Dims& a, const Dims& b) {
-  Dims above;
-  int64_t constant_above = 1, constant_below = 1;
-  const std::function<void(const Expr&, int64_t&, Dims&)> factor =
-      [&](const Expr& dim, int64_t& constant, Dims& rest) {
-        const auto* product = dim.as<Binary>();
-        if (product && product->op == BinaryOp::kMul) {
-          factor(product->lhs, constant, rest);
-          factor(product->rhs, constant, rest);
-          return;
-        }
-        const auto number = as_int(dim);
-        int64_t scaled = 0;
-        if (number && !__builtin_mul_overflow(constant, *number, &scaled)) {
-          constant = scaled;
-        } else {
-          rest.push_back(dim);
-        }
-      };
-  Dims below;
-  for (const Expr& dim : a) factor(dim, constant_above, above);
-  for (const Expr& dim : b) factor(dim, constant_below, below);
-  for (auto it = below.begin(); it != below.end();) {
-    const auto equal = std::find_if(above.begin(), above.end(), [&](const Expr& other) {
-      return arith::proves_equal(other, *it);
-    });
-    if (equal == above.end()) {
-      ++it;
-    } else {
-      above.erase(equal);
-      it = below.erase(it);
-    }
-  }
-  if (below.empty() && constant_below != 0 && constant_above % constant_below == 0)
-    return arith::simplify(product(above) * int64(constant_above / constant_below));
-  return arith::simplify(
-      floordiv(product(above) * int64(constant_above), product(below) * int64(constant_below)));
-}
-
 }  // namespace tenon::onnx

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "tenon/graph/builder.h"
+#include "tenon/graph/shape.h"
+#include "tenon/graph/unsupported_form.h"
 #include "tenon/onnx/elements.h"
 #include "tenon/onnx/model.h"
 
@@ -16,14 +18,8 @@ namespace tenon::onnx {
 using graph::Value;
 using Dims = std::vector<Expr>;
 
-/// A form of an operator that is not imported. Caught by the importer, which lists them all.
-struct Unsupported {
-  std::string form;  // "mode `cubic`"
-};
-template <typename... Args>
-[[noreturn]] void unsupported(fmt::format_string<Args...> format, Args&&... args) {
-  throw Unsupported{fmt::format(format, std::forward<Args>(args)...)};
-}
+using graph::unsupported;
+using graph::Unsupported;
 
 /// What a name of the network stands for.
 struct Item {
@@ -169,9 +165,7 @@ class Context {
 
 /// The type of a value with a known shape.
 Ref<graph::TensorType> shaped(const Value& value);
-/// Simplified.
-Expr product(const Dims& dims);
-/// `a / b`, which divides it, with equal factors cancelled.
-Expr exact_quotient(const Dims& a, const Dims& b);
+using graph::exact_quotient;
+using graph::product;
 
 }  // namespace tenon::onnx

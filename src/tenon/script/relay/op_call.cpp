@@ -247,44 +247,4 @@ Ints OpCall::axes(Ints axes, int64_t ndim) const {
   return axes;
 }
 
-Expr OpCall::product(const Dims& dims) {
-  Expr total = int64(1);
-  for (const Expr& dim : dims) total = total * dim;
-  return arith::simplify(total);
-}
-
-// Equal factors cancel, so that symbolic dimensions divide.
-Expr OpCall::quotient(const Dims& whole, const Dims& part) {
-  Dims above, below;
-  int64_t number_above = 1, number_below = 1;
-  const auto collect = [](const Dims& dims, int64_t& number, Dims& rest) {
-    for (const Expr& dim : dims) {
-      const auto known = as_int(dim);
-      int64_t scaled = 0;
-      if (known && !__builtin_mul_overflow(number, *known, &scaled)) {
-        number = scaled;
-      } else {
-        rest.push_back(dim);
-      }
-    }
-  };
-  collect(whole, number_above, above);
-  collect(part, number_below, below);
-  for (auto it = below.begin(); it != below.end();) {
-    const auto equal = std::find_if(above.begin(), above.end(), [&](const Expr& other) {
-      return arith::proves_equal(other, *it);
-    });
-    if (equal == above.end()) {
-      ++it;
-    } else {
-      above.erase(equal);
-      it = below.erase(it);
-    }
-  }
-  if (below.empty() && number_below != 0 && number_above % number_below == 0)
-    return arith::simplify(product(above) * int64(number_above / number_below));
-  return arith::simplify(
-      floordiv(product(above) * int64(number_above), product(below) * int64(number_below)));
-}
-
 }  // namespace tenon::script::relay

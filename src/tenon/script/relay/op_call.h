@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "tenon/graph/builder.h"
+#include "tenon/graph/shape.h"
+#include "tenon/graph/unsupported_form.h"
 #include "tenon/script/relay/tree.h"
 
 namespace tenon::script::relay {
@@ -16,14 +18,8 @@ using graph::Value;
 using Dims = std::vector<Expr>;
 using Ints = std::vector<int64_t>;
 
-/// A form of an operator that is not read. Caught by the reader, which lists them all.
-struct Unsupported {
-  std::string form;  // "attribute `mode` \"cubic\""
-};
-template <typename... Args>
-[[noreturn]] void unsupported(fmt::format_string<Args...> format, Args&&... args) {
-  throw Unsupported{fmt::format(format, std::forward<Args>(args)...)};
-}
+using graph::unsupported;
+using graph::Unsupported;
 
 class OpCall {
  public:
@@ -92,8 +88,6 @@ class OpCall {
   /// `axis` counted from the front. \throws CompileError (kBadAttribute) out of [-ndim, ndim).
   int64_t axis(int64_t axis, int64_t ndim) const;
   Ints axes(Ints axes, int64_t ndim) const;
-  static Expr product(const Dims& dims);
-  static Expr quotient(const Dims& whole, const Dims& part);
   template <typename... Args>
   [[noreturn]] void bad(const Code& code, fmt::format_string<Args...> format,
                         Args&&... args) const {

@@ -42,7 +42,7 @@ Value convert_shape_of(OpCall& c) {
 }
 
 Value convert_ndarray_size(OpCall& c) {
-  const auto count = as_int(OpCall::product(c.shape(0)));
+  const auto count = as_int(graph::product(c.shape(0)));
   if (!count) unsupported("a symbolic size");
   return c.scalar_value(c.dtype_attr("dtype", kInt32), static_cast<double>(*count));
 }

@@ -35,7 +35,7 @@ Value convert_take(OpCall& c) {
   const std::string mode = c.text("mode", "clip");
   const bool flat = !c.has("axis");
   Value x = c.arg(0);
-  if (flat && c.ndim(0) != 1) x = c.reshape(x, {OpCall::product(c.shape(0))});
+  if (flat && c.ndim(0) != 1) x = c.reshape(x, {graph::product(c.shape(0))});
   const auto type = OpCall::shaped(x);
   const int64_t axis = flat ? 0 : c.axis(c.integer("axis"), type->ndim);
   if (!c.dtype(1).is_integer())

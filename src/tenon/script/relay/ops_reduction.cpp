@@ -54,7 +54,7 @@ Value convert_variance(OpCall& c) {
   if (!unbiased) return c.op("mean", {squares}, attrs);
   Dims extents;
   for (const int64_t axis : axes) extents.push_back(c.shape(0)[static_cast<size_t>(axis)]);
-  const auto count = as_int(OpCall::product(extents));
+  const auto count = as_int(graph::product(extents));
   if (!count) unsupported("unbiased=True over a symbolic dimension");
   return c.op("divide", {c.op("sum", {squares}, attrs),
                          c.scalar_value(dtype, static_cast<double>(*count - 1))});
@@ -82,7 +82,7 @@ OperatorRow running(const char* op) {
     if (c.has("axis")) {
       axis = c.axis(c.integer("axis"), c.ndim(0));
     } else {
-      x = c.reshape(x, {OpCall::product(c.shape(0))});
+      x = c.reshape(x, {graph::product(c.shape(0))});
     }
     const bool exclusive = c.flag("exclusive", false);
     return c.op(op, {c.cast(x, dtype)}, {{"axis", axis}, {"exclusive", exclusive}});

@@ -47,7 +47,7 @@ Dims target_shape(OpCall& c, const Dims& from, const Ints& target) {
         c.bad(kShapeMismatch, "`{}` to {} splits a dimension into {} and {}", c.name(),
               AttrValue(target).str(), a, b);
       const Expr known = int64(a == -1 ? b : a);
-      const Expr rest = OpCall::quotient({whole}, {known});
+      const Expr rest = graph::exact_quotient({whole}, {known});
       out.push_back(a == -1 ? rest : int64(a));
       out.push_back(b == -1 ? rest : int64(b));
     } else {
@@ -58,12 +58,12 @@ Dims target_shape(OpCall& c, const Dims& from, const Ints& target) {
   if (open) {
     Dims rest = out;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*open));
-    if (is_int(OpCall::product(rest), 0))
+    if (is_int(graph::product(rest), 0))
       c.bad(kShapeMismatch, "`{}` to {} cannot infer the dimension of -1", c.name(),
             AttrValue(target).str());
-    out[*open] = OpCall::quotient(from, rest);
+    out[*open] = graph::exact_quotient(from, rest);
   }
-  const auto total = as_int(OpCall::product(from)), all = as_int(OpCall::product(out));
+  const auto total = as_int(graph::product(from)), all = as_int(graph::product(out));
   if (total && all && *total != *all)
     c.bad(kShapeMismatch, "`{}` of shape {} to {}: {} and {} elements", c.name(), str(from),
           AttrValue(target).str(), *total, *all);
@@ -102,7 +102,7 @@ Value convert_reshape_like(OpCall& c) {
 Value convert_batch_flatten(OpCall& c) {
   const Dims shape = c.shape(0);
   if (shape.empty()) c.bad(kRankMismatch, "`{}` of a tensor of rank 0", c.name());
-  return c.reshape(c.arg(0), {shape[0], OpCall::product({shape.begin() + 1, shape.end()})});
+  return c.reshape(c.arg(0), {shape[0], graph::product({shape.begin() + 1, shape.end()})});
 }
 
 Value convert_transpose(OpCall& c) {
