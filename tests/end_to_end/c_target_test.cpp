@@ -1,19 +1,15 @@
 // `--target c`: the files that are written, strict compilers, sanitizers with guarded memory, and
 // results against the interpreter.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
+
+#include "command.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using tenon::testing_command::read;
 
 constexpr const char* kDigits = "examples/digits/digits.onnx";      // a symbolic batch
 constexpr const char* kDigits1 = "examples/digits/digits_b1.onnx";  // fixed sizes
@@ -41,30 +37,23 @@ class Module:
         return (b, c, d, e, f, g)
 )py";
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 bool have(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-class CTargetTest : public testing::Test {
+class CTargetTest : public tenon::testing_command::CommandTest {
  protected:
+  CTargetTest() : CommandTest("c_target") {}
   void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_c_target_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-    std::ofstream(folder_ + "/mixed.py") << kMixed;
+    CommandTest::SetUp();
+    write("mixed.py", kMixed);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   // Runs a shell command; its output is in `said_`.
   int run(const std::string& command) {
-    const int status = std::system(
-        ("cd " TENON_SOURCE_DIR " && (" + command + ") >" + folder_ + "/said 2>&1").c_str());
-    said_ = read(folder_ + "/said");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    auto said = shell(command);
+    said_ = std::move(said.text);
+    return said.status;
   }
   void tenon(const std::string& arguments) {
     ASSERT_EQ(run(std::string("timeout 300 " TENON_BINARY " ") + arguments), 0) << arguments << "\n"
@@ -91,7 +80,7 @@ class CTargetTest : public testing::Test {
     }
   }
 
-  std::string folder_, said_;
+  std::string said_;
 };
 
 TEST_F(CTargetTest, CompilesWithoutAWarningEverywhere) {

@@ -20,6 +20,12 @@ struct Outcome {
   std::string out, err;
 };
 
+/// Of both outputs, in the order in which they were written.
+struct Said {
+  int status;
+  std::string text;
+};
+
 inline std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -35,11 +41,13 @@ class CommandTest : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   Outcome tenon(const std::string& arguments) const {
-    const std::string command = "cd " + place_ + " && timeout 300 " TENON_BINARY " " + arguments +
-                                " >" + folder_ + "/out 2>" + folder_ + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ + "/out"),
-            read(folder_ + "/err")};
+    const int status = run("timeout 300 " TENON_BINARY " " + arguments + " >" + folder_ +
+                           "/out 2>" + folder_ + "/err");
+    return {status, read(folder_ + "/out"), read(folder_ + "/err")};
+  }
+  Said shell(const std::string& command) const {
+    const int status = run("(" + command + ") >" + folder_ + "/said 2>&1");
+    return {status, read(folder_ + "/said")};
   }
   void write(const std::string& name, const std::string& contents) const {
     std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
@@ -53,6 +61,12 @@ class CommandTest : public testing::Test {
   }
 
   const std::string folder_, place_;
+
+ private:
+  int run(const std::string& command) const {
+    const int status = std::system(("cd " + place_ + " && " + command).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
 };
 
 }  // namespace tenon::testing_command

@@ -1,49 +1,29 @@
 // Programs of many thousand operators, and of deep nests, with the stack that a shell gives: what
 // is as long as the input is iterated, what nests too deep is refused.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
+#include "command.h"
 
 namespace {
 
-namespace fs = std::filesystem;
+using tenon::testing_command::Said;
 
 constexpr const char* kHead =
     "from tenon.script import ir as I, relax as R, tir as T\n"
     "@I.ir_module\n"
     "class Module:\n";
 
-class LongProgramsTest : public testing::Test {
+class LongProgramsTest : public tenon::testing_command::CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_long_programs_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  LongProgramsTest() : CommandTest("long_programs") {}
 
-  struct Outcome {
-    int status;
-    std::string text;  // both outputs
-  };
-  Outcome tenon(const std::string& command, const std::string& script) const {
-    const std::string file = folder_ + "/program.py", out = folder_ + "/out";
-    std::ofstream(file) << kHead << script;
-    const std::string line = "ulimit -s 8192; timeout 600 " TENON_BINARY " " + command + " " +
-                             file + " >" + out + " 2>&1";
-    const int status = std::system(line.c_str());
-    std::ifstream in(out);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, {std::istreambuf_iterator<char>(in), {}}};
+  Said tenon(const std::string& command, const std::string& script) const {
+    write("program.py", kHead + script);
+    return shell("ulimit -s 8192; timeout 600 " TENON_BINARY " " + command + " " + folder_ +
+                 "/program.py");
   }
   /// The mean of the only output of a run of `main`, whose body is given.
   double mean_of_run(const std::string& signature, const std::string& body) const {
-    const Outcome outcome = tenon("run --threads 1", "    @R.function\n    def main" + signature +
-                                                         ":\n        with R.dataflow():\n" + body);
+    const Said outcome = tenon("run --threads 1", "    @R.function\n    def main" + signature +
+                                                      ":\n        with R.dataflow():\n" + body);
     EXPECT_EQ(outcome.status, 0) << outcome.text;
     const size_t outputs = outcome.text.find("\noutputs\n");
     const size_t mean = outcome.text.find("mean ", outputs);
@@ -53,8 +33,6 @@ class LongProgramsTest : public testing::Test {
     }
     return std::atof(outcome.text.c_str() + mean + 5);
   }
-
-  std::string folder_;
 };
 
 std::string line(int i, const std::string& value) {
@@ -119,9 +97,9 @@ std::string nested_branches(int depth) {
 }
 
 TEST_F(LongProgramsTest, NestedBranches) {
-  const Outcome shallow = tenon("run", nested_branches(60));
+  const Said shallow = tenon("run", nested_branches(60));
   EXPECT_EQ(shallow.status, 0) << shallow.text;
-  const Outcome deep = tenon("run", nested_branches(350));
+  const Said deep = tenon("run", nested_branches(350));
   EXPECT_EQ(deep.status, 1) << deep.text;
   EXPECT_NE(deep.text.find("error[TN0205]"), std::string::npos) << deep.text;
 }
@@ -139,7 +117,7 @@ TEST_F(LongProgramsTest, NestedCalls) {
     return text;
   };
   EXPECT_EQ(tenon("check", calls(100)).status, 0);
-  const Outcome deep = tenon("check", calls(20000));
+  const Said deep = tenon("check", calls(20000));
   EXPECT_EQ(deep.status, 1);
   EXPECT_NE(deep.text.find("error[TN0205]: calls nest 129 deep from `f19871` on; expected at most "
                            "128"),

@@ -1,36 +1,15 @@
 // Plugins on the command line: loaded, refused, crashing. What they answer is tested in
 // tests/unit/backend_plugin/.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include "command.h"
 
 namespace {
 
-namespace fs = std::filesystem;
+using tenon::testing_command::Said;
 
-struct Outcome {
-  int status;
-  std::string text;  // of both outputs
-};
-
-class PluginCommandTest : public testing::Test {
+class PluginCommandTest : public tenon::testing_command::CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_plugin_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  PluginCommandTest() : CommandTest("plugin", "") {}
 
-  Outcome run(const std::string& command) const {
-    const std::string whole = "cd " + folder_ + " && (" + command + ") >output 2>&1";
-    const int status = std::system(whole.c_str());
-    std::ifstream in(folder_ + "/output", std::ios::binary);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, {std::istreambuf_iterator<char>(in), {}}};
-  }
   /// A plugin named `tiny` with a pass `Same`; `body` is in front of what its entry returns.
   void build(const std::string& body) const {
     std::ofstream(folder_ + "/tiny.c") << R"(#include <stdlib.h>
@@ -48,16 +27,14 @@ const TenonBackend* tenon_backend(const TenonHost* host) {
   return host ? &backend : NULL;
 }
 )";
-    const Outcome outcome =
-        run("cc -shared -fPIC -I" TENON_SOURCE_DIR "/include tiny.c -o tiny.so");
+    const Said outcome = shell("cc -shared -fPIC -I" TENON_SOURCE_DIR "/include tiny.c -o tiny.so");
     ASSERT_EQ(outcome.status, 0) << outcome.text;
   }
   void expect(const std::string& arguments, int status, const std::string& text) const {
-    const Outcome outcome = run("timeout 300 " TENON_BINARY " " + arguments);
+    const Said outcome = shell("timeout 300 " TENON_BINARY " " + arguments);
     EXPECT_EQ(outcome.status, status) << arguments << "\n" << outcome.text;
     EXPECT_NE(outcome.text.find(text), std::string::npos) << arguments << "\n" << outcome.text;
   }
-  std::string folder_;
 };
 
 constexpr const char* kDigits = TENON_SOURCE_DIR "/examples/digits/digits.onnx";
@@ -75,7 +52,7 @@ TEST_F(PluginCommandTest, WhatIsNoPluginIsRefused) {
   expect("check --plugin ./none.so", 1, "--plugin ./none.so: there is no such file");
   std::ofstream(folder_ + "/text.so") << "no library";
   expect("check --plugin ./text.so", 1, "error[TN0811]: plugin ./text.so: ");
-  ASSERT_EQ(run("echo 'int x;' > x.c && cc -shared -fPIC x.c -o x.so").status, 0);
+  ASSERT_EQ(shell("echo 'int x;' > x.c && cc -shared -fPIC x.c -o x.so").status, 0);
   expect("check --plugin ./x.so", 1, "plugin ./x.so: it exports no function `tenon_backend`");
   build("backend.abi += 1;");
   expect("check --plugin ./tiny.so", 1, "it is made for version 1.1");
@@ -130,8 +107,8 @@ TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounte
   std::ofstream(folder_ + "/fussy.c") << kFussy;
   std::ofstream(folder_ + "/m.py") << kFourOperators;
   const auto built = [&](const std::string& unit) {
-    EXPECT_EQ(run("cc -shared -fPIC -DUNIT=" + unit +
-                  " -I" TENON_SOURCE_DIR "/include fussy.c -o fussy.so")
+    EXPECT_EQ(shell("cc -shared -fPIC -DUNIT=" + unit +
+                    " -I" TENON_SOURCE_DIR "/include fussy.c -o fussy.so")
                   .status,
               0);
   };

@@ -1,37 +1,22 @@
 // Networks as Relay text give bit for bit what they give as ONNX. The files of relay/ come from
 // scripts/onnx_to_relay.py: digits.relay holds its weights in the text's metadata, block.relay, a
 // transformer block, in a file of parameters.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include "command.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using tenon::testing_command::read;
 
-class RelayTest : public testing::Test {
+class RelayTest : public tenon::testing_command::CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tenon_relay_" + std::to_string(::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  RelayTest() : CommandTest("relay") {}
 
   // Status, with both outputs in `text_`.
   int tenon(const std::string& arguments) {
-    const std::string command = "cd " TENON_SOURCE_DIR " && timeout 300 " TENON_BINARY " " +
-                                arguments + " >" + folder_ + "/out 2>&1";
-    const int status = std::system(command.c_str());
-    text_ = read(folder_ + "/out");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  static std::string read(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    auto said = shell("timeout 300 " TENON_BINARY " " + arguments);
+    text_ = std::move(said.text);
+    return said.status;
   }
   // The one output of a run.
   std::string output_of(const std::string& arguments) {
@@ -42,7 +27,7 @@ class RelayTest : public testing::Test {
     return "";
   }
 
-  std::string folder_, text_;
+  std::string text_;
 };
 
 TEST_F(RelayTest, DigitsWithMetadata) {

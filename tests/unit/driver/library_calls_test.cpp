@@ -1,19 +1,10 @@
 // Calls of library functions from compiled programs and from the interpreter, and the hooks of back
 // ends. The libraries are C files that the system's compiler makes into ones.
-#include <gtest/gtest.h>
-
-#include <cstring>
-
+#include "foreign_calls_test.h"
 #include "tenon/backend/llvm/shared_library.h"
-#include "tenon/driver/compiler.h"
-#include "tenon/driver/console.h"
-#include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
-#include "tenon/driver/model_options.h"
-#include "tenon/driver/verify.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/external_modules.h"
-#include "tenon/script/parser.h"
 
 namespace tenon {
 namespace {
@@ -42,38 +33,14 @@ void reverse(const float* x, float* y, void* memory, size_t n) {
 }
 )";
 
-class LibraryCallsTest : public testing::Test {
+class LibraryCallsTest : public ForeignCallsTest {
  protected:
-  LibraryCallsTest() {
-    write_file(folder_.file("library.c"), kLibrary);
-    libraries_ = std::make_shared<const backend::Libraries>(
-        std::vector<std::string>{folder_.file("library.c")});
-  }
+  LibraryCallsTest() : ForeignCallsTest(kLibrary) {}
 
-  static IRModule parse(const std::string& text) {
-    IRModule module = ModelOptions().prepare(script::parse_module(text));
-    verify_module(module);
-    return module;
-  }
-  static CompileRequest request() {
-    CompileRequest request;
-    request.target = resolve("native");
-    return request;
-  }
   static std::vector<Ref<TensorData>> tensors(const std::vector<std::vector<float>>& values,
                                               const std::vector<std::vector<int64_t>>& shapes) {
     std::vector<Ref<TensorData>> out;
-    for (size_t i = 0; i < values.size(); ++i) {
-      std::vector<std::byte> bytes(values[i].size() * sizeof(float));
-      std::memcpy(bytes.data(), values[i].data(), bytes.size());
-      out.push_back(TensorData::owned(kFloat32, shapes[i], std::move(bytes)));
-    }
-    return out;
-  }
-  static std::vector<float> floats(const TensorData& tensor) {
-    std::vector<float> out;
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      out.push_back(static_cast<float>(tensor.at_float(i)));
+    for (size_t i = 0; i < values.size(); ++i) out.push_back(tensor(values[i], shapes[i]));
     return out;
   }
   std::vector<float> run(const IRModule& module, const std::vector<Ref<TensorData>>& inputs) {
@@ -83,18 +50,6 @@ class LibraryCallsTest : public testing::Test {
   std::vector<float> interpret(const IRModule& module, const std::vector<Ref<TensorData>>& inputs) {
     return floats(*interpreted(module, libraries_)->run(inputs).at(0));
   }
-  template <typename F>
-  static std::string error_of(const F& f) {
-    try {
-      f();
-    } catch (const CompileError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-
-  backend::TemporaryFolder folder_;
-  std::shared_ptr<const backend::Libraries> libraries_;
 };
 
 constexpr const char* kScale = R"(

@@ -1,19 +1,9 @@
 // Functions that are called by name: R.call_packed and its relatives, T.call_packed, and
 // T.call_extern of functions that nothing declares. Compiled, interpreted and as C.
-#include <gtest/gtest.h>
-
-#include <cstring>
-
+#include "foreign_calls_test.h"
 #include "tenon/backend/llvm/shared_library.h"
 #include "tenon/driver/c_program.h"
-#include "tenon/driver/compiler.h"
-#include "tenon/driver/console.h"
-#include "tenon/driver/executable.h"
-#include "tenon/driver/model_options.h"
-#include "tenon/driver/verify.h"
 #include "tenon/runtime/registry.h"
-#include "tenon/script/parser.h"
-#include "tenon/script/printer.h"
 
 namespace tenon {
 namespace {
@@ -82,43 +72,22 @@ double weigh(float* x, int32_t n, float factor) {
 }
 )";
 
-class PackedCallsTest : public testing::Test {
+class PackedCallsTest : public ForeignCallsTest {
  protected:
-  PackedCallsTest() {
-    write_file(folder_.file("functions.c"), kFunctions);
-    libraries_ = std::make_shared<const backend::Libraries>(
-        std::vector<std::string>{folder_.file("functions.c")});
-  }
+  PackedCallsTest() : ForeignCallsTest(kFunctions) {}
 
-  static IRModule parse(const std::string& text) {
-    IRModule module = ModelOptions().prepare(script::parse_module(text));
-    verify_module(module);
-    // What is printed reads as the same.
-    EXPECT_TRUE(structural_equal(module, script::parse_module(script::print(module))));
-    return module;
-  }
   static Ref<TensorData> tensor(const std::vector<float>& values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return TensorData::owned(kFloat32, {static_cast<int64_t>(values.size())}, std::move(bytes));
-  }
-  static std::vector<float> floats(const TensorData& tensor) {
-    std::vector<float> out;
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      out.push_back(static_cast<float>(tensor.at_float(i)));
-    return out;
+    return ForeignCallsTest::tensor(values, {static_cast<int64_t>(values.size())});
   }
   std::vector<float> compile_and_run(const IRModule& module, const Ref<TensorData>& input,
                                      const std::string& target = "native") {
-    CompileRequest request;
-    request.target = resolve(target);
-    LoweredModule lowered = lower(module, request);
-    if (request.target.kind == "c") {
-      const c_backend::Program program = generate_c(lowered, request, {});
-      return floats(
-          *compiled(compile_c(program, request, lowered, libraries_))->run({input}).at(0));
+    const CompileRequest how = request(target);
+    LoweredModule lowered = lower(module, how);
+    if (how.target.kind == "c") {
+      const c_backend::Program program = generate_c(lowered, how, {});
+      return floats(*compiled(compile_c(program, how, lowered, libraries_))->run({input}).at(0));
     }
-    const auto program = generate(lowered, request, libraries_.get());
+    const auto program = generate(lowered, how, libraries_.get());
     return floats(*compiled(link(program, libraries_))->run({input}).at(0));
   }
   /// By every way there is.
@@ -129,18 +98,6 @@ class PackedCallsTest : public testing::Test {
     EXPECT_EQ(compile_and_run(module, tensor(input)), output);
     EXPECT_EQ(compile_and_run(module, tensor(input), "c"), output);
   }
-  template <typename F>
-  static std::string error_of(const F& f) {
-    try {
-      f();
-    } catch (const CompileError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-
-  backend::TemporaryFolder folder_;
-  std::shared_ptr<const backend::Libraries> libraries_;
 };
 
 std::string graph(const std::string& body) {
@@ -301,11 +258,9 @@ TEST_F(PackedCallsTest, AMissingFunctionIsNamedWhereItIsLinkedOrLoaded) {
             std::string::npos)
       << shown;
   // A shared library may be loaded where the function is.
-  CompileRequest request;
-  request.target = resolve("native");
   const std::string path = folder_.file("program.so");
-  llvm_backend::write_shared_library(generate(lower(module, request), request, libraries_.get()),
-                                     path, libraries_.get());
+  llvm_backend::write_shared_library(
+      generate(lower(module, request()), request(), libraries_.get()), path, libraries_.get());
   const std::string loaded = error_of([&] { load_program(path); });
   EXPECT_NE(loaded.find("packed function `host.add`, which is neither linked in nor registered"),
             std::string::npos)
@@ -329,11 +284,9 @@ TEST_F(PackedCallsTest, RegisteredFunctionsHaveTheirContext) {
   const std::vector<float> expected = {11, 12, 13, 14};
   EXPECT_EQ(compile_and_run(module, x), expected);
   EXPECT_EQ(floats(*interpreted(module, libraries_)->run({x}).at(0)), expected);
-  CompileRequest request;
-  request.target = resolve("native");
   const std::string path = folder_.file("program.so");
-  llvm_backend::write_shared_library(generate(lower(module, request), request, libraries_.get()),
-                                     path, libraries_.get());
+  llvm_backend::write_shared_library(
+      generate(lower(module, request()), request(), libraries_.get()), path, libraries_.get());
   const auto program = compiled(load_program(path));
   runtime::unregister_packed("host.add");
   EXPECT_EQ(floats(*program->run({x}).at(0)), expected);  // what is loaded keeps it
