@@ -202,7 +202,6 @@ inline Ref<PrimFunc> with_neighbours(Planted p, Random& random) {
 /// What may be done to it without changing what it means.
 inline Ref<PrimFunc> scheduled(const Ref<PrimFunc>& function, Random& random) {
   Schedule sch(function);
-  bool has_own_axes = true;  // reverse_compute_at understands these
   for (int step = 0; step < 8; ++step) {
     const auto blocks = sch.blocks();
     const BlockRV block = blocks[random.below(blocks.size())];
@@ -226,21 +225,15 @@ inline Ref<PrimFunc> scheduled(const Ref<PrimFunc>& function, Random& random) {
         case 4: sch.parallel(loop()); break;
         case 5: sch.unroll(loop()); break;
         case 6: sch.decompose_reduction(block, loop()); break;
-        case 7:
-          has_own_axes = false;
-          sch.split_block_iter(block, random.from(0, 2), 2);
-          break;
+        case 7: sch.split_block_iter(block, random.from(0, 2), 2); break;
         case 8: {
           const auto consumers = sch.consumers(block);
           // A neighbour that reads each element once, so that nothing is computed twice.
-          if (has_own_axes && !consumers.empty() && consumers[0].name.starts_with("near"))
+          if (!consumers.empty() && consumers[0].name.starts_with("near"))
             sch.reverse_compute_at(consumers[0], loop());
           break;
         }
-        default:
-          has_own_axes = false;
-          sch.fuse_block_iters(block, 0, 2);
-          break;
+        default: sch.fuse_block_iters(block, 0, 2); break;
       }
     } catch (const CompileError&) {
     }
