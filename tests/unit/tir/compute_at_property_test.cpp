@@ -18,20 +18,21 @@ using testing::Random;
 using testing::results;
 using testing::tensor;
 
-/// A producer of t, sometimes one of u, and one or two consumers of them.
-Ref<PrimFunc> kernel(Random& random) {
-  const int64_t n = random.from(2, 7), m = random.from(2, 7), k = random.from(2, 5);
-  const auto x = tensor("x", std::vector<int64_t>{n + 2, m + 2, k});
-  const auto t = tensor("t", std::vector<int64_t>{n, m}), u = tensor("u", t->shape);
-  const auto y = tensor("y", std::vector<int64_t>{n, m}), z = tensor("z", t->shape);
-  const auto transposed = tensor("w", std::vector<int64_t>{m, n});
-  const auto rows = tensor("r", std::vector<int64_t>{n});
-  const auto flat = tensor("f", std::vector<int64_t>{n * m});
-  const auto half = tensor("h", std::vector<int64_t>{(n + 1) / 2, m});
+/// A producer of t, sometimes one of u, and one or two consumers of them; of `n` rows.
+Ref<PrimFunc> kernel(Random& random, const Expr& n) {
+  const int64_t m = random.from(2, 7), k = random.from(2, 5);
+  const Expr some = int64(m);
+  const auto x = tensor("x", std::vector<Expr>{n + 2, int64(m + 2), int64(k)});
+  const auto t = tensor("t", std::vector<Expr>{n, some}), u = tensor("u", t->shape);
+  const auto y = tensor("y", std::vector<Expr>{n, some}), z = tensor("z", t->shape);
+  const auto transposed = tensor("w", std::vector<Expr>{some, n});
+  const auto rows = tensor("r", std::vector<Expr>{n});
+  const auto flat = tensor("f", std::vector<Expr>{n * m});
+  const auto half = tensor("h", std::vector<Expr>{floordiv(n + 1, 2), some});
   std::vector<Stmt> stmts;
   std::vector<Ref<Buffer>> params{x, y, z, transposed, rows, flat, half};
   std::vector<Ref<Buffer>> allocs{t, u};
-  const auto whole = to_exprs({n, m});
+  const auto whole = std::vector<Expr>{n, some};
   const bool has_u = random.coin();
   switch (random.below(5)) {
     case 0:
@@ -40,8 +41,9 @@ Ref<PrimFunc> kernel(Random& random) {
       }));
       break;
     case 1:
-      stmts.push_back(
-          compute("first", t, to_exprs({n, m, k}), [&](const Axes& v) { return load(x, v); }, 1));
+      stmts.push_back(compute(
+          "first", t, std::vector<Expr>{n, some, int64(k)},
+          [&](const Axes& v) { return load(x, v); }, 1));
       break;
     case 2:
       stmts.push_back(compute("first", t, whole, [&](const Axes& v) {
@@ -56,7 +58,7 @@ Ref<PrimFunc> kernel(Random& random) {
       break;
     default:  // one loop for both axes
       stmts.push_back(compute(
-          "first", t, to_exprs({n * m}),
+          "first", t, std::vector<Expr>{n * m},
           [&](const Axes& v) { return load(x, {floordiv(v[0], m), floormod(v[0], m), int64(0)}); },
           0, BinaryOp::kAdd, 0,
           [&](const Axes& v) { return Axes{floordiv(v[0], m), floormod(v[0], m)}; }));
@@ -76,7 +78,7 @@ Ref<PrimFunc> kernel(Random& random) {
         }));
         break;
       case 1:
-        stmts.push_back(compute(name, transposed, to_exprs({m, n}),
+        stmts.push_back(compute(name, transposed, std::vector<Expr>{some, n},
                                 [&](const Axes& v) { return load(from, {v[1], v[0]}); }));
         break;
       case 2:
@@ -84,32 +86,31 @@ Ref<PrimFunc> kernel(Random& random) {
             compute(name, rows, whole, [&](const Axes& v) { return load(from, v); }, 1));
         break;
       case 3:
-        stmts.push_back(compute(name, flat, to_exprs({n * m}), [&](const Axes& v) {
+        stmts.push_back(compute(name, flat, std::vector<Expr>{n * m}, [&](const Axes& v) {
           return load(from, {floordiv(v[0], m), floormod(v[0], m)});
         }));
         break;
       case 4:  // its neighbour below
         stmts.push_back(compute(name, z, whole, [&](const Axes& v) {
-          return load(from, v) + load(from, {min(v[0] + 1, int64(n - 1)), v[1]});
+          return load(from, v) + load(from, {min(v[0] + 1, n - 1), v[1]});
         }));
         break;
       case 5:  // windows of two, one row apart
         stmts.push_back(compute(
-            name, rows, to_exprs({n - 1, m, 2}),
+            name, rows, std::vector<Expr>{n - 1, some, int64(2)},
             [&](const Axes& v) { return load(from, {v[0] + v[2], v[1]}); }, 2));
         break;
       case 6:
-        stmts.push_back(compute(name, half, to_exprs({(n + 1) / 2, m}),
+        stmts.push_back(compute(name, half, std::vector<Expr>{floordiv(n + 1, 2), some},
                                 [&](const Axes& v) { return load(from, {v[0] * 2, v[1]}); }));
         break;
       case 7:  // from above
-        stmts.push_back(compute(name, z, whole, [&](const Axes& v) {
-          return load(from, {int64(n - 1) - v[0], v[1]});
-        }));
+        stmts.push_back(compute(name, z, whole,
+                                [&](const Axes& v) { return load(from, {n - 1 - v[0], v[1]}); }));
         break;
       default:  // a row and all of it
         stmts.push_back(compute(
-            name, y, to_exprs({n, m, n}),
+            name, y, std::vector<Expr>{n, some, n},
             [&](const Axes& v) { return load(from, {v[0], v[1]}) * load(t, {v[2], v[1]}); }, 1));
     }
   }
@@ -182,7 +183,10 @@ void move(Schedule& sch, Random& random, Count& count) {
 
 bool is_same(uint32_t seed, Count& count) {
   Random random(seed);
-  const Ref<PrimFunc> before = kernel(random);
+  const bool symbolic = random.below(3) == 0;
+  const Ref<Var> rows = Var::size("rows");
+  const int64_t count_of_rows = random.from(2, 7);
+  const Ref<PrimFunc> before = kernel(random, symbolic ? Expr(rows) : int64(count_of_rows));
   Schedule sch(before);
   for (int64_t round = random.from(1, 2); round > 0; --round) {
     for (int64_t step = random.from(0, 5); step > 0; --step) {
@@ -193,23 +197,28 @@ bool is_same(uint32_t seed, Count& count) {
     }
     for (int64_t step = random.from(1, 4); step > 0; --step) move(sch, random, count);
   }
-  const auto a = results(*before);
-  std::vector<std::vector<double>> b;
-  try {
-    b = results(*sch.func());
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "seed " << seed << ": " << error.what() << "\n"
-                  << sch.trace().str() << dump(*before) << dump(*sch.func());
-    return false;
+  const std::vector<int64_t> sizes =
+      symbolic ? std::vector<int64_t>{1, 2, count_of_rows, 9} : std::vector<int64_t>{count_of_rows};
+  for (const int64_t size : sizes) {
+    const testing::Env symbols{{rows.get(), size}};
+    const auto a = results(*before, symbols);
+    std::vector<std::vector<double>> b;
+    try {
+      b = results(*sch.func(), symbols);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "seed " << seed << ": " << error.what() << "\n"
+                    << sch.trace().str() << dump(*before) << dump(*sch.func());
+      return false;
+    }
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t e = 0; e < a[i].size(); ++e)
+        if (std::abs(a[i][e] - b[i][e]) > 1e-9) {
+          ADD_FAILURE() << "seed " << seed << ": " << before->buffers[i]->name << " element " << e
+                        << "\n"
+                        << sch.trace().str() << dump(*before) << dump(*sch.func());
+          return false;
+        }
   }
-  for (size_t i = 0; i < a.size(); ++i)
-    for (size_t e = 0; e < a[i].size(); ++e)
-      if (std::abs(a[i][e] - b[i][e]) > 1e-9) {
-        ADD_FAILURE() << "seed " << seed << ": " << before->buffers[i]->name << " element " << e
-                      << "\n"
-                      << sch.trace().str() << dump(*before) << dump(*sch.func());
-        return false;
-      }
   return true;
 }
 
