@@ -4,7 +4,8 @@
     bench/libs.py build/models [--models resnet18,mlp] [--libs none,dnnl,blas,dnnl+blas] [--check]
 
 For each network and each choice of libraries: the share of the arithmetic that they took, the median latency at 1 and 2
-threads, and the planned peak. The choices alternate, and each is measured in a process of its own. `--check` compares the
+threads, and the planned peak, which is to be at most that of `none` (the first choice) and the memory that the libraries declare
+for themselves. The choices alternate, and each is measured in a process of its own. `--check` compares the
 results with those that come with the network, and whether two compilations decide alike. A row that cannot be measured says
 why in its place; status 1 where one failed.
 """
@@ -61,9 +62,9 @@ def check(args, model, libs):
     return "" if decisions[0] == decisions[1] else "decisions differ between two compilations"
 
 
-def row_of(args, model, libs):
-    """Cells of one row, and whether all of it was measured."""
-    times, peak, share, problem = [], "-", "-", ""
+def row_of(args, model, libs, own_peak):
+    """Cells of one row, the peak, and what is wrong."""
+    times, peak, share, problem = [], None, "-", ""
     for threads in args.threads:
         found = [measure(args, model, libs, threads) for _ in range(args.rounds)]
         good = [result for result, _ in found if result]
@@ -75,10 +76,13 @@ def row_of(args, model, libs):
         peak = good[0].get("planned_bytes")
         offload = good[0].get("offload") or {}
         share = f"{100 * offload['share']:.0f} %" if "share" in offload else "0 %"
+        declared = sum(backend.get("scratch_bytes", 0) for backend in offload.get("backends", []))
+        if own_peak is not None and peak is not None and peak > own_peak + declared:
+            problem = f"peak: {peak} bytes; own code {own_peak}, declared {declared}"
     if not problem and args.check:
         problem = check(args, model, libs)
-    peak = f"{peak / 1024:.0f}" if isinstance(peak, (int, float)) else "-"
-    return [model.parent.name, libs, share, *times, peak, problem], not problem
+    kib = f"{peak / 1024:.0f}" if peak is not None else "-"
+    return [model.parent.name, libs, share, *times, kib, problem], peak, problem
 
 
 def host():
@@ -112,9 +116,12 @@ def main():
     print("| " + " | ".join("---" for _ in header) + " |", flush=True)
     all_good = True
     for model in models:
+        own_peak = None
         for libs in args.libs.split(","):
-            cells, good = row_of(args, model, libs.replace("+", ","))
-            all_good &= good
+            cells, peak, problem = row_of(args, model, libs.replace("+", ","), own_peak)
+            all_good &= not problem
+            if libs == "none":
+                own_peak = peak
             print("| " + " | ".join(cells) + " |", flush=True)
     return 0 if all_good else 1
 
