@@ -98,8 +98,8 @@ Ref<tir::PrimFunc> lower_function(IRModule& module, const Function& function);
 /// sum where their parameters are constants, else `nn.batch_norm_result`. Re-associating.
 IRModule fold_batchnorm(IRModule module);
 
-/// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn, nn.gemm) by these: their
-/// weights' transposes then fold, and their products are packed like any other. Run it before
+/// Replaces layers that are made of other operators (nn.lstm, nn.gru, nn.rnn, nn.gemm) by these:
+/// their weights' transposes then fold, and their products are packed like any other. Run it before
 /// fold_constants. `DecomposeOpsForInference` to users.
 IRModule decompose_ops(IRModule module);
 

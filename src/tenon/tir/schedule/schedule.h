@@ -122,8 +122,8 @@ class Schedule {
   // ---- where things are computed
   /// Computes a producer where its consumers below `loop` need it, as much as they need.
   void compute_at(const BlockRV& block, const LoopRV& loop);
-  /// Computes a consumer right after what its producers below `loop` have written: in each iteration
-  /// as much as that allows, which must come to all of it in the end.
+  /// Computes a consumer right after what its producers below `loop` have written: in each
+  /// iteration as much as that allows, which must come to all of it in the end.
   void reverse_compute_at(const BlockRV& block, const LoopRV& loop);
   /// Puts the value of an element-wise block in the place of every read of it.
   void compute_inline(const BlockRV& block);
