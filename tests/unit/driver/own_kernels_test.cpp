@@ -163,19 +163,25 @@ TEST(OwnKernels, FusesLikeOurOwn) {
   EXPECT_EQ(lower(parse(scheduled + chain), request).kernels, 3);
 }
 
-TEST(OwnKernels, OtherPassesDoNotTakeTheOperatorFirst) {
-  // The layout pass would block its channels, the batch norm would be folded into its weights.
-  const char* text = R"(
+// A kernel for 1x1 convolutions of (1, in, size, size).
+std::string pointwise_conv(int in, int out, int size) {
+  return fmt::format(R"(
 @T.prim_func
-def conv(x: T.Buffer((1, 16, 8, 8), "float32"), w: T.Buffer((16, 16, 1, 1), "float32"), y: T.Buffer((1, 16, 8, 8), "float32")):
-    T.func_attr({"op": "Conv", "op_attrs": {"strides": 1, "padding": 0, "groups": 1}})
-    for o, h, v, c in T.grid(16, 8, 8, 16):
+def conv(x: T.Buffer((1, {0}, {2}, {2}), "float32"), w: T.Buffer(({1}, {0}, 1, 1), "float32"), y: T.Buffer((1, {1}, {2}, {2}), "float32")):
+    T.func_attr({{"op": "Conv", "op_attrs": {{"strides": 1, "padding": 0, "groups": 1}}}})
+    for o, h, v, c in T.grid({1}, {2}, {2}, {0}):
         with T.block("conv"):
             vo, vh, vv, vc = T.axis.remap("SSSR", [o, h, v, c])
             with T.init():
                 y[0, vo, vh, vv] = T.float32(0)
             y[0, vo, vh, vv] = y[0, vo, vh, vv] + x[0, vc, vh, vv] * w[vo, vc, 0, 0]
+)",
+                     in, out, size);
+}
 
+TEST(OwnKernels, OtherPassesDoNotTakeTheOperatorFirst) {
+  // The layout pass would block its channels, the batch norm would be folded into its weights.
+  const std::string text = pointwise_conv(16, 16, 8) + R"(
 @R.function
 def main(x: R.Tensor((1, 16, 8, 8), "float32"), w: R.Tensor((16, 16, 1, 1), "float32")) -> R.Tensor((1, 16, 8, 8), "float32"):
     with R.dataflow():
@@ -195,17 +201,7 @@ def main(x: R.Tensor((1, 16, 8, 8), "float32"), w: R.Tensor((16, 16, 1, 1), "flo
 
 // A convolution by the kernel, then what `tail` says of `a`.
 std::string conv_network(const std::string& tail, const std::string& weight = "w") {
-  return R"(
-@T.prim_func
-def conv(x: T.Buffer((1, 4, 5, 5), "float32"), w: T.Buffer((3, 4, 1, 1), "float32"), y: T.Buffer((1, 3, 5, 5), "float32")):
-    T.func_attr({"op": "Conv", "op_attrs": {"strides": 1, "padding": 0, "groups": 1}})
-    for o, h, v, c in T.grid(3, 5, 5, 4):
-        with T.block("conv"):
-            vo, vh, vv, vc = T.axis.remap("SSSR", [o, h, v, c])
-            with T.init():
-                y[0, vo, vh, vv] = T.float32(0)
-            y[0, vo, vh, vv] = y[0, vo, vh, vv] + x[0, vc, vh, vv] * w[vo, vc, 0, 0]
-
+  return pointwise_conv(4, 3, 5) + R"(
 @R.function
 def main(x: R.Tensor((1, 4, 5, 5), "float32"), v: R.Tensor((3, 4, 1, 1), "float32")) -> R.Tensor((1, 3, 5, 5), "float32"):
     with R.dataflow():

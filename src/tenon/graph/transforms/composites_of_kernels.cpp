@@ -1,4 +1,5 @@
 // Kernels that patterns over TensorIR found, in the form in which back ends take what they match.
+#include "tenon/graph/backend.h"
 #include "tenon/graph/transforms/partition.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
@@ -49,14 +50,16 @@ IRModule composites_of_kernels(IRModule module, const std::string& backend) {
               const auto* ref = call->args.at(0).as<FuncRef>();
               const auto* args = call->args.size() > 1 ? call->args[1].as<Tuple>() : nullptr;
               const auto kernel = ref ? module.find<PrimFunc>(ref->name) : nullptr;
-              if (!kernel || !args) return std::nullopt;
-              const std::string composite =
-                  kernel->attrs.get<std::string>("Composite").value_or("");
-              if (composite.substr(0, composite.find('.')) != backend) return std::nullopt;
+              if (!kernel || !args || backend_of(*kernel) != backend) return std::nullopt;
               const Origin origin = binding.origin ? binding.origin : call->origin;
               if (call->args.size() > 2) {
-                record(
-                    {"RunCodegen", ref->name, "kept", "scalar-arguments", {}, composite, origin});
+                record({"RunCodegen",
+                        ref->name,
+                        "kept",
+                        "scalar-arguments",
+                        {},
+                        composite_name(*kernel),
+                        origin});
                 return std::nullopt;
               }
               return make<Call>(

@@ -173,8 +173,7 @@ IRModule take_kernels(IRModule module, const std::string& backend) {
   std::set<std::string> names;
   for (const auto& [name, function] : module.functions()) {
     if (!function.as<tir::PrimFunc>()) continue;
-    const std::string composite = function->attrs.get<std::string>("Composite").value_or("");
-    const std::string wanted = composite.substr(0, composite.find('.'));
+    const std::string wanted = backend_of(*function);
     if (!wanted.empty() && (backend.empty() ? find_backend(wanted) != nullptr : wanted == backend))
       names.insert(wanted);
   }
