@@ -6,6 +6,7 @@
 
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/transforms/kernel_operators.h"
 
 namespace tenon {
 
@@ -32,6 +33,10 @@ static bool is_taken_back(const Remark& remark) {
   return remark.pass == "RunCodegen" && remark.verdict == "refused";
 }
 
+static std::string backend_of(const std::string& pattern) {
+  return pattern.substr(0, pattern.find('.'));
+}
+
 static double number_of(const Remark& remark, std::string_view wanted) {
   for (const auto& [name, number] : remark.numbers)
     if (name == wanted) return number;
@@ -46,11 +51,62 @@ static void sort_by_count(std::vector<Offload::Refused>& refused) {
   });
 }
 
+namespace {
+
+/// What became of an operator in the end.
+struct Decision {
+  const Remark* remark;  // of AnnotatePlacement
+  std::string backend = {};
+  std::string refusal = {};  // a reason code
+  const Remark* last;        // what decided
+  bool is_kernel = false;    // it was taken by a pattern over TensorIR
+};
+
+/// Of each operator, in the order of the program. Patterns over TensorIR decide about what patterns
+/// over graphs left; operators are known by their origins, which are their own.
+std::vector<Decision> decisions_of(const std::vector<Remark>& remarks) {
+  std::vector<Decision> decisions;
+  std::unordered_map<const OriginInfo*, size_t> index;
+  const auto each = [&](const Origin& origin, const auto& visit) {
+    graph::each_part(origin, [&](const Origin& part) {
+      const auto found = index.find(&*part);
+      if (found != index.end()) visit(decisions[found->second]);
+    });
+  };
+  for (const Remark& remark : remarks) {
+    if (is_decision(remark)) {
+      Decision decision{&remark, {}, {}, &remark};
+      if (remark.verdict == "placed") decision.backend = backend_of(remark.reason);
+      if (remark.verdict == "refused") decision.refusal = remark.reason;
+      if (remark.origin) index[&*remark.origin] = decisions.size();
+      decisions.push_back(std::move(decision));
+    } else if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "taken") {
+      each(remark.origin, [&](Decision& decision) {
+        if (decision.backend.empty())
+          decision = {decision.remark, backend_of(remark.reason), {}, &remark, true};
+      });
+    } else if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "left") {
+      each(remark.origin, [&](Decision& decision) {
+        if (decision.backend.empty() && decision.refusal.empty() &&
+            decision.remark->reason != "by-hand")
+          decision = {decision.remark, {}, remark.reason, &remark};
+      });
+    } else if (is_taken_back(remark) && number_of(remark, "kernels") > 0) {
+      each(remark.origin, [&](Decision& decision) {
+        if (decision.is_kernel && decision.backend == graph::backend_of_refusal(remark.detail))
+          decision = {decision.remark, {}, remark.reason, &remark};
+      });
+    }
+  }
+  return decisions;
+}
+
+}  // namespace
+
 Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs) {
   Offload offload;
   for (const std::string& name : libs) offload.taken.push_back({name});
-  const auto entry_of = [&](const Remark& remark) -> Offload::Taken& {
-    const std::string backend = remark.reason.substr(0, remark.reason.find('.'));
+  const auto entry_of = [&](const std::string& backend) -> Offload::Taken& {
     const auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
                                     [&](const auto& one) { return one.backend == backend; });
     if (taken != offload.taken.end()) return *taken;
@@ -64,40 +120,45 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
       refused = offload.refused.insert(offload.refused.end(), {code});
     refused->operators += operators;
   };
+  for (const Decision& decision : decisions_of(remarks)) {
+    ++offload.operators;
+    offload.flop += flop_of(*decision.remark);
+    if (!decision.backend.empty()) {
+      Offload::Taken& taken = entry_of(decision.backend);
+      ++taken.operators;
+      taken.flop += flop_of(*decision.remark);
+    } else if (!decision.refusal.empty()) {
+      refuse(decision.refusal, 1);
+    }
+  }
   const auto take_back = [&](const Remark& remark) {
     const std::string backend = graph::backend_of_refusal(remark.detail);
     for (Offload::Taken& one : offload.taken) {
       if (one.backend != backend) continue;
-      const auto times = static_cast<int64_t>(number_of(remark, "times"));
-      if (const auto kernels = static_cast<int64_t>(number_of(remark, "kernels")); kernels > 0) {
-        one.kernels = std::max(int64_t{0}, one.kernels - kernels);
-        return;
+      if (number_of(remark, "kernels") > 0) {
+        one.kernels = std::max(int64_t{0}, one.kernels - 1);
+        one.parts = std::min(one.parts, one.kernels);
+        continue;
       }
-      const int64_t operators = std::min(one.operators, times);
+      const int64_t operators =
+          std::min(one.operators, static_cast<int64_t>(number_of(remark, "times")));
       one.operators -= operators;
       one.flop = std::max(0.0, one.flop - flop_of(remark) * static_cast<double>(operators));
       if (operators > 0) refuse(remark.reason, operators);
     }
   };
   for (const Remark& remark : remarks) {
-    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed")
-      ++entry_of(remark).kernels;
+    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed") {
+      Offload::Taken& taken = entry_of(backend_of(remark.reason));
+      ++taken.kernels;
+      taken.parts += number_of(remark, "operators") == 0;
+    }
     if (is_taken_back(remark)) take_back(remark);
     if (remark.pass == "RunBackend" && remark.verdict == "scratch")
       for (Offload::Taken& one : offload.taken)
         if (one.backend == remark.reason)
           one.scratch_bytes =
               std::max(one.scratch_bytes, static_cast<int64_t>(number_of(remark, "bytes")));
-    if (!is_decision(remark)) continue;
-    ++offload.operators;
-    offload.flop += flop_of(remark);
-    if (remark.verdict == "placed") {
-      Offload::Taken& taken = entry_of(remark);
-      ++taken.operators;
-      taken.flop += flop_of(remark);
-    } else if (remark.verdict == "refused") {
-      refuse(remark.reason, 1);
-    }
   }
   sort_by_count(offload.refused);
   return offload;
@@ -118,8 +179,8 @@ std::string str(const Offload& offload) {
       text += ", " + percent(one.flop / offload.flop);
       if (is_first) text += " of the arithmetic";
     }
-    if (one.kernels > 0)
-      text += fmt::format(", and {} kernel{}", one.kernels, one.kernels == 1 ? "" : "s");
+    if (one.parts > 0)
+      text += fmt::format(", and {} part{} of others", one.parts, one.parts == 1 ? "" : "s");
   }
   text += fmt::format("{}own code {}", text.empty() ? "" : "; ", offload.own_operators());
   for (size_t i = 0; i < offload.refused.size(); ++i)
@@ -141,7 +202,8 @@ nlohmann::ordered_json json_of(const Offload& offload) {
                                 {"gflop", one.flop / 1e9},
                                 {"share", offload.share(one.backend)},
                                 {"scratch_bytes", one.scratch_bytes},
-                                {"kernels", one.kernels}});
+                                {"kernels", one.kernels},
+                                {"parts", one.parts}});
   for (const Offload::Refused& one : offload.refused) json["refused"][one.code] = one.operators;
   return json;
 }
@@ -152,9 +214,10 @@ Offload offload_from(const nlohmann::json& json) {
     offload.operators = json.value("operators", int64_t{0});
     offload.flop = json.value("gflop", 0.0) * 1e9;
     for (const auto& one : json.value("backends", nlohmann::json::array()))
-      offload.taken.push_back(
-          {one.value("name", ""), one.value("operators", int64_t{0}), one.value("gflop", 0.0) * 1e9,
-           one.value("scratch_bytes", int64_t{0}), one.value("kernels", int64_t{0})});
+      offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
+                               one.value("gflop", 0.0) * 1e9,
+                               one.value("scratch_bytes", int64_t{0}),
+                               one.value("kernels", int64_t{0}), one.value("parts", int64_t{0})});
     const nlohmann::json refused = json.value("refused", nlohmann::json::object());
     for (const auto& [code, count] : refused.items())
       offload.refused.push_back({code, count.get<int64_t>()});
@@ -190,6 +253,11 @@ Requirement parse_requirement(const std::string& text) {
 void check_requirements(const std::vector<Requirement>& requirements, const Offload& offload,
                         const std::vector<Remark>& remarks) {
   constexpr size_t kMostNotes = 40;
+  struct Left {
+    double flop;
+    size_t number;  // in the order of the program
+    const Remark* remark;
+  };
   for (const Requirement& wanted : requirements) {
     const double share = offload.share(wanted.backend);
     if (share + 1e-9 >= wanted.share) continue;
@@ -198,23 +266,25 @@ void check_requirements(const std::vector<Requirement>& requirements, const Offl
                        share * 100, offload.flop > 0 ? "arithmetic" : "operators",
                        wanted.share * 100);
     if (offload.empty()) error.note({}, "no back end was asked for; expected --libs");
-    std::vector<const Remark*> left;
-    for (const Remark& remark : remarks) {
-      const bool taken = remark.verdict == "placed" &&
-                         (wanted.backend.empty() ||
-                          remark.reason.substr(0, remark.reason.find('.')) == wanted.backend);
-      if ((is_decision(remark) && !taken) || is_taken_back(remark)) left.push_back(&remark);
+    std::vector<Left> left;
+    for (const Decision& decision : decisions_of(remarks)) {
+      const bool taken = !decision.backend.empty() &&
+                         (wanted.backend.empty() || decision.backend == wanted.backend);
+      if (!taken) left.push_back({flop_of(*decision.remark), left.size(), decision.last});
     }
-    std::sort(left.begin(), left.end(), [&](const Remark* a, const Remark* b) {
-      return std::pair(-flop_of(*a), a) < std::pair(-flop_of(*b), b);  // in order of the program
+    for (const Remark& remark : remarks)
+      if (is_taken_back(remark) && number_of(remark, "kernels") == 0)
+        left.push_back({flop_of(remark), left.size(), &remark});
+    std::sort(left.begin(), left.end(), [&](const Left& a, const Left& b) {
+      return std::pair(-a.flop, a.number) < std::pair(-b.flop, b.number);
     });
     for (size_t i = 0; i < left.size(); ++i) {
       if (i == kMostNotes) {
         error.note({}, "and {} more operators", left.size() - i);
         break;
       }
-      const Remark& remark = *left[i];
-      const double part = offload.flop > 0 ? flop_of(remark) / offload.flop * 100 : 0;
+      const Remark& remark = *left[i].remark;
+      const double part = offload.flop > 0 ? left[i].flop / offload.flop * 100 : 0;
       error.note(remark.origin, "`{}`{}: {} ({}){}{}", remark.subject,
                  part > 0 ? fmt::format(", {:.1f} % of the arithmetic", part) : "", remark.verdict,
                  remark.reason, remark.detail.empty() ? "" : ": ", remark.detail);

@@ -1,5 +1,6 @@
-// How much of a model runs in back ends: a rendering of the remarks of AnnotatePlacement, and of
-// those of RunCodegen for what a back end made no code for.
+// How much of a model runs in back ends: a rendering of the remarks of AnnotatePlacement, of those
+// of SplitCallTIRByPattern for what patterns over TensorIR took later, and of those of RunCodegen
+// for what a back end made no code for.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,7 +18,8 @@ struct Offload {
     int64_t operators = 0;
     double flop = 0;
     int64_t scratch_bytes = 0;  // the most that one of its calls works in; part of the plan
-    int64_t kernels = 0;  // that its patterns over TensorIR found in what own code was left with
+    int64_t kernels = 0;  // that its patterns over TensorIR took of what own code was left with
+    int64_t parts = 0;    // of these, those that compute no operator to its end
   };
   struct Refused {
     std::string code;
@@ -39,7 +41,8 @@ struct Offload {
 Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs);
 
 /// "dnnl 53 of 122 operators, 97 % of the arithmetic; own code 69; refused: 4 dtype, 2 layout";
-/// with kernels: "toy 0 of 12 operators, 0 % of the arithmetic, and 3 kernels".
+/// where kernels are parts of operators: "toy 0 of 12 operators, 0 % of the arithmetic, and 3 parts
+/// of others; ...".
 std::string str(const Offload& offload);
 
 nlohmann::ordered_json json_of(const Offload& offload);

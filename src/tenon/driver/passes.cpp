@@ -17,6 +17,7 @@
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/tensorize.h"
 #include "tenon/tir/transforms.h"
+#include "tenon/tune/kernel_placement.h"
 #include "tenon/tune/placement.h"
 
 namespace tenon {
@@ -95,16 +96,12 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
     for (const graph::FusionPattern& pattern : backend->patterns)
       if (pattern.tir) split.patterns.push_back(pattern);
     if (split.patterns.empty()) return module;
-  } else if (module.attrs.contains("libs")) {
+  } else if (module.attrs.contains("libs") || module.attrs.contains(tune::kPlaceKernels)) {
     // As part of a pipeline: the patterns of all that may be used, beside the graph's.
-    for (const std::string& lib : tune::libs_of(module))
-      for (const graph::FusionPattern& pattern : graph::find_backend(lib)->patterns)
-        if (pattern.tir) split.patterns.push_back(pattern);
-    for (const std::string& node :
-         module.attrs.strings("keep").value_or(std::vector<std::string>{}))
-      split.keep.insert(node);
-    module.attrs.erase("keep");
-    if (split.patterns.empty()) return module;
+    const bool copies = split.copy_layouts;
+    split = tune::kernel_placement(module);
+    split.copy_layouts = copies;
+    if (split.patterns.empty() && split.by_hand.empty()) return module;
   }
   return graph::split_call_tir_by_pattern(std::move(module), split);
 }

@@ -53,8 +53,13 @@ Story::Story(std::string node, const IRModule& imported) : node_(std::move(node)
       walk<graph::Binding>(main, [&](const graph::Binding& binding) {
         if (binding.var->name != node_) return;
         is_variable_ = true;
-        each_part(origin_of(binding), [&](const Origin& part) { places_.insert(part.str()); });
-        origin_ = places_.empty() ? "`main`" : *places_.begin();
+        // What is made of it has the origin of the one or the other.
+        for (const Origin& origin : {binding.value->origin, binding.origin})
+          each_part(origin, [&](const Origin& part) {
+            places_.insert(part.str());
+            origin_ = part.str();
+          });
+        if (places_.empty()) origin_ = "`main`";
       });
   if (origin_.empty()) {
     const std::vector<std::string> names = names_in(imported);
@@ -237,6 +242,13 @@ static std::string list_of(const std::vector<std::string>& names) {
   return list;
 }
 
+// What was decided about an operator.
+static bool is_placement(const Remark& remark) {
+  return remark.pass == "AnnotatePlacement" ||
+         (remark.pass == "SplitCallTIRByPattern" &&
+          (remark.verdict == "taken" || remark.verdict == "left"));
+}
+
 static std::string remark_line(const Remark& remark) {
   std::string line = remark.verdict;
   if (!remark.reason.empty()) line += " (" + remark.reason + ")";
@@ -264,7 +276,7 @@ std::string Story::text() const {
   }
   bool is_first = true;
   for (const Remark& remark : remarks_)
-    if (remark.pass == "AnnotatePlacement") {
+    if (is_placement(remark)) {
       add(is_first ? "placement" : "", remark_line(remark));
       is_first = false;
     }
@@ -285,7 +297,7 @@ std::string Story::text() const {
   if (!symbols_.empty()) add("symbols", list_of(symbols_));
   is_first = true;
   for (const Remark& remark : remarks_) {
-    if (remark.pass == "AnnotatePlacement" || remark.pass == "DefaultSchedule") continue;
+    if (is_placement(remark) || remark.pass == "DefaultSchedule") continue;
     add(is_first ? "remarks" : "", remark.pass + ": " + remark.subject + " " + remark_line(remark));
     is_first = false;
   }

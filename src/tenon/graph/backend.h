@@ -105,7 +105,7 @@ std::vector<const Backend*> all_backends();
 /// Records a remark for each unit.
 /// A unit that the hook refuses becomes a function like others, with the composites in it; a remark
 /// for each of its operators says why (pass "RunCodegen", verdict "refused"; numbers: "flop", and
-/// "times", the calls of the unit).
+/// "times", the calls of the unit; of a kernel one for each call, number "kernels").
 /// \throws CompileError (kBadBackend) where the hook broke its contract; (kBackendRefused) where it
 /// refuses, with OnRefusal::kError.
 enum class OnRefusal : uint8_t { kOwnCode, kError };

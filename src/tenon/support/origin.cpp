@@ -6,6 +6,21 @@
 
 namespace tenon {
 
+// Operators of one node have origins of their own (tune/placement.cpp): what reads alike is said
+// once.
+static std::string joined(const std::vector<Origin>& parts,
+                          std::string (Origin::*text_of)() const) {
+  std::vector<std::string> texts;
+  std::string out;
+  for (const Origin& part : parts) {
+    const std::string text = (part.*text_of)();
+    if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;
+    out += (texts.empty() ? "" : " + ") + text;
+    texts.push_back(text);
+  }
+  return out;
+}
+
 Origin Origin::script(std::shared_ptr<const SourceFile> file, uint32_t line, uint32_t column,
                       uint32_t length) {
   auto info = std::make_shared<OriginInfo>();
@@ -62,11 +77,7 @@ std::string Origin::str() const {
                          info_->column);
     case OriginInfo::Kind::kModel:
       return fmt::format("{}: node `{}` ({})", info_->path, info_->node_name, info_->op_type);
-    case OriginInfo::Kind::kMerged: {
-      std::string text;
-      for (const Origin& part : info_->parts) text += (text.empty() ? "" : " + ") + part.str();
-      return text;
-    }
+    case OriginInfo::Kind::kMerged: return joined(info_->parts, &Origin::str);
   }
   return {};
 }
@@ -77,11 +88,7 @@ std::string Origin::name() const {
     case OriginInfo::Kind::kScript:
       return fmt::format("{}:{}", info_->file ? info_->file->name : "<script>", info_->line);
     case OriginInfo::Kind::kModel: return info_->node_name;
-    case OriginInfo::Kind::kMerged: {
-      std::string text;
-      for (const Origin& part : info_->parts) text += (text.empty() ? "" : " + ") + part.name();
-      return text;
-    }
+    case OriginInfo::Kind::kMerged: return joined(info_->parts, &Origin::name);
   }
   return {};
 }

@@ -1,8 +1,11 @@
 #include "tenon/tune/estimate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "tenon/graph/arithmetic.h"
+#include "tenon/tir/analysis/block_work.h"
 
 namespace tenon::tune {
 
@@ -14,9 +17,17 @@ static constexpr double kBytesPerSecond = 1e10;     // from the last cache and f
 static constexpr double kElementsPerCycle = 0.25;   // of a vector, in what is no contraction
 static constexpr double kSecondsOfCall = 2e-7;
 
+static double lanes_of(const Target& target) {
+  return std::max(1.0, static_cast<double>(target.vector_bits) / 32);
+}
+
+static double seconds_of(double cycles, double bytes) {
+  return kSecondsOfCall + std::max(cycles / kCyclesPerSecond, bytes / kBytesPerSecond);
+}
+
 double estimated_seconds(const graph::Function& function, const Target& target) {
   using graph::SymbolicDims;
-  const double lanes = std::max(1.0, static_cast<double>(target.vector_bits) / 32);
+  const double lanes = lanes_of(target);
   double cycles = 0, bytes = 0;
   for (const Ref<graph::Var>& param : function.params) bytes += graph::bytes_of(param->type);
   walk<graph::Binding>(function.body, [&](const graph::Binding& binding) {
@@ -29,7 +40,31 @@ double estimated_seconds(const graph::Function& function, const Target& target) 
       cycles += graph::bytes_of(binding.var->type) / 4 / (lanes * kElementsPerCycle);
   });
   bytes += graph::bytes_of(graph::type_of(function.body->body));
-  return kSecondsOfCall + std::max(cycles / kCyclesPerSecond, bytes / kBytesPerSecond);
+  return seconds_of(cycles, bytes);
+}
+
+double estimated_seconds(const tir::PrimFunc& kernel, const Target& target) {
+  const double lanes = lanes_of(target);
+  double cycles = 0, bytes = 0;
+  for (const Ref<tir::Buffer>& buffer : kernel.buffers) {
+    if (!buffer) continue;
+    double size = static_cast<double>(buffer->dtype.bytes());
+    for (const Expr& dim : buffer->shape) size *= static_cast<double>(as_int(dim).value_or(1));
+    bytes += size;
+  }
+  for (const Ref<tir::Block>& block : tir::blocks_of(kernel)) {
+    const tir::BlockWork work = tir::work_of(*block);
+    const bool contracts = work.kind == tir::WorkKind::kContracts;
+    cycles += work.points /
+              (lanes * (contracts ? kMultiplyAddsPerCycle * kShareOfPeak : kElementsPerCycle));
+  }
+  return seconds_of(cycles, bytes);
+}
+
+std::string too_dear(double declared, double own) {
+  if (declared <= kClearlyDearer * own) return "";
+  return fmt::format("declares {:.3g} us; own code is estimated at {:.3g} us", declared * 1e6,
+                     own * 1e6);
 }
 
 }  // namespace tenon::tune

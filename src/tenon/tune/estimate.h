@@ -2,8 +2,11 @@
 // declare are weighed.
 #pragma once
 
+#include <string>
+
 #include "tenon/graph/expr.h"
 #include "tenon/support/target.h"
+#include "tenon/tir/stmt.h"
 
 namespace tenon::tune {
 
@@ -12,5 +15,15 @@ namespace tenon::tune {
 /// whichever takes longer. Made of numbers that are the same on every host. Symbolic dimensions
 /// count as 1.
 double estimated_seconds(const graph::Function& function, const Target& target);
+
+/// The same of a kernel, by its blocks; buffers of parameters go through memory.
+double estimated_seconds(const tir::PrimFunc& kernel, const Target& target);
+
+/// A declared cost that is more than this times the estimate is refused: the estimate is rough, and
+/// who asks for a back end wants it unless it clearly loses.
+inline constexpr double kClearlyDearer = 2;
+
+/// Why a match with this declared cost is refused; empty where it is not.
+std::string too_dear(double declared, double own);
 
 }  // namespace tenon::tune

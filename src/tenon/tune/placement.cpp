@@ -6,11 +6,13 @@
 #include "tenon/graph/arithmetic.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/graph/transforms/partition.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tune/estimate.h"
+#include "tenon/tune/kernel_placement.h"
 #include "tenon/tune/placement_search.h"
 
 namespace tenon::tune {
@@ -23,9 +25,6 @@ using graph::Call;
 using graph::Function;
 
 constexpr const char* kNone = "none";
-
-// The estimate for own code is rough; who asks for a back end wants it unless it clearly loses.
-constexpr double kClearlyDearer = 2;
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
@@ -47,6 +46,7 @@ struct Operator {
   std::string wanted;      // by hand: a pattern, a back end, "none"; empty: nothing
   std::string written_as;  // how the hand wrote it, for messages
   const Found* placed = nullptr;
+  bool is_later = false;  // wanted of a back end that may find it among kernels
   struct Refusal {
     const Found* found;
     std::string code, words;
@@ -62,6 +62,24 @@ bool is_operator(const Binding& binding) {
   const auto* call = binding.value.as<Call>();
   return call && call->op && !call->is("call_tir") && !call->is("call_dps_packed") &&
          !call->is("call_pure_packed");
+}
+
+// What was made of an operator is known by its origin, which is therefore its own, not one that it
+// has in common with others of its node.
+Ref<Function> with_own_origins(const Ref<Function>& function) {
+  return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* binding = node.as<Binding>();
+    const Origin origin = binding && is_operator(*binding) ? origin_of(*binding) : Origin();
+    if (!origin || origin->kind == OriginInfo::Kind::kMerged) return std::nullopt;
+    const Origin own =
+        origin->kind == OriginInfo::Kind::kModel
+            ? Origin::model(origin->path, origin->node_name, origin->op_type)
+            : Origin::script(origin->file, origin->line, origin->column, origin->length);
+    const Call& call = *binding->value.as<Call>();
+    return make<Binding>(binding->var,
+                         make<Call>(call.op, call.args, call.attrs, call.type_args, own),
+                         binding->match, own);
+  });
 }
 
 bool takes_part(const Function& function) {
@@ -156,10 +174,19 @@ class Placer {
       backends_.push_back(backend);
   }
 
+  /// What the hand says that patterns over TensorIR are to heed, which come later.
+  void add_for_kernels(AttrValue::Map& to) const {
+    for (const Operator& op : operators_)
+      if (op.is_later || op.wanted == kNone)
+        graph::each_part(origin_of(*op.binding),
+                         [&](const Origin& part) { to[graph::hand_name(part)] = op.wanted; });
+  }
+
   /// The annotations.
   AttrValue::Map run(const Target& target) {
     find(target);
     choose();
+    leave_to_kernels();
     check_wanted();
     AttrValue::Map placement;
     for (const Operator& op : operators_) {
@@ -238,9 +265,9 @@ class Placer {
       if (candidate.library >= asked_ && !candidate.by_hand) continue;
       const double own = estimated_seconds(*found.composite.function, target);
       candidate.seconds = found.declared.value_or(own);
-      if (candidate.seconds > kClearlyDearer * own && !candidate.by_hand) {
-        refuse("cost", fmt::format("declares {:.3g} us; own code is estimated at {:.3g} us",
-                                   candidate.seconds * 1e6, own * 1e6));
+      const std::string why = too_dear(candidate.seconds, own);
+      if (!why.empty() && !candidate.by_hand) {
+        refuse("cost", why);
         continue;
       }
       candidate.number = i;
@@ -305,6 +332,21 @@ class Placer {
     return text;
   }
 
+  static bool is_node(const Operator& op) { return op.written_as.starts_with("--place"); }
+  bool has_placed(const Operator& op) const {
+    return op.placed ||
+           (is_node(op) &&
+            std::any_of(operators_.begin(), operators_.end(), [&](const Operator& other) {
+              return other.written_as == op.written_as && other.placed;
+            }));
+  }
+
+  void leave_to_kernels() {
+    for (Operator& op : operators_)
+      op.is_later = !op.wanted.empty() && op.wanted != kNone && !has_placed(op) &&
+                    origin_of(*op.binding) && has_kernel_pattern(op.wanted);
+  }
+
   // What the hand placed must be there. A node may have become several operators: one of them is
   // enough.
   void check_wanted() const {
@@ -314,12 +356,8 @@ class Placer {
                          why.empty() ? "no pattern of `" + op.wanted + "` matches" : why);
     };
     for (const Operator& op : operators_) {
-      if (op.wanted.empty() || op.wanted == kNone || op.placed) continue;
-      const bool is_node = op.written_as.starts_with("--place");
-      const bool other = is_node && std::any_of(operators_.begin(), operators_.end(), [&](auto& o) {
-                           return o.written_as == op.written_as && o.placed;
-                         });
-      if (!other) fail(op);
+      if (op.wanted.empty() || op.wanted == kNone || op.is_later) continue;
+      if (!has_placed(op)) fail(op);
     }
   }
 
@@ -331,6 +369,8 @@ class Placer {
         reason = op.placed->name();
       } else if (op.wanted == kNone) {
         reason = "by-hand";
+      } else if (op.is_later) {
+        reason = "kernel-pattern";
       } else if (!op.refusals.empty()) {
         verdict = "refused";
         reason = op.refusals.front().code;
@@ -392,6 +432,7 @@ std::vector<std::string> libs_of(const IRModule& module) {
 IRModule annotate_placement(IRModule module, const std::optional<std::vector<std::string>>& libs) {
   const std::vector<const Backend*> backends = backends_of(libs ? *libs : libs_of(module));
   const AttrValue::Map* by_node = hand_written(module.attrs, "place", {});
+  AttrValue::Map for_kernels;
   std::set<std::string> found_nodes;
   std::vector<std::string> known_nodes;
   const std::vector<IRModule::Entry> entries = module.functions();
@@ -401,6 +442,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
     const AttrValue::Map* by_variable =
         hand_written(function->attrs, "placement", function->origin);
     if (backends.empty() && !by_variable && !by_node) continue;
+    function = with_own_origins(function);
     if (!has_unique_names(*function)) {
       function = graph::rebuild(
           module, function,
@@ -416,6 +458,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
         if (placer.want_node(node, wanted)) found_nodes.insert(node);
       }
     AttrValue::Map placement = placer.run(graph::target_of(module));
+    placer.add_for_kernels(for_kernels);
     auto* copy = new Function(*function);
     copy->attrs.erase("placement");
     if (!placement.empty()) copy->attrs.set("placement", std::move(placement));
@@ -429,13 +472,8 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
       if (!found_nodes.count(node))
         throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
                            node, target_of(value, node, {}), node, did_you_mean(node, known_nodes));
-  // Patterns over TensorIR come later, and must not take what was kept by hand.
-  AttrList keep;
-  if (by_node)
-    for (const auto& [node, value] : *by_node)
-      if (target_of(value, node, {}) == kNone) keep.emplace_back(node);
   module.attrs.erase("place");
-  if (!keep.empty()) module.attrs.set("keep", std::move(keep));
+  if (!for_kernels.empty()) module.attrs.set(kPlaceKernels, std::move(for_kernels));
   return module;
 }
 

@@ -15,7 +15,8 @@ namespace tenon::tune {
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
 /// What is there already was written by hand and wins: a pattern, a back end, or "none". So does
 /// module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken out;
-/// those that it keeps ("none") stay in module attr `keep`.
+/// what patterns over TensorIR are to heed of it ("none", and back ends whose patterns over graphs
+/// did not take the node) stays in module attr `place_kernels` (tune/kernel_placement.h).
 ///
 /// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
 /// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match

@@ -69,8 +69,7 @@ TEST_P(KernelPatterns, TakeWhatFusedKernelsHold) {
   EXPECT_GT(lowered_, 0);
   ASSERT_EQ(with.offload.taken.size(), 1U);
   EXPECT_EQ(with.offload.taken[0].kernels, 3);
-  EXPECT_NE(str(with.offload).find("of the arithmetic, and 3 kernels"), std::string::npos)
-      << str(with.offload);
+  EXPECT_EQ(str(with.offload), "blocked 3 of 15 operators, 0 % of the arithmetic; own code 12");
   EXPECT_GT(with.kernels, without.kernels);
   const std::vector<float> a = run(with), b = run(without);
   ASSERT_EQ(a.size(), b.size());

@@ -9,6 +9,13 @@ namespace tenon::graph {
 
 using tir::PrimFunc;
 
+Attrs attrs_of_composite(const PrimFunc& kernel) {
+  Attrs attrs = kernel.attrs;
+  for (const char* own : {"op_pattern", "tir.noalias", "tir.is_scheduled", "target"})
+    attrs.erase(own);
+  return attrs;
+}
+
 IRModule composites_of_kernels(IRModule module, const std::string& backend) {
   std::unordered_map<NodePtr, std::string, StructuralHash, StructuralEqual> known;
   const auto wrap = [&](const PrimFunc& kernel, const std::string& hint,
@@ -25,9 +32,7 @@ IRModule composites_of_kernels(IRModule module, const std::string& backend) {
         std::vector<Value>{make<FuncRef>(hint),
                            make<Tuple>(std::vector<Value>(params.begin(), params.end()))},
         Attrs(), types, origin));
-    Attrs attrs = kernel.attrs;
-    for (const char* own : {"op_pattern", "tir.noalias", "tir.is_scheduled", "target"})
-      attrs.erase(own);
+    const Attrs attrs = attrs_of_composite(kernel);
     auto* made = new Function(*builder.end_function(result, attrs, true, origin));
     made->is_private = true;
     const Ref<Function> function(made);
@@ -55,10 +60,11 @@ IRModule composites_of_kernels(IRModule module, const std::string& backend) {
               if (call->args.size() > 2) {
                 record({"RunCodegen",
                         ref->name,
-                        "kept",
+                        "refused",
                         "scalar-arguments",
-                        {},
-                        composite_name(*kernel),
+                        {{"kernels", 1}},
+                        fmt::format("`{}` takes no scalars of the graph in `{}`", backend,
+                                    composite_name(*kernel)),
                         origin});
                 return std::nullopt;
               }

@@ -74,6 +74,22 @@ class BlockNames final : public Rewriter {
   std::set<std::string> taken_;
 };
 
+/// Gives blocks the origin of the operator that they are of.
+class BlockOrigins final : public Rewriter {
+ public:
+  explicit BlockOrigins(Origin origin) : origin_(std::move(origin)) {}
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    const auto* block = node.as<Block>();
+    if (!block) return node.as<ExprNode>() ? node : rewrite_members(node);
+    return make<Block>(block->parts(), origin_);
+  }
+
+ private:
+  Origin origin_;
+};
+
 /// The parts of a kernel's body under its root block.
 struct Opened {
   std::vector<Ref<Buffer>> allocs;
@@ -116,7 +132,7 @@ class Composer {
       } else {
         allocs_.push_back(out);
       }
-      inline_call(*binding->value.as<Call>(), out);
+      inline_call(*binding->value.as<Call>(), out, binding->origin);
     }
     for (const Ref<Buffer>& buffer : buffers)
       params.push_back(make<tenon::Var>(buffer->name + "_handle", kHandle));
@@ -146,7 +162,7 @@ class Composer {
     return make<Buffer>(var.name, tensor->dtype, *tensor->shape, var.origin);
   }
 
-  void inline_call(const Call& call, const Ref<Buffer>& out) {
+  void inline_call(const Call& call, const Ref<Buffer>& out, const Origin& origin) {
     const auto* ref = call.args.at(0).as<FuncRef>();
     const Ref<PrimFunc> callee = renew_definitions(downcast<PrimFunc>(module_.find(ref->name)));
     const auto& args = call.args.at(1).as<Tuple>()->values;
@@ -183,7 +199,7 @@ class Composer {
     body = substitute(body, values);
     Opened opened = open_root(body);
     allocs_.insert(allocs_.end(), opened.allocs.begin(), opened.allocs.end());
-    body_.push_back(opened.body);
+    body_.push_back(origin ? BlockOrigins(origin)(opened.body) : opened.body);
     const auto kind = callee->attrs.get<int64_t>("op_pattern")
                           .value_or(static_cast<int64_t>(FusionKind::kOpaque));
     tallest_ = std::max(tallest_, static_cast<FusionKind>(kind));

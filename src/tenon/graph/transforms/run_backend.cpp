@@ -120,21 +120,39 @@ std::string backend_of_refusal(std::string_view detail) {
   return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
 }
 
+// Where `name` is called from.
+static std::vector<Origin> sites_of(const IRModule& module, const std::string& name) {
+  std::vector<Origin> sites;
+  for (const auto& [other, function] : module.functions())
+    walk<Binding>(function, [&](const Binding& binding) {
+      const auto* call = binding.value.as<Call>();
+      const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
+      if (ref && ref->name == name) sites.push_back(binding.origin ? binding.origin : call->origin);
+    });
+  return sites;
+}
+
 static void record_refusal(const IRModule& module, const std::string& name, const Backend& backend,
                            const BackendRefusal& refusal) {
   const auto times = static_cast<double>(calls_of(module, name));
   each_operator(
       module, *module.find<Function>(name), [&](const Binding& binding, const Call& call) {
-        const Origin origin = binding.origin ? binding.origin : call.origin;
-        const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
+        const auto refused = [&](const Origin& origin, const std::string& variable,
+                                 std::vector<std::pair<std::string, double>> numbers) {
+          const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
+          record({"RunCodegen", is_node ? origin.name() : variable, "refused", refusal.reason,
+                  std::move(numbers),
+                  fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words),
+                  origin});
+        };
+        // What a kernel computes is known where it is called.
+        if (call.is("call_tir")) {
+          for (const Origin& site : sites_of(module, name)) refused(site, name, {{"kernels", 1}});
+          return;
+        }
         const double macs = macs_of(call, binding.var->type, SymbolicDims::kAsOne).value_or(0);
-        std::vector<std::pair<std::string, double>> numbers = {{"flop", 2 * macs},
-                                                               {"times", times}};
-        if (call.is("call_tir")) numbers.emplace_back("kernels", times);
-        record({"RunCodegen", is_node ? origin.name() : binding.var->name, "refused",
-                refusal.reason, std::move(numbers),
-                fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words),
-                origin});
+        refused(binding.origin ? binding.origin : call.origin, binding.var->name,
+                {{"flop", 2 * macs}, {"times", times}});
       });
 }
 

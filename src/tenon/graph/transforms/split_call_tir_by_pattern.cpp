@@ -3,9 +3,12 @@
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
+#include <tuple>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/backend.h"
+#include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/patterns/take_out.h"
@@ -18,26 +21,17 @@ using tir::Buffer;
 using tir::Piece;
 using tir::PrimFunc;
 
-// In the order in which they are tried: by priority, then the larger, then as registered.
-std::vector<FusionPattern> sorted(std::vector<FusionPattern> patterns) {
+constexpr const char* kNone = "none";
+
+// In the order of registration.
+std::vector<FusionPattern> checked(std::vector<FusionPattern> patterns) {
   std::erase_if(patterns, [](const FusionPattern& pattern) { return !pattern.tir; });
-  const auto size = [](const FusionPattern& pattern) {
-    int64_t blocks = 0;
-    walk<tir::Block>(pattern.tir, [&](const tir::Block&) { ++blocks; });
-    return blocks;
-  };
-  std::vector<size_t> order(patterns.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (patterns[a].priority != patterns[b].priority)
-      return patterns[a].priority > patterns[b].priority;
-    const int64_t x = size(patterns[a]), y = size(patterns[b]);
-    return x != y ? x > y : a < b;
-  });
-  std::vector<FusionPattern> out;
-  for (const size_t i : order) out.push_back(patterns[i]);
-  for (const FusionPattern& pattern : out) tir::check_block_pattern(*pattern.tir);
-  return out;
+  for (const FusionPattern& pattern : patterns) tir::check_block_pattern(*pattern.tir);
+  return patterns;
+}
+
+std::string backend_name(const FusionPattern& pattern) {
+  return pattern.name.substr(0, pattern.name.find('.'));
 }
 
 // A call_tir and what it gives.
@@ -56,7 +50,10 @@ class Splitter {
         options_(options),
         patterns_(std::move(patterns)),
         found_(patterns_.size(), 0),
-        why_(patterns_.size()) {}
+        why_(patterns_.size()) {
+    for (const FusionPattern& pattern : patterns_)
+      backends_.push_back(find_backend(backend_name(pattern)));
+  }
 
   Ref<Function> run(const Ref<Function>& function) {
     function_ = function.get();
@@ -66,7 +63,23 @@ class Splitter {
                    });
   }
 
+  /// \throws CompileError (kBadPlacement).
+  void check_by_hand() const {
+    for (const auto& [node, wanted] : options_.by_hand) {
+      if (wanted == kNone || done_.count(node)) continue;
+      const std::string why = operators_.reasons(node);
+      const auto site = seen_.find(node);
+      throw CompileError(kBadPlacement, site == seen_.end() ? Origin() : site->second,
+                         "placement of `{}` as `{}`: {}", node, wanted,
+                         !why.empty() ? why
+                         : site == seen_.end()
+                             ? "no kernel of it is left"
+                             : "no pattern of `" + wanted + "` matches in its kernels");
+    }
+  }
+
   void report() const {
+    operators_.report();
     for (size_t p = 0; p < patterns_.size(); ++p)
       record({"SplitCallTIRByPattern",
               patterns_[p].name,
@@ -97,15 +110,99 @@ class Splitter {
       site.scalars = shape->values;
     }
     origin_ = binding.origin ? binding.origin : call->origin;
-    std::set<std::string> nodes;
-    add_nodes(origin_, nodes);
-    if (std::any_of(nodes.begin(), nodes.end(),
-                    [&](const std::string& node) { return options_.keep.count(node) != 0; }))
-      return std::nullopt;
+    bool is_kept = false;
+    each_part(origin_, [&](const Origin& part) {
+      const auto hand = options_.by_hand.find(hand_name(part));
+      if (hand == options_.by_hand.end()) return;
+      is_kept |= hand->second == kNone;
+      seen_.emplace(hand->first, part);
+    });
+    site.function = with_origins_of(site.function, origin_);
+    operators_.add(*site.function);
+    if (is_kept) return std::nullopt;
+    refused_.clear();
     const auto values = split(builder, site);
+    builder.set_origin(origin_);
     if (!values) return std::nullopt;
     divided_.push_back(ref->name);
     return several ? Value(make<Tuple>(*values)) : values->at(0);
+  }
+
+  /// A match that may be taken.
+  struct Candidate {
+    size_t pattern;
+    tir::BlockMatch match;
+    std::vector<Ref<tir::Block>> blocks;  // with those that start reductions
+    bool by_hand = false;
+    double points = 0;  // of contractions
+    size_t number = 0;  // in the order of patterns, then of the program
+
+    bool same_rank(const Candidate& other, const Splitter& splitter) const {
+      return rank(splitter) == other.rank(splitter);
+    }
+    std::tuple<bool, int, int, size_t, double> rank(const Splitter& splitter) const {
+      const Backend* backend = splitter.backends_[pattern];
+      return {!by_hand, backend ? -backend->priority : 0, -splitter.patterns_[pattern].priority,
+              -match.blocks.size(), -points};
+    }
+  };
+
+  // In the order in which they are to be taken, but for their cost.
+  std::vector<Candidate> candidates(const PrimFunc& function) {
+    std::vector<Candidate> out;
+    for (size_t p = 0; p < patterns_.size(); ++p) {
+      std::string why;
+      for (tir::BlockMatch& match : tir::match_blocks(*patterns_[p].tir, function, &why)) {
+        Candidate candidate{p, std::move(match), {}};
+        candidate.blocks = candidate.match.blocks;
+        candidate.blocks.insert(candidate.blocks.end(), candidate.match.starts.begin(),
+                                candidate.match.starts.end());
+        for (const Ref<tir::Block>& block : candidate.match.blocks)
+          if (const tir::BlockWork work = tir::work_of(*block);
+              work.kind == tir::WorkKind::kContracts)
+            candidate.points += work.points;
+        bool elsewhere = false;
+        each_part(origin_of(candidate.blocks), [&](const Origin& part) {
+          const auto hand = options_.by_hand.find(hand_name(part));
+          if (hand == options_.by_hand.end()) return;
+          const bool is_meant =
+              hand->second == patterns_[p].name || hand->second == backend_name(patterns_[p]);
+          (is_meant ? candidate.by_hand : elsewhere) = true;
+        });
+        const bool is_asked = !options_.by_hand_only.count(backend_name(patterns_[p]));
+        if (!candidate.by_hand && !is_asked) continue;
+        if (elsewhere)
+          refuse(candidate, Verdict::refuse("by-hand", "it is written to run elsewhere"));
+        else
+          out.push_back(std::move(candidate));
+      }
+      if (!why.empty()) why_[p] = why;
+    }
+    for (size_t i = 0; i < out.size(); ++i) out[i].number = i;
+    std::sort(out.begin(), out.end(), [&](const Candidate& a, const Candidate& b) {
+      const auto x = a.rank(*this), y = b.rank(*this);
+      return x != y ? x < y : a.number < b.number;
+    });
+    return out;
+  }
+
+  void refuse(const Candidate& candidate, const Verdict& verdict) {
+    const std::string& pattern = patterns_[candidate.pattern].name;
+    const std::string code = verdict.code.empty() ? "refused" : verdict.code;
+    // What is left of a kernel that was divided is gone through again.
+    std::string key = pattern;
+    for (const Ref<tir::Block>& block : candidate.blocks) key += " " + block->name;
+    if (!refused_.insert(key).second) return;
+    why_[candidate.pattern] = verdict.words;
+    operators_.refuse(pattern, candidate.blocks, {false, code, verdict.words});
+    const Origin origin = origin_of(candidate.blocks);
+    record({"SplitCallTIRByPattern",
+            name_,
+            "refused",
+            code,
+            {},
+            pattern + ": " + verdict.words,
+            origin ? origin : origin_});
   }
 
   // The outputs of a call, made by calls of the pieces of its callee; nothing where no pattern is
@@ -121,44 +218,39 @@ class Splitter {
         params.begin() + static_cast<std::ptrdiff_t>(site.args.size()), params.end());
     const auto symbols = symbols_of(site, params);
     if (!symbols) return std::nullopt;
-    for (size_t p = 0; p < patterns_.size(); ++p) {
-      std::string why;
-      for (const tir::BlockMatch& match : tir::match_blocks(*patterns_[p].tir, function, &why)) {
-        auto pieces = tir::take_out(function, match, outputs,
-                                    {patterns_[p].name, options_.copy_layouts}, &why);
-        if (!pieces) continue;
-        const Verdict verdict = judge(p, *pieces, *symbols);
-        if (!verdict.accepted) {
-          why = verdict.words;
-          record({"SplitCallTIRByPattern",
-                  site.name,
-                  "refused",
-                  verdict.code,
-                  {},
-                  verdict.words,
-                  builder.origin()});
-          continue;
+    name_ = site.name;
+    const std::vector<Candidate> all = candidates(function);
+    for (size_t i = 0; i < all.size();) {
+      // Of those that are equal but for their cost, the cheapest.
+      const Candidate* best = nullptr;
+      std::vector<Piece> pieces;
+      double seconds = 0;
+      const size_t first = i;
+      for (; i < all.size() && all[i].same_rank(all[first], *this); ++i) {
+        const FusionPattern& pattern = patterns_[all[i].pattern];
+        auto made = tir::take_out(function, all[i].match, outputs,
+                                  {pattern.name, options_.copy_layouts}, &why_[all[i].pattern]);
+        if (!made) continue;
+        const KernelWeight weight = judge(all[i], *made, *symbols);
+        if (!weight.verdict.accepted) {
+          refuse(all[i], weight.verdict);
+        } else if (!best || weight.seconds < seconds) {
+          best = &all[i];
+          pieces = std::move(*made);
+          seconds = weight.seconds;
         }
-        ++found_[p];
-        record({"SplitCallTIRByPattern",
-                site.name,
-                "placed",
-                patterns_[p].name,
-                {},
-                pieces->size() == 1 ? "whole" : "a part",
-                origin_});
-        return emit(builder, site, params, outputs, *pieces, *symbols);
       }
-      if (!why.empty()) why_[p] = why;
+      if (!best) continue;
+      ++found_[best->pattern];
+      const Origin origin = origin_of(best->blocks);
+      each_part(origin, [&](const Origin& part) {
+        if (best->by_hand) done_.insert(hand_name(part));
+      });
+      operators_.take({site.name, patterns_[best->pattern].name, best->blocks, pieces.size() == 1,
+                       origin ? origin : origin_});
+      return emit(builder, site, params, outputs, pieces, origin, *symbols);
     }
     return std::nullopt;
-  }
-
-  // The model's nodes that a call came from.
-  static void add_nodes(const Origin& origin, std::set<std::string>& nodes) {
-    if (!origin) return;
-    if (origin->kind == OriginInfo::Kind::kModel) nodes.insert(origin->node_name);
-    for (const Origin& part : origin->parts) add_nodes(part, nodes);
   }
 
   // The callee's symbols and scalars in terms of the caller's.
@@ -192,38 +284,51 @@ class Splitter {
     return make<TensorType>(std::move(shape), buffer.dtype);
   }
 
-  // A back end that decides about matches, or adds to their attributes, sees a function that calls
-  // the kernel.
-  Verdict judge(size_t p, std::vector<Piece>& pieces, const Substitution& symbols) {
-    const FusionPattern& pattern = patterns_[p];
-    if (!pattern.check && !pattern.attrs) return {};
-    Piece& piece = *std::find_if(pieces.begin(), pieces.end(), [](const Piece& candidate) {
-      return candidate.role == Piece::Role::kMatch;
+  // A back end that decides about matches, says what they cost, or adds to their attributes, sees a
+  // function that calls the kernel.
+  KernelWeight judge(const Candidate& candidate, std::vector<Piece>& pieces,
+                     const Substitution& symbols) {
+    const FusionPattern& pattern = patterns_[candidate.pattern];
+    const Backend* backend = backends_[candidate.pattern];
+    const bool has_cost = backend && backend->cost && options_.weigh;
+    Piece& piece = *std::find_if(pieces.begin(), pieces.end(), [](const Piece& other) {
+      return other.role == Piece::Role::kMatch;
     });
-    IRModule module = module_;
-    BlockBuilder builder(module);
-    std::vector<Ref<Var>> params;
-    for (const Ref<Buffer>& buffer : piece.inputs)
-      params.push_back(make<Var>(buffer->name, type_of_buffer(*buffer, symbols)));
-    std::vector<Type> types;
-    for (const Ref<Buffer>& buffer : piece.outputs)
-      types.push_back(type_of_buffer(*buffer, symbols));
-    builder.begin_function(params);
-    const Value result =
-        builder.call_tir(pattern.name, piece.function, {params.begin(), params.end()}, types,
-                         scalars_of(piece, symbols));
-    const Ref<Function> composite = builder.end_function(result, {{"Composite", pattern.name}});
-    const Match match;
-    const std::map<std::string, Value> annotated;
-    const PatternCheck seen{module, *function_, match, composite, annotated};
-    if (pattern.check) {
-      const Verdict verdict = pattern.check(seen);
-      if (!verdict.accepted) return verdict;
+    std::optional<double> declared;
+    if (pattern.check || pattern.attrs || has_cost) {
+      IRModule module = module_;
+      BlockBuilder builder(module);
+      std::vector<Ref<Var>> params;
+      for (const Ref<Buffer>& buffer : piece.inputs)
+        params.push_back(make<Var>(buffer->name, type_of_buffer(*buffer, symbols)));
+      std::vector<Type> types;
+      for (const Ref<Buffer>& buffer : piece.outputs)
+        types.push_back(type_of_buffer(*buffer, symbols));
+      builder.begin_function(params);
+      const Value result =
+          builder.call_tir(pattern.name, piece.function, {params.begin(), params.end()}, types,
+                           scalars_of(piece, symbols));
+      const Ref<Function> composite =
+          builder.end_function(result, attrs_of_composite(*piece.function));
+      const Match match;
+      const std::map<std::string, Value> annotated;
+      const PatternCheck seen{module, *function_, match, composite, annotated};
+      if (pattern.check) {
+        Verdict verdict = pattern.check(seen);
+        if (!verdict.accepted) return {0, std::move(verdict)};
+      }
+      if (has_cost) declared = backend->cost(seen);
+      if (pattern.attrs)
+        for (const auto& [name, value] : pattern.attrs(seen))
+          if (name != "Composite") piece.function = piece.function->with_attr(name, value);
     }
-    if (!pattern.attrs) return {};
-    for (const auto& [name, value] : pattern.attrs(seen))
-      if (name != "Composite") piece.function = piece.function->with_attr(name, value);
-    return {};
+    if (!options_.weigh) return {};
+    std::vector<Ref<PrimFunc>> copies;
+    for (const Piece& other : pieces)
+      if (other.role == Piece::Role::kLayout) copies.push_back(other.function);
+    KernelWeight weight = options_.weigh(*piece.function, copies, declared);
+    if (candidate.by_hand) weight.verdict = {};
+    return weight;
   }
 
   static std::vector<Expr> scalars_of(const Piece& piece, const Substitution& symbols) {
@@ -235,7 +340,7 @@ class Splitter {
   std::vector<Value> emit(BlockBuilder& builder, const CallSite& site,
                           const std::vector<Ref<Buffer>>& params,
                           const std::vector<Ref<Buffer>>& outputs, const std::vector<Piece>& pieces,
-                          const Substitution& symbols) {
+                          const Origin& matched, const Substitution& symbols) {
     std::unordered_map<const Node*, Value> values;
     for (size_t i = 0; i < site.args.size(); ++i) values[params[i].get()] = site.args[i];
     for (const Piece& piece : pieces) {
@@ -252,8 +357,12 @@ class Splitter {
           call.name = *piece.function->attrs.get<std::string>("Composite");
           break;
       }
+      // Of what computes it; a back end that makes no code for it gives back these operators.
+      const Origin origin =
+          piece.role == Piece::Role::kMatch ? matched : origin_of(tir::blocks_of(*piece.function));
       const bool is_rest = piece.role == Piece::Role::kBefore || piece.role == Piece::Role::kAfter;
       const auto divided = is_rest ? split(builder, call) : std::nullopt;
+      builder.set_origin(origin ? origin : origin_);
       made = divided ? *divided : emit_call(builder, call);
       for (size_t i = 0; i < made.size(); ++i) values[piece.outputs[i].get()] = made[i];
     }
@@ -278,8 +387,14 @@ class Splitter {
   std::vector<int> found_;
   std::vector<std::string> why_;
   std::vector<std::string> divided_;
+  std::vector<const Backend*> backends_;  // of patterns_; null where none is registered
+  KernelOperators operators_;
   const Function* function_ = nullptr;
-  Origin origin_ = {};  // of the call that is divided
+  Origin origin_ = {};                  // of the call that is divided
+  std::string name_;                    // of its callee, or of the part of it that is divided
+  std::set<std::string> refused_;       // of the call that is divided: pattern and blocks
+  std::set<std::string> done_;          // what was placed by hand
+  std::map<std::string, Origin> seen_;  // by what a hand wrote: what has a kernel
 };
 
 // The module's own patterns, which are no part of the program.
@@ -314,10 +429,11 @@ bool is_named(const IRModule& module, const std::string& name) {
 IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options) {
   std::vector<FusionPattern> patterns =
       options.patterns.empty() ? take_patterns(module) : options.patterns;
-  Splitter splitter(module, options, sorted(std::move(patterns)));
+  Splitter splitter(module, options, checked(std::move(patterns)));
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries)
     if (const auto function = cast<Function>(base)) module.set(name, splitter.run(function));
+  splitter.check_by_hand();
   splitter.report();
   for (const std::string& name : splitter.divided()) {
     const BaseFunc function = module.find(name);

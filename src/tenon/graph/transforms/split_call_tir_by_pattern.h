@@ -1,6 +1,9 @@
 // Patterns over TensorIR in the calls of a graph.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,24 +12,43 @@
 
 namespace tenon::graph {
 
+/// What a match costs, and whether that is too much.
+struct KernelWeight {
+  double seconds = 0;
+  Verdict verdict = {};
+};
+
 struct SplitOptions {
   /// Those with a PrimFunc count. None at all: the module's own, its PrimFuncs with attr `Pattern`
   /// (the composite's name), which it takes out of the module.
   std::vector<FusionPattern> patterns = {};
   /// Whether a match may get copies that put dimensions of its buffers in the pattern's order.
   bool copy_layouts = true;
-  /// Nodes of the model that stay where they are: kernels that compute one are not divided.
-  std::set<std::string> keep = {};
+  /// Back ends whose patterns serve only where `by_hand` says so.
+  std::set<std::string> by_hand_only = {};
+  /// What was written by hand, by hand_name: a back end, a pattern, or "none": kernels that compute
+  /// such a node are not divided.
+  std::map<std::string, std::string> by_hand = {};
+  /// Weighs a match against own code, given the kernel that it would be, the copies that it needs,
+  /// and the seconds that its back end declares. Empty: cost does not count.
+  std::function<KernelWeight(const tir::PrimFunc& kernel,
+                             const std::vector<Ref<tir::PrimFunc>>& copies,
+                             std::optional<double> declared)>
+      weigh = {};
 };
 
 /// Where a graph function calls a PrimFunc (R.call_tir) in which blocks match a pattern, it calls
 /// up to three in its place: what runs before the match, the match as a PrimFunc of its own with
 /// attr `Composite`, and what runs after it, which are divided in their turn. What patterns are:
-/// docs/tir-patterns.md. Patterns are tried by priority, then the larger first. Records a remark
-/// for each pattern, and for each match (verdict "placed", reason: the pattern, detail "whole"
-/// where it is all of the kernel). Requires: legalised. Re-associating.
-/// \throws CompileError (kBadPattern).
+/// docs/tir-patterns.md. Of matches in one kernel goes first: by hand; the back end's priority; the
+/// pattern's; more blocks; more arithmetic; the lower cost; the order of `patterns`. Records a
+/// remark for each pattern, for each match that is refused, and those of KernelOperators::report.
+/// Requires: legalised. Re-associating.
+/// \throws CompileError (kBadPattern), (kBadPlacement) where no match does what `by_hand` says.
 IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options);
+
+/// The attributes of the graph function as which a back end sees a kernel.
+Attrs attrs_of_composite(const tir::PrimFunc& kernel);
 
 /// What split_call_tir_by_pattern made of patterns of `backend`, as composites of graph functions:
 /// each call of a PrimFunc with attr `Composite` becomes a call of a private function with the

@@ -1,0 +1,186 @@
+#include "tenon/graph/transforms/kernel_operators.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tenon/support/remarks.h"
+
+namespace tenon::graph {
+
+using tir::Block;
+using tir::PrimFunc;
+
+// The code of what is refused since a hand wants it elsewhere: what became of that says more.
+static constexpr const char* kByHand = "by-hand";
+
+static constexpr const char* kPass = "SplitCallTIRByPattern";
+
+void each_part(const Origin& origin, const std::function<void(const Origin&)>& visit) {
+  if (!origin) return;
+  if (origin->kind != OriginInfo::Kind::kMerged) return visit(origin);
+  for (const Origin& part : origin->parts) visit(part);
+}
+
+static std::vector<Origin> parts_of(const Origin& origin) {
+  std::vector<Origin> parts;
+  each_part(origin, [&](const Origin& part) { parts.push_back(part); });
+  return parts;
+}
+
+std::string hand_name(const Origin& part) {
+  return part->kind == OriginInfo::Kind::kModel ? part->node_name : part.str();
+}
+
+namespace {
+
+class Localizer final : public Rewriter {
+ public:
+  Localizer(std::map<const OriginInfo*, Origin> of, Origin rest)
+      : of_(std::move(of)), rest_(std::move(rest)) {}
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    const auto* block = node.as<Block>();
+    if (!block || (is_root_ && block->iter_vars.empty())) {
+      is_root_ = is_root_ && !block;
+      return node.as<ExprNode>() ? node : rewrite_members(node);
+    }
+    const auto own = block->origin ? of_.find(&*block->origin) : of_.end();
+    return make<Block>(block->parts(), own == of_.end() ? rest_ : own->second);
+  }
+
+ private:
+  std::map<const OriginInfo*, Origin> of_;
+  Origin rest_;
+  bool is_root_ = true;
+};
+
+}  // namespace
+
+Ref<PrimFunc> with_origins_of(const Ref<PrimFunc>& kernel, const Origin& site) {
+  const std::vector<Origin> parts = parts_of(site);
+  if (parts.empty()) return kernel;
+  std::map<const OriginInfo*, Origin> of;
+  bool all_known = true;
+  for (const Ref<Block>& block : tir::blocks_of(*kernel)) {
+    const bool is_known = block->origin && block->origin->kind != OriginInfo::Kind::kMerged;
+    all_known &= is_known;
+    if (is_known && of.size() < parts.size()) of.emplace(&*block->origin, parts[of.size()]);
+    if (is_known) all_known &= of.count(&*block->origin) != 0;
+  }
+  // Operators of a group stand in the same order wherever the group is.
+  if (parts.size() == 1 || !all_known || of.size() != parts.size()) of.clear();
+  Localizer localizer(std::move(of), site);
+  auto* copy = new PrimFunc(*kernel);
+  copy->body = localizer(kernel->body);
+  return Ref<PrimFunc>(copy);
+}
+
+Origin origin_of(const std::vector<Ref<Block>>& blocks) {
+  std::vector<Origin> parts;
+  for (const Ref<Block>& block : blocks) parts.push_back(block->origin);
+  return Origin::merge(parts);
+}
+
+void KernelOperators::count(Count& count, const Block& block) {
+  ++count.of[static_cast<size_t>(tir::work_of(block).kind)];
+  count.is_told &= block.origin->kind != OriginInfo::Kind::kMerged;
+}
+
+KernelOperators::Operator& KernelOperators::at(const Origin& part) {
+  const auto [known, is_new] = index_.emplace(&*part, operators_.size());
+  if (is_new) operators_.push_back({part, {}, {}, {}, {}});
+  return operators_[known->second];
+}
+
+void KernelOperators::add(const PrimFunc& kernel) {
+  for (const Ref<Block>& block : tir::blocks_of(kernel))
+    each_part(block->origin, [&](const Origin& part) { count(at(part).all, *block); });
+}
+
+void KernelOperators::take(Taken taken) {
+  const std::string backend = taken.pattern.substr(0, taken.pattern.find('.'));
+  for (const Ref<Block>& block : taken.blocks)
+    each_part(block->origin, [&](const Origin& part) {
+      Operator& op = at(part);
+      count(op.taken[backend], *block);
+      op.patterns.emplace(backend, taken.pattern);
+    });
+  taken_.push_back(std::move(taken));
+}
+
+void KernelOperators::refuse(const std::string& pattern, const std::vector<Ref<Block>>& blocks,
+                             const Verdict& verdict) {
+  each_part(origin_of(blocks), [&](const Origin& part) {
+    auto& refusals = at(part).refusals;
+    const bool is_known = std::any_of(refusals.begin(), refusals.end(), [&](const auto& known) {
+      return known.first == pattern && known.second.code == verdict.code &&
+             known.second.words == verdict.words;
+    });
+    if (!is_known) refusals.emplace_back(pattern, verdict);
+  });
+}
+
+const std::string* KernelOperators::taker_of(const Operator& op) {
+  int kind = 2;
+  while (kind > 0 && op.all.of[kind] == 0) --kind;
+  for (const auto& [backend, taken] : op.taken) {
+    bool is_all = op.all.of[kind] > 0 && taken.of[kind] == op.all.of[kind];
+    if (!op.all.is_told)
+      for (int k = 0; k < 3; ++k) is_all &= taken.of[k] == op.all.of[k];
+    if (is_all) return &backend;
+  }
+  return nullptr;
+}
+
+std::string KernelOperators::reasons(const Operator& op) {
+  std::string text;
+  for (const auto& [pattern, verdict] : op.refusals)
+    if (verdict.code != kByHand)
+      text += fmt::format("{}{}: {}{}{}", text.empty() ? "" : "; ", pattern, verdict.code,
+                          verdict.words.empty() ? "" : ": ", verdict.words);
+  return text;
+}
+
+std::string KernelOperators::reasons(const std::string& hand) const {
+  std::string text;
+  for (const Operator& op : operators_) {
+    if (hand_name(op.origin) != hand) continue;
+    const std::string more = reasons(op);
+    if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
+  }
+  return text;
+}
+
+void KernelOperators::report() const {
+  std::set<const OriginInfo*> taken;
+  for (const Operator& op : operators_)
+    if (taker_of(op)) taken.insert(&*op.origin);
+  for (const Taken& kernel : taken_) {
+    int operators = 0;
+    each_part(origin_of(kernel.blocks),
+              [&](const Origin& part) { operators += static_cast<int>(taken.count(&*part)); });
+    record({kPass,
+            kernel.kernel,
+            "placed",
+            kernel.pattern,
+            {{"operators", operators}},
+            kernel.is_whole ? "whole" : "a part",
+            kernel.origin});
+  }
+  for (const Operator& op : operators_) {
+    if (const std::string* backend = taker_of(op))
+      record(
+          {kPass, op.origin.name(), "taken", op.patterns.at(*backend), {}, reasons(op), op.origin});
+    else if (!op.refusals.empty())
+      record({kPass,
+              op.origin.name(),
+              "left",
+              op.refusals.front().second.code,
+              {},
+              reasons(op),
+              op.origin});
+  }
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,19 @@
+// Placement of kernels: which matches of back ends' patterns over TensorIR are taken, by the rules
+// by which AnnotatePlacement chooses among matches over graphs. docs/placement.md is the guide.
+#pragma once
+
+#include "tenon/graph/transforms/split_call_tir_by_pattern.h"
+
+namespace tenon::tune {
+
+/// What AnnotatePlacement leaves to the patterns over TensorIR, in module attr `place_kernels`: by
+/// graph::hand_name, what was written by hand.
+inline constexpr const char* kPlaceKernels = "place_kernels";
+
+/// For the back ends of module attr `libs`, and those that the hand names; takes the attribute out.
+graph::SplitOptions kernel_placement(IRModule& module);
+
+/// Whether the back end or pattern has a pattern over TensorIR.
+bool has_kernel_pattern(const std::string& backend_or_pattern);
+
+}  // namespace tenon::tune

@@ -1,0 +1,253 @@
+// Matches over TensorIR are chosen and counted like matches over graphs.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tenon/driver/compiler.h"
+#include "tenon/driver/story.h"
+#include "tenon/graph/backend.h"
+#include "tenon/script/parser.h"
+#include "tenon/support/plugin_codes.h"
+
+namespace tenon {
+namespace {
+
+// Fused: the product and what follows it, and the two operators of `e`, which are one kernel.
+constexpr const char* kModel = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((8, 16), "float32"), w: R.Tensor((16, 32), "float32"), b: R.Tensor((32,), "float32")) -> R.Tensor((8, 32), "float32"):
+        with R.dataflow():
+            p = R.matmul(x, w)
+            y = R.add(p, b)
+            z = R.nn.relu(y)
+            s = R.nn.softmax(z)
+            R.output(s)
+        return s
+)";
+
+constexpr const char* kProduct = R"(
+@T.prim_func(private=True)
+def product(a: T.handle, b: T.handle, c: T.handle):
+    m, n, k = T.int64(), T.int64(), T.int64()
+    A = T.match_buffer(a, (m, k), "float32")
+    B = T.match_buffer(b, (k, n), "float32")
+    C = T.match_buffer(c, (m, n), "float32")
+    for i, j, r in T.grid(m, n, k):
+        with T.block("C"):
+            vi, vj, vr = T.axis.remap("SSR", [i, j, r])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vr] * B[vr, vj]
+)";
+
+constexpr const char* kRelu = R"(
+@T.prim_func(private=True)
+def relu(a: T.handle, b: T.handle):
+    m, n = T.int64(), T.int64()
+    A = T.match_buffer(a, (m, n), "float32")
+    B = T.match_buffer(b, (m, n), "float32")
+    for i, j in T.grid(m, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.max(A[vi, vj], T.float32(0))
+)";
+
+// One of the blocks of a softmax.
+constexpr const char* kRowSum = R"(
+@T.prim_func(private=True)
+def row_sum(a: T.handle, b: T.handle):
+    m, n = T.int64(), T.int64()
+    A = T.match_buffer(a, (m, n), "float32")
+    B = T.match_buffer(b, (m,), "float32")
+    for i, r in T.grid(m, n):
+        with T.block("B"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vr]
+)";
+
+constexpr double kUnpayable = 1;  // a second
+
+class KernelPlacement : public testing::Test {
+ protected:
+  void TearDown() override {
+    for (const std::string& name : names_) graph::unregister_backend(name);
+  }
+  graph::Backend backend(const std::string& name, const std::vector<const char*>& patterns) {
+    graph::Backend made;
+    made.name = name;
+    for (const char* text : patterns)
+      for (graph::FusionPattern& pattern : graph::read_patterns(script::parse_module(text), name))
+        made.patterns.push_back(std::move(pattern));
+    made.lower = [](IRModule module, const std::string& function,
+                    const graph::BackendContext& context) {
+      return context.lower(std::move(module), function);
+    };
+    return made;
+  }
+  void add(graph::Backend made, std::optional<double> cost = {}) {
+    if (cost) made.cost = [cost](const graph::PatternCheck&) { return cost; };
+    names_.push_back(made.name);
+    graph::register_backend(std::move(made));
+  }
+  LoweredModule compile(const AttrValue::Map& place = {}, const std::string& attrs = "") {
+    std::string text = kModel;
+    const size_t body = text.find("        with R.dataflow");
+    text.insert(body, attrs);
+    IRModule module = script::parse_module(text);
+    AttrList libs;
+    for (const std::string& name : names_)
+      if (name != "unasked") libs.emplace_back(name);
+    module.attrs.set("libs", std::move(libs));
+    if (!place.empty()) module.attrs.set("place", place);
+    request_.target = resolve("llvm -mcpu=haswell");
+    return lower(with_target(std::move(module), request_.target), request_);
+  }
+  std::string line(const AttrValue::Map& place = {}) { return str(compile(place).offload); }
+  std::string error(const AttrValue::Map& place) {
+    try {
+      compile(place);
+    } catch (const CompileError& error) {
+      EXPECT_EQ(error.first().code.id, kBadPlacement.id);
+      return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+  }
+
+  CompileRequest request_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(KernelPlacement, CountsOperatorsWithTheirArithmetic) {
+  add(backend("toy", {kProduct}));
+  EXPECT_EQ(line(), "toy 1 of 4 operators, 100 % of the arithmetic; own code 3");
+  request_.required = {{"toy", 1.0}};
+  EXPECT_EQ(line(), "toy 1 of 4 operators, 100 % of the arithmetic; own code 3");
+}
+
+TEST_F(KernelPlacement, CountsWhatIsInTheMiddleOfAKernel) {
+  add(backend("toy", {kRelu}));
+  const LoweredModule lowered = compile();
+  EXPECT_EQ(str(lowered.offload), "toy 1 of 4 operators, 0 % of the arithmetic; own code 3");
+  const auto taken = std::find_if(lowered.pipeline.remarks.begin(), lowered.pipeline.remarks.end(),
+                                  [](const Remark& remark) { return remark.verdict == "taken"; });
+  ASSERT_NE(taken, lowered.pipeline.remarks.end());
+  EXPECT_EQ(taken->reason, "toy.relu");
+  EXPECT_EQ(taken->origin->line, 9U);  // of `z`
+}
+
+TEST_F(KernelPlacement, DoesNotCountAPartOfAnOperator) {
+  add(backend("toy", {kRowSum}));
+  const LoweredModule lowered = compile();
+  EXPECT_EQ(str(lowered.offload),
+            "toy 0 of 4 operators, 0 % of the arithmetic, and 1 part of others; own code 4");
+  const Offload again = offload_from(nlohmann::json::parse(json_of(lowered.offload).dump()));
+  EXPECT_EQ(str(again), str(lowered.offload));
+}
+
+TEST_F(KernelPlacement, RefusesWhatIsClearlyDearer) {
+  add(backend("toy", {kProduct}), kUnpayable);
+  const LoweredModule lowered = compile();
+  EXPECT_EQ(str(lowered.offload),
+            "toy 0 of 4 operators, 0 % of the arithmetic; own code 4; refused: 1 cost");
+  EXPECT_EQ(json_of(lowered.offload)["refused"]["cost"], 1);
+  request_.required = {{"", 0.5}};
+  try {
+    compile();
+    ADD_FAILURE() << "no error";
+  } catch (const CompileError& error) {
+    ASSERT_FALSE(error.first().notes.empty());
+    EXPECT_NE(error.first().notes[0].message.find("toy.product: cost: declares"), std::string::npos)
+        << error.first().notes[0].message;
+  }
+}
+
+TEST_F(KernelPlacement, TheHandGoesBeforeCost) {
+  add(backend("toy", {kProduct, kRelu}), kUnpayable);
+  EXPECT_EQ(line({{"p", "toy"}}),
+            "toy 1 of 4 operators, 100 % of the arithmetic; own code 3; refused: 1 cost");
+  EXPECT_EQ(line({{"z", "toy.relu"}}),
+            "toy 1 of 4 operators, 0 % of the arithmetic; own code 3; refused: 1 cost");
+  // In the text, by variable.
+  EXPECT_EQ(str(compile({}, "        R.func_attr({\"placement\": {\"p\": \"toy\"}})\n").offload),
+            "toy 1 of 4 operators, 100 % of the arithmetic; own code 3; refused: 1 cost");
+  const std::string none = error({{"z", "toy.product"}});
+  EXPECT_NE(none.find("no pattern of `toy.product` matches"), std::string::npos) << none;
+}
+
+TEST_F(KernelPlacement, TheHandKeepsVariablesOfScriptsToo) {
+  add(backend("toy", {kProduct}));
+  EXPECT_EQ(line({{"p", "none"}}), "toy 0 of 4 operators, 0 % of the arithmetic; own code 4");
+}
+
+TEST_F(KernelPlacement, WhatWasNotAskedForServesByHandOnly) {
+  add(backend("toy", {kRelu}));
+  add(backend("unasked", {kProduct}));
+  EXPECT_EQ(line(), "toy 1 of 4 operators, 0 % of the arithmetic; own code 3");
+  EXPECT_EQ(line({{"p", "unasked"}}),
+            "toy 1 of 4 operators, 0 % of the arithmetic; unasked 1, 100 %; own code 2");
+}
+
+TEST_F(KernelPlacement, TheCheaperOfTwoTakesIt) {
+  add(backend("one", {kProduct}), 2e-7);
+  add(backend("two", {kProduct}), 1e-7);
+  EXPECT_EQ(line(), "one 0 of 4 operators, 0 % of the arithmetic; two 1, 100 %; own code 3");
+}
+
+TEST_F(KernelPlacement, PriorityGoesBeforeCost) {
+  graph::Backend one = backend("one", {kProduct});
+  one.priority = 1;
+  add(std::move(one), 2e-7);
+  add(backend("two", {kProduct}), 1e-7);
+  EXPECT_EQ(line(), "one 1 of 4 operators, 100 % of the arithmetic; two 0, 0 %; own code 3");
+}
+
+TEST_F(KernelPlacement, ARefusalWhenCodeIsMadeTakesTheOperatorBack) {
+  graph::Backend toy = backend("toy", {kProduct});
+  toy.lower = [](IRModule, const std::string&, const graph::BackendContext&) -> IRModule {
+    throw graph::BackendRefusal("memory", "too much",
+                                CompileError(kBackendRefused, {}, "too much memory"));
+  };
+  add(std::move(toy));
+  EXPECT_EQ(line(), "toy 0 of 4 operators, 0 % of the arithmetic; own code 4; refused: 1 memory");
+}
+
+// The check sees what the pattern captured.
+TEST_F(KernelPlacement, ChecksSeeCapturedConstants) {
+  add([&] {
+    graph::Backend toy = backend("toy", {R"(
+@T.prim_func(private=True)
+def bound(a: T.handle, b: T.handle, least: T.float32):
+    m, n = T.int64(), T.int64()
+    A = T.match_buffer(a, (m, n), "float32")
+    B = T.match_buffer(b, (m, n), "float32")
+    for i, j in T.grid(m, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.max(A[vi, vj], least)
+)"});
+    toy.patterns[0].check = [](const graph::PatternCheck& check) {
+      return check.composite->attrs.contains("constants")
+                 ? graph::Verdict::refuse("bound", "it is known")
+                 : graph::Verdict();
+    };
+    return toy;
+  }());
+  EXPECT_EQ(line(), "toy 0 of 4 operators, 0 % of the arithmetic; own code 4; refused: 1 bound");
+}
+
+TEST_F(KernelPlacement, TheStoryOfANodeTellsIt) {
+  add(backend("toy", {kProduct}), kUnpayable);
+  const LoweredModule lowered = compile();
+  Story story("p", script::parse_module(kModel));
+  story.finish(lowered.pipeline.remarks, request_.target);
+  EXPECT_NE(story.text().find("left (cost): toy.product: cost: declares"), std::string::npos)
+      << story.text();
+}
+
+}  // namespace
+}  // namespace tenon
