@@ -100,6 +100,7 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
     // As part of a pipeline: the patterns of all that may be used, beside the graph's.
     const bool copies = split.copy_layouts;
     split = tune::kernel_placement(module);
+    module.attrs.erase(tune::kPlaceKernels);
     split.copy_layouts = copies;
     if (split.patterns.empty() && split.by_hand.empty()) return module;
   }
@@ -322,7 +323,7 @@ std::vector<Pass> make_table() {
       {"DeadCodeElimination", "removes bindings and private functions that nobody uses",
        Form::kGraph, kExact, graph::eliminate_dead_code},
       {"ConvertLayout", "blocks channels by the target's vector width and packs weights to match",
-       Form::kGraph, kReassociating, graph::convert_layout},
+       Form::kGraph, kReassociating, tune::convert_layout_beside_kernels},
       {"LegalizeOps", "replaces every operator by R.call_tir of its PrimFunc", Form::kGraph, kExact,
        graph::legalize_ops},
       {"SplitCallTIRByPattern", "takes blocks that match patterns over TensorIR out of PrimFuncs",

@@ -3,7 +3,12 @@
 #include <algorithm>
 
 #include "tenon/graph/backend.h"
+#include "tenon/graph/builder.h"
+#include "tenon/graph/infer.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/convert_layout.h"
+#include "tenon/graph/transforms/kernel_operators.h"
+#include "tenon/support/remarks.h"
 #include "tenon/tune/estimate.h"
 #include "tenon/tune/placement.h"
 
@@ -25,7 +30,7 @@ bool has_kernel_pattern(const std::string& wanted) {
                                 });
 }
 
-graph::SplitOptions kernel_placement(IRModule& module) {
+graph::SplitOptions kernel_placement(const IRModule& module) {
   graph::SplitOptions options;
   std::vector<std::string> names = libs_of(module);
   const size_t asked = names.size();
@@ -38,7 +43,6 @@ graph::SplitOptions kernel_placement(IRModule& module) {
           if (backend && std::find(names.begin(), names.end(), backend->name) == names.end())
             names.push_back(backend->name);
         }
-  module.attrs.erase(kPlaceKernels);
   for (size_t i = 0; i < names.size(); ++i) {
     for (const FusionPattern& pattern : graph::find_backend(names[i])->patterns)
       if (pattern.tir) options.patterns.push_back(pattern);
@@ -57,6 +61,62 @@ graph::SplitOptions kernel_placement(IRModule& module) {
     return {seconds};
   };
   return options;
+}
+
+// Whether a pattern takes the contraction of a call out of the kernel that the call becomes.
+static bool takes_contraction(const IRModule& module, const graph::SplitOptions& options,
+                              const graph::Call& call) {
+  graph::SplitOptions here = options;
+  here.by_hand.clear();
+  bool is_kept = false;
+  graph::each_part(call.origin, [&](const Origin& part) {
+    const auto hand = options.by_hand.find(graph::hand_name(part));
+    if (hand == options.by_hand.end()) return;
+    is_kept |= hand->second == "none";
+    here.weigh = {};
+    std::erase_if(here.patterns, [&](const FusionPattern& pattern) {
+      return hand->second != pattern.name &&
+             hand->second != pattern.name.substr(0, pattern.name.find('.'));
+    });
+    here.by_hand_only.clear();
+  });
+  if (is_kept || here.patterns.empty()) return false;
+  const RemarkScope unheard;
+  IRModule alone;
+  alone.attrs = module.attrs;
+  graph::BlockBuilder builder(alone);
+  std::vector<Ref<graph::Var>> params;
+  std::vector<graph::Value> args;
+  for (const graph::Value& arg : call.args) {
+    const bool is_tensor = graph::type_of(arg).as<graph::TensorType>() != nullptr;
+    args.push_back(arg);
+    if (!is_tensor || arg.as<graph::Constant>()) continue;
+    params.push_back(make<graph::Var>(fmt::format("arg{}", params.size()), graph::type_of(arg)));
+    args.back() = params.back();
+  }
+  builder.begin_function(params);
+  const graph::Value result =
+      builder.emit(make<graph::Call>(call.op, std::move(args), call.attrs, call.type_args));
+  alone.set("main", builder.end_function(result));
+  alone = graph::split_call_tir_by_pattern(graph::legalize_ops(std::move(alone)), here);
+  for (const auto& [name, function] : alone.functions()) {
+    const auto kernel = cast<tir::PrimFunc>(function);
+    if (!kernel || !kernel->attrs.contains("Composite")) continue;
+    for (const Ref<tir::Block>& block : tir::blocks_of(*kernel))
+      if (tir::work_of(*block).kind == tir::WorkKind::kContracts) return true;
+  }
+  return false;
+}
+
+IRModule convert_layout_beside_kernels(IRModule module) {
+  if (!module.attrs.contains("libs") && !module.attrs.contains(kPlaceKernels))
+    return graph::convert_layout(std::move(module));
+  const graph::SplitOptions options = kernel_placement(module);
+  if (options.patterns.empty()) return graph::convert_layout(std::move(module));
+  const IRModule given = module;
+  return graph::convert_layout(std::move(module), {[&](const graph::Call& call) {
+                                 return takes_contraction(given, options, call);
+                               }});
 }
 
 }  // namespace tenon::tune

@@ -10,8 +10,12 @@ namespace tenon::tune {
 /// graph::hand_name, what was written by hand.
 inline constexpr const char* kPlaceKernels = "place_kernels";
 
-/// For the back ends of module attr `libs`, and those that the hand names; takes the attribute out.
-graph::SplitOptions kernel_placement(IRModule& module);
+/// For the back ends of module attr `libs`, and those that the hand names.
+graph::SplitOptions kernel_placement(const IRModule& module);
+
+/// ConvertLayout, which leaves plain what such a pattern takes: in the kernel of a convolution or
+/// product on packed weights no pattern would find it again.
+IRModule convert_layout_beside_kernels(IRModule module);
 
 /// Whether the back end or pattern has a pattern over TensorIR.
 bool has_kernel_pattern(const std::string& backend_or_pattern);

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/executable.h"
+#include "tenon/driver/load.h"
 #include "tenon/driver/story.h"
 #include "tenon/graph/backend.h"
 #include "tenon/script/parser.h"
@@ -67,6 +69,22 @@ def row_sum(a: T.handle, b: T.handle):
             with T.init():
                 B[vi] = T.float32(0)
             B[vi] = B[vi] + A[vi, vr]
+)";
+
+// A convolution of what is padded already, with any strides.
+constexpr const char* kConvolution = R"(
+@T.prim_func(private=True)
+def convolution(x: T.handle, w: T.handle, y: T.handle, down: T.int64, right: T.int64):
+    n, c, h, v, o, p, q, r, s = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    X = T.match_buffer(x, (n, c, h, v), "float32")
+    W = T.match_buffer(w, (o, c, r, s), "float32")
+    Y = T.match_buffer(y, (n, o, p, q), "float32")
+    for a, b, d, e, k, i, j in T.grid(n, o, p, q, c, r, s):
+        with T.block("Y"):
+            va, vb, vd, ve, vk, vi, vj = T.axis.remap("SSSSRRR", [a, b, d, e, k, i, j])
+            with T.init():
+                Y[va, vb, vd, ve] = T.float32(0)
+            Y[va, vb, vd, ve] = Y[va, vb, vd, ve] + X[va, vk, vd * down + vi, ve * right + vj] * W[vb, vk, vi, vj]
 )";
 
 constexpr double kUnpayable = 1;  // a second
@@ -214,6 +232,67 @@ TEST_F(KernelPlacement, ARefusalWhenCodeIsMadeTakesTheOperatorBack) {
   };
   add(std::move(toy));
   EXPECT_EQ(line(), "toy 0 of 4 operators, 0 % of the arithmetic; own code 4; refused: 1 memory");
+}
+
+// Weights that own code would have packed.
+class ConstantWeights : public KernelPlacement {
+ protected:
+  LoweredModule network(const AttrValue::Map& place = {}) {
+    IRModule module = load_module(TENON_SOURCE_DIR "/examples/digits/digits.onnx");
+    AttrList libs;
+    for (const std::string& name : names_) libs.emplace_back(name);
+    module.attrs.set("libs", std::move(libs));
+    if (!place.empty()) module.attrs.set("place", place);
+    request_.target = resolve("native");
+    return lower(with_target(std::move(module), request_.target), request_);
+  }
+  std::vector<float> run(const LoweredModule& lowered) {
+    std::vector<float> image;
+    for (int i = 0; i < 3 * 64; ++i) image.push_back(static_cast<float>(i * 7 % 17) / 16);
+    const auto out = compiled(link(generate(lowered, request_)))
+                         ->run({TensorData::of(kFloat32, {3, 1, 8, 8}, image)});
+    std::vector<float> values;
+    for (int64_t i = 0; i < out[0]->elements(); ++i)
+      values.push_back(static_cast<float>(out[0]->at_float(i)));
+    return values;
+  }
+  static int packed(const LoweredModule& lowered) {
+    int count = 0;
+    for (const Remark& remark : lowered.pipeline.remarks)
+      count += remark.pass == "ConvertLayout" && remark.verdict != "planar";
+    return count;
+  }
+};
+
+TEST_F(ConstantWeights, StayPlainForThePatternThatTakesThem) {
+  const LoweredModule own = network();
+  EXPECT_EQ(packed(own), 4);
+  add(backend("toy", {kConvolution, kProduct}));
+  const LoweredModule taken = network();
+  EXPECT_EQ(str(taken.offload), "toy 4 of 15 operators, 100 % of the arithmetic; own code 11");
+  EXPECT_EQ(packed(taken), 0);
+  const std::vector<float> a = run(own), b = run(taken);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+TEST_F(ConstantWeights, ArePackedWhereTheMatchIsRefused) {
+  add(backend("toy", {kConvolution}));
+  add(backend("dear", {kProduct}), kUnpayable);
+  const LoweredModule lowered = network();
+  EXPECT_EQ(packed(lowered), 1);
+  EXPECT_EQ(lowered.offload.taken[0].operators, 3);
+  EXPECT_EQ(lowered.offload.taken[1].operators, 0);
+}
+
+TEST_F(ConstantWeights, ArePackedWhereTheHandKeepsThem) {
+  add(backend("toy", {kConvolution, kProduct}));
+  std::string first;
+  for (const Remark& remark : network().pipeline.remarks)
+    if (remark.pass == "AnnotatePlacement" && first.empty()) first = remark.subject;
+  const LoweredModule lowered = network({{first, "none"}});
+  EXPECT_EQ(packed(lowered), 1);
+  EXPECT_EQ(lowered.offload.taken[0].operators, 3);
 }
 
 // The check sees what the pattern captured.

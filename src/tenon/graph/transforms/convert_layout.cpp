@@ -5,6 +5,8 @@
 // can work on blocked operands does so where one of its operands is blocked already; a conversion
 // is emitted only where the variant that is needed is not there.
 
+#include "tenon/graph/transforms/convert_layout.h"
+
 #include <algorithm>
 
 #include "tenon/graph/transforms.h"
@@ -54,7 +56,8 @@ bool is_finite_at_zero(std::string_view op) {
 
 class Converter {
  public:
-  Converter(BlockBuilder& builder, const Target& target) : builder_(builder), target_(target) {}
+  Converter(BlockBuilder& builder, const Target& target, const LayoutOptions& options)
+      : builder_(builder), target_(target), options_(options) {}
 
   /// The replacement of a call, or nothing where the plain one stays (on planar operands).
   std::optional<Value> convert(const Call& call, const std::string& name) {
@@ -141,13 +144,15 @@ class Converter {
     if (call.attrs.get<std::string>("data_layout") != "NCHW" ||
         call.attrs.get<std::string>("kernel_layout") != "OIHW")
       return std::nullopt;
+    // With planar operands.
+    const auto plain = make<Call>(call.op, std::vector<Value>{make<Var>("x", data), call.args[1]},
+                                  call.attrs, call.type_args, call.origin);
+    if (stays_plain(*plain, name)) return std::nullopt;
     const auto attr = [&](const std::string& key, size_t i) {
       const auto values = call.attrs.ints(key).value_or(std::vector<int64_t>{1});
       return values.size() == 1 ? values[0] : values.at(i);
     };
-    // The type with planar operands, for the output's extents.
-    const Ref<TensorType> out = tensor_type(
-        make<Call>(call.op, std::vector<Value>{make<Var>("x", data), call.args[1]}, call.attrs));
+    const Ref<TensorType> out = tensor_type(plain);  // for the output's extents
     tir::ConvShape facts;
     facts.batch = as_int(data->dim(0)).value_or(0);
     facts.in_channels = *channels_of(data);
@@ -218,7 +223,7 @@ class Converter {
         shape->size() != 2 || tensor_type(ref_to(&call))->dtype != kFloat32)
       return std::nullopt;
     const int64_t k = (*shape)[0], n = (*shape)[1];
-    if (n < 2 || k < 1) return std::nullopt;
+    if (n < 2 || k < 1 || stays_plain(call, name)) return std::nullopt;
     int64_t rows = 1;
     for (int64_t i = 0; i + 1 < a->ndim; ++i) {
       const auto extent = as_int(a->dim(i));
@@ -306,6 +311,12 @@ class Converter {
     return builder_.op("reshape", {variant->blocked, make<ShapeExpr>(*out->shape)}, {}, name);
   }
 
+  bool stays_plain(const Call& call, const std::string& name) const {
+    if (!options_.stays_plain || !options_.stays_plain(call)) return false;
+    record({"ConvertLayout", name, "planar", "kernel-pattern", {}, "", call.origin});
+    return true;
+  }
+
   /// Element-wise: all operands are blocked, or broadcast along everything but the channels.
   std::optional<Value> elementwise(const Call& call, const std::string& name) {
     int64_t channels = 0;
@@ -361,6 +372,7 @@ class Converter {
 
   BlockBuilder& builder_;
   const Target& target_;
+  const LayoutOptions& options_;
   std::unordered_map<const Node*, Variant> blocked_only_;  // by the variable that later uses name
   std::unordered_map<const Node*, Value> blocked_of_;      // of planar values
   std::vector<Value> kept_;                                // keeps the keys alive
@@ -382,7 +394,9 @@ class Planarizer final : public Rewriter {
 
 }  // namespace
 
-IRModule convert_layout(IRModule module) {
+IRModule convert_layout(IRModule module) { return convert_layout(std::move(module), {}); }
+
+IRModule convert_layout(IRModule module, const LayoutOptions& options) {
   const Target target = target_of(module);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries) {
@@ -395,7 +409,7 @@ IRModule convert_layout(IRModule module) {
     walk(graph->body->body, [&](const NodePtr& node) { results[node.get()] = true; });
     const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
                                  const Value& value) -> std::optional<Value> {
-      if (!converter) converter.emplace(builder, target);
+      if (!converter) converter.emplace(builder, target, options);
       const auto* call = value.as<Call>();
       if (call && call->op) {
         if (auto converted = converter->convert(*call, binding.var->name))
