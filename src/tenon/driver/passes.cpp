@@ -332,6 +332,8 @@ std::vector<Pass> make_table() {
        graph::fuse_ops},
       {"FuseTIR", "composes the PrimFuncs of each group into one", Form::kLegalised, kExact,
        graph::fuse_tir},
+      {"DataflowUseInplaceCalls", "lets kernels write over arguments that nobody needs afterwards",
+       Form::kLegalised, kExact, graph::use_inplace_calls},
       {"LowerGraph", "lowers graph function `main` to a PrimFunc of allocations and T.call_tir",
        Form::kLegalised, kExact, graph::lower_graph},
       // -- TensorIR
@@ -413,9 +415,9 @@ const Pass* find_pass(std::string_view name) {
 
 // What may stand in a legalised graph besides calls of functions.
 static bool is_primitive(const graph::Call& call) {
-  return !call.op || call.is("call_tir") || call.is("call_dps_packed") ||
-         call.is("call_pure_packed") || call.is("call_inplace_packed") || call.is("reshape") ||
-         call.is("undefined");
+  return !call.op || call.is("call_tir") || call.is("call_tir_inplace") ||
+         call.is("call_dps_packed") || call.is("call_pure_packed") ||
+         call.is("call_inplace_packed") || call.is("reshape") || call.is("undefined");
 }
 
 // In normal form, only what is bound can be a call.

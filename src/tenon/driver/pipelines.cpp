@@ -60,6 +60,7 @@ static constexpr PipelineStep kSchedule[] = {
 };
 
 static constexpr PipelineStep kLowerMain[] = {
+    {"DataflowUseInplaceCalls", "kernels are scheduled: what they read and store when is settled"},
     {"LowerGraph", "the whole program becomes TensorIR"},
 };
 

@@ -227,6 +227,10 @@ void Story::finish(const std::vector<Remark>& remarks, const Target& target) {
   std::set<std::string> names(kernels_.begin(), kernels_.end());
   for (const Group& group : groups_) names.insert(group.function);
   for (const Place& buffer : buffers_) names.insert(buffer.name);
+  // A kernel that works in place may be a copy under a name of its own.
+  for (const Remark& remark : remarks)
+    if (remark.pass == "DataflowUseInplaceCalls" && is_about(remark.origin))
+      names.insert(remark.subject);
   for (const Remark& remark : remarks)
     if (is_about(remark.origin) || remark.subject == node_ ||
         (names.count(remark.subject) && remark.pass == "DefaultSchedule"))

@@ -48,25 +48,39 @@ std::optional<ForeignCall> foreign_call(const Call& call) {
   if (out.is_packed() && out.outputs.size() == 1 && out.outputs[0].as<ObjectType>())
     out.outputs.clear();
   if (out.form != Form::kInPlace) return out;
+  out.in_place = in_place_indices(call, out.outputs.size(), out.arguments.size());
+  return out;
+}
+
+std::vector<size_t> in_place_indices(const Call& call, size_t outputs, size_t arguments) {
+  std::vector<size_t> places(outputs, ForeignCall::kFresh);
+  if (!call.is("call_inplace_packed") && !call.is("call_tir_inplace")) return places;
   const auto* indices = call.attrs.find("inplace_indices");
   const auto given = indices ? indices->as<AttrList>() : nullptr;
-  if (!given || given->size() != out.outputs.size())
+  if (!given || given->size() != outputs)
     throw CompileError(kBadAttribute, call.origin,
-                       "`inplace_indices` of call_inplace_packed has {} items for {} outputs",
-                       given ? given->size() : 0, out.outputs.size());
+                       "`inplace_indices` of {} has {} items for {} outputs", call.op->name,
+                       given ? given->size() : 0, outputs);
   std::set<int64_t> seen;
-  for (const AttrValue& item : *given) {
+  for (size_t i = 0; i < outputs; ++i) {
+    const AttrValue& item = (*given)[i];
     const auto* index = item.as<int64_t>();
     const bool is_fresh = index && *index == -1;
-    if (!index || *index < -1 || *index >= static_cast<int64_t>(out.arguments.size()) ||
+    if (!index || *index < -1 || *index >= static_cast<int64_t>(arguments) ||
         (!is_fresh && !seen.insert(*index).second))
       throw CompileError(kBadAttribute, call.origin,
-                         "`inplace_indices` of call_inplace_packed has item {}; expected -1 or an "
-                         "argument, 0 to {}, each once",
-                         item.str(), static_cast<int64_t>(out.arguments.size()) - 1);
-    out.in_place.push_back(is_fresh ? ForeignCall::kFresh : static_cast<size_t>(*index));
+                         "`inplace_indices` of {} has item {}; expected -1 or an argument, 0 to "
+                         "{}, each once",
+                         call.op->name, item.str(), static_cast<int64_t>(arguments) - 1);
+    if (!is_fresh) places[i] = static_cast<size_t>(*index);
   }
-  return out;
+  return places;
+}
+
+std::vector<Type> output_types(const Call& call) {
+  if (call.type_args.size() == 1)
+    if (const auto* several = call.type_args[0].as<TupleType>()) return several->types;
+  return call.type_args;
 }
 
 std::vector<ExternSlot> extern_slots(const ExternFunction& function, ForeignCall::Form form) {

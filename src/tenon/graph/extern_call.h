@@ -34,6 +34,14 @@ struct ForeignCall {
 /// call_inplace_packed that are none.
 std::optional<ForeignCall> foreign_call(const Call& call);
 
+/// For each output of a call with attribute `inplace_indices` (call_inplace_packed,
+/// call_tir_inplace), the number of the argument whose memory it takes, or kFresh; all fresh where
+/// there is no such attribute. \throws CompileError (kBadAttribute) at indices that are none.
+std::vector<size_t> in_place_indices(const Call& call, size_t outputs, size_t arguments);
+
+/// What R.call_tir or R.call_tir_inplace gives, one type for each output.
+std::vector<Type> output_types(const Call& call);
+
 /// Where the argument for a parameter of a library function comes from when a graph calls it.
 struct ExternSlot {
   enum class From : uint8_t {

@@ -112,6 +112,13 @@ IRModule simplify_graph(IRModule module);
 /// such a region begins and ends. Requires: static channel counts, module attr `target`.
 IRModule convert_layout(IRModule module);
 
+/// `R.call_tir` becomes `R.call_tir_inplace` where a result can take the memory of an argument that
+/// a call of the function made and nobody needs afterwards: the kernel must read each element
+/// before it stores it (tir/schedule/in_place.h). Kernels are copied where they are called in both
+/// ways. Requires: legalised; run it when kernels are scheduled. `DataflowUseInplaceCalls` to
+/// users.
+IRModule use_inplace_calls(IRModule module);
+
 /// Lowers graph function `main` to one PrimFunc of allocations and T.call_tir; graph functions that
 /// it does not call are dropped, with a remark. Requires: legalised, fused.
 /// \throws CompileError (kUnsupported) at closures, opaque objects and calls that only the

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tenon/graph/builder.h"
+#include "tenon/graph/extern_call.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/shape.h"
@@ -276,17 +277,19 @@ class Verifier {
     if (!tuple) return;
     types = tuple->types;
     const size_t inputs = types.size();
-    // Several outputs are several types, or one tuple of them.
-    std::vector<Type> outputs = call.type_args;
-    if (outputs.size() == 1)
-      if (const auto* several = outputs[0].as<TupleType>()) outputs = several->types;
-    std::vector<int64_t> in_place(outputs.size(), -1);
-    if (call.is("call_tir_inplace")) {
-      const auto indices = call.attrs.ints("inplace_indices");
-      if (indices && indices->size() == in_place.size()) in_place = *indices;
-    }
+    const std::vector<Type> outputs = output_types(call);
+    std::vector<size_t> in_place(outputs.size(), ForeignCall::kFresh);
+    guarded([&]() -> Type {
+      in_place = in_place_indices(call, outputs.size(), inputs);
+      return {};
+    });
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (in_place[i] < 0) types.push_back(outputs[i]);
+      if (in_place[i] != ForeignCall::kFresh && !fits(types[in_place[i]], outputs[i]))
+        diagnostics_.error(kTypeMismatch, origin,
+                           "the result of `{}` is {}; it takes the memory of argument {}, {}",
+                           ref->name, str(outputs[i]), in_place[i] + 1, str(types[in_place[i]]));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (in_place[i] == ForeignCall::kFresh) types.push_back(outputs[i]);
     const Type scalars = call.args.size() > 2 ? type_of(call.args[2]) : Type();
     const auto* shape = scalars.as<ShapeType>();
     const size_t count =

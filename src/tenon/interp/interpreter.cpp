@@ -634,16 +634,19 @@ class Interpreter::Impl {
         throw CompileError(kUnsupported, call.origin, "an argument of R.call_tir is no tensor");
       views.push_back(view_of(*arg.tensor));
     }
-    std::vector<graph::Type> types = call.type_args;
-    if (types.size() == 1 && types[0].as<graph::TupleType>())
-      types = types[0].as<graph::TupleType>()->types;
-    const size_t first_output = views.size();
-    for (const graph::Type& type : types) {
-      const auto* tensor = type.as<graph::TensorType>();
+    const std::vector<graph::Type> types = graph::output_types(call);
+    const std::vector<size_t> places = graph::in_place_indices(call, types.size(), views.size());
+    std::vector<size_t> outputs_at;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto* tensor = types[i].as<graph::TensorType>();
       if (!tensor || !tensor->shape)
         throw CompileError(kUnsupported, call.origin,
                            "R.call_tir gives {}; the interpreter needs its shape",
-                           graph::str(type));
+                           graph::str(types[i]));
+      // A view has bytes of its own, so that the argument stays what it is.
+      outputs_at.push_back(places[i]);
+      if (places[i] != graph::ForeignCall::kFresh) continue;
+      outputs_at.back() = views.size();
       views.push_back(fresh_view(tensor->dtype, evaluate(*tensor->shape, dims), call.origin));
     }
     std::vector<Slot> scalars;
@@ -654,8 +657,8 @@ class Interpreter::Impl {
     Machine machine = machine_for(module);
     machine.run(*code, views, scalars, call.origin);
     std::vector<Datum> outputs;
-    for (size_t i = first_output; i < views.size(); ++i)
-      outputs.push_back(tensor_datum(data_of(std::move(views[i]))));
+    for (const size_t at : outputs_at)
+      outputs.push_back(tensor_datum(data_of(std::move(views[at]))));
     const bool single = call.type_args.size() == 1 && !call.type_args[0].as<graph::TupleType>();
     return single ? outputs[0] : tuple_datum(std::move(outputs));
   }

@@ -12,8 +12,9 @@
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/extern_call.h"
+#include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
-#include "tenon/graph/transforms/rebuild.h"
+#include "tenon/graph/transforms/lifetimes.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/stmt.h"
 
@@ -38,7 +39,8 @@ struct Storage {
 
 class Lowering {
  public:
-  Lowering(IRModule& module, const Function& function) : module_(module), function_(function) {}
+  Lowering(IRModule& module, const Function& function)
+      : module_(module), function_(function), lifetimes_(function) {}
 
   enum class Role : uint8_t { kEntry, kCalled };
 
@@ -55,7 +57,6 @@ class Lowering {
     const size_t inputs = params.size();
     std::vector<Value> results;
     flatten(function_.body->body, results);
-    bound_ = bound_values(function_);
     for (size_t i = 0; i < results.size(); ++i) {
       const Type type = type_of(results[i]);
       const std::string name = results.size() == 1 ? "output" : fmt::format("output_{}", i);
@@ -131,9 +132,8 @@ class Lowering {
         item = get->index;
         at = get->tuple;
       }
-      const auto bound = bound_.find(at.get());
-      if (bound == bound_.end()) return;
-      const auto* call = bound->second.as<Call>();
+      const Binding* bound = lifetimes_.binding_of(at);
+      const auto* call = bound && !bound->match ? bound->value.as<Call>() : nullptr;
       if (!call) return;
       if (call->is("reshape")) {
         at = call->args[0];
@@ -141,11 +141,33 @@ class Lowering {
         continue;
       }
       const auto foreign = foreign_call(*call);
-      if (!call->is("call_tir") && !foreign) return;
-      if (foreign && !foreign->in_place.empty()) return;  // has a place already
+      if (!is_call_tir(*call) && !foreign) return;
+      if (const Value changed = changed_argument(*call, foreign, static_cast<size_t>(item));
+          changed && lifetimes_.ends_in(*bound, changed)) {
+        at = changed;
+        item = 0;
+        continue;
+      }
       claimed_.emplace(std::pair(at.get(), item), output);
       return;
     }
+  }
+
+  static bool is_call_tir(const Call& call) {
+    return call.is("call_tir") || call.is("call_tir_inplace");
+  }
+
+  /// The argument whose memory output `i` takes; null where it has its own.
+  static Value changed_argument(const Call& call, const std::optional<ForeignCall>& foreign,
+                                size_t i) {
+    if (foreign) {
+      const bool is_changed = i < foreign->in_place.size() && foreign->in_place[i] != kFresh;
+      return is_changed ? foreign->arguments[foreign->in_place[i]] : Value();
+    }
+    const auto& args = call.args.at(1).as<Tuple>()->values;
+    const std::vector<size_t> places =
+        in_place_indices(call, output_types(call).size(), args.size());
+    return i < places.size() && places[i] != kFresh ? args[places[i]] : Value();
   }
 
   Ref<Buffer> buffer_of(const Value& value) {
@@ -207,7 +229,7 @@ class Lowering {
       return;
     }
     if (call->is("reshape")) return reshape(binding, *call, origin);
-    if (call->is("call_tir")) return call_tir(binding, *call, origin);
+    if (is_call_tir(*call)) return call_tir(binding, *call, origin);
     if (const auto foreign = foreign_call(*call))
       return call_extern(binding, *call, *foreign, origin);
     throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
@@ -241,11 +263,7 @@ class Lowering {
     const auto claimed = claimed_.find(std::pair(var, item));
     if (claimed != claimed_.end()) {
       const Ref<Buffer>& output = claimed->second;
-      const auto* tensor = type.as<TensorType>();
-      bool same = tensor && tensor->shape && tensor->shape->size() == output->shape.size();
-      for (size_t i = 0; same && i < output->shape.size(); ++i)
-        same = structural_equal((*tensor->shape)[i], output->shape[i]);
-      return same ? output : view(output, name, type, origin);
+      return is_shape_of(*output, type) ? output : view(output, name, type, origin);
     }
     const Ref<Buffer> buffer = new_buffer(name, type, origin);
     stmts_.push_back(make<AllocBuffer>(buffer, Attrs(), origin));
@@ -259,10 +277,24 @@ class Lowering {
                          "R.call_tir of `{}`, which is no PrimFunc of the module",
                          ref ? ref->name : "a value");
     std::vector<NodePtr> args;
-    for (const Value& arg : call.args.at(1).as<Tuple>()->values)
-      args.push_back(BufferRegion::whole(buffer_of(arg)));
-    Storage storage = outputs(binding, call, origin);
-    for (const Ref<Buffer>& output : storage.buffers) args.push_back(BufferRegion::whole(output));
+    const auto& inputs = call.args.at(1).as<Tuple>()->values;
+    const std::vector<Type> types = output_types(call);
+    const std::vector<size_t> places = in_place_indices(call, types.size(), inputs.size());
+    Storage storage;
+    storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
+    for (size_t i = 0; i < types.size(); ++i)
+      storage.buffers.push_back(
+          places[i] == kFresh
+              ? output_place(binding, storage.is_tuple, i, types[i], origin)
+              : changed_place(binding, storage.is_tuple, i, types[i], inputs[places[i]], origin));
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      const auto output =
+          static_cast<size_t>(std::find(places.begin(), places.end(), j) - places.begin());
+      args.push_back(BufferRegion::whole(output < places.size() ? storage.buffers[output]
+                                                                : buffer_of(inputs[j])));
+    }
+    for (size_t i = 0; i < types.size(); ++i)
+      if (places[i] == kFresh) args.push_back(BufferRegion::whole(storage.buffers[i]));
     if (call.args.size() > 2)
       if (const auto* dims = call.args[2].as<ShapeExpr>())
         for (const Expr& value : dims->values) args.push_back(value);
@@ -274,19 +306,7 @@ class Lowering {
     storage_[binding.var.get()] = std::move(storage);
   }
 
-  /// The storage of what a call of destination-passing style gives.
-  Storage outputs(const Binding& binding, const Call& call, const Origin& origin) {
-    Storage storage;
-    storage.is_tuple = call.type_args.size() != 1 || call.type_args[0].as<TupleType>();
-    std::vector<Type> types = call.type_args;
-    if (storage.is_tuple && types.size() == 1) {
-      const std::vector<Type> items = types[0].as<TupleType>()->types;
-      types = items;
-    }
-    for (size_t i = 0; i < types.size(); ++i)
-      storage.buffers.push_back(output_place(binding, storage.is_tuple, i, types[i], origin));
-    return storage;
-  }
+  /// The storage of output `i` of a call.
   Ref<Buffer> output_place(const Binding& binding, bool is_tuple, size_t i, const Type& type,
                            const Origin& origin) {
     const std::string name =
@@ -294,36 +314,22 @@ class Lowering {
     return storage_for(binding.var.get(), static_cast<int64_t>(i), name, type, origin);
   }
 
-  /// What the function changes: the argument's own memory where nobody else reads it, else a copy.
+  /// What the function changes: the argument's own memory where nobody reads it later, else a copy.
   Ref<Buffer> changed_place(const Binding& binding, bool is_tuple, size_t i, const Type& type,
                             const Value& argument, const Origin& origin) {
     const Ref<Buffer> source = buffer_of(argument);
-    const auto bound = bound_.find(argument.get());
-    const auto* maker = bound == bound_.end() ? nullptr : bound->second.as<Call>();
-    const bool is_own =
-        maker && !maker->is("reshape") && uses_of(argument) == 1 && !view_root_.count(source.get());
-    if (is_own) return source;
+    const bool is_same = is_shape_of(*source, type);
+    if (is_same && lifetimes_.ends_in(binding, argument)) return source;
     const Ref<Buffer> place = output_place(binding, is_tuple, i, type, origin);
     copy(source, place);
     return place;
   }
-  size_t uses_of(const Value& value) {
-    if (uses_.empty())
-      walk(function_.body, [&](const NodePtr& node) {
-        if (node.as<SeqExpr>() || node.as<BindingBlock>()) return;
-        const auto count = [&](const Value& used) { ++uses_[used.get()]; };
-        if (const auto* call = node.as<Call>())
-          for (const Value& arg : call->args) count(arg);
-        if (const auto* tuple = node.as<Tuple>())
-          for (const Value& item : tuple->values) count(item);
-        if (const auto* get = node.as<TupleGetItem>()) count(get->tuple);
-        if (const auto* binding = node.as<Binding>()) count(binding->value);
-        if (const auto* branch = node.as<If>()) count(branch->condition);
-      });
-    // What a branch or the function ends with is a use.
-    size_t results = 0;
-    walk<SeqExpr>(function_.body, [&](const SeqExpr& seq) { results += seq.body.same_as(value); });
-    return uses_[value.get()] + results;
+  static bool is_shape_of(const Buffer& buffer, const Type& type) {
+    const auto* tensor = type.as<TensorType>();
+    return tensor && tensor->shape && tensor->dtype == buffer.dtype &&
+           std::equal(tensor->shape->begin(), tensor->shape->end(), buffer.shape.begin(),
+                      buffer.shape.end(),
+                      [](const Expr& a, const Expr& b) { return structural_equal(a, b); });
   }
 
   /// A foreign function, declared or not: T.call_extern with its scratch allocated in front.
@@ -593,9 +599,11 @@ class Lowering {
   }
   static Expr size_var(const std::string& name) { return tenon::Var::size(name); }
 
+  static constexpr size_t kFresh = ForeignCall::kFresh;
+
   IRModule& module_;
   const Function& function_;
-  std::unordered_map<const Node*, Value> bound_;
+  Lifetimes lifetimes_;
   std::map<std::pair<const Node*, int64_t>, Ref<Buffer>> claimed_;
   std::unordered_map<const Node*, Storage> storage_;
   std::map<Ref<TensorData>, Storage,
@@ -605,7 +613,6 @@ class Lowering {
       constant_storage_;  // looked up only, never iterated
   std::deque<Storage> temporaries_;
   std::unordered_map<const Node*, const Node*> view_root_;
-  std::unordered_map<const Node*, size_t> uses_;  // of values
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   std::set<std::string> names_;
