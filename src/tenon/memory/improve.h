@@ -19,4 +19,13 @@ struct Packing {
 void improve(std::span<const Item> items, GapPacking& packer, int64_t target, Work& work,
              Packing& best);
 
+/// Takes the buffers of some window of time around one at the top out of a packing and places them
+/// anew below the peak, window by window: what is done in one part of a long program stays when
+/// another part is tried. `packing` keeps its choice of gaps; its order follows from its offsets.
+void improve_by_windows(std::span<const Item> items, GapPacking& packer, int64_t target, Work& work,
+                        Packing& packing);
+
+/// The items by their offsets: packed in this order, each in the lowest gap, none goes higher.
+std::vector<int32_t> order_of(const std::vector<int64_t>& offsets, std::span<const Item> items);
+
 }  // namespace tenon::memory

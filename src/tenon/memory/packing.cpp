@@ -182,7 +182,19 @@ void GapPacking::insert(const Item& item, int64_t offset) {
 std::optional<int64_t> GapPacking::run(std::span<const int32_t> order, GapChoice choice,
                                        int64_t limit, Work& work, std::vector<int64_t>& offsets) {
   offsets.assign(items_.size(), -1);
+  return repack(order, choice, limit, work, offsets);
+}
+
+std::optional<int64_t> GapPacking::repack(std::span<const int32_t> order, GapChoice choice,
+                                          int64_t limit, Work& work,
+                                          std::vector<int64_t>& offsets) {
   chunk_order_.clear();
+  if (!by_neighbours_ && order.size() < items_.size())
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (offsets[i] >= 0) {
+        work.used += 32;
+        insert(items_[i], offsets[i]);
+      }
   int64_t peak = 0;
   for (const int32_t i : order) {
     work.used += 32;  // what a placement costs by itself

@@ -32,6 +32,11 @@ class GapPacking {
   std::optional<int64_t> run(std::span<const int32_t> order, GapChoice choice, int64_t limit,
                              Work& work, std::vector<int64_t>& offsets);
 
+  /// The same for items that leave a packing: those of `order` have offset -1, the others stay
+  /// where they are. Gives the greatest end of those that it places.
+  std::optional<int64_t> repack(std::span<const int32_t> order, GapChoice choice, int64_t limit,
+                                Work& work, std::vector<int64_t>& offsets);
+
  private:
   /// What is placed, in runs of rising offset, each with a summary by which most are passed over.
   struct Chunk {

@@ -59,17 +59,6 @@ static std::vector<Item> mirrored(std::span<const Item> items) {
   return result;
 }
 
-/// The items by their offsets: packed in this order, each in the lowest gap, none goes higher.
-static std::vector<int32_t> order_of(const std::vector<int64_t>& offsets,
-                                     std::span<const Item> items) {
-  std::vector<int32_t> order(items.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return std::tuple(offsets[a], items[a].lower, a) < std::tuple(offsets[b], items[b].lower, b);
-  });
-  return order;
-}
-
 /// The best packing of `items`; `target` is a peak that need not be improved.
 static Packing pack(std::span<const Item> items, int64_t target, Work& work, std::string& method) {
   Packing best;
@@ -93,21 +82,47 @@ static Packing pack(std::span<const Item> items, int64_t target, Work& work, std
 
   GapPacking packer(items, work);
   const std::vector<ItemRank> ranks = rank_items(items);
+  // A search from another start may get further than from the best one.
+  constexpr size_t kStarts = 4;
+  std::vector<Packing> starts;
+  const auto keep = [&](Packing start) {
+    const auto at =
+        std::upper_bound(starts.begin(), starts.end(), start.peak,
+                         [](int64_t found, const Packing& other) { return found < other.peak; });
+    starts.insert(at, std::move(start));
+    if (starts.size() > kStarts) starts.pop_back();
+  };
+  if (best.order.empty()) best.order = order_of(best.offsets, items);
+  keep(best);
+  const int64_t few = (work.limit - work.used) / 8;
   for (const GapChoice choice : {GapChoice::kLowest, GapChoice::kSmallest}) {
     for (const Order& order : all_orders()) {
       if (best.peak <= target || !work.is_left()) return best;
       std::vector<int32_t> sorted = sorted_by(order, ranks);
-      const auto found = packer.run(sorted, choice, best.peak - 1, work, offsets);
+      const int64_t limit = work.used < few ? best.peak + best.peak / 4 : best.peak - 1;
+      const auto found = packer.run(sorted, choice, limit, work, offsets);
       if (!found) continue;
+      const bool is_best = *found < best.peak;
       offer(*found,
             fmt::format("{} by {}", choice == GapChoice::kLowest ? "first fit" : "smallest gap",
                         order.name));
+      keep({sorted, choice, *found, offsets});
+      if (!is_best) continue;
       best.order = std::move(sorted);
       best.choice = choice;
     }
   }
-  if (best.order.empty()) best.order = order_of(best.offsets, items);
   const int64_t before = best.peak;
+  // Three eighths of the work by windows: on MiniMalloc's problems better than none (by 5 % in the
+  // middle), a half or seven eighths.
+  const int64_t share = (work.limit - work.used) * 3 / (8 * static_cast<int64_t>(kStarts));
+  for (Packing& start : starts) {
+    if (best.peak <= target || !work.is_left()) break;
+    Work part{work.used, work.used + share};
+    improve_by_windows(items, packer, target, part, start);
+    work.used = part.used;
+    if (start.peak < best.peak) best = std::move(start);
+  }
   improve(items, packer, target, work, best);
   if (best.peak < before) method += ", improved by local search";
   return best;

@@ -110,6 +110,39 @@ TEST(Plan, ReusesAGapThatTwoBuffersLeave) {
   EXPECT_EQ(plan(problem).pools[0].peak, 13);
 }
 
+TEST(Plan, SolvesLayersOneByOne) {
+  // A transformer's layers around their residual: queries, keys and values are cut out of one
+  // buffer, and the scores fit only in what that leaves if each of them lies in its place.
+  Problem problem;
+  const auto add = [&](int64_t lower, int64_t upper, int64_t bytes) {
+    problem.buffers.push_back(
+        buffer("b" + std::to_string(problem.buffers.size()), lower, upper, bytes, 64));
+  };
+  constexpr int64_t kUnit = 151296, kScores = 465728;
+  constexpr int kLayers = 12;
+  add(1, 3, 150528);
+  add(2, 4, 150528);
+  add(3, 4 + 17 * kLayers, kUnit);
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const int64_t t = 17 * layer;
+    add(t + 4, t + 6, kUnit);
+    add(t + 5, t + 9, 3 * kUnit);
+    add(t + 6, t + 10, kUnit);
+    add(t + 7, t + 11, kUnit);
+    add(t + 8, t + 13, kUnit);
+    add(t + 9, t + 11, kUnit);
+    add(t + 10, t + 13, kScores);
+    add(t + 12, t + 14, kUnit);
+    add(t + 13, t + 15, kUnit);
+    add(t + 14, t + 16, kUnit);
+    add(t + 16, t + 18, kUnit);
+    add(t + 17, t + 20, 4 * kUnit);
+    add(t + 19, t + 21, kUnit);
+  }
+  const Plan found = plan(problem);
+  EXPECT_EQ(found.pools[0].peak, found.pools[0].lower_bound);
+}
+
 TEST(Plan, IsTheSameEveryTime) {
   const Problem problem = random_problem({200, 60, 30, 1000}, 3);
   const PlanOptions options{.work_limit = 20'000'000};
