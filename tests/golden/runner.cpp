@@ -6,6 +6,13 @@
 //   # EXPECT
 //   ...                                    the module afterwards, as the printer writes it
 //
+//   # BACKEND: toy cost=1e-7 priority=1 refuse=shape
+//
+// is a back end that is there for this file: its patterns are the module's functions with attr
+// `Pattern` that begin with its name and a dot, which are taken out of it; RunCodegen makes calls
+// by name of what it takes. It may declare a cost in seconds for every match, and refuse each with
+// a reason code.
+//
 // In a file whose name begins with `fail_` the line below an error marks its place and words:
 //
 //           y = R.matmul(a, b)
@@ -29,6 +36,7 @@
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/verify.h"
+#include "tenon/graph/backend.h"
 #define TENON_HAS_PASSES 1
 #endif
 
@@ -127,6 +135,66 @@ std::string passes_of(const std::string& text) {
   return out;
 }
 
+#ifdef TENON_HAS_PASSES
+/// The back ends of a file, registered while it lives.
+class Backends {
+ public:
+  Backends(const std::string& text, IRModule& module) {
+    for (const std::string& line : lines_of(text))
+      if (line.starts_with("# BACKEND:")) add(line.substr(10), module);
+  }
+  ~Backends() {
+    for (const std::string& name : names_) graph::unregister_backend(name);
+  }
+  Backends(const Backends&) = delete;
+  Backends& operator=(const Backends&) = delete;
+
+ private:
+  void add(const std::string& words, IRModule& module) {
+    std::stringstream in(words);
+    std::string name, refusal;
+    in >> name;
+    graph::Backend backend = graph::call_by_name(name);
+    for (std::string option; in >> option;) {
+      const std::string value = option.substr(std::min(option.size(), option.find('=') + 1));
+      if (option.starts_with("cost="))
+        backend.cost = [cost = std::stod(value)](const graph::PatternCheck&) {
+          return std::optional<double>(cost);
+        };
+      else if (option.starts_with("priority="))
+        backend.priority = std::stoi(value);
+      else if (option.starts_with("refuse="))
+        refusal = value;
+      else
+        ADD_FAILURE() << "# BACKEND: no option " << option;
+    }
+    IRModule patterns;
+    const std::vector<IRModule::Entry> entries = module.functions();
+    for (const auto& [function_name, function] : entries) {
+      if (!function->attrs.get<std::string>("Pattern").value_or("").starts_with(name + "."))
+        continue;
+      patterns.set(function_name, function);
+      module.erase(function_name);
+    }
+    backend.patterns = graph::read_patterns(patterns);
+    EXPECT_FALSE(backend.patterns.empty()) << "# BACKEND: " << name << " has no pattern";
+    if (!refusal.empty())
+      for (graph::FusionPattern& pattern : backend.patterns)
+        pattern.check = [refusal](const graph::PatternCheck&) {
+          return graph::Verdict::refuse(refusal, "it does not take this");
+        };
+    graph::register_backend(std::move(backend));
+    names_.push_back(name);
+  }
+
+  std::vector<std::string> names_;
+};
+#else
+struct Backends {
+  Backends(const std::string&, IRModule&) {}
+};
+#endif
+
 void expect_round_trip(const IRModule& module) {
   script::ConstantStore store;
   script::PrintOptions options;
@@ -167,8 +235,9 @@ class GoldenTest : public testing::Test {
     const std::string input = text.substr(0, at);
     std::string output;
     try {
-      const IRModule module = module_of(input);
+      IRModule module = module_of(input);
       expect_round_trip(module);
+      const Backends backends(input, module);
       const IRModule after = run(module, passes_of(input));
       expect_round_trip(after);
       output = script::print(after, {.header = false});
@@ -189,7 +258,8 @@ class GoldenTest : public testing::Test {
     const std::string source = without_errors(text, comment_);
     std::string actual = source;
     try {
-      const IRModule module = module_of(source);
+      IRModule module = module_of(source);
+      const Backends backends(source, module);
       run(module, passes_of(source));
       ADD_FAILURE() << "no error was found";
     } catch (const CompileError& error) {

@@ -28,7 +28,10 @@ static std::vector<Origin> parts_of(const Origin& origin) {
 }
 
 std::string hand_name(const Origin& part) {
-  return part->kind == OriginInfo::Kind::kModel ? part->node_name : part.str();
+  if (part->kind == OriginInfo::Kind::kModel) return part->node_name;
+  // Without the folder: modules are the same wherever their files are.
+  const std::string place = part.str();
+  return place.substr(place.rfind('/') + 1);
 }
 
 namespace {
