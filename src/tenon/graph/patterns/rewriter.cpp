@@ -233,31 +233,57 @@ class RewriteRun {
     last_ = rules_[rule]->origin;
   }
 
-  // -- several results together
+  // -- several results together, within one block
   Ref<SeqExpr> together(const Ref<SeqExpr>& seq) {
     std::vector<Ref<BindingBlock>> blocks = seq->blocks;
+    bool changed = false;
     for (Ref<BindingBlock>& block : blocks) {
-      std::vector<Group> groups = matches_in(*block);
-      Replacements all;
-      for (const Group& group : groups)
-        all.insert(all.end(), group.values.begin(), group.values.end());
-      if (all.empty()) continue;
-      if (const auto next = replaced(*block, all)) {
-        block = *next;
-        for (const Group& group : groups) note(group.rule);
-        continue;
-      }
-      // One at a time, where they would wait for each other.
-      for (const Group& group : groups) {
-        const auto next = replaced(*block, group.values);
-        if (!next) continue;
-        block = *next;
-        note(group.rule);
-        break;
-      }
+      Ref<BindingBlock> next = in_branches(block);
+      if (next.same_as(block)) next = together(block);  // else in the next round
+      changed |= !next.same_as(block);
+      block = next;
     }
-    if (!changed_) return seq;
+    if (!changed) return seq;
     return make<SeqExpr>(std::move(blocks), seq->body, seq->origin);
+  }
+
+  Ref<BindingBlock> in_branches(const Ref<BindingBlock>& block) {
+    std::vector<Ref<Binding>> bindings = block->bindings;
+    bool changed = false;
+    for (Ref<Binding>& binding : bindings) {
+      const auto* branch = binding->value.as<If>();
+      if (!branch) continue;
+      const Ref<SeqExpr> then_branch = together(branch->then_branch);
+      const Ref<SeqExpr> else_branch = together(branch->else_branch);
+      if (then_branch.same_as(branch->then_branch) && else_branch.same_as(branch->else_branch))
+        continue;
+      binding = make<Binding>(binding->var,
+                              make<If>(branch->condition, then_branch, else_branch, branch->origin),
+                              binding->match, binding->origin);
+      changed = true;
+    }
+    if (!changed) return block;
+    return make<BindingBlock>(std::move(bindings), block->is_dataflow, block->origin);
+  }
+
+  Ref<BindingBlock> together(const Ref<BindingBlock>& block) {
+    const std::vector<Group> groups = matches_in(*block);
+    Replacements all;
+    for (const Group& group : groups)
+      all.insert(all.end(), group.values.begin(), group.values.end());
+    if (all.empty()) return block;
+    if (const auto next = replaced(*block, all)) {
+      for (const Group& group : groups) note(group.rule);
+      return *next;
+    }
+    // One at a time, where they would wait for each other.
+    for (const Group& group : groups) {
+      const auto next = replaced(*block, group.values);
+      if (!next) continue;
+      note(group.rule);
+      return *next;
+    }
+    return block;
   }
 
   struct Group {
