@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tenon/graph/dimensions.h"
 #include "tenon/graph/op.h"
 
 namespace tenon::tune {
@@ -58,6 +59,10 @@ std::optional<Found> PlacementSearch::match(const Backend& backend, const Fusion
   found.verdict = legal(found.match);
   if (!found.verdict.accepted) return found;
   found.composite = graph::make_composite(pattern.name, found.match);
+  if (!graph::defines_dimensions(*found.composite.function)) {
+    found.verdict = {false, "symbolic", graph::kOpenDimension};
+    return found;
+  }
   const std::map<std::string, graph::Value> annotated =
       graph::annotated_values(pattern, found.match);
   const graph::PatternCheck check{module_, *function_, found.match, found.composite.function,

@@ -1,6 +1,7 @@
 // A match as a function of its own.
 #include <algorithm>
 
+#include "tenon/graph/dimensions.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/patterns/match_index.h"
 #include "tenon/ir/visit.h"
@@ -50,7 +51,7 @@ class Outline {
                                   make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
                                   type, {{"Composite", name_}}, true, Origin::merge(origins));
     function->is_private = true;
-    return {renew_definitions(Ref<Function>(function)), std::move(arguments_)};
+    return {with_own_dimensions(renew_definitions(Ref<Function>(function))), std::move(arguments_)};
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tenon/graph/backend.h"
+#include "tenon/graph/dimensions.h"
 #include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/partition.h"
@@ -151,6 +152,10 @@ class Matches {
     }
     out.composite = make_composite(
         pattern.name, match, {.bind_constants = options_.bind_constants, .outputs = out.outputs});
+    if (!defines_dimensions(*out.composite.function)) {
+      refuse(p, match, "symbolic", kOpenDimension);
+      return std::nullopt;
+    }
     const std::map<std::string, Value> annotated = annotated_values(pattern, match);
     const PatternCheck check{module_, *function_, match, out.composite.function, annotated};
     if (pattern.check) {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "tenon/graph/dimensions.h"
 #include "tenon/graph/op.h"
 
 namespace tenon::graph {
@@ -240,38 +241,6 @@ class Outliner {
   std::unordered_map<NodePtr, Value, StructuralHash, StructuralEqual> by_structure_;
 };
 
-void collect_bare(const Type& type, std::unordered_set<const Node*>& dims) {
-  const auto add = [&](const std::vector<Expr>& values) {
-    for (const Expr& value : values)
-      if (value.as<tenon::Var>()) dims.insert(value.get());
-  };
-  if (const auto* tensor = type.as<TensorType>(); tensor && tensor->shape) add(*tensor->shape);
-  if (const auto* shape = type.as<ShapeType>(); shape && shape->values) add(*shape->values);
-  if (const auto* scalar = type.as<PrimType>(); scalar && scalar->value) add({scalar->value});
-  if (const auto* tuple = type.as<TupleType>())
-    for (const Type& item : tuple->types) collect_bare(item, dims);
-}
-
-// Whether every dimension that the function names is one of a parameter, or defined inside.
-bool defines_dimensions(const Function& function) {
-  std::unordered_set<const Node*> known;
-  for (const Ref<Var>& param : function.params) collect_bare(param->type, known);
-  walk<Binding>(function.body, [&](const Binding& binding) {
-    if (binding.match) collect_bare(binding.match, known);
-  });
-  // A function inside has dimensions of its own.
-  walk<Function>(function.body, [&](const Function& inner) {
-    for (const Ref<Var>& param : inner.params) collect_bare(param->type, known);
-  });
-  bool all = true;
-  const auto look = [&](const NodePtr& root) {
-    walk<tenon::Var>(root, [&](const tenon::Var& dim) { all &= known.count(&dim) != 0; });
-  };
-  for (const Ref<Var>& param : function.params) look(param->type);
-  look(function.body);
-  return all;
-}
-
 }  // namespace
 
 Type type_of_outputs(const std::vector<Ref<Var>>& outputs) {
@@ -306,7 +275,7 @@ std::optional<OutlinedBindings> outline_bindings(const std::vector<Ref<Binding>>
       new Function(outliner.params, make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
                    type_of_outputs(outputs), options.attrs, true, Origin::merge(origins));
   function->is_private = true;
-  const Ref<Function> shared(function);
+  const Ref<Function> shared = with_own_dimensions(Ref<Function>(function));
   if (!defines_dimensions(*shared)) return std::nullopt;
   return OutlinedBindings{renew_definitions(shared), std::move(outliner.arguments)};
 }
