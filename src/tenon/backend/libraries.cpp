@@ -4,9 +4,19 @@
 
 #include <filesystem>
 
+#include "tenon/backend/linker_script.h"
+
 namespace tenon::backend {
 
 namespace fs = std::filesystem;
+
+// Where the loader found library `name`.
+static std::string loaded_file(void* handle, const std::string& name) {
+  char folder[4096] = "";
+  if (name.find('/') != std::string::npos) return name;
+  return dlinfo(handle, RTLD_DI_ORIGIN, folder) == 0 && *folder ? std::string(folder) + "/" + name
+                                                                : name;
+}
 
 Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const TemporaryFolder> own)
     : files_(std::move(files)), own_(std::move(own)) {
@@ -21,17 +31,11 @@ Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const Tempo
       const bool by_name = !is_c && !is_static && !path.has_parent_path();
       if (!by_name) throw CompileError(kFileError, {}, "--link {}: there is no such file", given);
       open(given, given);
-      // Where the loader found it.
-      void* map = handles_.back();
-      char folder[4096] = "";
-      if (dlinfo(map, RTLD_DI_ORIGIN, folder) == 0 && *folder)
-        inputs_.push_back(std::string(folder) + "/" + given);
       continue;
     }
     const std::string absolute = fs::absolute(path).lexically_normal().string();
     if (!is_c && !is_static) {
       open(absolute, given);
-      inputs_.push_back(absolute);
       continue;
     }
     if (!folder_) folder_ = std::make_unique<TemporaryFolder>();
@@ -52,7 +56,7 @@ Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const Tempo
       if (input.find(".so") != std::string::npos) arguments.push_back(input);
     arguments.push_back("-lm");
     run_c_compiler(arguments, what);
-    open(shared, given);
+    handles_.push_back(must_load(shared, given));
     inputs_.push_back(object);
   }
 }
@@ -61,14 +65,30 @@ Libraries::~Libraries() {
   for (void* handle : handles_) dlclose(handle);
 }
 
+static void* load(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); }
+
+void* Libraries::must_load(const std::string& path, const std::string& given) {
+  if (void* handle = load(path)) return handle;
+  const char* reason = dlerror();
+  throw CompileError(kLinkFailed, {}, "--link {}: {}", given,
+                     reason ? reason : "it cannot be loaded");
+}
+
 void Libraries::open(const std::string& path, const std::string& given) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* reason = dlerror();
-    throw CompileError(kLinkFailed, {}, "--link {}: {}", given,
-                       reason ? reason : "it cannot be loaded");
+  const bool is_file = path.find('/') != std::string::npos;
+  if (void* handle = load(path)) {
+    handles_.push_back(handle);
+    inputs_.push_back(is_file ? path : loaded_file(handle, path));
+    return;
   }
-  handles_.push_back(handle);
+  // What the loader does not take may be a script of the linker's.
+  const std::vector<std::string> parts =
+      is_file ? libraries_of_script(path) : libraries_behind(path);
+  if (parts.empty()) (void)must_load(path, given);  // throws, with the loader's words
+  for (const std::string& part : parts) {
+    handles_.push_back(must_load(part, given));
+    inputs_.push_back(loaded_file(handles_.back(), part));
+  }
 }
 
 std::string Libraries::names() const {

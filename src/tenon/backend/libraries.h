@@ -11,8 +11,8 @@
 namespace tenon::backend {
 
 /// Libraries by their files, opened in this process: `lib.so` (also a name that the system's loader
-/// finds, as `libm.so.6`), `lib.a`, `file.o`, or `file.c`, which the system's C compiler makes into
-/// one.
+/// or linker finds, as `libm.so.6` or `libm.so`), `lib.a`, `file.o`, or `file.c`, which the
+/// system's C compiler makes into one.
 class Libraries {
  public:
   /// \throws CompileError kFileError where a file is missing; kLinkFailed where one cannot be
@@ -43,7 +43,9 @@ class Libraries {
   void check(const std::vector<LibraryFunction>& functions) const;
 
  private:
+  /// A shared library, or those that a script of the linker's stands for.
   void open(const std::string& path, const std::string& given);
+  static void* must_load(const std::string& path, const std::string& given);
 
   std::vector<std::string> files_, inputs_;
   std::vector<void*> handles_;
