@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "tenon/backend/c/prototypes.h"
@@ -277,12 +279,19 @@ std::shared_ptr<runtime::Program> compile_c(
                       (cpu == llvm_backend::host_target().cpu ? std::string("native") : cpu));
   command.insert(command.end(), {"-o", folder.file("program.so"), folder.file(program.name + ".c"),
                                  folder.file("adapter.c")});
-  if (libraries)
-    for (const std::string& library : libraries->linker_inputs()) {
+  if (libraries) {
+    // Objects first: a linker that keeps only needed libraries asks what came before them.
+    const auto is_code = [](const std::string& file) {
+      return file.ends_with(".o") || file.ends_with(".a");
+    };
+    const std::vector<std::string>& inputs = libraries->linker_inputs();
+    std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(command), is_code);
+    for (const std::string& library : inputs) {
+      if (is_code(library)) continue;
       command.push_back(library);
-      if (library.ends_with(".so"))
-        command.push_back("-Wl,-rpath," + std::filesystem::path(library).parent_path().string());
+      command.push_back("-Wl,-rpath," + std::filesystem::path(library).parent_path().string());
     }
+  }
   command.emplace_back("-lm");
   if (run_compiler(command, folder.file("log")) != 0) {
     std::string log = read_file(folder.file("log"));
