@@ -40,7 +40,8 @@
  * Versions. A back end is loaded where its major ABI version is the host's and its minor one not
  * above the host's. A minor version only appends members to the structs here (`size` tells how many
  * are there; absent ones read as zero) and enumerators to the lists; nothing that is there changes
- * within a major version.
+ * within a major version. Since 1.1 an expression (2 * n) that is a dimension of an input is a
+ * symbol of the match; to back ends of 1.0 it is none.
  */
 #ifndef TENON_BACKEND_H_
 #define TENON_BACKEND_H_
@@ -53,7 +54,7 @@ extern "C" {
 #endif
 
 #define TENON_BACKEND_ABI_MAJOR 1
-#define TENON_BACKEND_ABI_MINOR 0
+#define TENON_BACKEND_ABI_MINOR 1
 #define TENON_BACKEND_ABI \
   ((uint32_t)TENON_BACKEND_ABI_MAJOR << 16 | (uint32_t)TENON_BACKEND_ABI_MINOR)
 
@@ -81,7 +82,8 @@ typedef struct TenonTensor {
   int32_t rank;          /* -1: not known; then `shape` is null */
   const int64_t* shape;  /* `rank` dimensions; TENON_SYMBOLIC where one is not a number */
   const int32_t*
-      symbols; /* for each dimension: which symbol of the match it is; -1: none, or an expression */
+      symbols; /* for each dimension: which symbol of the match it is; -1: none (a number, or an
+                  expression that is no dimension of an input) */
   const void* data; /* of an input that is a constant: its elements (before packing); else null */
   int64_t bytes;    /* of all elements; -1 where a dimension is symbolic */
 } TenonTensor;
@@ -167,8 +169,10 @@ typedef struct TenonHost {
   const TenonTensor* (*output)(const TenonMatch* match, int32_t i);
   /* Which operator (or input) gives output `i`. */
   const TenonOperand* (*output_source)(const TenonMatch* match, int32_t i);
-  /* Symbolic dimensions of the inputs, in order of appearance: the generated function gets them as
-   * int64_t. Only back ends with flag TENON_TAKES_SYMBOLIC_SHAPES see matches that have any. */
+  /* The dimensions of the inputs that are not numbers, each once: variables (n) in order of
+   * appearance, then expressions (n * m, under a name made up for it). The generated function gets
+   * the value of each as int64_t, 0 or more. Every dimension of an output is made of them. Only back
+   * ends with flag TENON_TAKES_SYMBOLIC_SHAPES see matches that have any. */
   int32_t (*num_symbols)(const TenonMatch* match);
   const char* (*symbol_name)(const TenonMatch* match, int32_t i);
 
@@ -352,7 +356,7 @@ typedef struct TenonBackend {
   /* Seconds of one run on one thread; below 0: unknown. */
   double (*cost)(const TenonHost* host, const TenonMatch* match);
   /* Bytes of memory that the function works in; part of the program's one memory plan. Below 2^40.
-   */
+   * A number: where it would depend on a symbol, `check` has to refuse. */
   int64_t (*scratch)(const TenonHost* host, const TenonMatch* match);
   /* Called for each input that is a constant. May emit TENON_PACKED or TENON_OMITTED; nothing: it
    * stays as it is. */

@@ -8,6 +8,7 @@ import array
 import ast
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -25,6 +26,21 @@ def conv(x="x", w="c0", strides=(1, 1), padding=(1, 1, 1, 1), dilation=(1, 1), g
 
 NORM = "R.nn.batch_norm({}, {}, {}, {}, {}, axis=1, epsilon=0.01)"
 CONSTANTS = ("c0", "c1", "c2", "R.abs(c3)")
+
+# Dimensions known at run time only: name: (inputs by shape, body, result, pattern of blas, values of the symbols in each run).
+# Symbols are names.
+SYMBOLIC = {
+    "rows": ([("n", 24), (24, 33), (33,)], "R.add(R.matmul(x, x1), x2)", ("n", 33), "matmul_add", [dict(n=1), dict(n=5), dict(n=64)]),
+    "columns": ([(5, 24), (24, "n"), ("n",)], "R.add(R.matmul(x, x1), x2)", (5, "n"), "matmul_add", [dict(n=1), dict(n=7), dict(n=40)]),
+    "sums": ([(5, "n"), ("n", 8)], "R.matmul(x, x1)", (5, 8), "matmul", [dict(n=1), dict(n=3), dict(n=100)]),
+    "vectors": ([("n",), ("n",)], "R.matmul(x, x1)", (), "matmul", [dict(n=1), dict(n=30)]),
+    "batch_of_rows": ([("n", "m", 24), (24, 7), (7,)], "R.add(x2, R.matmul(x, x1))", ("n", "m", 7), "matmul_add", [dict(n=1, m=1), dict(n=3, m=1), dict(n=1, m=9), dict(n=4, m=6)]),
+    "rows_of_a_reshape": ([("n", "m", 24), (24, 7), (7,)], "f = R.reshape(x, R.shape([n * m, 24]))\nR.add(R.matmul(f, x1), x2)", ("n * m", 7), "matmul_add", [dict(n=1, m=1), dict(n=3, m=1), dict(n=4, m=6)]),
+    "an_expression_beside_its_symbol": ([("n", 8), (8, "n")], "c = R.concat((x1, x1), axis=1)\nR.matmul(x, c)", ("n", "2 * n"), "matmul", [dict(n=1), dict(n=6)]),
+    "attention_scores": ([("n", "m", 2, 16), ("n", "m", 2, 16)], 'R.multiply(R.matmul(R.permute_dims(x, axes=[0, 2, 1, 3]), R.permute_dims(x1, axes=[0, 2, 3, 1])), R.const(0.25, "float32"))', ("n", 2, "m", "m"), "matmul_scale", [dict(n=1, m=1), dict(n=2, m=7), dict(n=3, m=16)]),
+    "attention_mix": ([("n", 2, "m", "k"), ("n", "k", 2, 16)], "R.matmul(x, R.permute_dims(x1, axes=[0, 2, 1, 3]))", ("n", 2, "m", 16), "matmul", [dict(n=1, m=1, k=1), dict(n=2, m=7, k=5), dict(n=1, m=1, k=20)]),
+    "a_cache_that_grows": ([("n", 2, "m", 16), ("n", 2, "k", 16), ("n", 2, "m", 16)], "c = R.concat((x1, x2), axis=2)\nR.matmul(x, R.permute_dims(c, axes=[0, 1, 3, 2]))", ("n", 2, "m", "k + m"), "matmul", [dict(n=1, m=1, k=1), dict(n=2, m=3, k=5)]),
+}
 
 CASES = {
     "conv": ([(1, 3, 9, 11)], [(8, 3, 3, 3)], conv(), (1, 8, 9, 11), "conv", None),
@@ -98,6 +114,23 @@ def module(case, library):
     )
 
 
+def symbolic_module(case, library):
+    inputs, body, result, pattern, _ = SYMBOLIC[case]
+    text = lambda shape: "(" + "".join(f'"{d}", ' if isinstance(d, str) else f"{d}, " for d in shape) + ")"
+    place = f'        R.func_attr({{"placement": {{"y": "{library}.{pattern}"}}}})\n' if library != "none" else ""
+    params = ", ".join(f'{"x" if i == 0 else f"x{i}"}: R.Tensor({text(s)}, "float32")' for i, s in enumerate(inputs))
+    symbols = sorted({d for shape in inputs for d in shape if isinstance(d, str) and d.isidentifier()})
+    lines = body.split("\n")
+    return (
+        "from tenon.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
+        f'    def main({params}) -> R.Tensor({text(result)}, "float32"):\n'
+        + "".join(f"        {symbol} = T.int64()\n" for symbol in symbols)
+        + f"{place}        with R.dataflow():\n"
+        + "".join(f"            {line}\n" for line in lines[:-1])
+        + f"            y = {lines[-1]}\n            R.output(y)\n        return y\n"
+    )
+
+
 def write_npy(path, shape, seed):
     count = 1
     for extent in shape:
@@ -120,15 +153,43 @@ def read_npy(path):
     return shape, numbers
 
 
-def run(tenon, folder, case, libs, threads, params):
-    (folder / "m.py").write_text(module(case, libs))
+def run(tenon, folder, text, libs, threads, params):
+    (folder / "m.py").write_text(text)
     out = folder / f"{libs}{threads}"
+    shutil.rmtree(out, ignore_errors=True)
     command = [tenon, "run", str(folder / "m.py"), "--libs", libs, "--threads", str(threads), "--json", "-o", str(out), *params]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
     (file,) = out.glob("*.npy")
     return read_npy(file), json.loads(done.stdout)
+
+
+def compare(found, expected):
+    for i, (a, b) in enumerate(zip(found, expected)):
+        assert abs(a - b) <= 1e-4 * (1 + abs(b)), f"element {i} is {a}; expected {b}"
+
+
+def check_symbolic(tenon, library, name, folder):
+    inputs, _, result, _, runs = SYMBOLIC[name]
+    for values in runs:
+        numbers = lambda shape: tuple(eval(d, {}, values) if isinstance(d, str) else d for d in shape)
+        params = []
+        for i, shape in enumerate(inputs):
+            file = folder / f"x{i}.npy"
+            write_npy(file, numbers(shape), i + 1)
+            params += ["-i", f"{'x' if i == 0 else f'x{i}'}={file}"]
+        (shape, expected), _ = run(tenon, folder, symbolic_module(name, "none"), "none", 1, ["--interpret", *params])
+        assert tuple(shape) == numbers(result), f"{values}: the interpreter gives shape {shape}"
+        text, once = symbolic_module(name, library), None
+        for threads, target in ((1, "native"), (2, "native"), (1, "c")):
+            (shape, found), report = run(tenon, folder, text, library, threads, ["--target", target, *params])
+            assert tuple(shape) == numbers(result), f"{values}: shape {shape}"
+            assert len(found) == len(expected), f"{values}: {len(found)} elements"
+            compare(found, expected)
+            once = once or found.tobytes()
+            assert found.tobytes() == once, f"{values}: other bits with {threads} threads, target {target}"
+            assert sum(one["operators"] for one in report["offload"]["backends"]) > 0, f"refused: {report['offload']['refused']}"
 
 
 def check(tenon, library, name, folder):
@@ -144,12 +205,12 @@ def check(tenon, library, name, folder):
             bound[key] = str(file)
     if bound:
         params += ["--passes", f'BindParams(params={json.dumps(bound)}, func_name="main")']
-    (shape, expected), _ = run(tenon, folder, name, "none", 1, params)
-    (found_shape, found), report = run(tenon, folder, name, library, 1, params)
+    (shape, expected), _ = run(tenon, folder, module(name, "none"), "none", 1, params)
+    text = module(name, library)
+    (found_shape, found), report = run(tenon, folder, text, library, 1, params)
     assert tuple(shape) == tuple(found_shape) == tuple(result), f"shapes {shape} and {found_shape}"
-    for i, (a, b) in enumerate(zip(found, expected)):
-        assert abs(a - b) <= 1e-4 * (1 + abs(b)), f"element {i} is {a}; expected {b}"
-    (_, again), _ = run(tenon, folder, name, library, 2, params)
+    compare(found, expected)
+    (_, again), _ = run(tenon, folder, text, library, 2, params)
     assert found.tobytes() == again.tobytes(), "2 threads give other bits than 1"
     wanted = dnnl if library == "dnnl" else blas
     offload = report["offload"]
@@ -172,14 +233,16 @@ def main():
         return 77
     failed = 0
     names = [n for n, c in CASES.items() if args.k in n and c[4 if args.library == "dnnl" else 5]]
-    for name in names:
+    symbolic = [n for n in SYMBOLIC if args.k in n and args.library == "blas"]
+    for name in names + symbolic:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                check(args.tenon, args.library, name, pathlib.Path(folder))
+                (check_symbolic if name in symbolic else check)(args.tenon, args.library, name, pathlib.Path(folder))
             except AssertionError as error:
                 failed += 1
                 print(f"{name}: {error}")
-    print(f"{len(names) - failed} of {len(names)} cases right")
+    count = len(names) + len(symbolic)
+    print(f"{count - failed} of {count} cases right")
     return 1 if failed else 0
 
 

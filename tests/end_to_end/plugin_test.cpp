@@ -55,7 +55,7 @@ TEST_F(PluginCommandTest, WhatIsNoPluginIsRefused) {
   ASSERT_EQ(shell("echo 'int x;' > x.c && cc -shared -fPIC x.c -o x.so").status, 0);
   expect("check --plugin ./x.so", 1, "plugin ./x.so: it exports no function `tenon_backend`");
   build("backend.abi += 1;");
-  expect("check --plugin ./tiny.so", 1, "it is made for version 1.1");
+  expect("check --plugin ./tiny.so", 1, "it is made for version 1.2");
   expect("check", 2, "FILE is missing");
 }
 
@@ -133,6 +133,55 @@ TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounte
       "opt m.py --plugin ./fussy.so --passes 'FuseOpsByPattern(backend=\"fussy\"), "
       "RunCodegen(backend=\"fussy\", function=\"fussy_product\")'",
       1, "error[TN0813]");
+}
+
+// A back end whose function gets the number of rows, and needs a library that linkers name by a
+// text.
+constexpr const char* kRoots = R"(#include <stdio.h>
+#include <tenon/backend.h>
+static int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  char code[500];
+  snprintf(code, sizeof code,
+           "#include <math.h>\n#include <stdint.h>\n"
+           "int32_t %s(const float* x, float* y, int64_t rows) {\n"
+           "for (int64_t i = 0; i < rows * 4; ++i) y[i] = cbrtf(x[i]) < 0 ? 0 : x[i];\nreturn 0;\n}\n",
+           host->symbol(match));
+  if (host->link(answer, "m")) return 1;
+  return host->emit(answer, TENON_C, code, TENON_TEXT);
+}
+const TenonBackend* tenon_backend(const TenonHost* host) {
+  static TenonBackend backend = {.size = sizeof(TenonBackend), .abi = TENON_BACKEND_ABI,
+                                 .name = "roots", .flags = TENON_TAKES_SYMBOLIC_SHAPES,
+                                 .patterns = "relu = is_op('relax.nn.relu')(wildcard())\n",
+                                 .generate = generate};
+  return host ? &backend : NULL;
+}
+)";
+
+TEST_F(PluginCommandTest, AFunctionGetsSizesAndTheLibrariesThatItNames) {
+  std::ofstream(folder_ + "/roots.c") << kRoots;
+  ASSERT_EQ(shell("cc -shared -fPIC -I" TENON_SOURCE_DIR "/include roots.c -o roots.so").status, 0);
+  std::ofstream(folder_ + "/m.py") << R"(
+from tenon.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m", 4), "float32")) -> R.Tensor(("n * m", 4), "float32"):
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            a = R.reshape(x, R.shape([n * m, 4]))
+            b = R.nn.relu(a)
+            R.output(b)
+        return b
+)";
+  expect("run m.py -o own", 0, "output  float32 (");
+  expect("run m.py --plugin ./roots.so -o with", 0, "roots 1 of 2 operators");
+  EXPECT_EQ(shell("cmp own/output.npy with/output.npy").status, 0);
+  expect("compile m.py --plugin ./roots.so -o m.so", 0, "roots 1 of 2 operators");
+  expect("run m.so -o loaded", 0, "output  float32 (");
+  EXPECT_EQ(shell("cmp own/output.npy loaded/output.npy").status, 0);
 }
 
 TEST_F(PluginCommandTest, ACrashIsThePluginsOwn) {

@@ -56,7 +56,10 @@ MatchGraph::Value value_of(const TenonTensor& tensor) {
   if (tensor.rank < 0)
     throw Refusal{"rank", "the rank of `" + std::string(tensor.name) + "` is not known"};
   value.dtype = tensor.dtype ? tensor.dtype : "";
-  if (tensor.rank > 0) value.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  if (tensor.rank > 0) {
+    value.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+    value.symbols.assign(tensor.symbols, tensor.symbols + tensor.rank);
+  }
   return value;
 }
 
@@ -74,6 +77,7 @@ class Reader {
       inputs.push_back(add(std::move(value)));
     }
     graph_.inputs = inputs;
+    graph_.symbols = host_->num_symbols(match);
     graph_.outputs = outputs(match, operators(match, inputs), inputs);
     for (const int output : graph_.outputs)
       if (graph_[output].input >= 0) throw Refusal{"output", "an output is an input"};
@@ -112,7 +116,9 @@ class Reader {
         std::vector<int> given;
         for (int32_t i = 0; i < host_->num_operands(match, op); ++i)
           given.push_back(value_at(results, *host_->operand(match, op, i), inputs));
+        const size_t inner = graph_.values.size();
         results.push_back(outputs(part, operators(part, given), given));
+        for (size_t v = inner; v < graph_.values.size(); ++v) graph_.values[v].symbols.clear();
         continue;
       }
       MatchGraph::Operator made = read_operator(match, op, results, inputs);

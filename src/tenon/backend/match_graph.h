@@ -20,6 +20,7 @@ struct MatchGraph {
   struct Value {
     std::string dtype;
     std::vector<int64_t> shape;  // TENON_SYMBOLIC where a dimension is not a number
+    std::vector<int> symbols;    // for each dimension: of the match, -1: none; empty: a part's
     int input = -1;              // which of the match's; -1: an operator's result
     const void* data = nullptr;  // of a constant
     bool operator==(const Value&) const = default;
@@ -62,6 +63,7 @@ struct MatchGraph {
   std::vector<Value> values;
   std::vector<Operator> operators;
   std::vector<int> inputs, outputs;  // values
+  int symbols = 0;                   // how many dimensions that are not numbers are arguments
   bool operator==(const MatchGraph&) const = default;
 
   const Value& operator[](int value) const { return values[static_cast<size_t>(value)]; }

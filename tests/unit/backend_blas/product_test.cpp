@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -61,10 +62,18 @@ struct Fixture {
   std::vector<Data> data;
   float scale = 1;
 
+  Shape symbolic;  // extents that stand for dimensions known at run time only
+
   int add_value(const Shape& shape, bool is_input) {
     MatchGraph::Value value;
     value.dtype = "float32";
     value.shape = shape;
+    for (int64_t& extent : value.shape) {
+      const auto symbol = std::find(symbolic.begin(), symbolic.end(), extent);
+      const bool is_symbol = symbol != symbolic.end();
+      value.symbols.push_back(is_symbol ? static_cast<int>(symbol - symbolic.begin()) : -1);
+      if (is_symbol) extent = TENON_SYMBOLIC;
+    }
     if (is_input) {
       value.input = static_cast<int>(graph.inputs.size());
       graph.inputs.push_back(static_cast<int>(graph.values.size()));
@@ -91,7 +100,9 @@ struct Fixture {
     return op.result;
   }
 
-  explicit Fixture(const Case& c) : scale(c.scale) {
+  explicit Fixture(const Case& c, Shape symbols = {})
+      : scale(c.scale), symbolic(std::move(symbols)) {
+    graph.symbols = static_cast<int>(symbolic.size());
     const int a = add_value(c.a, true), b = add_value(c.b, true);
     const auto view = [&](int value, const Shape& shape, const Shape& axes) {
       if (axes.empty()) return value;
@@ -171,6 +182,107 @@ TEST_P(Products, AreRightAndTheSameAtEveryNumberOfThreads) {
   }
 }
 
+// Extents of `shape` are those of `like` that are symbols; each run has other values for them.
+struct SymbolicCase {
+  Case shape;
+  Shape like;
+  std::vector<Shape> runs;
+};
+
+Case with_values(Case c, const Shape& like, const Shape& values) {
+  const auto put = [&](Shape& shape) {
+    for (int64_t& extent : shape) {
+      const auto symbol = std::find(like.begin(), like.end(), extent);
+      if (symbol != like.end()) extent = values[static_cast<size_t>(symbol - like.begin())];
+    }
+  };
+  for (Shape* shape : {&c.a, &c.b, &c.y}) put(*shape);
+  if (c.addend) put(*c.addend);
+  return c;
+}
+
+class SymbolicProducts : public testing::TestWithParam<SymbolicCase> {};
+
+TEST_P(SymbolicProducts, AreRightForEverySize) {
+  const SymbolicCase c = GetParam();
+  const Fixture made(c.shape, c.like);
+  const Product product = read_product(made.graph);
+  EXPECT_LT(product.flop(), 0);
+  const TemporaryFolder folder;
+  const bool has_addend = c.shape.addend.has_value();
+  std::string symbols;
+  for (size_t i = 0; i < c.like.size(); ++i) symbols += "n[" + std::to_string(i) + "], ";
+  std::ofstream(folder.file("f.c"))
+      << c_prelude() << c_function("f", made.graph, product)
+      << "int32_t call(const float* const* x, float* y, const int64_t* n, int32_t threads) {\n"
+      << "  return f(x[0], x[1], " << (has_addend ? "x[2], " : "") << "y, " << symbols
+      << "threads);\n}\n";
+  run_c_compiler({"-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC",
+                  folder.file("f.c"), "-o", folder.file("f.so"), "-lopenblas"},
+                 "test");
+  void* library = dlopen(folder.file("f.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto call =
+      reinterpret_cast<int32_t (*)(const float* const*, float*, const int64_t*, int32_t)>(
+          dlsym(library, "call"));
+  for (const Shape& values : c.runs) {
+    SCOPED_TRACE(testing::PrintToString(values));
+    const Case now = with_values(c.shape, c.like, values);
+    const Fixture fixture(now);
+    const Data expected = expected_of(now, fixture);
+    std::vector<const float*> inputs;
+    for (const Data& data : fixture.data) inputs.push_back(data.data());
+    for (const int threads : {1, 2}) {
+      Data y(expected.size() + 1, NAN);
+      ASSERT_EQ(call(inputs.data(), y.data(), values.data(), threads), 0);
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-4) << i;
+      EXPECT_TRUE(std::isnan(y.back())) << "wrote behind its output";
+    }
+  }
+  const auto too_large = [&](size_t symbol) {
+    Shape values(c.like.size(), 1);
+    values[symbol] = int64_t{1} << 40;
+    const float* const nothing[] = {nullptr, nullptr, nullptr};
+    return call(nothing, nullptr, values.data(), 1);
+  };
+  // What is no batch is handed to the library as an `int`.
+  for (size_t i = 0; i < c.like.size(); ++i) {
+    const Extent symbol = Extent::of_symbol(static_cast<int>(i));
+    for (const Extent& extent : {product.m, product.n, product.k})
+      if (extent == symbol) EXPECT_EQ(too_large(i), kTooLarge);
+  }
+}
+
+const std::vector<Shape> kOfOne = {{1}, {2}, {17}, {0}};
+const std::vector<Shape> kOfTwo = {{1, 1}, {1, 6}, {5, 1}, {3, 8}, {0, 4}, {4, 0}, {40, 33}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, SymbolicProducts,
+    testing::Values(
+        // Rows, columns, what is summed; vectors.
+        SymbolicCase{{{5, 7}, {7, 3}, {5, 3}}, {5}, kOfOne},
+        SymbolicCase{{{5, 7}, {7, 3}, {5, 3}, {}, {}, 1, Shape{3}}, {3}, kOfOne},
+        SymbolicCase{{{5, 7}, {7, 3}, {5, 3}}, {7}, kOfOne},
+        SymbolicCase{{{5, 7}, {7, 3}, {5, 3}, {}, {}, 2, Shape{5, 1}}, {7}, kOfOne},
+        SymbolicCase{{{7}, {7, 3}, {3}}, {7}, kOfOne},
+        SymbolicCase{{{5, 7}, {7}, {5}}, {5, 7}, kOfTwo},
+        // A batch that becomes rows, with addends of each form.
+        SymbolicCase{{{2, 5, 7}, {7, 3}, {2, 5, 3}, {}, {}, 1, Shape{3}}, {2, 5}, kOfTwo},
+        SymbolicCase{{{2, 5, 7}, {7, 3}, {2, 5, 3}, {}, {}, 1, Shape{2, 5, 3}}, {2, 5}, kOfTwo},
+        SymbolicCase{{{2, 5, 7}, {7, 3}, {2, 5, 3}, {}, {}, 1, Shape{2, 5, 1}}, {2, 5}, kOfTwo},
+        // Transposed operands: attention, recurrences.
+        SymbolicCase{{{7, 5}, {3, 7}, {5, 3}, {1, 0}, {1, 0}, 2, Shape{5, 1}}, {5, 3}, kOfTwo},
+        SymbolicCase{{{2, 5, 3, 8}, {2, 5, 3, 8}, {2, 3, 5, 5}, {0, 2, 1, 3}, {0, 2, 3, 1}, 0.5F},
+                     {2, 5},
+                     kOfTwo},
+        SymbolicCase{{{2, 3, 5, 7}, {2, 7, 3, 8}, {2, 3, 5, 8}, {}, {0, 2, 1, 3}}, {5, 7}, kOfTwo},
+        SymbolicCase{{{6, 2, 7}, {7, 3}, {2, 6, 3}, {1, 0, 2}, {}, 1, Shape{3}}, {6, 2}, kOfTwo},
+        // Batches that broadcast.
+        SymbolicCase{
+            {{4, 1, 5, 7}, {6, 7, 2}, {4, 6, 5, 2}, {}, {}, 1, Shape{5, 1}}, {4, 6}, kOfTwo},
+        SymbolicCase{
+            {{2, 5, 7}, {2, 7, 3}, {2, 5, 3}, {}, {}, 0.5F, Shape{2, 1, 3}}, {2, 5}, kOfTwo}));
+
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Products,
     testing::Values(Case{{5, 7}, {7, 3}, {5, 3}}, Case{{7}, {7, 3}, {3}}, Case{{5, 7}, {7}, {5}},
@@ -203,13 +315,32 @@ TEST(ProductRefusals, SayWhy) {
   EXPECT_EQ(code_of(plain), "taken");
   EXPECT_EQ(code_of(plain, [](Fixture& f) { f.graph.values[0].dtype = "int8"; }), "dtype");
   EXPECT_EQ(code_of(plain, [](Fixture& f) { f.graph.values[0].shape[0] = TENON_SYMBOLIC; }),
-            "symbolic");
+            "symbolic");  // a dimension that is no argument
   EXPECT_EQ(code_of(plain, [](Fixture& f) { f.graph.values[0].shape[0] = 0; }), "shape");
   EXPECT_EQ(code_of(plain, [](Fixture& f) { f.graph.operators[0].name = "einsum"; }), "operator");
   EXPECT_EQ(code_of({{2, 3, 4, 5}, {5, 3}, {4, 2, 3, 3}, {2, 0, 1, 3}}), "taken");
   EXPECT_EQ(code_of({{2, 3, 4}, {2, 5}, {4, 3, 5}, {2, 1, 0}}), "layout");
   EXPECT_EQ(code_of({{2, 3, 4, 5}, {4, 2}, {5, 2, 3, 2}, {3, 0, 1, 2}}), "layout");
   EXPECT_EQ(code_of({{2, 3, 5}, {5, 4}, {2, 3, 4}, {}, {}, 1, Shape{2, 1, 1}}), "shape");
+}
+
+TEST(ProductRefusals, SizesThatAreEqualAtRunTimeOnly) {
+  const auto code_of = [](const Case& c, const Shape& symbols) {
+    try {
+      (void)read_product(Fixture(c, symbols).graph);
+    } catch (const Refusal& refusal) {
+      return refusal.code;
+    }
+    return std::string("taken");
+  };
+  EXPECT_EQ(code_of({{5, 7}, {7, 3}, {5, 3}}, {5, 7, 3}), "taken");
+  EXPECT_EQ(code_of({{5, 7}, {8, 3}, {5, 3}}, {7, 8}), "symbolic");
+  EXPECT_EQ(code_of({{5, 7}, {8, 3}, {5, 3}}, {7}), "symbolic");
+  EXPECT_EQ(code_of({{2, 5, 7}, {4, 7, 3}, {2, 5, 3}}, {2, 4}), "symbolic");
+  EXPECT_EQ(code_of({{5, 7}, {7, 3}, {5, 3}, {}, {}, 1, Shape{4, 3}}, {5, 4}), "symbolic");
+  EXPECT_EQ(code_of({{5, 7}, {7, 3}, {5, 3}, {}, {}, 1, Shape{5, 4}}, {4}), "symbolic");
+  EXPECT_EQ(code_of({{2, 5, 7}, {7, 3}, {2, 5, 3}, {}, {}, 1, Shape{5, 3}}, {2, 5}), "shape");
+  EXPECT_EQ(code_of({{2, 3, 4, 5}, {4, 2}, {5, 2, 3, 2}, {3, 0, 1, 2}}, {3}), "layout");
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct Probe {
   int32_t packs = 0;  // 0: leaves constants, else what it emits
   int64_t scratch = 0;
   uint32_t flags = 0;
+  uint32_t abi = TENON_BACKEND_ABI;
   const char* run_symbol = nullptr;
 } probe;
 
@@ -76,6 +77,15 @@ int32_t check(const TenonHost* host, const TenonMatch* match, TenonAnswer*) {
   }
   seen += fmt::format("{}, {} symbols, axis {}\n", str(*host->output_source(match, 0)),
                       host->num_symbols(match), host->attribute_int(match, -1, "axis", 0));
+  for (int32_t i = 0; i < host->num_symbols(match); ++i)
+    seen += fmt::format("symbol {}\n", host->symbol_name(match, i));
+  for (int32_t d = 0; d < host->input(match, 0)->rank; ++d)
+    if (host->input(match, 0)->shape[d] == TENON_SYMBOLIC)
+      seen += fmt::format("dimension {} is symbol {}\n", d, host->input(match, 0)->symbols[d]);
+  for (int32_t d = 0; d < host->output(match, 0)->rank; ++d)
+    if (host->output(match, 0)->shape[d] == TENON_SYMBOLIC)
+      seen += fmt::format("dimension {} of the output is symbol {}\n", d,
+                          host->output(match, 0)->symbols[d]);
   const char* chosen = host->choose(match, 0);
   seen +=
       fmt::format("{}\n", chosen && std::string(chosen).find("@T.prim_func") != std::string::npos);
@@ -115,7 +125,7 @@ const TenonBackend* entry(const TenonHost*) {
   static TenonBackend backend;
   backend = TenonBackend();
   backend.size = sizeof(TenonBackend);
-  backend.abi = TENON_BACKEND_ABI;
+  backend.abi = probe.abi;
   backend.name = "probe";
   backend.patterns = kPattern;
   backend.flags = probe.flags;
@@ -180,6 +190,40 @@ TEST_F(PluginAnswers, TakesSymbolicShapesOnlyWhereItSaysSo) {
   EXPECT_TRUE(verdict_of(backend, module_of_test("\"n\"")).accepted);
   const std::string text = script::print(backend.lower(module_of_test("\"n\""), "one", {}));
   EXPECT_NE(text.find("n: T.int64"), std::string::npos) << text;
+}
+
+TEST_F(PluginAnswers, AnExpressionIsASymbolOfItsOwnSinceVersion11) {
+  const auto module = [] {
+    return script::parse_module(R"(
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def one(x: R.Tensor(("2 * n", "n"), "float32"), y: R.Tensor(("n", "n * 2"), "float32")) -> R.Tensor(("2 * n", "n * 2"), "float32"):
+        n = T.int64()
+        R.func_attr({"Composite": "probe.dense_relu"})
+        with R.dataflow():
+            a = R.matmul(x, y)
+            R.output(a)
+        return a
+)");
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  };
+  probe.flags = TENON_TAKES_SYMBOLIC_SHAPES;
+  EXPECT_TRUE(verdict_of(plugin::adapt(entry), module()).accepted);
+  has(probe.seen,
+      "2 symbols, axis 0\nsymbol n\nsymbol dim_1\n"
+      "dimension 0 is symbol 1\ndimension 1 is symbol 0\n"
+      "dimension 0 of the output is symbol 1\ndimension 1 of the output is symbol 1\n");
+  has(script::print(plugin::adapt(entry).lower(module(), "one", {})),
+      R"(def f(x0: T.Buffer(("dim_1", "n"), "float32"), x1: T.Buffer(("n", "dim_1"), "float32"), y0: T.Buffer(("dim_1", "dim_1"), "float32"), n: T.int64, dim_1: T.int64))");
+  probe.abi = TENON_BACKEND_ABI_MAJOR << 16;
+  EXPECT_TRUE(verdict_of(plugin::adapt(entry), module()).accepted);
+  has(probe.seen,
+      "1 symbols, axis 0\nsymbol n\ndimension 0 is symbol -1\ndimension 1 is symbol 0\n");
+  has(script::print(plugin::adapt(entry).lower(module(), "one", {})),
+      R"(y0: T.Buffer(("2 * n", "n * 2"), "float32"), n: T.int64))");
 }
 
 TEST_F(PluginAnswers, ASymbolIsCalledWithWhatTheMatchHas) {

@@ -17,7 +17,10 @@ int32_t check(const TenonHost* host, const TenonMatch* match, TenonAnswer* answe
 }
 
 double cost(const TenonHost* host, const TenonMatch* match) {
-  return number_of([&] { return 1e-6 + read_product(read_match(host, match)).flop() / 6e10; });
+  return number_of([&] {
+    const double flop = read_product(read_match(host, match)).flop();
+    return flop < 0 ? -1 : 1e-6 + flop / 6e10;
+  });
 }
 
 int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
@@ -45,7 +48,7 @@ const TenonBackend* blas_backend(const TenonHost*) {
     backend.patterns = blas::kPatternsText;
     backend.unit = TENON_UNIT_MATCH;
     backend.threads = TENON_THREADS_OWN_POOL;
-    backend.flags = TENON_PASS_THREADS;
+    backend.flags = TENON_PASS_THREADS | TENON_TAKES_SYMBOLIC_SHAPES;
     backend.check = blas::check;
     backend.cost = blas::cost;
     backend.generate = blas::generate;

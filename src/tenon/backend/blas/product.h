@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/backend/blas/extent.h"
 #include "tenon/backend/match_graph.h"
 
 namespace tenon::backend::blas {
@@ -13,21 +14,27 @@ struct Product {
   std::string dtype;        // "float32", "float64"
   int a = 0, b = 0, y = 0;  // values
   int addend = -1;          // likewise; -1: none
-  int64_t m = 1, n = 1, k = 1;
+  Extent m, n, k;
   bool transposes_a = false, transposes_b = false;
-  int64_t lda = 1, ldb = 1;
+  Extent lda, ldb;
   double alpha = 1;
-  std::vector<int64_t> batch;                              // extents
-  std::vector<int64_t> stride_a, stride_b, stride_addend;  // of each of these
-  int64_t addend_row = 0, addend_column = 0;
+  Extents batch;
+  Extents stride_a, stride_b, stride_addend;  // of each of these
+  Extent addend_row = 0, addend_column = 0;
 
+  /// Of floating point; below 0 where sizes are known at run time only.
   double flop() const;
 };
 
 /// \throws Refusal where the graph is something else, or the library has no such product.
 Product read_product(const MatchGraph& graph);
 
-/// C99 source: what stands once in front, and the function.
+/// What the function returns where a dimension that is known at run time only does not fit the
+/// library's integers.
+inline constexpr int kTooLarge = 1005;
+
+/// C99 source: what stands once in front, and the function. After its outputs the function takes
+/// the symbols of the match, each `int64_t`.
 std::string c_prelude();
 std::string c_function(const std::string& symbol, const MatchGraph& graph, const Product& product);
 

@@ -45,6 +45,11 @@ class UnitGenerator {
       throw CompileError(kUnsupported, function_->origin,
                          "`{}` has dimensions that are no numbers, and {} takes none", name_,
                          d_.words());
+    for (size_t i = 0; i < function_->params.size(); ++i) {
+      const Ref<graph::Var>& param = function_->params[i];
+      params_.push_back(
+          make<graph::Var>(param->name, match_->inputs[i]->tensor, false, param->origin));
+    }
   }
 
   IRModule run() {
@@ -397,7 +402,7 @@ class UnitGenerator {
       else if (input.data)
         out.push_back(make<graph::Constant>(input.data));
       else
-        out.push_back(function_->params[i]);
+        out.push_back(params_[i]);
     }
     return out;
   }
@@ -420,8 +425,8 @@ class UnitGenerator {
         var, Value(Ref<graph::Call>(&call)), graph::Type(), function_->origin)};
     const auto block = make<graph::BindingBlock>(std::move(bindings), false);
     const auto body = make<graph::SeqExpr>(std::vector<Ref<graph::BindingBlock>>{block}, result);
-    const auto caller = make<graph::Function>(function_->params, body, graph::Type(), Attrs(), true,
-                                              function_->origin);
+    const auto caller =
+        make<graph::Function>(params_, body, graph::Type(), Attrs(), true, function_->origin);
     const Ref<PrimFunc> lowered = graph::lower_function(module_, *caller);
     module_.set(name_, lowered->with_attr("tenon.inline", true));
   }
@@ -474,6 +479,7 @@ class UnitGenerator {
   std::string name_;
   Ref<graph::Function> function_;
   std::unique_ptr<TenonMatch> match_;
+  std::vector<Ref<graph::Var>> params_;  // with the dimensions that the match names
   std::vector<Ref<TensorData>> packed_;  // as inputs; null where one is not packed
   std::vector<bool> is_omitted_;
   Ref<TensorData> blob_;

@@ -3,9 +3,11 @@
 #include <optional>
 #include <unordered_map>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
+#include "tenon/ir/visit.h"
 #include "tenon/script/printer.h"
 
 const tenon::Attrs* TenonMatch::attrs_of(int32_t op) const {
@@ -21,6 +23,8 @@ namespace {
 using graph::Value;
 using Operand = TenonMatch::Operand;
 using Tensor = TenonMatch::Tensor;
+
+constexpr uint32_t kExpressionsAreSymbols = uint32_t{1} << 16 | 1;  // since version 1.1
 
 /// What a graph value is: one operand for a tensor, several for a tuple.
 struct Source {
@@ -52,6 +56,7 @@ class MatchReader {
     }
     read(*function.body);
     add_outputs(function.body->body);
+    find_symbols();
     for (auto& input : match_->inputs) finish(*input);
     for (auto& output : match_->outputs) finish(*output);
     for (auto& op : match_->operators)
@@ -81,8 +86,6 @@ class MatchReader {
                          const Ref<TensorData>& data, const Origin& origin) {
     auto input = tensor_of(name, type, origin);
     input->data = data;
-    if (!data && input->tensor->shape)
-      for (const Expr& dim : *input->tensor->shape) note_symbol(dim);
     match_->inputs.push_back(std::move(input));
     TenonOperand operand = {};
     operand.kind = TENON_OPERAND_INPUT;
@@ -90,16 +93,51 @@ class MatchReader {
     return operand;
   }
 
-  void note_symbol(const Expr& dim) {
-    const auto var = cast<tenon::Var>(dim);
-    if (!var) return;
+  template <typename Visit>
+  void each_input_dimension(const Visit& visit) const {
+    for (const auto& input : match_->inputs)
+      if (input->tensor->shape)
+        for (const Expr& dim : *input->tensor->shape)
+          if (!as_int(dim)) visit(dim);
+  }
+
+  // Variables, then expressions, each in order of appearance.
+  void find_symbols() {
+    std::vector<Ref<tenon::Var>>& symbols = match_->symbols;
+    each_input_dimension([&](const Expr& dim) {
+      const auto var = cast<tenon::Var>(dim);
+      if (var && !is_symbol(*var)) symbols.push_back(var);
+    });
+    if (context_.abi < kExpressionsAreSymbols) return;
+    each_input_dimension([&](const Expr& dim) {
+      if (cast<tenon::Var>(dim) || !named(dim).same_as(dim)) return;
+      const size_t n = symbols.size() + expressions_.size();
+      expressions_.emplace_back(dim, tenon::Var::size(fmt::format("dim_{}", n), dim->dtype));
+    });
+    for (const auto& [expression, var] : expressions_) symbols.push_back(var);
+  }
+
+  bool is_symbol(const tenon::Var& var) const {
     for (const auto& known : match_->symbols)
-      if (known.same_as(var)) return;
-    match_->symbols.push_back(var);
+      if (known.get() == &var) return true;
+    return false;
+  }
+  Expr named(const Expr& dim) const {
+    if (as_int(dim) || cast<tenon::Var>(dim)) return dim;
+    for (const auto& [expression, var] : expressions_)
+      if (arith::proves_equal(expression, dim)) return var;
+    return dim;
+  }
+  Ref<graph::TensorType> named(const Ref<graph::TensorType>& type) const {
+    if (!type->shape || expressions_.empty()) return type;
+    std::vector<Expr> shape;
+    for (const Expr& dim : *type->shape) shape.push_back(named(dim));
+    return make<graph::TensorType>(std::move(shape), type->dtype, type->origin);
   }
 
   // The numbers of a tensor, once all symbols are known.
   void finish(Tensor& tensor) {
+    tensor.tensor = named(tensor.tensor);
     tensor.type = str(graph::Type(tensor.tensor));
     tensor.dtype = tensor.tensor->dtype.str();
     TenonTensor& view = tensor.view;
@@ -154,7 +192,8 @@ class MatchReader {
       if (!callee) throw unsupported(call.origin, "it calls what is no function of the module");
       constexpr int kMostDepth = 4;
       if (context_.depth == kMostDepth) throw unsupported(call.origin, "its parts nest too deep");
-      op.part = read_match(match_->module, callee, {"", context_.options, context_.depth + 1});
+      op.part = read_match(match_->module, callee,
+                           {"", context_.options, context_.abi, context_.depth + 1});
       op.name = op.part->pattern;
       op.attrs = callee->attrs;
     }
@@ -277,6 +316,7 @@ class MatchReader {
   std::unordered_map<const Node*, Source> known_;
   std::unordered_map<const Node*, Ref<graph::Function>> functions_;
   std::unordered_map<const Node*, TenonOperand> constants_;
+  std::vector<std::pair<Expr, Ref<tenon::Var>>> expressions_;  // dimensions, by their symbols
 };
 
 }  // namespace

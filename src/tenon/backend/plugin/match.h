@@ -45,7 +45,7 @@ struct TenonMatch {
   std::vector<std::unique_ptr<Tensor>> inputs, outputs;
   std::vector<std::unique_ptr<Operand>> output_sources;
   std::vector<Operator> operators;
-  std::vector<tenon::Ref<tenon::Var>> symbols;  // bare dimensions of the inputs, in order
+  std::vector<tenon::Ref<tenon::Var>> symbols;  // dimensions of the inputs that are no numbers
   bool has_symbolic_shapes = false;
 
   // Filled when first asked for.
@@ -61,11 +61,16 @@ namespace tenon::plugin {
 struct MatchContext {
   std::string symbol = {};
   std::map<std::string, std::string> options = {};
+  /// Of the interface that the plugin is made for. From 1.1 on every dimension of the inputs that
+  /// is no number is a symbol of its own; before, expressions are where they do not follow from
+  /// others.
+  uint32_t abi = TENON_BACKEND_ABI;
   int depth = 0;  // of parts in parts
 };
 
 /// Reads graph function `function` of `module`. Its constants become inputs after its parameters,
-/// in the order in which they are first used.
+/// in the order in which they are first used. A dimension that is an expression (n * m) and becomes
+/// a symbol is that symbol in the types of all its tensors.
 /// \throws CompileError (kUnsupported) at what no plugin is shown: control flow, closures, values
 /// that are no tensors.
 std::unique_ptr<TenonMatch> read_match(const IRModule& module, const Ref<graph::Function>& function,

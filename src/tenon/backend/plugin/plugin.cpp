@@ -72,6 +72,7 @@ static std::unique_ptr<TenonMatch> match_of(const Descriptor& d, const PatternCh
                                             const std::string& pattern) {
   MatchContext context;
   context.options = options_of(check.module, d.name);
+  context.abi = d.raw.abi;
   auto match = read_match(check.module, check.composite, context);
   match->pattern = pattern;
   add_annotations(*match, check);
@@ -144,7 +145,7 @@ static graph::Backend adapt(const Shared& d) {
         const auto* text = value.as<std::string>();
         options[key] = text ? *text : value.str();
       }
-      return generate_unit(*d, std::move(module), function, {context.symbol, options});
+      return generate_unit(*d, std::move(module), function, {context.symbol, options, d->raw.abi});
     };
   for (const PassDescriptor& pass : d->passes) {
     Pass out;
