@@ -180,7 +180,8 @@ typedef struct TenonHost {
   /* In a match of one pattern they are operators of the graph ("relax.nn.conv2d"). In a region
    * (TenonBackend.unit) they are the matches that it consists of, each named by its pattern
    * ("mylib.conv2d_relu"); `part` then gives the match itself, and operand j of it is what its
-   * input j is in the region. A match of a TensorIR pattern has none. */
+   * input j is in the region. A match of a TensorIR pattern is one operator, "relax.call_tir", whose
+   * operands are the inputs; `text` has the kernel. */
   int32_t (*num_operators)(const TenonMatch* match);
   const char* (*operator_name)(const TenonMatch* match, int32_t op);
   const TenonMatch* (*part)(const TenonMatch* match,

@@ -1,8 +1,10 @@
 // Matches over TensorIR are chosen and counted like matches over graphs.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "tenon/backend/plugin/plugin.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
@@ -246,11 +248,13 @@ class ConstantWeights : public KernelPlacement {
     request_.target = resolve("native");
     return lower(with_target(std::move(module), request_.target), request_);
   }
+  static Ref<TensorData> image() {
+    std::vector<float> pixels;
+    for (int i = 0; i < 3 * 64; ++i) pixels.push_back(static_cast<float>(i * 7 % 17) / 16);
+    return TensorData::of(kFloat32, {3, 1, 8, 8}, pixels);
+  }
   std::vector<float> run(const LoweredModule& lowered) {
-    std::vector<float> image;
-    for (int i = 0; i < 3 * 64; ++i) image.push_back(static_cast<float>(i * 7 % 17) / 16);
-    const auto out = compiled(link(generate(lowered, request_)))
-                         ->run({TensorData::of(kFloat32, {3, 1, 8, 8}, image)});
+    const auto out = compiled(link(generate(lowered, request_)))->run({image()});
     std::vector<float> values;
     for (int64_t i = 0; i < out[0]->elements(); ++i)
       values.push_back(static_cast<float>(out[0]->at_float(i)));
@@ -274,6 +278,67 @@ TEST_F(ConstantWeights, StayPlainForThePatternThatTakesThem) {
   const std::vector<float> a = run(own), b = run(taken);
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+// A plugin that writes C for the convolutions: what its pattern captured it reads as attributes.
+int32_t write_convolution(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  const auto dim = [&](const TenonTensor* tensor, int i) { return tensor->shape[i]; };
+  const TenonTensor *x = host->input(match, 0), *w = host->input(match, 1);
+  const TenonTensor* y = host->output(match, 0);
+  const int64_t down = host->attribute_int(match, -1, "down", 0);
+  const int64_t right = host->attribute_int(match, -1, "right", 0);
+  if (host->num_operators(match) != 1 || host->num_operands(match, 0) != 2 || down < 1 ||
+      right < 1 || !std::strstr(host->text(match), "T.prim_func"))
+    return host->refuse(answer, "attribute", "unlike what was promised");
+  const std::string source = fmt::format(
+      R"(#include <stdint.h>
+int32_t {}(const float* x, const float* w, float* y, int64_t n) {{
+  for (int64_t a = 0; a < n; ++a)
+    for (int64_t b = 0; b < {o}; ++b)
+      for (int64_t d = 0; d < {p}; ++d)
+        for (int64_t e = 0; e < {q}; ++e) {{
+          float sum = 0;
+          for (int64_t k = 0; k < {c}; ++k)
+            for (int64_t i = 0; i < {r}; ++i)
+              for (int64_t j = 0; j < {s}; ++j)
+                sum += x[((a * {c} + k) * {h} + d * {down} + i) * {v} + e * {right} + j] *
+                       w[((b * {c} + k) * {r} + i) * {s} + j];
+          y[((a * {o} + b) * {p} + d) * {q} + e] = sum;
+        }}
+  return 0;
+}}
+)",
+      host->symbol(match), fmt::arg("o", dim(y, 1)), fmt::arg("p", dim(y, 2)),
+      fmt::arg("q", dim(y, 3)), fmt::arg("c", dim(x, 1)), fmt::arg("h", dim(x, 2)),
+      fmt::arg("v", dim(x, 3)), fmt::arg("r", dim(w, 2)), fmt::arg("s", dim(w, 3)),
+      fmt::arg("down", down), fmt::arg("right", right));
+  return host->emit(answer, TENON_C, source.c_str(), TENON_TEXT);
+}
+
+const TenonBackend* plugin_entry(const TenonHost*) {
+  static TenonBackend backend;
+  backend = TenonBackend();
+  backend.size = sizeof(TenonBackend);
+  backend.abi = TENON_BACKEND_ABI;
+  backend.name = "written";
+  backend.patterns = kConvolution;
+  backend.flags = TENON_TAKES_SYMBOLIC_SHAPES;
+  backend.generate = write_convolution;
+  return &backend;
+}
+
+TEST_F(ConstantWeights, APluginTakesTheKernel) {
+  const std::vector<float> a = run(network());
+  add(plugin::adapt(plugin_entry, "plugin of this test"));
+  const LoweredModule taken = network();
+  EXPECT_EQ(taken.offload.taken[0].operators, 3);
+  EXPECT_EQ(taken.library_calls, 3);
+  const auto libraries = open_libraries(taken.pipeline.module, {});
+  const auto out =
+      compiled(link(generate(taken, request_, libraries.get()), libraries))->run({image()});
+  ASSERT_EQ(out[0]->elements(), static_cast<int64_t>(a.size()));
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], out[0]->at_float(static_cast<int64_t>(i)), 1e-5) << i;
 }
 
 TEST_F(ConstantWeights, ArePackedWhereTheMatchIsRefused) {

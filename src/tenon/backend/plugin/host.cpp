@@ -53,6 +53,10 @@ const char* text(const TenonMatch* match) {
         if (op.part)
           for (const auto& [name, function] : match->module.functions())
             if (function.same_as(op.part->function)) alone.set(name, function);
+      walk<graph::FuncRef>(match->function, [&](const graph::FuncRef& ref) {
+        const auto kernel = match->module.find<tir::PrimFunc>(ref.name);
+        if (kernel && !alone.contains(ref.name)) alone.set(ref.name, kernel);
+      });
       match->text = script::print(alone);
     }
     return match->text.c_str();

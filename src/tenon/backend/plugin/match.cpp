@@ -32,6 +32,17 @@ struct Source {
   bool is_tuple = false;
 };
 
+// The constants that a pattern over TensorIR captured are attributes by their names.
+Attrs with_captured(const Attrs& attrs) {
+  const AttrValue* constants = attrs.find("constants");
+  const auto* captured = constants ? constants->as<AttrValue::Map>() : nullptr;
+  if (!captured) return attrs;
+  Attrs out = attrs.without("constants");
+  for (const auto& [name, value] : *captured)
+    if (!out.contains(name)) out.set(name, value);
+  return out;
+}
+
 class MatchReader {
  public:
   MatchReader(const IRModule& module, const Ref<graph::Function>& function,
@@ -43,7 +54,7 @@ class MatchReader {
     match_->options = context.options;
     match_->where = function->origin.str();
     match_->target = module.attrs.get<std::string>("target").value_or("");
-    match_->attrs = function->attrs;
+    match_->attrs = with_captured(function->attrs);
     match_->pattern =
         function->attrs.get<std::string>("Composite").value_or(graph::backend_of(*function));
   }
@@ -197,7 +208,13 @@ class MatchReader {
       op.name = op.part->pattern;
       op.attrs = callee->attrs;
     }
-    for (const Value& arg : call.args) add_operand(op, arg);
+    if (call.is("call_tir")) {
+      // A kernel: its inputs. What the pattern captured is attributes of the match.
+      for (const TenonOperand& item : leaf(call.args.at(1)).items) add(op, item);
+      if (call.args.size() > 2) throw unsupported(call.origin, "its kernel takes scalars");
+    } else {
+      for (const Value& arg : call.args) add_operand(op, arg);
+    }
     if (op.part && op.operands.size() > op.part->inputs.size())
       throw unsupported(call.origin, "a part of it is called with too many arguments");
     if (op.part)  // its constants, which are inputs of the whole too
