@@ -148,7 +148,9 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
     }
   };
   for (const Remark& remark : remarks) {
-    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed") {
+    // Patterns of the module itself are no back end's.
+    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed" &&
+        offload.operators > 0) {
       Offload::Taken& taken = entry_of(backend_of(remark.reason));
       ++taken.kernels;
       taken.parts += number_of(remark, "operators") == 0;

@@ -63,9 +63,10 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
   return options;
 }
 
-// Whether a pattern takes the contraction of a call out of the kernel that the call becomes.
+// Whether a pattern takes the contraction of a call out of the kernel that the call becomes. Why
+// not, where it was found: `remarks`.
 static bool takes_contraction(const IRModule& module, const graph::SplitOptions& options,
-                              const graph::Call& call) {
+                              const graph::Call& call, std::vector<Remark>& remarks) {
   graph::SplitOptions here = options;
   here.by_hand.clear();
   bool is_kept = false;
@@ -81,7 +82,7 @@ static bool takes_contraction(const IRModule& module, const graph::SplitOptions&
     here.by_hand_only.clear();
   });
   if (is_kept || here.patterns.empty()) return false;
-  const RemarkScope unheard;
+  const RemarkScope scope;
   IRModule alone;
   alone.attrs = module.attrs;
   graph::BlockBuilder builder(alone);
@@ -95,8 +96,9 @@ static bool takes_contraction(const IRModule& module, const graph::SplitOptions&
     args.back() = params.back();
   }
   builder.begin_function(params);
-  const graph::Value result =
-      builder.emit(make<graph::Call>(call.op, std::move(args), call.attrs, call.type_args));
+  builder.set_origin(call.origin);
+  const graph::Value result = builder.emit(
+      make<graph::Call>(call.op, std::move(args), call.attrs, call.type_args, call.origin));
   alone.set("main", builder.end_function(result));
   alone = graph::split_call_tir_by_pattern(graph::legalize_ops(std::move(alone)), here);
   for (const auto& [name, function] : alone.functions()) {
@@ -105,6 +107,8 @@ static bool takes_contraction(const IRModule& module, const graph::SplitOptions&
     for (const Ref<tir::Block>& block : tir::blocks_of(*kernel))
       if (tir::work_of(*block).kind == tir::WorkKind::kContracts) return true;
   }
+  for (const Remark& remark : scope.remarks())
+    if (remark.verdict == "left") remarks.push_back(remark);
   return false;
 }
 
@@ -115,7 +119,11 @@ IRModule convert_layout_beside_kernels(IRModule module) {
   if (options.patterns.empty()) return graph::convert_layout(std::move(module));
   const IRModule given = module;
   return graph::convert_layout(std::move(module), {[&](const graph::Call& call) {
-                                 return takes_contraction(given, options, call);
+                                 std::vector<Remark> refused;
+                                 const bool takes =
+                                     takes_contraction(given, options, call, refused);
+                                 for (Remark& remark : refused) record(std::move(remark));
+                                 return takes;
                                }});
 }
 
