@@ -252,6 +252,35 @@ TEST(Regions, ResidualBlock) {
   expect_runs(net);
 }
 
+// Values stay in blocks of channels through it: it is not brought into an order and back.
+TEST(Regions, DepthwiseBetweenPointwise) {
+  Network net;
+  const Shape shape = {1, 32, 10, 10};
+  const int x = net.input(shape), w1 = net.constant({32, 32, 1, 1}),
+            w2 = net.constant({32, 1, 3, 3}), w3 = net.constant({32, 32, 1, 1});
+  const int a = net.add("nn.conv2d", {x, w1}, shape);
+  const int ra = net.add("nn.relu", {a}, shape);
+  const int b =
+      net.add("nn.conv2d", {ra, w2}, shape, {{"padding", {1, 1, 1, 1}}, {"groups", {32}}});
+  const int rb = net.add("nn.relu", {b}, shape);
+  const int c = net.add("nn.conv2d", {rb, w3}, shape);
+  net.graph.outputs = {c};
+  const ConvSizes pointwise{1, 32, 10, 10, 32, 1, 1, 0, 0, 1, 1};
+  convolve(pointwise, net[x], net[w1], net[a], 10, 10);
+  for (size_t i = 0; i < net[a].size(); ++i) net[ra][i] = std::max(net[a][i], 0.0F);
+  convolve({1, 32, 10, 10, 32, 3, 1, 1, 1, 1, 32}, net[ra], net[w2], net[b], 10, 10);
+  for (size_t i = 0; i < net[b].size(); ++i) net[rb][i] = std::max(net[b][i], 0.0F);
+  convolve(pointwise, net[rb], net[w3], net[c], 10, 10);
+  expect_runs(net);
+  const Region region = plan_region(net.graph);
+  std::vector<int> kinds;
+  for (const tenon_dnnl_step& step : region.steps) kinds.push_back(step.kind);
+  // At the ends, where values are plain, the library may ask for a reorder.
+  while (!kinds.empty() && kinds.front() == TENON_DNNL_REORDER) kinds.erase(kinds.begin());
+  while (!kinds.empty() && kinds.back() == TENON_DNNL_REORDER) kinds.pop_back();
+  EXPECT_EQ(kinds, std::vector<int>(3, TENON_DNNL_CONVOLUTION));
+}
+
 TEST(Regions, ProductWithBiasAndGelu) {
   Network net;
   const int x = net.input({2, 7, 24}), w = net.constant({24, 40}), b = net.constant({40});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "tenon/backend/dnnl/step_of.h"
 #include "tenon/memory/plan.h"
@@ -78,6 +79,25 @@ bool is_equal(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
 }
 bool is_identical(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
   return memcmp(&a, &b, sizeof a) == 0;
+}
+
+// A tensor of `like`'s dimensions in the blocks of channels that `layout` has; nothing where that
+// has none.
+std::optional<dnnl_memory_desc_t> blocked_as(const dnnl_memory_desc_t& layout,
+                                             const dnnl_memory_desc_t& like) {
+  const dnnl_blocking_desc_t& blocking = layout.format_desc.blocking;
+  if (layout.format_kind != dnnl_blocked || blocking.inner_nblks != 1 ||
+      blocking.inner_idxs[0] != 1 || layout.ndims != like.ndims)
+    return std::nullopt;
+  static constexpr dnnl_format_tag_t kTags[][2] = {
+      {dnnl_nCw8c, dnnl_nCw16c}, {dnnl_nChw8c, dnnl_nChw16c}, {dnnl_nCdhw8c, dnnl_nCdhw16c}};
+  const dnnl_dim_t width = blocking.inner_blks[0];
+  if (layout.ndims < 3 || layout.ndims > 5 || (width != 8 && width != 16)) return std::nullopt;
+  dnnl_memory_desc_t made;
+  if (dnnl_memory_desc_init_by_tag(&made, like.ndims, like.dims, like.data_type,
+                                   kTags[layout.ndims - 3][width / 16]) != dnnl_success)
+    return std::nullopt;
+  return made;
 }
 
 int64_t bytes_of(const dnnl_memory_desc_t& layout) {
@@ -277,14 +297,22 @@ class Planner {
     region_.steps.push_back(step);
   }
 
-  // The draft of a root with its first `posts` posts; `src` is the layout of its input.
+  // The draft of a root with its first `posts` posts; `src` is the layout of its input, whose
+  // blocks of channels the result has too where it `keeps_blocks`.
   struct Tried {
     StepDraft draft;
     Descriptor descriptor;
   };
 
-  Tried try_root(const Group& group, size_t posts, const dnnl_memory_desc_t* src, Ways ways) const {
+  Tried try_root(const Group& group, size_t posts, const dnnl_memory_desc_t* src, Ways ways,
+                 bool keeps_blocks = false) const {
     Tried tried{draft_root(graph_, group, src), nullptr};
+    if (keeps_blocks) {
+      dnnl_memory_desc_t& dst = tried.draft.layouts[static_cast<size_t>(tried.draft.step.dst)];
+      const auto blocked = blocked_as(*src, dst);
+      if (!blocked) return tried;
+      dst = *blocked;
+    }
     try {
       add_posts(group, posts, tried.draft);
     } catch (const Refusal&) {
@@ -342,6 +370,9 @@ class Planner {
         posts = tried;
         const dnnl_memory_desc_t layout = layout_at_hand(input);
         if (!takes_plain(group)) best = try_root(group, tried, &layout, ways);
+        // Depthwise convolutions in blocks are found only where both ends are said to be in them.
+        if (!best.descriptor && group.root == Group::Root::kConvolution)
+          best = try_root(group, tried, &layout, ways, true);
         if (!best.descriptor) best = try_root(group, tried, nullptr, ways);
       }
     }
