@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "tenon/graph/shape.h"
 #include "tenon/ir/visit.h"
 
 namespace tenon::graph {
@@ -67,8 +68,12 @@ Ref<Function> with_own_dimensions(Ref<Function> function) {
     const Expr open = open_dimension(*function);
     if (!open) return function;
     const auto own = tenon::Var::size(fmt::format("dim_{}", n), open->dtype);
+    const Expr canonical = simplify_dim(open);
     function = rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
-      if (!node.as<ExprNode>() || !structural_equal(node, open)) return std::nullopt;
+      const auto expr = cast<ExprNode>(node);
+      if (!expr || expr->dtype != open->dtype || as_int(expr) || expr.as<tenon::Var>() ||
+          !structural_equal(simplify_dim(expr), canonical))
+        return std::nullopt;
       return own;
     });
   }
