@@ -281,6 +281,27 @@ TEST(Regions, DepthwiseBetweenPointwise) {
   EXPECT_EQ(kinds, std::vector<int>(3, TENON_DNNL_CONVOLUTION));
 }
 
+// A scale for each channel, as squeeze-and-excitation has it: computed in the blocks of channels
+// that the convolution gives. Of two layouts the library has only its reference implementation.
+TEST(Regions, ScaleOfChannels) {
+  Network net;
+  const Shape shape = {1, 32, 6, 6};
+  const int x = net.input(shape), scale = net.input({1, 32, 1, 1}),
+            w = net.constant({32, 32, 3, 3});
+  const int conv = net.add("nn.conv2d", {x, w}, shape, {{"padding", {1, 1, 1, 1}}});
+  const int mean = net.add("mean", {conv}, {1, 32, 1, 1}, {{"axis", {2, 3}}});
+  const int factor = net.add("multiply", {mean, scale}, {1, 32, 1, 1});
+  const int scaled = net.add("multiply", {conv, factor}, shape);
+  net.graph.outputs = {scaled};
+  convolve({1, 32, 6, 6, 32, 3, 1, 1, 1, 1, 1}, net[x], net[w], net[conv], 6, 6);
+  for (size_t i = 0; i < net[conv].size(); ++i) net[mean][i / 36] += net[conv][i] / 36;
+  for (size_t c = 0; c < 32; ++c) net[factor][c] = net[mean][c] * net[scale][c];
+  for (size_t i = 0; i < net[conv].size(); ++i) net[scaled][i] = net[conv][i] * net[factor][i / 36];
+  expect_runs(net);
+  for (const std::string& name : plan_region(net.graph).implementations)
+    EXPECT_EQ(name.find("ref"), std::string::npos) << name;
+}
+
 TEST(Regions, ProductWithBiasAndGelu) {
   Network net;
   const int x = net.input({2, 7, 24}), w = net.constant({24, 40}), b = net.constant({40});

@@ -482,40 +482,74 @@ class Planner {
   }
 
   // Posts from `first` on as a step of their own; returns the number of the first one left.
+  // Layouts of an elementwise operation's input and of its other operand, if it has one.
+  struct OperandLayouts {
+    dnnl_memory_desc_t input;
+    std::optional<dnnl_memory_desc_t> operand;
+    bool is_view = false;  // the operand is its plain memory under other dimensions
+  };
+
+  // Best first: without moving the input; what is broadcast over it in blocks of channels as it is
+  // (of mixed layouts the library has a plain way only); all of it plain.
+  std::vector<OperandLayouts> elementwise_layouts(int input, const Post& post) {
+    const dnnl_memory_desc_t at_hand = layout_at_hand(input);
+    if (post.kind == Post::Kind::kEltwise) return {{at_hand, {}}};
+    check_is_there(post.value);
+    const std::vector<int64_t>& shape = graph_[input].shape;
+    const dnnl_memory_desc_t own = plain_layout(graph_[post.value].shape);
+    std::vector<OperandLayouts> choices;
+    if (graph_[post.value].shape == shape) {
+      choices.push_back({at_hand, at_hand});
+    } else {
+      if (const auto blocked = blocked_as(at_hand, own)) choices.push_back({at_hand, blocked});
+      choices.push_back({at_hand, operand_layout(post.value, at_hand), true});
+    }
+    const dnnl_memory_desc_t plain = plain_layout(shape);
+    if (!is_equal(plain, at_hand))
+      choices.push_back({plain, operand_layout(post.value, plain), true});
+    return choices;
+  }
+
   size_t add_elementwise(const Group& group, size_t first) {
     const int input = group.results[first];
     check_is_there(input);
     const Post& post = group.posts[first];
-    const dnnl_memory_desc_t layout = layout_at_hand(input);
-    StepDraft draft(post.kind == Post::Kind::kEltwise ? TENON_DNNL_ELTWISE : TENON_DNNL_BINARY);
-    draft.step.alg = post.alg;
-    draft.step.alpha = post.alpha;
-    draft.step.beta = post.beta;
-    draft.step.src = draft.add(layout);
-    draft.step.dst = draft.add(layout);
-    std::vector<Operand> operands;
-    if (post.kind == Post::Kind::kBinary) {
-      const bool is_full = graph_[post.value].shape == graph_[input].shape;
-      draft.step.weights = draft.add(is_full ? layout : operand_layout(post.value, layout));
-      operands.emplace_back(
-          draft.step.weights,
-          is_full ? want(post.value, layout)
-                  : view(post.value, draft.layouts[static_cast<size_t>(draft.step.weights)]));
-    }
     // The posts behind it that are pure arithmetic go along.
     size_t next = first + 1;
     while (next < group.posts.size() && group.posts[next].kind == Post::Kind::kEltwise &&
-           post.kind == Post::Kind::kBinary) {
-      draft.add_eltwise(group.posts[next].alg, group.posts[next].alpha, group.posts[next].beta);
+           post.kind == Post::Kind::kBinary)
       ++next;
-    }
     // Inside of an operator that is several posts lies no value.
-    if (post.kind == Post::Kind::kEltwise && group.results[next] < 0) {
-      draft.add_eltwise(group.posts[next].alg, group.posts[next].alpha, group.posts[next].beta);
-      ++next;
-    }
-    if (!describe(draft, 1, Ways::kAll))
+    if (post.kind == Post::Kind::kEltwise && group.results[next] < 0) ++next;
+    const auto drafted = [&](const OperandLayouts& layouts) {
+      StepDraft draft(post.kind == Post::Kind::kEltwise ? TENON_DNNL_ELTWISE : TENON_DNNL_BINARY);
+      draft.step.alg = post.alg;
+      draft.step.alpha = post.alpha;
+      draft.step.beta = post.beta;
+      draft.step.src = draft.add(layouts.input);
+      draft.step.dst = draft.add(layouts.input);
+      if (layouts.operand) draft.step.weights = draft.add(*layouts.operand);
+      for (size_t i = first + 1; i < next; ++i)
+        draft.add_eltwise(group.posts[i].alg, group.posts[i].alpha, group.posts[i].beta);
+      return draft;
+    };
+    const std::vector<OperandLayouts> choices = elementwise_layouts(input, post);
+    auto chosen = std::find_if(choices.begin(), choices.end(), [&](const OperandLayouts& layouts) {
+      return describe(drafted(layouts), 1, Ways::kFast) != nullptr;
+    });
+    if (chosen == choices.end())
+      chosen = std::find_if(choices.begin(), choices.end(), [&](const OperandLayouts& layouts) {
+        return describe(drafted(layouts), 1, Ways::kAll) != nullptr;
+      });
+    if (chosen == choices.end())
       throw Refusal{"library", "oneDNN does not have this elementwise operation"};
+    const StepDraft draft = drafted(*chosen);
+    const dnnl_memory_desc_t layout = chosen->input;
+    std::vector<Operand> operands;
+    if (chosen->operand)
+      operands.emplace_back(draft.step.weights, chosen->is_view
+                                                    ? view(post.value, *chosen->operand)
+                                                    : want(post.value, *chosen->operand));
     const int result = group.results[next];
     operands.emplace_back(draft.step.src, want(input, layout));
     const int made = add_memory(layout, new_buffer());
