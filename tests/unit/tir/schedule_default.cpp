@@ -95,6 +95,24 @@ TEST(DefaultSchedule, ProductsOfSymbolicSizes) {
     }
 }
 
+TEST(DefaultSchedule, ElementwiseOfWholeVectorsHasNoRest) {
+  const Ref<Var> m = Var::size("m");
+  for (const char* target : kTargets)
+    for (const int64_t columns : {64, 65}) {
+      const auto x = tensor("x", {m, int64(columns)}), y = tensor("y", {m, int64(columns)});
+      const auto f =
+          function({x, y}, {}, {compute("y", y, y->shape, [&](const std::vector<Expr>& i) {
+                     return load(x, i) * load(x, i);
+                   })});
+      for (const int64_t rows : {1, 7}) {
+        const Schedule s = check_schedule(f, target, {{m.get(), rows}});
+        int blocks = 0;
+        walk<Block>(s.func()->body, [&](const Block& block) { blocks += block.name != "root"; });
+        EXPECT_EQ(blocks, columns == 64 ? 1 : 2) << dump(*s.func());
+      }
+    }
+}
+
 TEST(DefaultSchedule, ConvolutionOfSymbolicSizes) {
   const Ref<Var> batch = Var::size("batch"), height = Var::size("h"), width = Var::size("w");
   for (const char* target : kTargets) {

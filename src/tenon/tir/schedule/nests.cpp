@@ -113,6 +113,14 @@ static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loo
               inside);
 }
 
+/// `loop`, of symbolic extent, without what is left of its vectors, which gets a loop of its own
+/// where there may be any.
+static LoopRV whole_vectors(Schedule& schedule, const LoopRV& loop, int64_t lanes) {
+  const Expr extent = schedule.get(loop)->extent;
+  const Expr whole = arith::simplify(floordiv(extent, lanes) * lanes);
+  return arith::proves_equal(whole, extent) ? loop : schedule.loop_partition(loop, {whole})[0];
+}
+
 /// Cuts `loop`, which carries axis `axis` of `block`, into vectors and what is left of them.
 static void vectorize_loop(Schedule& schedule, const BlockRV& block, const LoopRV& loop,
                            int64_t lanes, bool may_unroll) {
@@ -120,9 +128,7 @@ static void vectorize_loop(Schedule& schedule, const BlockRV& block, const LoopR
   const Expr extent = schedule.get(loop)->extent;
   const auto n = as_int(extent);
   if (!n) {
-    const auto parts =
-        schedule.loop_partition(loop, {arith::simplify(floordiv(extent, lanes) * lanes)});
-    schedule.vectorize(schedule.split(parts[0], lanes)[1]);
+    schedule.vectorize(schedule.split(whole_vectors(schedule, loop, lanes), lanes)[1]);
     return;
   }
   if (*n < 2) return;
@@ -276,13 +282,8 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
     vectorize_last_axis(schedule, block, target);
     return;
   }
-  LoopRV main = loops[0];
-  const Expr extent = schedule.get(main)->extent;
-  if (n == 0 || n % lanes != 0) {
-    const Expr whole = arith::simplify(floordiv(extent, lanes) * lanes);
-    const auto parts = schedule.loop_partition(main, {whole});
-    main = parts[0];
-  }
+  const bool has_rest = n == 0 || n % lanes != 0;
+  const LoopRV main = has_rest ? whole_vectors(schedule, loops[0], lanes) : loops[0];
   const auto parts = schedule.split(main, lanes);
   schedule.vectorize(parts[1]);
   parallelize(schedule, {parts[0]}, weight * lanes);
