@@ -56,15 +56,20 @@ SCRIPTS = {
 }
 
 
+# The same for any batch and length.
+SCRIPTS["attention_dyn"] = (("n", "m", 32), *SCRIPTS["attention"][1:3], ("n", "m", 32))
+
+
 def script(folder, name):
     """The arguments that name the network, with its weights bound to constants."""
     given, constants, lines, result = SCRIPTS[name]
     params = ", ".join(f'{n}: R.Tensor({s}, "float32")' for n, s in [("x", given)] + [(f"c{i}", s) for i, s in enumerate(constants)])
     body = "".join(f"            {line}\n" for line in lines)
+    symbols = "".join(f"        {d} = T.int64()\n" for d in given if isinstance(d, str))
     (folder / "m.py").write_text(
         "from tenon.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
         f'    def main({params}) -> R.Tensor({result}, "float32"):\n'
-        f"        with R.dataflow():\n{body}            R.output(y)\n        return y\n"
+        f"{symbols}        with R.dataflow():\n{body}            R.output(y)\n        return y\n"
     )
     bound = {}
     for i, shape in enumerate(constants):
@@ -78,6 +83,11 @@ def tenon(command):
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
     return done.stdout
+
+
+def peak_of(report):
+    """Of the plan; where it depends on dimensions, what it comes to for those of this run."""
+    return report["planned_bytes"] if report["planned_bytes"] is not None else report["workspace_bytes"]
 
 
 def main():
@@ -98,7 +108,7 @@ def main():
         # One processor's choices on every host.
         target = ["--target", "llvm -mcpu=haswell"]
         for name, network in networks.items():
-            own = json.loads(tenon([program, "run", *network, *target, "--libs", "none", "--json"]))["planned_bytes"]
+            own = peak_of(json.loads(tenon([program, "run", *network, *target, "--libs", "none", "--json"])))
             for libs in choices:
                 run = [program, "run", *network, *target, "--libs", libs, "--json"]
                 report = json.loads(tenon(run))
@@ -107,8 +117,8 @@ def main():
                 scratch = max(one["scratch_bytes"] for one in backends)
                 taken += sum(one["operators"] for one in backends)
                 checked += 1
-                print(f"{name} {libs}: {report['planned_bytes']} bytes, own {own}, scratch {scratch}")
-                if report["planned_bytes"] > own + scratch:
+                print(f"{name} {libs}: {peak_of(report)} bytes, own {own}, scratch {scratch}")
+                if peak_of(report) > own + scratch:
                     failed += 1
                     print("    more than own code and the scratch memory")
                 if tenon(explain) != tenon(explain) or json.loads(tenon(run))["offload"] != report["offload"]:
