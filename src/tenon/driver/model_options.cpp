@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/transforms/partition.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon {
@@ -74,6 +76,53 @@ static IRModule with_main(IRModule module) {
   return module;
 }
 
+// Combinators; nothing where the file is a module, whose functions are its patterns.
+std::optional<script::PatternFile> ModelOptions::pattern_text(const std::string& file) const {
+  const auto source = std::make_shared<const SourceFile>(SourceFile{file, read_file(file)});
+  script::PatternFile read;
+  try {
+    read = script::read_pattern_file(source, {.backend = only_library()});
+  } catch (const CompileError&) {
+    // Whoever wrote a module is told what is wrong with the module.
+    if (source->text.find("is_op(") == std::string::npos) return std::nullopt;
+    throw;
+  }
+  if (read.named.empty()) return std::nullopt;
+  return read;
+}
+
+std::string ModelOptions::only_library() const {
+  return call_by_name.size() == 1 ? call_by_name[0] : "";
+}
+
+std::string ModelOptions::full_name(const std::string& file, const std::string& name,
+                                    const Origin& origin) const {
+  if (name.find('.') != std::string::npos) return name;
+  // A Python name has no dot: it is a function of the back end that is called by name.
+  if (only_library().empty())
+    throw CompileError(kBadPattern, origin,
+                       "--composite {}: pattern `{}` belongs to no back end; give it the "
+                       "attribute {{\"Composite\": \"BACKEND.{}\"}}, or one --call-by-name",
+                       file, name, name);
+  return only_library() + "." + name;
+}
+
+void ModelOptions::add_pattern(IRModule& module, const std::string& name,
+                               const BaseFunc& function) const {
+  const auto add = [&](auto* copy) {
+    copy->is_private = true;
+    copy->attrs.erase("Composite");
+    copy->attrs.set("Pattern", name);
+    module.add_unique(graph::identifier(name), BaseFunc(copy));
+  };
+  if (const auto* graph = function.as<graph::Function>()) return add(new graph::Function(*graph));
+  add(new tir::PrimFunc(*function.as<tir::PrimFunc>()));
+  // It is found after the pass of --call-by-name.
+  AttrList libraries;
+  for (const std::string& library : call_by_name) libraries.emplace_back(library);
+  if (!libraries.empty()) module.attrs.set("call_by_name", std::move(libraries));
+}
+
 IRModule ModelOptions::prepare(IRModule module) const {
   module = placement.annotate(plugins.annotate(with_main(std::move(module))));
   for (const std::string& file : signatures) {
@@ -89,30 +138,22 @@ IRModule ModelOptions::prepare(IRModule module) const {
     }
   }
   for (const std::string& file : composite) {
+    if (const auto text = pattern_text(file)) {
+      for (const graph::FusionPattern& pattern : text->patterns) {
+        const std::string name = full_name(file, pattern.name, pattern.origin);
+        if (pattern.tir) add_pattern(module, name, pattern.tir);
+      }
+      continue;
+    }
     const IRModule patterns = load_module(file);
     for (const auto& [name, function] : patterns.functions()) {
-      const auto pattern = cast<graph::Function>(function);
-      if (!pattern)
+      if (!function.as<graph::Function>() && !function.as<tir::PrimFunc>())
         throw CompileError(kBadPattern, function->origin,
-                           "--composite {}: `{}` is no graph function; expected patterns under "
-                           "@R.function",
+                           "--composite {}: `{}` is an extern function; expected patterns under "
+                           "@R.function or @T.prim_func",
                            file, name);
-      auto* copy = new graph::Function(*pattern);
-      copy->is_private = true;
-      const auto given = pattern->attrs.get<std::string>("Composite");
-      std::string named = given.value_or(name);
-      if (!given && named.find('.') == std::string::npos) {
-        // A Python name has no dot: it is a function of the back end that is called by name.
-        if (call_by_name.size() != 1)
-          throw CompileError(kBadPattern, function->origin,
-                             "--composite {}: pattern `{}` belongs to no back end; give it the "
-                             "attribute {{\"Composite\": \"BACKEND.{}\"}}, or one --call-by-name",
-                             file, name, name);
-        named = call_by_name[0] + "." + named;
-      }
-      copy->attrs.erase("Composite");
-      copy->attrs.set("Pattern", named);
-      module.add_unique(name, Ref<graph::Function>(copy));
+      const auto given = function->attrs.get<std::string>("Composite");
+      add_pattern(module, given ? *given : full_name(file, name, function->origin), function);
     }
   }
   return kernels.add_to(std::move(module));
@@ -127,7 +168,14 @@ Pipeline ModelOptions::passes() const {
     pipeline.push_back(*pass);
     pipeline.back().options = std::move(options);
   };
-  if (!composite.empty()) add("FuseOpsByPattern", {});
+  bool has_functions = false;
+  for (const std::string& file : composite) {
+    if (pattern_text(file))
+      add("FuseOpsByPattern", {{"file", file}, {"backend", only_library()}});
+    else
+      has_functions = true;
+  }
+  if (has_functions) add("FuseOpsByPattern", {});
   for (const std::string& backend : call_by_name) add("CallByName", {{"backend", backend}});
   for (Pass& pass : chosen.first()) pipeline.push_back(std::move(pass));
   return pipeline;

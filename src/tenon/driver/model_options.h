@@ -13,6 +13,7 @@
 #include "tenon/driver/placement_options.h"
 #include "tenon/driver/plugin_options.h"
 #include "tenon/ir/pass.h"
+#include "tenon/script/pattern_file.h"
 
 namespace CLI {
 class App;
@@ -50,6 +51,15 @@ struct ModelOptions {
   Pipeline pipeline() const;
   /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
   std::shared_ptr<const backend::Libraries> libraries() const;
+
+ private:
+  /// The library of --call-by-name where there is one only.
+  std::string only_library() const;
+  std::optional<script::PatternFile> pattern_text(const std::string& file) const;
+  /// \throws CompileError (kBadPattern) where it is no back end's.
+  std::string full_name(const std::string& file, const std::string& name,
+                        const Origin& origin) const;
+  void add_pattern(IRModule& module, const std::string& name, const BaseFunc& function) const;
 };
 
 }  // namespace tenon

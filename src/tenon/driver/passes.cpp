@@ -96,12 +96,13 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
     for (const graph::FusionPattern& pattern : backend->patterns)
       if (pattern.tir) split.patterns.push_back(pattern);
     if (split.patterns.empty()) return module;
-  } else if (module.attrs.contains("libs") || module.attrs.contains(tune::kPlaceKernels)) {
+  } else {
     // As part of a pipeline: the patterns of all that may be used, beside the graph's.
     const bool copies = split.copy_layouts;
     split = tune::kernel_placement(module);
-    module.attrs.erase(tune::kPlaceKernels);
     split.copy_layouts = copies;
+    graph::take_kernel_patterns(module);
+    module.attrs.erase(tune::kPlaceKernels);
     if (split.patterns.empty() && split.by_hand.empty()) return module;
   }
   return graph::split_call_tir_by_pattern(std::move(module), split);

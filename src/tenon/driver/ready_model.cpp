@@ -8,6 +8,7 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/usage.h"
+#include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
 
 namespace tenon {
@@ -90,6 +91,14 @@ static void read_manifest(ReadyModel& ready) {
     ready.offload = offload_from(*offload);
 }
 
+// A pattern of the user's own; those of a back end need not be in every model.
+static bool is_unmatched(const Remark& remark) {
+  if (remark.verdict != "unmatched") return false;
+  return remark.pass == "FuseOpsByPattern" ||
+         (remark.pass == "SplitCallTIRByPattern" &&
+          !graph::find_backend(remark.subject.substr(0, remark.subject.find('.'))));
+}
+
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust) {
@@ -140,7 +149,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.kernels = lowered.kernels;
     ready.library_calls = lowered.library_calls;
     for (const Remark& remark : lowered.pipeline.remarks)
-      if (remark.pass == "FuseOpsByPattern" && remark.verdict == "unmatched")
+      if (is_unmatched(remark))
         fmt::print(stderr, "{}: warning: pattern `{}` matches nothing in {}{}\n",
                    remark.origin ? remark.origin.name() : "--composite", remark.subject, path,
                    remark.detail.empty() ? "" : "; nearest: " + remark.detail);

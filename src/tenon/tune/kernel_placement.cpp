@@ -48,6 +48,10 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
       if (pattern.tir) options.patterns.push_back(pattern);
     if (i >= asked) options.by_hand_only.insert(names[i]);
   }
+  IRModule copy = module;
+  for (FusionPattern& pattern : graph::take_kernel_patterns(copy))
+    options.patterns.push_back(std::move(pattern));
+  if (names.empty()) return options;  // nobody declares a cost
   const Target target = graph::target_of(module);
   options.weigh = [target](const tir::PrimFunc& kernel,
                            const std::vector<Ref<tir::PrimFunc>>& copies,
@@ -113,8 +117,6 @@ static bool takes_contraction(const IRModule& module, const graph::SplitOptions&
 }
 
 IRModule convert_layout_beside_kernels(IRModule module) {
-  if (!module.attrs.contains("libs") && !module.attrs.contains(kPlaceKernels))
-    return graph::convert_layout(std::move(module));
   const graph::SplitOptions options = kernel_placement(module);
   if (options.patterns.empty()) return graph::convert_layout(std::move(module));
   const IRModule given = module;

@@ -10,7 +10,8 @@ namespace tenon::tune {
 /// graph::hand_name, what was written by hand.
 inline constexpr const char* kPlaceKernels = "place_kernels";
 
-/// For the back ends of module attr `libs`, and those that the hand names.
+/// For the back ends of module attr `libs`, those that the hand names, and the module's own
+/// patterns.
 graph::SplitOptions kernel_placement(const IRModule& module);
 
 /// ConvertLayout, which leaves plain what such a pattern takes: in the kernel of a convolution or

@@ -87,6 +87,11 @@ static std::vector<std::string> callees(const BaseFunc& function) {
   return names;
 }
 
+// What SplitCallTIRByPattern looks for and takes out.
+static bool is_kernel_pattern(const BaseFunc& function) {
+  return function->attrs.contains("Pattern") && !function.as<Function>();
+}
+
 Ref<Function> remove_unused(const Ref<Function>& function) { return Eliminator().run(function); }
 
 IRModule eliminate_dead_code(IRModule module) {
@@ -96,7 +101,7 @@ IRModule eliminate_dead_code(IRModule module) {
   std::unordered_set<std::string> reached;
   std::vector<std::string> open;
   for (const auto& [name, function] : module.functions())
-    if (!function->is_private) open.push_back(name);
+    if (!function->is_private || is_kernel_pattern(function)) open.push_back(name);
   while (!open.empty()) {
     const std::string name = open.back();
     open.pop_back();

@@ -278,6 +278,12 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
                      : call_library(std::move(module), request.backend);
     return eliminate_dead_code(std::move(module));
   }
+  // Libraries that kernels are for; --call-by-name has called those of operators before.
+  for (const std::string& name :
+       module.attrs.strings("call_by_name").value_or(std::vector<std::string>{})) {
+    if (find_backend(name)) continue;
+    module = call_library(take_kernels(std::move(module), name), name);
+  }
   for (const std::string& name : named_backends(module)) {
     const Backend* backend = find_backend(name);
     if (!backend)

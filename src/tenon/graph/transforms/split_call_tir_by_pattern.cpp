@@ -397,8 +397,18 @@ class Splitter {
   std::map<std::string, Origin> seen_;  // by what a hand wrote: what has a kernel
 };
 
-// The module's own patterns, which are no part of the program.
-std::vector<FusionPattern> take_patterns(IRModule& module) {
+bool is_named(const IRModule& module, const std::string& name) {
+  bool found = false;
+  for (const auto& [other, function] : module.functions()) {
+    walk<FuncRef>(function, [&](const FuncRef& ref) { found |= ref.name == name; });
+    walk<GlobalVar>(function, [&](const GlobalVar& ref) { found |= ref.name == name; });
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<FusionPattern> take_kernel_patterns(IRModule& module) {
   std::vector<FusionPattern> patterns;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
@@ -415,20 +425,9 @@ std::vector<FusionPattern> take_patterns(IRModule& module) {
   return patterns;
 }
 
-bool is_named(const IRModule& module, const std::string& name) {
-  bool found = false;
-  for (const auto& [other, function] : module.functions()) {
-    walk<FuncRef>(function, [&](const FuncRef& ref) { found |= ref.name == name; });
-    walk<GlobalVar>(function, [&](const GlobalVar& ref) { found |= ref.name == name; });
-  }
-  return found;
-}
-
-}  // namespace
-
 IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options) {
   std::vector<FusionPattern> patterns =
-      options.patterns.empty() ? take_patterns(module) : options.patterns;
+      options.patterns.empty() ? take_kernel_patterns(module) : options.patterns;
   Splitter splitter(module, options, checked(std::move(patterns)));
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries)

@@ -47,6 +47,10 @@ struct SplitOptions {
 /// \throws CompileError (kBadPattern), (kBadPlacement) where no match does what `by_hand` says.
 IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options);
 
+/// The module's own patterns over TensorIR, its PrimFuncs with attr `Pattern`, which are no part of
+/// the program: takes them out of it.
+std::vector<FusionPattern> take_kernel_patterns(IRModule& module);
+
 /// The attributes of the graph function as which a back end sees a kernel.
 Attrs attrs_of_composite(const tir::PrimFunc& kernel);
 
