@@ -75,15 +75,14 @@ typedef struct TenonAnswer TenonAnswer;
 /* A tensor: an input or output of a match, or the result of an operator in it. Row-major without
  * gaps. */
 typedef struct TenonTensor {
-  const char* name;      /* of the variable in the composite's text */
-  const char* type;      /* as text: R.Tensor((n, 64), "float32") */
-  const char* dtype;     /* "float32", "int64", "bool", ... */
-  int32_t element_bytes; /* of one element */
-  int32_t rank;          /* -1: not known; then `shape` is null */
-  const int64_t* shape;  /* `rank` dimensions; TENON_SYMBOLIC where one is not a number */
-  const int32_t*
-      symbols; /* for each dimension: which symbol of the match it is; -1: none (a number, or an
-                  expression that is no dimension of an input) */
+  const char* name;       /* of the variable in the composite's text */
+  const char* type;       /* as text: R.Tensor((n, 64), "float32") */
+  const char* dtype;      /* "float32", "int64", "bool", ... */
+  int32_t element_bytes;  /* of one element */
+  int32_t rank;           /* -1: not known; then `shape` is null */
+  const int64_t* shape;   /* `rank` dimensions; TENON_SYMBOLIC where one is not a number */
+  const int32_t* symbols; /* for each dimension: which symbol of the match it is; -1: none (a
+                             number, or an expression that is no dimension of an input) */
   const void* data; /* of an input that is a constant: its elements (before packing); else null */
   int64_t bytes;    /* of all elements; -1 where a dimension is symbolic */
 } TenonTensor;
@@ -171,8 +170,8 @@ typedef struct TenonHost {
   const TenonOperand* (*output_source)(const TenonMatch* match, int32_t i);
   /* The dimensions of the inputs that are not numbers, each once: variables (n) in order of
    * appearance, then expressions (n * m, under a name made up for it). The generated function gets
-   * the value of each as int64_t, 0 or more. Every dimension of an output is made of them. Only back
-   * ends with flag TENON_TAKES_SYMBOLIC_SHAPES see matches that have any. */
+   * the value of each as int64_t, 0 or more. Every dimension of an output is made of them. Only
+   * back ends with flag TENON_TAKES_SYMBOLIC_SHAPES see matches that have any. */
   int32_t (*num_symbols)(const TenonMatch* match);
   const char* (*symbol_name)(const TenonMatch* match, int32_t i);
 
@@ -180,8 +179,8 @@ typedef struct TenonHost {
   /* In a match of one pattern they are operators of the graph ("relax.nn.conv2d"). In a region
    * (TenonBackend.unit) they are the matches that it consists of, each named by its pattern
    * ("mylib.conv2d_relu"); `part` then gives the match itself, and operand j of it is what its
-   * input j is in the region. A match of a TensorIR pattern is one operator, "relax.call_tir", whose
-   * operands are the inputs; `text` has the kernel. */
+   * input j is in the region. A match of a TensorIR pattern is one operator, "relax.call_tir",
+   * whose operands are the inputs; `text` has the kernel. */
   int32_t (*num_operators)(const TenonMatch* match);
   const char* (*operator_name)(const TenonMatch* match, int32_t op);
   const TenonMatch* (*part)(const TenonMatch* match,
