@@ -202,12 +202,14 @@ std::string Printer::elements(const TensorData& data) {
 
 // `dialect` is R (the text says dtype and shape) or T (T.allocate_const says them).
 std::string Printer::tensor(const Ref<TensorData>& data, char dialect) {
-  const bool exact = has_exact_literals(*data);
+  const bool empty = data->elements() == 0;
+  const bool is_short = !empty && data->elements() <= options_.inline_elements;
+  // Looks at every element: only of what may stand in the text.
+  const bool exact = (is_short || empty || data->is_splat()) && has_exact_literals(*data);
   const std::string dtype = quoted(data->dtype.str());
   const std::string suffix =
       dialect == 'R' ? fmt::format(", R.Tensor({}, dtype={})", str(data->shape), dtype) : "";
-  const bool empty = data->elements() == 0;
-  if (exact && !empty && data->elements() <= options_.inline_elements) {
+  if (exact && is_short) {
     if (dialect == 'T') return elements(*data);
     return fmt::format("R.const({}, {})", elements(*data), dtype);
   }
