@@ -281,6 +281,28 @@ TEST(Regions, DepthwiseBetweenPointwise) {
   EXPECT_EQ(kinds, std::vector<int>(3, TENON_DNNL_CONVOLUTION));
 }
 
+// Scores of attention: a product of transposed operands, whose sums the library's threads would
+// share in parts that depend on how many they are.
+TEST(Regions, ScoresOfHeads) {
+  constexpr int64_t kLength = 256, kHeads = 4, kSize = 32;
+  Network net;
+  const int x = net.input({kLength, kHeads, kSize}), y = net.input({kLength, kHeads, kSize});
+  const int rows = net.add("permute_dims", {x}, {kHeads, kLength, kSize}, {{"axes", {1, 0, 2}}});
+  const int columns = net.add("permute_dims", {y}, {kHeads, kSize, kLength}, {{"axes", {1, 2, 0}}});
+  const int scores = net.add("matmul", {rows, columns}, {kHeads, kLength, kLength});
+  net.graph.outputs = {scores};
+  for (int64_t h = 0; h < kHeads; ++h)
+    for (int64_t i = 0; i < kLength; ++i)
+      for (int64_t j = 0; j < kLength; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < kSize; ++k)
+          sum += static_cast<double>(net[x][static_cast<size_t>((i * kHeads + h) * kSize + k)]) *
+                 static_cast<double>(net[y][static_cast<size_t>((j * kHeads + h) * kSize + k)]);
+        net[scores][static_cast<size_t>((h * kLength + i) * kLength + j)] = static_cast<float>(sum);
+      }
+  expect_runs(net);
+}
+
 // A scale for each channel, as squeeze-and-excitation has it: computed in the blocks of channels
 // that the convolution gives. Of two layouts the library has only its reference implementation.
 TEST(Regions, ScaleOfChannels) {

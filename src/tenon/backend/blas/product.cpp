@@ -282,16 +282,35 @@ std::string c_checks(const Product& p) {
   return out;
 }
 
+// Terms of a sum that one call adds up. The library takes a sum in parts of about this many (its Q,
+// 192 to 448 floats, 128 to 384 doubles on x86), and cuts the last two where it likes: at another
+// place with one thread than with several, which shows in the last bits. Parts that are no longer
+// than its own it leaves whole.
+int64_t most_terms(const Product& p) { return p.dtype == "float32" ? 192 : 128; }
+
+// One call, or one for each part of the sums.
 std::string c_call(const MatchGraph& graph, const Product& p, const std::string& offset_a,
                    const std::string& offset_b) {
   const auto form = [](bool is_transposed) {
     return is_transposed ? "TENON_BLAS_TRANSPOSED" : "TENON_BLAS_PLAIN";
   };
-  return fmt::format(
-      "cblas_{}gemm(TENON_BLAS_ROWS, {}, {}, {}, {}, {}, {:a}, i{}{}, {}, i{}{}, {}, {}, to, {});",
-      p.dtype == "float32" ? "s" : "d", form(p.transposes_a), form(p.transposes_b), int_of(p.m),
-      int_of(p.n), int_of(p.k), p.alpha, graph[p.a].input, offset_a, int_of(p.lda),
-      graph[p.b].input, offset_b, int_of(p.ldb), p.addend >= 0 ? 1 : 0, int_of(p.n));
+  const auto call = [&](const std::string& terms, const std::string& a, const std::string& b,
+                        const std::string& beta) {
+    return fmt::format(
+        "cblas_{}gemm(TENON_BLAS_ROWS, {}, {}, {}, {}, {}, {:a}, i{}{}, {}, i{}{}, {}, {}, to, "
+        "{});",
+        p.dtype == "float32" ? "s" : "d", form(p.transposes_a), form(p.transposes_b), int_of(p.m),
+        int_of(p.n), terms, p.alpha, graph[p.a].input, offset_a + a, int_of(p.lda),
+        graph[p.b].input, offset_b + b, int_of(p.ldb), beta, int_of(p.n));
+  };
+  const std::string beta = p.addend >= 0 ? "1" : "0";
+  const int64_t most = most_terms(p);
+  if (p.k.is_number() && p.k.number() <= most) return call(int_of(p.k), "", "", beta);
+  const std::string k = p.k.str();
+  return fmt::format("for (int64_t k = 0; k < {}; k += {})\n        ", k, most) +
+         call(fmt::format("(int)({0} - k < {1} ? {0} - k : {1})", k, most),
+              p.transposes_a ? " + k * " + p.lda.str() : " + k",
+              p.transposes_b ? " + k" : " + k * " + p.ldb.str(), p.addend >= 0 ? "1" : "k > 0");
 }
 
 }  // namespace

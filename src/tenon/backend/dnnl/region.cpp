@@ -40,6 +40,10 @@ bool is_reproducible(const std::string& name) {
   return !name.starts_with("brgconv") && !name.starts_with("brgemm");
 }
 
+// Whether its threads may share a sum, in parts that depend on how many they are: the library's
+// general product of matrices. Its bits are the same where it is left to one thread.
+bool may_split_sums(const std::string& name) { return name.find("gemm") != std::string::npos; }
+
 // Whether it is none of the library's plain or generic ways.
 bool is_fast(const std::string& name) {
   return name.find("ref") == std::string::npos && name.find("gemm:") == std::string::npos &&
@@ -265,7 +269,10 @@ class Planner {
       draft.step.implementation =
           region_.implementations.insert(implementation_of(first)).first->c_str();
     }
-    for (int threads = 1; threads <= kPlannedThreads; threads *= 2) {
+    const int most_threads = draft.step.implementation && may_split_sums(draft.step.implementation)
+                                 ? 1
+                                 : kPlannedThreads;
+    for (int threads = 1; threads <= most_threads; threads *= 2) {
       const Descriptor described = describe(draft, threads, Ways::kNamed);
       if (!described && threads == 1) throw Refusal{"library", "oneDNN does not have a reorder"};
       if (!described) break;
