@@ -81,12 +81,17 @@ void improve(std::span<const Item> items, GapPacking& packer, int64_t target, Wo
   }
 }
 
-std::vector<int32_t> order_of(const std::vector<int64_t>& offsets, std::span<const Item> items) {
-  std::vector<int32_t> order(items.size());
-  std::iota(order.begin(), order.end(), 0);
+static void sort_by_offset(std::vector<int32_t>& order, const std::vector<int64_t>& offsets,
+                           std::span<const Item> items) {
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     return std::tuple(offsets[a], items[a].lower, a) < std::tuple(offsets[b], items[b].lower, b);
   });
+}
+
+std::vector<int32_t> order_of(const std::vector<int64_t>& offsets, std::span<const Item> items) {
+  std::vector<int32_t> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  sort_by_offset(order, offsets, items);
   return order;
 }
 
@@ -123,10 +128,7 @@ class Windows {
   /// The window in an order to place it in, `centre` not later than where its offset has it.
   void arrange(std::vector<int32_t>& window, int32_t centre, const std::vector<int64_t>& offsets) {
     const auto n = static_cast<int64_t>(window.size());
-    std::sort(window.begin(), window.end(), [&](int32_t a, int32_t b) {
-      return std::tuple(offsets[a], items_[a].lower, a) <
-             std::tuple(offsets[b], items_[b].lower, b);
-    });
+    sort_by_offset(window, offsets, items_);
     switch (random_.below(4)) {
       case 0:
         for (int64_t k = n - 1; k > 0; --k) std::swap(window[k], window[random_.below(k + 1)]);

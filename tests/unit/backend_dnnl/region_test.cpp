@@ -475,8 +475,8 @@ TEST(Regions, RefusalsSayWhy) {
   const auto relu_of = [](Network& net, int x, const Shape& shape) {
     net.graph.outputs = {net.add("nn.relu", {x}, shape)};
   };
-  EXPECT_EQ(code_of([&](Network& net) { relu_of(net, net.input({1, 2, 3, 4}), {1, 2, 3, 4}); }),
-            "taken");
+  const auto relu = [&](Network& net) { relu_of(net, net.input({1, 2, 3, 4}), {1, 2, 3, 4}); };
+  EXPECT_EQ(code_of(relu), "taken");
   EXPECT_EQ(code_of([&](Network& net) {
               const int x = net.input({1, 2, 3, 4});
               net.graph.values[0].dtype = "float64";

@@ -1,5 +1,6 @@
 // --composite: patterns of every form, in files.
 #include "foreign_calls_test.h"
+#include "product_pattern.h"
 
 namespace tenon {
 namespace {
@@ -31,21 +32,6 @@ def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")) -> R.Te
 
 constexpr const char* kCombinators = R"(
 exp_relu = is_op("relax.nn.relu")(is_op("relax.exp")(wildcard()))
-)";
-
-constexpr const char* kKernel = R"(
-@T.prim_func(private=True)
-def product(a: T.handle, b: T.handle, c: T.handle):
-    m, n, k = T.int64(), T.int64(), T.int64()
-    A = T.match_buffer(a, (m, k), "float32")
-    B = T.match_buffer(b, (k, n), "float32")
-    C = T.match_buffer(c, (m, n), "float32")
-    for i, j, r in T.grid(m, n, k):
-        with T.block("C"):
-            vi, vj, vr = T.axis.remap("SSR", [i, j, r])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vr] * B[vr, vj]
 )";
 
 class CompositeFiles : public ForeignCallsTest {
@@ -81,7 +67,7 @@ TEST_F(CompositeFiles, HaveCombinators) {
 }
 
 TEST_F(CompositeFiles, HaveKernels) {
-  const LoweredModule lowered = compile(kKernel);
+  const LoweredModule lowered = compile(kProduct);
   EXPECT_EQ(lowered.library_calls, 1);
   const std::vector<float> own = run(compile("nothing = is_op(\"relax.sin\")(wildcard())\n"));
   const std::vector<float> taken = run(lowered);
@@ -90,13 +76,13 @@ TEST_F(CompositeFiles, HaveKernels) {
 }
 
 TEST_F(CompositeFiles, HaveBoth) {
-  const LoweredModule lowered = compile(std::string(kCombinators) + kKernel);
+  const LoweredModule lowered = compile(std::string(kCombinators) + kProduct);
   EXPECT_EQ(lowered.library_calls, 2);
   EXPECT_EQ(run(lowered), std::vector<float>(16, 7));
 }
 
 TEST_F(CompositeFiles, NameABackEnd) {
-  for (const char* text : {kCombinators, kKernel}) {
+  for (const char* text : {kCombinators, kProduct}) {
     const std::string error = error_of([&] { compile(text, {}); });
     EXPECT_NE(error.find("belongs to no back end"), std::string::npos) << error;
   }

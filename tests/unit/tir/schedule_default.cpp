@@ -121,24 +121,21 @@ TEST(DefaultSchedule, ConvolutionOfSymbolicSizes) {
     const auto p = tensor("p", {batch, int64(2), height + 2, width + 2, int64(v)});
     const auto w = tensor("w", {2, 3, 3, v, 2 * v});
     const auto out = tensor("out", {batch, int64(2), height, width, int64(v)});
-    const auto f = function(
-        {x, w, out}, {p},
-        {compute("pad", p, p->shape,
-                 [&](const std::vector<Expr>& i) {
-                   const Expr y = i[2] - 1, z = i[3] - 1;
-                   const Expr inside = logical_and(logical_and(int64(0) <= y, y < Expr(height)),
-                                                   logical_and(int64(0) <= z, z < Expr(width)));
-                   return if_then_else(inside, load(x, {i[0], i[1], y, z, i[4]}),
-                                       imm(kFloat32, 0.0));
-                 }),
-         compute(
-             "conv", out,
-             {batch, int64(2), height, width, int64(v), int64(2), int64(3), int64(3), int64(v)},
-             [&](const std::vector<Expr>& i) {
-               return load(p, {i[0], i[5], i[2] + i[6], i[3] + i[7], i[8]}) *
-                      load(w, {i[5], i[6], i[7], i[8], i[1] * v + i[4]});
-             },
-             4)});
+    const auto padded = [&](const std::vector<Expr>& i) {
+      const Expr y = i[2] - 1, z = i[3] - 1;
+      const Expr inside = logical_and(logical_and(int64(0) <= y, y < Expr(height)),
+                                      logical_and(int64(0) <= z, z < Expr(width)));
+      return if_then_else(inside, load(x, {i[0], i[1], y, z, i[4]}), imm(kFloat32, 0.0));
+    };
+    const auto term = [&](const std::vector<Expr>& i) {
+      return load(p, {i[0], i[5], i[2] + i[6], i[3] + i[7], i[8]}) *
+             load(w, {i[5], i[6], i[7], i[8], i[1] * v + i[4]});
+    };
+    const std::vector<Expr> extents = {batch,    int64(2), height,   width,   int64(v),
+                                       int64(2), int64(3), int64(3), int64(v)};
+    const Stmt pad = compute("pad", p, p->shape, padded);
+    const Stmt conv = compute("conv", out, extents, term, 4);
+    const auto f = function({x, w, out}, {p}, {pad, conv});
     for (const auto& [n, h, c] : {std::tuple{1, 1, 1}, {2, 4, 9}, {1, 5, 15}}) {
       const Schedule s =
           check_schedule(f, target, {{batch.get(), n}, {height.get(), h}, {width.get(), c}});
@@ -251,12 +248,11 @@ TEST(DefaultSchedule, DepthwiseAndPooling) {
     const Schedule p = check_schedule(pool, target);
     EXPECT_TRUE(has_local(p)) << dump(*p.func());
     const auto mean = tensor("mean", {1, 2, 1, 1, v});
-    const auto global = function(
-        {x, mean}, {},
-        {compute(
-            "global", mean, to_exprs({1, 2, 1, 1, v, 11, 11}),
-            [&](const std::vector<Expr>& i) { return load(x, {i[0], i[1], i[5], i[6], i[4]}); },
-            2)});
+    const auto element = [&](const std::vector<Expr>& i) {
+      return load(x, {i[0], i[1], i[5], i[6], i[4]});
+    };
+    const auto extents = to_exprs({1, 2, 1, 1, v, 11, 11});
+    const auto global = function({x, mean}, {}, {compute("global", mean, extents, element, 2)});
     EXPECT_TRUE(has_local(check_schedule(global, target)));
   }
 }
@@ -315,12 +311,9 @@ TEST(DefaultSchedule, Elementwise) {
         target);
     EXPECT_GT(count(flat, ForKind::kVectorized), 0) << dump(*flat.func());
     const auto t = tensor("t", {37, 5, 3});
-    check_schedule(
-        function(
-            {x, t}, {},
-            {compute("transpose", t, t->shape,
-                     [&](const std::vector<Expr>& i) { return load(x, {i[2], i[1], i[0]}); })}),
-        target);
+    const auto element = [&](const std::vector<Expr>& i) { return load(x, {i[2], i[1], i[0]}); };
+    const Stmt transpose = compute("transpose", t, t->shape, element);
+    check_schedule(function({x, t}, {}, {transpose}), target);
     const auto p = tensor("p", {3, 7, 40});
     check_schedule(
         function({x, p}, {},
