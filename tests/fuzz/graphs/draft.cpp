@@ -1,0 +1,564 @@
+#include "draft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tenon/graph/shape.h"
+#include "tenon/interp/interpreter.h"
+#include "tenon/ir/visit.h"
+#include "tenon/script/constants.h"
+
+namespace tenon::fuzz {
+
+using graph::Value;
+
+// ---- items
+// ---------------------------------------------------------------------------------------
+
+static constexpr double kGrid = 16;
+
+double Item::magnitude() const { return std::max(std::fabs(least), std::fabs(most)); }
+
+Item item_of(Value value, Ref<graph::TensorType> type, Ref<TensorData> data, bool exact) {
+  Item item{std::move(value), std::move(type), std::move(data), exact};
+  item.on_grid = true;
+  bool first = true;
+  for (int64_t i = 0; i < item.data->elements(); ++i) {
+    const double x = item.data->at_float(i);
+    if (!std::isfinite(x)) {
+      item.finite = item.on_grid = false;
+      continue;
+    }
+    item.least = first ? x : std::min(item.least, x);
+    item.most = first ? x : std::max(item.most, x);
+    first = false;
+    item.on_grid = item.on_grid && x * kGrid == std::floor(x * kGrid);
+  }
+  return item;
+}
+
+// The largest magnitude up to which multiples of 1/16, and their sums in any order, are exact.
+static double exact_limit(DType dtype) {
+  if (dtype.is_integer() || dtype.is_bool()) return INFINITY;
+  const int digits = dtype == kFloat64 ? 53 : dtype == kFloat32 ? 24 : dtype == kFloat16 ? 11 : 8;
+  return std::ldexp(1, digits) / kGrid;
+}
+
+// ---- shapes and types
+// ----------------------------------------------------------------------------
+
+Draft::Draft(Choices& choices) : choices(choices) {
+  scopes_.emplace_back();
+  constant_share_ = choices.of({40u, 0u, 80u});
+  symbolic_share_ = choices.of({0u, 0u, 0u, 30u});
+  special_share_ = choices.below(16) == 15 ? 20 : 0;
+  other_dtypes_ = choices.of({0u, 10u, 60u});
+  grid_ = choices.below(2) == 0;
+}
+
+int64_t Draft::extent(int64_t most) {
+  static const std::vector<int64_t> kExtents = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15,
+                                                16, 17, 24, 31, 32, 33, 48, 49, 64, 65};
+  const auto end = std::upper_bound(kExtents.begin(), kExtents.end(), most);
+  const auto count = static_cast<size_t>(end - kExtents.begin());
+  return choices.of(std::span(kExtents).first(std::max<size_t>(count, 1)));
+}
+
+std::vector<int64_t> Draft::shape(size_t rank, int64_t elements) {
+  std::vector<int64_t> out(rank, 1);
+  for (size_t d = rank; d-- > 0;) {  // the last axes are the longer ones
+    out[d] = extent(std::min<int64_t>(elements, 65));
+    elements = std::max<int64_t>(1, elements / out[d]);
+  }
+  return out;
+}
+
+DType Draft::float_dtype() {
+  if (!choices.chance(other_dtypes_)) return kFloat32;
+  return choices.of({kFloat32, kFloat16, kFloat64, kBFloat16});
+}
+DType Draft::integer_dtype() {
+  if (!choices.chance(other_dtypes_)) return choices.of({kInt32, kInt64});
+  return choices.of({kInt32, kInt64, kInt8, kUInt8, kInt16, kUInt16, kUInt32, kUInt64});
+}
+DType Draft::number_dtype() { return choices.chance(20) ? integer_dtype() : float_dtype(); }
+DType Draft::any_dtype() { return choices.chance(10) ? kBool : number_dtype(); }
+
+// ---- operands
+// ------------------------------------------------------------------------------------
+
+std::optional<Item> Draft::find(const Fits& fits) {
+  std::vector<const Item*> found;
+  for (const Scope& scope : scopes_)
+    for (const Item& item : scope.items)
+      if (!fits || fits(item)) found.push_back(&item);
+  if (found.empty()) return std::nullopt;
+  // The latest first: chains grow, and a simple choice is the value just made.
+  const size_t back = choices.chance(40)
+                          ? choices.below(static_cast<uint32_t>(found.size()))
+                          : choices.below(static_cast<uint32_t>(std::min<size_t>(2, found.size())));
+  return *found[found.size() - 1 - back];
+}
+
+static void append(DType dtype, double value, std::vector<std::byte>& bytes) {
+  const bool known = dtype.is_float()
+                         ? script::append_element(dtype, value, bytes)
+                         : script::append_element(dtype, static_cast<int64_t>(value), bytes);
+  check(known, "an element type that the generator does not know");
+}
+
+Ref<TensorData> Draft::random_data(DType dtype, const std::vector<int64_t>& shape,
+                                   const Content& content) {
+  // One choice for all elements: a reduction leaves them as they are, or makes them the first ones.
+  std::mt19937_64 random(choices.below(1u << 16));
+  const auto unit = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  double least = content.least, most = content.most;
+  if (dtype.is_integer() && content.kind == Content::Kind::kAny) {
+    least = dtype.is_uint() ? 0 : -5;
+    most = 9;
+  }
+  const bool full = content.kind == Content::Kind::kFull && dtype.is_integer();
+  const bool special = dtype.is_float() && content.kind == Content::Kind::kAny &&
+                       special_share_ > 0 && choices.chance(special_share_);
+  // As fine a grid as the sums of a short float allow.
+  const double grid = dtype.bits <= 16 ? 2 : 4;
+  std::vector<std::byte> bytes;
+  const int64_t count = checked_elements(shape);
+  for (int64_t i = 0; i < count; ++i) {
+    if (dtype.is_bool()) {
+      append(dtype, static_cast<double>(random() & 1), bytes);
+    } else if (full) {
+      for (int64_t b = 0; b < dtype.bytes(); ++b) bytes.push_back(static_cast<std::byte>(random()));
+    } else if (dtype.is_integer()) {
+      append(dtype, least + std::floor(unit() * (std::floor(most) - std::ceil(least) + 1)), bytes);
+    } else {
+      double x = least + unit() * (most - least);
+      if (grid_) x = std::clamp(std::round(x * grid) / grid, least, most);
+      if (special && random() % 8 == 0) {
+        const double inf = std::numeric_limits<double>::infinity();
+        const double values[] = {std::nan(""), inf, -inf, -0.0, 0.0, 3e4, -3e4, 1e-7};
+        x = values[random() % 8];
+      }
+      append(dtype, x, bytes);
+    }
+  }
+  return TensorData::owned(dtype, shape, std::move(bytes));
+}
+
+int64_t Draft::value_of(const Expr& dim) const {
+  const auto known = as_int(graph::simplify_dim(substitute(dim, symbols_)));
+  check(known.has_value(), "a dimension that depends on data");
+  return *known;
+}
+
+// A symbol whose value is `extent`, an old one or a new one.
+Expr Draft::symbolic(int64_t extent) {
+  for (const auto& [var, value] : extents_)
+    if (value == extent) return var;
+  if (extents_.size() == 2) return int64(extent);
+  const auto var = tenon::Var::size(extents_.empty() ? "n" : "m");
+  extents_.emplace_back(var, extent);
+  symbols_.emplace(var.get(), int64(extent));
+  return var;
+}
+
+Item Draft::fresh(DType dtype, const std::vector<int64_t>& shape, Content content) {
+  std::vector<Expr> dims;
+  bool any = false;
+  for (const int64_t dim : shape) {
+    const bool is_symbol = symbolic_share_ > 0 && choices.chance(symbolic_share_);
+    dims.push_back(is_symbol ? symbolic(dim) : int64(dim));
+    any = any || is_symbol;
+  }
+  return fresh(dtype, dims, content);
+}
+
+Item Draft::constant(DType dtype, const std::vector<int64_t>& shape, Content content) {
+  Ref<TensorData> data = random_data(dtype, shape, content);
+  const auto value = make<graph::Constant>(data);
+  Ref<graph::TensorType> type = value->type;
+  return item_of(value, std::move(type), std::move(data), true);
+}
+
+Item Draft::fresh(DType dtype, const std::vector<Expr>& shape, Content content) {
+  std::vector<int64_t> extents;
+  bool fixed = true;
+  for (const Expr& dim : shape) {
+    extents.push_back(value_of(dim));
+    fixed = fixed && as_int(dim);
+  }
+  if (fixed && choices.chance(constant_share_)) {
+    Item item = constant(dtype, extents, content);
+    scopes_.back().items.push_back(item);
+    return item;
+  }
+  Ref<TensorData> data = random_data(dtype, extents, content);
+  const auto type = make<graph::TensorType>(shape, dtype);
+  const auto var = make<graph::Var>(fmt::format("x{}", params_.size()), type);
+  Item item = item_of(var, type, data, true);
+  known_[var.get()] = make<graph::Constant>(data);
+  exact_[var.get()] = true;
+  params_.push_back(item);
+  scopes_.front().items.push_back(item);
+  return item;
+}
+
+Item Draft::operand(const std::function<DType()>& dtype, size_t least_rank, size_t most_rank,
+                    const Fits& fits, Content content, int64_t elements) {
+  if (!choices.chance(20)) {
+    const auto found = find([&](const Item& item) {
+      return item.ndim() >= least_rank && item.ndim() <= most_rank &&
+             item.data->elements() <= elements && (!fits || fits(item));
+    });
+    if (found) return *found;
+  }
+  const DType drawn = dtype();
+  const auto rank = least_rank + choices.below(static_cast<uint32_t>(most_rank - least_rank + 1));
+  return fresh(drawn, shape(rank, elements), content);
+}
+
+Item Draft::like(DType dtype, const std::vector<Expr>& shape, const Fits& fits, Content content) {
+  if (!choices.chance(40)) {
+    const auto found = find([&](const Item& item) {
+      return item.dtype() == dtype && item.type->shape &&
+             graph::shapes_agree(*item.type->shape, shape) == graph::DimsAgree::kYes &&
+             (!fits || fits(item));
+    });
+    if (found) return *found;
+  }
+  return fresh(dtype, shape, content);
+}
+
+// ---- calls
+// ---------------------------------------------------------------------------------------
+
+// The value with everything in it known: variables as constants, symbols as numbers.
+static Value concrete(const Value& value, const Known& known, const Substitution& symbols) {
+  if (!value) return value;
+  if (value.as<graph::Var>()) {
+    const auto it = known.find(value.get());
+    check(it != known.end(), "a variable without a value");
+    return it->second;
+  }
+  if (const auto* get = value.as<graph::TupleGetItem>())
+    return concrete(get->tuple, known, symbols)
+        .as<graph::Tuple>()
+        ->values.at(static_cast<size_t>(get->index));
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> values;
+    for (const Value& item : tuple->values) values.push_back(concrete(item, known, symbols));
+    return make<graph::Tuple>(std::move(values));
+  }
+  if (const auto* shape = value.as<graph::ShapeExpr>()) {
+    std::vector<Expr> dims;
+    for (const Expr& dim : shape->values)
+      dims.push_back(graph::simplify_dim(substitute(dim, symbols)));
+    return make<graph::ShapeExpr>(std::move(dims));
+  }
+  if (const auto* prim = value.as<graph::PrimValue>())
+    return make<graph::PrimValue>(graph::simplify_dim(substitute(prim->value, symbols)));
+  return value;
+}
+
+static Value evaluate(const Ref<graph::Call>& call) {
+  const IRModule module;
+  const auto result = interp::Interpreter(module).evaluate_call(call);
+  check(result.has_value(), "the interpreter left a call without a value");
+  return *result;
+}
+
+static std::vector<Ref<TensorData>> tensors_of(const Value& value) {
+  if (const auto* constant = value.as<graph::Constant>()) return {constant->data};
+  std::vector<Ref<TensorData>> out;
+  if (const auto* tuple = value.as<graph::Tuple>())
+    for (const Value& item : tuple->values)
+      for (const auto& data : tensors_of(item)) out.push_back(data);
+  return out;
+}
+
+// Whether rounding differences stay small in what follows, and infinities have a reason.
+bool Draft::is_test(const Item& item, const std::vector<Item>& args) const {
+  if (!item.dtype().is_float()) return true;
+  bool finite = true;
+  for (const Item& arg : args) finite = finite && arg.finite;
+  if (!item.finite && finite) return false;
+  const double most = item.dtype() == kFloat16 ? 1e3 : 1e5;
+  return item.magnitude() <= most;
+}
+
+std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& args,
+                               const Attrs& attrs, Rounds rounds) {
+  Tally& tally = tally_[std::string(op)];
+  Ref<graph::Call> call;
+  graph::Type type;
+  try {
+    call = graph::call_op(op, args, attrs);
+    type = graph::type_of(call);
+  } catch (const CompileError& error) {
+    ++tally.refused;
+    ++tally.reasons[error.first().message];
+    return {};
+  }
+  std::vector<Ref<graph::TensorType>> types;
+  const auto take = [&](const graph::Type& t) {
+    const auto* tensor = t.as<graph::TensorType>();
+    if (tensor && tensor->shape) types.push_back(downcast<graph::TensorType>(t));
+    return tensor && tensor->shape;
+  };
+  bool shaped = true;
+  if (const auto* tuple = type.as<graph::TupleType>()) {
+    for (const graph::Type& item : tuple->types) shaped = shaped && take(item);
+  } else {
+    shaped = take(type);
+  }
+  if (!shaped) {
+    ++tally.refused;
+    ++tally.reasons["the shape of the result is not known"];
+    return {};
+  }
+  int64_t elements = 0;
+  for (const auto& t : types) {
+    int64_t count = 1;
+    for (const Expr& dim : *t->shape) count *= value_of(dim);
+    elements += count;
+  }
+  constexpr int64_t kMostElements = 1 << 14;
+  if (elements > kMostElements) {
+    ++tally.wild;
+    return {};
+  }
+
+  std::vector<Value> operands;
+  std::vector<Item> tensors;
+  bool exact = true, on_grid = true;
+  for (const Value& arg : args) {
+    operands.push_back(concrete(arg, known_, symbols_));
+    walk(arg, [&](const NodePtr& node) {
+      if (node.as<graph::Var>()) exact = exact && exact_.at(node.get());
+    });
+    if (!operands.back()) continue;
+    for (const auto& data : tensors_of(operands.back())) {
+      tensors.push_back(item_of({}, {}, data, true));
+      on_grid = on_grid && tensors.back().on_grid;
+    }
+  }
+  const Value result = evaluate(graph::call_op(op, operands, attrs));
+  const std::vector<Ref<TensorData>> data = tensors_of(result);
+  check(data.size() == types.size(), "the interpreter gives another number of results");
+
+  const auto var = make<graph::Var>(fmt::format("v{}", next_name_++), type);
+  std::vector<Item> items;
+  for (size_t i = 0; i < data.size(); ++i) {
+    std::vector<int64_t> shape;
+    for (const Expr& dim : *types[i]->shape) shape.push_back(value_of(dim));
+    check(data[i]->shape == shape && data[i]->dtype == types[i]->dtype,
+          fmt::format("`{}` is inferred as {} and computed as {} {}", op, str(types[i]),
+                      data[i]->dtype.str(), str(data[i]->shape)));
+    Item item = item_of(type.as<graph::TupleType>()
+                            ? Value(make<graph::TupleGetItem>(var, static_cast<int64_t>(i)))
+                            : Value(var),
+                        types[i], data[i], exact);
+    if (item.dtype().is_float()) {
+      if (rounds == Rounds::kAlways) item.exact = false;
+      if (rounds == Rounds::kArithmetic) {
+        double largest = item.magnitude();
+        for (const Item& tensor : tensors) largest = std::max(largest, tensor.magnitude());
+        item.exact = exact && on_grid && item.on_grid && largest < exact_limit(item.dtype()) / 8;
+      }
+    }
+    if (!is_test(item, tensors)) {
+      ++tally.wild;
+      return {};
+    }
+    items.push_back(std::move(item));
+  }
+  ++tally.made;
+  known_[var.get()] = result;
+  bool& all = exact_[var.get()] = true;
+  for (const Item& item : items) all = all && item.exact;
+  Scope& scope = scopes_.back();
+  Step step;
+  step.var = var;
+  step.call = call;
+  step.rounds = all ? Rounds::kNever : rounds;
+  scope.steps.push_back(std::move(step));
+  for (const Item& item : items) scope.items.push_back(item);
+  operators_.emplace_back(op);
+  return items;
+}
+
+std::optional<Item> Draft::call(std::string_view op, const std::vector<Value>& args,
+                                const Attrs& attrs, Rounds rounds) {
+  const std::vector<Item> items = calls(op, args, attrs, rounds);
+  return items.empty() ? std::nullopt : std::optional(items[0]);
+}
+
+// ---- the whole
+// -----------------------------------------------------------------------------------
+
+Value Draft::rebuilt(const Value& value, const Known& renamed) const {
+  if (!value) return value;
+  if (value.as<graph::Var>()) return renamed.at(value.get());
+  if (const auto* get = value.as<graph::TupleGetItem>()) {
+    const Value tuple = rebuilt(get->tuple, renamed);
+    return make<graph::TupleGetItem>(tuple, get->index);
+  }
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> values;
+    for (const Value& item : tuple->values) values.push_back(rebuilt(item, renamed));
+    return make<graph::Tuple>(std::move(values));
+  }
+  return value;
+}
+
+void Draft::rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps,
+                    Known& renamed) const {
+  for (const Step& step : steps) {
+    if (step.call) {
+      std::vector<Value> args;
+      for (const Value& arg : step.call->args) args.push_back(rebuilt(arg, renamed));
+      renamed[step.var.get()] = builder.emit(
+          make<graph::Call>(step.call->op, std::move(args), step.call->attrs), step.var->name);
+      continue;
+    }
+    Ref<graph::SeqExpr> branches[2];
+    for (size_t b = 0; b < 2; ++b) {
+      builder.begin_branch();
+      rebuild(builder, step.branches[b], renamed);
+      branches[b] = builder.end_branch(rebuilt(step.results[b], renamed));
+    }
+    renamed[step.var.get()] =
+        builder.emit(make<graph::If>(rebuilt(step.condition, renamed), branches[0], branches[1]),
+                     step.var->name);
+  }
+}
+
+// The distance from 1 to the next number of the dtype.
+static double unit_of(DType dtype) {
+  if (dtype == kFloat64) return 0x1p-52;
+  if (dtype == kFloat32) return 0x1p-23;
+  return dtype == kFloat16 ? 0x1p-10 : 0x1p-7;
+}
+
+// Every float of the value off by up to so many units in its last place.
+static Value disturb(const Value& value, double relative, std::mt19937_64& random) {
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> values;
+    for (const Value& item : tuple->values) values.push_back(disturb(item, relative, random));
+    return make<graph::Tuple>(std::move(values));
+  }
+  const auto* constant = value.as<graph::Constant>();
+  if (!constant || !constant->data->dtype.is_float()) return value;
+  const TensorData& data = *constant->data;
+  std::vector<std::byte> bytes;
+  for (int64_t i = 0; i < data.elements(); ++i) {
+    const double share = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    append(data.dtype, data.at_float(i) * (1 + relative * share), bytes);
+  }
+  return make<graph::Constant>(TensorData::owned(data.dtype, data.shape, std::move(bytes)));
+}
+
+static double unit_of(const graph::Type& type) {
+  if (const auto* tensor = type.as<graph::TensorType>())
+    return tensor->dtype.is_float() ? unit_of(tensor->dtype) : 0;
+  double most = 0;
+  if (const auto* tuple = type.as<graph::TupleType>())
+    for (const graph::Type& item : tuple->types) most = std::max(most, unit_of(item));
+  return most;
+}
+
+static void run_disturbed(const std::vector<Step>& steps, const Substitution& symbols, double units,
+                          std::mt19937_64& random, Known& known) {
+  for (const Step& step : steps) {
+    if (!step.call) {
+      const Value condition = concrete(step.condition, known, symbols);
+      const size_t taken = condition.as<graph::Constant>()->data->at_int(0) ? 0 : 1;
+      run_disturbed(step.branches[taken], symbols, units, random, known);
+      known[step.var.get()] = concrete(step.results[taken], known, symbols);
+      continue;
+    }
+    // Operands too: what a sum of many loses by its order.
+    const double relative = step.rounds == Rounds::kNever ? 0 : units * unit_of(step.var->type);
+    std::vector<Value> args;
+    for (const Value& arg : step.call->args) {
+      args.push_back(concrete(arg, known, symbols));
+      if (relative > 0 && args.back()) args.back() = disturb(args.back(), relative, random);
+    }
+    const Value result =
+        evaluate(make<graph::Call>(step.call->op, std::move(args), step.call->attrs));
+    known[step.var.get()] = relative > 0 ? disturb(result, relative, random) : result;
+  }
+}
+
+Network Draft::finish() {
+  const Scope& scope = scopes_.front();
+  // Results that nothing uses are outputs, and some of the others.
+  std::set<const Node*> used;
+  for (const Step& step : scope.steps) {
+    const auto use = [&](const Value& value) {
+      if (value) walk(value, [&](const NodePtr& node) { used.insert(node.get()); });
+    };
+    if (step.call) {
+      for (const Value& arg : step.call->args) use(arg);
+    } else {
+      use(step.condition);
+    }
+  }
+  std::vector<Item> outputs;
+  for (const Item& item : scope.items) {
+    if (!item.value.as<graph::Var>() && !item.value.as<graph::TupleGetItem>()) continue;
+    const bool is_param = std::any_of(params_.begin(), params_.end(), [&](const Item& param) {
+      return param.value.same_as(item.value);
+    });
+    const Node* var = item.value.as<graph::TupleGetItem>()
+                          ? item.value.as<graph::TupleGetItem>()->tuple.get()
+                          : item.value.get();
+    if (is_param) continue;
+    if (!used.count(var) || choices.chance(10)) outputs.push_back(item);
+  }
+  if (outputs.empty()) outputs.push_back(scope.items.back());
+
+  Network network;
+  graph::BlockBuilder builder(network.module);
+  std::vector<Ref<graph::Var>> params;
+  Known renamed;
+  for (const Item& param : params_) {
+    params.push_back(downcast<graph::Var>(param.value));
+    renamed[param.value.get()] = param.value;
+    network.inputs.push_back(param.data);
+  }
+  builder.begin_function(std::move(params));
+  const bool dataflow = choices.chance(50) && std::all_of(scope.steps.begin(), scope.steps.end(),
+                                                          [](const Step& s) { return s.call; });
+  if (dataflow) builder.begin_dataflow();
+  rebuild(builder, scope.steps, renamed);
+  if (dataflow) builder.end_dataflow();
+  std::vector<Value> results;
+  for (const Item& output : outputs) {
+    results.push_back(rebuilt(output.value, renamed));
+    network.outputs.push_back(output.data);
+    network.exact.push_back(output.exact);
+  }
+  std::vector<Value> wanted;
+  for (const Item& output : outputs) wanted.push_back(output.value);
+  Known inputs;
+  for (const Item& param : params_) inputs[param.value.get()] = known_.at(param.value.get());
+  network.disturbed = [steps = scope.steps, symbols = symbols_, wanted, inputs](double units,
+                                                                                uint64_t seed) {
+    std::mt19937_64 random(seed);
+    Known known = inputs;
+    run_disturbed(steps, symbols, units, random, known);
+    std::vector<Ref<TensorData>> data;
+    for (const Value& value : wanted)
+      data.push_back(concrete(value, known, symbols).as<graph::Constant>()->data);
+    return data;
+  };
+  const Value result = results.size() == 1 ? results[0] : Value(make<graph::Tuple>(results));
+  network.module.set("main", builder.end_function(result));
+  network.operators = operators_;
+  return network;
+}
+
+}  // namespace tenon::fuzz

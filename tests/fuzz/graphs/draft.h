@@ -1,0 +1,161 @@
+// A network under construction: its values are typed as the compiler types them and have numbers,
+// those that the reference interpreter gives for the inputs drawn, so that a generator knows what
+// an operator will see: no logarithm of a negative number, no index out of range.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "choices.h"
+#include "tenon/graph/builder.h"
+#include "tenon/graph/expr.h"
+#include "tenon/ir/visit.h"
+
+namespace tenon::fuzz {
+
+/// A tensor of the network.
+struct Item {
+  graph::Value value;  // a variable, an item of one, or a constant
+  Ref<graph::TensorType> type;
+  Ref<TensorData> data;  // what it is for the inputs drawn
+  bool exact = true;     // every target computes these bits: nothing in its history was rounded
+  double least = 0, most = 0;  // of its elements that are finite
+  bool finite = true;
+  bool on_grid = false;  // all are multiples of 1/16
+
+  DType dtype() const { return type->dtype; }
+  size_t ndim() const { return data->shape.size(); }
+  const std::vector<int64_t>& shape() const { return data->shape; }
+  bool is_static() const { return type->static_shape().has_value(); }
+  double magnitude() const;
+};
+Item item_of(graph::Value value, Ref<graph::TensorType> type, Ref<TensorData> data, bool exact);
+
+/// What the elements of a new tensor are.
+struct Content {
+  enum class Kind : uint8_t {
+    kAny,      // small integers; floats on a coarse grid or, in other networks, any
+    kUniform,  // from `least` to `most`
+    kFull,     // of integers: every value of the dtype
+  };
+  Kind kind = Kind::kAny;
+  double least = -2, most = 2;
+};
+inline Content from_to(double least, double most) { return {Content::Kind::kUniform, least, most}; }
+
+/// What an operator's rounding does to its result.
+enum class Rounds : uint8_t {
+  kNever,       // moves or selects elements: exact where its operands are
+  kArithmetic,  // sums and products: exact where operands and result lie on a coarse grid
+  kAlways,
+};
+
+/// What variables are.
+using Known = std::map<const Node*, graph::Value>;
+
+/// A binding: a call, or an `if`.
+struct Step {
+  Ref<graph::Var> var;
+  Ref<graph::Call> call;  // null: an `if`
+  Rounds rounds = Rounds::kNever;
+  graph::Value condition;
+  std::vector<Step> branches[2];  // then, else
+  graph::Value results[2];
+};
+
+/// A program and what it computes.
+struct Network {
+  IRModule module;
+  std::vector<Ref<TensorData>> inputs, outputs;
+  std::vector<bool> exact;             // of the outputs
+  std::vector<std::string> operators;  // names, in order
+  /// The outputs where every rounded value is disturbed by so many units in its last place: how
+  /// far apart two right programs may be.
+  std::function<std::vector<Ref<TensorData>>(double units, uint64_t seed)> disturbed;
+};
+
+/// How the type rules took the calls of one operator.
+struct Tally {
+  int64_t made = 0, refused = 0, wild = 0;  // wild: numbers that are no test (too large, no number)
+  std::map<std::string, int64_t> reasons;
+};
+
+class Draft {
+ public:
+  explicit Draft(Choices& choices);
+
+  Choices& choices;
+
+  // ---- shapes and types
+  /// An extent around multiples of vector lengths and tiles, at most `most`.
+  int64_t extent(int64_t most = 65);
+  /// A shape of this rank with at most `elements` elements.
+  std::vector<int64_t> shape(size_t rank, int64_t elements = 2048);
+  DType float_dtype();    // mostly float32
+  DType integer_dtype();  // mostly int32 and int64
+  DType number_dtype();
+  DType any_dtype();
+
+  // ---- operands
+  using Fits = std::function<bool(const Item&)>;
+  /// A value of the network that fits, or nothing.
+  std::optional<Item> find(const Fits& fits);
+  /// A new input or constant; its dimensions may be symbolic.
+  Item fresh(DType dtype, const std::vector<Expr>& shape, Content content = {});
+  Item fresh(DType dtype, const std::vector<int64_t>& shape, Content content = {});
+  Item constant(DType dtype, const std::vector<int64_t>& shape, Content content = {});
+  /// One that fits, or a new one of a rank from `least` to `most`, whose dtype `dtype` draws.
+  Item operand(const std::function<DType()>& dtype, size_t least_rank, size_t most_rank,
+               const Fits& fits = {}, Content content = {}, int64_t elements = 2048);
+  /// One of this dtype and shape: of the network, or new.
+  Item like(DType dtype, const std::vector<Expr>& shape, const Fits& fits = {},
+            Content content = {});
+  /// The number that a dimension is in this run.
+  int64_t value_of(const Expr& dim) const;
+
+  // ---- calls
+  /// Emits a call, and gives nothing where the type rules refuse it or its numbers are no test.
+  std::optional<Item> call(std::string_view op, const std::vector<graph::Value>& args,
+                           const Attrs& attrs = {}, Rounds rounds = Rounds::kAlways);
+  /// The same of an operator that gives several tensors; empty: nothing.
+  std::vector<Item> calls(std::string_view op, const std::vector<graph::Value>& args,
+                          const Attrs& attrs = {}, Rounds rounds = Rounds::kAlways);
+  /// An `if` between what two runs of `make_one` give, where these are of one type.
+  bool branch(const std::function<void()>& make_one);
+
+  Network finish();
+
+  size_t size() const { return operators_.size(); }
+  const std::map<std::string, Tally>& tally() const { return tally_; }
+
+ private:
+  struct Scope {
+    std::vector<Item> items;
+    std::vector<Step> steps;
+  };
+  bool is_test(const Item& item, const std::vector<Item>& args) const;
+  Ref<TensorData> random_data(DType dtype, const std::vector<int64_t>& shape,
+                              const Content& content);
+  Expr symbolic(int64_t extent);
+  graph::Value rebuilt(const graph::Value& value, const Known& renamed) const;
+  void rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps, Known& renamed) const;
+
+  std::vector<Scope> scopes_;
+  std::vector<Item> params_;
+  Known known_;                                               // what variables are
+  std::map<const Node*, bool> exact_;                         // of variables
+  Substitution symbols_;                                      // to numbers
+  std::vector<std::pair<Ref<tenon::Var>, int64_t>> extents_;  // the same
+  std::vector<std::string> operators_;
+  std::map<std::string, Tally> tally_;
+  int next_name_ = 0;
+  uint32_t constant_share_ = 0, symbolic_share_ = 0, special_share_ = 0, other_dtypes_ = 0;
+  bool grid_ = true;
+};
+
+}  // namespace tenon::fuzz

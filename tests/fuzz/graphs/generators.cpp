@@ -1,0 +1,53 @@
+#include "generators.h"
+
+namespace tenon::fuzz {
+
+std::span<const GeneratorRow> generators() {
+  static const std::vector<GeneratorRow> kRows = [] {
+    std::vector<GeneratorRow> rows;
+    for (auto family : {elementwise_generators, reduction_generators, product_generators})
+      for (const GeneratorRow& row : family()) rows.push_back(row);
+    return rows;
+  }();
+  return kRows;
+}
+
+static void add_operator(Draft& draft) {
+  Choices& choices = draft.choices;
+  static const std::vector<const GeneratorRow*> kDrawn = [] {
+    std::vector<const GeneratorRow*> rows;
+    for (const GeneratorRow& row : generators())
+      for (int i = 0; i < row.weight; ++i) rows.push_back(&row);
+    return rows;
+  }();
+  // What it proposes may be refused; the network then has an operator less.
+  const GeneratorRow& row = *choices.of(kDrawn);
+  row.generate(draft, row.op);
+}
+
+Network random_network(Choices& choices, std::map<std::string, Tally>* tally) {
+  Draft draft(choices);
+  // Each decides whether it is there, so that leaving it out leaves the others as they are.
+  constexpr uint32_t kMostOperators = 12;
+  choices.mark();
+  add_operator(draft);
+  for (uint32_t left = kMostOperators; left > 1; --left) {
+    choices.mark();
+    if (choices.below(left) == 0) break;
+    add_operator(draft);
+  }
+  choices.mark();
+  if (draft.size() == 0)
+    draft.call("nn.relu", {draft.fresh(kFloat32, std::vector<int64_t>{1}).value});
+  if (tally)
+    for (const auto& [op, counts] : draft.tally()) {
+      Tally& sum = (*tally)[op];
+      sum.made += counts.made;
+      sum.refused += counts.refused;
+      sum.wild += counts.wild;
+      for (const auto& [reason, times] : counts.reasons) sum.reasons[reason] += times;
+    }
+  return draft.finish();
+}
+
+}  // namespace tenon::fuzz
