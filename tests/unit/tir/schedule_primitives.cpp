@@ -117,6 +117,128 @@ TEST(CacheWrite, TakesTheEpilogueIn) {
               }).find("already") == std::string::npos);
 }
 
+/// t from x, then out from t.
+Ref<PrimFunc> producer_and_consumer(
+    const std::vector<int64_t>& shape, const std::vector<int64_t>& out_shape,
+    const std::function<Expr(const Ref<Buffer>&, const std::vector<Expr>&)>& value) {
+  const auto x = testing::tensor("x", shape), t = testing::tensor("t", shape);
+  const auto out = testing::tensor("out", out_shape);
+  return testing::function(
+      {x, out}, {t},
+      {testing::compute("first", t, t->shape,
+                        [&](const std::vector<Expr>& v) { return load(x, v) + load(x, v); }),
+       testing::compute("last", out, out->shape,
+                        [&](const std::vector<Expr>& v) { return value(t, v); })});
+}
+
+TEST(ReverseComputeInline, KeepsToWhatAnAxisOfOneElementReads) {
+  // The last column of a panel of eight.
+  const auto f = producer_and_consumer(
+      {5, 8}, {5, 1}, [](const Ref<Buffer>& t, const std::vector<Expr>& v) { return load(t, v); });
+  Schedule sch(f);
+  sch.reverse_compute_inline(sch.get_block("last"));
+  EXPECT_EQ(sch.get_loops(sch.get_block("last")).size(), 1u);
+  expect_same(*f, *sch.func());
+}
+
+TEST(ReverseComputeInline, KeepsToWhatAConstantIndexReads) {
+  const auto f = producer_and_consumer(
+      {5, 8}, {5},
+      [](const Ref<Buffer>& t, const std::vector<Expr>& v) { return load(t, {v[0], int64(3)}); });
+  Schedule sch(f);
+  sch.reverse_compute_inline(sch.get_block("last"));
+  expect_same(*f, *sch.func());
+}
+
+TEST(ReverseComputeInline, RunsUnderAConditionWhereAxesAreJoined) {
+  const auto x = testing::tensor("x", std::vector<int64_t>{40}),
+             out = testing::tensor("out", std::vector<int64_t>{5});
+  const auto t = testing::tensor("t", std::vector<int64_t>{5, 8});
+  const auto f = testing::function(
+      {x, out}, {t},
+      {testing::compute(
+           "first", t, x->shape, [&](const std::vector<Expr>& v) { return load(x, v); }, 0,
+           BinaryOp::kAdd, 0,
+           [](const std::vector<Expr>& v) {
+             return std::vector<Expr>{floordiv(v[0], 8), floormod(v[0], 8)};
+           }),
+       testing::compute("last", out, out->shape,
+                        [&](const std::vector<Expr>& v) { return load(t, {v[0], int64(3)}); })});
+  Schedule sch(f);
+  sch.reverse_compute_inline(sch.get_block("last"));
+  EXPECT_FALSE(is_int(sch.realize(sch.get_block("last"))->predicate, 1));
+  expect_same(*f, *sch.func());
+}
+
+TEST(ReverseComputeInline, RefusesWhatTheProducerDoesNotMake) {
+  const auto f =
+      producer_and_consumer({5, 8}, {5, 8}, [](const Ref<Buffer>& t, const std::vector<Expr>& v) {
+        return if_then_else(v[0] < int64(4), load(t, {v[0] + 1, v[1]}), imm(kFloat32, 0.0));
+      });
+  Schedule sch(f);
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_inline(sch.get_block("last")); }),
+            "block `last` cannot be put into a producer: block `first` is not known to make all "
+            "that it reads of `t`");
+}
+
+TEST(ReverseComputeInline, RefusesWhereInputsChangeBetween) {
+  const auto x = testing::tensor("x", std::vector<int64_t>{5}), t = testing::tensor("t", x->shape);
+  const auto out = testing::tensor("out", x->shape);
+  const auto copy = [&](const char* name, const Ref<Buffer>& to, const Ref<Buffer>& from,
+                        int64_t shift) {
+    return testing::compute(name, to, x->shape, [&](const std::vector<Expr>& v) {
+      return load(from, {shift == 0 ? v[0] : floormod(v[0] + shift, 5)});
+    });
+  };
+  const Stmt clear = testing::compute("clear", x, x->shape,
+                                      [](const std::vector<Expr>&) { return imm(kFloat32, 0.0); });
+  const auto changed =
+      testing::function({x, out}, {t}, {copy("first", t, x, 0), clear, copy("last", out, t, 0)});
+  Schedule sch(changed);
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_inline(sch.get_block("last")); }),
+            "block `last` cannot be put into a producer: block `clear` writes `x`, which `first` "
+            "reads before");
+  const auto rotated = testing::function({x}, {t}, {copy("first", t, x, 1), copy("last", x, t, 0)});
+  Schedule in_place(rotated);
+  EXPECT_EQ(refusal([&] { in_place.reverse_compute_inline(in_place.get_block("last")); }),
+            "block `last` cannot be put into a producer: `x` is read at other places than it is "
+            "written");
+}
+
+TEST(ReverseComputeInline, RefusesABlockThatSharesItsLoops) {
+  const auto x = testing::tensor("x", std::vector<int64_t>{5}), t = testing::tensor("t", x->shape);
+  const auto out = testing::tensor("out", x->shape), more = testing::tensor("more", x->shape);
+  const auto twice = [&](const char* name, const Ref<Buffer>& to, const Ref<Buffer>& from) {
+    return testing::compute(name, to, x->shape, [&](const std::vector<Expr>& v) {
+      return load(from, v) * imm(kFloat32, 2.0);
+    });
+  };
+  Schedule sch(
+      testing::function({x, out, more}, {t},
+                        {twice("first", t, x), twice("last", out, t), twice("second", more, out)}));
+  const BlockRV last = sch.get_block("last");
+  sch.reverse_compute_at(sch.get_block("second"), sch.get_loops(last)[0]);
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_inline(last); }),
+            "block `last` shares its loops with others; it cannot be moved");
+}
+
+TEST(ReverseComputeInline, RefusesWhereAnotherBlockWritesTheSame) {
+  const auto x = testing::tensor("x", std::vector<int64_t>{5, 3});
+  const auto t = testing::tensor("t", std::vector<int64_t>{5});
+  const auto out = testing::tensor("out", t->shape);
+  const auto f = testing::function(
+      {x, out}, {t},
+      {testing::compute("first", t, t->shape,
+                        [&](const std::vector<Expr>& v) { return load(x, {v[0], int64(0)}); }),
+       testing::compute(
+           "sum", t, x->shape, [&](const std::vector<Expr>& v) { return load(x, v); }, 1),
+       testing::compute("last", out, t->shape,
+                        [&](const std::vector<Expr>& v) { return load(t, v); })});
+  Schedule sch(f);
+  EXPECT_EQ(refusal([&] { sch.reverse_compute_inline(sch.get_block("last")); }),
+            "block `last` cannot be put into a producer: block `sum` is not element-wise");
+}
+
 TEST(ReverseComputeAt, RefusesInsideTheReduction) {
   Schedule sch(dense(int64(4), 6, 3, 6));
   auto loops = sch.get_loops(sch.get_block("matmul"));

@@ -69,6 +69,17 @@ Ref<Block> with_simplified_body(const Ref<Block>& block) {
   return with_accesses(with_parts(block, std::move(parts)));
 }
 
+const BufferStore& element_wise_store(const BlockRealize& realize) {
+  const Block& block = *realize.block;
+  const BufferStore* store = only_store(block);
+  if (!is_spatial(block) || !store || !block.match_buffers.empty() || !block.alloc_buffers.empty())
+    illegal(block.origin, "block `{}` is not element-wise: expected spatial axes and one store",
+            block.name);
+  if (!is_int(realize.predicate, 1))
+    illegal(block.origin, "block `{}` runs under a predicate; expected none", block.name);
+  return *store;
+}
+
 bool is_spatial(const Block& block) {
   return !block.init && std::all_of(block.iter_vars.begin(), block.iter_vars.end(),
                                     [](const IterVar& i) { return i.kind == IterKind::kSpatial; });

@@ -33,6 +33,10 @@ std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block);
 /// The only store of a block's body, or null where the body is something else.
 const BufferStore* only_store(const Block& block);
 
+/// The one store of a block that has spatial axes only and runs under no predicate.
+/// \throws CompileError (kScheduleIllegal) where the block is another kind of block.
+const BufferStore& element_wise_store(const BlockRealize& realize);
+
 /// `block` with the conditions in its body decided where its axes' domains do, reads and writes
 /// anew.
 Ref<Block> with_simplified_body(const Ref<Block>& block);
