@@ -7,6 +7,7 @@
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
+#include "tenon/driver/entry.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/npy.h"
@@ -96,7 +97,7 @@ nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
 
 int interpret(const RunOptions& options) {
   const ModelOptions& model = options.target.model;
-  IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  IRModule module = with_entry(model.prepare(load_module(options.model, model.load_options())));
   const auto libraries = with_external_modules(module, model.libraries(), model.link);
   const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
   const auto inputs = make_inputs(program->signature(), input_options(options));

@@ -83,6 +83,9 @@ class TirBuilder final : public Evaluator {
   void match_buffer(const std::string& name, const ast::Expr& call);
   void store(const ast::Expr& target, const Object& value, const Place& value_place,
              const Place& place, Statements& out);
+  void store_element(const tir::BufferLoad& element, const Object& value, const Place& value_place,
+                     const Place& place, Statements& out);
+  bool assign_element(const ast::Stmt& stmt, const Object& value, Statements& out);
   void augmented(const ast::Stmt& stmt, Statements& out);
   void for_loop(const ast::Stmt& stmt, Statements& out);
   void grid(const ast::Stmt& stmt, Statements& out);

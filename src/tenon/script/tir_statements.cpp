@@ -18,20 +18,42 @@ void TirBuilder::store(const ast::Expr& target, const Object& value, const Place
   Expr element = to_expr(place_of_store, target.place);
   const auto* load = element.as<BufferLoad>();
   if (!load) fail(kTypeMismatch, target.place, "{} is assigned to", describe(place_of_store));
-  if (value.as<double>() && !load->buffer->dtype.is_float())
+  store_element(*load, value, value_place, place, out);
+}
+
+void TirBuilder::store_element(const BufferLoad& element, const Object& value,
+                               const Place& value_place, const Place& place, Statements& out) {
+  const Ref<Buffer>& buffer = element.buffer;
+  if (value.as<double>() && !buffer->dtype.is_float())
     fail(kDTypeMismatch, value_place, "the number {} is stored into buffer `{}` of dtype {}",
-         *value.as<double>(), load->buffer->name, load->buffer->dtype.str());
-  Expr stored = to_expr(value, value_place, load->buffer->dtype);
-  if (value.as<bool>() && load->buffer->dtype.is_integer())
-    stored = imm(load->buffer->dtype, int64_t{*value.as<bool>()});
+         *value.as<double>(), buffer->name, buffer->dtype.str());
+  Expr stored = to_expr(value, value_place, buffer->dtype);
+  if (value.as<bool>() && buffer->dtype.is_integer())
+    stored = imm(buffer->dtype, int64_t{*value.as<bool>()});
   // Other numbers are converted, as TVM does; that a fraction is lost is said.
-  const DType from = stored->dtype.element(), to = load->buffer->dtype.element();
+  const DType from = stored->dtype.element(), to = buffer->dtype.element();
   const bool is_number = (from.is_float() || from.is_integer() || from.is_bool()) &&
                          (to.is_integer() || to.is_float());
   if (from != to && is_number && !(from.is_float() && to.is_integer()))
     stored = tenon::cast(to.with_lanes(stored->dtype.lanes), stored);
-  if (stored->dtype.is_scalar()) stored = broadcast_to_lanes(stored, load->dtype.lanes);
-  out.list.push_back(make<BufferStore>(load->buffer, stored, load->indices, origin(place)));
+  if (stored->dtype.is_scalar()) stored = broadcast_to_lanes(stored, element.dtype.lanes);
+  out.list.push_back(make<BufferStore>(buffer, stored, element.indices, origin(place)));
+}
+
+// `out = A[0]` where `out` names a buffer of one element in one dimension: a store into it, as TVM
+// reads it, and no new value under that name.
+bool TirBuilder::assign_element(const ast::Stmt& stmt, const Object& value, Statements& out) {
+  if (stmt.annotation || stmt.target->kind != ExprKind::kName) return false;
+  const Object* known = lookup_own(stmt.target->text);
+  const auto* buffer = known ? known->as<Ref<Buffer>>() : nullptr;
+  if (!buffer || (*buffer)->shape.size() != 1 || !is_int((*buffer)->shape[0], 1)) return false;
+  const Expr* expr = value.as<Expr>();
+  if (expr ? !(*expr)->dtype.is_scalar() || (*expr)->dtype.is_handle() : !value.is_literal())
+    return false;
+  const auto element = make<BufferLoad>(
+      *buffer, std::vector<Expr>{imm((*buffer)->shape[0]->dtype, int64_t{0})});
+  store_element(*element, value, stmt.value->place, stmt.target->place, out);
+  return true;
 }
 
 void TirBuilder::bind(const std::string& name, const Place& place, const Object& value,
@@ -232,7 +254,7 @@ void TirBuilder::assign_call(const std::string& name, const Place& place, const 
   }
   // `y = A[0:4]` is the vector that the slice holds; a name of nothing else is a name.
   const Object value = eval(call);
-  if (stmt.target && assign_scalar(stmt, value, out)) return;
+  if (stmt.target && (assign_element(stmt, value, out) || assign_scalar(stmt, value, out))) return;
   if (!stmt.annotation) return bind(name, place, value, kVoid, false, call.place, out);
   if (path_of(*stmt.annotation) == "T.let")
     return bind(name, place, value, kVoid, true, call.place, out);
