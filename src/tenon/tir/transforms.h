@@ -22,9 +22,10 @@ bool is_c_target(const IRModule& module);
 /// The init of a reduction block becomes an `if` on its first iteration in front of the body.
 IRModule lower_init_block(IRModule module);
 
-/// A buffer that a block allocates moves to the innermost loop that holds all its uses (a
-/// reduction's output stays outside the loops of the reduction), as an AllocBuffer there; one
-/// without uses is dropped. Requires: no block inits.
+/// A buffer that a block allocates moves to the innermost loop that holds all its uses, as an
+/// AllocBuffer there; one without uses is dropped. It stays outside of a loop that may hand its
+/// values from one iteration to a later one (a reduction's output, a row of the iteration before).
+/// Requires: no block inits.
 IRModule plan_and_update_buffer_allocation_location(IRModule module);
 
 /// Axes of blocks become the values that they are bound to; blocks keep no axes.

@@ -2,8 +2,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tenon/tir/call_effects.h"
 #include "tenon/tir/transforms.h"
+#include "tenon/tir/transforms/carried_values.h"
 
 namespace tenon::tir {
 
@@ -29,74 +29,79 @@ struct Uses {
   }
 };
 
-// First walk: where each allocated buffer is used.
+// First walk: where each allocated buffer is used, and which loops it must stay outside of.
 class Finder {
  public:
-  explicit Finder(CallEffects& effects) : effects_(effects) {}
+  Finder(const std::vector<Ref<Buffer>>& buffers, CallEffects& effects)
+      : carried_(buffers, effects) {}
 
   void visit(const Stmt& stmt) {
     if (!stmt) return;
     if (const auto* sequence = stmt.as<Seq>()) {
       for (const Stmt& inner : sequence->stmts) visit(inner);
     } else if (const auto* loop = stmt.as<For>()) {
-      use(loop->min);
-      use(loop->extent);
+      use_value(loop->min);
+      use_value(loop->extent);
       // Lanes share what is allocated: it stays outside a vector loop.
       const size_t outer_limit = limit_;
       if (loop->kind == ForKind::kVectorized) limit_ = std::min(limit_, path_.size());
-      Scope scope(*this, loop->loop_var.get());
+      // Iterations that may run at once hand nothing on.
+      if (loop->kind == ForKind::kSerial || loop->kind == ForKind::kUnrolled)
+        ordered_.insert(next_);
+      Scope scope(*this, *loop);
       visit(loop->body);
       limit_ = outer_limit;
     } else if (const auto* realize = stmt.as<BlockRealize>()) {
-      for (const Expr& value : realize->iter_values) use(value);
-      use(realize->predicate);
+      for (const Expr& value : realize->iter_values) use_value(value);
+      use_value(realize->predicate);
       block(*realize);
     } else if (const auto* branch = stmt.as<IfThenElse>()) {
-      use(branch->condition);
+      use_value(branch->condition);
       {
-        Scope scope(*this, nullptr);
+        Scope scope(*this, branch->condition);
         visit(branch->then_case);
       }
-      Scope scope(*this, nullptr);
+      Scope scope(*this, Expr());
       visit(branch->else_case);
     } else if (const auto* loop = stmt.as<While>()) {
       // State is carried from one iteration to the next: nothing moves inside.
-      use(loop->condition);
+      use_value(loop->condition);
       use(loop->body);
+      carried_.opaque(loop->body);
       skip(loop->body);
     } else if (const auto* attr = stmt.as<AttrStmt>()) {
       visit(attr->body);
     } else {
-      if (const auto* call = stmt.as<CallTir>()) this->call(*call);
       use(stmt);
+      carried_.statement(stmt);
     }
+  }
+
+  /// The innermost scope that memory for `buffer` may be allocated in; -1: none but the function.
+  int scope_of(const Buffer& buffer, const Uses& uses) const {
+    int scope = -1;
+    for (const int inner : uses.common) {
+      if (ordered_.count(inner) && carried_.carries(buffer, inner)) break;
+      scope = inner;
+    }
+    return scope;
   }
 
   std::unordered_map<const Node*, Uses> uses;
-  std::unordered_set<const Node*> allocated;
 
  private:
   struct Scope {
-    Scope(Finder& finder, const Node* loop_var) : finder(finder) {
+    /// `what` is the loop, the block or the condition.
+    Scope(Finder& finder, const auto& what) : finder(finder) {
+      finder.carried_.enter(finder.next_, what);
       finder.path_.push_back(finder.next_++);
-      finder.loop_vars_.push_back(loop_var);
     }
     ~Scope() {
+      finder.carried_.leave();
       finder.path_.pop_back();
-      finder.loop_vars_.pop_back();
     }
     Finder& finder;
   };
-
-  // What a call reads before anything wrote it in this iteration was written in an earlier one: it
-  // stays outside of all loops.
-  void call(const CallTir& call) {
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const auto* region = call.args[i].as<BufferRegion>();
-      if (!region || uses[region->buffer.get()].any) continue;
-      if (effects_.of(call.callee->name, i).reads) uses[region->buffer.get()].add({});
-    }
-  }
 
   void skip(const Stmt& body) {  // what a While holds keeps its blocks' buffers at the blocks
     walk(body, [&](const NodePtr& node) {
@@ -107,25 +112,14 @@ class Finder {
 
   void block(const BlockRealize& realize) {
     const Block& block = *realize.block;
-    for (const Ref<Buffer>& buffer : block.alloc_buffers) allocated.insert(buffer.get());
-    // Outputs of a reduction live across the loops that its axes run over.
-    size_t outside = path_.size();
-    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-      if (block.iter_vars[i].kind == IterKind::kSpatial) continue;
-      walk<Var>(realize.iter_values[i], [&](const Var& var) {
-        for (size_t depth = 0; depth < loop_vars_.size(); ++depth)
-          if (loop_vars_[depth] == &var) outside = std::min(outside, depth);
-      });
-    }
-    if (outside < path_.size()) {
-      const Path path(path_.begin(), path_.begin() + static_cast<std::ptrdiff_t>(outside));
-      for (const Ref<BufferRegion>& region : block.writes) uses[region->buffer.get()].add(path);
-      walk<BufferStore>(block.body,
-                        [&](const BufferStore& store) { uses[store.buffer.get()].add(path); });
-    }
-    Scope scope(*this, nullptr);
     for (const MatchBuffer& match : block.match_buffers) use(match.source);
+    Scope scope(*this, realize);
     visit(block.body);
+  }
+
+  void use_value(const Expr& value) {
+    use(value);
+    carried_.value(value);
   }
 
   void use(const NodePtr& node) {
@@ -139,10 +133,10 @@ class Finder {
   }
 
   friend class Placer;
-  CallEffects& effects_;
+  CarriedValues carried_;
+  std::unordered_set<int> ordered_;  // scopes that are loops whose iterations run in order
   Path path_;
   size_t limit_ = SIZE_MAX;  // scopes that an allocation may be in
-  std::vector<const Node*> loop_vars_;
   int next_ = 0;
   std::unordered_set<const Node*> fixed_;
   std::unordered_map<const Node*, Uses> data_uses_;  // by the pointer alone
@@ -158,7 +152,7 @@ class Placer {
       const auto data = finder.data_uses_.find(buffer->data.get());
       if (data != finder.data_uses_.end()) uses.add(data->second.common);
       if (!uses.any) continue;
-      placed_[uses.common.empty() ? -1 : uses.common.back()].push_back(buffer);
+      placed_[finder.scope_of(*buffer, uses)].push_back(buffer);
     }
   }
 
@@ -172,8 +166,10 @@ class Placer {
     const auto it = placed_.find(scope);
     if (it == placed_.end()) return body;
     std::vector<Stmt> stmts;
-    for (const Ref<Buffer>& buffer : it->second)
+    for (const Ref<Buffer>& buffer : it->second) {
       stmts.push_back(make<AllocBuffer>(buffer, Attrs{}, buffer->origin));
+      placed_so_far_.insert(buffer.get());
+    }
     stmts.push_back(body);
     return seq(std::move(stmts));
   }
@@ -196,6 +192,11 @@ class Placer {
       std::erase_if(parts.alloc_buffers,
                     [&](const Ref<Buffer>& buffer) { return !finder_.fixed_.count(buffer.get()); });
       parts.body = with_allocations(scope, visit(parts.body));
+      // Nobody outside sees what is allocated inside now. Outer scopes place theirs later.
+      for (auto* regions : {&parts.reads, &parts.writes})
+        std::erase_if(*regions, [&](const Ref<BufferRegion>& region) {
+          return placed_so_far_.count(region->buffer.get()) > 0;
+        });
       return make<BlockRealize>(realize->iter_values, realize->predicate,
                                 make<Block>(std::move(parts), realize->block->origin),
                                 stmt->origin);
@@ -216,6 +217,7 @@ class Placer {
   Finder& finder_;
   int next_ = 0;
   std::map<int, std::vector<Ref<Buffer>>> placed_;
+  std::unordered_set<const Node*> placed_so_far_;
 };
 
 }  // namespace
@@ -231,7 +233,7 @@ IRModule plan_and_update_buffer_allocation_location(IRModule module) {
       buffers.insert(buffers.end(), block.alloc_buffers.begin(), block.alloc_buffers.end());
     });
     if (buffers.empty()) return function;
-    Finder finder(effects);
+    Finder finder(buffers, effects);
     finder.visit(function->body);
     return function->with_body(Placer(finder, buffers).place(function->body));
   });
