@@ -21,6 +21,7 @@ ROOMS = [
     "graph",
     "script",
     "interp",
+    "reduce",
     "memory",
     "onnx",
     "tflite",

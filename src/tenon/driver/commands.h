@@ -30,6 +30,8 @@ void add_test_onnx_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action);
+void add_reduce_command(CLI::App& app, Action& action);
+void add_bisect_command(CLI::App& app, Action& action);
 /// `passes`, `operators`, `diagnostics`: the generated tables of docs/.
 void add_table_commands(CLI::App& app, Action& action);
 /// Commands of the contract that this version does not have: they say so, with status 2.

@@ -15,6 +15,10 @@ struct Tolerance {
   double whole = 0;
 };
 inline constexpr Tolerance kOnnxTolerance{1e-3, 1e-7, 0};
+/// Sums of float32 in another order, and polynomials in place of libm: the error of either is a few
+/// units in the last place times the square root of the terms, far below this share of the largest
+/// value; what a wrong pass does lies far above it.
+inline constexpr Tolerance kReassociated{0, 0, 1e-4};
 
 /// Why `got` is not what is expected, naming the first wrong element, how many are wrong and the
 /// largest error; nothing where it is.

@@ -209,6 +209,13 @@ static void check_lowered(const IRModule& module, const Pipeline& pipeline) {
                      "the pipeline ends with a module in {} form; expected lowered", name_of(form));
 }
 
+PipelineInput pipeline_input(IRModule module, const CompileRequest& request) {
+  module = with_entry(std::move(module));
+  if (!request.backends.empty()) module = run_backends(std::move(module), request);
+  Pipeline passes = pipeline_for(module, request);
+  return {with_target(std::move(module), request.target), std::move(passes)};
+}
+
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   LoweredModule lowered;

@@ -72,6 +72,13 @@ struct LoweredModule {
 };
 LoweredModule lower(IRModule module, const CompileRequest& request);
 
+/// What `lower` runs: the module with its entry and its target, and the passes for its form.
+struct PipelineInput {
+  IRModule module;
+  Pipeline passes;
+};
+PipelineInput pipeline_input(IRModule module, const CompileRequest& request);
+
 /// A remark for each call of a function that has no signature: nothing of it is checked.
 std::vector<Remark> unchecked_calls(const IRModule& module);
 

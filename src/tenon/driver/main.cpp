@@ -1,49 +1,12 @@
-// The command line. Exit status: 0 success, 1 the input is at fault, 2 wrong usage, 70 a fault of
-// Tenon.
+// The command line.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
-#include <new>
 
 #include "tenon/driver/commands.h"
+#include "tenon/driver/guarded.h"
 #include "tenon/driver/library_backends.h"
-#include "tenon/driver/usage.h"
 
 namespace tenon {
-
-static constexpr int kInputAtFault = 1, kWrongUsage = 2, kInternal = 70;
-
-static void print_error(std::string_view text) {
-  std::fflush(stdout);
-  std::cout.flush();
-  std::cerr << text << (text.ends_with('\n') ? "" : "\n");
-}
-
-static int guarded(const Action& action) {
-  try {
-    const int status = action();
-    std::cout.flush();
-    std::fflush(stdout);
-    if (std::cout.fail() || std::ferror(stdout)) {
-      print_error("error: cannot write to the standard output");
-      return kInputAtFault;
-    }
-    return status;
-  } catch (const UsageError& error) {
-    print_error(error.what());
-    return kWrongUsage;
-  } catch (const CompileError& error) {
-    print_error(error.what());
-    return kInputAtFault;
-  } catch (const std::bad_alloc&) {
-    print_error(fmt::format("error[{}]: out of memory", kLimitExceeded.id));
-    return kInputAtFault;
-  } catch (const std::exception& error) {
-    print_error(fmt::format("internal error: {}\nThis is a fault of Tenon, not of the input.",
-                            error.what()));
-    return kInternal;
-  }
-}
 
 static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
@@ -60,6 +23,8 @@ static int run(int argc, char** argv) {
   add_plan_command(app, action);
   add_bench_command(app, action);
   add_explain_command(app, action);
+  add_reduce_command(app, action);
+  add_bisect_command(app, action);
   add_table_commands(app, action);
   add_absent_commands(app, action);
   try {

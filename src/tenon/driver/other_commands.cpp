@@ -24,7 +24,7 @@ void add_plan_command(CLI::App& app, Action& action) {
 }
 
 void add_absent_commands(CLI::App& app, Action& action) {
-  for (const char* name : {"tune", "bisect", "reduce"}) {
+  for (const char* name : {"tune"}) {
     CLI::App* command = app.add_subcommand(name, "(not there yet)");
     command->allow_extras();
     command->callback([name, &action] {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/driver/commands.h"
+#include "tenon/driver/compare.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/executable.h"
@@ -14,6 +15,7 @@
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 #include "tenon/runtime/cpu_count.h"
+#include "tenon/support/kernel_codes.h"
 
 namespace tenon {
 
@@ -26,7 +28,7 @@ struct RunOptions {
   PassOptions passes;
   int repeat = 1;
   uint64_t seed = 0;
-  bool interpret = false, json = false;
+  bool interpret = false, compare = false, json = false;
 };
 
 // Splits NAME=VALUE at the first `=`, where a name may hold none.
@@ -118,11 +120,28 @@ int interpret(const RunOptions& options) {
   return 0;
 }
 
+// The interpreter is the meaning of the model: what was compiled must give the same.
+void compare_with_interpreter(const RunOptions& options, const std::vector<Ref<TensorData>>& inputs,
+                              const std::vector<Ref<TensorData>>& outputs) {
+  const ModelOptions& model = options.target.model;
+  IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  const auto libraries = with_external_modules(module, model.libraries(), model.link);
+  const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
+  const auto expected = program->run(inputs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const auto wrong = difference(*outputs[i], *expected[i], kReassociated))
+      throw CompileError(kWrongResult, {},
+                         "{}: output `{}` is not what the interpreter computes: {}", options.model,
+                         program->signature().outputs[i].name, *wrong);
+}
+
 int run(const RunOptions& options) {
   if (options.repeat < 1) throw UsageError("--repeat {} is below 1", options.repeat);
   options.target.check();
   const InputOptions wanted = input_options(options);
   if (options.interpret) return interpret(options);
+  if (options.compare && kind_of(options.model) == ModelKind::kCompiled)
+    throw UsageError("--compare: {} holds no module for the interpreter", options.model);
 
   Progress progress;
   PipelineOptions pipeline = options.passes.pipeline();
@@ -138,6 +157,7 @@ int run(const RunOptions& options) {
   std::vector<double> times;
   for (int i = 0; i < options.repeat; ++i) times.push_back(bound.run());
   const auto outputs = bound.outputs();
+  if (options.compare) compare_with_interpreter(options, inputs, outputs);
   if (!options.out.empty()) write_outputs(options.out, signature, outputs);
 
   const int threads =
@@ -210,6 +230,8 @@ void add_run_command(CLI::App& app, Action& action) {
   command->add_option("-o,--out", options->out, "folder: write each output there as NAME.npy");
   command->add_option("--repeat", options->repeat, "timed runs")->capture_default_str();
   command->add_flag("--interpret", options->interpret, "run in the interpreter, without compiling");
+  command->add_flag("--compare", options->compare,
+                    "also run in the interpreter; fail where the results differ");
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
   options->passes.add_to(*command);

@@ -11,11 +11,6 @@
 
 namespace tenon {
 
-// Sums of float32 in another order, and polynomials in place of libm: the error of either is a few
-// units in the last place times the square root of the terms, far below this share of the largest
-// value; what a wrong pass does lies far above it.
-static constexpr Tolerance kReassociated{0, 0, 1e-4};
-
 Validator::Outputs Validator::run(const IRModule& module) {
   const std::vector<Ref<TensorData>> inputs =
       make_inputs(signature_of(module), {.files = {}, .dims = {}, .seed = seed_});

@@ -1,0 +1,44 @@
+// Runs a command and says how it ended, in a form by which two runs can be found to end alike.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tenon {
+
+/// How a command ended.
+struct Outcome {
+  enum class Kind : uint8_t { kSuccess, kFailure, kSignal, kTimeLimit };
+  Kind kind = Kind::kSuccess;
+  int status = 0;      // the exit status, or the signal's number
+  std::string key;     // equal for two runs that fail in the same way: "status 1, error[TN0104]"
+  std::string output;  // the end of both streams
+
+  bool failed() const { return kind != Kind::kSuccess; }
+};
+
+struct ProbeOptions {
+  double time_limit = 60;                   // seconds
+  int64_t memory_limit = int64_t{8} << 30;  // bytes of address space; 0: none
+  std::string file = {};  // whose name in the output does not tell two runs apart
+};
+
+/// Starts `arguments[0]` and waits. \throws CompileError (kRunFailed) where it cannot be started.
+Outcome probe(const std::vector<std::string>& arguments, const ProbeOptions& options = {});
+/// The same of a line for the shell.
+Outcome probe_shell(const std::string& line, const ProbeOptions& options = {});
+
+/// The same of a function in a process of its own; it returns the exit status. What it throws is
+/// printed as the command line prints it. Threads of this process are not in that one.
+Outcome probe_call(const std::function<int()>& body, const ProbeOptions& options = {});
+
+/// The path of this program, to start it again.
+std::string own_path();
+/// `text` as one word of the shell.
+std::string shell_word(const std::string& text);
+/// A command line that the shell splits into `arguments`.
+std::string shell_line(const std::vector<std::string>& arguments);
+
+}  // namespace tenon
