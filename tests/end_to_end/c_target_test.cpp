@@ -68,8 +68,19 @@ class CTargetTest : public tenon::testing_command::CommandTest {
       return 10 + static_cast<unsigned char>(file[8]) + 256 * static_cast<unsigned char>(file[9]);
     };
     const std::string bytes_a = left.substr(start(left)), bytes_b = right.substr(start(right));
+    if (left.find("<f2") != std::string::npos) {
+      // The float32 values in front of the conversion differ by as little as below: at most one
+      // float16 apart. Finite numbers of one sign are ordered as their bits are.
+      for (size_t at = 0; at + 2 <= bytes_a.size(); at += 2) {
+        uint16_t x = 0, y = 0;
+        std::memcpy(&x, bytes_a.data() + at, 2);
+        std::memcpy(&y, bytes_b.data() + at, 2);
+        ASSERT_LE(std::abs(int{x} - int{y}), 1) << a << " at element " << at / 2;
+      }
+      return;
+    }
     if (left.find("<f4") == std::string::npos) {
-      if (left.find("f2") == std::string::npos) EXPECT_EQ(bytes_a, bytes_b) << a;
+      EXPECT_EQ(bytes_a, bytes_b) << a;
       return;
     }
     for (size_t at = 0; at + 4 <= bytes_a.size(); at += 4) {

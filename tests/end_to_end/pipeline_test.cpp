@@ -150,6 +150,30 @@ TEST_F(PipelineTest, LiftedWeightsGiveTheSameResult) {
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["inputs"].size(), 2U);
   EXPECT_EQ(json["outputs"][0]["shape"], (std::vector<int>{2, 2}));
+
+  // Both parts one after the other are the function that they were made of.
+  std::string text = read(folder_ + "/lifted.py");
+  const size_t main = text.find("def main(");
+  ASSERT_NE(main, std::string::npos) << text;
+  text.replace(main, 9, "def rest(");
+  text += R"(
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+        n = T.int64()
+        cls = Module
+        t: R.Tuple(R.Tensor((4, 2), "float32")) = cls.main_transform_params((w,))
+        e: R.Tensor((4, 2), "float32") = t[0]
+        y: R.Tensor((n, 2), "float32") = cls.rest(x, e)
+        return y
+)";
+  write("joined.py", text);
+  const Outcome whole = tenon("run graph.py --dim n=2 --seed 3 -o whole");
+  const Outcome joined = tenon("run joined.py --dim n=2 --seed 3 -o joined");
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  ASSERT_EQ(joined.status, 0) << joined.err;
+  const std::string expected = read(folder_ + "/whole/output.npy");
+  ASSERT_GT(expected.size(), 128U);
+  EXPECT_EQ(read(folder_ + "/joined/output.npy"), expected);
 }
 
 }  // namespace

@@ -33,6 +33,12 @@ class BadInput : public testing::TestWithParam<Case> {};
 TEST_P(BadInput, IsDiagnosed) {
   const Case& one = GetParam();
   ASSERT_FALSE(one.says.empty());
+  // A diagnostic shows the line that it is about: what the input says itself would always be found.
+  for (const auto& [file, bytes] : one.files)
+    ASSERT_EQ(bytes.find(one.says), std::string::npos)
+        << file << " holds the expected text itself: " << one.says;
+  for (const std::string& argument : one.arguments)
+    ASSERT_EQ(argument.find(one.says), std::string::npos) << argument;
   std::string name = (fs::temp_directory_path() / "tenon-bad-XXXXXX").string();
   ASSERT_NE(mkdtemp(name.data()), nullptr);
   const fs::path outer = name, folder = outer / "work";
