@@ -1,3 +1,4 @@
+#include "tenon/support/access_codes.h"
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/plugin_codes.h"
 
@@ -33,6 +34,8 @@ static constexpr const Code* kAllCodes[] = {
     &kAliasing,
     &kNotThreadSafe,
     &kMisaligned,
+    &kDivisionByZero,
+    &kShiftOutOfRange,
     &kSyntax,
     &kBadLiteral,
     &kBadModel,

@@ -72,7 +72,6 @@ void CallVerifier::check(const CheckedCall& site) {
   if (fit) facts(site, *callee);
   if (fit) alignments(site, *callee);
   threads(site);
-  for (size_t i = 0; i < site.args->size(); ++i) bounds(site, *callee, i);
   overlaps(site, *callee);
   if (!site.is_expression) return;
   if (callee->result.is_void() || callee->is_extern()) {
@@ -204,53 +203,6 @@ void CallVerifier::facts(const CheckedCall& site, const Callee& callee) {
           {place_of(site, by), fmt::format("`{}` is {}, from argument {}", var.name,
                                            tenon::str(downcast<ExprNode>(value->second)), by + 1)});
     });
-  }
-}
-
-// The first and the last iteration of all loops around take place; a region that is outside of its
-// buffer in one of them is wrong, for the callee may touch all of it.
-void CallVerifier::bounds(const CheckedCall& site, const Callee& callee, size_t i) {
-  const auto* region = (*site.args)[i].as<BufferRegion>();
-  if (!region || site.guarded) return;
-  for (size_t d = 0; d < region->region.size(); ++d) {
-    const Range& range = region->region[d];
-    const auto low = as_int(range.min), length = as_int(range.extent);
-    const auto size = as_int(region->buffer->shape[d]);
-    if (low && length && size && *low >= 0 && *length <= *size - *low) continue;
-    const Expr end = range.min + range.extent;
-    const auto is_outside = [&](const Expr& first, const Expr& last) {
-      if (analyzer_.proves(first < imm(first->dtype, int64_t{0}))) return true;
-      const Expr dim = region->buffer->shape[d];
-      return analyzer_.proves(tenon::cast(kInt64, last) > tenon::cast(kInt64, dim));
-    };
-    bool outside = is_outside(range.min, end);
-    for (const bool at_start : {true, false}) {
-      Expr first = range.min, last = end;
-      bool known = true;
-      // An inner loop's interval may name an outer one's variable.
-      for (int depth = 0; depth < 16 && known && !outside; ++depth) {
-        Substitution values;
-        for (const Expr& expr : {first, last})
-          walk<Var>(expr, [&](const Var& var) {
-            const auto running = site.domain->find(&var);
-            if (running == site.domain->end()) return;
-            const arith::Interval& interval = running->second;
-            known = known && interval.is_bounded();
-            if (known) values[&var] = at_start ? interval.min : interval.max;
-          });
-        if (values.empty() || !known) break;
-        first = substitute(first, values);
-        last = substitute(last, values);
-      }
-      outside = outside || (known && is_outside(first, last));
-    }
-    if (!outside) continue;
-    const Ref<Buffer>& buffer = region->buffer;
-    error(site, i, kOutOfBounds,
-          fmt::format("argument {} of `{}` is {}; buffer `{}` has shape {}", i + 1, callee.name,
-                      str(*region), buffer->name, tenon::str(buffer->shape)))
-        .notes.push_back({buffer->origin, fmt::format("`{}` is defined here", buffer->name)});
-    return;
   }
 }
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tenon/arith/int_set.h"
+#include "tenon/arith/analyzer.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_facts.h"
@@ -18,10 +18,8 @@ struct CheckedCall {
   std::string callee;
   const std::vector<NodePtr>* args;
   Origin origin;
-  bool is_expression = false;             // Call with a callee, whose value is used
-  DType result = kVoid;                   // as the expression states it
-  bool guarded = false;                   // it may never run
-  const arith::Domain* domain = nullptr;  // loops and axes around it
+  bool is_expression = false;  // Call with a callee, whose value is used
+  DType result = kVoid;        // as the expression states it
   const std::unordered_map<const Node*, Ref<BufferRegion>>* views = nullptr;  // what views show
   const For* parallel = nullptr;  // the loop whose iterations run it beside one another
 };
@@ -43,7 +41,6 @@ class CallVerifier {
   void declared(Diagnostic& diagnostic, const Callee& callee, size_t param) const;
   bool fits(const CheckedCall& site, const Callee& callee, size_t i);
   void facts(const CheckedCall& site, const Callee& callee);
-  void bounds(const CheckedCall& site, const Callee& callee, size_t i);
   void overlaps(const CheckedCall& site, const Callee& callee);
   void threads(const CheckedCall& site);
   void alignments(const CheckedCall& site, const Callee& callee);

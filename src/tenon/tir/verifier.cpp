@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tenon/arith/int_set.h"
 #include "tenon/ir/division.h"
+#include "tenon/tir/analysis/access_bounds.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_graph.h"
 #include "tenon/tir/call_verifier.h"
@@ -32,9 +32,19 @@ class Verifier {
     for (const Ref<Buffer>& buffer : f.buffers)
       if (buffer) shape(*buffer);
     stmt(f.body);
+    bounds(f);
   }
 
  private:
+  // Accesses that lie outside in an iteration that happens.
+  void bounds(const PrimFunc& f) {
+    std::set<std::pair<const Node*, size_t>> reported;
+    find_unproved(f, [&](const AccessCheck& check) {
+      if (!check.fails || !reported.insert({check.node.get(), check.dim}).second) return;
+      report(check, in_, diagnostics_);
+    });
+  }
+
   // ---- definitions
 
   void define(const Node* node, const std::string& name, const Origin& origin) {
@@ -63,7 +73,15 @@ class Verifier {
     close(outer);
   }
   void shape(const Buffer& buffer) {
-    for (const Expr& dim : buffer.shape) expr(dim, buffer.origin);
+    for (const Expr& dim : buffer.shape) {
+      expr(dim, buffer.origin);
+      walk(dim, [&](const NodePtr& node) {
+        if (divides_by_zero(node) && reported_.insert(node.get()).second)
+          diagnostics_.error(kDivisionByZero, buffer.origin,
+                             "`{}` in the shape of `{}` in `{}` divides by zero",
+                             str(downcast<ExprNode>(node)), buffer.name, in_);
+      });
+    }
     for (const Expr& stride : buffer.strides) expr(stride, buffer.origin);
     if (buffer.elem_offset) {
       // A view's offset may be a variable that the view defines.
@@ -108,14 +126,7 @@ class Verifier {
     if (call && call->callee)
       return this->call(*call->callee, call->args, call->origin ? call->origin : origin, true,
                         call->result);
-    if (guards_ == 0 && divides_by_zero(node) && reported_.insert(node.get()).second)
-      diagnostics_.error(kBadArgument, node.get()->origin ? node.get()->origin : origin,
-                         "`{}` in `{}` divides by zero", str(downcast<ExprNode>(node)), in_);
-    // Either side of a condition may be what does not happen.
-    const bool guards = node.as<Select>() || (call && call->is("if_then_else"));
-    guards_ += guards;
     each_member(node, [&](const NodePtr& member, FieldRole) { expr(member, origin); });
-    guards_ -= guards;
   }
 
   enum class Use : uint8_t { kRead, kWrite };
@@ -129,25 +140,7 @@ class Verifier {
                          buffer->name, str(buffer->shape), indices.size(), in_);
       return;
     }
-    for (size_t d = 0; d < indices.size() && guards_ == 0; ++d)
-      if (!indices[d]->dtype.is_vector() &&
-          bounded_.insert({indices[d].get(), buffer->shape[d].get()}).second)
-        bounds(*buffer, d, arith::evaluate(analyzer_, indices[d], domain_), str(indices[d]),
-               origin);
     if (!blocks_.empty()) listed(buffer, origin, use);
-  }
-
-  // Reports an interval of dimension d that has nothing inside of the buffer.
-  void bounds(const Buffer& buffer, size_t d, const arith::Interval& at, const std::string& text,
-              const Origin& origin) {
-    if (!at.is_bounded()) return;
-    const Expr zero = imm(at.max->dtype, int64_t{0});
-    const bool below = analyzer_.proves(at.max < zero);
-    if (!below && !analyzer_.proves(at.min >= buffer.shape[d])) return;
-    diagnostics_.error(kOutOfBounds, origin,
-                       "index {} of dimension {} of buffer `{}` of shape {} lies outside of it in "
-                       "every iteration",
-                       text, d, buffer.name, str(buffer.shape));
   }
 
   // ---- blocks
@@ -190,9 +183,6 @@ class Verifier {
     for (const Expr& value : r.iter_values) expr(value, origin);
     expr(r.predicate, origin);
     scoped([&] {
-      const int guards = guards_;
-      if (!is_int(r.predicate, 1)) ++guards_;
-      std::vector<std::pair<const Var*, arith::Interval>> bound;
       for (size_t i = 0; i < block.iter_vars.size(); ++i) {
         const IterVar& iter = block.iter_vars[i];
         expr(iter.domain.min, origin);
@@ -205,12 +195,8 @@ class Verifier {
         if (const auto extent = as_int(iter.domain.extent); extent && *extent < 0)
           diagnostics_.error(kBadBlock, origin, "axis `{}` of block `{}` has extent {}",
                              iter.var->name, block.name, *extent);
-        bound.emplace_back(iter.var.get(), arith::Interval::of(iter.domain));
       }
       for (const IterVar& iter : block.iter_vars) define(iter.var.get(), iter.var->name, origin);
-      for (const auto& [var, interval] : bound) domain_[var] = interval;
-      for (size_t i = 0; i < block.iter_vars.size(); ++i)
-        attained_[block.iter_vars[i].var.get()] = arith::Interval::point(r.iter_values[i]);
       for (const MatchBuffer& match : block.match_buffers) region(*match.source, origin);
       Open open{&block, {}, {}, {}};
       for (const Ref<Buffer>& buffer : block.alloc_buffers) {
@@ -236,11 +222,6 @@ class Verifier {
       if (block.init) scoped([&] { stmt(block.init); });
       scoped([&] { stmt(block.body); });
       blocks_.pop_back();
-      for (const auto& [var, interval] : bound) {
-        domain_.erase(var);
-        attained_.erase(var);
-      }
-      guards_ = guards;
     });
   }
 
@@ -265,12 +246,7 @@ class Verifier {
       expr(loop->extent, origin);
       scoped([&] {
         define(loop->loop_var.get(), loop->loop_var->name, origin);
-        domain_[loop->loop_var.get()] = arith::Interval::of(loop->min, loop->extent);
-        attained_[loop->loop_var.get()] = domain_[loop->loop_var.get()];
-        const int guards = guards_;
-        // What stands in a loop that never runs is not accessed.
         const auto extent = as_int(loop->extent);
-        if (!extent || *extent <= 0) ++guards_;
         const For* const outer = parallel_;
         const int64_t others = others_;
         if (loop->kind == ForKind::kParallel && !(extent && *extent <= 1)) {
@@ -280,13 +256,9 @@ class Verifier {
         stmt(loop->body);
         parallel_ = outer;
         others_ = others;
-        guards_ = guards;
-        domain_.erase(loop->loop_var.get());
-        attained_.erase(loop->loop_var.get());
       });
     } else if (const auto* branch = s.as<IfThenElse>()) {
       expr(branch->condition, origin);
-      ++guards_;
       // What one iteration alone does, as a stage of a pipeline, runs beside nothing of its kind.
       const For* const outer = parallel_;
       const int64_t others = others_;
@@ -300,12 +272,9 @@ class Verifier {
       scoped([&] { stmt(branch->else_case); });
       parallel_ = outer;
       others_ = others;
-      --guards_;
     } else if (const auto* loop = s.as<While>()) {
       expr(loop->condition, origin);
-      ++guards_;
       scoped([&] { stmt(loop->body); });
-      --guards_;
     } else if (const auto* attr = s.as<AttrStmt>()) {
       scoped([&] { stmt(attr->body); });
     } else if (const auto* r = s.as<BlockRealize>()) {
@@ -374,8 +343,6 @@ class Verifier {
                   .origin = origin,
                   .is_expression = is_expression,
                   .result = result,
-                  .guarded = guards_ != 0,
-                  .domain = &attained_,
                   .views = &views_,
                   .parallel = parallel_});
   }
@@ -384,16 +351,12 @@ class Verifier {
   Diagnostics& diagnostics_;
   CallVerifier calls_;
   std::string in_;
-  arith::Analyzer analyzer_;
-  arith::Domain domain_;
-  arith::Domain attained_;  // loops that run, to their ends; axes as the values that they take
   std::unordered_map<const Node*, Ref<BufferRegion>> views_;
-  int guards_ = 0;
   const For* parallel_ = nullptr;  // the loop around whose iterations run beside one another
   int64_t others_ = 0;             // its iterations that a branch around has left out
   std::vector<Open> blocks_;
   std::unordered_set<const Node*> visible_, reported_;
-  std::set<std::pair<const Node*, const Node*>> faulty_, bounded_;
+  std::set<std::pair<const Node*, const Node*>> faulty_;
   std::vector<const Node*> scope_;
 };
 

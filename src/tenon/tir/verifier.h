@@ -31,7 +31,8 @@ struct VerifierMemory {
 ///  - kUndefined, kRedefined: variables and buffers used where they are not defined, or defined
 ///    again inside of their scope;
 ///  - kIndexRank, kOutOfBounds: accesses with the wrong number of indices, or proved to lie outside
-///    of the buffer in every iteration;
+///    of the buffer in an iteration that happens (analysis/access_bounds.h); kDivisionByZero,
+///    kShiftOutOfRange likewise;
 ///  - kBadBlock: an axis twice, a binding of another dtype, a buffer accessed that the block's
 ///  reads
 ///    or writes do not have;

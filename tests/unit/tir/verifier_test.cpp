@@ -70,8 +70,8 @@ TEST(TirVerifier, Accesses) {
   const auto a = buffer("a", {8});
   const auto i = var("i");
   EXPECT_EQ(faults(PrimFunc::of_buffers({a}, loop(i, 8, store(a, imm(kFloat32, 0.0), i + 8)))),
-            Faults{"out-of-bounds: index i + 8 of dimension 0 of buffer `a` of shape (8,) lies "
-                   "outside of it in every iteration"});
+            Faults{"out-of-bounds: index i + 8 of dimension 0 of buffer `a` is 8 where i = 0; its "
+                   "extent is 8"});
   // Behind a condition it may never happen.
   EXPECT_EQ(
       faults(PrimFunc::of_buffers(
@@ -138,7 +138,8 @@ TEST_F(TirVerifierCalls, ShapesAndTypes) {
 }
 TEST_F(TirVerifierCalls, BoundsAndOverlap) {
   EXPECT_EQ(call("fixed", {part(a_, 9, 8), part(b_, 0, 8)}),
-            Faults{"out-of-bounds: argument 1 of `fixed` is a[9:17]; buffer `a` has shape (16,)"});
+            Faults{"out-of-bounds: region 9:17 of dimension 0 of buffer `a` lies outside of its "
+                   "extent 16"});
   EXPECT_EQ(call("fixed", {part(a_, 0, 8), part(a_, 7, 8)}),
             Faults{"aliasing: argument 2 of `fixed`, a[7:15], is written and not proved apart from "
                    "argument 1, a[0:8]"});

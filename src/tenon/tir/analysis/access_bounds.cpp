@@ -1,0 +1,638 @@
+#include "tenon/tir/analysis/access_bounds.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "tenon/arith/int_set.h"
+#include "tenon/tir/analysis/points.h"
+#include "tenon/tir/analysis/witness.h"
+
+namespace tenon::tir {
+
+namespace {
+
+using Kind = AccessCheck::Kind;
+
+// Conditions of one choice that a proof may look at both sides of.
+constexpr int kMaxCases = 3;
+// Nodes of a value that stands in place of its variable.
+constexpr int kMostNodes = 200;
+
+void split_and(const Expr& condition, std::vector<Expr>& out) {
+  const auto* both = condition.as<Binary>();
+  if (both && both->op == BinaryOp::kAnd) {
+    split_and(both->lhs, out);
+    split_and(both->rhs, out);
+    return;
+  }
+  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
+    return split_and(call->arg(0), out);
+  if (!is_int(condition, 1)) out.push_back(condition);
+}
+
+// A choice inside of `expr` by a scalar condition, not inside of a load.
+struct Choice {
+  Expr whole, condition, a, b;
+};
+std::optional<Choice> choice_in(const Expr& expr) {
+  std::optional<Choice> found;
+  walk_if(expr, [&](const NodePtr& node) {
+    if (found || node.as<BufferLoad>()) return false;
+    if (const auto* op = node.as<Select>(); op && op->condition->dtype.is_scalar())
+      found = {downcast<ExprNode>(node), op->condition, op->true_value, op->false_value};
+    if (const auto* op = node.as<Call>(); op && op->is("if_then_else"))
+      found = {downcast<ExprNode>(node), op->arg(0), op->arg(1), op->arg(2)};
+    return !found;
+  });
+  return found;
+}
+
+Expr with_side(const Expr& expr, const Choice& choice, const Expr& side) {
+  return rewrite(expr, [&](const NodePtr& node) -> std::optional<NodePtr> {
+    if (node.same_as(choice.whole)) return side;
+    return std::nullopt;
+  });
+}
+
+// A tree of at most `left` nodes.
+bool is_short(const NodePtr& node, int& left) {
+  bool fits = --left >= 0;
+  if (fits && node.get()->height() > 1)
+    each_member(node, [&](const NodePtr& member, FieldRole) {
+      if (fits && !member.as<Buffer>()) fits = is_short(member, left);
+    });
+  return fits;
+}
+
+// What holds for every element of a buffer: `condition` with the indices of the element in place of
+// `at`.
+struct ElementFact {
+  const Node* buffer;
+  std::vector<Ref<Var>> at;
+  Expr condition;
+};
+
+class AccessProver {
+ public:
+  AccessProver(const PrimFunc& function, const std::function<void(const AccessCheck&)>& see)
+      : function_(function), see_(see) {
+    for (const Ref<Var>& symbol : symbolic_vars(function)) {
+      analyzer_.bind_lower(symbol, 0);
+      symbols_.push_back(symbol);
+    }
+    for (const Ref<Buffer>& buffer : function.buffers) {
+      if (!buffer) continue;
+      for (const Expr& dim : buffer->shape)
+        if (!as_int(dim) && !dim.as<Var>()) analyzer_.assume(dim >= imm(dim->dtype, int64_t{0}));
+    }
+    find_views();
+  }
+
+  void run() { stmt(function_.body); }
+
+ private:
+  // ---- memory: an element keeps its value until something may write to its buffer
+
+  void find_views() {
+    std::unordered_map<const Node*, Ref<Buffer>> by_data;
+    const auto own = [&](const Ref<Buffer>& buffer) {
+      root_[buffer.get()] = buffer.get();
+      by_data.emplace(buffer->data.get(), buffer);
+      all_.push_back(buffer);
+    };
+    for (const Ref<Buffer>& buffer : function_.buffers)
+      if (buffer) own(buffer);
+    walk(function_.body, [&](const NodePtr& node) {
+      if (const auto* block = node.as<Block>()) {
+        for (const Ref<Buffer>& buffer : block->alloc_buffers) own(buffer);
+        for (const MatchBuffer& match : block->match_buffers) {
+          root_[match.buffer.get()] = match.source->buffer.get();
+          all_.push_back(match.buffer);
+        }
+      }
+      if (const auto* alloc = node.as<AllocBuffer>()) own(alloc->buffer);
+      if (const auto* constant = node.as<AllocConst>()) {
+        own(constant->buffer);
+        constants_[constant->buffer.get()] = constant->data;
+      }
+      if (const auto* view = node.as<DeclBuffer>()) {
+        const auto known = by_data.find(view->data.get());
+        root_[view->buffer.get()] = known == by_data.end() ? nullptr : known->second.get();
+        by_data.emplace(view->buffer->data.get(), view->buffer);
+        all_.push_back(view->buffer);
+      }
+    });
+  }
+
+  // Null: memory that anything may be.
+  const Node* root(const Node* buffer) const {
+    for (int depth = 0; depth < 64; ++depth) {
+      const auto known = root_.find(buffer);
+      if (known == root_.end() || !known->second) return nullptr;
+      if (known->second == buffer) return buffer;
+      buffer = known->second;
+    }
+    return nullptr;
+  }
+
+  struct Writes {
+    std::unordered_set<const Node*> roots;
+    bool anything = false;
+  };
+  const Writes& writes_of(const Stmt& s) {
+    const auto [known, is_new] = writes_.try_emplace(s.get());
+    if (!is_new) return known->second;
+    Writes out;
+    const auto add = [&](const Node* buffer) {
+      const Node* memory = root(buffer);
+      out.anything = out.anything || !memory;
+      out.roots.insert(memory);
+    };
+    walk(s, [&](const NodePtr& node) {
+      if (const auto* store = node.as<BufferStore>()) add(store->buffer.get());
+      if (const auto* call = node.as<CallTir>())
+        for (const NodePtr& arg : call->args)
+          if (const auto* region = arg.as<BufferRegion>()) add(region->buffer.get());
+      const auto* call = node.as<Call>();
+      if (!call || !call->op || call->op->effect != Effect::kOpaque) return;
+      if (call->is("masked_store")) {
+        if (const auto* element = call->args[0].as<BufferLoad>()) add(element->buffer.get());
+      } else if (!call->is("assume") && !call->is("ret") && !call->is("prefetch")) {
+        out.anything = true;
+      }
+    });
+    return writes_[s.get()] = std::move(out);
+  }
+
+  void forget(const Writes& writes) {
+    if (writes.roots.empty() && !writes.anything) return;
+    for (const Ref<Buffer>& buffer : all_) {
+      const Node* memory = root(buffer.get());
+      if (constants_.count(buffer.get())) continue;
+      if (!writes.anything && memory && !writes.roots.count(memory)) continue;
+      now_[buffer.get()] = make<Buffer>(buffer->name, buffer->dtype, buffer->shape,
+                                        Buffer::Options{}, buffer->origin);
+    }
+  }
+  const Node* version(const Ref<Buffer>& buffer) const {
+    const auto known = now_.find(buffer.get());
+    return known == now_.end() ? buffer.get() : known->second.get();
+  }
+
+  // In terms of loops and of memory as it is now.
+  Expr current(const Expr& expr) const { return now_.empty() ? expr : substitute(expr, now_); }
+
+  // From now on `var` is `value`. What would grow too long stays a variable with its bounds.
+  void define(const Ref<Var>& var, const Expr& value) {
+    now_.erase(var.get());
+    const Expr full = current(value);
+    if (int left = kMostNodes; is_short(full, left)) {
+      now_[var.get()] = full;
+    } else if (var->dtype.is_scalar() && var->dtype.is_integer()) {
+      analyzer_.bind_bounds(var, analyzer_.const_bound(full));
+    }
+  }
+
+  // ---- facts
+
+  // While `body` runs, `condition` holds.
+  template <typename F>
+  void where(const Expr& condition, const F& body) {
+    const size_t guards = guards_.size();
+    {
+      const auto scope = analyzer_.enter();
+      hold(condition);
+      body();
+    }
+    guards_.resize(guards);
+  }
+  void hold(const Expr& condition) {
+    std::vector<Expr> parts;
+    split_and(condition, parts);
+    for (const Expr& part : parts) {
+      const Expr fact = current(part);
+      assume_loads(fact);
+      guards_.push_back(fact);
+      if (fact->dtype.is_scalar()) analyzer_.assume(fact);
+    }
+  }
+
+  // What is known of the elements that `expr` reads.
+  void assume_loads(const Expr& expr) {
+    if (element_facts_.empty() && constants_.empty()) return;
+    walk<BufferLoad>(expr, [&](const BufferLoad& load) {
+      if (!load.dtype.is_scalar() || !load.dtype.is_integer()) return;
+      for (const ElementFact& fact : element_facts_) {
+        if (fact.buffer != load.buffer.get() || fact.at.size() != load.indices.size()) continue;
+        Substitution values;
+        for (size_t d = 0; d < fact.at.size(); ++d)
+          values[fact.at[d].get()] = cast(fact.at[d]->dtype, load.indices[d]);
+        analyzer_.assume(values.empty() ? fact.condition : substitute(fact.condition, values));
+      }
+      const auto constant = constants_.find(load.buffer.get());
+      if (constant == constants_.end()) return;
+      const auto [least, greatest] = range_of(constant->first, *constant->second);
+      if (least > greatest) return;
+      const Expr self = ref_to(&load);
+      analyzer_.assume(self >= imm(load.dtype, least));
+      analyzer_.assume(self <= imm(load.dtype, greatest));
+    });
+  }
+  std::pair<int64_t, int64_t> range_of(const Node* buffer, const TensorData& data) {
+    const auto [known, is_new] = ranges_.try_emplace(buffer, int64_t{1}, int64_t{0});
+    if (!is_new || data.dtype.lanes != 1 || data.elements() == 0 ||
+        data.elements() > (int64_t{1} << 22))
+      return known->second;
+    int64_t least = data.at_int(0), greatest = least;
+    for (int64_t i = 1; i < data.elements(); ++i) {
+      const int64_t value = data.at_int(i);
+      least = std::min(least, value);
+      greatest = std::max(greatest, value);
+    }
+    return known->second = {least, greatest};
+  }
+
+  // A nest of loops that asserts something of each element of a buffer.
+  void note_assertion(const Stmt& s) {
+    std::vector<const For*> loops;
+    Substitution axes;
+    Stmt inner = s;
+    const Assert* claim = nullptr;
+    while (!claim) {
+      if (const auto* loop = inner.as<For>()) {
+        if (!is_int(loop->min, 0)) return;
+        loops.push_back(loop);
+        inner = loop->body;
+      } else if (const auto* realize = inner.as<BlockRealize>()) {
+        const Block& block = *realize->block;
+        if (!is_int(realize->predicate, 1) || block.init || !block.match_buffers.empty()) return;
+        for (size_t i = 0; i < block.iter_vars.size(); ++i)
+          axes[block.iter_vars[i].var.get()] =
+              axes.empty() ? realize->iter_values[i] : substitute(realize->iter_values[i], axes);
+        inner = block.body;
+      } else {
+        claim = inner.as<Assert>();
+        if (!claim) return;
+      }
+    }
+    if (!writes_of(s).roots.empty()) return;
+    const Expr condition =
+        current(axes.empty() ? claim->condition : substitute(claim->condition, axes));
+    std::vector<Ref<BufferLoad>> loads;
+    walk<BufferLoad>(condition, [&](const BufferLoad& load) {
+      if (std::none_of(loads.begin(), loads.end(), [&](const Ref<BufferLoad>& other) {
+            return structural_equal(other, ref_to(&load));
+          }))
+        loads.push_back(ref_to(&load));
+    });
+    if (loads.size() != 1) return;
+    ElementFact fact{loads[0]->buffer.get(), {}, condition};
+    for (size_t d = 0; d < loads[0]->indices.size(); ++d) {
+      const auto loop = std::find_if(loops.begin(), loops.end(), [&](const For* one) {
+        return loads[0]->indices[d].same_as(one->loop_var);
+      });
+      const Expr& dim = loads[0]->buffer->shape[d];
+      if (loop == loops.end()) {
+        // A dimension of one element may be left out.
+        if (!is_int(dim, 1) || !is_int(loads[0]->indices[d], 0)) return;
+        fact.at.push_back(var("_", loads[0]->indices[d]->dtype));
+        continue;
+      }
+      if (!analyzer_.proves_equal(current((*loop)->extent), dim)) return;
+      fact.at.push_back((*loop)->loop_var);
+      loops.erase(loop);
+    }
+    element_facts_.push_back(std::move(fact));
+  }
+
+  // ---- proofs
+
+  // a <= b
+  bool at_most(const Expr& a, const Expr& b, int cases = 0) {
+    if (analyzer_.proves_less_equal(a, b)) return true;
+    const Expr gap = cast(kInt64, b) - cast(kInt64, a);
+    const arith::Interval range = arith::evaluate(analyzer_, gap, domain_);
+    if (range.min && analyzer_.proves_nonnegative(range.min)) return true;
+    const auto choice = cases < kMaxCases ? choice_in(gap) : std::nullopt;
+    if (!choice) return false;
+    for (const bool holds : {true, false}) {
+      const auto scope =
+          analyzer_.enter(holds ? choice->condition : logical_not(choice->condition));
+      assume_loads(choice->condition);
+      const Expr side = with_side(gap, *choice, holds ? choice->a : choice->b);
+      if (!at_most(int64(0), side, cases + 1)) return false;
+    }
+    return true;
+  }
+
+  bool inside(const AccessCheck& check) {
+    const auto scope = analyzer_.enter();
+    assume_loads(check.index);
+    if (check.kind == Kind::kDivisor)
+      return at_most(int64(1), check.index) || at_most(check.index, int64(-1));
+    const Expr zero = int64(0);
+    if (!at_most(zero, check.index)) return false;
+    if (check.length) return at_most(check.index + check.length, check.extent);
+    return at_most(check.index + 1, check.extent);
+  }
+
+  void judge(AccessCheck check) {
+    const Expr index = check.index;
+    const auto number = as_int(index), extent = as_int(check.extent ? check.extent : int64(0));
+    if (number) {
+      const auto length = check.length ? as_int(check.length) : std::optional<int64_t>(1);
+      if (check.kind == Kind::kDivisor ? *number != 0
+                                       : *number >= 0 && extent && length && *length >= 0 &&
+                                             *length <= *extent && *number <= *extent - *length)
+        return;
+    }
+    AccessCheck full = check;
+    full.index = current(index);
+    if (check.length) full.length = current(check.length);
+    if (check.extent) full.extent = current(check.extent);
+    if (inside(full)) return;
+    switch (search_.decide(full, check.index, loops_, guards_, symbols_, now_)) {
+      case Search::Answer::kInside: return;
+      case Search::Answer::kOutside:
+        check.fails = true;
+        check.value = search_.value();
+        check.extent_value = search_.extent();
+        check.iteration = search_.iteration();
+        break;
+      case Search::Answer::kOpen: break;
+    }
+    see_(check);
+  }
+
+  // One scalar index, or each lane of a vector of them.
+  void index(const Ref<Buffer>& buffer, size_t d, const Expr& at, const NodePtr& node,
+             const Origin& origin) {
+    AccessCheck check{.kind = Kind::kIndex,
+                      .node = node,
+                      .buffer = buffer,
+                      .dim = d,
+                      .index = at,
+                      .extent = buffer->shape[d],
+                      .origin = origin};
+    if (const auto* splat = at.as<Broadcast>()) {
+      check.index = splat->value;
+    } else if (const auto* ramp = at.as<Ramp>()) {
+      check.index = ramp->base;
+      judge(check);
+      check.index = ramp->base + ramp->stride * (ramp->lanes - 1);
+    } else if (at->dtype.is_vector()) {
+      return see_(check);
+    }
+    judge(check);
+  }
+
+  // ---- expressions
+
+  void access(const Ref<Buffer>& buffer, const std::vector<Expr>& indices, const NodePtr& node,
+              const Origin& origin) {
+    for (const Expr& at : indices) expr(at, origin);
+    if (indices.size() != buffer->ndim()) return;  // an error of its own
+    for (size_t d = 0; d < indices.size(); ++d) index(buffer, d, indices[d], node, origin);
+  }
+
+  void expr(const NodePtr& node, const Origin& outer) {
+    if (!node || node.as<Var>() || node.as<IntImm>() || node.as<FloatImm>() || node.as<Buffer>())
+      return;
+    const Origin& origin = node.get()->origin ? node.get()->origin : outer;
+    if (const auto* load = node.as<BufferLoad>())
+      return access(load->buffer, load->indices, node, origin);
+    if (const auto* let = node.as<Let>()) {
+      expr(let->value, origin);
+      define(let->var, let->value);
+      return expr(let->body, origin);
+    }
+    if (const auto* op = node.as<Binary>()) return binary(*op, node, origin);
+    if (const auto* call = node.as<Call>()) return this->call(*call, node, origin);
+    if (const auto* region = node.as<BufferRegion>()) return this->region(*region, node, origin);
+    each_member(node, [&](const NodePtr& member, FieldRole) { expr(member, origin); });
+  }
+
+  void binary(const Binary& op, const NodePtr& node, const Origin& origin) {
+    expr(op.lhs, origin);
+    if (is_logical(op.op) && op.dtype.is_scalar()) {
+      where(op.op == BinaryOp::kAnd ? op.lhs : logical_not(op.lhs), [&] { expr(op.rhs, origin); });
+      return;
+    }
+    expr(op.rhs, origin);
+    const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
+    if (divides && op.dtype.is_integer() && op.dtype.is_scalar())
+      judge({.kind = Kind::kDivisor, .node = node, .index = op.rhs, .origin = origin});
+  }
+
+  void call(const Call& call, const NodePtr& node, const Origin& origin) {
+    if (call.is("if_then_else") && call.arg(0)->dtype.is_scalar()) {
+      expr(call.args[0], origin);
+      where(call.arg(0), [&] { expr(call.args[1], origin); });
+      where(logical_not(call.arg(0)), [&] { expr(call.args[2], origin); });
+      return;
+    }
+    // Names an element without an access, or accesses some of its lanes.
+    const bool names = call.is("address_of") || call.is("prefetch") || call.is("masked_load") ||
+                       call.is("masked_store");
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const auto* element = call.args[i].as<BufferLoad>();
+      if (names && i == 0 && element) {
+        for (const Expr& at : element->indices) expr(at, origin);
+      } else {
+        expr(call.args[i], origin);
+      }
+    }
+    const bool shifts = call.is("shift_left") || call.is("shift_right");
+    if (shifts && call.dtype.is_scalar())
+      judge({.kind = Kind::kShift,
+             .node = node,
+             .index = call.arg(1),
+             .extent = imm(call.arg(1)->dtype, int64_t{call.dtype.bits}),
+             .origin = origin});
+  }
+
+  void region(const BufferRegion& region, const NodePtr& node, const Origin& outer) {
+    const Origin& origin = region.origin ? region.origin : outer;
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      const Range& range = region.region[d];
+      expr(range.min, origin);
+      expr(range.extent, origin);
+      judge({.kind = Kind::kRegion,
+             .node = node,
+             .buffer = region.buffer,
+             .dim = d,
+             .index = range.min,
+             .length = range.extent,
+             .extent = region.buffer->shape[d],
+             .origin = origin});
+    }
+  }
+
+  // ---- statements
+
+  void stmt(const Stmt& s) {
+    if (!s) return;
+    const Origin& origin = s->origin;
+    if (const auto* list = s.as<Seq>()) {
+      const auto scope = analyzer_.enter();
+      const size_t guards = guards_.size(), facts = element_facts_.size();
+      for (const Stmt& item : list->stmts) {
+        stmt(item);
+        if (const auto* claim = item.as<Assert>())
+          hold(claim->condition);
+        else
+          note_assertion(item);
+      }
+      element_facts_.resize(facts);
+      guards_.resize(guards);
+      return;
+    }
+    if (const auto* loop = s.as<For>()) return this->loop(*loop);
+    if (const auto* branch = s.as<IfThenElse>()) {
+      expr(branch->condition, origin);
+      const Expr condition = current(branch->condition);  // as it was before either side ran
+      where(condition, [&] { stmt(branch->then_case); });
+      if (branch->else_case) where(logical_not(condition), [&] { stmt(branch->else_case); });
+      return;
+    }
+    if (const auto* loop = s.as<While>()) {
+      forget(writes_of(s));
+      expr(loop->condition, origin);
+      where(loop->condition, [&] { stmt(loop->body); });
+      forget(writes_of(s));
+      return;
+    }
+    if (const auto* attr = s.as<AttrStmt>()) return stmt(attr->body);
+    if (const auto* realize = s.as<BlockRealize>()) return block(*realize);
+    if (const auto* bind = s.as<Bind>()) {
+      expr(bind->value, origin);
+      define(bind->var, bind->value);
+      return;
+    }
+    if (const auto* store = s.as<BufferStore>()) {
+      expr(store->value, origin);
+      access(store->buffer, store->indices, s, origin);
+    } else if (const auto* evaluate = s.as<Evaluate>()) {
+      expr(evaluate->value, origin);
+    } else if (const auto* claim = s.as<Assert>()) {
+      expr(claim->condition, origin);
+    } else if (const auto* call = s.as<CallTir>()) {
+      for (const NodePtr& arg : call->args) expr(arg, origin);
+    }
+    forget(writes_of(s));
+  }
+
+  void loop(const For& loop) {
+    expr(loop.min, loop.origin);
+    expr(loop.extent, loop.origin);
+    const Expr min = current(loop.min), extent = current(loop.extent);
+    const Stmt self = ref_to(&loop);
+    forget(writes_of(self));
+    now_.erase(loop.loop_var.get());
+    {
+      const auto scope = analyzer_.enter();
+      assume_loads(min);
+      assume_loads(extent);
+      analyzer_.bind(loop.loop_var, min, extent);
+      domain_[loop.loop_var.get()] = arith::Interval::of(min, extent);
+      loops_.push_back({loop.loop_var, min, extent});
+      stmt(loop.body);
+      loops_.pop_back();
+      domain_.erase(loop.loop_var.get());
+    }
+    forget(writes_of(self));
+  }
+
+  void block(const BlockRealize& realize) {
+    const Block& block = *realize.block;
+    for (const Expr& value : realize.iter_values) expr(value, realize.origin);
+    expr(realize.predicate, realize.origin);
+    where(realize.predicate, [&] {
+      for (size_t i = 0; i < block.iter_vars.size(); ++i)
+        define(block.iter_vars[i].var, realize.iter_values[i]);
+      for (const MatchBuffer& match : block.match_buffers)
+        region(*match.source, match.source, block.origin);
+      if (block.init) {
+        Expr first = boolean(true);
+        for (const IterVar& axis : block.iter_vars)
+          if (axis.kind == IterKind::kReduce)
+            first = logical_and(first, eq(axis.var, cast(axis.var->dtype, axis.domain.min)));
+        where(first, [&] { stmt(block.init); });
+      }
+      stmt(block.body);
+    });
+  }
+
+  const PrimFunc& function_;
+  const std::function<void(const AccessCheck&)>& see_;
+  arith::Analyzer analyzer_;
+  arith::Domain domain_;
+  Search search_;
+  std::vector<Ref<Var>> symbols_;
+  std::vector<Running> loops_;
+  std::vector<Expr> guards_;
+  std::vector<ElementFact> element_facts_;
+  Substitution now_;  // axes and bound variables by their values; buffers since they were written
+  std::vector<Ref<Buffer>> all_;
+  std::unordered_map<const Node*, const Node*> root_;  // the memory that a view is of
+  std::unordered_map<const Node*, Ref<TensorData>> constants_;
+  std::unordered_map<const Node*, std::pair<int64_t, int64_t>> ranges_;
+  std::unordered_map<const Node*, Writes> writes_;
+};
+
+}  // namespace
+
+void find_unproved(const PrimFunc& function, const std::function<void(const AccessCheck&)>& see) {
+  AccessProver(function, see).run();
+}
+
+std::string subject_of(const AccessCheck& check) {
+  switch (check.kind) {
+    case Kind::kIndex:
+      return fmt::format("index {} of dimension {} of buffer `{}`", str(check.index), check.dim,
+                         check.buffer->name);
+    case Kind::kRegion:
+      return fmt::format("region {}:{} of dimension {} of buffer `{}`", str(check.index),
+                         str(check.index + check.length), check.dim, check.buffer->name);
+    case Kind::kDivisor: return fmt::format("divisor {}", str(check.index));
+    case Kind::kShift: return fmt::format("shift by {}", str(check.index));
+  }
+  unreachable("a kind of check");
+}
+
+static std::string fault_of(const AccessCheck& check, const std::string& in) {
+  const std::string at = check.iteration.empty() ? "" : " where " + check.iteration;
+  const std::string subject = subject_of(check);
+  switch (check.kind) {
+    case Kind::kIndex:
+    case Kind::kRegion: {
+      if (at.empty())
+        return fmt::format("{} lies outside of its extent {}", subject, check.extent_value);
+      return fmt::format("{} is {}{}; its extent is {}", subject, check.value, at,
+                         check.extent_value);
+    }
+    case Kind::kDivisor:
+      return fmt::format("`{}` in `{}` divides by zero{}", str(downcast<ExprNode>(check.node)), in,
+                         at);
+    case Kind::kShift:
+      return fmt::format("`{}` in `{}` shifts by {}{}; its dtype has {} bits",
+                         str(downcast<ExprNode>(check.node)), in, check.value, at,
+                         check.extent_value);
+  }
+  unreachable("a kind of check");
+}
+
+static const Code& code_of(const AccessCheck& check) {
+  if (check.kind == Kind::kDivisor) return kDivisionByZero;
+  return check.kind == Kind::kShift ? kShiftOutOfRange : kOutOfBounds;
+}
+
+void report(const AccessCheck& check, const std::string& in, Diagnostics& diagnostics) {
+  Diagnostic& diagnostic =
+      diagnostics.error(code_of(check), check.origin, "{}", fault_of(check, in));
+  if (check.buffer && check.buffer->origin)
+    diagnostic.notes.push_back(
+        {check.buffer->origin, fmt::format("`{}` is defined here", check.buffer->name)});
+}
+
+}  // namespace tenon::tir
