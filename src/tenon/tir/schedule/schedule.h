@@ -192,4 +192,15 @@ class Schedule {
 /// that it was recorded on.
 Schedule replay(const Trace& trace, const Ref<PrimFunc>& function);
 
+/// A primitive as traces know it.
+struct Primitive {
+  std::string name;
+  std::vector<std::string> attrs;  // arguments that are no loops or blocks, in their order
+  bool gives_blocks;               // its results are blocks, not loops
+};
+/// Ordered by name.
+const std::vector<Primitive>& all_primitives();
+/// Null where there is none of this name.
+const Primitive* find_primitive(const std::string& name);
+
 }  // namespace tenon::tir

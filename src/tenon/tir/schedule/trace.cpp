@@ -120,24 +120,47 @@ struct Step {
   std::string text(size_t i) const { return *attr(i).as<std::string>(); }
 };
 
+/// A number that a text gives has the dtype of the buffer.
+Expr pad_value_of(const AttrValue& value, const Block& block, BufferRole role, int64_t index) {
+  if (const auto* node = value.as<NodePtr>()) return downcast<ExprNode>(*node);
+  const auto& regions = role == BufferRole::kRead ? block.reads : block.writes;
+  if (value.is_none() || index < 0 || static_cast<size_t>(index) >= regions.size()) return {};
+  const DType dtype = regions[static_cast<size_t>(index)]->buffer->dtype;
+  if (const auto* number = value.as<double>()) return imm(dtype, *number);
+  const auto* truth = value.as<bool>();
+  const int64_t number = truth ? *truth : *value.as<int64_t>();
+  return dtype.is_float() ? imm(dtype, static_cast<double>(number)) : imm(dtype, number);
+}
+
+struct Applier {
+  Primitive primitive;
+  std::function<Values(const Step&)> apply;
+};
+
 /// How each primitive is applied from its record.
-const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
-  static const std::map<std::string, std::function<Values(const Step&)>> kAppliers = {
-      {"get_block", [](const Step& s) { return Values{s.schedule.get_block(s.text(0))}; }},
-      {"get_loops", [](const Step& s) { return values_of(s.schedule.get_loops(s.block(0))); }},
-      {"split",
+const std::vector<Applier>& appliers() {
+  static const std::vector<Applier> kAppliers = {
+      {{"get_block", {"name"}, true},
+       [](const Step& s) { return Values{s.schedule.get_block(s.text(0))}; }},
+      {{"get_loops", {}, false},
+       [](const Step& s) { return values_of(s.schedule.get_loops(s.block(0))); }},
+      {{"split", {"factors"}, false},
        [](const Step& s) { return values_of(s.schedule.split(s.loop(0), exprs_of(s.attr(0)))); }},
-      {"fuse", [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
-      {"reorder", [](const Step& s) { return s.schedule.reorder(s.loops()), Values{}; }},
-      {"loop_partition",
+      {{"fuse", {}, false}, [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
+      {{"reorder", {}, false},
+       [](const Step& s) { return s.schedule.reorder(s.loops()), Values{}; }},
+      {{"loop_partition", {"points"}, false},
        [](const Step& s) {
          return values_of(s.schedule.loop_partition(s.loop(0), exprs_of(s.attr(0))));
        }},
-      {"add_unit_loop", [](const Step& s) { return Values{s.schedule.add_unit_loop(s.block(0))}; }},
-      {"parallel", [](const Step& s) { return s.schedule.parallel(s.loop(0)), Values{}; }},
-      {"vectorize", [](const Step& s) { return s.schedule.vectorize(s.loop(0)), Values{}; }},
-      {"unroll", [](const Step& s) { return s.schedule.unroll(s.loop(0)), Values{}; }},
-      {"annotate",
+      {{"add_unit_loop", {}, false},
+       [](const Step& s) { return Values{s.schedule.add_unit_loop(s.block(0))}; }},
+      {{"parallel", {}, false},
+       [](const Step& s) { return s.schedule.parallel(s.loop(0)), Values{}; }},
+      {{"vectorize", {}, false},
+       [](const Step& s) { return s.schedule.vectorize(s.loop(0)), Values{}; }},
+      {{"unroll", {}, false}, [](const Step& s) { return s.schedule.unroll(s.loop(0)), Values{}; }},
+      {{"annotate", {"ann_key", "ann_val"}, false},
        [](const Step& s) {
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
            s.schedule.annotate(s.loop(0), s.text(0), s.attr(1));
@@ -145,7 +168,7 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
            s.schedule.annotate(s.block(0), s.text(0), s.attr(1));
          return Values{};
        }},
-      {"unannotate",
+      {{"unannotate", {"ann_key"}, false},
        [](const Step& s) {
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
            s.schedule.unannotate(s.loop(0), s.text(0));
@@ -153,7 +176,7 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
            s.schedule.unannotate(s.block(0), s.text(0));
          return Values{};
        }},
-      {"tensorize",
+      {{"tensorize", {"tensor_intrin"}, false},
        [](const Step& s) {
          const TensorIntrin& intrin = s.trace.intrins.at(s.text(0));
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
@@ -162,95 +185,117 @@ const std::map<std::string, std::function<Values(const Step&)>>& appliers() {
            s.schedule.tensorize(s.block(0), intrin);
          return Values{};
        }},
-      {"blockize", [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},
-      {"pad_einsum",
+      {{"blockize", {}, true},
+       [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},
+      {{"pad_einsum", {"padding"}, false},
        [](const Step& s) {
          return s.schedule.pad_einsum(s.block(0), ints_of(s.attr(0))), Values{};
        }},
-      {"decompose_padding",
+      {{"decompose_padding", {}, true},
        [](const Step& s) { return Values{s.schedule.decompose_padding(s.block(0), s.loop(1))}; }},
-      {"transform_layout",
+      {{"transform_layout", {"buffer", "index_map", "pad_value"}, false},
        [](const Step& s) {
          const AttrList& buffer = *s.attr(0).as<AttrList>();
-         const auto* pad_value = s.attr(2).as<NodePtr>();
+         const BufferRole role =
+             *buffer.at(0).as<std::string>() == "read" ? BufferRole::kRead : BufferRole::kWrite;
+         const int64_t index = *buffer.at(1).as<int64_t>();
          s.schedule.transform_layout(
-             s.block(0),
-             *buffer.at(0).as<std::string>() == "read" ? BufferRole::kRead : BufferRole::kWrite,
-             *buffer.at(1).as<int64_t>(), index_map_of(s.attr(1)),
-             pad_value ? downcast<ExprNode>(*pad_value) : Expr());
+             s.block(0), role, index, index_map_of(s.attr(1)),
+             pad_value_of(s.attr(2), *s.schedule.get(s.block(0)), role, index));
          return Values{};
        }},
-      {"fuse_block_iters",
+      {{"fuse_block_iters", {"first", "count"}, false},
        [](const Step& s) {
          return s.schedule.fuse_block_iters(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {"split_block_iter",
+      {{"split_block_iter", {"axis", "factor"}, false},
        [](const Step& s) {
          return s.schedule.split_block_iter(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {"pad_reduction",
+      {{"pad_reduction", {"axis", "factor"}, false},
        [](const Step& s) {
          return s.schedule.pad_reduction(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {"simplify_block_iters",
+      {{"simplify_block_iters", {}, false},
        [](const Step& s) { return s.schedule.simplify_block_iters(s.block(0)), Values{}; }},
-      {"reorder_block_iters",
+      {{"reorder_block_iters", {"order"}, false},
        [](const Step& s) {
          return s.schedule.reorder_block_iters(s.block(0), ints_of(s.attr(0))), Values{};
        }},
-      {"compute_at",
+      {{"compute_at", {}, false},
        [](const Step& s) { return s.schedule.compute_at(s.block(0), s.loop(1)), Values{}; }},
-      {"reverse_compute_at",
+      {{"reverse_compute_at", {}, false},
        [](const Step& s) {
          return s.schedule.reverse_compute_at(s.block(0), s.loop(1)), Values{};
        }},
-      {"compute_inline",
+      {{"compute_inline", {}, false},
        [](const Step& s) { return s.schedule.compute_inline(s.block(0)), Values{}; }},
-      {"reverse_compute_inline",
+      {{"reverse_compute_inline", {}, false},
        [](const Step& s) { return s.schedule.reverse_compute_inline(s.block(0)), Values{}; }},
-      {"cache_read",
+      {{"cache_read", {"read_buffer_index", "storage_scope"}, true},
        [](const Step& s) {
          return Values{s.schedule.cache_read(s.block(0), s.number(0), s.text(1))};
        }},
-      {"cache_write",
+      {{"cache_write", {"write_buffer_index", "storage_scope"}, true},
        [](const Step& s) {
          return Values{s.schedule.cache_write(s.block(0), s.number(0), s.text(1))};
        }},
-      {"reindex_cache_read",
+      {{"reindex_cache_read", {"read_buffer_index", "storage_scope", "axes"}, true},
        [](const Step& s) {
          return Values{
              s.schedule.reindex_cache_read(s.block(0), s.number(0), s.text(1), ints_of(s.attr(2)))};
        }},
-      {"set_scope",
+      {{"set_scope", {"buffer_index", "storage_scope"}, false},
        [](const Step& s) {
          return s.schedule.set_scope(s.block(0), s.number(0), s.text(1)), Values{};
        }},
-      {"storage_align",
+      {{"storage_align", {"buffer_index", "axis", "factor", "offset"}, false},
        [](const Step& s) {
          return s.schedule.storage_align(s.block(0), s.number(0), s.number(1), s.number(2),
                                          s.number(3)),
                 Values{};
        }},
-      {"prefetch",
+      {{"prefetch", {"read_buffer_index", "distance"}, false},
        [](const Step& s) {
          return s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1)),
                 Values{};
        }},
-      {"prefetch_spread",
+      {{"prefetch_spread", {"read_buffer_index", "distance", "elements", "first", "runs"}, false},
        [](const Step& s) {
          return s.schedule.prefetch_spread(s.block(0), s.number(0), s.loop(1), s.loop(2),
                                            s.number(1), s.loop(3), s.number(2), s.number(3),
                                            s.number(4)),
                 Values{};
        }},
-      {"decompose_reduction",
+      {{"decompose_reduction", {}, true},
        [](const Step& s) { return Values{s.schedule.decompose_reduction(s.block(0), s.loop(1))}; }},
-      {"rfactor", [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},
+      {{"rfactor", {}, true}, [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},
   };
   return kAppliers;
 }
 
+const Applier& applier_of(const std::string& name) {
+  for (const Applier& applier : appliers())
+    if (applier.primitive.name == name) return applier;
+  unreachable("a trace has a primitive that is not in the table");
+}
+
 }  // namespace
+
+const std::vector<Primitive>& all_primitives() {
+  static const std::vector<Primitive> kAll = [] {
+    std::vector<Primitive> out;
+    for (const Applier& applier : appliers()) out.push_back(applier.primitive);
+    return out;
+  }();
+  return kAll;
+}
+
+const Primitive* find_primitive(const std::string& name) {
+  for (const Primitive& primitive : all_primitives())
+    if (primitive.name == name) return &primitive;
+  return nullptr;
+}
 
 Schedule replay(const Trace& trace, const Ref<PrimFunc>& function) {
   Schedule schedule(function);
@@ -258,12 +303,14 @@ Schedule replay(const Trace& trace, const Ref<PrimFunc>& function) {
   for (size_t i = 0; i < trace.symbols.size() && i < schedule.trace().symbols.size(); ++i)
     symbols[trace.symbols[i].get()] = schedule.trace().symbols[i];
   std::map<const Node*, LoopRV> loops;
+  std::map<std::string, BlockRV> blocks;
   for (const Instruction& step : trace.instructions()) {
     Values inputs;
     for (const TraceValue& input : step.inputs) {
       const auto* loop = std::get_if<LoopRV>(&input);
       if (!loop) {
-        inputs.push_back(input);
+        const auto it = blocks.find(std::get<BlockRV>(input).name);
+        inputs.push_back(it == blocks.end() ? input : TraceValue(it->second));
         continue;
       }
       const auto it = loops.find(loop->var.get());
@@ -274,13 +321,17 @@ Schedule replay(const Trace& trace, const Ref<PrimFunc>& function) {
     auto attrs = step.attrs;
     for (auto& [key, value] : attrs)
       FieldTraits<AttrValue>::map(value, [&](const NodePtr& n) { return substitute(n, symbols); });
-    const Values outputs = appliers().at(step.name)(Step{trace, schedule, inputs, attrs});
-    if (outputs.size() != step.outputs.size())
+    const Values outputs = applier_of(step.name).apply(Step{trace, schedule, inputs, attrs});
+    if (!step.outputs.empty() && outputs.size() != step.outputs.size())  // a text may drop them
       illegal(function->origin, "`{}` gives {} results; the trace has {}", step.name,
               outputs.size(), step.outputs.size());
-    for (size_t i = 0; i < outputs.size(); ++i)
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (const auto* loop = std::get_if<LoopRV>(&step.outputs[i]))
         loops.insert_or_assign(loop->var.get(), std::get<LoopRV>(outputs[i]));
+      else
+        blocks.insert_or_assign(std::get<BlockRV>(step.outputs[i]).name,
+                                std::get<BlockRV>(outputs[i]));
+    }
   }
   return schedule;
 }

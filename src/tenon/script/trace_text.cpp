@@ -1,0 +1,234 @@
+#include "tenon/script/trace_text.h"
+
+#include <limits>
+#include <map>
+
+#include "tenon/script/ast.h"
+
+namespace tenon::script {
+
+namespace {
+
+using ast::ExprKind;
+using tir::BlockRV;
+using tir::Instruction;
+using tir::LoopRV;
+using tir::TraceValue;
+
+/// Blocks that are results have names which no block of a function has; replay() knows which block
+/// each became.
+BlockRV result_block(const std::string& name) { return {"%" + name}; }
+
+class TraceReader {
+ public:
+  TraceReader(std::shared_ptr<const SourceFile> file, const tir::PrimFunc& function,
+              const std::vector<tir::TensorIntrin>& intrins)
+      : file_(std::move(file)) {
+    trace_.symbols = tir::symbolic_vars(function);
+    for (const Ref<Var>& symbol : trace_.symbols) variables_.emplace(symbol->name, symbol);
+    for (const tir::TensorIntrin& intrin : intrins)
+      trace_.intrins.emplace(intrin.implementation_name, intrin);
+  }
+
+  tir::Trace read() {
+    Diagnostics diagnostics;
+    const ast::Body body = ast::parse_file(file_, diagnostics, ast::OtherPython::kReported);
+    diagnostics.throw_if_any();
+    for (const ast::StmtPtr& stmt : body) statement(*stmt);
+    return std::move(trace_);
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void fail(const Code& code, const Place& place, fmt::format_string<Args...> format,
+                         Args&&... args) const {
+    throw CompileError(code, Origin::script(file_, place.line, place.column, place.length), format,
+                       std::forward<Args>(args)...);
+  }
+
+  void statement(const ast::Stmt& stmt) {
+    const bool assigns = stmt.kind == ast::StmtKind::kAssign && stmt.more_targets.empty();
+    if (!stmt.value || (stmt.kind != ast::StmtKind::kExpr && !assigns))
+      fail(kSyntax, stmt.place, "this is no application of a primitive; expected `sch.NAME(...)`");
+    const ast::Expr& call = *stmt.value;
+    Instruction step;
+    step.name = primitive(call);
+    for (size_t i = 1; i < call.items.size(); ++i) step.inputs.push_back(handle(*call.items[i]));
+    const tir::Primitive* known = tir::find_primitive(step.name);
+    if (step.name == "get_block" && call.items.size() == 2 && call.keywords.empty()) {
+      // The name may stand without `name=`.
+      step.inputs.clear();
+      step.attrs.emplace_back("name", AttrValue(call.items[1]->text));
+    }
+    for (const ast::Keyword& keyword : call.keywords) {
+      if (std::find(known->attrs.begin(), known->attrs.end(), keyword.name) == known->attrs.end())
+        fail(kBadArgument, keyword.place, "`{}` has no argument `{}`", step.name, keyword.name);
+      step.attrs.emplace_back(keyword.name, keyword.name == "index_map"
+                                                ? index_map(*keyword.value)
+                                                : attribute(*keyword.value));
+    }
+    // They are used by position.
+    std::vector<std::pair<std::string, AttrValue>> ordered;
+    for (const std::string& name : known->attrs) {
+      const auto found = std::find_if(step.attrs.begin(), step.attrs.end(),
+                                      [&](const auto& attr) { return attr.first == name; });
+      if (found == step.attrs.end())
+        fail(kBadArgument, call.place, "`{}` has no value for `{}`", step.name, name);
+      ordered.push_back(*found);
+    }
+    step.attrs = std::move(ordered);
+    if (step.name == "tensorize" && !trace_.intrins.count(attr_text(step.attrs[0].second)))
+      fail(kUndefined, call.place, "no tensor intrinsic has the implementation `{}`",
+           attr_text(step.attrs[0].second));
+    if (assigns) {
+      const ast::Expr& target = *stmt.target;
+      const bool several = target.kind == ExprKind::kTuple || target.kind == ExprKind::kList;
+      for (size_t i = 0; i < (several ? target.items.size() : 1); ++i)
+        step.outputs.push_back(define(several ? *target.items[i] : target, known->gives_blocks));
+    }
+    trace_.add(std::move(step));
+  }
+
+  static std::string attr_text(const AttrValue& value) {
+    const auto* text = value.as<std::string>();
+    return text ? *text : value.str();
+  }
+
+  std::string primitive(const ast::Expr& call) const {
+    const bool is_call = call.kind == ExprKind::kCall && !call.items.empty() &&
+                         call.items[0]->kind == ExprKind::kAttribute &&
+                         call.items[0]->items[0]->kind == ExprKind::kName &&
+                         call.items[0]->items[0]->text == "sch";
+    if (!is_call) fail(kSyntax, call.place, "expected `sch.NAME(...)`");
+    const std::string& name = call.items[0]->text;
+    if (!tir::find_primitive(name))
+      fail(kBadArgument, call.items[0]->place, "`{}` is no primitive of schedules", name);
+    return name;
+  }
+
+  TraceValue define(const ast::Expr& target, bool is_block) {
+    if (target.kind != ExprKind::kName)
+      fail(kSyntax, target.place, "expected a name for each result");
+    const TraceValue value =
+        is_block ? TraceValue(result_block(target.text)) : TraceValue(LoopRV{var(target.text)});
+    handles_.insert_or_assign(target.text, value);
+    return value;
+  }
+
+  TraceValue handle(const ast::Expr& expr) const {
+    if (expr.kind == ExprKind::kName) {
+      const auto found = handles_.find(expr.text);
+      if (found == handles_.end())
+        fail(kUndefined, expr.place, "`{}` is no loop or block of the trace so far", expr.text);
+      return found->second;
+    }
+    if (expr.kind == ExprKind::kCall && primitive(expr) == "get_block" && expr.items.size() == 2 &&
+        expr.items[1]->kind == ExprKind::kString)
+      return BlockRV{expr.items[1]->text};
+    if (expr.kind == ExprKind::kString) return BlockRV{expr.text};
+    fail(kSyntax, expr.place, "expected a loop or a block");
+  }
+
+  AttrValue attribute(const ast::Expr& expr) const {
+    switch (expr.kind) {
+      case ExprKind::kNone: return {};
+      case ExprKind::kTrue: return true;
+      case ExprKind::kFalse: return false;
+      case ExprKind::kString: return expr.text;
+      case ExprKind::kTuple:
+      case ExprKind::kList: {
+        AttrList list;
+        for (const ast::ExprPtr& item : expr.items) list.push_back(attribute(*item));
+        return list;
+      }
+      default: break;
+    }
+    if (const auto number = float_of(expr)) return *number;
+    const Expr value = expression(expr, variables_);
+    if (const auto number = as_int(value)) return *number;
+    return NodePtr(value);
+  }
+
+  static std::optional<double> float_of(const ast::Expr& expr) {
+    if (expr.kind == ExprKind::kFloat) return expr.number;
+    if (expr.kind == ExprKind::kName && expr.text == "inf")
+      return std::numeric_limits<double>::infinity();
+    if (expr.kind == ExprKind::kName && expr.text == "nan")
+      return std::numeric_limits<double>::quiet_NaN();
+    if (expr.kind == ExprKind::kUnary && expr.text == "-")
+      if (const auto inner = float_of(*expr.items[0])) return -*inner;
+    return std::nullopt;
+  }
+
+  using Variables = std::map<std::string, Ref<Var>>;
+
+  AttrValue index_map(const ast::Expr& expr) const {
+    if (expr.kind != ExprKind::kLambda) fail(kSyntax, expr.place, "expected a lambda");
+    Variables variables = variables_;
+    AttrList from, to;
+    for (const std::string& name : expr.operators) {
+      const Ref<Var> index = var(name);
+      variables.insert_or_assign(name, index);
+      from.push_back(NodePtr(index));
+    }
+    const ast::Expr& body = *expr.items[0];
+    const bool several = body.kind == ExprKind::kTuple || body.kind == ExprKind::kList;
+    for (size_t i = 0; i < (several ? body.items.size() : 1); ++i)
+      to.push_back(NodePtr(expression(several ? *body.items[i] : body, variables)));
+    return AttrList{AttrValue(from), AttrValue(to)};
+  }
+
+  Expr expression(const ast::Expr& expr, const Variables& variables) const {
+    const auto operand = [&](size_t i) { return expression(*expr.items[i], variables); };
+    if (expr.kind == ExprKind::kInteger) {
+      if (expr.integer > std::numeric_limits<int64_t>::max())
+        fail(kBadLiteral, expr.place, "this number needs more than 64 bits");
+      return int64(static_cast<int64_t>(expr.integer));
+    }
+    if (expr.kind == ExprKind::kName) {
+      const auto found = variables.find(expr.text);
+      if (found == variables.end())
+        fail(kUndefined, expr.place, "`{}` is no dimension of the function", expr.text);
+      return found->second;
+    }
+    if (expr.kind == ExprKind::kUnary && expr.text == "-") return int64(0) - operand(0);
+    if (expr.kind == ExprKind::kBinary) {
+      static const std::map<std::string, BinaryOp> kOperators = {
+          {"+", BinaryOp::kAdd},       {"-", BinaryOp::kSub},      {"*", BinaryOp::kMul},
+          {"//", BinaryOp::kFloorDiv}, {"%", BinaryOp::kFloorMod},
+      };
+      const auto found = kOperators.find(expr.text);
+      if (found != kOperators.end()) return binary(found->second, operand(0), operand(1));
+    }
+    if (expr.kind == ExprKind::kCall && expr.items[0]->kind == ExprKind::kName) {
+      const std::string& name = expr.items[0]->text;
+      if (name == "Min" && expr.items.size() == 3) return min(operand(1), operand(2));
+      if (name == "Max" && expr.items.size() == 3) return max(operand(1), operand(2));
+      if (name == "int64" && expr.items.size() == 2) return cast(kInt64, operand(1));
+      if (name == "int32" && expr.items.size() == 2) return cast(kInt32, operand(1));
+    }
+    fail(kSyntax, expr.place,
+         "expected a sum, product, quotient or remainder of whole numbers and dimensions");
+  }
+
+  std::shared_ptr<const SourceFile> file_;
+  tir::Trace trace_;
+  Variables variables_;
+  std::map<std::string, TraceValue> handles_;
+};
+
+}  // namespace
+
+tir::Trace parse_trace(const std::shared_ptr<const SourceFile>& file,
+                       const Ref<tir::PrimFunc>& function,
+                       const std::vector<tir::TensorIntrin>& intrins) {
+  return TraceReader(file, *function, intrins).read();
+}
+
+tir::Trace parse_trace(const std::string& text, const Ref<tir::PrimFunc>& function,
+                       const std::vector<tir::TensorIntrin>& intrins) {
+  return parse_trace(std::make_shared<const SourceFile>(SourceFile{"<trace>", text}), function,
+                     intrins);
+}
+
+}  // namespace tenon::script

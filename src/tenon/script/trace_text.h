@@ -1,0 +1,28 @@
+// Reads the text of a schedule's trace, as Trace::str() prints it and people write it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/support/diagnostics.h"
+#include "tenon/tir/schedule/schedule.h"
+
+namespace tenon::script {
+
+/// A line for each primitive: `l1, l2 = sch.split(l0, factors=[None, 16])`. Loops and blocks stand
+/// first, in the order of the primitive's parameters, then its other arguments under their names.
+/// A block may also be given as `sch.get_block("name")`. Expressions may name the dimensions of
+/// `function`; an index map is a lambda.
+///
+/// \param intrins  what tensorize may name, by the implementations' names.
+/// \returns what replay() takes.
+/// \throws CompileError with the place: kSyntax, kUndefined (a name), kBadArgument (no such
+/// primitive or argument, a result too many).
+tir::Trace parse_trace(const std::shared_ptr<const SourceFile>& file,
+                       const Ref<tir::PrimFunc>& function,
+                       const std::vector<tir::TensorIntrin>& intrins = {});
+tir::Trace parse_trace(const std::string& text, const Ref<tir::PrimFunc>& function,
+                       const std::vector<tir::TensorIntrin>& intrins = {});
+
+}  // namespace tenon::script
