@@ -433,6 +433,8 @@ class Normaliser {
 
   void drop_units() {
     Substitution values;
+    const std::vector<Definition::Axis> all =
+        out_.axes;  // an axis may be all that holds its variable
     std::erase_if(out_.axes, [&](const Definition::Axis& axis) {
       if (!is_int(axis.extent, 1)) return false;
       values[axis.var.get()] = zero_like(axis.var);

@@ -140,15 +140,22 @@ Stmt start_nest(const Block& old, const std::string& name, const Division& divis
     values.push_back(substitute(division.bindings[a], vars));
   }
   start.body = substitute(old.init, axes);
+  // The start runs where the first step of the sum does: what carries it, and what carries no axis
+  // at all, is at its first iteration.
+  for (const Ref<For>& l : inner)
+    if (!vars.count(l->loop_var.get())) vars[l->loop_var.get()] = l->min;
+  for (const IterVar& axis : division.axes)
+    if (axis.kind == IterKind::kReduce) vars[axis.var.get()] = axis.domain.min;
+  arith::Analyzer analyzer;
+  for (size_t a = 0; a < old.iter_vars.size(); ++a)
+    if (old.iter_vars[a].kind == IterKind::kReduce &&
+        !analyzer.proves_equal(substitute(division.bindings[a], vars), old.iter_vars[a].domain.min))
+      illegal(old.origin, "the first iteration is not known to be the first step of axis `{}`",
+              old.iter_vars[a].var->name);
   Expr predicate = boolean(true);
-  for (const Expr& condition : division.inside) {
-    bool reduces = std::any_of(inner.begin(), inner.end(), [&](const Ref<For>& l) {
-      return carries(l, true) && uses_var(condition, l->loop_var.get());
-    });
-    for (const IterVar& axis : division.axes)
-      reduces = reduces || (axis.kind == IterKind::kReduce && uses_var(condition, axis.var.get()));
-    if (!reduces) predicate = logical_and(predicate, substitute(condition, vars));
-  }
+  for (const Expr& condition : division.inside)
+    predicate = logical_and(predicate, substitute(condition, vars));
+  predicate = analyzer.simplify(predicate);
   Stmt nest = make<BlockRealize>(std::move(values), predicate,
                                  with_accesses(make<Block>(std::move(start), old.origin)), origin);
   for (size_t i = kept.size(); i-- > 0;)

@@ -64,6 +64,28 @@ Stmt with_block(const Path& path, const Ref<Block>& block) {
       path, make<BlockRealize>(realize->iter_values, realize->predicate, block, realize->origin));
 }
 
+/// A copy of what a block reads stands before its nest: what the buffer holds then must be what the
+/// block reads later.
+void check_settled(const Path& path, const Ref<Buffer>& buffer) {
+  const auto* realize = path.target().as<BlockRealize>();
+  for (const auto& other : realizes_in(nest_path(path).target()))
+    if (writes_buffer(*other->block, buffer))
+      illegal(realize->origin,
+              "block `{}` in the loops of block `{}` writes `{}`, which a copy before them would "
+              "not have",
+              other->block->name, realize->block->name, buffer->name);
+}
+
+bool has_branch(const Stmt& body) {
+  bool found = false;
+  walk(body, [&](const NodePtr& node) {
+    const auto* call = node.as<Call>();
+    found =
+        found || node.as<IfThenElse>() || node.as<While>() || (call && call->is("if_then_else"));
+  });
+  return found;
+}
+
 }  // namespace
 
 BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::string& scope) {
@@ -176,6 +198,10 @@ BlockRV Schedule::cache_read(const BlockRV& block, int64_t read, const std::stri
   check_outermost(path);
   const Ref<Block> old = path.target().as<BlockRealize>()->block;
   const Ref<Buffer> buffer = region_at(old->reads, read, *old, "reads")->buffer;
+  check_settled(path, buffer);
+  if (is_intermediate(buffer) && !is_filled(root(), buffer))
+    illegal(old->origin, "`{}` is not known to be written as a whole, which a copy of it reads",
+            buffer->name);
   const Ref<Buffer> cache =
       make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_" + scope), buffer->dtype,
                    buffer->shape, Buffer::Options{.scope = scope}, buffer->origin);
@@ -206,6 +232,7 @@ BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const s
   const Ref<Block> old = path.target().as<BlockRealize>()->block;
   const Ref<BufferRegion> region = region_at(old->reads, read, *old, "reads");
   const Ref<Buffer> buffer = region->buffer;
+  check_settled(path, buffer);
   std::vector<IterVar> chosen;
   std::vector<Expr> shape, here;
   for (const int64_t a : axes) {
@@ -236,6 +263,23 @@ BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const s
         illegal(old->origin, "`{}` is read at {}, which depends on axis `{}` too", buffer->name,
                 str(index), iter.var->name);
   }
+  // The copy reads for every point of the axes, under no condition that the block may have.
+  arith::Analyzer domains;
+  for (const IterVar& iter : old->iter_vars) domains.bind(iter.var, iter.domain);
+  for (size_t d = 0; d < place.size(); ++d)
+    if (!domains.proves_nonnegative(place[d]) || !domains.proves_less(place[d], buffer->shape[d]))
+      illegal(
+          old->origin,
+          "`{}` is read at {}, which is not known to lie inside of its extent {} for all points "
+          "of the axes of block `{}`",
+          buffer->name, str(place[d]), str(buffer->shape[d]), block.name);
+  if (is_intermediate(buffer) && !is_filled(root(), buffer) &&
+      (has_branch(old->body) || !runs_whole_domain(path)))
+    illegal(
+        old->origin,
+        "block `{}` is not known to read `{}` at all points of its axes, nor that to be written "
+        "as a whole; a copy would read what nobody has written",
+        block.name, buffer->name);
   const Ref<Buffer> cache =
       make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_packed"), buffer->dtype,
                    shape, Buffer::Options{.scope = scope}, buffer->origin);

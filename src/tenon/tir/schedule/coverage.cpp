@@ -351,6 +351,34 @@ bool runs_whole_domain(const Path& path) {
   return true;
 }
 
+bool runs_once_everywhere(const Path& path) {
+  if (!runs_whole_domain(path)) return false;
+  const auto* realize = path.target().as<BlockRealize>();
+  arith::Analyzer analyzer;
+  bind_path(path, analyzer);
+  std::vector<Iterator> loops;
+  for (const Ref<For>& loop : loops_of(path))
+    loops.push_back({loop->loop_var, loop->min, loop->extent});
+  return proves_distinct(realize->iter_values, loops, conjuncts(realize->predicate), analyzer);
+}
+
+bool is_filled(const Stmt& root, const Ref<Buffer>& buffer) {
+  std::vector<Range> all;
+  for (const Expr& dim : buffer->shape) all.push_back({zero_of(dim), dim});
+  const auto sites = store_sites(root, buffer);
+  return std::any_of(sites.begin(), sites.end(), [&](const StoreSite& site) {
+    if (!site.realize) return false;
+    arith::Analyzer analyzer;
+    const std::vector<Range> stated =
+        whole_region(*site.realize, site.realize->block->writes, buffer, analyzer);
+    for (size_t d = 0; d < all.size(); ++d)
+      if (!analyzer.proves_less_equal(stated[d].min, all[d].min) ||
+          !analyzer.proves_less_equal(all[d].extent, stated[d].min + stated[d].extent))
+        return false;
+    return proves_written(site, 0, {all}, analyzer);
+  });
+}
+
 std::vector<Range> whole_region(const BlockRealize& realize,
                                 const std::vector<Ref<BufferRegion>>& regions,
                                 const Ref<Buffer>& buffer, arith::Analyzer& analyzer) {

@@ -54,6 +54,13 @@ std::vector<StoreSite> store_sites(const Stmt& root, const Ref<Buffer>& buffer);
 /// the blocks around it. Not where that depends on a branch.
 bool runs_whole_domain(const Path& path);
 
+/// Whether the block at the end of `path`, which no branch is around, runs exactly once at each
+/// point of its domain: then its nest may be made afresh.
+bool runs_once_everywhere(const Path& path);
+
+/// Whether one store of the function is known to write every element of `buffer`.
+bool is_filled(const Stmt& root, const Ref<Buffer>& buffer);
+
 /// All that `realize` writes of `buffer` in the course of the function, or more.
 std::vector<Range> whole_region(const BlockRealize& realize,
                                 const std::vector<Ref<BufferRegion>>& regions,

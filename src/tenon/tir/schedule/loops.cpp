@@ -244,6 +244,9 @@ namespace {
 Stmt cut_domains(const Stmt& stmt, VarRanges loops, const VarRanges& outside,
                  arith::Analyzer& analyzer) {
   if (const auto* realize = stmt.as<BlockRealize>()) {
+    // What never runs has no values to be cut down to.
+    for (const auto& [var, range] : loops)
+      if (const auto extent = as_int(range.extent); extent && *extent <= 0) return stmt;
     Block::Parts parts = realize->block->parts();
     bool changed = false;
     for (size_t a = 0; a < parts.iter_vars.size(); ++a) {

@@ -1,6 +1,7 @@
 // pad_einsum and decompose_padding: what lies beyond an extent made and taken away.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -80,6 +81,9 @@ void Schedule::pad_einsum(const BlockRV& block, const std::vector<int64_t>& padd
   const auto* start = old->init.as<BufferStore>();
   if (!is_reduction(*old) || !store || !start || !is_alone(path) || !is_int(realize->predicate, 1))
     illegal(old->origin, "block `{}` is no plain reduction alone in its loops", block.name);
+  if (!runs_once_everywhere(path))
+    illegal(old->origin, "block `{}` is not known to run once at each point of its domain",
+            block.name);
   const auto combiner = combiner_of(*store);
   const bool starts_at_zero =
       start->value.as<FloatImm>() ? start->value.as<FloatImm>()->value == 0 : is_zero(start->value);
@@ -147,6 +151,14 @@ void Schedule::pad_einsum(const BlockRV& block, const std::vector<int64_t>& padd
                       *axes});
   };
   add(store->buffer, store->indices);
+  for (size_t a = 0; a < iters.size(); ++a)
+    if (grows[a] && iters[a].kind == IterKind::kSpatial &&
+        std::find(padded[0].axes.begin(), padded[0].axes.end(), std::optional(a)) ==
+            padded[0].axes.end())
+      illegal(old->origin,
+              "axis `{}` of block `{}` does not index `{}`, which would be computed once for each "
+              "of its points",
+              iters[a].var->name, block.name, store->buffer->name);
   for (const BufferLoad* factor : factors) {
     add(factor->buffer, factor->indices);
     // Beyond a reduction's end every factor is 0, so that none can make it NaN.

@@ -67,15 +67,24 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
   }
   start.body = substitute(old->init, axes);
   start.annotations = old->annotations;
-  Expr predicate = boolean(true);
-  for (const Expr& condition : conjuncts(realize->predicate)) {
-    bool reduces = false;
-    // Loops that are not copied: over the reduction, or such as carry no axis at all.
-    for (auto l = at; l != loops.end(); ++l)
-      reduces = reduces ||
-                (!vars.count((*l)->loop_var.get()) && uses_var(condition, (*l)->loop_var.get()));
-    if (!reduces) predicate = logical_and(predicate, substitute(condition, vars));
+  // The start runs where the first step of the sum does: the loops that are not copied, over the
+  // reduction or such as carry no axis at all, are at their first iteration.
+  Substitution first = vars;
+  for (auto l = at; l != loops.end(); ++l)
+    if (!vars.count((*l)->loop_var.get())) first[(*l)->loop_var.get()] = (*l)->min;
+  for (size_t a = 0; a < old->iter_vars.size(); ++a) {
+    if (old->iter_vars[a].kind != IterKind::kReduce) continue;
+    if (!analyzer.proves_equal(substitute(realize->iter_values[a], first),
+                               old->iter_vars[a].domain.min))
+      illegal(old->origin,
+              "the first iteration of the loops from `{}` on is not known to be the first step of "
+              "axis `{}`",
+              loop.var->name, old->iter_vars[a].var->name);
   }
+  Expr predicate = boolean(true);
+  for (const Expr& condition : conjuncts(realize->predicate))
+    predicate = logical_and(predicate, substitute(condition, first));
+  predicate = analyzer.simplify(predicate);
   Stmt nest = make<BlockRealize>(values, predicate,
                                  with_accesses(make<Block>(std::move(start), old->origin)),
                                  realize->origin);
@@ -113,6 +122,9 @@ void Schedule::pad_reduction(const BlockRV& block, int64_t axis, int64_t factor)
   if (!is_reduction(*old) || !store || !old->init.as<BufferStore>() || !is_alone(path) ||
       !is_int(realize(block)->predicate, 1))
     illegal(old->origin, "block `{}` is no plain reduction alone in its loops", block.name);
+  if (!runs_once_everywhere(path))
+    illegal(old->origin, "block `{}` is not known to run once at each point of its domain",
+            block.name);
   const auto combiner = combiner_of(*store);
   if (!combiner) illegal(old->origin, "block `{}` does not join by +, *, min or max", block.name);
   if (axis < 0 || static_cast<size_t>(axis) >= old->iter_vars.size() || factor < 1 ||
@@ -154,6 +166,10 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
     illegal(old->origin, "block `{}` runs under a predicate; expected none", old->name);
   const auto combiner = combiner_of(*store);
   if (!combiner) illegal(old->origin, "block `{}` does not join by +, *, min or max", old->name);
+  // The parts are joined over the whole domain.
+  if (!runs_once_everywhere(path))
+    illegal(old->origin, "block `{}` is not known to run once at each point of its domain",
+            old->name);
   const std::vector<Ref<For>> loops = loops_of(path);
   const auto factor = std::find_if(
       loops.begin(), loops.end(), [&](const Ref<For>& l) { return l->loop_var.same_as(loop.var); });
@@ -186,6 +202,13 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
       reduces = reduces || (old->iter_vars[a].kind == IterKind::kReduce &&
                             uses_var(realize->iter_values[a], l->loop_var.get()));
     if (!reduces) continue;
+    // The first step of the sum for an element must be the first iteration of such a loop.
+    for (size_t a = 0; a < old->iter_vars.size(); ++a)
+      if (old->iter_vars[a].kind == IterKind::kSpatial &&
+          uses_var(realize->iter_values[a], l->loop_var.get()))
+        illegal(old->origin,
+                "loop `{}` carries spatial axis `{}` and a reduction axis of block `{}`",
+                l->loop_var->name, old->iter_vars[a].var->name, old->name);
     const bool is_factor = l->loop_var.same_as(loop.var);
     const Ref<Var> axis = var("v" + l->loop_var->name, l->loop_var->dtype);
     loop_axes[l->loop_var.get()] = axis;
@@ -316,6 +339,13 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
     illegal(old->origin, "loops `{}` and `{}` are not both around block `{}`", loop.var->name,
             ahead.var->name, block.name);
   const size_t ndim = region->region.size();
+  for (const Range& range : region->region) {
+    bool reads = false;
+    walk<BufferLoad>(range.min, [&](const BufferLoad&) { reads = true; });
+    if (reads)
+      illegal(old->origin, "where block `{}` reads `{}` depends on data: {}", block.name,
+              region->buffer->name, str(range.min));
+  }
   const auto row = ndim > 0 ? as_int(region->buffer->shape[ndim - 1]) : std::nullopt;
   if (over && (!run || ndim < 2 || !row || elements < 1 || runs < 1))
     illegal(old->origin, "runs of {} elements of `{}` do not follow loop `{}`", elements,
@@ -328,10 +358,12 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
     if (over && d + 1 == ndim) index = index + floormod(run, *row);
     if (over && d + 2 == ndim) index = index + floordiv(run, *row);
     index = analyzer.simplify(index);
-    // The last iterations look no further than the end.
+    // The last iterations look no further than the end; what a condition keeps from reading in
+    // front of the start looks at the start.
     const Expr& dim = region->buffer->shape[d];
-    place.push_back(analyzer.proves_less(index, dim) ? index
-                                                     : analyzer.simplify(min(index, dim - 1)));
+    if (!analyzer.proves_less(index, dim)) index = analyzer.simplify(min(index, dim - 1));
+    if (!analyzer.proves_nonnegative(index)) index = analyzer.simplify(max(index, zero_of(index)));
+    place.push_back(index);
   }
   Block::Parts hint;
   hint.name = unique_name(block.name + "_prefetch");
