@@ -10,6 +10,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/interp/machine.h"
 #include "tenon/interp/races.h"
+#include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 #include "tenon/support/kernel_codes.h"
 
@@ -108,7 +109,9 @@ std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const Dims& dims) 
 
 class Interpreter::Impl {
  public:
-  Impl(const IRModule& module, Options options) : module_(module), options_(options) {}
+  Impl(const IRModule& module, Options options) : module_(module), options_(options) {
+    if (options_.rounding_seed) rounding_.emplace(options_.rounding_seed);
+  }
 
   std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
     lift_local_functions();
@@ -233,7 +236,7 @@ class Interpreter::Impl {
         [this](const tenon::Call& call, std::vector<OpaqueArgument>& arguments) {
           return call_opaque(call, arguments);
         },
-        races_.get());
+        races_.get(), rounding_ ? &*rounding_ : nullptr);
   }
 
   Slot call_opaque(const tenon::Call& call, const std::vector<OpaqueArgument>& given) {
@@ -751,6 +754,7 @@ class Interpreter::Impl {
   IRModule module_;
   Options options_;
   std::unique_ptr<RaceTracker> races_;
+  std::optional<RandomRounding> rounding_;
   std::vector<View> watched_;
   std::unordered_map<const Node*, std::pair<Ref<tir::PrimFunc>, std::unique_ptr<Code>>> code_;
   std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>

@@ -46,6 +46,9 @@ struct Options {
   /// and elements of outputs that are never written (kNotWritten). Much slower.
   bool find_races = false;
   CallOpaque call_opaque = {};  // empty: such calls cannot be run
+  /// Not 0: floating-point operations that are not exact are rounded at random from this seed, for
+  /// estimates of what rounding does to a result (random_rounding.h).
+  uint64_t rounding_seed = 0;
 };
 
 /// Executes functions of one module, keeping their resolved code between calls.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tenon/interp/races.h"
+#include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 
 namespace tenon::interp {
@@ -173,16 +174,22 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       return;
     }
     case Op::kBinary:
-      for (int k = 0; k < n; ++k)
-        s[instr.dst + k] = apply_binary(static_cast<BinaryOp>(instr.code), instr.dtype,
-                                        s[instr.a + k], s[instr.b + k], origin);
+      for (int k = 0; k < n; ++k) {
+        const auto op = static_cast<BinaryOp>(instr.code);
+        const Slot a = s[instr.a + k], b = s[instr.b + k];
+        const Slot result = apply_binary(op, instr.dtype, a, b, origin);
+        s[instr.dst + k] = rounding_ ? rounding_->binary(op, instr.dtype, a, b, result) : result;
+      }
       return;
     case Op::kNot:
       for (int k = 0; k < n; ++k) s[instr.dst + k].i = !s[instr.a + k].i;
       return;
     case Op::kCast:
-      for (int k = 0; k < n; ++k)
-        s[instr.dst + k] = apply_cast(instr.dtype, instr.dtype2, s[instr.a + k]);
+      for (int k = 0; k < n; ++k) {
+        const Slot a = s[instr.a + k], result = apply_cast(instr.dtype, instr.dtype2, a);
+        s[instr.dst + k] =
+            rounding_ ? rounding_->cast(instr.dtype, instr.dtype2, a, result) : result;
+      }
       return;
     case Op::kSelect:
       for (int k = 0; k < n; ++k)
@@ -194,9 +201,13 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
     case Op::kMaskedStore:
       return store(frame.views[static_cast<size_t>(instr.a)], instr, s, origin);
     case Op::kIntrinsic:
-      for (int k = 0; k < n; ++k)
-        s[instr.dst + k] = apply_intrinsic(*code.intrinsics[instr.code], instr.dtype, instr.dtype2,
-                                           s[instr.a + k], s[instr.b + k], s[instr.c + k], origin);
+      for (int k = 0; k < n; ++k) {
+        const Intrinsic& op = *code.intrinsics[instr.code];
+        const Slot a = s[instr.a + k], b = s[instr.b + k], c = s[instr.c + k];
+        const Slot result = apply_intrinsic(op, instr.dtype, instr.dtype2, a, b, c, origin);
+        s[instr.dst + k] =
+            rounding_ ? rounding_->intrinsic(op, instr.dtype, a, b, c, result) : result;
+      }
       return;
     case Op::kAddImm: s[instr.dst].i = s[instr.a].i + instr.immediate.i; return;
     case Op::kAlloc: {
@@ -411,7 +422,7 @@ void Machine::check_dims(const Code& code, const Frame& frame) {
 
 // Scalars of int64 and float32, which are nearly all that is executed.
 inline bool Machine::quick(const Instr& instr, const Origin& origin, Frame& frame) {
-  if (instr.fast == Fast::kNo) return false;
+  if (instr.fast == Fast::kNo || (rounding_ && instr.fast == Fast::kFloat32)) return false;
   Slot* s = frame.slots.data();
   if (instr.op == Op::kBinary) return quick_binary(instr, s);
   const View& view = frame.views[static_cast<size_t>(instr.a)];

@@ -36,6 +36,7 @@ using CallForeign = std::function<bool(const std::string& name, std::vector<View
                                        const std::vector<Slot>& scalars, const Origin& origin)>;
 
 class RaceTracker;
+class RandomRounding;
 
 /// An argument of an opaque call: a view (of no dimensions: a pointer), a text, or a scalar.
 struct OpaqueArgument {
@@ -50,12 +51,13 @@ class Machine {
  public:
   /// `races`, where it is given, is told of every access (of code that is resolved for it).
   Machine(FindCode find, int64_t step_limit, CallForeign foreign = {}, RunOpaque opaque = {},
-          RaceTracker* races = nullptr)
+          RaceTracker* races = nullptr, RandomRounding* rounding = nullptr)
       : find_(std::move(find)),
         foreign_(std::move(foreign)),
         opaque_(std::move(opaque)),
         steps_left_(step_limit),
-        races_(races) {}
+        races_(races),
+        rounding_(rounding) {}
 
   /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones;
   /// gives what the function returns.
@@ -71,7 +73,7 @@ class Machine {
   struct Frame;
   void execute(const Code& code, Frame& frame);
   static void check_dims(const Code& code, const Frame& frame);
-  static bool quick(const Instr& instr, const Origin& origin, Frame& frame);
+  bool quick(const Instr& instr, const Origin& origin, Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   void call(const Code& code, const CallInfo& info, Frame& frame);
   Slot call_opaque(const OpaqueCallInfo& info, Frame& frame);
@@ -83,6 +85,7 @@ class Machine {
 
   int64_t steps_left_;
   RaceTracker* races_;
+  RandomRounding* rounding_;  // null: to the nearest
   int depth_ = 0;
 };
 

@@ -1,0 +1,72 @@
+#include "tenon/interp/random_rounding.h"
+
+#include <cmath>
+
+#include "tenon/interp/scalar.h"
+#include "tenon/tir/elementary.h"
+
+namespace tenon::interp {
+
+// The distance to the next value, at most, as a share of the value.
+static double last_place(DType dtype) {
+  if (dtype == kFloat64) return 0x1p-52;
+  if (dtype == kFloat32) return 0x1p-23;
+  if (dtype == kFloat16) return 0x1p-10;
+  return dtype == kBFloat16 ? 0x1p-7 : 0x1p-2;
+}
+
+double RandomRounding::move(DType dtype, double value, double units) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  // splitmix64 (Steele et al., OOPSLA 2014)
+  uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  z ^= z >> 31;
+  double share = static_cast<double>(z >> 11) * 0x1p-52 - 1;  // in [-1, 1)
+  if (std::fabs(value) == 1) share = -std::fabs(share);       // the limit of tanh, erf and others
+  const double moved = round_float(dtype, value * (1 + units * last_place(dtype) * share));
+  return std::isfinite(moved) ? moved : value;
+}
+
+Slot RandomRounding::binary(BinaryOp op, DType dtype, Slot a, Slot b, Slot result) {
+  if (!dtype.is_float()) return result;
+  const long double x = a.f, y = b.f;
+  long double exact = 0;
+  switch (op) {
+    case BinaryOp::kAdd: exact = x + y; break;
+    case BinaryOp::kSub: exact = x - y; break;
+    case BinaryOp::kMul: exact = x * y; break;
+    case BinaryOp::kDiv: exact = x / y; break;
+    default: return result;
+  }
+  if (exact == static_cast<long double>(result.f)) return result;
+  return {.f = move(dtype, result.f, 1)};
+}
+
+Slot RandomRounding::cast(DType to, DType from, Slot value, Slot result) {
+  if (!to.is_float()) return result;
+  const double exact = from.is_float() ? value.f : static_cast<double>(value.i);
+  if (exact == result.f) return result;
+  return {.f = move(to, result.f, 1)};
+}
+
+Slot RandomRounding::intrinsic(const Intrinsic& op, DType dtype, Slot a, Slot b, Slot c,
+                               Slot result) {
+  if (!dtype.is_float()) return result;
+  if (op.name == "fma") {
+    const long double exact = static_cast<long double>(a.f) * b.f + c.f;
+    return exact == static_cast<long double>(result.f) ? result
+                                                       : Slot{.f = move(dtype, result.f, 1)};
+  }
+  if (op.name == "sqrt") {
+    const long double root = result.f;
+    return root * root == static_cast<long double>(a.f) ? result
+                                                        : Slot{.f = move(dtype, result.f, 1)};
+  }
+  const bool is_rounded = op.name == "rsqrt" || (tir::is_elementary(op.name) && op.name != "fmod");
+  // exp(0), log(1) and the like are exact.
+  if (!is_rounded || a.f == 0 || a.f == 1) return result;
+  return {.f = move(dtype, result.f, 2)};
+}
+
+}  // namespace tenon::interp
