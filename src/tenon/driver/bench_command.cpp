@@ -63,6 +63,7 @@ Measurement measure(const std::string& model, const BenchOptions& options) {
       throw UsageError("--dim {}: expected NAME=N", text);
     inputs.dims[text.substr(0, equals)] = number;
   }
+  inputs.meanings = result.ready.meanings;
   BoundRun bound(result.ready.program,
                  make_inputs(signature_of(result.ready.program->declaration()), inputs));
   result.workspace_bytes = bound.workspace_bytes();

@@ -1,12 +1,14 @@
 #include "tenon/driver/check_kernels.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iostream>
 
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/executable.h"
+#include "tenon/driver/expectation.h"
 #include "tenon/driver/kernel_sample.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
@@ -15,50 +17,13 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/tir/analysis/longest_sum.h"
 
 namespace tenon {
 
 namespace {
 
 using Tensors = std::vector<Ref<TensorData>>;
-
-// What one comparison found.
-struct Difference {
-  int64_t first = -1, count = 0;
-  double largest = 0;
-};
-
-// Sums in another order and elementary functions by other polynomials: the error of float32 lies
-// far below this for the small sizes that are tried; what a wrong kernel does lies far above it.
-double allowed(DType dtype, double expected) {
-  if (!dtype.is_float()) return 0;
-  const double unit = dtype.bits >= 32 ? 1e-4 : 2e-2;
-  return unit * (0.1 + std::fabs(expected));
-}
-
-Difference compare(const TensorData& got, const TensorData& expected) {
-  Difference out;
-  for (int64_t i = 0; i < expected.elements(); ++i) {
-    double error = 0;
-    bool wrong = false;
-    if (!expected.dtype.is_float()) {
-      const int64_t a = got.at_int(i), b = expected.at_int(i);
-      wrong = a != b;
-      error = std::fabs(static_cast<double>(a) - static_cast<double>(b));
-    } else {
-      const double a = got.at_float(i), b = expected.at_float(i);
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      error = std::fabs(a - b);
-      wrong = !(error <= allowed(expected.dtype, b));
-      if (std::isnan(error)) error = HUGE_VAL;
-    }
-    out.largest = std::max(out.largest, error);
-    if (!wrong) continue;
-    if (out.first < 0) out.first = i;
-    ++out.count;
-  }
-  return out;
-}
 
 std::string place_text(const std::vector<int64_t>& shape, int64_t index) {
   std::string text;
@@ -104,14 +69,16 @@ IRModule with_call(IRModule module, const KernelSample& sample) {
 class KernelCheck {
  public:
   KernelCheck(const IRModule& module, const graph::OperatorKernel& kernel,
-              const CheckKernels& options, const Target& target)
-      : module_(module), kernel_(kernel), options_(options), target_(target) {}
+              const CheckKernels& options, const std::map<std::string, int64_t>& sizes,
+              const Target& target)
+      : module_(module), kernel_(kernel), options_(options), sizes_(sizes), target_(target) {}
 
   /// The line that says what was tried. \throws CompileError what is wrong.
   std::string run() {
-    KernelSampler sampler(module_, kernel_, options_.seed);
+    KernelSampler sampler(module_, kernel_, options_.seed, sizes_);
     const int trials = sampler.has_dimensions() ? options_.trials : std::min(2, options_.trials);
     std::vector<std::string> shapes;
+    std::optional<KernelSample> last;
     for (int trial = 0; trial < trials; ++trial) {
       const auto sample = sampler.next(trial);
       if (!sample) continue;
@@ -119,12 +86,10 @@ class KernelCheck {
           sampler.has_dimensions())
         continue;
       shapes.push_back(sample->text);
-      try {
-        check(*sample);
-      } catch (CompileError& error) {
-        throw error.note(kernel_.function->origin, "kernel `{}` as `{}` of {}", kernel_.name,
-                         sample->op, sample->text);
-      }
+      last = sample;
+      // Drawn more than once where there is little to draw.
+      const int64_t draws = draws_of(*sample);
+      for (int64_t draw = 0; draw < draws; ++draw) check_with(*sample, Values::kScales, "");
     }
     if (shapes.empty())
       throw CompileError(kNeverMatches, kernel_.function->origin,
@@ -132,36 +97,112 @@ class KernelCheck {
                          sampler.attempts(),
                          kernel_.function->attrs.get<std::string>("op").value_or("?"),
                          sampler.nearest_refusal());
+    check_with(*last, Values::kExtreme, " with extreme values");
+    check_with(*last, Values::kInfinite, " with infinities");
+    check_with(*last, Values::kNaN, " with NaNs");
+    const std::string negative = below_zero(*last);
     std::string line = fmt::format("{}: ok, {} of {} {}", kernel_.name, sampler.op(), shapes.size(),
                                    shapes.size() == 1 ? "shape" : "shapes");
     line += has_reference_ ? fmt::format(", largest error {:.2g}", largest_)
                            : "; nothing to compare with: the operator has no body";
-    return line + (compiled_ ? "" : "; not compiled: " + not_compiled_);
+    return line + negative + (compiled_ ? "" : "; not compiled: " + not_compiled_);
   }
 
  private:
-  void check(const KernelSample& sample) {
-    const Tensors expected = reference(sample);
+  // Small tensors hold few of the values that there are.
+  static int64_t draws_of(const KernelSample& sample) {
+    int64_t elements = 1;
+    for (const Ref<graph::TensorType>& type : sample.inputs)
+      elements = std::max(elements, checked_elements(*type->static_shape()));
+    constexpr int64_t kEnough = 64, kMost = 4;
+    return std::clamp<int64_t>(kEnough / elements, 1, kMost);
+  }
+
+  void check_with(const KernelSample& sample, Values values, const char* what) {
+    const IRModule called = with_call(with_only(module_, nullptr), sample);
+    std::vector<InputMeaning> meanings = meanings_of(called, sample);
+    for (InputMeaning& meaning : meanings) meaning.from_end = false;
+    const bool has_float =
+        std::any_of(sample.inputs.begin(), sample.inputs.end(),
+                    [](const Ref<graph::TensorType>& type) { return type->dtype.is_float(); });
+    if (!has_float && (values == Values::kInfinite || values == Values::kNaN)) return;
+    try {
+      check(sample, called, draw(sample, meanings, values), values);
+    } catch (CompileError& error) {
+      throw error.note(kernel_.function->origin, "kernel `{}` as `{}` of {}{}", kernel_.name,
+                       sample.op, sample.text, what);
+    }
+  }
+
+  // Kernels need not know indices that count from the end, but that is said.
+  std::string below_zero(const KernelSample& sample) {
+    const IRModule called = with_call(with_only(module_, nullptr), sample);
+    const std::vector<InputMeaning> meanings = meanings_of(called, sample);
+    if (std::none_of(meanings.begin(), meanings.end(),
+                     [](const InputMeaning& meaning) { return meaning.from_end; }))
+      return "";
+    try {
+      check(sample, called, draw(sample, meanings, Values::kScales), Values::kScales);
+    } catch (const CompileError& error) {
+      const std::string_view code = error.first().code.id;
+      if (code != kWrongResult.id && code != kOutOfBounds.id) throw;
+      return fmt::format("; indices below 0, which `{}` counts from the end, it does not take",
+                         sample.op);
+    }
+    return "";
+  }
+
+  // What the operator's definition asks of its inputs; the kernel's own where it has none.
+  std::vector<InputMeaning> meanings_of(const IRModule& called, const KernelSample& sample) const {
+    if (!has_body(sample)) return input_meanings(module_, *sample.kernel);
+    return input_meanings(called, *called.find<graph::Function>("main"));
+  }
+
+  Tensors draw(const KernelSample& sample, const std::vector<InputMeaning>& meanings,
+               Values values) {
+    // Sums of values near the largest give what the order makes of them.
+    const bool sums = tir::longest_sum(*sample.kernel, 2) > 1;
+    Tensors inputs;
+    for (size_t i = 0; i < sample.inputs.size(); ++i) {
+      RandomRange range;
+      range.values = values;
+      if (i < meanings.size()) range = range_of(meanings[i], {}, values);
+      range.largest = sums ? 1e4 : HUGE_VAL;
+      inputs.push_back(random_values(sample.inputs[i]->dtype, *sample.inputs[i]->static_shape(),
+                                     options_.seed * 7919 + ++drawn_, range));
+    }
+    return inputs;
+  }
+
+  void check(const KernelSample& sample, const IRModule& called, const Tensors& inputs,
+             Values values) {
+    Expectation expected = reference(sample, called, inputs);
     const std::string name = "kernel_under_test";
     IRModule under_test = module_;
     under_test.set(name, sample.kernel);
-    Tensors buffers = sample.inputs;
-    buffers.resize(sample.inputs.size() + sample.outputs);
+    Tensors buffers = inputs;
+    buffers.resize(inputs.size() + sample.outputs);
+    const auto outputs_of = [&](const Tensors& all) {
+      return Tensors(all.begin() + static_cast<std::ptrdiff_t>(inputs.size()), all.end());
+    };
     // A loop that never ends is an error too.
     constexpr int64_t kMostSteps = int64_t{1} << 29;
     interp::Interpreter interpreter(under_test, {.step_limit = kMostSteps, .find_races = true});
-    Tensors all = interpreter.run_prim_func(name, buffers);
-    const Tensors interpreted(all.begin() + static_cast<std::ptrdiff_t>(sample.inputs.size()),
-                              all.end());
-    for (size_t i = 0; i < sample.inputs.size(); ++i)
-      if (compare(*all[i], *sample.inputs[i]).first >= 0)
+    const Tensors all = interpreter.run_prim_func(name, buffers);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (exact_difference(*all[i], *inputs[i]))
         throw CompileError(kWrongResult, input_origin(i), "kernel `{}` writes to its input `{}`",
                            kernel_.name, sample.kernel->buffers[i]->name);
-    const Tensors& wanted = expected.empty() ? interpreted : expected;
-    report(sample, interpreted, wanted, "", [&](size_t output, int64_t element) {
-      return interpreter.last_writer(sample.inputs.size() + output, element);
+    const int64_t terms = tir::longest_sum(*sample.kernel, 1);
+    Expectation own(outputs_of(all), terms, [&](uint64_t seed) {
+      return outputs_of(
+          interp::Interpreter(under_test, {.rounding_seed = seed}).run_prim_func(name, buffers));
     });
-    compiled(sample, wanted);
+    Expectation& wanted = expected.outputs().empty() ? own : expected;
+    report(sample, own.outputs(), wanted, own, values, "", [&](size_t output, int64_t element) {
+      return interpreter.last_writer(inputs.size() + output, element);
+    });
+    compiled(sample, inputs, wanted, own, values);
   }
 
   Origin input_origin(size_t i) const {
@@ -171,38 +212,49 @@ class KernelCheck {
     return kernel_.function->origin;
   }
 
-  // By the interpreter's meaning of the operator; empty where it has none.
-  Tensors reference(const KernelSample& sample) {
-    if (const auto* ref = sample.call->callee ? sample.call->callee.as<graph::FuncRef>() : nullptr)
-      if (graph::has_no_body(*module_.find<graph::Function>(ref->name))) return {};
-    has_reference_ = true;
-    return interp::Interpreter(with_call(with_only(module_, nullptr), sample))
-        .run_main(sample.inputs);
+  bool has_body(const KernelSample& sample) const {
+    const auto* ref = sample.call->callee ? sample.call->callee.as<graph::FuncRef>() : nullptr;
+    return !ref || !graph::has_no_body(*module_.find<graph::Function>(ref->name));
   }
 
-  void compiled(const KernelSample& sample, const Tensors& wanted) {
-    if (const auto refusal = target_refusal(sample)) {
-      compiled_ = false;
-      not_compiled_ = *refusal;
-      return;
-    }
+  // By the interpreter's meaning of the operator; empty where it has none.
+  Expectation reference(const KernelSample& sample, const IRModule& called, const Tensors& inputs) {
+    if (!has_body(sample)) return {{}, 1, {}};
+    has_reference_ = true;
+    return {interp::Interpreter(called).run_main(inputs), longest_sum(called), [&](uint64_t seed) {
+              return interp::Interpreter(called, {.rounding_seed = seed}).run_main(inputs);
+            }};
+  }
+
+  // Compiled for this shape, once.
+  std::shared_ptr<runtime::Program> program_of(const KernelSample& sample) {
+    if (program_ && program_text_ == sample.text) return program_;
     CompileRequest request;
     request.name = "check";
     request.target = target_;
     const LoweredModule lowered =
         lower(with_call(with_only(module_, &kernel_.name), sample), request);
-    const std::shared_ptr<runtime::Program> program = link(generate(lowered, request));
-    Tensors first;
+    program_ = link(generate(lowered, request));
+    program_text_ = sample.text;
+    return program_;
+  }
+
+  void compiled(const KernelSample& sample, const Tensors& inputs, Expectation& wanted,
+                Expectation& own, Values values) {
+    if (const auto refusal = target_refusal(sample)) {
+      compiled_ = false;
+      not_compiled_ = *refusal;
+      return;
+    }
+    const std::shared_ptr<runtime::Program> program = program_of(sample);
     for (const int threads : {1, 2}) {
       program->set_threads(threads);
-      BoundRun bound(program, sample.inputs);
+      BoundRun bound(program, inputs);
       bound.run();
-      const Tensors outputs = bound.outputs();
       const std::string where =
           fmt::format(" compiled, on {} {}", threads, threads == 1 ? "thread" : "threads");
-      report(sample, outputs, wanted, where,
+      report(sample, bound.outputs(), wanted, own, values, where,
              [&](size_t, int64_t) { return kernel_.function->origin; });
-      if (threads == 1) first = outputs;
     }
   }
 
@@ -214,39 +266,95 @@ class KernelCheck {
   }
 
   template <typename Writer>
-  void report(const KernelSample& sample, const Tensors& got, const Tensors& wanted,
-              const std::string& where, const Writer& writer) {
-    for (size_t i = 0; i < wanted.size() && i < got.size(); ++i) {
-      const Difference found = compare(*got[i], *wanted[i]);
-      if (found.first < 0) {
-        largest_ = std::max(largest_, found.largest);
+  void report(const KernelSample& sample, const Tensors& got, Expectation& wanted, Expectation& own,
+              Values values, const std::string& where, const Writer& writer) {
+    for (size_t i = 0; i < wanted.outputs().size() && i < got.size(); ++i) {
+      const TensorData& expected = *wanted.outputs()[i];
+      const auto found = mismatch_of(i, *got[i], wanted, own, values);
+      if (!found) {
+        if (values == Values::kScales)
+          largest_ = std::max(largest_, largest_error(*got[i], expected));
         continue;
       }
-      const Origin place = writer(i, found.first);
+      const Origin place = found->first < 0 ? Origin() : writer(i, found->first);
+      if (found->first < 0)
+        throw CompileError(kWrongResult, kernel_.function->origin, "output {} of kernel `{}`{} {}",
+                           i, kernel_.name, where, found->text);
       throw CompileError(kWrongResult, place ? place : kernel_.function->origin,
                          "kernel `{}`{} gives {} for element {} of `{}`; `{}` gives {} ({} of {} "
                          "wrong, largest error {:.3g})",
-                         kernel_.name, where, element_text(*got[i], found.first),
-                         place_text(wanted[i]->shape, found.first),
+                         kernel_.name, where, element_text(*got[i], found->first),
+                         place_text(expected.shape, found->first),
                          sample.kernel->buffers[sample.inputs.size() + i]->name, sample.op,
-                         element_text(*wanted[i], found.first), found.count, wanted[i]->elements(),
-                         found.largest);
+                         element_text(expected, found->first), found->count, expected.elements(),
+                         found->largest);
     }
+  }
+
+  std::optional<Mismatch> mismatch_of(size_t i, const TensorData& got, Expectation& wanted,
+                                      Expectation& own, Values values) const {
+    const TensorData& expected = *wanted.outputs()[i];
+    if (options_.tolerance) return mismatch(got, expected, {0, 0, *options_.tolerance});
+    // What is no number for inputs that are (infinity times 0) has no meaning to compare with.
+    const bool may_be_undefined = values == Values::kExtreme || values == Values::kInfinite;
+    if (!may_be_undefined || !expected.dtype.is_float()) return wanted.mismatch(i, got, &own);
+    std::vector<double> slack(static_cast<size_t>(expected.elements()));
+    bool has_undefined = false;
+    for (size_t e = 0; e < slack.size(); ++e)
+      if (std::isnan(expected.at_float(static_cast<int64_t>(e)))) {
+        slack[e] = HUGE_VAL;
+        has_undefined = true;
+      }
+    return wanted.mismatch(
+        i, got, &own, has_undefined ? std::span<const double>(slack) : std::span<const double>());
   }
 
   const IRModule& module_;
   const graph::OperatorKernel& kernel_;
   const CheckKernels& options_;
+  const std::map<std::string, int64_t>& sizes_;
   const Target& target_;
+  std::shared_ptr<runtime::Program> program_;
+  std::string program_text_;
+  uint64_t drawn_ = 0;  // tensors so far
   bool has_reference_ = false, compiled_ = true;
   std::string not_compiled_;
   double largest_ = 0;
 };
 
+// "n=512" of --size; some kernel has a dimension of each name.
+std::map<std::string, int64_t> sizes_of(const CheckKernels& options,
+                                        const std::vector<const graph::OperatorKernel*>& kernels) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& text : options.sizes) {
+    const size_t equals = text.find('=');
+    int64_t value = -1;
+    const char* end = text.data() + text.size();
+    if (equals != std::string::npos) {
+      const auto read = std::from_chars(text.data() + equals + 1, end, value);
+      if (read.ec != std::errc() || read.ptr != end) value = -1;
+    }
+    if (equals == 0 || value < 1 || value > kMost)
+      throw UsageError("--size {}: expected NAME=N, N from 1 to {}", text, kMost);
+    const std::string name = text.substr(0, equals);
+    const bool known = std::any_of(kernels.begin(), kernels.end(), [&](const auto* kernel) {
+      const std::vector<Ref<Var>> dims = tir::symbolic_vars(*kernel->function);
+      return std::any_of(dims.begin(), dims.end(),
+                         [&](const Ref<Var>& dim) { return dim->name == name; });
+    });
+    if (!known) throw UsageError("--size {}: no kernel has a dimension `{}`", text, name);
+    sizes[name] = value;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 int check_kernels(const CheckKernels& options) {
   if (options.trials < 1) throw UsageError("--trials {} is below 1", options.trials);
+  if (options.tolerance && !(*options.tolerance >= 0))
+    throw UsageError("--tolerance {} is below 0", *options.tolerance);
   IRModule module = options.kernels.add_to({});
   verify_module(module);
   const Target target = resolve(options.target);
@@ -260,6 +368,7 @@ int check_kernels(const CheckKernels& options) {
                        "no function of {} has attribute `op`; expected the name of "
                        "the operator that it computes",
                        options.kernels.files.empty() ? "the files" : options.kernels.files[0]);
+  const std::map<std::string, int64_t> sizes = sizes_of(options, kernels);
   // Calls that leave out optional inputs are calls of the operator's forms without them.
   int forms = 0;
   for (const graph::OperatorKernel* kernel : kernels)
@@ -273,7 +382,7 @@ int check_kernels(const CheckKernels& options) {
     try {
       Progress progress;
       progress.show(kernel->name);
-      const std::string line = KernelCheck(module, *kernel, options, target).run();
+      const std::string line = KernelCheck(module, *kernel, options, sizes, target).run();
       progress.clear();
       fmt::print("{}\n", line);
     } catch (const CompileError& error) {

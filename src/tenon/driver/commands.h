@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/input_meaning.h"
 #include "tenon/driver/model_options.h"
 #include "tenon/driver/offload.h"
 
@@ -63,6 +65,7 @@ struct PassOptions {
 
 /// A model as `run` and `bench` see it: compiled here, or loaded.
 struct ReadyModel {
+  std::map<std::string, InputMeaning> meanings;  // of inputs, where the model is no library
   std::shared_ptr<runtime::Program> program;
   std::string target;          // resolved
   double compile_seconds = 0;  // import, passes and code generation

@@ -28,15 +28,19 @@ namespace {
 
 class Interpreted final : public Executable {
  public:
-  Interpreted(const IRModule& module, std::shared_ptr<const backend::Libraries> libraries)
-      : Executable(signature_of(module)), interpreter_(module, options(std::move(libraries))) {}
+  Interpreted(const IRModule& module, std::shared_ptr<const backend::Libraries> libraries,
+              uint64_t rounding_seed)
+      : Executable(signature_of(module)),
+        interpreter_(module, options(std::move(libraries), rounding_seed)) {}
 
  private:
   std::vector<Ref<TensorData>> execute(const std::vector<Ref<TensorData>>& inputs) override {
     return interpreter_.run_main(inputs);
   }
-  static interp::Options options(std::shared_ptr<const backend::Libraries> libraries) {
+  static interp::Options options(std::shared_ptr<const backend::Libraries> libraries,
+                                 uint64_t rounding_seed) {
     interp::Options options;
+    options.rounding_seed = rounding_seed;
     if (!libraries)
       libraries = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
     options.call_library = library_caller(libraries);
@@ -63,8 +67,9 @@ class Compiled final : public Executable {
 }  // namespace
 
 std::unique_ptr<Executable> interpreted(const IRModule& module,
-                                        std::shared_ptr<const backend::Libraries> libraries) {
-  return std::make_unique<Interpreted>(module, std::move(libraries));
+                                        std::shared_ptr<const backend::Libraries> libraries,
+                                        uint64_t rounding_seed) {
+  return std::make_unique<Interpreted>(module, std::move(libraries), rounding_seed);
 }
 std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program) {
   return std::make_unique<Compiled>(std::move(program));

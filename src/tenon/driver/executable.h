@@ -29,9 +29,10 @@ class Executable {
 };
 
 /// Runs `main` of the module in the interpreter; extern functions without a reference body are
-/// called in `libraries`.
+/// called in `libraries`. `rounding_seed`: as interp::Options has it.
 std::unique_ptr<Executable> interpreted(const IRModule& module,
-                                        std::shared_ptr<const backend::Libraries> libraries = {});
+                                        std::shared_ptr<const backend::Libraries> libraries = {},
+                                        uint64_t rounding_seed = 0);
 std::unique_ptr<Executable> compiled(std::shared_ptr<runtime::Program> program);
 
 /// A compiled program with its inputs and outputs in place, to be run again and again.

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tenon/driver/tensors.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
-#include "tenon/script/constants.h"
 
 namespace tenon {
 
 using graph::Value;
 
 KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel,
-                             uint64_t seed)
-    : module_(module), kernel_(kernel), state_(seed) {
+                             uint64_t seed, const std::map<std::string, int64_t>& sizes)
+    : module_(module), kernel_(kernel), state_(seed), sizes_(sizes) {
   const tir::PrimFunc& function = *kernel.function;
   for (size_t i = 0; i < function.params.size(); ++i) {
     if (function.buffers[i])
@@ -66,25 +64,38 @@ std::optional<KernelSample> KernelSampler::next(int trial) {
   return std::nullopt;
 }
 
-std::optional<KernelSample> KernelSampler::attempt(const std::string& op, int trial, int round) {
+// One dimension in turn is long, the others as short as keeps the work within bounds; where the
+// kernel takes none of these, sizes of all kinds are tried.
+int64_t KernelSampler::size_of(size_t dim, int trial, int round) {
   static const std::vector<int64_t> kPrimes = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31};
   static const std::vector<int64_t> kSizes = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 13, 15, 16,
                                               17, 19, 24, 31, 32, 33, 37, 48, 63, 64, 65, 96, 128};
-  constexpr double kMostWork = 40000;  // all dimensions multiplied
-  const double most =
-      std::pow(kMostWork, 1.0 / static_cast<double>(std::max<size_t>(2, dims_.size())));
-  const auto below = [&](const std::vector<int64_t>& sizes) {
+  static const std::vector<int64_t> kLong = {255,  256,  257,  384,  511,  513,  768,
+                                             1000, 1024, 1025, 2000, 2049, 3072, 4095};
+  constexpr double kMostWork = 100000;  // all dimensions multiplied
+  constexpr int kRoundsOfKind = 40;
+  if (const auto given = sizes_.find(dims_[dim]->name); given != sizes_.end()) return given->second;
+  if (trial == 0 && round == 0) return 1;
+  const auto count = static_cast<double>(std::max<size_t>(2, dims_.size()));
+  const auto below = [&](const std::vector<int64_t>& sizes, double most) {
     std::vector<int64_t> out;
     for (const int64_t size : sizes)
       if (static_cast<double>(size) <= most) out.push_back(size);
-    return out.empty() ? std::vector<int64_t>{1, 2} : out;
+    return pick(out.empty() ? std::vector<int64_t>{1, 2} : out);
   };
-  Substitution sizes;
-  for (const Ref<Var>& dim : dims_) {
-    int64_t size = 1;
-    if (trial > 0 || round > 0) size = pick(below(trial == 1 && round < 40 ? kPrimes : kSizes));
-    sizes.emplace(dim.get(), imm(dim->dtype, size));
+  if (trial > 1 && round < kRoundsOfKind) {
+    const size_t longest = static_cast<size_t>(trial - 2) % dims_.size();
+    if (dim == longest) return pick(kLong);
+    return below(kSizes, std::pow(kMostWork / static_cast<double>(kLong.back()), 1 / (count - 1)));
   }
+  return below(trial == 1 && round < kRoundsOfKind ? kPrimes : kSizes,
+               std::pow(kMostWork, 1 / count));
+}
+
+std::optional<KernelSample> KernelSampler::attempt(const std::string& op, int trial, int round) {
+  Substitution sizes;
+  for (size_t i = 0; i < dims_.size(); ++i)
+    sizes.emplace(dims_[i].get(), imm(dims_[i]->dtype, size_of(i, trial, round)));
   ++attempts_;
   for (size_t count = buffers_.size(); count-- > 0;) {
     for (const bool as_tuple : {false, true})
@@ -125,7 +136,7 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
     for (const graph::OperatorCall::Input& input : seen->inputs) {
       sample.text += fmt::format("{}{} {} {}", sample.text.empty() ? "" : ", ", input.name,
                                  input.type->dtype.str(), str(*input.type->static_shape()));
-      sample.inputs.push_back(random_input(input.name, *input.type));
+      sample.inputs.push_back(input.type);
     }
     for (const auto& [name, value] : seen->attrs)
       if (pinned(name) || is_scalar_parameter(name))
@@ -286,22 +297,6 @@ Ref<graph::Call> KernelSampler::call_of(const std::string& op,
     return call;
   }
   throw CompileError(kUnknownOperator, origin, "there is no operator `{}`", op);
-}
-
-Ref<TensorData> KernelSampler::random_input(const std::string& name,
-                                            const graph::TensorType& type) {
-  const std::vector<int64_t> shape = *type.static_shape();
-  const bool is_index = name.find("ind") != std::string::npos;  // of elements: 0 or 1
-  if (type.dtype.is_float() || type.dtype.is_bool() || is_index)
-    return random_tensor(type.dtype, shape, random());
-  std::vector<std::byte> bytes;
-  const int64_t count = checked_elements(shape, std::max<int64_t>(1, type.dtype.bytes()));
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t value = static_cast<int64_t>(random() % 201) - (type.dtype.is_uint() ? 0 : 100);
-    if (!script::append_element(type.dtype, value, bytes))
-      return random_tensor(type.dtype, shape, random());
-  }
-  return TensorData::owned(type.dtype, shape, std::move(bytes));
 }
 
 }  // namespace tenon

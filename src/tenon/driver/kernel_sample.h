@@ -1,6 +1,7 @@
 // Random calls of an operator that a kernel of one's own takes.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,21 +14,25 @@ struct KernelSample {
   std::string op;
   std::vector<Ref<graph::Var>> params;  // of the call, tensors of constant shapes
   Ref<graph::Call> call;
-  Ref<tir::PrimFunc> kernel;  // for this call
-  std::vector<Ref<TensorData>> inputs;
+  Ref<tir::PrimFunc> kernel;                   // for this call
+  std::vector<Ref<graph::TensorType>> inputs;  // of the kernel: items of tuples one by one
   size_t outputs = 0;
   std::string text;  // "x float32 (5, 7), axis=-1"
 };
 
 /// Makes calls from what the kernel declares: its symbolic dimensions get sizes (1, primes, those
-/// next to powers of two), its scalar parameters values that the attribute may have.
+/// next to powers of two, one dimension of up to some thousands beside small ones), its scalar
+/// parameters values that the attribute may have.
 class KernelSampler {
  public:
-  KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel, uint64_t seed);
+  /// \param sizes  of symbolic dimensions that are given, by name
+  KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel, uint64_t seed,
+                const std::map<std::string, int64_t>& sizes = {});
 
   bool has_dimensions() const { return !dims_.empty() || !scalars_.empty(); }
   /// A call that the operator allows and the kernel takes; trial 0 is of sizes 1, trial 1 of
-  /// primes. Nothing where none was found in many attempts.
+  /// primes, the others have one long dimension after the other. Nothing where none was found in
+  /// many attempts.
   std::optional<KernelSample> next(int trial);
   int64_t attempts() const { return attempts_; }
   /// Why the calls that were nearest were refused.
@@ -50,7 +55,7 @@ class KernelSampler {
   AttrValue attribute(const graph::OpAttr& attr);
   graph::Value scalar_argument(const std::string& name, DType dtype,
                                const AttrValue* otherwise = nullptr);
-  Ref<TensorData> random_input(const std::string& name, const graph::TensorType& type);
+  int64_t size_of(size_t dim, int trial, int round);
   const AttrValue* pinned(const std::string& name) const;
   bool is_scalar_parameter(const std::string& name) const;
   void refuse(int rank, std::string words);
@@ -58,6 +63,7 @@ class KernelSampler {
   const IRModule& module_;
   const graph::OperatorKernel& kernel_;
   uint64_t state_;
+  const std::map<std::string, int64_t>& sizes_;
   std::vector<Ref<tir::Buffer>> buffers_;
   std::vector<Ref<Var>> scalars_, dims_;
   AttrValue::Map pins_;

@@ -104,6 +104,11 @@ void add_check_command(CLI::App& app, Action& action) {
                    "OPERATOR=FILE:FUNCTION: the same of one PrimFunc")
       ->allow_extra_args(false);
   command->add_option("--trials", kernels.trials, "shapes for each kernel")->capture_default_str();
+  command->add_option("--size", kernels.sizes,
+                      "NAME=N: a symbolic dimension of kernels; may be repeated");
+  command->add_option("--tolerance", kernels.tolerance,
+                      "T: |a - b| <= T (1 + max |b|), for kernels that approximate (default: what "
+                      "rounding explains)");
   command->add_option("--seed", kernels.seed, "of shapes and inputs")->capture_default_str();
   command->add_option("--target", kernels.target, "that kernels are compiled for")
       ->capture_default_str();

@@ -7,6 +7,7 @@
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
@@ -125,6 +126,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
     const IRModule prepared = module;
+    ready.meanings = named_meanings(prepared);
     LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
     ready.pass_seconds = seconds_since(start);
     libraries = with_external_modules(lowered.pipeline.module, libraries, options.model.link);

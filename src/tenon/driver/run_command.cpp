@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/driver/commands.h"
-#include "tenon/driver/compare.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/executable.h"
+#include "tenon/driver/expectation.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/npy.h"
 #include "tenon/driver/tensors.h"
@@ -101,8 +101,11 @@ int interpret(const RunOptions& options) {
   const ModelOptions& model = options.target.model;
   IRModule module = with_entry(model.prepare(load_module(options.model, model.load_options())));
   const auto libraries = with_external_modules(module, model.libraries(), model.link);
+  auto meanings = named_meanings(module);
   const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
-  const auto inputs = make_inputs(program->signature(), input_options(options));
+  InputOptions wanted = input_options(options);
+  wanted.meanings = std::move(meanings);
+  const auto inputs = make_inputs(program->signature(), wanted);
   const auto outputs = program->run(inputs);
   if (!options.out.empty()) write_outputs(options.out, program->signature(), outputs);
   if (options.json) {
@@ -126,19 +129,21 @@ void compare_with_interpreter(const RunOptions& options, const std::vector<Ref<T
   const ModelOptions& model = options.target.model;
   IRModule module = model.prepare(load_module(options.model, model.load_options()));
   const auto libraries = with_external_modules(module, model.libraries(), model.link);
-  const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
-  const auto expected = program->run(inputs);
+  const std::unique_ptr<Executable> program = interpreted(module, libraries);
+  Expectation expected(program->run(inputs), longest_sum(module), [&](uint64_t seed) {
+    return interpreted(module, libraries, seed)->run(inputs);
+  });
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (const auto wrong = difference(*outputs[i], *expected[i], kReassociated))
+    if (const auto wrong = expected.mismatch(i, *outputs[i]))
       throw CompileError(kWrongResult, {},
                          "{}: output `{}` is not what the interpreter computes: {}", options.model,
-                         program->signature().outputs[i].name, *wrong);
+                         program->signature().outputs[i].name, wrong->text);
 }
 
 int run(const RunOptions& options) {
   if (options.repeat < 1) throw UsageError("--repeat {} is below 1", options.repeat);
   options.target.check();
-  const InputOptions wanted = input_options(options);
+  InputOptions wanted = input_options(options);
   if (options.interpret) return interpret(options);
   if (options.compare && kind_of(options.model) == ModelKind::kCompiled)
     throw UsageError("--compare: {} holds no module for the interpreter", options.model);
@@ -151,6 +156,8 @@ int run(const RunOptions& options) {
 
   const TenonProgram& declaration = ready.program->declaration();
   const Signature signature = signature_of(declaration);
+  wanted.meanings = ready.meanings;
+  if (options.compare) wanted.values = Values::kScales;
   const auto inputs = make_inputs(signature, wanted);
   BoundRun bound(ready.program, inputs);
   if (options.repeat > 1) bound.run();  // warms caches and threads

@@ -6,8 +6,8 @@
 
 #include "tenon/driver/npy.h"
 #include "tenon/driver/usage.h"
+#include "tenon/graph/shape.h"
 #include "tenon/onnx/model.h"
-#include "tenon/script/constants.h"
 
 namespace tenon {
 
@@ -23,37 +23,8 @@ Ref<TensorData> read_tensor(const std::string& path) {
   throw CompileError(kFileError, {}, "{}: expected a `.npy` or ONNX `.pb` file", path);
 }
 
-// A generator of its own, since those of the standard library differ between implementations
-// (splitmix64, Steele et al., OOPSLA 2014).
-static uint64_t next(uint64_t& state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 Ref<TensorData> random_tensor(DType dtype, std::vector<int64_t> shape, uint64_t seed) {
-  const int64_t count = checked_elements(shape, std::max<int64_t>(1, dtype.bytes()));
-  constexpr int64_t kMostBytes = int64_t{1} << 36;
-  if (count > kMostBytes / std::max<int64_t>(1, dtype.bytes()))
-    throw CompileError(kLimitExceeded, {}, "an input of shape {} would take more than 64 GiB",
-                       str(shape));
-  std::vector<std::byte> bytes;
-  bytes.reserve(static_cast<size_t>(count * dtype.bytes()));
-  uint64_t state = seed;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t bits = next(state);
-    bool known = true;
-    if (dtype.is_float()) {
-      const double unit = static_cast<double>(bits >> 40) * 0x1p-24;  // exact in float32
-      known = script::append_element(dtype, 2 * unit - 1, bytes);
-    } else {
-      known = script::append_element(dtype, static_cast<int64_t>(bits >> 63), bytes);
-    }
-    if (!known)
-      throw CompileError(kUnsupported, {}, "random values of type {}; give a file", dtype.str());
-  }
-  return TensorData::owned(dtype, std::move(shape), std::move(bytes));
+  return random_values(dtype, std::move(shape), seed, {});
 }
 
 static std::string type_text(const TensorData& tensor) {
@@ -96,6 +67,34 @@ static std::string names_of(const std::vector<Port>& ports) {
   return text.empty() ? "none" : text;
 }
 
+std::map<std::string, InputMeaning> named_meanings(const IRModule& module) {
+  std::map<std::string, InputMeaning> out;
+  try {
+    const std::vector<InputMeaning> meanings = input_meanings(module);
+    const std::vector<Port> inputs = signature_of(module).inputs;
+    for (size_t i = 0; i < inputs.size() && i < meanings.size(); ++i)
+      out.emplace(inputs[i].name, meanings[i]);
+  } catch (const CompileError&) {  // no `main`, or one whose parameters are no tensors
+  }
+  return out;
+}
+
+RandomRange range_of(const InputMeaning& meaning, const std::map<std::string, int64_t>& symbols,
+                     Values values) {
+  RandomRange range;
+  range.kind = meaning.kind;
+  range.from_end = meaning.from_end;
+  range.values = values;
+  if (!meaning.extent) return range;
+  Substitution sizes;
+  walk<Var>(meaning.extent, [&](const Var& var) {
+    const auto known = symbols.find(var.name);
+    sizes.emplace(&var, imm(var.dtype, known == symbols.end() ? kDefaultDim : known->second));
+  });
+  range.extent = as_int(graph::simplify_dim(substitute(meaning.extent, sizes))).value_or(1);
+  return range;
+}
+
 std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const InputOptions& options) {
   for (const auto& [name, file] : options.files) {
     const bool known = std::any_of(signature.inputs.begin(), signature.inputs.end(),
@@ -125,8 +124,12 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]) continue;
     const Port& port = signature.inputs[i];
-    inputs[i] = random_tensor(port.dtype, shape_of(port, symbols, kDefaultDim),
-                              options.seed * 1000003 + i + 1);
+    RandomRange range;
+    range.values = options.values;
+    if (const auto known = options.meanings.find(port.name); known != options.meanings.end())
+      range = range_of(known->second, symbols, options.values);
+    inputs[i] = random_values(port.dtype, shape_of(port, symbols, kDefaultDim),
+                              options.seed * 1000003 + i + 1, range);
   }
   check_inputs(signature, inputs);
   return inputs;

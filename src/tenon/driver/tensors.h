@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/driver/random_values.h"
 #include "tenon/driver/signature.h"
 #include "tenon/ir/constant.h"
 #include "tenon/runtime/tensor.h"
@@ -15,8 +16,7 @@ namespace tenon {
 /// kUnsupported.
 Ref<TensorData> read_tensor(const std::string& path);
 
-/// The same elements on every host for the same arguments: floats uniform in [-1, 1), integers and
-/// bools 0 or 1, which are valid indices and masks nearly everywhere.
+/// Values of Values::kUniform.
 Ref<TensorData> random_tensor(DType dtype, std::vector<int64_t> shape, uint64_t seed);
 
 /// What symbols of dimensions are without a value given.
@@ -26,7 +26,17 @@ struct InputOptions {
   std::map<std::string, std::string> files;  // by name of the input
   std::map<std::string, int64_t> dims;       // values of symbols, for inputs not given
   uint64_t seed = 0;
+  std::map<std::string, InputMeaning> meanings = {};  // by name; inputs without one are any values
+  Values values = Values::kUniform;
 };
+
+/// What the inputs of `main` are for, by the names that they have in its signature; empty where it
+/// has none.
+std::map<std::string, InputMeaning> named_meanings(const IRModule& module);
+
+/// What random elements of an input may be, for values of the symbols in its extent.
+RandomRange range_of(const InputMeaning& meaning, const std::map<std::string, int64_t>& symbols,
+                     Values values);
 
 /// A tensor for each input, checked against its port; symbols agree between them.
 /// \throws CompileError (kBadInput) with both sides; UsageError at a dimension that has no symbol.

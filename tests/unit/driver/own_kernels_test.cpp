@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tenon/driver/check_kernels.h"
+#include "checked_kernels.h"
 #include "tenon/driver/compare.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/executable.h"
@@ -443,27 +443,8 @@ TEST(OwnKernels, ConditionsFollowPython) {
 
 class CheckKernelsTest : public testing::Test {
  protected:
-  // What the check says on both streams, after `status`.
-  std::string check(const std::string& text, int status = 1) {
-    const std::string folder =
-        testing::TempDir() + "tenon_own_kernels_" + std::to_string(::getpid());
-    std::filesystem::create_directories(folder);
-    const std::string file = folder + "/tenon_own_kernel.py";
-    std::ofstream(file) << text;
-    CheckKernels options;
-    options.kernels.files = {file};
-    options.trials = 4;
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    std::string errors;
-    try {
-      EXPECT_EQ(check_kernels(options), status);
-    } catch (const CompileError& error) {
-      errors = error.what();
-    }
-    std::fflush(stdout);
-    errors += testing::internal::GetCapturedStderr();
-    return testing::internal::GetCapturedStdout() + errors;
+  static std::string check(const std::string& text, int status = 1) {
+    return checked(text, status);
   }
   static std::string sum(const std::string& body) {
     return "@T.prim_func\ndef my_sum(x: T.Buffer((\"n\", \"m\"), \"float32\"), y: "

@@ -1,0 +1,403 @@
+#include "tenon/driver/input_meaning.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "tenon/graph/op.h"
+#include "tenon/graph/shape.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon {
+
+namespace {
+
+using Kind = InputMeaning::Kind;
+constexpr int kMostDepth = 32;  // of functions that call one another
+
+// What an argument of an operator has to be. `extent` gives the axis that indices go into.
+struct ArgumentRule {
+  std::string_view op;
+  size_t argument;
+  Kind kind;
+  std::function<Expr(const graph::Call&)> extent = {};
+};
+
+const graph::TensorType* type_at(const graph::Call& call, size_t i, graph::Type& keeper) {
+  if (i >= call.args.size()) return nullptr;
+  keeper = graph::type_of(call.args[i]);
+  return keeper.as<graph::TensorType>();
+}
+
+// The extent of attribute `axis` of the first argument; of all of it where there is none.
+Expr indexed_axis(const graph::Call& call) {
+  graph::Type keeper;
+  const auto* data = type_at(call, 0, keeper);
+  if (!data || !data->shape) return {};
+  const auto axis = call.attrs.get<int64_t>("axis");
+  if (!axis) {
+    Expr all = int64(1);
+    for (const Expr& dim : *data->shape) all = binary(BinaryOp::kMul, all, dim);
+    return graph::simplify_dim(all);
+  }
+  const int64_t at = *axis < 0 ? *axis + data->ndim : *axis;
+  return at >= 0 && at < data->ndim ? (*data->shape)[static_cast<size_t>(at)] : Expr();
+}
+
+// The least extent among the axes that coordinates (the last axis of argument 1) go into.
+Expr least_coordinate(const graph::Call& call) {
+  graph::Type keeper, index_keeper;
+  const auto* data = type_at(call, 0, keeper);
+  const auto* indices = type_at(call, 1, index_keeper);
+  if (!data || !data->shape || !indices || !indices->shape || indices->shape->empty()) return {};
+  const auto count = as_int(indices->shape->back());
+  const auto first = static_cast<size_t>(call.attrs.get<int64_t>("batch_dims").value_or(0));
+  if (!count) return {};
+  Expr least;
+  for (size_t d = first; d < first + static_cast<size_t>(*count) && d < data->shape->size(); ++d) {
+    const Expr& dim = (*data->shape)[d];
+    if (!least || (as_int(dim) && as_int(least) && *as_int(dim) < *as_int(least))) least = dim;
+  }
+  return least;
+}
+
+Expr attribute_depth(const graph::Call& call) {
+  const auto depth = call.attrs.get<int64_t>("depth");
+  return depth ? int64(*depth) : Expr();
+}
+
+Expr sequence_axis(const graph::Call& call) {
+  graph::Type keeper;
+  const auto* data = type_at(call, 0, keeper);
+  const auto axis = static_cast<size_t>(call.attrs.get<int64_t>("seq_axis").value_or(0));
+  return data && data->shape && axis < data->shape->size() ? (*data->shape)[axis] : Expr();
+}
+
+const std::vector<ArgumentRule>& argument_rules() {
+  static const std::vector<ArgumentRule> kRules = {
+      {"take", 1, Kind::kIndex, indexed_axis},
+      {"gather_elements", 1, Kind::kIndex, indexed_axis},
+      {"scatter_elements", 1, Kind::kIndex, indexed_axis},
+      {"gather_nd", 1, Kind::kIndex, least_coordinate},
+      {"scatter_nd", 1, Kind::kIndex, least_coordinate},
+      {"one_hot", 0, Kind::kIndex, attribute_depth},
+      {"reverse_sequence", 1, Kind::kCount, sequence_axis},
+      {"divide", 1, Kind::kDivisor},
+      {"floor_divide", 1, Kind::kDivisor},
+      {"mod", 1, Kind::kDivisor},
+      {"floor_mod", 1, Kind::kDivisor},
+      {"reciprocal", 0, Kind::kDivisor},
+      {"left_shift", 1, Kind::kShift},
+      {"right_shift", 1, Kind::kShift},
+      {"log", 0, Kind::kPositive},
+      {"log1p", 0, Kind::kPositive},
+      {"sqrt", 0, Kind::kPositive},
+      {"rsqrt", 0, Kind::kPositive},
+      {"power", 0, Kind::kPositive},
+      {"quantize", 1, Kind::kPositive},
+      {"dequantize", 1, Kind::kPositive},
+      {"nn.batch_norm", 4, Kind::kPositive},
+      {"nn.batch_norm_result", 4, Kind::kPositive},
+      {"asin", 0, Kind::kUnit},
+      {"acos", 0, Kind::kUnit},
+      {"atanh", 0, Kind::kUnit},
+  };
+  return kRules;
+}
+
+// Operators whose result has elements of their arguments, moved or of another type.
+bool only_moves(const graph::Call& call) {
+  static const std::set<std::string_view> kMoves = {
+      "astype",  "broadcast_to",  "concat",           "expand_dims", "flatten",
+      "flip",    "permute_dims",  "repeat",           "reshape",     "split",
+      "squeeze", "strided_slice", "layout_transform", "tile",        "dynamic_strided_slice"};
+  return call.op && kMoves.count(call.op->name) > 0;
+}
+
+// Arguments whose elements become indices or shapes.
+bool steers(const graph::Call& call, size_t argument) {
+  static const std::set<std::pair<std::string_view, size_t>> kSteering = {
+      {"tensor_to_shape", 0},
+      {"dynamic_strided_slice", 1},
+      {"dynamic_strided_slice", 2},
+      {"dynamic_strided_slice", 3},
+      {"assert_op", 0}};
+  if (!call.op) return true;  // a function that is not followed
+  return kSteering.count({call.op->name, argument}) > 0;
+}
+
+class GraphUses {
+ public:
+  GraphUses(const IRModule& module, const graph::Function& function, int depth)
+      : module_(module), depth_(depth), meanings_(function.params.size()) {
+    for (size_t i = 0; i < function.params.size(); ++i)
+      of_[function.params[i].get()].moved.insert(i);
+    sequence(*function.body);
+    // Integers that only steer must stay small; floats are values all the same.
+    for (const size_t i : steering_) {
+      const auto* tensor = function.params[i]->type.as<graph::TensorType>();
+      if (meanings_[i].kind == Kind::kValue && tensor && tensor->dtype.is_integer())
+        meanings_[i].kind = Kind::kSteers;
+    }
+  }
+  std::vector<InputMeaning> take() { return std::move(meanings_); }
+
+ private:
+  // The parameters whose elements a value has, and those that it is computed from.
+  struct Sources {
+    std::set<size_t> moved, computed;
+    void add(const Sources& other) {
+      moved.insert(other.moved.begin(), other.moved.end());
+      computed.insert(other.computed.begin(), other.computed.end());
+    }
+  };
+
+  Sources sources(const graph::Value& value) {
+    if (value.as<graph::Var>()) {
+      const auto found = of_.find(value.get());
+      return found == of_.end() ? Sources() : found->second;
+    }
+    Sources out;
+    if (const auto* tuple = value.as<graph::Tuple>())
+      for (const graph::Value& item : tuple->values) out.add(sources(item));
+    if (const auto* get = value.as<graph::TupleGetItem>()) out = sources(get->tuple);
+    return out;
+  }
+
+  void sequence(const graph::SeqExpr& body) {
+    for (const Ref<graph::BindingBlock>& block : body.blocks)
+      for (const Ref<graph::Binding>& binding : block->bindings)
+        of_[binding->var.get()] = bound(binding->value);
+  }
+
+  Sources bound(const graph::Value& value) {
+    if (const auto* call = value.as<graph::Call>()) return of_call(*call);
+    if (const auto* branch = value.as<graph::If>()) {
+      sequence(*branch->then_branch);
+      sequence(*branch->else_branch);
+      Sources out = sources(branch->then_branch->body);
+      out.add(sources(branch->else_branch->body));
+      return out;
+    }
+    return sources(value);
+  }
+
+  Sources of_call(const graph::Call& call) {
+    std::vector<graph::Value> args = call.args;
+    std::vector<InputMeaning> callee;
+    bool known = false;
+    if (call.is("call_tir") || call.is("call_tir_inplace")) {
+      const auto* ref = call.args.at(0).as<graph::FuncRef>();
+      const auto* tuple = call.args.size() > 1 ? call.args[1].as<graph::Tuple>() : nullptr;
+      const auto kernel = ref ? module_.find<tir::PrimFunc>(ref->name) : nullptr;
+      if (kernel && tuple) {
+        callee = input_meanings(module_, *kernel);
+        args.assign(tuple->values.begin(), tuple->values.end());
+        known = true;
+      }
+    } else if (const auto* ref = call.callee ? call.callee.as<graph::FuncRef>() : nullptr) {
+      const auto function = module_.find<graph::Function>(ref->name);
+      if (function && depth_ < kMostDepth) {
+        callee = GraphUses(module_, *function, depth_ + 1).take();
+        known = true;
+      }
+    }
+    Sources out;
+    const bool moves = only_moves(call);
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Sources from = sources(args[i]);
+      // Dimensions of the callee mean nothing here unless they are numbers.
+      if (i < callee.size()) {
+        if (callee[i].extent && !as_int(callee[i].extent))
+          steer(from);
+        else
+          ask(from, callee[i]);
+      }
+      if (!known && steers(call, i)) steer(from);
+      for (const ArgumentRule& rule : argument_rules()) {
+        if (!call.is(rule.op) || rule.argument != i) continue;
+        const Expr extent = rule.extent ? rule.extent(call) : Expr();
+        if (rule.extent && !extent) {
+          steer(from);
+          continue;
+        }
+        const bool from_end = rule.kind == Kind::kIndex;
+        if (rule.kind == Kind::kIndex) steering_.insert(from.computed.begin(), from.computed.end());
+        ask(from, {rule.kind, extent, from_end});
+      }
+      if (moves && i == 0) {
+        out.add(from);
+      } else {
+        out.computed.insert(from.moved.begin(), from.moved.end());
+        out.computed.insert(from.computed.begin(), from.computed.end());
+      }
+    }
+    return out;
+  }
+
+  // An index range is the least of those asked for; other wishes do not overwrite it.
+  void ask(const Sources& from, const InputMeaning& meaning) {
+    if (meaning.kind == Kind::kValue) return;
+    if (meaning.kind == Kind::kSteers) return steer(from);
+    for (const size_t i : from.moved) {
+      InputMeaning& now = meanings_[i];
+      if (now.kind == Kind::kIndex) {
+        if (meaning.kind != Kind::kIndex) continue;
+        now.from_end = now.from_end && meaning.from_end;
+        const auto a = as_int(now.extent), b = as_int(meaning.extent);
+        if (!a || (b && *b >= *a)) continue;
+        now.extent = meaning.extent;
+      } else if (now.kind == Kind::kValue || meaning.kind == Kind::kIndex) {
+        now = meaning;
+      }
+    }
+  }
+
+  void steer(const Sources& from) {
+    steering_.insert(from.moved.begin(), from.moved.end());
+    steering_.insert(from.computed.begin(), from.computed.end());
+  }
+
+  const IRModule& module_;
+  const int depth_;
+  std::vector<InputMeaning> meanings_;
+  std::set<size_t> steering_;
+  std::unordered_map<const Node*, Sources> of_;
+};
+
+// ---- TensorIR
+
+class LoopUses {
+ public:
+  LoopUses(const IRModule& module, const tir::PrimFunc& function, int depth)
+      : module_(module), depth_(depth) {
+    for (const Ref<tir::Buffer>& buffer : function.buffers)
+      if (buffer) params_.emplace(buffer.get(), params_.size());
+    meanings_.resize(params_.size());
+    walk(function.body, [&](const NodePtr& node) { visit(node); });
+  }
+  std::vector<InputMeaning> take() { return std::move(meanings_); }
+
+ private:
+  void visit(const NodePtr& node) {
+    if (const auto* load = node.as<tir::BufferLoad>()) {
+      indices(*load->buffer, load->indices);
+    } else if (const auto* store = node.as<tir::BufferStore>()) {
+      indices(*store->buffer, store->indices);
+    } else if (const auto* op = node.as<Binary>()) {
+      const bool divides = op->op == BinaryOp::kDiv || op->op == BinaryOp::kMod ||
+                           op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod;
+      if (divides) ask(op->rhs, {Kind::kDivisor, {}, false});
+    } else if (const auto* op = node.as<tenon::Call>()) {
+      const bool shifts = op->is("shift_left") || op->is("shift_right");
+      const bool positive = op->is("log") || op->is("log1p") || op->is("log2") || op->is("log10") ||
+                            op->is("sqrt") || op->is("rsqrt") || op->is("pow");
+      if (shifts) ask(op->arg(1), {Kind::kShift, {}, false});
+      if (positive) ask(op->arg(0), {Kind::kPositive, {}, false});
+      if (op->is("asin") || op->is("acos") || op->is("atanh"))
+        ask(op->arg(0), {Kind::kUnit, {}, false});
+    } else if (const auto* loop = node.as<tir::For>()) {
+      steer(loop->extent);
+      steer(loop->min);
+    } else if (const auto* call = node.as<tir::CallTir>()) {
+      follow(*call);
+    }
+  }
+
+  void indices(const tir::Buffer& buffer, const std::vector<Expr>& indices) {
+    for (size_t d = 0; d < indices.size() && d < buffer.shape.size(); ++d) {
+      const Expr& index = indices[d];
+      // `x < 0 ? x + extent : x` counts from the end.
+      const auto* choice = index.as<Select>();
+      const auto* call = index.as<tenon::Call>();
+      if (choice) {
+        ask(choice->false_value, {Kind::kIndex, buffer.shape[d], true});
+      } else if (call && call->is("if_then_else")) {
+        ask(call->arg(2), {Kind::kIndex, buffer.shape[d], true});
+      } else {
+        ask(index, {Kind::kIndex, buffer.shape[d], false});
+      }
+      if (!loaded(index)) steer(index);
+    }
+  }
+
+  // The parameter of which `expr` is an element, perhaps of another type.
+  const size_t* loaded(Expr expr) const {
+    while (const auto* change = expr.as<tenon::Cast>()) expr = change->value;
+    const auto* load = expr.as<tir::BufferLoad>();
+    const auto found = load ? params_.find(load->buffer.get()) : params_.end();
+    return found == params_.end() ? nullptr : &found->second;
+  }
+
+  void ask(const Expr& expr, const InputMeaning& meaning) {
+    const size_t* param = loaded(expr);
+    if (!param) return;
+    InputMeaning& now = meanings_[*param];
+    const bool is_index = meaning.kind == Kind::kIndex;
+    const bool weak = now.kind == Kind::kValue || now.kind == Kind::kSteers;
+    if (weak || (is_index && now.kind != Kind::kIndex)) {
+      now = meaning;
+    } else if (is_index) {
+      now.from_end = now.from_end && meaning.from_end;
+      const auto a = as_int(now.extent), b = as_int(meaning.extent);
+      if (a && b && *b < *a) now.extent = meaning.extent;
+    }
+  }
+
+  void steer(const Expr& expr) {
+    walk<tir::BufferLoad>(expr, [&](const tir::BufferLoad& load) {
+      const auto found = params_.find(load.buffer.get());
+      if (found == params_.end() || !load.buffer->dtype.is_integer()) return;
+      InputMeaning& now = meanings_[found->second];
+      if (now.kind == Kind::kValue) now.kind = Kind::kSteers;
+    });
+  }
+
+  void follow(const tir::CallTir& call) {
+    const auto callee = module_.find<tir::PrimFunc>(call.callee->name);
+    if (!callee || depth_ >= kMostDepth) return;
+    const std::vector<InputMeaning> inner = LoopUses(module_, *callee, depth_ + 1).take();
+    size_t next = 0;
+    for (size_t i = 0; i < call.args.size() && i < callee->buffers.size(); ++i) {
+      if (!callee->buffers[i]) continue;
+      const InputMeaning& meaning = inner.at(next++);
+      const auto* region = call.args[i].as<tir::BufferRegion>();
+      const auto found = region ? params_.find(region->buffer.get()) : params_.end();
+      if (found == params_.end() || meaning.kind == Kind::kValue) continue;
+      InputMeaning& now = meanings_[found->second];
+      // The callee's dimensions mean nothing here unless they are numbers.
+      if (meaning.extent && !as_int(meaning.extent)) {
+        if (now.kind == Kind::kValue) now.kind = Kind::kSteers;
+      } else if (now.kind == Kind::kValue || now.kind == Kind::kSteers) {
+        now = meaning;
+      }
+    }
+  }
+
+  const IRModule& module_;
+  const int depth_;
+  std::unordered_map<const Node*, size_t> params_;
+  std::vector<InputMeaning> meanings_;
+};
+
+}  // namespace
+
+std::vector<InputMeaning> input_meanings(const IRModule& module, const graph::Function& function) {
+  return GraphUses(module, function, 0).take();
+}
+
+std::vector<InputMeaning> input_meanings(const IRModule& module, const tir::PrimFunc& function) {
+  return LoopUses(module, function, 0).take();
+}
+
+std::vector<InputMeaning> input_meanings(const IRModule& module) {
+  if (const auto function = module.find<graph::Function>("main"))
+    return input_meanings(module, *function);
+  if (const auto function = module.find<tir::PrimFunc>("main"))
+    return input_meanings(module, *function);
+  return {};
+}
+
+}  // namespace tenon
