@@ -8,9 +8,11 @@ SHARED ?= ../shared
 MODELS ?= $(BUILD)/models
 # Options for `make bench`, for example BENCH="--models resnet50 --threads 1 --rounds 9".
 BENCH ?=
+# Options for `make test-long`, for example LONG="--only partitions".
+LONG ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-fast test-models models bench format format-check lint asan tsan clean
+.PHONY: help setup build run test test-fast test-long test-models models bench format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -33,6 +35,9 @@ test: build  ## all tests, the fast ones first
 
 test-fast: build  ## the tests that take seconds
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error -L fast
+
+test-long: build  ## full counts of the property tests; networks through text, targets, threads, libraries (hours)
+	@scripts/test_long.py --build $(BUILD) --models $(MODELS) --conformance $(SHARED)/onnx-conformance $(LONG)
 
 models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)
 	@scripts/make_models.sh $(SHARED)/models/make_models.py $(MODELS)
