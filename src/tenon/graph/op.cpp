@@ -153,7 +153,8 @@ Attrs checked_attrs(const OpDef& op, const Attrs& attrs, const Origin& origin) {
     if (attr == op.attrs.end())
       throw CompileError(kBadAttribute, origin, "`{}` has no attribute `{}`; it has {}", op.name,
                          name, attr_names(op));
-    if (value.is_none() && attr->default_value) {
+    // None leaves an attribute out, but where None is one of its values.
+    if (value.is_none() && attr->default_value && attr->kind != AttrKind::kAny) {
       out.set(name, *attr->default_value);
       continue;
     }

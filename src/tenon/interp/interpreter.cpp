@@ -529,6 +529,14 @@ class Interpreter::Impl {
     return evaluate(*tensor->shape, dims);
   }
 
+  // Whether the result's shape follows from what integers among the arguments are (the bounds of a
+  // slice), so that these have to be constants of the lowering.
+  static bool depends_on_values(const graph::Call& call) {
+    const graph::Type type = call.op->infer_type(call);
+    const auto* tensor = type.as<graph::TensorType>();
+    return tensor && !tensor->shape;
+  }
+
   /// An operator is what its lowering says: a function of its own is built for the concrete shapes,
   /// lowered once and kept.
   Datum run_operator(const IRModule& module, const graph::Call& call, const Env& env,
@@ -547,9 +555,19 @@ class Interpreter::Impl {
     };
     std::vector<Value> args;
     for (const Value& arg : call.args) args.push_back(parameter(arg));
-    const auto concrete = downcast<graph::Call>(
+    auto concrete = downcast<graph::Call>(
         substitute(make<graph::Call>(call.op, args, call.attrs, call.type_args, call.origin),
                    substitution_of(dims)));
+    if (depends_on_values(*concrete)) {
+      for (Value& arg : args)
+        for (size_t i = 0; i < params.size(); ++i)
+          if (arg.same_as(params[i]) && inputs[i].kind == Datum::Kind::kTensor &&
+              inputs[i].tensor->dtype.is_integer())
+            arg = make<graph::Constant>(inputs[i].tensor);
+      concrete = downcast<graph::Call>(
+          substitute(make<graph::Call>(call.op, args, call.attrs, call.type_args, call.origin),
+                     substitution_of(dims)));
+    }
     const auto wrapper = make<graph::Function>(
         params, make<graph::SeqExpr>(std::vector<Ref<graph::BindingBlock>>{}, concrete));
     auto& known = operators_[wrapper];

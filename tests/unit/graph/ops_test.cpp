@@ -148,6 +148,32 @@ TEST(Ops, ConvolutionTypes) {
             "of the axes NCHW");
 }
 
+// Lanes of a block without a filter (a channel) would be read from nowhere.
+TEST(Ops, BlocksOfTheResultAreFull) {
+  const Value x = input({1, 2, 5, 5, 4});
+  const Attrs blocked = {{"data_layout", "NCHW4c"}};
+  EXPECT_EQ(type_text("nn.conv2d", {x, input({4, 8, 3, 3})}, blocked),
+            "R.Tensor((1, 1, 3, 3, 4), \"float32\")");
+  EXPECT_EQ(error_text("nn.conv2d", {x, input({1, 8, 3, 3})}, blocked),
+            "shape-mismatch: `nn.conv2d` gives channels in blocks of 4, and the kernel has 1 "
+            "filters");
+  EXPECT_EQ(error_text("nn.conv2d_transpose", {x, input({8, 3, 3, 3})}, blocked),
+            "shape-mismatch: `nn.conv2d_transpose` gives channels in blocks of 4, and the kernel "
+            "has 3 filters");
+  EXPECT_EQ(error_text("nn.max_pool2d", {input({1, 6, 5, 5})}, {{"out_layout", "NCHW4c"}}),
+            "shape-mismatch: `nn.max_pool2d` gives channels in blocks of 4, and its data has 6 "
+            "channels");
+}
+
+TEST(Ops, NoneIsAValueOfSomeAttributes) {
+  const Value x = input({2, 3}), slope = input({2, 1});
+  EXPECT_EQ(type_text("nn.prelu", {x, slope}, {{"axis", AttrValue()}}),
+            "R.Tensor((2, 3), \"float32\")");
+  EXPECT_TRUE(
+      call_op("nn.prelu", {x, slope}, {{"axis", AttrValue()}})->attrs.find("axis")->is_none());
+  EXPECT_EQ(call_op("nn.softmax", {x}, {{"axis", AttrValue()}})->attrs.get<int64_t>("axis"), -1);
+}
+
 TEST(Ops, ReshapeInfersOneDimension) {
   const Expr n = tenon::Var::size("n");
   EXPECT_EQ(type_text("reshape", {input({2, 3, 4}), shape({int64(6), int64(-1)})}),

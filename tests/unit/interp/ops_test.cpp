@@ -233,6 +233,17 @@ TEST(OpValues, IndexVectorsAndSubscripts) {
          0, {5, 3, 2}, -1.396252, 4.156024);
 }
 
+// The interpreter knows every value: bounds may come from anywhere.
+TEST(OpValues, SlicesByTensors) {
+  const Value x = make<Constant>(TensorData::of<int64_t>(kInt64, {4}, {10, 11, 12, 13}));
+  const auto call =
+      call_op("dynamic_strided_slice", {x, ints({1}, {3}), ints({1}, {0}), ints({1}, {-2})});
+  const IRModule module;
+  const auto result = interp::Interpreter(module).evaluate_call(call);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->as<Constant>()->data->to_ints(), (std::vector<int64_t>{13, 11}));
+}
+
 TEST(OpValues, RunTimeIndicesAreChecked) {
   try {
     (void)run("take", {rnd({4}, 1), ints({2}, {0, 4})}, {{"axis", 0}});

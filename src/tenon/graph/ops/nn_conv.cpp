@@ -77,6 +77,12 @@ Type infer_conv(const Call& call, size_t rank, bool transposed) {
       throw CompileError(kShapeMismatch, call.origin, "`{}` has {} channels in {} groups",
                          call.op->name, *known, conv.groups);
   }
+  // Every lane of a block of the result has a filter: kernels in blocks hold them as pad lanes.
+  if (const auto known = as_int(filters); known && *known % conv.out.block('C') != 0)
+    throw CompileError(kShapeMismatch, call.origin,
+                       "`{}` gives channels in blocks of {}, and the kernel has {} filters",
+                       call.op->name, conv.out.block('C'), *known)
+        .note(call.args[1]->origin, "kernel is {}", str(w));
   Shape extents = {(*x->shape)[static_cast<size_t>(conv.data.position('N'))], filters};
   for (size_t d = 0; d < rank; ++d) {
     const Expr extent = conv.data.extent(*x->shape, conv.letters[d]);

@@ -49,6 +49,12 @@ Type infer_pool(const Call& call, size_t rank) {
   const Pool pool(call, rank);
   const Ref<TensorType> x = tensor_arg(call, 0);
   if (!x->shape) return make<TensorType>(x->dtype, static_cast<int64_t>(pool.out.ndim()));
+  // Every lane of a block of the result has a channel.
+  const auto channels = as_int(simplify_dim(pool.layout.extent(*x->shape, 'C')));
+  if (channels && *channels % pool.out.block('C') != 0)
+    throw CompileError(kShapeMismatch, call.origin,
+                       "`{}` gives channels in blocks of {}, and its data has {} channels",
+                       call.op->name, pool.out.block('C'), *channels);
   Shape spatial;
   for (size_t d = 0; d < rank; ++d)
     spatial.push_back(window_count(call, pool.extent(*x->shape, d), pool.padding.before[d],
