@@ -344,7 +344,16 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
       on_grid = on_grid && tensors.back().on_grid;
     }
   }
-  const Value result = evaluate(graph::call_op(op, operands, attrs));
+  Value result;
+  try {
+    result = evaluate(graph::call_op(op, operands, attrs));
+  } catch (const CompileError& error) {
+    std::string text;
+    for (const Value& arg : args)
+      text += (text.empty() ? "" : ", ") + (arg ? graph::str(graph::type_of(arg)) : "None");
+    throw InternalError(fmt::format("`{}`({}) {} passes the type rules; the interpreter says: {}",
+                                    op, text, call->attrs.str(), error.what()));
+  }
   const std::vector<Ref<TensorData>> data = tensors_of(result);
   check(data.size() == types.size(), "the interpreter gives another number of results");
 

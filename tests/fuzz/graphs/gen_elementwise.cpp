@@ -209,9 +209,11 @@ void binary(Draft& draft, std::string_view op) {
     if (!allowed(item.dtype()) || (jumps && item.dtype().is_float() && !item.exact)) return false;
     if (power && item.dtype().is_float() && (item.least < 0.1 || item.most > 10)) return false;
     if (op == "atan2" && item.least < 0.1) return false;
+    if (op == "left_shift" && item.least < 0) return false;
     return any_integers || small(item);
   };
-  const Content start = power                          ? from_to(1, 3)
+  const Content start = op == "left_shift"             ? from_to(0, 9)
+                        : power                        ? from_to(1, 3)
                         : op == "atan2"                ? from_to(0.25, 3)
                         : any_integers && c.chance(30) ? Content{Content::Kind::kFull}
                                                        : Content{};

@@ -5,10 +5,29 @@ namespace tenon::fuzz {
 std::span<const GeneratorRow> generators() {
   static const std::vector<GeneratorRow> kRows = [] {
     std::vector<GeneratorRow> rows;
-    for (auto family : {elementwise_generators, reduction_generators, product_generators})
+    for (auto family : {elementwise_generators, reduction_generators, shape_generators,
+                        index_generators, product_generators, window_generators, norm_generators,
+                        create_generators, recurrent_generators})
       for (const GeneratorRow& row : family()) rows.push_back(row);
     return rows;
   }();
+  return kRows;
+}
+
+std::span<const Excluded> without_generator() {
+  static constexpr Excluded kRows[] = {
+      {"assert_op", "stops the program; the interpreter alone runs it"},
+      {"call_dps_packed", "calls what is no operator"},
+      {"call_inplace_packed", "calls what is no operator"},
+      {"call_pure_packed", "calls what is no operator"},
+      {"call_tir", "random PrimFuncs have a generator of their own"},
+      {"call_tir_inplace", "random PrimFuncs have a generator of their own"},
+      {"null_value", "an argument that is missing, which generators leave out"},
+      {"print", "prints; the interpreter alone runs it"},
+      {"shape_of", "the interpreter alone runs it"},
+      {"tensor_to_shape", "the interpreter alone runs it"},
+      {"undefined", "the body of a declared function"},
+  };
   return kRows;
 }
 

@@ -1,0 +1,59 @@
+// What the generators of random networks promise.
+#include "generators.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tenon/graph/op.h"
+#include "tenon/script/printer.h"
+
+namespace tenon::fuzz {
+namespace {
+
+// A new operator needs a generator, or a reason why there is none.
+TEST(GraphFuzzing, EveryOperatorHasAGenerator) {
+  std::set<std::string> known;
+  for (const GeneratorRow& row : generators())
+    EXPECT_TRUE(known.emplace(row.op).second) << row.op << " has two";
+  for (const Excluded& row : without_generator())
+    EXPECT_TRUE(known.emplace(row.op).second) << row.op << " has a generator";
+  for (const graph::OpDef* op : graph::all_ops())
+    EXPECT_TRUE(known.erase(op->name))
+        << "operator `" << op->name << "` has no generator (tests/fuzz/graphs)";
+  for (const std::string& op : known) ADD_FAILURE() << "`" << op << "` is no operator";
+}
+
+// A generator that the type rules always refuse tests nothing.
+TEST(GraphFuzzing, EveryGeneratorMakesCalls) {
+  for (const GeneratorRow& row : generators()) {
+    int64_t made = 0, proposed = 0;
+    std::string reasons;
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      Choices choices(seed);
+      Draft draft(choices);
+      row.generate(draft, row.op);
+      const auto counts = draft.tally().find(std::string(row.op));
+      ++proposed;
+      if (counts == draft.tally().end()) continue;
+      made += counts->second.made;
+      for (const auto& [reason, times] : counts->second.reasons) reasons += reason + "\n";
+    }
+    EXPECT_GE(made * 3, proposed) << "`" << row.op << "`: " << made << " of " << proposed << "\n"
+                                  << reasons;
+  }
+}
+
+TEST(GraphFuzzing, ASeedIsANetwork) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Choices first(seed), second(seed);
+    const Network a = random_network(first), b = random_network(second);
+    EXPECT_EQ(script::print(a.module), script::print(b.module));
+    // And so is the list of what was chosen.
+    Choices listed(first.taken());
+    EXPECT_EQ(script::print(random_network(listed).module), script::print(a.module));
+  }
+}
+
+}  // namespace
+}  // namespace tenon::fuzz
