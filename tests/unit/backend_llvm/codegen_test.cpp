@@ -74,6 +74,23 @@ TEST(Codegen, MaxWithAConstantIsOneInstruction) {
   EXPECT_EQ(text.find("vcmp"), std::string::npos) << text;
 }
 
+// Not lane by lane, as LLVM compares halves on a processor that only converts them.
+TEST(Codegen, HalvesAreComparedAsVectors) {
+  const auto a = buffer("a", kFloat16, {int64(16)}), c = buffer("c", kFloat32, {int64(16)});
+  const Expr lanes = make<Ramp>(int64(0), int64(1), 16);
+  const Expr loaded = load(a, {lanes});
+  const Expr x = cast(kFloat32.with_lanes(16), loaded + loaded);
+  const auto number = [](double value) { return imm(kFloat32.with_lanes(16), value); };
+  const Expr value = select(logical_or(ne(x, x), eq(x, number(0))), number(1), x);
+  const auto kernel =
+      PrimFunc::of_buffers({a, c}, make<BufferStore>(c, value, std::vector<Expr>{lanes}));
+  for (const char* target : {"llvm -mcpu=skylake-avx512", "llvm -mcpu=haswell"}) {
+    const std::string text = emit_assembly(program_of(kernel), resolve_target(target));
+    EXPECT_NE(text.find("vcvtph2ps"), std::string::npos) << text;
+    EXPECT_EQ(text.find("comiss"), std::string::npos) << text;
+  }
+}
+
 template <typename T>
 std::vector<T> edge_values() {
   const T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();

@@ -135,7 +135,9 @@ llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
   }
   llvm::Type* half = b_.getHalfTy();
   if (from.is_vector()) half = llvm::FixedVectorType::get(half, from.lanes);
-  return b_.CreateFPExt(b_.CreateBitCast(value, half), f32);
+  // LLVM would take a comparison of the wide value with a constant for one of halves, which is done
+  // element by element where the processor has none: a fence keeps it from looking through.
+  return b_.CreateArithmeticFence(b_.CreateFPExt(b_.CreateBitCast(value, half), f32), f32);
 }
 
 llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
