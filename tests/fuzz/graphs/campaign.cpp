@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,10 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+constexpr char kTooLong[] = "it takes too long";
+// What waits for ever takes no time of the processor: that is seen by the clock.
+constexpr double kClockFactor = 20;
 
 constexpr rlim_t kMostBytes = rlim_t{3} << 30;
 
@@ -61,6 +66,9 @@ void say_failure(int pipe, const Failure& failure) {
 
 // Generates and tries one network; every failure is said.
 void try_network(const CampaignOptions& options, Choices& choices, uint64_t seed, int pipe) {
+  // In seconds of this process: others may leave it little of the machine.
+  const itimerval limit{{0, 0}, {static_cast<time_t>(options.case_seconds), 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
   say(pipe, "at\tgenerator");
   std::optional<Network> network;
   try {
@@ -138,6 +146,7 @@ struct Child {
     int status = 0;
     waitpid(pid, &status, 0);
     pid = 0;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF) return kTooLong;
     if (WIFSIGNALED(status))
       return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) != 0) return fmt::format("exit status {}", WEXITSTATUS(status));
@@ -180,9 +189,9 @@ std::optional<Failure> failure_of(const CampaignOptions& options, const std::vec
   std::optional<Failure> failure;
   while (true) {
     pollfd waiting{child.pipe, POLLIN, 0};
-    const double left = options.case_seconds - seconds_since(start);
+    const double left = kClockFactor * options.case_seconds - seconds_since(start);
     if (left <= 0 || poll(&waiting, 1, static_cast<int>(left * 1000) + 1) == 0)
-      return Failure{at, "hang", fmt::format("more than {} s", options.case_seconds)};
+      return Failure{at, "hang", kTooLong};
     std::vector<std::string> lines;
     if (!child.read_lines(lines)) break;
     for (const std::string& line : lines) {
@@ -192,7 +201,8 @@ std::optional<Failure> failure_of(const CampaignOptions& options, const std::vec
         failure = Failure{fields[1], fields[2], unescaped(fields[3])};
     }
   }
-  if (const std::string how = child.end(); !how.empty()) return Failure{at, "crash", how};
+  if (const std::string how = child.end(); !how.empty())
+    return Failure{at, how == kTooLong ? "hang" : "crash", how};
   return failure;
 }
 
@@ -342,13 +352,11 @@ class Campaign {
     poll(waiting.data(), waiting.size(), 500);
     for (size_t i = 0; i < of.size(); ++i) {
       Worker& worker = *of[i];
-      const double limit = worker.at == "report"
-                               ? options_.reduce_seconds + 3 * options_.case_seconds
-                               : options_.case_seconds;
+      const double limit = kClockFactor * options_.case_seconds +
+                           (worker.at == "report" ? options_.reduce_seconds : 0);
       if (waiting[i].revents == 0) {
         if (seconds_since(worker.since) < limit) continue;
-        if (worker.at != "report")
-          fail(worker.next, {worker.at, "hang", fmt::format("more than {} s", limit)});
+        if (worker.at != "report") fail(worker.next, {worker.at, "hang", kTooLong});
         after_end(worker);
         continue;
       }
@@ -357,7 +365,8 @@ class Campaign {
       for (const std::string& line : lines) take(worker, fields_of(line));
       if (open) continue;
       const std::string how = worker.child->end();
-      if (!how.empty() && worker.at != "report") fail(worker.next, {worker.at, "crash", how});
+      if (!how.empty() && worker.at != "report")
+        fail(worker.next, {worker.at, how == kTooLong ? "hang" : "crash", how});
       after_end(worker, how.empty());
     }
   }

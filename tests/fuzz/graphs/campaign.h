@@ -16,7 +16,7 @@ struct CampaignOptions {
   double seconds = 0;
   std::vector<Configuration> configurations;
   int jobs = 2;
-  double case_seconds = 60;
+  double case_seconds = 60;  // of a processor
   double reduce_seconds = 60;
   std::string out = "fuzz-graphs";
 };
