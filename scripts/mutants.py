@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Mutation testing of the core: seeds one fault at a time, and tells whether the tests see it.
+
+    scripts/mutants.py [--build build] [--only WORD]... [--seconds 60] [--list]
+
+Each mutant replaces one text, which must stand once in its file, in the working tree (which must be clean: the file is restored
+afterwards), builds the tests of its room and runs them; where they pass, random programs run for --seconds. A mutant that no test
+sees survives: a test is missing. Status 1 where more than two of them survive, or where a text is no longer found.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRC = ROOT / "src" / "tenon"
+
+# What tests a room: programs of build/bin, in the order in which they are tried, then random programs.
+ROOMS = {
+    "arith": (["test_arith", "test_tir"], ["fuzz_tir"]),
+    "tir": (["test_tir", "golden", "test_interp"], ["fuzz_tir"]),
+    "graph": (["test_graph", "golden", "test_driver"], ["fuzz_graphs"]),
+    "memory": (["test_memory"], []),
+}
+RANDOM = {
+    "fuzz_tir": ["--kind", "schedules", "--seed", "1"],
+    "fuzz_graphs": ["--seed", "1", "--targets", "native", "--reduce-seconds", "0"],
+}
+
+# (room, file below src/tenon/, what stands there, what is put there)
+MUTANTS = [
+    # bounds
+    ("arith", "arith/bounds.cpp", "divide_limit(a.max, least) : -1;", "divide_limit(a.max, least) : -2;"),
+    ("arith", "arith/bounds.cpp", "std::max(b.max - 1, int64_t{0})", "std::max(b.max - 2, int64_t{0})"),
+    ("arith", "arith/bounds.cpp", "if (a.min >= 0) out.max = std::min(out.max, a.max);",
+     "if (a.max >= 0) out.max = std::min(out.max, a.max);"),
+    ("arith", "arith/bounds.cpp", "if (power % 2 == 0) range", "if (power % 2 == 1) range"),
+    ("arith", "arith/bounds.cpp", "return ConstBound{std::min(x.min, y.min), std::max(x.max, y.max)};",
+     "return ConstBound{std::min(x.min, y.min), std::min(x.max, y.max)};"),
+    ("arith", "arith/bounds.cpp", "{x.min >= 0 ? 0 : 1 - *c,", "{x.min >= 0 ? 0 : 2 - *c,"),
+    ("arith", "arith/bounds.cpp", "std::max(std::abs(x.min), std::abs(x.max))", "std::abs(x.max)"),
+    ("arith", "arith/bounds.cpp", "(term.coeff > 0) == is_min;", "(term.coeff > 0) != is_min;"),
+    ("arith", "arith/bounds.cpp", "if (x.min >= 0) range = intersect(range, {0, x.max});",
+     "range = intersect(range, {0, x.max});"),
+    ("arith", "arith/bounds.cpp", "n >= op->dtype.bits || x.min < 0) return range;", "n >= op->dtype.bits) return range;"),
+    # simplifier rules
+    ("arith", "arith/simplify.cpp", "b == 0.0 && !std::signbit(*b)", "b == 0.0"),
+    ("arith", "arith/simplify.cpp", "if (!nonnegative(a, 4) || !nonnegative(b, 4)) break;", "if (!nonnegative(b, 4)) break;"),
+    ("arith", "arith/simplify.cpp", "from.bits <= dtype.bits : from.bits < dtype.bits);",
+     "from.bits >= dtype.bits : from.bits < dtype.bits);"),
+    ("arith", "arith/simplify.cpp", "if (c != -1 && a.constant % c == 0 &&", "if (c != -1 &&"),
+    ("arith", "arith/quotient.cpp", "if (unit == 1) break;", "if (unit == 2) break;"),
+    ("arith", "arith/quotient.cpp", "if (k != floor_div(range.max, unit)) continue;", ""),
+    ("arith", "arith/quotient.cpp", "inner.kind == AtomKind::kFloorMod && inner.b.is_constant() && r.constant == 0 &&",
+     "inner.kind == AtomKind::kFloorMod && inner.b.is_constant() &&"),
+    ("arith", "arith/quotient.cpp", "if (Int128{term.coeff} * inner->b.constant % c != 0) continue;", ""),
+    ("arith", "arith/condition.cpp", "if (nonnegative(d, budget)) return false;", "if (nonnegative(add(d, Poly(1)), budget)) return false;"),
+    ("arith", "arith/condition.cpp", "if (positive(d) || positive(negate(d))) return false;", "if (nonnegative(d, budget)) return false;"),
+    ("arith", "arith/iter_map.cpp", "if (kind_ == MapKind::kBijective) throw NotUnderstood{};", ""),
+    ("arith", "arith/int_set.cpp", "if (term.coeff < 0) std::swap(part.low, part.high);", ""),
+    # legality of schedule primitives
+    ("tir", "tir/schedule/loops.cpp", "if (!analyzer.proves_equal(node->extent, total))\n    body", "if (false)\n    body"),
+    ("tir", "tir/schedule/loops.cpp", "if (kind != IterKind::kScan && kind != IterKind::kOpaque) continue;", "continue;"),
+    ("tir", "tir/schedule/loops.cpp", "if (iter.kind != IterKind::kSpatial && (iter.kind != IterKind::kReduce || parts.init))",
+     "if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce)"),
+    ("tir", "tir/schedule/compute_at.cpp", "check_inputs_are_there(root(), *realize, at, axes, analyzer);", ""),
+    ("tir", "tir/schedule/compute_at.cpp", "check_runs_all(*realize, at, axes, analyzer);", ""),
+    ("tir", "tir/schedule/compute_at.cpp", "counts_runs(block) ? Times::kOnce : Times::kAny", "Times::kAny"),
+    ("tir", "tir/schedule/reduction.cpp", "Expr(iter.var) < end, combiner->value", "Expr(iter.var) <= end, combiner->value"),
+    ("tir", "tir/schedule/padding.cpp", "if (!combiner || combiner->op != BinaryOp::kAdd || !starts_at_zero ||",
+     "if (!combiner || combiner->op != BinaryOp::kAdd ||"),
+    ("tir", "tir/schedule/padding.cpp", "const bool repeated = axis && std::count(axes->begin(), axes->end(), axis) > 1;",
+     "const bool repeated = false;"),
+    ("tir", "tir/schedule/coverage.cpp", "if (times_ == Times::kOnce) return false;", ""),
+    ("tir", "tir/schedule/coverage.cpp", "if (!strict) difference = difference - 1;", ""),
+    ("tir", "tir/schedule/in_place.cpp", "if (store->buffer.same_as(input_)) is_understood_ = false;", ""),
+    # rules of the graph
+    ("graph", "graph/transforms/fold_constants.cpp", "!call->op->pure) return std::nullopt;", "false) return std::nullopt;"),
+    ("graph", "graph/transforms/fold_batchnorm.cpp", "if (!producer || !is_used_once(x)) return std::nullopt;",
+     "if (!producer) return std::nullopt;"),
+    ("graph", "graph/transforms/fold_batchnorm.cpp", "if (product && (axis != ndim - 1 || weight_type->ndim != 2)) return std::nullopt;", ""),
+    ("graph", "graph/transforms/simplify_graph.cpp", "axes.push_back((*first)[static_cast<size_t>(axis)]);",
+     "axes.push_back((*outer)[static_cast<size_t>((*first)[axes.size()])]);"),
+    ("graph", "graph/transforms/simplify_graph.cpp", "if (axis != type->ndim - 1) return std::nullopt;", ""),
+    ("graph", "graph/transforms/simplify_graph.cpp",
+     "if (!structural_equal(type_of(x), type_of(ref_to(&call)))) return std::nullopt;", ""),
+    # the checker of memory plans
+    ("memory", "memory/check_plan.cpp", "if (offset + buffers[below].bytes > plan.offsets[i]) return overlap(below, i);", ""),
+    ("memory", "memory/check_plan.cpp", "if (end > peak)", "if (end > peak + b.bytes)"),
+]
+
+
+def run(command, seconds=900):
+    """Status and the end of the output; status None where the time is over."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None, "time limit"
+    return done.returncode, done.stdout[-2000:]
+
+
+def verdict(options, room, programs, random):
+    """Who killed the mutant that stands in the tree, or None."""
+    targets = [p for p in programs + random if (options.build / "bin" / p).exists()]
+    status, said = run(["cmake", "--build", options.build, "--target", *targets])
+    if status != 0:
+        return f"the build: {said.splitlines()[-1] if said else ''}"
+    for program in targets:
+        command = [options.build / "bin" / program]
+        if program in random:
+            command += RANDOM[program] + ["--seconds", str(options.seconds), "--out", options.build / "mutants"]
+        else:
+            command.append("--gtest_brief=1")
+            command.append("--gtest_fail_fast")
+        status, said = run(command)
+        if status != 0:
+            failed = re.search(r"\[  FAILED  \] (\S+)", said)
+            return f"{program}{' ' + failed[1] if failed else ''}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--only", action="append", help="mutants with this word in their file or text; may be repeated")
+    parser.add_argument("--seconds", type=int, default=60, help="of random programs for each mutant")
+    parser.add_argument("--list", action="store_true", help="only check that each text stands once")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+
+    if not options.list and subprocess.run(["git", "diff", "--quiet", "--", "src"], cwd=ROOT).returncode != 0:
+        sys.exit("src/ has changes that are not committed: mutants are put into these files and taken out again")
+    chosen = [m for m in MUTANTS if not options.only or any(w in " ".join(m) for w in options.only)]
+    lost, survivors, killed = [], [], 0
+    for number, (room, name, old, new) in enumerate(chosen, 1):
+        path = SRC / name
+        text = path.read_text()
+        if text.count(old) != 1:
+            lost.append(f"{name}: {old} stands {text.count(old)} times")
+            print(f"{number:2} {name}: LOST: {old}", flush=True)
+            continue
+        if options.list:
+            continue
+        start = time.monotonic()
+        try:
+            path.write_text(text.replace(old, new))
+            by = verdict(options, room, *ROOMS[room])
+        finally:
+            path.write_text(text)
+        killed += by is not None
+        if by is None:
+            survivors.append(f"{name}: {old}")
+        print(f"{number:2} {name}: {'killed by ' + by if by else 'SURVIVED'} ({time.monotonic() - start:.0f} s)  {old}", flush=True)
+    print(f"{len(chosen)} mutants: {killed} killed, {len(survivors)} survived, {len(lost)} lost")
+    return 1 if lost or len(survivors) > 2 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
