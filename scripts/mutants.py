@@ -45,7 +45,7 @@ MUTANTS = [
     ("arith", "arith/bounds.cpp", "(term.coeff > 0) == is_min;", "(term.coeff > 0) != is_min;"),
     ("arith", "arith/bounds.cpp", "if (x.min >= 0) range = intersect(range, {0, x.max});",
      "range = intersect(range, {0, x.max});"),
-    ("arith", "arith/bounds.cpp", "n >= op->dtype.bits || x.min < 0) return range;", "n >= op->dtype.bits) return range;"),
+    ("arith", "arith/bounds.cpp", "return intersect(range, {x.min >> n,", "return intersect(range, {(x.min >> n) + 1,"),
     # simplifier rules
     ("arith", "arith/simplify.cpp", "b == 0.0 && !std::signbit(*b)", "b == 0.0"),
     ("arith", "arith/simplify.cpp", "if (!nonnegative(a, 4) || !nonnegative(b, 4)) break;", "if (!nonnegative(b, 4)) break;"),

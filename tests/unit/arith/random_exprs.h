@@ -35,6 +35,14 @@ inline std::optional<int64_t> evaluate(const Expr& expr, const Point& point) {
   }
   if (const auto* op = expr.as<Call>()) {
     if (op->is("likely")) return evaluate(op->arg(0), point);
+    if (op->is("abs") || op->is("bitwise_and") || op->is("shift_right")) {
+      const auto a = evaluate(op->arg(0), point);
+      const auto b = op->args.size() > 1 ? evaluate(op->arg(1), point) : std::optional<int64_t>(0);
+      if (!a || !b) return std::nullopt;
+      // The smallest value has no absolute value: it wraps to itself.
+      if (op->is("abs")) return as_int(cast(op->dtype, int64(std::abs(*a))));
+      return op->is("bitwise_and") ? (*a & *b) : (*a >> *b);
+    }
     check(op->is("if_then_else"), "a call that the tests do not evaluate");
     const auto c = evaluate(op->arg(0), point);
     if (!c) return std::nullopt;
@@ -68,7 +76,7 @@ class RandomExprs {
     const auto node = [&](BinaryOp op, const Expr& b) -> Expr {
       return make<Binary>(op, integer(depth - 1), b);
     };
-    switch (number(0, 17)) {
+    switch (number(0, 20)) {
       case 0:
       case 1:
       case 2: return node(BinaryOp::kAdd, integer(depth - 1));
@@ -87,6 +95,9 @@ class RandomExprs {
       case 14: return node(BinaryOp::kMin, integer(depth - 1));
       case 15: return node(BinaryOp::kMax, integer(depth - 1));
       case 16: return make<Select>(boolean(depth - 1), integer(depth - 1), integer(depth - 1));
+      case 17: return call("abs", {integer(depth - 1)});
+      case 18: return call("bitwise_and", {integer(depth - 1), integer(depth - 1)});
+      case 19: return call("shift_right", {integer(depth - 1), imm(dtype_, number(0, 6))});
       default:
         return make<Call>(
             find_intrinsic("if_then_else"),
@@ -107,6 +118,10 @@ class RandomExprs {
   }
 
  private:
+  static Expr call(const char* name, std::vector<NodePtr> args) {
+    return make<Call>(find_intrinsic(name), std::move(args));
+  }
+
   std::vector<Ref<Var>> vars_;
   DType dtype_;
   std::mt19937_64 random_;
