@@ -252,11 +252,20 @@ Product read_product(const MatchGraph& graph) { return Reader(graph).read(); }
 
 std::string c_prelude() {
   return R"(#include <stdint.h>
+#include <string.h>
 void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
 void openblas_set_num_threads(int);
 int openblas_get_num_threads(void);
+char* openblas_get_corename(void);
 enum { TENON_BLAS_ROWS = 101, TENON_BLAS_PLAIN = 111, TENON_BLAS_TRANSPOSED = 112 };
+/* Most of the library's kernels add up in another order at the edges of the piece of a matrix that a thread takes. */
+static inline int32_t tenon_blas_threads(int32_t threads) {
+  static const char* const kernels[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+  for (int i = 0; i < 3; ++i)
+    if (strcmp(openblas_get_corename(), kernels[i]) == 0) return threads;
+  return 1;
+}
 )";
 }
 
@@ -322,6 +331,9 @@ std::string c_function(const std::string& symbol, const MatchGraph& graph, const
   out += fmt::format("{}* y, ", type);
   for (int i = 0; i < graph.symbols; ++i) out += fmt::format("int64_t n{}, ", i);
   out += "int32_t threads) {\n" + c_checks(product);
+  // The kernels for doubles depend on the pieces on every processor.
+  out += product.dtype == "float32" ? "  threads = tenon_blas_threads(threads);\n"
+                                    : "  threads = 1;\n";
   out +=
       "  const int before = openblas_get_num_threads();\n"
       "  if (before != threads) openblas_set_num_threads(threads);\n";
