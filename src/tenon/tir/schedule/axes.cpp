@@ -1,11 +1,16 @@
 // Changing the axes of a block: joined, cut, dropped, reordered. Its nest is made afresh each time.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
 
 namespace {
+
+bool must_run_in_order(const IterVar& iter) {
+  return iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce;
+}
 
 /// The block must run over its whole domain, alone in its loops, under no predicate.
 void check_free(const Path& path) {
@@ -13,17 +18,19 @@ void check_free(const Path& path) {
   if (!is_int(realize->predicate, 1) || !is_alone(path))
     illegal(realize->origin, "block `{}` shares its loops or runs under a predicate",
             realize->block->name);
-  arith::Analyzer analyzer;
+  check_runs_whole_domain(path);
   const std::vector<Ref<For>> loops = loops_of(path);
-  const VarRanges running = ranges_of(loops);
-  for (size_t a = 0; a < realize->iter_values.size(); ++a) {
-    const Range& domain = realize->block->iter_vars[a].domain;
-    const auto range = value_range(realize->iter_values[a], running, analyzer);
-    if (!range || !analyzer.proves_equal(range->min, domain.min) ||
-        !analyzer.proves_equal(range->max, domain.min + domain.extent - 1))
-      illegal(realize->origin, "axis `{}` of block `{}` is bound to {}; expected its whole domain",
-              realize->block->iter_vars[a].var->name, realize->block->name,
-              str(realize->iter_values[a]));
+  // What must run in order does so in that of its axes afterwards.
+  const auto& iters = realize->block->iter_vars;
+  if (std::any_of(iters.begin(), iters.end(), must_run_in_order)) {
+    size_t next = 0;
+    for (size_t a = 0; a < iters.size(); ++a) {
+      if (is_int(iters[a].domain.extent, 1)) continue;
+      if (next == loops.size() || !uses_var(realize->iter_values[a], loops[next]->loop_var.get()))
+        illegal(realize->origin, "axes of block `{}` must run in order, and loops are in another",
+                realize->block->name);
+      ++next;
+    }
   }
   for (const Ref<For>& loop : loops)
     if (loop->kind != ForKind::kSerial)
@@ -103,6 +110,9 @@ void Schedule::reorder_block_iters(const BlockRV& block, const std::vector<int64
     used[static_cast<size_t>(i)] = true;
     iters.push_back(old->iter_vars[static_cast<size_t>(i)]);
   }
+  if (std::any_of(iters.begin(), iters.end(), must_run_in_order) &&
+      !std::is_sorted(order.begin(), order.end()))
+    illegal(old->origin, "axes of block `{}` must run in order", block.name);
   if (iters.size() != old->iter_vars.size())
     illegal(old->origin, "order {} does not permute the {} axes of block `{}`",
             AttrValue(order).str(), used.size(), block.name);
@@ -197,7 +207,7 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
     }
     if (!pinned)
       illegal(old->origin, "axis `{}` does not index `{}`", iter.var->name, narrow->name);
-    walk<BufferLoad>(old->body, [&](const BufferLoad& load) {
+    const auto see = [&](const BufferLoad& load) {
       if (load.buffer.same_as(narrow)) return;
       for (size_t d = 0; d < load.indices.size(); ++d)
         if (uses_var(load.indices[d], iter.var.get()) &&
@@ -207,7 +217,9 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
                   "with axis `{}` up to {} block `{}` would read `{}` at {}; its extent is {}",
                   iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name,
                   load.buffer->name, str(load.indices[d]), str(load.buffer->shape[d]));
-    });
+    };
+    walk<BufferLoad>(old->body, see);
+    if (old->init) walk<BufferLoad>(old->init, see);
     grown = make<Buffer>(narrow->name, narrow->dtype, shape,
                          Buffer::Options{.scope = narrow->scope, .alignment = narrow->alignment},
                          narrow->origin);

@@ -101,6 +101,9 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   if (!runs_whole_domain(path))
     illegal(old->origin, "the loops of block `{}` are not known to run all of its domain",
             block.name);
+  if (!old->init && reads_buffer(*old, buffer))
+    illegal(old->origin, "block `{}` reads what it writes to `{}`; the new buffer does not hold it",
+            block.name, buffer->name);
   // One place of the buffer for each point of the spatial axes.
   std::vector<Expr> place;
   bool same = true;
@@ -136,26 +139,11 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
     shape.push_back(iter.domain.extent);
     here.push_back(Expr(iter.var) - iter.domain.min);
   }
-  {
-    arith::Analyzer axes;
-    for (const IterVar& iter : spatial) axes.bind(iter.var, iter.domain);
-    // Different points have different places: otherwise copying back would not be the same.
-    std::vector<Expr> probe;
-    for (const Expr& index : place) probe.push_back(index);
-    if (!solve_axes(place, spatial, probe, axes)) {
-      // Joined axes index by quotient and remainder; then the places differ as well. Accept what
-      // is a bijection by construction: the quotient and remainder of one axis by one number.
-      for (const IterVar& iter : spatial) {
-        if (is_int(iter.domain.extent, 1)) continue;
-        const bool used = std::any_of(place.begin(), place.end(), [&](const Expr& index) {
-          return uses_var(index, iter.var.get());
-        });
-        if (!used)
-          illegal(old->origin, "axis `{}` does not index `{}`, which block `{}` writes",
-                  iter.var->name, buffer->name, block.name);
-      }
-    }
-  }
+  // Different points have different places: otherwise copying back would not be the same.
+  arith::Analyzer points;
+  if (!places_differ(place, spatial, points))
+    illegal(old->origin, "block `{}` is not known to write each place of `{}` at one point only",
+            block.name, buffer->name);
   if (shape.empty()) {
     shape.push_back(int64(1));
     here.push_back(zero());
@@ -246,12 +234,14 @@ BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const s
   }
   std::vector<Expr> place;
   bool same = true;
-  walk<BufferLoad>(old->body, [&](const BufferLoad& l) {
+  const auto see = [&](const BufferLoad& l) {
     if (!l.buffer.same_as(buffer)) return;
     if (place.empty()) place = l.indices;
     for (size_t i = 0; i < place.size(); ++i)
       same = same && structural_equal(place[i], l.indices[i]);
-  });
+  };
+  walk<BufferLoad>(old->body, see);
+  if (old->init) walk<BufferLoad>(old->init, see);
   if (place.empty() || !same)
     illegal(old->origin, "block `{}` reads `{}` at several places; expected one", block.name,
             buffer->name);

@@ -142,15 +142,6 @@ void check_moves(const Path& path, const Ref<BlockRealize>& realize, const Path&
               loop.target().as<For>()->loop_var->name, realize->block->name);
 }
 
-/// A block that does more where it runs twice at one point.
-bool counts_runs(const Block& block) {
-  for (const Ref<BufferRegion>& write : block.writes)
-    if (reads_buffer(block, write->buffer)) return true;
-  return !block.init &&
-         std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
-                     [](const IterVar& iter) { return iter.kind != IterKind::kSpatial; });
-}
-
 /// Each point of the block's domain must come up in some iteration of the loops of `at`.
 void check_runs_all(const BlockRealize& realize, const Path& at, const AxisRanges& axes,
                     arith::Analyzer& analyzer) {
@@ -160,7 +151,13 @@ void check_runs_all(const BlockRealize& realize, const Path& at, const AxisRange
     if (stmt.as<IfThenElse>() || stmt.as<While>())
       illegal(realize.origin, "loop `{}` is under a condition; block `{}` is not", loop,
               block.name);
-  const Times times = counts_runs(block) ? Times::kOnce : Times::kAny;
+  // A reduction that is started anew each time may be made again.
+  const bool counts = block.init ? std::any_of(block.writes.begin(), block.writes.end(),
+                                               [&](const Ref<BufferRegion>& write) {
+                                                 return reads_buffer(block, write->buffer);
+                                               })
+                                 : counts_runs(block);
+  const Times times = counts ? Times::kOnce : Times::kAny;
   std::vector<arith::Iterator> loops;
   for (const Ref<For>& l : loops_of(at)) loops.push_back({l->loop_var, l->min, l->extent});
   std::vector<Expr> values;

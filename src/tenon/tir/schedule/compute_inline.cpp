@@ -1,25 +1,42 @@
 // compute_inline: an element-wise block put into those that read it.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
 
 namespace {
 
-/// Whether a buffer's value is still the same at every later point of the program.
-void check_not_overwritten(const Schedule& schedule, const Block& block) {
-  bool after = false;
+/// What the block reads must be the same at every later point of the program.
+void check_not_overwritten(const Schedule& schedule, const Path& path) {
+  const auto* realize = path.target().as<BlockRealize>();
+  const Block& block = *realize->block;
+  const std::vector<Ref<For>> around = loops_of(path);
+  Substitution axes;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i)
+    axes[block.iter_vars[i].var.get()] = realize->iter_values[i];
+  arith::Analyzer analyzer;
+  bind_path(path, analyzer);
+  std::unordered_set<const Node*> before;
   for (const Ref<BlockRealize>& other : realizes_in(schedule.func()->body)) {
-    if (other->block->name == block.name) {
-      after = true;
-      continue;
+    if (other.get() == realize) break;
+    before.insert(other.get());
+  }
+  for (const Ref<BufferRegion>& read : block.reads) {
+    const std::vector<Range> box = substitute(read, axes)->region;
+    for (const StoreSite& site : store_sites(schedule.func()->body, read->buffer)) {
+      size_t shared = 0;
+      while (shared < around.size() && shared < site.loops.size() &&
+             site.loops[shared].var.same_as(around[shared]->loop_var))
+        ++shared;
+      // What runs before the block's nest is over. In a nest with it, all that it reads must have
+      // been written in the iteration in which it runs.
+      const bool is_before = site.realize && before.count(site.realize.get()) != 0;
+      if (is_before && (shared == 0 || proves_written(site, shared, {box}, analyzer))) continue;
+      illegal(block.origin, "block `{}` writes `{}`, which `{}` reads before",
+              site.realize ? site.realize->block->name : "root", read->buffer->name, block.name);
     }
-    if (!after) continue;
-    for (const auto& read : block.reads)
-      if (writes_buffer(*other->block, read->buffer))
-        illegal(block.origin, "block `{}` writes `{}`, which `{}` reads before", other->block->name,
-                read->buffer->name, block.name);
   }
 }
 
@@ -37,7 +54,7 @@ void Schedule::compute_inline(const BlockRV& block) {
   for (const Ref<Block>& other : other_blocks(root(), block))
     if (writes_buffer(*other, buffer))
       illegal(realize->origin, "block `{}` writes `{}` as well", other->name, buffer->name);
-  check_not_overwritten(*this, *realize->block);
+  check_not_overwritten(*this, path);
   std::vector<BlockRV> readers = consumers(block);
   std::reverse(readers.begin(), readers.end());  // blocks inside blocks before these
   if (readers.empty())

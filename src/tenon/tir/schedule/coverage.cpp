@@ -379,6 +379,21 @@ bool is_filled(const Stmt& root, const Ref<Buffer>& buffer) {
   });
 }
 
+bool counts_runs(const Block& block) {
+  for (const Ref<BufferRegion>& write : block.writes)
+    if (reads_buffer(block, write->buffer)) return true;
+  return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                     [](const IterVar& iter) { return iter.kind != IterKind::kSpatial; });
+}
+
+void check_runs_whole_domain(const Path& path) {
+  const auto* realize = path.target().as<BlockRealize>();
+  const bool once = counts_runs(*realize->block);
+  if (!(once ? runs_once_everywhere(path) : runs_whole_domain(path)))
+    illegal(realize->origin, "the loops of block `{}` are not known to run all of its domain{}",
+            realize->block->name, once ? " once" : "");
+}
+
 std::vector<Range> whole_region(const BlockRealize& realize,
                                 const std::vector<Ref<BufferRegion>>& regions,
                                 const Ref<Buffer>& buffer, arith::Analyzer& analyzer) {
@@ -405,7 +420,8 @@ bool proves_disjoint(const std::vector<Range>& a, const std::vector<Range>& b,
   return false;
 }
 
-/// `indices` with a quotient and a remainder of one value by one number joined to that value again.
+/// `indices` with a quotient and a remainder of one value by one number joined to that value
+/// again.
 static std::vector<Expr> joined(std::vector<Expr> indices) {
   for (size_t d = 0; d + 1 < indices.size();) {
     const auto *quotient = indices[d].as<Binary>(), *remainder = indices[d + 1].as<Binary>();
@@ -451,6 +467,14 @@ static bool store_apart(const Block& a, const Block& b, arith::Analyzer& analyze
   }
   return arith::detect_iter_map(analyzer, joined(to->indices), axes, arith::MapKind::kInjective)
       .has_value();
+}
+
+bool places_differ(const std::vector<Expr>& indices, const std::vector<IterVar>& axes,
+                   arith::Analyzer& analyzer) {
+  std::vector<Iterator> domain;
+  for (const IterVar& iter : axes)
+    domain.push_back({iter.var, iter.domain.min, iter.domain.extent});
+  return proves_distinct(joined(indices), domain, {}, analyzer);
 }
 
 bool write_apart(const BlockRealize& a, const BlockRealize& b, const Ref<Buffer>& buffer,
@@ -509,6 +533,43 @@ bool proves_written(const StoreSite& site, size_t shared,
     };
     if (!starts_from(span.min) || (span.least && !starts_from(span.least))) return false;
     if (!ends_by(span.end) || (span.limit && !ends_by(span.limit))) return false;
+  }
+  return true;
+}
+
+bool iterations_are_apart(const Stmt& root, const Path& path) {
+  const std::vector<Ref<For>> around = loops_of(path);
+  const std::vector<Ref<BlockRealize>> below = outermost_realizes_in(path.target().as<For>()->body);
+  if (below.size() < 2) return true;
+  for (const Ref<BlockRealize>& user : below) {
+    const Path to =
+        find_path(path.target(), [&](const Stmt& stmt) { return stmt.get() == user.get(); });
+    std::vector<Ref<For>> inner = loops_of(to);
+    inner.erase(inner.begin());  // the loop itself stands still
+    Substitution axes;
+    for (size_t i = 0; i < user->iter_values.size(); ++i)
+      axes[user->block->iter_vars[i].var.get()] = user->iter_values[i];
+    arith::Analyzer analyzer;
+    bind_path(path, analyzer);
+    for (const Ref<For>& loop : inner) analyzer.bind(loop->loop_var, loop->min, loop->extent);
+    std::vector<Ref<BufferRegion>> used = user->block->reads;
+    used.insert(used.end(), user->block->writes.begin(), user->block->writes.end());
+    for (const Ref<BufferRegion>& region : used) {
+      const bool is_shared = std::any_of(below.begin(), below.end(), [&](const auto& other) {
+        return other.get() != user.get() && writes_buffer(*other->block, region->buffer);
+      });
+      if (!is_shared) continue;
+      const std::vector<Range> box = relaxed(*substitute(region, axes), ranges_of(inner), analyzer);
+      for (const StoreSite& site : store_sites(root, region->buffer)) {
+        if (site.realize && site.realize.get() == user.get()) continue;
+        size_t shared = 0;
+        while (shared < around.size() && shared < site.loops.size() &&
+               site.loops[shared].var.same_as(around[shared]->loop_var))
+          ++shared;
+        if (shared < around.size()) continue;  // not below the loop
+        if (!proves_written(site, shared, {box}, analyzer)) return false;
+      }
+    }
   }
   return true;
 }

@@ -54,6 +54,23 @@ std::vector<StoreSite> store_sites(const Stmt& root, const Ref<Buffer>& buffer);
 /// the blocks around it. Not where that depends on a branch.
 bool runs_whole_domain(const Path& path);
 
+/// A block that does more where it runs twice at one point: it reads what it writes, or reduces.
+bool counts_runs(const Block& block);
+
+/// \throws CompileError (kScheduleIllegal) where the block is not known to run at each point of its
+/// domain, and once only where it counts.
+void check_runs_whole_domain(const Path& path);
+
+/// Whether no two points of `axes` have the same place `indices`.
+bool places_differ(const std::vector<Expr>& indices, const std::vector<IterVar>& axes,
+                   arith::Analyzer& analyzer);
+
+/// Below the loop at the end of `path`: whether each iteration of it, and of those around it down
+/// from the root block, reads and writes of what other blocks below it write nothing but what these
+/// write in the same iteration. Then the order of iterations is of no matter to what blocks give
+/// one another.
+bool iterations_are_apart(const Stmt& root, const Path& path);
+
 /// Whether the block at the end of `path`, which no branch is around, runs exactly once at each
 /// point of its domain: then its nest may be made afresh.
 bool runs_once_everywhere(const Path& path);

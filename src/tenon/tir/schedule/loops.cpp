@@ -1,6 +1,7 @@
 // split, fuse, reorder, loop_partition, add_unit_loop and the kinds of loops.
 #include <algorithm>
 
+#include "tenon/tir/schedule/coverage.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -32,6 +33,21 @@ static Stmt with_predicate(const Stmt& stmt, const Expr& condition) {
 
 static std::string part_name(const std::string& base, size_t i) {
   return fmt::format("{}_{}", base, i);
+}
+
+static void check_independent(const Path& path, std::string_view what) {
+  const auto* loop = path.target().as<For>();
+  for (const Ref<BlockRealize>& realize : realizes_in(loop->body)) {
+    for (size_t a = 0; a < realize->iter_values.size(); ++a) {
+      if (realize->block->iter_vars[a].kind == IterKind::kSpatial) continue;
+      if (uses_var(realize->iter_values[a], loop->loop_var.get()))
+        illegal(
+            loop->origin,
+            "loop `{}` carries axis `{}` of block `{}`, which is no spatial one; it cannot be {}",
+            loop->loop_var->name, realize->block->iter_vars[a].var->name, realize->block->name,
+            what);
+    }
+  }
 }
 
 std::vector<LoopRV> Schedule::split(const LoopRV& loop, const std::vector<Expr>& factors) {
@@ -110,6 +126,10 @@ LoopRV Schedule::fuse(const std::vector<LoopRV>& loops) {
     nodes.push_back(node);
     at = node->body;
   }
+  // All of them become what the outermost is.
+  if (nodes[0]->kind != ForKind::kSerial)
+    for (const LoopRV& loop : loops)
+      check_independent(path_of(loop), "fused into one that is not serial");
   const DType dtype = nodes[0]->loop_var->dtype;
   std::string name;
   Expr total = imm(dtype, int64_t{1});
@@ -179,6 +199,13 @@ void Schedule::reorder(const std::vector<LoopRV>& loops) {
       if (uses_var(order[i]->extent, order[k]->loop_var.get()))
         illegal(order[i]->origin, "the extent of `{}` depends on `{}`, which would be inside it",
                 order[i]->loop_var->name, order[k]->loop_var->name);
+  Path innermost = path;
+  for (size_t i = 1; i < chain.size(); ++i) innermost.stmts.push_back(chain[i - 1]->body);
+  if (chain != order && !iterations_are_apart(root(), innermost))
+    illegal(path.target()->origin,
+            "blocks below loop `{}` use what others write in other iterations; these keep their "
+            "order",
+            chain.back()->loop_var->name);
   // Iterations of a scan, and of what is not understood, keep their order.
   const Stmt inner = chain.back()->body;
   for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
@@ -373,19 +400,12 @@ static Stmt with_kind(const For& loop, ForKind kind) {
                    loop.origin);
 }
 
-static void check_independent(const Path& path, std::string_view what) {
+static void check_apart(const Stmt& root, const Path& path, std::string_view what) {
   const auto* loop = path.target().as<For>();
-  for (const Ref<BlockRealize>& realize : realizes_in(loop->body)) {
-    for (size_t a = 0; a < realize->iter_values.size(); ++a) {
-      if (realize->block->iter_vars[a].kind == IterKind::kSpatial) continue;
-      if (uses_var(realize->iter_values[a], loop->loop_var.get()))
-        illegal(
-            loop->origin,
-            "loop `{}` carries axis `{}` of block `{}`, which is no spatial one; it cannot be {}",
-            loop->loop_var->name, realize->block->iter_vars[a].var->name, realize->block->name,
-            what);
-    }
-  }
+  if (!iterations_are_apart(root, path))
+    illegal(loop->origin,
+            "blocks below loop `{}` use what others write in other iterations; it cannot be {}",
+            loop->loop_var->name, what);
 }
 
 static void check_constant(const Path& path, std::string_view what) {
@@ -402,6 +422,7 @@ void Schedule::parallel(const LoopRV& loop) {
     if (const auto* outer = stmt.as<For>(); outer && outer->kind == ForKind::kParallel)
       illegal(outer->origin, "loop `{}` is inside parallel loop `{}`", loop.var->name,
               outer->loop_var->name);
+  check_apart(root(), path, "parallel");
   commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kParallel)));
   record("parallel", {loop});
 }
@@ -410,6 +431,7 @@ void Schedule::vectorize(const LoopRV& loop) {
   const Path path = path_of(loop);
   check_independent(path, "vectorized");
   check_constant(path, "vectorized");
+  check_apart(root(), path, "vectorized");
   commit(replace(path, with_kind(*path.target().as<For>(), ForKind::kVectorized)));
   record("vectorize", {loop});
 }

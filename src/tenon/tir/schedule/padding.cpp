@@ -248,6 +248,9 @@ BlockRV Schedule::decompose_padding(const BlockRV& block, const LoopRV& loop) {
             "block `{}` is no padding alone in its loops: expected one store of "
             "`T.if_then_else(inside, value, constant)`",
             block.name);
+  if (reads_buffer(*old, store->buffer))
+    illegal(old->origin, "block `{}` reads what it writes to `{}`", block.name,
+            store->buffer->name);
   const Expr fill = choice->arg(2);
   if (!fill.as<IntImm>() && !fill.as<FloatImm>())
     illegal(old->origin, "block `{}` pads with {}; expected a constant", block.name, str(fill));
