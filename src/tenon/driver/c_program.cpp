@@ -274,9 +274,9 @@ std::shared_ptr<runtime::Program> compile_c(
        {"-std=c99", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w"})
     command.emplace_back(word);
   const std::string& cpu = request.target.cpu;
-  if (!cpu.empty())
-    command.push_back("-march=" +
-                      (cpu == llvm_backend::host_target().cpu ? std::string("native") : cpu));
+  // The compiler may not know LLVM's name of this processor.
+  const bool is_host = !llvm_backend::host_is_assumed() && cpu == llvm_backend::host_target().cpu;
+  if (!cpu.empty()) command.push_back("-march=" + (is_host ? std::string("native") : cpu));
   command.insert(command.end(), {"-o", folder.file("program.so"), folder.file(program.name + ".c"),
                                  folder.file("adapter.c")});
   if (libraries) {

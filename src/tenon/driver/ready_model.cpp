@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tenon/backend/llvm/host.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/tensors.h"
@@ -92,6 +93,17 @@ static void read_manifest(ReadyModel& ready) {
     ready.offload = offload_from(*offload);
 }
 
+// A library for another processor is told by what its manifest says.
+static void check_runs_here(const ReadyModel& ready) {
+  std::optional<Target> target;
+  try {
+    target = parse_target(ready.target);
+  } catch (const CompileError&) {
+    return;  // not written by Tenon
+  }
+  llvm_backend::check_runs_here(*target);
+}
+
 // A pattern of the user's own; those of a back end need not be in every model.
 static bool is_unmatched(const Remark& remark) {
   if (remark.verdict != "unmatched") return false;
@@ -110,10 +122,12 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.program = load_program(path);
     ready.load_seconds = seconds_since(start);
     read_manifest(ready);
+    check_runs_here(ready);
   } else {
     CompileRequest request;
     request.name = std::filesystem::path(path).stem().string();
     request.target = resolve(options.target);
+    llvm_backend::check_runs_here(request.target);
     request.pipeline = pipeline;
     ready.target = request.target.str();
     auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 #include "tenon/support/access_codes.h"
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/plugin_codes.h"
+#include "tenon/support/target_codes.h"
 
 namespace tenon {
 
@@ -36,6 +37,7 @@ static constexpr const Code* kAllCodes[] = {
     &kMisaligned,
     &kDivisionByZero,
     &kShiftOutOfRange,
+    &kOtherMachine,
     &kSyntax,
     &kBadLiteral,
     &kBadModel,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tenon/backend/llvm/machine.h"
+
 namespace tenon::llvm_backend {
 
 ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
@@ -144,7 +146,7 @@ void ModuleCodegen::declare(FunctionInfo& info) {
 
 std::unique_ptr<llvm::Module> ModuleCodegen::run() {
   llvm_module_ = std::make_unique<llvm::Module>(options_.name, context_);
-  llvm_module_->setTargetTriple("x86_64-unknown-linux-gnu");
+  llvm_module_->setTargetTriple(triple_of(target_));
   llvm_module_->setSourceFileName(options_.name);
   llvm_module_->setPICLevel(llvm::PICLevel::BigPIC);
   for (FunctionInfo& info : functions_) declare(info);

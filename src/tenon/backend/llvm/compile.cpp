@@ -5,9 +5,7 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -27,9 +25,9 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "tenon/backend/llvm/codegen.h"
+#include "tenon/backend/llvm/machine.h"
 
 // In a build with ThreadSanitizer generated code is watched like the rest of the process.
 #if defined(__has_feature)
@@ -44,7 +42,7 @@ namespace tenon::llvm_backend {
 static void check_target(const llvm::Target& found, const std::string& triple,
                          const Target& target) {
   const std::unique_ptr<llvm::MCSubtargetInfo> known(found.createMCSubtargetInfo(triple, "", ""));
-  check(known != nullptr, "LLVM has no table of x86-64 processors");
+  check(known != nullptr, "LLVM has no table of processors");
   if (!known->isCPUStringValid(target.cpu))
     throw CompileError(kBadOption, {}, "processor `{}` is not known to LLVM", target.cpu);
   for (std::string_view rest = target.features; !rest.empty();) {
@@ -60,21 +58,12 @@ static void check_target(const llvm::Target& found, const std::string& triple,
 }
 
 static std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target, int level) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-  });
-  const std::string triple = "x86_64-unknown-linux-gnu";
-  std::string error;
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
-  check(found != nullptr, "LLVM has no x86-64 back end");
+  const std::string triple = triple_of(target);
+  const llvm::Target& found = llvm_target(target);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // multiply-adds are explicit in TensorIR
-  check_target(*found, triple, target);
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+  check_target(found, triple, target);
+  std::unique_ptr<llvm::TargetMachine> machine(found.createTargetMachine(
       triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   check(machine != nullptr, "LLVM made no target machine");
@@ -169,8 +158,9 @@ static void generate(Generated& out, const IRModule& lowered, const Target& targ
   if (target.kind != "llvm")
     throw CompileError(kBadOption, {}, "target `{}` is not one of LLVM", target.kind);
   out.machine = target_machine(target, options.optimize);
-  ModuleCodegen codegen(lowered, target, options, out.context,
-                        out.machine->getMCSubtargetInfo()->checkFeatures("+f16c"));
+  const bool converts_halves =
+      !target.is_x86() || out.machine->getMCSubtargetInfo()->checkFeatures("+f16c");
+  ModuleCodegen codegen(lowered, target, options, out.context, converts_halves);
   out.module = codegen.run();
   out.libraries = codegen.libraries();
   out.registered = codegen.registered();
@@ -202,6 +192,7 @@ CompiledProgram compile(const IRModule& lowered, const Target& target,
   generate(generated, lowered, target, options);
   CompiledProgram out;
   out.name = options.name;
+  out.target = target;
   out.constants = std::move(generated.constants);
   out.libraries = std::move(generated.libraries);
   out.registered = std::move(generated.registered);

@@ -30,6 +30,7 @@ struct CompileOptions {
 /// `tenon_constants` where there are constants.
 struct CompiledProgram {
   std::string name;
+  Target target;
   std::string object;  // a relocatable ELF file
   ConstantsLayout constants;
   std::vector<backend::LibraryFunction>

@@ -12,7 +12,8 @@ namespace tenon::llvm_backend {
 // Far from code whatever its size: relocations in code need not reach over it.
 static constexpr uint64_t kLargeSection = 0x10000000;  // SHF_X86_64_LARGE
 
-void write_constants_object(const ConstantsLayout& layout, const std::string& path) {
+void write_constants_object(const ConstantsLayout& layout, const Target& target,
+                            const std::string& path) {
   // Section header names and symbol names share one table.
   static constexpr char kNames[] = "\0.lrodata.tenon\0.symtab\0.strtab\0tenon_constants";
   static constexpr uint32_t kDataName = 1, kSymbolsName = 16, kStringsName = 24, kSymbolName = 32;
@@ -30,7 +31,7 @@ void write_constants_object(const ConstantsLayout& layout, const std::string& pa
   file.e_ident[EI_DATA] = ELFDATA2LSB;
   file.e_ident[EI_VERSION] = EV_CURRENT;
   file.e_type = ET_REL;
-  file.e_machine = EM_X86_64;
+  file.e_machine = target.is_x86() ? EM_X86_64 : EM_AARCH64;
   file.e_version = EV_CURRENT;
   file.e_shoff = headers_at;
   file.e_ehsize = sizeof(Elf64_Ehdr);
@@ -48,7 +49,7 @@ void write_constants_object(const ConstantsLayout& layout, const std::string& pa
   Elf64_Shdr sections[4] = {};
   sections[1].sh_name = kDataName;
   sections[1].sh_type = SHT_PROGBITS;
-  sections[1].sh_flags = SHF_ALLOC | kLargeSection;
+  sections[1].sh_flags = SHF_ALLOC | (target.is_x86() ? kLargeSection : 0);
   sections[1].sh_offset = data_at;
   sections[1].sh_size = bytes;
   sections[1].sh_addralign = 4096;

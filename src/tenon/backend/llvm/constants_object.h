@@ -7,8 +7,9 @@
 
 namespace tenon::llvm_backend {
 
-/// An x86-64 relocatable object with one read-only section that holds the constants and the hidden
+/// A relocatable object with one read-only section that holds the constants and the hidden
 /// symbol kConstantsSymbol at its start. \throws CompileError (kFileError).
-void write_constants_object(const ConstantsLayout& layout, const std::string& path);
+void write_constants_object(const ConstantsLayout& layout, const Target& target,
+                            const std::string& path);
 
 }  // namespace tenon::llvm_backend

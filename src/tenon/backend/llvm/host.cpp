@@ -1,13 +1,18 @@
 #include "tenon/backend/llvm/host.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/TargetParser/Host.h>
 
 #include <bit>
+#include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <set>
 
+#include "tenon/backend/llvm/machine.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/target_codes.h"
 
 namespace tenon::llvm_backend {
 
@@ -53,7 +58,23 @@ static void set_vectors(Target& target, const std::set<std::string>& features) {
   target.has_fma = has("fma") || wide;
 }
 
+bool host_is_assumed() {
+  const char* assumed = std::getenv("TENON_HOST");
+  return assumed && *assumed;
+}
+
+static Target assumed_host() {
+  const Target target = parse_target(std::getenv("TENON_HOST"));
+  if (target.kind != "llvm" || !target.is_x86() || !find_cpu(target))
+    throw CompileError(kBadOption, {},
+                       "environment variable `TENON_HOST` is `{}`; expected `llvm -mcpu=NAME`, a "
+                       "processor of the table",
+                       std::getenv("TENON_HOST"));
+  return target;
+}
+
 Target host_target() {
+  if (host_is_assumed()) return assumed_host();
   Target target;
   target.kind = "llvm";
   target.cpu = llvm::sys::getHostCPUName().str();
@@ -78,6 +99,63 @@ Target host_target() {
   return target;
 }
 
+// What instructions depend on that generated code may hold. Other features (of the operating
+// system's part, of cryptography) are hidden by many a hypervisor without harm.
+static constexpr std::string_view kInstructionFeatures[] = {
+    "avx",        "avx2",        "avx512bf16", "avx512bitalg", "avx512bw",
+    "avx512cd",   "avx512dq",    "avx512f",    "avx512fp16",   "avx512ifma",
+    "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni",   "avx512vpopcntdq",
+    "avxvnni",    "bmi",         "bmi2",       "f16c",         "fma",
+    "gfni",       "lzcnt",       "movbe",      "popcnt",       "sse3",
+    "sse4.1",     "sse4.2",      "ssse3"};
+
+static std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target& target,
+                                                        const std::string& features) {
+  return std::unique_ptr<llvm::MCSubtargetInfo>(
+      llvm_target(target).createMCSubtargetInfo(triple_of(target), target.cpu, features));
+}
+
+static std::set<std::string> host_features() {
+  std::set<std::string> present;
+  if (host_is_assumed()) {
+    const Target host = assumed_host();
+    const auto known = subtarget(host, host.features);
+    for (const std::string_view name : kInstructionFeatures)
+      if (known->checkFeatures("+" + std::string(name))) present.emplace(name);
+    return present;
+  }
+  for (const auto& feature : llvm::sys::getHostCPUFeatures())
+    if (feature.second) present.insert(feature.first().str());
+  return present;
+}
+
+std::string missing_here(const Target& target) {
+#if defined(__x86_64__)
+  if (!target.is_x86()) return "instructions of aarch64";
+  if (target.cpu.empty()) return "";
+  const auto needed = subtarget(target, target.features);
+  if (!needed->isCPUStringValid(target.cpu)) return "";  // code generation says so
+  const std::set<std::string> present = host_features();
+  std::string missing;
+  for (const std::string_view name : kInstructionFeatures)
+    if (needed->checkFeatures("+" + std::string(name)) && !present.count(std::string(name)))
+      missing += (missing.empty() ? "" : ", ") + std::string(name);
+  return missing;
+#else
+  return target.is_x86() ? "instructions of x86-64" : "";
+#endif
+}
+
+void check_runs_here(const Target& target) {
+  const std::string missing = missing_here(target);
+  if (!missing.empty())
+    throw CompileError(
+        kOtherMachine, {},
+        "code for `{}` cannot run here: this host has no {}; `tenon compile` makes a "
+        "file of it for a host that has",
+        target.str(), missing);
+}
+
 Target resolve_target(std::string_view text) {
   static constexpr std::string_view kNative = "native";
   const bool native =
@@ -96,8 +174,8 @@ Target resolve_target(std::string_view text) {
     return parse_target(spelled);
   }
   if (target.kind == "c" && target.cpu.empty()) return target;
-  bool known = false;
-  for (const CpuRow& row : known_cpus()) known |= row.name == target.cpu;
+  if (!target.is_x86()) return target;
+  const bool known = find_cpu(target) != nullptr;
   const bool stated = text.find("-vector-bits") != std::string_view::npos;
   if ((!known || !target.features.empty()) && !stated) {
     std::set<std::string> features;

@@ -3,12 +3,13 @@
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
-#include <llvm/Support/TargetSelect.h>
 #include <sys/mman.h>
 
 #include <cstring>
 
 #include "tenon/backend/constants.h"
+#include "tenon/backend/llvm/host.h"
+#include "tenon/backend/llvm/machine.h"
 
 namespace tenon::llvm_backend {
 
@@ -20,6 +21,7 @@ class JitProgram final : public LoadedProgram {
       : libraries_(std::move(libraries)) {
     if (!libraries_)
       libraries_ = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
+    check_runs_here(compiled.target);
     libraries_->check(compiled.libraries);
     if (compiled.constants.bytes > 0) load_constants(compiled.constants);
     link(compiled);
@@ -55,11 +57,9 @@ class JitProgram final : public LoadedProgram {
   }
 
   void link(const CompiledProgram& compiled) {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
+    (void)llvm_target(Target());
     using namespace llvm::orc;
-    JITTargetMachineBuilder machine(llvm::Triple("x86_64-unknown-linux-gnu"));
+    JITTargetMachineBuilder machine{llvm::Triple(kX86Triple)};
     jit_ = must(LLJITBuilder()
                     .setJITTargetMachineBuilder(machine)
                     .setPlatformSetUp(setUpInactivePlatform)

@@ -71,28 +71,28 @@ static std::vector<std::string> complaints(const std::string& text) {
 }
 
 static void link(const std::vector<std::string>& inputs, const std::string& output,
-                 const std::string& name) {
-  std::vector<const char*> args = {
-      "ld.lld",
-      "-shared",
-      "-m",
-      "elf_x86_64",
-      "--hash-style=gnu",
-      "--build-id=fast",
-      "--eh-frame-hdr",
-      "-z",
-      "defs",  // a program calls nothing but what it contains
-      "-z",
-      "now",
-      "-z",
-      "relro",
-      "-z",
-      "noexecstack",
-      "-z",
-      "lrodata-after-bss",  // constants last: a segment of their own, far from code
-      "--threads=1",
-      "-o",
-      output.c_str()};
+                 const CompiledProgram& program) {
+  const std::string& name = program.name;
+  std::vector<const char*> args = {"ld.lld",
+                                   "-shared",
+                                   "-m",
+                                   program.target.is_x86() ? "elf_x86_64" : "aarch64linux",
+                                   "--hash-style=gnu",
+                                   "--build-id=fast",
+                                   "--eh-frame-hdr",
+                                   "-z",
+                                   "defs",  // a program calls nothing but what it contains
+                                   "-z",
+                                   "now",
+                                   "-z",
+                                   "relro",
+                                   "-z",
+                                   "noexecstack",
+                                   "--threads=1",
+                                   "-o",
+                                   output.c_str()};
+  // Constants last: a segment of their own, far from code.
+  if (program.target.is_x86()) args.insert(args.end(), {"-z", "lrodata-after-bss"});
   for (const std::string& input : inputs) args.push_back(input.c_str());
 
   // LLD keeps its state in globals, and leaves a fatal error by a jump to the recovery context,
@@ -154,9 +154,14 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   write_file(inputs.back(), compiled.object);
   if (compiled.constants.bytes > 0) {
     inputs.push_back(scratch.file("constants.o"));
-    write_constants_object(compiled.constants, inputs.back());
+    write_constants_object(compiled.constants, compiled.target, inputs.back());
   }
   if (!compiled.libraries.empty()) {
+    if (!compiled.target.is_x86())
+      throw CompileError(
+          kLinkFailed, {},
+          "`{}` calls `{}`, which is there for this host only; the program is for {}",
+          compiled.name, compiled.libraries.front().symbol, compiled.target.triple);
     // A shared library that is used is found beside the program, or where it is now.
     std::set<std::string> folders;
     bool has_own = false;
@@ -185,7 +190,7 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
     for (const std::string& library : c_library()) inputs.push_back(library);
   }
   const std::string linked = scratch.file("linked.so");
-  link(inputs, linked, compiled.name);
+  link(inputs, linked, compiled);
   std::error_code error;
   fs::rename(linked, target, error);
   if (error) throw CompileError(kFileError, {}, "cannot write `{}`: {}", path, error.message());
