@@ -12,7 +12,7 @@ BENCH ?=
 LONG ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-fast test-long test-models models bench format format-check lint asan tsan clean
+.PHONY: help setup build run test test-fast test-haswell test-long test-models models bench format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -38,6 +38,10 @@ test-fast: build  ## the tests that take seconds
 
 test-long: build  ## full counts of the property tests; networks through text, targets, threads, libraries (hours)
 	@scripts/test_long.py --build $(BUILD) --models $(MODELS) --conformance $(SHARED)/onnx-conformance $(LONG)
+
+test-haswell: build  ## all tests as a host with AVX2 and no AVX-512 runs them
+	TENON_HOST="llvm -mcpu=haswell" ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
+	  ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)
 	@scripts/make_models.sh $(SHARED)/models/make_models.py $(MODELS)

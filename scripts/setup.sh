@@ -12,6 +12,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, format, lint
   tcc                                                                  # tests: generated C under a small compiler
+  qemu-user libc6-dev-arm64-cross libgcc-12-dev-arm64-cross libstdc++-12-dev-arm64-cross       # tests: programs for AArch64
   git python3                                                          # scripts/
 )
 for group in "$@"; do
