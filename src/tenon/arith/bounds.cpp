@@ -91,6 +91,14 @@ ConstBound Analyzer::Impl::compute_bound(AtomId id) {
       if (y.min >= 0) range = intersect(range, {0, y.max});
       return range;
     }
+    if (op->is("check_index")) {
+      const ConstBound x = bound(poly(op->arg(0))), extent = bound(poly(op->arg(1)));
+      range = intersect(range, {0, extent.has_max() ? extent.max - 1 : extent.max});
+      range = intersect(range, x);
+      // Never one value alone: a constant in its place would check nothing.
+      if (range.is_constant()) ++range.max;
+      return range;
+    }
     if (op->is("abs")) {
       const ConstBound x = bound(poly(op->arg(0)));
       if (x.has_min() && x.has_max()) {
@@ -368,6 +376,14 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
           if (bound(atom.b).min < 0) break;
           facts = {add(sub(atom.b, self), Poly(-1))};
           if (bound(atom.a).min >= 0) facts.push_back(sub(atom.a, self));
+          break;
+        }
+        case AtomKind::kOther: {
+          const auto* checked = atom.expr.as<Call>();
+          if (!checked || !checked->is("check_index")) break;
+          const Poly index = poly(checked->arg(0));
+          facts = {add(sub(poly(checked->arg(1)), self), Poly(-1)), sub(index, self),
+                   sub(self, index)};
           break;
         }
         default: break;

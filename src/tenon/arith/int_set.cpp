@@ -160,6 +160,16 @@ class IntervalEvaluator {
       }
       case AtomKind::kOther: break;
     }
+    if (const auto* op = atom.expr.as<Call>(); op && op->is("check_index")) {
+      Ends ends = of(impl_.poly(op->arg(0)), depth - 1);
+      const Ends extent = of(impl_.poly(op->arg(1)), depth - 1);
+      if (!ends.low || impl_.bound(*ends.low).min < 0) ends.low = Poly(0);
+      if (extent.high) {
+        const Poly last = add(*extent.high, Poly(-1));
+        if (!ends.high || !impl_.nonnegative(impl_.sum(last, *ends.high, -1), 12)) ends.high = last;
+      }
+      return ends;
+    }
     Expr x, y;
     if (const auto* op = atom.expr.as<Select>()) x = op->true_value, y = op->false_value;
     if (const auto* op = atom.expr.as<Call>(); op && op->is("if_then_else"))

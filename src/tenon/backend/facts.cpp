@@ -60,7 +60,8 @@ bool needs_guard(const Expr& expr) {
   bool reads = false;
   walk(expr, [&](const NodePtr& node) {
     if (node.as<tir::BufferLoad>()) reads = true;
-    if (const auto* call = node.as<Call>()) reads |= !call->op || call->op->effect != Effect::kPure;
+    if (const auto* call = node.as<Call>())
+      reads |= !call->op || call->op->effect != Effect::kPure || call->is("check_index");
     if (const auto* op = node.as<Binary>())  // may stop the program
       reads |= (op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
                 op->lhs->dtype.is_integer() && !as_int(op->rhs));

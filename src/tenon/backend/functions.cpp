@@ -73,6 +73,7 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
         info.can_fail = true;
       }
     if (node.as<tir::Assert>()) info.can_fail = true;
+    if (const auto* call = node.as<Call>()) info.can_fail |= call->is("check_index");
     if (node.as<tir::AllocConst>()) info.uses_constants = true;
     if (const auto* op = node.as<Binary>())
       info.can_fail |= op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&

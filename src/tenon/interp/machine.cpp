@@ -44,8 +44,8 @@ std::vector<int64_t> compact(const std::vector<int64_t>& shape) {
                                        const Origin& origin) {
   const std::string name = view.buffer ? view.buffer->name : "?";
   CompileError error(kOutOfBounds, origin,
-                     "index {} of dimension {} of buffer `{}` is outside 0..{}", index, dim, name,
-                     view.shape[dim] - 1);
+                     "index {} of dimension {} of buffer `{}` lies outside of its extent {}", index,
+                     dim, name, view.shape[dim]);
   if (view.buffer && view.buffer->origin)
     error.note(view.buffer->origin, "`{}` is defined here", name);
   throw error;
@@ -287,8 +287,9 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
                       extent = s[instr.b + static_cast<int>(ndim + d)].i;
         if (min < 0 || extent < 0 || min + extent > region.shape[d])
           throw CompileError(
-              kOutOfBounds, origin, "region {}:{} of dimension {} of buffer `{}` is outside 0:{}",
-              min, min + extent, d, region.buffer ? region.buffer->name : "?", region.shape[d]);
+              kOutOfBounds, origin,
+              "region {}:{} of dimension {} of buffer `{}` lies outside of its extent {}", min,
+              min + extent, d, region.buffer ? region.buffer->name : "?", region.shape[d]);
         offset += min * region.strides[d];
         region.shape[d] = extent;
       }

@@ -168,6 +168,14 @@ static Slot limit_of(std::string_view name, DType dtype) {
   return {.i = name == "min_value" ? -greatest - 1 : greatest};
 }
 
+// "{value}" and "{bound}" by their numbers, as a running program reports them.
+static std::string filled_in(std::string message, int64_t value, int64_t bound) {
+  for (const auto& [mark, number] : {std::pair("{value}", value), std::pair("{bound}", bound)})
+    if (const size_t at = message.find(mark); at != std::string::npos)
+      message.replace(at, std::string_view(mark).size(), std::to_string(number));
+  return message;
+}
+
 Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin) {
   const std::string_view name = op.name;
@@ -175,6 +183,11 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
   if (name == "min_value" || name == "max_value" || name == "infinity")
     return limit_of(name, dtype);
   if (name == "undef") return {.i = 0};
+  if (name == "check_index") {
+    if (a.i >= 0 && a.i < b.i) return a;
+    throw CompileError(kOutOfBounds, origin, "{}",
+                       filled_in(reinterpret_cast<const char*>(c.i), a.i, b.i));
+  }
   if (!from.is_float()) return integer_intrinsic(name, from, a, b, origin);
   if (name == "isnan") return {.i = std::isnan(a.f)};
   if (name == "isinf") return {.i = std::isinf(a.f)};

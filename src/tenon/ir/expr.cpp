@@ -350,6 +350,8 @@ static constexpr Intrinsic kIntrinsics[] = {
     // control and annotation
     {"if_then_else", 3, kPure, R::kLast, "one of two values; only that one is evaluated"},
     {"likely", 1, kPure, R::kSame, "a condition expected to hold"},
+    {"check_index", 3, kPure, R::kSame,
+     "an index of at least 0 and below an extent; any other stops the program with the message"},
     {"assume", 1, kOpaque, R::kVoid, "a condition known to hold"},
     {"undef", 0, kPure, R::kGiven, "any value"},
     {"ret", -1, kOpaque, R::kVoid, "ends the function, with its value if it has one"},

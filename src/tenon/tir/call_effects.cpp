@@ -483,6 +483,8 @@ bool CallEffects::is_pure(const std::string& name) {
       if (const auto* call = node.as<Call>()) {
         if (call->callee) {
           pure = pure && is_pure(call->callee->name);
+        } else if (call->is("check_index")) {
+          pure = false;
         } else if (call->op->effect == Effect::kOpaque && !call->is("ret") &&
                    !call->is("prefetch") && !call->is("masked_store")) {
           pure = false;

@@ -122,7 +122,7 @@ TEST(Interpreter, ReportsAnIndexOutOfRange) {
   const Stmt body = nest({i}, {int64(4)}, store(b, load(a, {i + 1}), {i}));
   Interpreter interpreter(module_of("f", PrimFunc::of_buffers({a, b}, body)));
   EXPECT_EQ(error_of([&] { interpreter.run_prim_func("f", {floats({4}, {1, 2, 3, 4}), nullptr}); }),
-            "TN0302: index 4 of dimension 0 of buffer `A` is outside 0..3");
+            "TN0302: index 4 of dimension 0 of buffer `A` lies outside of its extent 4");
 }
 
 TEST(Interpreter, ReportsAReadBeforeAWrite) {

@@ -208,6 +208,7 @@ class FunctionCodegen {
   void check_facts(const std::vector<tir::CallFact>& facts, const tir::Callee& callee,
                    const Origin& origin);
   void generate_assert(const tir::Assert& assertion);
+  Text checked_index(const Call& call);
   void fail_unless(const Text& condition, int code, const std::string& where,
                    const std::string& message, const std::string& value, const std::string& bound);
   void begin_statement(const tir::Stmt& stmt);

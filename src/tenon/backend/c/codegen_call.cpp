@@ -133,8 +133,27 @@ Text FunctionCodegen::reinterpret(const Call& call) {
 }
 
 // A call of a C function whose signature nobody declared: its prototype follows from the call.
+Text FunctionCodegen::checked_index(const Call& call) {
+  static constexpr int kErrorIndex = 2;  // as in runtime/abi.h
+  const auto* message = call.arg(2).as<StringImm>();
+  if (call.dtype.is_vector() || !message)
+    throw CompileError(kUnsupported, call.origin,
+                       "`T.check_index` takes a scalar, its extent and a constant text");
+  Text at = value(call.arg(0));
+  if (at.level < Text::kAtom) at = hoist(call.dtype, at);
+  const Text extent = value(call.arg(1));
+  // One comparison of unsigned numbers: an extent is not negative.
+  const auto number = as_int(call.arg(1));
+  const std::string bound =
+      number ? fmt::format("{}u", *number) : fmt::format("(uint64_t){}", extent.at(Text::kUnary));
+  fail_unless({fmt::format("(uint64_t){} < {}", at.at(Text::kUnary), bound), Text::kAny},
+              kErrorIndex, where(call.origin), message->value, at.s, extent.s);
+  return at;
+}
+
 Text FunctionCodegen::call(const Call& call) {
   if (!call.op) return function_value(call);
+  if (call.is("check_index")) return checked_index(call);
   const DType dtype = call.dtype;
   const std::string_view name = call.op->name;
   static const std::map<std::string_view, const char*> kUnary = {

@@ -158,6 +158,7 @@ class FunctionCodegen {
                    const Origin& origin);
   void generate_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
+  llvm::Value* checked_index(const Call& call);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,
                    const std::string& message, llvm::Value* value, llvm::Value* bound);
   void return_if_failed(llvm::Value* code);

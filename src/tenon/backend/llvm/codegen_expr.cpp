@@ -443,6 +443,22 @@ llvm::Value* FunctionCodegen::generate_extern(const Call& call) {
   return returned;
 }
 
+llvm::Value* FunctionCodegen::checked_index(const Call& call) {
+  llvm::Value* index = value(call.arg(0));
+  llvm::Value* extent = value(call.arg(1));
+  const auto* message = call.arg(2).as<StringImm>();
+  if (call.dtype.is_vector() || !message)
+    throw CompileError(kUnsupported, call.origin,
+                       "`T.check_index` takes a scalar, its extent and a constant text");
+  // One comparison of unsigned numbers: an extent is not negative.
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Value* wide = call.dtype.is_uint() ? b_.CreateZExt(index, i64) : b_.CreateSExt(index, i64);
+  llvm::Value* bound = b_.CreateSExt(extent, i64);
+  fail_unless(b_.CreateICmpULT(wide, bound), TENON_ERROR_INDEX, where(call.origin), message->value,
+              wide, bound);
+  return index;
+}
+
 llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   const DType dtype = call.dtype;
   if (!call.op) {
@@ -513,6 +529,7 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
     llvm::Value* shifted = name == "shift_left" ? b_.CreateShl(x, n) : b_.CreateLShr(x, n);
     return constant ? shifted : b_.CreateSelect(b_.CreateICmpULT(n, width), shifted, zero);
   }
+  if (name == "check_index") return checked_index(call);
   if (name == "bitwise_and") return b_.CreateAnd(value(call.arg(0)), value(call.arg(1)));
   if (name == "bitwise_or") return b_.CreateOr(value(call.arg(0)), value(call.arg(1)));
   if (name == "bitwise_xor") return b_.CreateXor(value(call.arg(0)), value(call.arg(1)));

@@ -40,7 +40,8 @@ Touched touched_by(const Stmt& stmt) {
         if (const auto* region = arg.as<BufferRegion>()) both(region->buffer);
         if (const auto* buffer = arg.as<Buffer>()) both(ref_to(buffer));
       }
-      out.has_effects |= !call->op || call->op->effect == Effect::kOpaque;
+      out.has_effects |=
+          !call->op || call->op->effect == Effect::kOpaque || call->is("check_index");
     }
     out.has_effects |= node.as<Assert>() || node.as<While>();
   });

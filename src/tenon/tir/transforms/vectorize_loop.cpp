@@ -280,6 +280,7 @@ class Vectorizer {
         node.is("vectorlow") || node.is("vectorhigh") || node.is("vectorcombine") ||
         node.is("call_pure_extern") || node.is("tvm_tuple"))
       throw NoVectorForm{};
+    if (node.is("check_index")) return vector_check(node);
     std::vector<NodePtr> args;
     bool any = false;
     for (size_t i = 0; i < node.args.size(); ++i) {
@@ -291,6 +292,22 @@ class Vectorizer {
       for (NodePtr& arg : args) arg = broadcast_to_lanes(downcast<ExprNode>(arg), lanes_);
     const DType result = node.dtype.with_lanes(any ? lanes_ : 1);
     return make<Call>(node.op, std::move(args), result, node.origin);
+  }
+
+  // A check fails for lanes that run only. Of a progression the first and the last lane are
+  // checked.
+  Expr vector_check(const Call& node) {
+    if (mask_ && !guarded_) throw NoVectorForm{};
+    const Expr index = vector(node.arg(0)), extent = vector(node.arg(1));
+    const auto check = [&](const Expr& one) {
+      return call("check_index", {one, extent, node.args[2]}, kVoid, node.origin);
+    };
+    if (extent->dtype.is_vector()) throw NoVectorForm{};
+    if (index->dtype.is_scalar()) return check(index);
+    const auto* ramp = index.as<Ramp>();
+    if (!ramp || mask_) throw NoVectorForm{};
+    const Expr span = ramp->stride * (ramp->lanes - 1);
+    return make<Ramp>(check(check(ramp->base + span) - span), ramp->stride, ramp->lanes);
   }
 
   struct Memo {
