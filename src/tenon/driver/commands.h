@@ -43,6 +43,7 @@ void add_absent_commands(CLI::App& app, Action& action);
 struct TargetOptions {
   std::string target = "native";
   std::vector<std::string> required;  // of back ends: "90%", "dnnl=90%"
+  bool unchecked = false;             // accesses at run time
   int threads = 0;                    // 0: as many as the process may use
   COptions c;
   ModelOptions model;

@@ -113,6 +113,7 @@ int compile(const CompileCommandOptions& options) {
   request.first = model.passes();
   request.whole = model.chosen.whole();
   request.required = options.target.requirements();
+  request.unchecked = options.target.unchecked;
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));
   LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))

@@ -190,6 +190,16 @@ static Pipeline pipeline_for(const IRModule& module, const CompileRequest& reque
   Pipeline pipeline = request.first;
   for (const Pass& pass : request.whole ? *request.whole : standard_pipeline())
     pipeline.push_back(pass);
+  if (request.unchecked) {
+    bool any = false;
+    for (Pass& pass : pipeline) {
+      if (pass.name != "InstrumentBoundCheckers") continue;
+      pass.options.set("unchecked", true);
+      any = true;
+    }
+    if (!any)
+      throw UsageError("--unchecked: the pipeline has no `InstrumentBoundCheckers`, which checks");
+  }
   const Form form = form_of(module);
   if (form == Form::kGraph || form == Form::kLegalised) return pipeline;
   const auto asked = static_cast<std::ptrdiff_t>(request.first.size());

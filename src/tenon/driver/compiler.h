@@ -54,6 +54,7 @@ struct CompileRequest {
   PipelineOptions pipeline = {};
   Pipeline first = {};                        // passes in front of the pipeline
   std::optional<Pipeline> whole = {};         // instead of the standard pipeline
+  bool unchecked = false;                     // accesses are not checked at run time
   std::vector<Requirement> required = {};     // of what back ends take
   std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
 };

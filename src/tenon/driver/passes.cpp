@@ -241,6 +241,12 @@ IRModule run_inline_calls(IRModule module, const Attrs& options) {
   return tir::inline_calls(std::move(module), options.flag("all"));
 }
 
+IRModule run_instrument_bound_checkers(IRModule module, const Attrs& options) {
+  check_options("InstrumentBoundCheckers", options, {"unchecked"});
+  return tir::instrument_bound_checkers(std::move(module),
+                                        {.unchecked = options.flag("unchecked")});
+}
+
 IRModule run_rewrite_patterns(IRModule module, const Attrs& options) {
   check_options("RewritePatterns", options, {"file", "max_rounds"});
   const auto file = options.get<std::string>("file");
@@ -348,6 +354,8 @@ std::vector<Pass> make_table() {
        kExact, nullptr, run_inline_calls},
       {"Tensorize", "puts a call of a kernel in the place of a loop that does the same", Form::kAny,
        kReassociating, nullptr, run_tensorize},
+      {"InstrumentBoundCheckers", "checks at run time what is not proved to lie inside its buffer",
+       Form::kAny, kExact, nullptr, run_instrument_bound_checkers},
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
       {"InjectSoftwarePipeline", "runs the stages of loops marked as pipelines at the same time",

@@ -32,6 +32,8 @@ void TargetOptions::add_to(CLI::App& app) {
   app.add_option("--include", c.includes,
                  "target c: header that declares the library's functions, instead of derived "
                  "prototypes");
+  app.add_flag("--unchecked", unchecked,
+               "no checks at run time of accesses that are not proved to lie inside their buffers");
   model.add_to(app);
 }
 
@@ -118,6 +120,8 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
   options.check();
   ReadyModel ready;
   if (kind_of(path) == ModelKind::kCompiled) {
+    if (options.unchecked)
+      throw UsageError("--unchecked: {} is compiled already; its checks were chosen then", path);
     const auto start = std::chrono::steady_clock::now();
     ready.program = load_program(path);
     ready.load_seconds = seconds_since(start);
@@ -137,6 +141,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     request.first = options.model.passes();
     request.whole = options.model.chosen.whole();
     request.required = options.requirements();
+    request.unchecked = options.unchecked;
     ready.import_seconds = seconds_since(start);
     start = std::chrono::steady_clock::now();
     const IRModule prepared = module;

@@ -98,6 +98,8 @@ nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
 }
 
 int interpret(const RunOptions& options) {
+  if (options.target.unchecked)
+    throw UsageError("--unchecked is of compiled programs; the interpreter checks every access");
   const ModelOptions& model = options.target.model;
   IRModule module = with_entry(model.prepare(load_module(options.model, model.load_options())));
   const auto libraries = with_external_modules(module, model.libraries(), model.link);

@@ -19,6 +19,17 @@ IRModule map_kernels(IRModule module, const std::function<Ref<PrimFunc>(const Re
 /// The module's target generates C, where parallel loops run one task after another.
 bool is_c_target(const IRModule& module);
 
+struct BoundCheckOptions {
+  bool unchecked = false;  // what is not proved is listed, and runs as it is
+};
+/// Each access that is not proved to lie inside of its buffer is checked when it runs: an index by
+/// `T.check_index`, a region of a call or view by an assertion. What is proved stays as it is. Each
+/// check is a remark; divisors that are not proved to differ from 0, which code generators check,
+/// too. Any form.
+/// \throws CompileError (kOutOfBounds, kDivisionByZero, kShiftOutOfRange) for what is proved to
+/// fail.
+IRModule instrument_bound_checkers(IRModule module, const BoundCheckOptions& options = {});
+
 /// The init of a reduction block becomes an `if` on its first iteration in front of the body.
 IRModule lower_init_block(IRModule module);
 

@@ -19,8 +19,11 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics)
-      : effects_(effects), diagnostics_(diagnostics), calls_(module, effects, diagnostics) {}
+  Verifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics, bool accesses)
+      : effects_(effects),
+        diagnostics_(diagnostics),
+        calls_(module, effects, diagnostics),
+        accesses_(accesses) {}
 
   void function(const std::string& name, const PrimFunc& f) {
     in_ = name;
@@ -32,7 +35,7 @@ class Verifier {
     for (const Ref<Buffer>& buffer : f.buffers)
       if (buffer) shape(*buffer);
     stmt(f.body);
-    bounds(f);
+    if (accesses_) bounds(f);
   }
 
  private:
@@ -350,6 +353,7 @@ class Verifier {
   CallEffects& effects_;
   Diagnostics& diagnostics_;
   CallVerifier calls_;
+  bool accesses_;
   std::string in_;
   std::unordered_map<const Node*, Ref<BufferRegion>> views_;
   const For* parallel_ = nullptr;  // the loop around whose iterations run beside one another
@@ -376,6 +380,8 @@ static bool same_parameters(const BaseFunc& a, const BaseFunc& b) {
 }
 
 void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* memory) {
+  // What passes make of accesses that were judged is their own affair, and takes long to judge.
+  const bool accesses = !memory;
   VerifierMemory none, next;
   if (!memory) memory = &none;
   const size_t faults = diagnostics.size();
@@ -417,7 +423,7 @@ void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* me
     if (const auto* external = function.as<ExternFunction>()) reference = external->reference();
     const auto* f = reference ? reference.get() : function.as<PrimFunc>();
     if (!f || unchanged.count(name)) continue;
-    Verifier(module, effects, diagnostics).function(name, *f);
+    Verifier(module, effects, diagnostics, accesses).function(name, *f);
   }
   if (diagnostics.size() > faults) return;
   for (const auto& [node, record] : next.records)

@@ -42,7 +42,8 @@ struct VerifierMemory {
 ///    that is not proved apart from another region of the same buffer), kRecursion.
 /// Of extents and bounds only what is proved to be wrong is reported.
 ///
-/// \param memory  may be null.
+/// \param memory  between passes: what did not change is not looked at again, and accesses are not
+///                judged (InstrumentBoundCheckers judges those that calls settle). May be null.
 void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* memory = nullptr);
 
 }  // namespace tenon::tir

@@ -24,5 +24,6 @@ std::vector<Case> onnx_cases();
 std::vector<Case> tensor_cases();
 std::vector<Case> script_cases();
 std::vector<Case> usage_cases();
+std::vector<Case> access_cases();
 
 }  // namespace tenon::bad_input

@@ -153,7 +153,7 @@ static int32_t generate(const TenonHost* h, const TenonMatch* m, TenonAnswer* a)
       y = "(4, 8), \"int32\"";
       body = "y[vi, vj] = 0";
       break;
-    case SCRIPT_WRITES_OUTSIDE: body = "y[vi + 4, vj] = x[vi, vj]"; break;
+    case SCRIPT_WRITES_OUTSIDE: body = "y[vi + 1, vj] = x[vi, vj]"; break;
     case SCRIPT_USES_WHAT_IS_NOT_THERE: body = "y[vi, vj] = z[vi, vj]"; break;
     case SCRIPT_CALLS_ITSELF: body = "T.call_tir(cls.ENTRY, x, c, y)"; break;
     default: break;
