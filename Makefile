@@ -11,8 +11,11 @@ BENCH ?=
 # Options for `make test-long`, for example LONG="--only partitions".
 LONG ?=
 
+# How long `make fuzz` looks.
+SECONDS ?= 600
+
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-fast test-haswell test-long test-models models bench format format-check lint asan tsan clean
+.PHONY: help setup build run test test-fast test-haswell fuzz test-long test-models models bench format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -42,6 +45,10 @@ test-long: build  ## full counts of the property tests; networks through text, t
 test-haswell: build  ## all tests as a host with AVX2 and no AVX-512 runs them
 	TENON_HOST="llvm -mcpu=haswell" ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
 	  ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+
+fuzz: setup $(BUILD)/build.ninja  ## random programs of every kind side by side: make fuzz SECONDS=3600 [SEED=1]
+	cmake --build $(BUILD) -j $(JOBS) --target tenon fuzz_graphs fuzz_tir
+	@scripts/fuzz.py --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --out $(BUILD)/fuzz
 
 models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)
 	@scripts/make_models.sh $(SHARED)/models/make_models.py $(MODELS)

@@ -84,7 +84,7 @@ void try_network(const CampaignOptions& options, Choices& choices, uint64_t seed
     return;
   }
   for (const Configuration& with : options.configurations) {
-    if (with.every > 1 && seed % static_cast<uint64_t>(with.every) != 0) continue;
+    if (!runs_with(with, seed)) continue;
     say(pipe, "at\t" + with.name);
     if (const auto failure = try_configuration(*network, with, seed)) say_failure(pipe, *failure);
     say(pipe, "ran\t" + with.name);
@@ -397,7 +397,8 @@ class Campaign {
     } else if (fields[0] == "end") {
       ++counts_.networks;
       ++worker.next;
-      if (counts_.networks % 500 == 0) {
+      if (seconds_since(told_) > 60) {
+        told_ = Clock::now();
         fmt::print("{} networks, {} failures, {:.0f} s\n", counts_.networks, failures_,
                    seconds_since(begin_));
         std::fflush(stdout);
@@ -443,7 +444,7 @@ class Campaign {
   std::vector<std::pair<uint64_t, Failure>> reports_;
   Counts counts_;
   int64_t failures_ = 0;
-  Clock::time_point begin_ = Clock::now();
+  Clock::time_point begin_ = Clock::now(), told_ = begin_;
 };
 
 }  // namespace

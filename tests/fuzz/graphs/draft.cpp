@@ -391,7 +391,6 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
   Step step;
   step.var = var;
   step.call = call;
-  step.rounds = all ? Rounds::kNever : rounds;
   scope.steps.push_back(std::move(step));
   for (const Item& item : items) scope.items.push_back(item);
   operators_.emplace_back(op);
@@ -402,6 +401,33 @@ std::optional<Item> Draft::call(std::string_view op, const std::vector<Value>& a
                                 const Attrs& attrs, Rounds rounds) {
   const std::vector<Item> items = calls(op, args, attrs, rounds);
   return items.empty() ? std::nullopt : std::optional(items[0]);
+}
+
+bool Draft::branch(const Item& condition, const Item& x,
+                   const std::function<std::optional<Item>(const Item&)>& make_one) {
+  Step step;
+  step.condition = condition.value;
+  Item results[2];
+  for (size_t b = 0; b < 2; ++b) {
+    scopes_.emplace_back();
+    const auto made = make_one(x);
+    step.branches[b] = std::move(scopes_.back().steps);
+    scopes_.pop_back();
+    if (!made || made->dtype() != x.dtype() ||
+        graph::shapes_agree(*made->type->shape, *x.type->shape) != graph::DimsAgree::kYes)
+      return false;
+    results[b] = *made;
+    step.results[b] = made->value;
+  }
+  const Item& taken = results[condition.data->at_int(0) != 0 ? 0 : 1];
+  step.var = make<graph::Var>(fmt::format("v{}", next_name_++), x.type);
+  known_[step.var.get()] = make<graph::Constant>(taken.data);
+  exact_[step.var.get()] = taken.exact;
+  Scope& scope = scopes_.back();
+  scope.items.push_back(item_of(step.var, x.type, taken.data, taken.exact));
+  scope.steps.push_back(std::move(step));
+  operators_.emplace_back("if");
+  return true;
 }
 
 // ---- the whole
@@ -444,77 +470,27 @@ void Draft::rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps
   }
 }
 
-// The distance from 1 to the next number of the dtype.
-static double unit_of(DType dtype) {
-  if (dtype == kFloat64) return 0x1p-52;
-  if (dtype == kFloat32) return 0x1p-23;
-  return dtype == kFloat16 ? 0x1p-10 : 0x1p-7;
-}
-
-// Every float of the value off by up to so many units in its last place.
-static Value disturb(const Value& value, double relative, std::mt19937_64& random) {
-  if (const auto* tuple = value.as<graph::Tuple>()) {
-    std::vector<Value> values;
-    for (const Value& item : tuple->values) values.push_back(disturb(item, relative, random));
-    return make<graph::Tuple>(std::move(values));
-  }
-  const auto* constant = value.as<graph::Constant>();
-  if (!constant || !constant->data->dtype.is_float()) return value;
-  const TensorData& data = *constant->data;
-  std::vector<std::byte> bytes;
-  for (int64_t i = 0; i < data.elements(); ++i) {
-    const double share = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
-    append(data.dtype, data.at_float(i) * (1 + relative * share), bytes);
-  }
-  return make<graph::Constant>(TensorData::owned(data.dtype, data.shape, std::move(bytes)));
-}
-
-static double unit_of(const graph::Type& type) {
-  if (const auto* tensor = type.as<graph::TensorType>())
-    return tensor->dtype.is_float() ? unit_of(tensor->dtype) : 0;
-  double most = 0;
-  if (const auto* tuple = type.as<graph::TupleType>())
-    for (const graph::Type& item : tuple->types) most = std::max(most, unit_of(item));
-  return most;
-}
-
-static void run_disturbed(const std::vector<Step>& steps, const Substitution& symbols, double units,
-                          std::mt19937_64& random, Known& known) {
-  for (const Step& step : steps) {
-    if (!step.call) {
-      const Value condition = concrete(step.condition, known, symbols);
-      const size_t taken = condition.as<graph::Constant>()->data->at_int(0) ? 0 : 1;
-      run_disturbed(step.branches[taken], symbols, units, random, known);
-      known[step.var.get()] = concrete(step.results[taken], known, symbols);
-      continue;
-    }
-    // Operands too: what a sum of many loses by its order.
-    const double relative = step.rounds == Rounds::kNever ? 0 : units * unit_of(step.var->type);
-    std::vector<Value> args;
-    for (const Value& arg : step.call->args) {
-      args.push_back(concrete(arg, known, symbols));
-      if (relative > 0 && args.back()) args.back() = disturb(args.back(), relative, random);
-    }
-    const Value result =
-        evaluate(make<graph::Call>(step.call->op, std::move(args), step.call->attrs));
-    known[step.var.get()] = relative > 0 ? disturb(result, relative, random) : result;
-  }
-}
-
 Network Draft::finish() {
   const Scope& scope = scopes_.front();
   // Results that nothing uses are outputs, and some of the others.
   std::set<const Node*> used;
-  for (const Step& step : scope.steps) {
-    const auto use = [&](const Value& value) {
-      if (value) walk(value, [&](const NodePtr& node) { used.insert(node.get()); });
-    };
-    if (step.call) {
-      for (const Value& arg : step.call->args) use(arg);
-    } else {
+  const auto use = [&](const Value& value) {
+    if (value) walk(value, [&](const NodePtr& node) { used.insert(node.get()); });
+  };
+  const std::function<void(const std::vector<Step>&)> use_all = [&](const auto& steps) {
+    for (const Step& step : steps) {
+      if (step.call) {
+        for (const Value& arg : step.call->args) use(arg);
+        continue;
+      }
       use(step.condition);
+      for (size_t b = 0; b < 2; ++b) {
+        use_all(step.branches[b]);
+        use(step.results[b]);
+      }
     }
-  }
+  };
+  use_all(scope.steps);
   std::vector<Item> outputs;
   for (const Item& item : scope.items) {
     if (!item.value.as<graph::Var>() && !item.value.as<graph::TupleGetItem>()) continue;
@@ -550,20 +526,6 @@ Network Draft::finish() {
     network.outputs.push_back(output.data);
     network.exact.push_back(output.exact);
   }
-  std::vector<Value> wanted;
-  for (const Item& output : outputs) wanted.push_back(output.value);
-  Known inputs;
-  for (const Item& param : params_) inputs[param.value.get()] = known_.at(param.value.get());
-  network.disturbed = [steps = scope.steps, symbols = symbols_, wanted, inputs](double units,
-                                                                                uint64_t seed) {
-    std::mt19937_64 random(seed);
-    Known known = inputs;
-    run_disturbed(steps, symbols, units, random, known);
-    std::vector<Ref<TensorData>> data;
-    for (const Value& value : wanted)
-      data.push_back(concrete(value, known, symbols).as<graph::Constant>()->data);
-    return data;
-  };
   const Value result = results.size() == 1 ? results[0] : Value(make<graph::Tuple>(results));
   network.module.set("main", builder.end_function(result));
   network.operators = operators_;

@@ -62,7 +62,6 @@ using Known = std::map<const Node*, graph::Value>;
 struct Step {
   Ref<graph::Var> var;
   Ref<graph::Call> call;  // null: an `if`
-  Rounds rounds = Rounds::kNever;
   graph::Value condition;
   std::vector<Step> branches[2];  // then, else
   graph::Value results[2];
@@ -74,9 +73,6 @@ struct Network {
   std::vector<Ref<TensorData>> inputs, outputs;
   std::vector<bool> exact;             // of the outputs
   std::vector<std::string> operators;  // names, in order
-  /// The outputs where every rounded value is disturbed by so many units in its last place: how
-  /// far apart two right programs may be.
-  std::function<std::vector<Ref<TensorData>>(double units, uint64_t seed)> disturbed;
 };
 
 /// How the type rules took the calls of one operator.
@@ -125,8 +121,9 @@ class Draft {
   /// The same of an operator that gives several tensors; empty: nothing.
   std::vector<Item> calls(std::string_view op, const std::vector<graph::Value>& args,
                           const Attrs& attrs = {}, Rounds rounds = Rounds::kAlways);
-  /// An `if` between what two runs of `make_one` give, where these are of one type.
-  bool branch(const std::function<void()>& make_one);
+  /// An `if` between what two runs of `make` give for x: values of its type, or nothing.
+  bool branch(const Item& condition, const Item& x,
+              const std::function<std::optional<Item>(const Item& x)>& make);
 
   Network finish();
 

@@ -16,6 +16,14 @@ bool takes(const Item& item) {
           item.magnitude() * item.magnitude() * 128 < std::ldexp(1, item.dtype().bits - 1));
 }
 
+// Of a product: around multiples of the panels' widths, one more than these among them.
+int64_t columns(Draft& draft, int64_t most) {
+  const int64_t count = draft.choices.chance(40)
+                            ? draft.choices.of({17, 33, 41, 49, 65, 25, 97, 129, 34, 80})
+                            : draft.extent();
+  return std::max<int64_t>(1, std::min(count, most));
+}
+
 int64_t last(const Item& item) { return item.shape().back(); }
 
 void matmul(Draft& draft, std::string_view op) {
@@ -34,13 +42,20 @@ void matmul(Draft& draft, std::string_view op) {
   } else {
     std::vector<Expr> shape = {a.type->dim(-1)};
     if (!c.chance(10)) {
-      shape.push_back(int64(draft.extent(std::max<int64_t>(1, kMostMacs / macs))));
+      shape.push_back(int64(columns(draft, std::max<int64_t>(1, kMostMacs / macs))));
       if (a.ndim() > 2 && c.chance(40))
         for (size_t d = a.ndim() - 2; d-- > 0 && c.chance(70);)
           shape.insert(shape.begin(),
                        c.chance(20) ? int64(1) : a.type->dim(static_cast<int64_t>(d)));
     }
-    b = draft.fresh(a.dtype(), shape);
+    // Weights are constants in most networks, packed when they are compiled.
+    bool fixed = c.chance(50);
+    std::vector<int64_t> extents;
+    for (const Expr& dim : shape) {
+      fixed = fixed && as_int(dim);
+      if (fixed) extents.push_back(*as_int(dim));
+    }
+    b = fixed ? draft.constant(a.dtype(), extents) : draft.fresh(a.dtype(), shape);
   }
   if (!takes(*b) || macs * (b->ndim() == 1 ? 1 : last(*b)) > 4 * kMostMacs) return;
   Attrs attrs;
@@ -55,7 +70,7 @@ void gemm(Draft& draft, std::string_view op) {
   if (!takes(a)) return;
   const bool flips_a = c.chance(40), flips_b = c.chance(40);
   const Expr k = a.type->dim(flips_a ? 0 : 1), m = a.type->dim(flips_a ? 1 : 0);
-  const Expr n = int64(draft.extent(std::max<int64_t>(1, kMostMacs / a.data->elements())));
+  const Expr n = int64(columns(draft, std::max<int64_t>(1, kMostMacs / a.data->elements())));
   const Item b =
       draft.fresh(a.dtype(), flips_b ? std::vector<Expr>{n, k} : std::vector<Expr>{k, n});
   std::vector<graph::Value> args = {a.value, b.value};
@@ -122,7 +137,7 @@ void einsum(Draft& draft, std::string_view op) {
 }  // namespace
 
 std::vector<GeneratorRow> product_generators() {
-  return {{"matmul", matmul, 10}, {"nn.gemm", gemm, 4}, {"outer", outer, 1}, {"einsum", einsum, 2}};
+  return {{"matmul", matmul, 16}, {"nn.gemm", gemm, 5}, {"outer", outer, 1}, {"einsum", einsum, 2}};
 }
 
 }  // namespace tenon::fuzz

@@ -31,8 +31,52 @@ std::span<const Excluded> without_generator() {
   return kRows;
 }
 
+// One to three operators that keep the type.
+static std::optional<Item> same_type(Draft& draft, const Item& x) {
+  Choices& c = draft.choices;
+  std::optional<Item> y = x;
+  for (uint32_t left = c.below(4); y && left > 0; --left) {
+    const Item before = *y;
+    if (x.dtype().is_bool()) {
+      y = draft.call("logical_not", {before.value}, {}, Rounds::kNever);
+    } else if (x.dtype().is_integer() || before.magnitude() > 50) {
+      y = draft.call("maximum", {before.value, draft.like(x.dtype(), *x.type->shape).value}, {},
+                     Rounds::kNever);
+    } else {
+      switch (c.below(5)) {
+        case 0: y = draft.call("nn.relu", {before.value}, {}, Rounds::kNever); break;
+        case 1:
+          y = draft.call("add", {before.value, draft.like(x.dtype(), *x.type->shape).value}, {},
+                         Rounds::kArithmetic);
+          break;
+        case 2: y = draft.call("tanh", {before.value}); break;
+        case 3:
+          y = draft.call("multiply", {before.value, before.value}, {}, Rounds::kArithmetic);
+          break;
+        default:
+          if (before.ndim() == 0) break;
+          y = draft.call("flip", {before.value}, {{"axis", -1}}, Rounds::kNever);
+      }
+    }
+  }
+  return y;
+}
+
+static void add_branch(Draft& draft) {
+  const auto known =
+      draft.find([](const Item& item) { return item.dtype().is_bool() && item.ndim() == 0; });
+  const Item condition =
+      known && draft.choices.chance(50) ? *known : draft.fresh(kBool, std::vector<int64_t>{});
+  const Item x = draft.operand([&] { return draft.any_dtype(); }, 0, 4);
+  draft.branch(condition, x, [&](const Item& item) { return same_type(draft, item); });
+}
+
 static void add_operator(Draft& draft) {
   Choices& choices = draft.choices;
+  if (choices.chance(3)) {
+    add_branch(draft);
+    return;
+  }
   static const std::vector<const GeneratorRow*> kDrawn = [] {
     std::vector<const GeneratorRow*> rows;
     for (const GeneratorRow& row : generators())

@@ -15,7 +15,7 @@ struct Configuration {
   std::string name;    // "llvm -mcpu=haswell", "c", "dnnl"
   std::string target;  // as --target takes it
   std::string libs = {};
-  int every = 1;  // of so many networks, one
+  uint64_t every = 1;  // of so many networks, one
 };
 
 /// Those that names list, separated by commas: "native", "haswell", "v128", ... or "all".
@@ -30,8 +30,12 @@ struct Failure {
   std::string text;
 };
 
-/// Compiles and runs the network with one configuration. `seed` chooses what is checked of it
-/// beside its numbers: thread counts, texts.
+/// Whether a network of this seed runs with it.
+bool runs_with(const Configuration& configuration, uint64_t seed);
+
+/// Compiles and runs the network with one configuration. `seed` chooses what is checked beside its
+/// numbers: the number of threads; in one configuration of some the verifier after every pass, and
+/// in another the texts, which take as long as everything else together.
 std::optional<Failure> try_configuration(const Network& network, const Configuration& configuration,
                                          uint64_t seed);
 /// The whole module in the interpreter, against the operators one by one.

@@ -1,25 +1,29 @@
-// How far a program's numbers may lie from the interpreter's. In one place, with the reasons.
+// Whether a program's numbers are those of the network.
 //
 // Exact: what no rounding touched (integers, bools, moved and selected elements, sums and products
-// of numbers on a coarse grid) is compared bit for bit, zeros of either sign apart.
-//
-// Rounded: compilers may sum in another order, use a fused multiply-add, and fold constant factors
-// into weights. What that does to a result depends on the whole network behind it (a difference
-// of nearly equal numbers, a steep function), so no fixed tolerance is both safe and sharp. Here
-// the network itself says it: the reference is evaluated again with every rounded value off by a
-// few units in its last place, at random, and a program may be as far away as these runs are, times
-// a factor for how few they are.
+// of numbers on a coarse grid) is compared bit for bit, zeros of either sign apart. Half of the
+// networks have such data only, so that a wrong element cannot hide behind a tolerance. The rest by
+// driver/expectation.h, which holds for all comparisons of floats.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "draft.h"
+#include "tenon/driver/expectation.h"
 
 namespace tenon::fuzz {
 
-/// Why `got` is not output `index` of the network; nothing where it is.
-std::optional<std::string> wrong_output(const Network& network, size_t index,
-                                        const TensorData& got);
+class Outputs {
+ public:
+  explicit Outputs(const Network& network);
+  /// Why `got` are not the outputs of the network; nothing where they are.
+  std::optional<std::string> wrong(const std::vector<Ref<TensorData>>& got);
+
+ private:
+  const Network& network_;
+  std::optional<Expectation> expectation_;  // made where something is rounded and not equal
+};
 
 }  // namespace tenon::fuzz
