@@ -80,7 +80,7 @@ void Evaluator::finish(const Arguments& args, const ast::Expr& call) const {
 Ref<Var> Evaluator::new_var(const std::string& name, DType dtype, Arguments& args,
                             const Place& place) {
   const Arguments::Item* is_size = args.keyword({"is_size_var"});
-  args.keyword({"expr"});
+  args.keyword({"expr"});  // None: call_dtype
   if (dtype.is_handle() && dtype.is_scalar()) {
     const Arguments::Item* pointee = args.find(0, {"dtype"});
     const Arguments::Item* scope = args.find(1, {"storage_scope"});
@@ -96,13 +96,17 @@ Ref<Var> Evaluator::new_var(const std::string& name, DType dtype, Arguments& arg
 
 Object Evaluator::call_dtype(DType dtype, const ast::Expr& call) {
   Arguments args = arguments(call);
-  if (args.positional == 0 || dtype.is_handle()) {
+  const Arguments::Item* named = args.positional == 0 ? args.keyword({"expr"}) : nullptr;
+  const bool has_value = args.positional > 0 || (named && !named->value.is_none());
+  if (!has_value || dtype.is_handle()) {
     auto var = new_var("v", dtype, args, call.place);
     finish(args, call);
     return Expr(var);
   }
   const Arguments::Item& item = need(args, call, 0, {"expr"});
-  args.keyword({"is_size_var"});
+  if (const auto* is_size = args.keyword({"is_size_var"});
+      is_size && is_size->value.as<bool>() && *is_size->value.as<bool>())
+    fail(kBadArgument, is_size->place, "a value is given; is_size_var is of a variable");
   finish(args, call);
   const DType element = dtype.element();
   const auto splat = [&](const Expr& scalar) { return broadcast_to_lanes(scalar, dtype.lanes); };
@@ -259,6 +263,7 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
   Arguments args = arguments(call);
   size_t first = 0;
   DType result = kVoid;
+  const Arguments::Item* stated = nullptr;  // where it follows from the operands
   if (op->result == Intrinsic::Result::kGiven) {
     const bool packed = op->name == "call_packed" || op->name == "call_cpacked";
     if (const Arguments::Item* given = args.keyword({"dtype"})) {
@@ -271,7 +276,8 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
       first = 1;
     }
   } else {
-    args.keyword({"dtype", "span"});
+    stated = args.keyword({"dtype"});
+    args.keyword({"span"});  // where it stands in another text
   }
   std::vector<NodePtr> values;
   if (name == "if_then_else" && args.positional == 3) {
@@ -317,7 +323,11 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
     }
   }
   finish(args, call);
-  return Object(Expr(make<Call>(op, std::move(values), result, origin(call.place))));
+  Expr made = make<Call>(op, std::move(values), result, origin(call.place));
+  if (stated && to_dtype(stated->value, stated->place) != made->dtype)
+    fail(kDTypeMismatch, stated->place, "`{}` of dtype {} here", callee_text(call),
+         made->dtype.str());
+  return Object(std::move(made));
 }
 
 // ---- constants
@@ -419,7 +429,9 @@ Object Evaluator::call_method(const Method& method, const ast::Expr& call) {
   }
   // access_ptr(mask, ptr_type, content_lanes, offset, extent)
   const auto& mask_item = need(args, call, 0, {"access_mask"});
-  args.find(1, {"ptr_type"});
+  if (const auto* type = args.find(1, {"ptr_type"}); type && !type->value.is_none())
+    if (!to_dtype(type->value, type->place).is_handle())
+      fail(kUnsupported, type->place, "the type of a pointer; expected \"handle\"");
   const auto* lanes = args.find(2, {"content_lanes"});
   const auto* offset_item = args.find(3, {"offset"});
   const auto* extent_item = args.find(4, {"extent"});

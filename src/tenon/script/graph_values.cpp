@@ -90,7 +90,10 @@ Type GraphBuilder::type_of_call(const std::string& name, const ast::Expr& call) 
     const auto* values = args.find(0, {"values"});
     const auto* ndim = args.keyword({"ndim"});
     if (values && !values->value.is_none()) {
-      out = make<graph::ShapeType>(to_shape(values->value, values->place), at);
+      auto dims = to_shape(values->value, values->place);
+      if (ndim && to_int(ndim->value, ndim->place, "ndim") != static_cast<int64_t>(dims.size()))
+        fail(kRankMismatch, ndim->place, "ndim differs from the {} dimensions given", dims.size());
+      out = make<graph::ShapeType>(std::move(dims), at);
     } else {
       out = make<graph::ShapeType>(ndim ? to_int(ndim->value, ndim->place, "ndim") : -1, at);
     }
@@ -104,10 +107,11 @@ Type GraphBuilder::type_of_call(const std::string& name, const ast::Expr& call) 
       } else {
         known = to_expr(value->value, value->place);
       }
+      if (dtype && !dtype->value.is_none() && to_dtype(dtype->value, dtype->place) != known->dtype)
+        fail(kDTypeMismatch, dtype->place, "the value has dtype {}", known->dtype.str());
       out = make<graph::PrimType>(known->dtype, known, at);
     } else {
       const auto& given = need(args, call, 0, {"dtype"});
-      (void)dtype;
       out = make<graph::PrimType>(to_dtype(given.value, given.place), Expr(), at);
     }
   } else if (name == "Tuple") {
@@ -121,7 +125,8 @@ Type GraphBuilder::type_of_call(const std::string& name, const ast::Expr& call) 
     const auto* params = args.find(0, {"params"});
     const auto* result = args.find(1, {"ret"});
     const auto* purity = args.find(2, {"purity"});
-    args.keyword({"derive_func"});
+    if (const auto* derived = args.keyword({"derive_func"}); derived && !derived->value.is_none())
+      fail(kUnsupported, derived->place, "a derive_func, which only Python runs; state `ret`");
     std::optional<std::vector<Type>> types;
     if (params && !params->value.is_none()) types = to_types(params->value, params->place);
     const Type ret =

@@ -84,7 +84,7 @@ PatternValue PatternReader::call_pattern(const DFPattern& callee, Arguments& arg
     given.push_back(pattern(*arg));
   }
   const bool more = args.flag(args.positional(), "varg_default_wildcard", false);
-  (void)args.find(args.positional(), "add_constraint");
+  (void)args.find(args.positional(), "add_constraint");  // a call uses its arguments in any case
   return made(more ? callee.call_with_more(std::move(given)) : callee.call(std::move(given)),
               args.call.place);
 }

@@ -138,7 +138,8 @@ void TirBuilder::allocate(const std::string& name, const Place& place, const ast
   const auto* scope = args.find(2, {"scope"});
   const auto* annotations = args.keyword({"annotations"});
   if (const auto* condition = args.find(3, {"condition"}))
-    if (!condition->value.is_none() && !condition->value.as<bool>())
+    if (const auto* always = condition->value.as<bool>();
+        !condition->value.is_none() && !(always && *always))
       fail(kUnsupported, condition->place, "a condition of T.allocate");
   finish(args, call);
   Buffer::Options options;
@@ -194,7 +195,10 @@ bool TirBuilder::define_buffer(const std::string& path, const std::string& name,
   if (path == "T.alloc_buffer") {
     Arguments args = arguments(call);
     const auto allocated = buffer(name, args, call, 0);
-    args.keyword({"annotations"});
+    if (const auto* annotations = args.keyword({"annotations"});
+        annotations && !to_attrs(annotations->value, annotations->place).empty())
+      fail(kUnsupported, annotations->place,
+           "annotations of T.alloc_buffer; T.decl_buffer without `data` keeps them");
     finish(args, call);
     (frames_.empty() ? root_ : *frames_.back()).parts.alloc_buffers.push_back(allocated);
     define(name, allocated);
@@ -212,7 +216,10 @@ bool TirBuilder::define_buffer(const std::string& path, const std::string& name,
   if (path == "T.local_scalar" || path == "T.alloc_scalar") {
     Arguments args = arguments(call);
     const auto* dtype = args.find(0, {"dtype"});
-    args.find(1, {"scope"});
+    if (const auto* scope = args.find(1, {"scope"}); scope && !scope->value.is_none())
+      if (const std::string text = to_string(scope->value, scope->place, "the scope");
+          text != "local")
+        fail(kUnsupported, scope->place, "a scalar in scope `{}`; expected \"local\"", text);
     finish(args, call);
     declare_scalar(name, dtype ? to_dtype(dtype->value, dtype->place) : kFloat32, place, out);
     return true;
@@ -231,6 +238,8 @@ bool TirBuilder::define_buffer(const std::string& path, const std::string& name,
   }
   const auto declared = buffer(name, args, call, 0);
   finish(args, call);
+  if (pointer && !attrs.empty())
+    fail(kUnsupported, annotations->place, "annotations of a view; its allocation may have some");
   if (pointer) {
     out.list.push_back(make<DeclBuffer>(declared, pointer, at));
   } else {

@@ -295,7 +295,9 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
   if (path == "T.axis.remap") {
     const auto& kinds_item = need(args, call, 0, {"kinds"});
     const auto& bindings = need(args, call, 1, {"bindings"});
-    args.find(2, {"dtype"});
+    const Arguments::Item* dtype = args.find(2, {"dtype"});
+    const DType asked =
+        dtype && !dtype->value.is_none() ? to_dtype(dtype->value, dtype->place) : kVoid;
     finish(args, call);
     const std::string kinds = to_string(kinds_item.value, kinds_item.place, "the kinds of axes");
     const auto& values = to_items(bindings.value, bindings.place, "the bindings");
@@ -329,6 +331,8 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
       const auto loop = loop_domains_.find(value.get());
       if (loop == loop_domains_.end())
         fail(kBadArgument, bindings.place, "binding {} of `T.axis.remap` is no loop variable", i);
+      if (!asked.is_void() && value->dtype != asked)
+        fail(kDTypeMismatch, dtype->place, "loop {} counts in {}", i, value->dtype.str());
       const bool shared = has_names ? i >= starred && i < starred + rest : values.size() > 1;
       axis(shared ? fmt::format("{}_{}", names[i]->text, has_names ? i - starred : i)
                   : names[i]->text,
@@ -356,10 +360,12 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
     fail(kSyntax, target.place, "the name of an axis is expected");
   const auto& domain_item = need(args, call, 0, {"dom"});
   const auto& value_item = need(args, call, 1, {"binding"});
-  args.find(2, {"dtype"});
+  const Arguments::Item* dtype = args.find(2, {"dtype"});
+  const DType asked =
+      dtype && !dtype->value.is_none() ? to_dtype(dtype->value, dtype->place) : kVoid;
   finish(args, call);
   Expr value;
-  DType expected = kVoid;
+  DType expected = asked;
   if (!value_item.value.is_none() && !value_item.value.is_literal()) {
     value = to_expr(value_item.value, value_item.place);
     expected = value->dtype;
@@ -375,6 +381,8 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
   }
   if (!value && !value_item.value.is_none())
     value = to_expr(value_item.value, value_item.place, domain.extent->dtype);
+  if (!asked.is_void() && domain.extent->dtype != asked)
+    fail(kDTypeMismatch, dtype->place, "the axis counts in {}", domain.extent->dtype.str());
   axis(target.text, std::move(domain), kind->second, std::move(value), target.place);
   return true;
 }
@@ -403,7 +411,9 @@ static std::string loop_name(const ast::Expr& target, size_t i, size_t count) {
 void TirBuilder::grid(const ast::Stmt& stmt, Statements& out) {
   Arguments args = arguments(*stmt.value);
   const ast::Expr& target = *stmt.target;
-  args.keyword({"dtype"});
+  const Arguments::Item* dtype = args.keyword({"dtype"});
+  const DType asked =
+      dtype && !dtype->value.is_none() ? to_dtype(dtype->value, dtype->place) : kVoid;
   bool has_star = false;
   for (const auto& item : target.items) has_star |= item->kind == ExprKind::kStarred;
   if (args.positional == 0 ||
@@ -421,10 +431,12 @@ void TirBuilder::grid(const ast::Stmt& stmt, Statements& out) {
       if (pair->items->size() != 2)
         fail(kBadArgument, item.place, "{} as an extent; expected a number or (begin, end)",
              describe(item.value));
-      ranges.push_back(bounds(&(*pair->items)[0], (*pair->items)[1], item.place, kVoid));
+      ranges.push_back(bounds(&(*pair->items)[0], (*pair->items)[1], item.place, asked));
     } else {
-      ranges.push_back(bounds(nullptr, item.value, item.place, kVoid));
+      ranges.push_back(bounds(nullptr, item.value, item.place, asked));
     }
+    if (!asked.is_void() && ranges[i].extent->dtype != asked)
+      fail(kDTypeMismatch, item.place, "the loop counts in {}", ranges[i].extent->dtype.str());
     const Place& place =
         i < target.items.size() && !has_star ? target.items[i]->place : target.place;
     vars.push_back(
@@ -463,7 +475,9 @@ void TirBuilder::for_loop(const ast::Stmt& stmt, Statements& out) {
   Arguments args = arguments(*stmt.value);
   const auto* annotations = args.keyword({"annotations"});
   if (annotations && annotations->value.is_none()) annotations = nullptr;
-  args.keyword({"dtype"});
+  const Arguments::Item* dtype = args.keyword({"dtype"});
+  const DType asked =
+      dtype && !dtype->value.is_none() ? to_dtype(dtype->value, dtype->place) : kVoid;
   const Arguments::Item *thread = nullptr, *step = nullptr;
   if (path == "T.thread_binding") {
     thread = args.find(2, {"thread"});
@@ -481,8 +495,10 @@ void TirBuilder::for_loop(const ast::Stmt& stmt, Statements& out) {
   const auto* second = args.find(1, {"stop"});
   if (second == first || (second && second->value.is_none())) second = nullptr;
   finish(args, *stmt.value);
-  tir::Range range = second ? bounds(&first->value, second->value, stmt.value->place, kVoid)
-                            : bounds(nullptr, first->value, first->place, kVoid);
+  tir::Range range = second ? bounds(&first->value, second->value, stmt.value->place, asked)
+                            : bounds(nullptr, first->value, first->place, asked);
+  if (!asked.is_void() && range.extent->dtype != asked)
+    fail(kDTypeMismatch, dtype->place, "the loop counts in {}", range.extent->dtype.str());
   const int64_t stride = step ? to_int(step->value, step->place, "the step") : 1;
   if (stride < 1) fail(kUnsupported, step->place, "a step of {}; expected one above 0", stride);
   const Expr begin = range.min;
@@ -584,7 +600,9 @@ void TirBuilder::block(const ast::Stmt& stmt, const ast::Expr& call, Statements&
   Arguments args = arguments(call);
   const auto* name = args.find(0, {"name"});
   const auto* bare = args.find(1, {"no_realize"});
-  args.keyword({"exec_scope"});
+  if (const auto* scope = args.keyword({"exec_scope"}); scope && !scope->value.is_none())
+    if (!to_string(scope->value, scope->place, "exec_scope").empty())
+      fail(kUnsupported, scope->place, "exec_scope; threads of a GPU run such blocks");
   finish(args, call);
   Frame frame;
   if (name) frame.parts.name = to_string(name->value, name->place, "the name of a block");
