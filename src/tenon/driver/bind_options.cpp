@@ -4,6 +4,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/ir/pass.h"
 #include "tenon/onnx/mapped_file.h"
+#include "tenon/script/constants.h"
 #include "tenon/script/relay/params.h"
 
 namespace tenon {
@@ -18,7 +19,7 @@ CompileError bad_option(const char* pass, const char* option, const AttrValue& v
 
 // Numbers of a nested list, and its shape.
 void flatten(const AttrValue& value, size_t depth, std::vector<int64_t>& shape,
-             std::vector<double>& numbers) {
+             std::vector<AttrValue>& numbers) {
   constexpr size_t kMostDims = 16;
   const auto wrong = [&] {
     return bad_option("BindParams", "params", value, "numbers in lists of equal lengths");
@@ -31,35 +32,28 @@ void flatten(const AttrValue& value, size_t depth, std::vector<int64_t>& shape,
     return;
   }
   if (depth != shape.size()) throw wrong();
-  if (const auto* integer = value.as<int64_t>())
-    numbers.push_back(static_cast<double>(*integer));
-  else if (const auto* real = value.as<double>())
-    numbers.push_back(*real);
-  else if (const auto* flag = value.as<bool>())
-    numbers.push_back(*flag ? 1 : 0);
-  else
-    throw wrong();
+  numbers.push_back(value);
 }
 
-template <typename T>
-Ref<TensorData> tensor_of(DType dtype, const std::vector<int64_t>& shape,
-                          const std::vector<double>& numbers) {
-  std::vector<T> elements;
-  for (const double number : numbers) elements.push_back(static_cast<T>(number));
-  return TensorData::of(dtype, shape, elements);
+// An integer stays one, whatever its size: nothing goes through double that is none.
+bool append(const AttrValue& number, DType dtype, std::vector<std::byte>& out) {
+  if (const auto* integer = number.as<int64_t>())
+    return script::append_element(dtype, *integer, out);
+  if (const auto* real = number.as<double>()) return script::append_element(dtype, *real, out);
+  const auto* flag = number.as<bool>();
+  return flag && script::append_element(dtype, int64_t{*flag}, out);
 }
 
 Ref<TensorData> literal(const AttrValue& value, DType dtype) {
   std::vector<int64_t> shape;
-  std::vector<double> numbers;
+  std::vector<AttrValue> numbers;
   flatten(value, 0, shape, numbers);
-  const std::string name = dtype.str();
-  if (name == "float32") return tensor_of<float>(dtype, shape, numbers);
-  if (name == "float64") return tensor_of<double>(dtype, shape, numbers);
-  if (name == "int64") return tensor_of<int64_t>(dtype, shape, numbers);
-  if (name == "int32") return tensor_of<int32_t>(dtype, shape, numbers);
-  if (name == "bool") return tensor_of<uint8_t>(dtype, shape, numbers);
-  throw bad_option("BindParams", "params", value, "a .npy file for elements of this type");
+  std::vector<std::byte> elements;
+  for (const AttrValue& number : numbers)
+    if (!append(number, dtype, elements))
+      throw bad_option("BindParams", "params", number,
+                       ("a number of " + dtype.str() + ", or a .npy file").c_str());
+  return TensorData::owned(dtype, std::move(shape), std::move(elements));
 }
 
 // Of a parameter; float32 where there is none of the name, which is reported later.
