@@ -1,12 +1,12 @@
 #include "tenon/driver/load.h"
 
-#include <cstring>
 #include <filesystem>
 
 #include "tenon/driver/console.h"
 #include "tenon/driver/verify.h"
 #include "tenon/onnx/import.h"
 #include "tenon/onnx/mapped_file.h"
+#include "tenon/script/constant_file.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
 #include "tenon/script/relay/read_relay.h"
@@ -25,60 +25,7 @@ ModelKind kind_of(const std::string& path) {
                      path);
 }
 
-// ---- constants beside a text: a line of text for each, "dtype dim dim ...\n", then its bytes
-// ------
-
-static constexpr std::string_view kMagic = "tenon constants 1\n";
-
 static std::string constants_path(const std::string& path) { return path + ".constants"; }
-
-static script::ConstantStore read_constants(const std::string& path) {
-  script::ConstantStore store;
-  if (!std::filesystem::exists(path)) return store;
-  const auto file = std::make_shared<const std::string>(read_file(path));
-  const std::string_view text = *file;
-  const auto bytes = std::as_bytes(std::span(text));
-  const auto broken = [&](std::string_view why) {
-    return CompileError(kBadTensor, {}, "{}: {}", path, why);
-  };
-  if (!text.starts_with(kMagic)) throw broken("not a file of constants");
-  size_t at = kMagic.size();
-  while (at < text.size()) {
-    constexpr size_t kLongestLine = 4096;
-    const size_t end = text.substr(at, kLongestLine).find('\n');
-    if (end == std::string_view::npos) throw broken("a constant's line does not end");
-    std::string line(text.substr(at, end));
-    at += end + 1;
-    char* word = std::strtok(line.data(), " ");
-    const auto dtype = DType::parse(word ? word : "");
-    if (!dtype || dtype->is_void() || dtype->is_handle() || dtype->bytes() < 1)
-      throw broken("a constant has no element type");
-    std::vector<int64_t> shape;
-    while ((word = std::strtok(nullptr, " "))) {
-      char* stop = nullptr;
-      shape.push_back(std::strtoll(word, &stop, 10));
-      if (*stop != '\0' || shape.back() < 0) throw broken("a constant has no shape");
-    }
-    const int64_t elements = checked_elements(shape, dtype->bytes());
-    const auto size = static_cast<size_t>(elements * dtype->bytes());
-    if (size > text.size() - at) throw broken("ends inside a constant");
-    store.add(TensorData::view(*dtype, std::move(shape), bytes.subspan(at, size), file));
-    at += size;
-  }
-  return store;
-}
-
-static void write_constants(const script::ConstantStore& store, const std::string& path) {
-  std::string out(kMagic);
-  for (const Ref<TensorData>& constant : store.items()) {
-    out += constant->dtype.str();
-    for (const int64_t dim : constant->shape) out += fmt::format(" {}", dim);
-    out += "\n";
-    const auto data = constant->data();
-    out.append(reinterpret_cast<const char*>(data.data()), data.size());
-  }
-  write_file(path, out);
-}
 
 static IRModule load_relay(const std::string& path, const LoadOptions& options) {
   script::relay::Params params;
@@ -104,7 +51,9 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
       break;
     }
     case ModelKind::kScript: {
-      const script::ConstantStore constants = read_constants(constants_path(path));
+      script::ConstantStore constants;
+      if (const std::string beside = constants_path(path); std::filesystem::exists(beside))
+        constants = script::read_constants(beside);
       const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
       module = script::parse_module(file, {.constants = &constants, .module_name = {}});
       break;
@@ -125,7 +74,7 @@ void write_module(const IRModule& module, const std::string& path) {
   script::PrintOptions options;
   options.constants = &constants;
   write_file(path, script::print(module, options));
-  if (!constants.items().empty()) write_constants(constants, constants_path(path));
+  if (!constants.items().empty()) script::write_constants(constants_path(path), constants);
 }
 
 }  // namespace tenon
