@@ -3,19 +3,20 @@
 BUILD := build
 TENON := $(BUILD)/bin/tenon
 JOBS ?= $(shell nproc)
-# Where the generator of the larger test networks and the ONNX conformance cases lie; only `test-models` and `bench` use them.
-SHARED ?= ../shared
+# Where the larger test networks lie, or are generated to.
 MODELS ?= $(BUILD)/models
 # Options for `make bench`, for example BENCH="--models resnet50 --threads 1 --rounds 9".
 BENCH ?=
 # Options for `make test-long`, for example LONG="--only partitions".
 LONG ?=
+# ONNX's operator cases, for `make test-long`; where they are not, that step is skipped.
+CONFORMANCE ?= ../shared/onnx-conformance
 
 # How long `make fuzz` looks.
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-fast test-haswell fuzz test-long test-models models bench format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -30,7 +31,10 @@ $(BUILD)/build.ninja: | setup
 build: setup $(BUILD)/build.ninja  ## build everything
 	cmake --build $(BUILD) -j $(JOBS)
 
-run: build  ## compile the bundled digits network and classify its test images
+tenon: setup $(BUILD)/build.ninja  ## build the compiler alone, without the tests
+	cmake --build $(BUILD) -j $(JOBS) --target tenon digits
+
+run: tenon  ## compile the bundled digits network and classify its test images
 	examples/digits/run.sh
 
 test: build  ## all tests, the fast ones first
@@ -40,7 +44,7 @@ test-fast: build  ## the tests that take seconds
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error -L fast
 
 test-long: build  ## full counts of the property tests; networks through text, targets, threads, libraries (hours)
-	@scripts/test_long.py --build $(BUILD) --models $(MODELS) --conformance $(SHARED)/onnx-conformance $(LONG)
+	@scripts/test_long.py --build $(BUILD) --models $(MODELS) --conformance $(CONFORMANCE) $(LONG)
 
 test-haswell: build  ## all tests as a host with AVX2 and no AVX-512 runs them
 	TENON_HOST="llvm -mcpu=haswell" ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
@@ -51,14 +55,13 @@ fuzz: setup $(BUILD)/build.ninja  ## random programs of every kind side by side:
 	@scripts/fuzz.py --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --out $(BUILD)/fuzz
 
 models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)
-	@scripts/make_models.sh $(SHARED)/models/make_models.py $(MODELS)
+	@scripts/make_models.sh $(MODELS)
 
-test-models: build models  ## the larger test networks and the whole ONNX example networks
+test-models: tenon models  ## the larger test networks, and the whole networks that ONNX tests with
 	$(TENON) test-onnx --tolerance 1e-4 $(MODELS)
-	$(TENON) test-onnx $(SHARED)/onnx-conformance/light
+	$(TENON) test-onnx "$$("$$(bench/python.sh)" -c 'import onnx, pathlib; print(pathlib.Path(onnx.__file__).parent / "backend/test/data/light")')"
 
-bench: build models  ## time against ONNX Runtime and OpenVINO
-	@scripts/setup.sh bench
+bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
 
 format:  ## format all C++ sources
