@@ -5,6 +5,7 @@
 
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
+#include "tenon/tir/schedule/closed_blocks.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/default_reduction.h"
@@ -457,7 +458,8 @@ class Run {
       const Stmt body =
           make<BlockRealize>(std::vector<Expr>{}, boolean(true), make<Block>(std::move(parts)));
       const auto alone = make<PrimFunc>(params_, buffers_, body);
-      const Ref<PrimFunc> done = schedule_by_default(alone, target).func();
+      const Ref<PrimFunc> done =
+          with_closed_blocks(alone) ? schedule_by_default(alone, target).func() : alone;
       const Block* root = root_block(*done);
       const bool same_parameters =
           std::equal(buffers_.begin(), buffers_.end(), done->buffers.begin(), done->buffers.end(),
@@ -564,6 +566,7 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
         module.set(name, schedule_around_calls(kernel, target)->with_attr(kDone, true));
       continue;
     }
+    if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
     const Schedule schedule = schedule_by_default(kernel, target);
     module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
     report(name, schedule, kernel->origin);

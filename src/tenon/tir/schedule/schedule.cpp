@@ -1,5 +1,6 @@
 #include "tenon/tir/schedule/schedule.h"
 
+#include "tenon/tir/schedule/closed_blocks.h"
 #include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
@@ -8,6 +9,12 @@ Schedule::Schedule(Ref<PrimFunc> function) : func_(std::move(function)) {
   if (!root_block(*func_))
     throw CompileError(kScheduleIllegal, func_->origin,
                        "the function has no root block; expected `with T.block(\"root\")`");
+  const Ref<PrimFunc> closed = with_closed_blocks(func_);
+  if (!closed)
+    throw CompileError(
+        kScheduleIllegal, func_->origin,
+        "a block depends on a loop or a name outside of it; expected axes for these");
+  func_ = closed;
   trace_.symbols = symbolic_vars(*func_);
   // Names address blocks, so no two may share one.
   std::unordered_set<std::string> taken;
