@@ -40,6 +40,18 @@ static std::string copy_kernel(IRModule& module, const Ref<tir::Buffer>& like) {
   return module.add_unique("copy", kernel.function);
 }
 
+// A shape is known before any scalar's value is.
+static void check_known(const tir::PrimFunc& kernel, const tir::Buffer& buffer, const Expr& dim,
+                        const Substitution& dims) {
+  walk<Var>(dim, [&](const Var& var) {
+    if (!dims.count(&var))
+      throw CompileError(kUnsupported, buffer.origin ? buffer.origin : kernel.origin,
+                         "extent `{}` of parameter `{}` depends on scalar `{}`; expected a buffer "
+                         "with `{}` alone as an extent",
+                         str(dim), buffer.name, var.name, var.name);
+  });
+}
+
 // A `main` over buffers of its own that calls `name` on them.
 static IRModule with_call_of(IRModule module, const std::string& name) {
   const auto kernel = module.find<tir::PrimFunc>(name);
@@ -51,6 +63,11 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
   Substitution own;  // symbolic dimensions
   for (const Ref<Var>& dim : tir::symbolic_vars(*kernel))
     own.emplace(dim.get(), Var::size(dim->name, dim->dtype, dim->origin));
+  // A scalar parameter that is an extent too.
+  for (const Ref<tir::Buffer>& buffer : kernel->buffers)
+    for (const Expr& dim : buffer ? buffer->shape : std::vector<Expr>{})
+      if (const auto* var = dim.as<Var>())
+        own.try_emplace(var, Var::size(var->name, var->dtype, var->origin));
   std::vector<Ref<tir::Buffer>> inputs, outputs;
   std::vector<std::string> input_names, output_names;
   std::vector<NodePtr> args;
@@ -62,9 +79,17 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
       throw CompileError(kUnsupported, param->origin,
                          "parameter `{}` of the entry is a handle; expected a buffer or a scalar",
                          param->name);
+    // A scalar that is an extent of a buffer too is what the buffer's shape says.
+    if (const auto dim = own.find(param.get()); !declared && dim != own.end()) {
+      args.push_back(dim->second);
+      continue;
+    }
     std::vector<Expr> shape;
     if (declared)
-      for (const Expr& dim : declared->shape) shape.push_back(substitute(dim, own));
+      for (const Expr& dim : declared->shape) {
+        check_known(*kernel, *declared, dim, own);
+        shape.push_back(substitute(dim, own));
+      }
     const std::string& text = declared ? declared->name : param->name;
     const auto buffer = make<tir::Buffer>(text, declared ? declared->dtype : param->dtype, shape,
                                           declared ? declared->origin : param->origin);
@@ -117,6 +142,11 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
 IRModule with_entry(IRModule module) {
   if (const BaseFunc main = module.find("main")) {
     const auto* kernel = main.as<tir::PrimFunc>();
+    if (const auto* graph = main.as<graph::Function>(); graph && graph->is_private) {
+      auto* entry = new graph::Function(*graph);  // what the program begins with is seen outside
+      entry->is_private = false;
+      module.set("main", Ref<graph::Function>(entry));
+    }
     const bool is_ready =
         !kernel || kernel->attrs.flag("tenon.entry") || kernel->attrs.contains("tenon.num_inputs");
     return is_ready ? module : with_call_of(std::move(module), "main");

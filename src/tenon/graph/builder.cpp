@@ -238,8 +238,10 @@ Value BlockBuilder::emit(Value value, const std::string& name) {
   Type type = type_of(value, module_);
   const bool pure = is_pure(value, module_);
   Frame& frame = *frames_.back();
-  check(pure || !frame.explicit_dataflow, "an impure binding in a dataflow block");
-  frame.open(frame.explicit_dataflow || pure);
+  // A branch stands between two dataflow blocks where one was begun.
+  check(pure || value.as<If>() || !frame.explicit_dataflow,
+        "an impure binding in a dataflow block");
+  frame.open(pure);
   const Origin origin = value->origin ? value->origin : origin_;
   auto var = make<Var>(frame.names->unique(name), std::move(type), frame.open_is_dataflow, origin);
   frame.bindings.push_back(make<Binding>(var, std::move(value), nullptr, origin));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
@@ -241,7 +242,10 @@ IRModule fuse_tir(IRModule module) {
       }
       args.push_back(make<Tuple>(std::move(tensors)));
       if (dims) args.push_back(dims);
-      return make<Call>(call_tir, std::move(args), Attrs(), call->type_args, call->origin);
+      // What others wrote states no types: they follow from the callee's.
+      std::vector<Type> types = call->type_args;
+      if (types.empty()) types.push_back(type_of(ref_to(call), input));
+      return make<Call>(call_tir, std::move(args), Attrs(), std::move(types), call->origin);
     });
     module.set(name, next);
   }

@@ -31,9 +31,21 @@ class Inliner {
   }
 
  private:
+  // What FuseOps makes and FuseTIR joins: calls of kernels, the last of which gives the result.
   static bool is_group(const Function& function) {
-    return function.attrs.flag("Primitive") && !function.attrs.contains("Compiler") &&
-           !function.attrs.contains("Composite");
+    if (!function.attrs.flag("Primitive") || function.attrs.contains("Compiler") ||
+        function.attrs.contains("Composite"))
+      return false;
+    const Binding* last = nullptr;
+    for (const Ref<BindingBlock>& block : function.body->blocks)
+      for (const Ref<Binding>& binding : block->bindings) {
+        const auto* call = binding->value.as<Call>();
+        if (!call || !call->op || call->op->name != "call_tir") return false;
+        const auto* type = binding->var->type.as<TensorType>();
+        if (!type || !type->shape || binding->match) return false;
+        last = binding.get();
+      }
+    return last && last->var.same_as(function.body->body);
   }
   // The function of the module, or the closure, that a call of no operator names.
   Ref<Function> callee_of(const Value& value, std::string& name) const {
