@@ -49,8 +49,9 @@ Results convert_top_k(Context& c) {
   const int64_t axis = c.axis(c.int_attr("axis", -1), c.ndim(0));
   const int64_t k = c.opset() < 10 ? c.int_attr("k") : c.int_scalar(1, "K");
   if (k < 1) unsupported("k = {}", k);
-  const Value both = c.op("topk", {c.value(0)},
-                          {{"k", k}, {"axis", axis}, {"largest", c.flag_attr("largest", true)}});
+  const Value both = c.op(
+      "topk", {c.value(0)},
+      {{"k", k}, {"axis", axis}, {"largest", c.flag_attr("largest", true)}, {"dtype", kInt64}});
   return {c.builder().emit(make<graph::TupleGetItem>(both, 0, c.origin())),
           c.builder().emit(make<graph::TupleGetItem>(both, 1, c.origin()))};
 }

@@ -28,7 +28,8 @@ Results convert_batch_norm(Context& c) {
   const DType dtype = c.dtype(0);
   std::vector<Value> args = {c.value(0)};
   for (size_t i = 1; i < 5; ++i) args.push_back(c.cast(c.value(i), dtype));
-  const Value all = c.op("nn.batch_norm", args, {{"axis", 1}, {"epsilon", epsilon}});
+  const Value all =
+      c.op("nn.batch_norm", args, {{"axis", 1}, {"epsilon", epsilon}, {"training", false}});
   return {c.builder().emit(make<graph::TupleGetItem>(all, 0, c.origin()))};
 }
 

@@ -1,5 +1,6 @@
 // Types, operators and other values of graph functions.
 #include <algorithm>
+#include <map>
 
 #include "tenon/script/graph_builder.h"
 
@@ -240,6 +241,27 @@ std::vector<Type> GraphBuilder::take_type_args(Arguments& args) {
   return {};
 }
 
+// The input that Relax calls `keyword`: some of its names are other than ours.
+static size_t input_named(const graph::OpDef& op, const std::string& keyword) {
+  static const std::map<std::string_view, std::vector<std::string_view>> kOthers = {
+      {"x1", {"lhs"}}, {"x2", {"rhs"}},   {"data", {"x"}},
+      {"x", {"data"}}, {"end", {"stop"}}, {"expr", {"x", "shape"}}};
+  const auto position = [&](std::string_view name) {
+    size_t i = 0;
+    while (i < op.inputs.size() && op.inputs[i].name != name) ++i;
+    return i;
+  };
+  size_t found = position(keyword);
+  const bool is_attribute =
+      std::any_of(op.attrs.begin(), op.attrs.end(),
+                  [&](const graph::OpAttr& attr) { return attr.name == keyword; });
+  const auto others = kOthers.find(keyword);
+  if (found < op.inputs.size() || is_attribute || others == kOthers.end()) return found;
+  for (const std::string_view name : others->second)
+    if (found == op.inputs.size()) found = position(name);
+  return found;
+}
+
 Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call) {
   const Origin at = origin(call.place);
   const bool is_call = op.name.starts_with("call_tir") || op.name.starts_with("call_dps");
@@ -290,11 +312,9 @@ Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const
   for (auto& item : args.items) {
     if (item.used) continue;
     item.used = true;
-    const auto input =
-        std::find_if(op.inputs.begin(), op.inputs.end(),
-                     [&](const graph::OpInput& known) { return known.name == item.keyword; });
-    if (input != op.inputs.end()) {
-      place_input(static_cast<size_t>(input - op.inputs.begin()), item.value, item.place);
+    const size_t input = input_named(op, item.keyword);
+    if (input < op.inputs.size()) {
+      place_input(input, item.value, item.place);
     } else {
       attrs.set(item.keyword, to_attr(item.value, item.place));
     }

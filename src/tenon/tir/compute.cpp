@@ -14,7 +14,7 @@ Operand::Operand(Expr value, std::vector<Expr> shape)
 Expr Operand::operator()(const Indices& indices) const {
   check(static_cast<bool>(*this), "an element of no operand");
   check(indices.size() == shape.size(), "an operand indexed by another number of indices");
-  return value ? value : load(buffer, indices);
+  return tenon::cast(dtype, value ? value : load(buffer, indices));
 }
 
 Expr Operand::broadcast(const Indices& indices) const {

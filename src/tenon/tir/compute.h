@@ -17,7 +17,7 @@ using Indices = std::vector<Expr>;
 struct Operand {
   Ref<Buffer> buffer;  // null where `value` is set
   Expr value;
-  DType dtype;
+  DType dtype;  // that elements are read in; they are cast where theirs is another
   std::vector<Expr> shape;
 
   Operand() = default;

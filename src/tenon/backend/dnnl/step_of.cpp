@@ -272,6 +272,8 @@ StepDraft batch_norm(const MatchGraph& graph, const Group& group, const dnnl_mem
   const Shape& x = graph[op.value_arg(0)].shape;
   if (op.integer("axis", 1) != 1 || x.size() < 2 || x.size() > 5)
     throw Refusal{"attribute", "`" + op.name + "` along another axis than 1"};
+  if (op.name == "nn.batch_norm" && op.integer("training", 1))
+    throw Refusal{"attribute", "`" + op.name + "` by the statistics of its data"};
   StepDraft draft(TENON_DNNL_BATCH_NORM);
   tenon_dnnl_step& step = draft.step;
   step.alpha = static_cast<float>(op.number("epsilon", 1e-5));

@@ -86,9 +86,27 @@ OpDef constant_fill(std::string name, int64_t value, bool like) {
 // ---- arange
 // --------------------------------------------------------------------------------------
 
-// The number of elements of arange(start, stop, step).
+// arange(stop), arange(start, stop) and arange(start, stop, step).
+struct Progression {
+  Expr start, stop, step;
+
+  explicit Progression(const Call& call) {
+    const bool from_zero = !arg_or_null(call, 1);
+    stop = scalar_arg(call, from_zero ? 0 : 1);
+    start = from_zero ? imm(stop->dtype, int64_t{0}) : scalar_arg(call, 0);
+    step = arg_or_null(call, 2) ? scalar_arg(call, 2) : imm(start->dtype, int64_t{1});
+  }
+  // As Relax: int64 of integers, float32 where one is a float.
+  DType dtype() const {
+    const bool floats = start->dtype.is_float() || stop->dtype.is_float() || step->dtype.is_float();
+    return floats ? kFloat32 : kInt64;
+  }
+};
+
+// The number of elements of arange.
 Expr arange_length(const Call& call) {
-  const Expr start = scalar_arg(call, 0), stop = scalar_arg(call, 1), step = scalar_arg(call, 2);
+  const Progression range(call);
+  const Expr &start = range.start, &stop = range.stop, &step = range.step;
   const auto number = [](const Expr& e) -> std::optional<double> {
     if (const auto value = as_float(e)) return value;
     const auto value = as_int(e);
@@ -118,18 +136,20 @@ OpDef arange() {
   OpDef op;
   op.name = "arange";
   op.summary = "start, start + step, ... below stop.";
-  op.inputs = {{"start", "a scalar"}, {"stop", "a scalar"}, {"step", "a scalar"}};
+  op.inputs = {{"start", "a scalar; alone: stop"},
+               {"stop", "a scalar", true},
+               {"step", "a scalar; 1 where there is none", true}};
   op.attrs = {kOutDType};
   op.infer_type = [](const Call& call) -> Type {
-    const DType natural = scalar_arg(call, 0)->dtype;
-    return tensor_of(Shape{arange_length(call)}, given_dtype(call, natural), 1);
+    return tensor_of(Shape{arange_length(call)}, given_dtype(call, Progression(call).dtype()), 1);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const DType dtype = kernel.dtype();
+    const Progression range(call);
     return kernel.emit_compute([&](const Indices& i) {
-      return tenon::cast(dtype, scalar_arg(call, 0)) +
-             tenon::cast(dtype, i[0]) * tenon::cast(dtype, scalar_arg(call, 2));
+      return tenon::cast(dtype, range.start) +
+             tenon::cast(dtype, i[0]) * tenon::cast(dtype, range.step);
     });
   };
   op.fusion = FusionKind::kInjective;
@@ -145,18 +165,19 @@ OpDef eye() {
   op.name = "eye";
   op.summary = "Ones on a diagonal, zeros elsewhere.";
   op.inputs = {{"n", "rows, a scalar"},
-               {"m", "columns, a scalar"},
-               {"k", "which diagonal, a scalar; above 0: to the right"}};
+               {"m", "columns, a scalar; n where there is none", true},
+               {"k", "which diagonal, a scalar; above 0: to the right", true}};
   op.attrs = {kOutDType};
   op.infer_type = [](const Call& call) -> Type {
-    return tensor_of(
-        Shape{tenon::cast(kInt64, scalar_arg(call, 0)), tenon::cast(kInt64, scalar_arg(call, 1))},
-        given_dtype(call, kFloat32), 2);
+    const size_t columns = arg_or_null(call, 1) ? 1 : 0;
+    return tensor_of(Shape{tenon::cast(kInt64, scalar_arg(call, 0)),
+                           tenon::cast(kInt64, scalar_arg(call, columns))},
+                     given_dtype(call, kFloat32), 2);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const DType dtype = kernel.dtype();
-    const Expr k = tenon::cast(kInt64, scalar_arg(call, 2));
+    const Expr k = arg_or_null(call, 2) ? tenon::cast(kInt64, scalar_arg(call, 2)) : int64(0);
     return kernel.emit_compute([&](const Indices& i) {
       return select(eq(i[1], i[0] + k), imm(dtype, int64_t{1}), imm(dtype, int64_t{0}));
     });

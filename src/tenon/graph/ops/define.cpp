@@ -294,6 +294,13 @@ Operand KernelOf::arg(size_t i) {
   return parameter(call_.args[i], input_name(call_, i), type);
 }
 
+DType wide_dtype(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
+
+Operand KernelOf::wide(Operand operand) {
+  operand.dtype = wide_dtype(operand.dtype);
+  return operand;
+}
+
 Operand KernelOf::buffer_arg(size_t i) {
   return parameter(call_.args[i], input_name(call_, i), shaped_arg(call_, i));
 }
@@ -305,12 +312,18 @@ Operand KernelOf::value(const Value& value, const std::string& name) {
   return parameter(value, name, type);
 }
 
-Value KernelOf::emit(const std::vector<Operand>& outputs) {
-  check(outputs.size() == out_types_.size(), "a kernel with another number of results");
-  for (size_t i = 0; i < outputs.size(); ++i)
+Value KernelOf::emit(const std::vector<Operand>& results) {
+  check(results.size() == out_types_.size(), "a kernel with another number of results");
+  std::vector<Operand> outputs = results;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DType dtype = out_types_[i]->dtype;
+    if (outputs[i].dtype != dtype && outputs[i].dtype == wide_dtype(dtype))
+      outputs[i] = compute(out_name(), *out_types_[i]->shape,
+                           [&](const Indices& at) { return tenon::cast(dtype, results[i](at)); });
     check(outputs[i].dtype == out_types_[i]->dtype,
           fmt::format("the lowering of `{}` gives {}, its type rule {}", call_.op->name,
                       outputs[i].dtype.str(), out_types_[i]->dtype.str()));
+  }
   Attrs attrs;
   attrs.set("op_pattern", static_cast<int64_t>(call_.op->fusion));
   tir::Kernel kernel = finish(outputs, std::move(attrs), call_.origin);
@@ -326,17 +339,19 @@ Value KernelOf::emit(const std::vector<Operand>& outputs) {
 Value KernelOf::emit_contraction(
     const std::vector<Expr>& extents,
     const std::function<Expr(const Indices&, const Indices&, DType)>& element) {
-  const bool narrow = dtype().is_float() && dtype().bits < 32;
-  const DType sums = narrow ? kFloat32 : dtype();
+  const DType sums = wide_dtype(dtype());
+  const bool narrow = sums != dtype();
   const Operand out =
       reduce(narrow ? out_name() + "_sum" : out_name(), shape(), extents, tir::sum_reducer(),
              [&](const Indices& i, const Indices& k) { return element(i, k, sums); });
-  if (!narrow) return emit({out});
-  return emit_compute([&](const Indices& i) { return tenon::cast(dtype(), out(i)); });
+  return emit({out});
 }
 
 Value KernelOf::emit_compute(const std::function<Expr(const Indices&)>& element) {
-  return emit({compute(out_name(), shape(), element)});
+  return emit({compute(out_name(), shape(), [&](const Indices& i) {
+    const Expr value = element(i);
+    return value->dtype == wide_dtype(dtype()) ? tenon::cast(dtype(), value) : value;
+  })});
 }
 
 }  // namespace tenon::graph

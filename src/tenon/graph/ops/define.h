@@ -93,6 +93,10 @@ bool contains(const std::vector<size_t>& axes, size_t axis);
 // ---- lowering
 // ------------------------------------------------------------------------------------
 
+/// What sums and statistics of a dtype are computed in: float32 for narrower floats, whose sums
+/// would overflow or lose most of their digits.
+DType wide_dtype(DType dtype);
+
 /// The kernel of a call under construction.
 class KernelOf : public tir::KernelBuilder {
  public:
@@ -102,6 +106,9 @@ class KernelOf : public tir::KernelBuilder {
   Operand arg(size_t i);
   /// The same for any value of tensor type.
   Operand value(const Value& value, const std::string& name);
+  /// Argument i, read in its wide dtype.
+  Operand wide_arg(size_t i) { return wide(arg(i)); }
+  static Operand wide(Operand operand);
   /// A buffer for each tensor, also of one element: for what needs an address.
   Operand buffer_arg(size_t i);
   /// The shape of the call's (first) result, and its dtype.
@@ -112,14 +119,14 @@ class KernelOf : public tir::KernelBuilder {
   const Call& call() const { return call_; }
   /// `T_name`, for the buffer of the result.
   std::string out_name() const { return "T_" + name_; }
-  /// Emits `R.call_tir` of the kernel with these results.
+  /// Emits `R.call_tir` of the kernel with these results; what was computed wide is rounded.
   Value emit(const std::vector<Operand>& outputs);
   /// One result, defined as a sum of products over `extents`. `element` gives them in the dtype
   /// that it is told: that of the result, or float32 where that is a narrower float, whose sums
   /// would lose most of their digits.
   Value emit_contraction(const std::vector<Expr>& extents,
                          const std::function<Expr(const Indices&, const Indices&, DType)>& element);
-  /// One result, defined by its elements.
+  /// One result, defined by its elements, which are rounded to its dtype where they are wider.
   Value emit_compute(const std::function<Expr(const Indices&)>& element);
 
  private:

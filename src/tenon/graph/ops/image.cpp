@@ -136,7 +136,7 @@ Type infer_resize(const Call& call) {
       call, "coordinate_transformation_mode",
       {"half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners", "half_pixel_symmetric"});
   check_choice(call, "rounding_method",
-               {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+               {"round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   if (string_attr(call, "method") != "nearest_neighbor") check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
   const auto size = dims_arg(call, 1);
@@ -205,7 +205,7 @@ OpDef resize2d() {
       {"layout", AttrKind::kString, "NCHW", "of data"},
       {"method", AttrKind::kString, "linear", "\"nearest_neighbor\", \"linear\" or \"cubic\""},
       {"coordinate_transformation_mode", AttrKind::kString, "half_pixel", "as ONNX"},
-      {"rounding_method", AttrKind::kString, "round_prefer_floor", "of nearest_neighbor, as ONNX"},
+      {"rounding_method", AttrKind::kString, "round", "of nearest_neighbor: to even, or as ONNX"},
       {"cubic_alpha", AttrKind::kFloat, -0.75, "ONNX's cubic_coeff_a"},
       {"cubic_exclude", AttrKind::kInt, int64_t{0}, "1: only elements inside have weight"}};
   op.infer_type = infer_resize;

@@ -2,6 +2,7 @@
 // outside are errors with the operator's name: of the compiler where the indices are constants,
 // otherwise of a check that stands before the kernel's work.
 #include <algorithm>
+#include <limits>
 
 #include "tenon/graph/ops/define.h"
 
@@ -84,10 +85,19 @@ OpDef take() {
   op.summary = "The slices of x at the indices, along one axis.";
   op.inputs = {{"x", "any shape"}, {"indices", "integers, any shape"}};
   op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "indexed; None: of the flattened tensor"},
-              {"mode", AttrKind::kString, "fast", "as in Relax; indices are checked in any case"}};
+              {"mode", AttrKind::kString, "fast",
+               "what an index outside gives: \"fast\" an error (and those below 0 count from the "
+               "end), \"clip\" the nearest element, \"wrap\" one counted around, \"nan\" NaN"}};
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
+    const std::string mode = string_attr(call, "mode");
+    if (mode != "fast" && mode != "clip" && mode != "wrap" && mode != "nan")
+      throw CompileError(kBadAttribute, call.origin,
+                         "attribute `mode` of `take` is \"{}\"; expected \"fast\", \"clip\", "
+                         "\"wrap\" or \"nan\"",
+                         mode);
+    if (mode == "nan") check_float(call, 0);
     const auto axis = maybe_int_attr(call, "axis");
     if (!axis) return tensor_of(indices->shape, x->dtype, indices->ndim);
     if (x->ndim < 0 || indices->ndim < 0) return make<TensorType>(x->dtype, -1);
@@ -103,7 +113,8 @@ OpDef take() {
   op.lower = [](BlockBuilder& builder, const Call& call) {
     if (is_none(call, "axis") && tensor_arg(call, 0)->ndim != 1) {
       const Value flat = builder.emit(call_op("flatten", {call.args[0]}, {}, call.origin));
-      const auto inner = call_op("take", {flat, call.args[1]}, {{"axis", 0}}, call.origin);
+      const auto inner = call_op("take", {flat, call.args[1]},
+                                 {{"axis", 0}, {"mode", string_attr(call, "mode")}}, call.origin);
       return builder.emit(inner);
     }
     KernelOf kernel(builder, call);
@@ -111,14 +122,33 @@ OpDef take() {
     const size_t axis =
         axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
     const Expr extent = x.shape[axis];
-    const CheckedIndices indices(kernel, 1, [&](const Indices&) { return extent; });
     const auto begin = static_cast<std::ptrdiff_t>(axis);
-    const auto count = static_cast<std::ptrdiff_t>(indices.shape().size());
-    return kernel.emit_compute([&](const Indices& i) {
+    const auto element = [&](const Indices& i, size_t ndim, const auto& index) {
+      const auto count = static_cast<std::ptrdiff_t>(ndim);
       Indices at(i.begin(), i.begin() + begin);
-      at.push_back(indices(Indices(i.begin() + begin, i.begin() + begin + count), extent));
+      at.push_back(index(Indices(i.begin() + begin, i.begin() + begin + count)));
       at.insert(at.end(), i.begin() + begin + count, i.end());
       return x(at);
+    };
+    const std::string mode = string_attr(call, "mode");
+    if (mode == "fast") {
+      const CheckedIndices indices(kernel, 1, [&](const Indices&) { return extent; });
+      return kernel.emit_compute([&](const Indices& i) {
+        return element(i, indices.shape().size(),
+                       [&](const Indices& at) { return indices(at, extent); });
+      });
+    }
+    const Operand indices = kernel.arg(1);
+    return kernel.emit_compute([&](const Indices& i) {
+      Expr inside = boolean(true);
+      const Expr value = element(i, indices.ndim(), [&](const Indices& at) {
+        const Expr index = tenon::cast(kInt64, indices(at));
+        inside = logical_and(index >= int64(0), index < extent);
+        if (mode == "wrap") return floormod(index, extent);
+        return max(int64(0), min(index, extent - 1));
+      });
+      if (mode != "nan") return value;
+      return select(inside, value, imm(x.dtype, std::numeric_limits<double>::quiet_NaN()));
     });
   };
   op.fusion = FusionKind::kInjective;
@@ -377,8 +407,8 @@ OpDef reverse_sequence() {
   op.summary =
       "Reverses the first seq_lengths[b] elements along seq_axis for each b of batch_axis.";
   op.inputs = {{"x", "rank 2 or more"}, {"seq_lengths", "(batch,), integers"}};
-  op.attrs = {{"seq_axis", AttrKind::kInt, int64_t{0}, "reversed"},
-              {"batch_axis", AttrKind::kInt, int64_t{1}, "of seq_lengths"}};
+  op.attrs = {{"seq_axis", AttrKind::kInt, int64_t{1}, "reversed"},
+              {"batch_axis", AttrKind::kInt, int64_t{0}, "of seq_lengths"}};
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     check_rank(call, 1, 1);

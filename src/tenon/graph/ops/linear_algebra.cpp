@@ -322,7 +322,7 @@ OpDef einsum() {
     const auto extents = plan.extents(call, types);
     std::vector<Operand> operands;
     for (const Value& value : tuple_values(call.args[0]))
-      operands.push_back(kernel.value(value, fmt::format("x{}", operands.size())));
+      operands.push_back(KernelOf::wide(kernel.value(value, fmt::format("x{}", operands.size()))));
     std::string summed;
     Shape sums;
     for (const auto& [c, extent] : extents) {

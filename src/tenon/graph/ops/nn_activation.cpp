@@ -43,7 +43,7 @@ struct Along {
 
 Value lower_softmax(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kernel.wide_arg(0);
   const Along along(call, x);
   const Operand most = along.reduce(kernel, kernel.out_name() + "_maxelem", tir::max_reducer(),
                                     [&](const Indices& at) { return x(at); });
@@ -59,7 +59,7 @@ Value lower_softmax(BlockBuilder& builder, const Call& call) {
 
 Value lower_log_softmax(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kernel.wide_arg(0);
   const Along along(call, x);
   const Operand most = along.reduce(kernel, kernel.out_name() + "_maxelem", tir::max_reducer(),
                                     [&](const Indices& at) { return x(at); });
@@ -156,8 +156,8 @@ Type infer_attention(const Call& call) {
 
 Value lower_attention(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand q = kernel.arg(0), k = kernel.arg(1), v = kernel.arg(2);
-  const Operand bias = arg_or_null(call, 3) ? kernel.arg(3) : Operand();
+  const Operand q = kernel.wide_arg(0), k = kernel.wide_arg(1), v = kernel.wide_arg(2);
+  const Operand bias = arg_or_null(call, 3) ? kernel.wide_arg(3) : Operand();
   const Expr rows = q.shape[1], columns = k.shape[1];
   const Shape scores = {q.shape[0], q.shape[2], rows, columns};
   const Shape outer = {q.shape[0], q.shape[2], rows};

@@ -227,8 +227,8 @@ OpDef conv_op(size_t rank, bool transposed) {
       {"out_layout", AttrKind::kString, "", "of the result; empty: data_layout"},
       {"out_dtype", AttrKind::kDType, kVoid, "of the result and the sums; void: that of data"}};
   if (transposed)
-    op.attrs.push_back({"output_padding", AttrKind::kInts, AttrList{int64_t{0}},
-                        "added to the extent of the result"});
+    op.attrs.insert(op.attrs.begin() + 2, {"output_padding", AttrKind::kInts, AttrList{int64_t{0}},
+                                           "added to the extent of the result"});
   op.infer_type = [rank, transposed](const Call& call) {
     return infer_conv(call, rank, transposed);
   };

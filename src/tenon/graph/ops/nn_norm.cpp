@@ -1,4 +1,5 @@
-// Normalisations. Variances are two-pass, in the dtype of the data.
+// Normalisations. Variances are two-pass; everything is computed in float32 where the data is
+// narrower, and the result rounded.
 #include <algorithm>
 
 #include "tenon/graph/ops/define.h"
@@ -50,27 +51,67 @@ struct Moments {
 // ---- batch_norm
 // ----------------------------------------------------------------------------------
 
+// By the statistics of the data, which also move the given ones.
+Value lower_trained(BlockBuilder& builder, const Call& call) {
+  const int64_t ndim = shaped_arg(call, 0)->ndim;
+  const size_t axis = axis_of(call, int_attr(call, "axis"), ndim);
+  const DType dtype = shaped_arg(call, 0)->dtype, wide = wide_dtype(dtype);
+  std::vector<int64_t> others;
+  for (int64_t d = 0; d < ndim; ++d)
+    if (d != static_cast<int64_t>(axis)) others.push_back(d);
+  const auto cast_to = [&](const Value& value, DType to) {
+    return to == dtype && to == wide ? value : builder.op("astype", {value}, {{"dtype", to}});
+  };
+  const Value x = cast_to(call.args[0], wide);
+  // A batch norm with one axis alone has nothing to average.
+  const auto statistic = [&](std::string_view name) -> Value {
+    if (!others.empty()) return builder.op(name, {x}, {{"axis", others}});
+    return name == "mean" ? x : builder.op("zeros_like", {x});
+  };
+  const Value mean = statistic("mean"), variance = statistic("variance");
+  const auto moved = [&](const Value& old, const Value& next) {
+    const double momentum = float_attr(call, "momentum");
+    const auto scalar = [&](double value) {
+      const Value exact = make<Constant>(TensorData::of<double>(kFloat64, {}, {value}));
+      return builder.op("astype", {exact}, {{"dtype", wide}});
+    };
+    const Value kept = builder.op("multiply", {cast_to(old, wide), scalar(1 - momentum)});
+    const Value added = builder.op("multiply", {next, scalar(momentum)});
+    return cast_to(builder.op("add", {kept, added}), dtype);
+  };
+  const Ref<Call> result =
+      call_op("nn.batch_norm_result",
+              {x, cast_to(call.args[1], wide), cast_to(call.args[2], wide), mean, variance},
+              {{"axis", int_attr(call, "axis")},
+               {"epsilon", float_attr(call, "epsilon")},
+               {"center", flag_attr(call, "center")},
+               {"scale", flag_attr(call, "scale")}},
+              call.origin);
+  return make<Tuple>(std::vector<Value>{cast_to(builder.emit(result), dtype),
+                                        moved(call.args[3], mean), moved(call.args[4], variance)});
+}
+
 OpDef batch_norm() {
   OpDef op;
   op.name = "nn.batch_norm";
   op.summary =
-      "Inference form: (data - mean) / sqrt(var + epsilon) * gamma + beta along `axis`. "
-      "Gives a tuple of the result, moving_mean and moving_var unchanged, as Relax does.";
+      "(data - mean) / sqrt(var + epsilon) * gamma + beta along `axis`, of the moving mean and "
+      "variance, or where `training` of those of data. Gives a tuple of the result, moving_mean "
+      "and moving_var: unchanged, or moved by `momentum`, as Relax does.";
   op.inputs = {{"data", "any shape"},
                {"gamma", "(c,)"},
                {"beta", "(c,)"},
                {"moving_mean", "(c,)"},
                {"moving_var", "(c,)"}};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
-              kEpsilon,
-              {"center", AttrKind::kBool, true, "beta is added"},
-              {"scale", AttrKind::kBool, true, "gamma multiplies"},
-              {"momentum", AttrKind::kFloat, 0.1, "of training; not used"},
-              {"training", AttrKind::kBool, false, "must be False"}};
+  op.attrs = {
+      {"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
+      kEpsilon,
+      {"center", AttrKind::kBool, true, "beta is added"},
+      {"scale", AttrKind::kBool, true, "gamma multiplies"},
+      {"momentum", AttrKind::kFloat, 0.1, "weight of the batch in the moving statistics"},
+      {"training", AttrKind::kBool, true, "the batch's own statistics; default as in Relax"}};
   op.infer_type = [](const Call& call) -> Type {
     check_float(call, 0);
-    if (flag_attr(call, "training"))
-      throw CompileError(kUnsupported, call.origin, "`nn.batch_norm` with training=True");
     const Ref<TensorType> x = tensor_arg(call, 0);
     if (x->ndim >= 0) {
       const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
@@ -80,6 +121,7 @@ OpDef batch_norm() {
     return make<TupleType>(std::vector<Type>{x, tensor_arg(call, 3), tensor_arg(call, 4)});
   };
   op.lower = [](BlockBuilder& builder, const Call& call) -> Value {
+    if (flag_attr(call, "training")) return lower_trained(builder, call);
     // The mean and variance pass through: only the first result is computed.
     const Ref<Call> result = call_op("nn.batch_norm_result", call.args,
                                      {{"axis", int_attr(call, "axis")},
@@ -108,8 +150,8 @@ OpDef batch_norm_result() {
   op.infer_type = [](const Call& call) -> Type { return tensor_arg(call, 0); };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
-    const Operand x = kernel.arg(0), gamma = kernel.arg(1), beta = kernel.arg(2),
-                  mean = kernel.arg(3), variance = kernel.arg(4);
+    const Operand x = kernel.wide_arg(0), gamma = kernel.wide_arg(1), beta = kernel.wide_arg(2),
+                  mean = kernel.wide_arg(3), variance = kernel.wide_arg(4);
     const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
     const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
     const Operand factor = kernel.compute("factor", {x.shape[axis]}, [&](const Indices& i) {
@@ -179,11 +221,11 @@ struct OverAxes {
 
 Value lower_layer_norm(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kernel.wide_arg(0);
   const bool scales = flag_attr(call, "scale") && arg_or_null(call, 1);
   const bool centers = flag_attr(call, "center") && arg_or_null(call, 2);
-  const Operand gamma = scales ? kernel.arg(1) : Operand();
-  const Operand beta = centers ? kernel.arg(2) : Operand();
+  const Operand gamma = scales ? kernel.wide_arg(1) : Operand();
+  const Operand beta = centers ? kernel.wide_arg(2) : Operand();
   const OverAxes over(call, x);
   const Moments m(kernel, over.outer, over.inner, float_attr(call, "epsilon"),
                   [&](const Indices& i, const Indices& k) { return x(over.join(i, k)); });
@@ -197,7 +239,7 @@ Value lower_layer_norm(BlockBuilder& builder, const Call& call) {
 
 Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0), weight = kernel.arg(1);
+  const Operand x = kernel.wide_arg(0), weight = kernel.wide_arg(1);
   const OverAxes over(call, x);
   const Operand squares =
       mean(kernel, "x_square", over.outer, over.inner, [&](const Indices& i, const Indices& k) {
@@ -220,6 +262,18 @@ Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
 Type infer_grouped(const Call& call) {
   check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
+  if (x->ndim >= 0) {
+    const size_t channels = axis_of(call, int_attr(call, "channel_axis"), x->ndim);
+    std::vector<size_t> axes, behind;
+    if (const auto given = maybe_ints_attr(call, "axes")) axes = axes_of(call, *given, x->ndim);
+    for (size_t d = 2; d < static_cast<size_t>(x->ndim); ++d) behind.push_back(d);
+    std::sort(axes.begin(), axes.end());
+    if (channels != 1 || (!is_none(call, "axes") && axes != behind))
+      throw CompileError(kUnsupported, call.origin,
+                         "`{}` with channel_axis {} and axes {}; expected channels at axis 1 and "
+                         "all axes behind them",
+                         call.op->name, channels, call.attrs.find("axes")->str());
+  }
   if (x->ndim >= 0 && x->ndim < 3)
     throw CompileError(kRankMismatch, call.origin,
                        "argument `data` of `{}` is {}; expected rank 3 "
@@ -237,7 +291,10 @@ Type infer_grouped(const Call& call) {
 
 Value lower_grouped(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0), gamma = kernel.arg(1), beta = kernel.arg(2);
+  const Operand x = kernel.wide_arg(0);
+  const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
+  const Operand gamma = scales ? kernel.wide_arg(1) : Operand();
+  const Operand beta = centers ? kernel.wide_arg(2) : Operand();
   const auto groups = call.attrs.get<int64_t>("num_groups");
   const Expr count = groups ? int64(*groups) : x.shape[1];
   const Expr members = groups ? simplify_dim(floordiv(x.shape[1], *groups)) : int64(1);
@@ -252,7 +309,9 @@ Value lower_grouped(BlockBuilder& builder, const Call& call) {
                   });
   return kernel.emit_compute([&](const Indices& i) {
     const Indices group = {i[0], single ? i[1] : floordiv(i[1], members)};
-    return (x(i) - m.mean(group)) * m.scale(group) * gamma({i[1]}) + beta({i[1]});
+    Expr value = (x(i) - m.mean(group)) * m.scale(group);
+    if (scales) value = value * gamma({i[1]});
+    return centers ? value + beta({i[1]}) : value;
   });
 }
 
@@ -261,7 +320,7 @@ Value lower_grouped(BlockBuilder& builder, const Call& call) {
 
 Value lower_lrn(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kernel.wide_arg(0);
   const int64_t size = int_attr(call, "size");
   const Operand squares =
       kernel.reduce("square_sum", x.shape, {int64(size)}, tir::sum_reducer(),
@@ -311,6 +370,8 @@ std::vector<OpDef> nn_norm_ops() {
       {"data", "any shape"}, {"gamma", "factors"}, {"beta", "added"}};
   const OpAttr center{"center", AttrKind::kBool, true, "beta is added"};
   const OpAttr scale{"scale", AttrKind::kBool, true, "gamma multiplies"};
+  const OpAttr channel_axis{"channel_axis", AttrKind::kInt, int64_t{1}, "must be 1"};
+  const OpAttr behind{"axes", AttrKind::kInts, AttrValue(), "all behind the channels, or None"};
   std::vector<OpDef> ops;
   ops.push_back(batch_norm());
   ops.push_back(batch_norm_result());
@@ -324,10 +385,17 @@ std::vector<OpDef> nn_norm_ops() {
                      {{"data", "any shape"}, {"weight", "the shape of the axes"}}, {axes, kEpsilon},
                      infer_over_axes, lower_rms_norm, "ONNX RMSNormalization-23"));
   ops.push_back(norm("nn.group_norm", "layer_norm over groups of channels and all that follows.",
-                     inputs, {{"num_groups", AttrKind::kInt, {}, "that divide axis 1"}, kEpsilon},
+                     inputs,
+                     {{"num_groups", AttrKind::kInt, {}, "that divide axis 1"},
+                      channel_axis,
+                      behind,
+                      kEpsilon,
+                      center,
+                      scale},
                      infer_grouped, lower_grouped, "ONNX GroupNormalization-21"));
   ops.push_back(norm("nn.instance_norm", "layer_norm over the axes after the channels.", inputs,
-                     {kEpsilon}, infer_grouped, lower_grouped, "ONNX InstanceNormalization-6"));
+                     {channel_axis, behind, kEpsilon, center, scale}, infer_grouped, lower_grouped,
+                     "ONNX InstanceNormalization-6"));
   ops.push_back(norm("nn.lrn", "x / (bias + alpha / size * sum of squares of near channels)^beta.",
                      {{"data", "(n, c, ...)"}},
                      {{"size", AttrKind::kInt, {}, "channels summed"},

@@ -74,7 +74,7 @@ Expr taps_inside(const Expr& start, const Expr& extent, int64_t size, int64_t di
 Value lower_pool(BlockBuilder& builder, const Call& call, size_t rank, PoolKind kind) {
   const Pool pool(call, rank);
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kind == PoolKind::kMax ? kernel.arg(0) : kernel.wide_arg(0);
   const DType dtype = x.dtype;
   Shape taps, extents;
   for (size_t d = 0; d < rank; ++d) {
@@ -157,7 +157,8 @@ OpDef pool_op(size_t rank, PoolKind kind) {
                "before each axis, then after each; or one number for both ends"},
               {"dilation", AttrKind::kInts, AttrList{int64_t{1}}, "between the taps of a window"},
               {"ceil_mode", AttrKind::kBool, false, "count windows that reach beyond the end"},
-              {"count_include_pad", AttrKind::kBool, false, "padding counts in a mean"},
+              {"count_include_pad", AttrKind::kBool, kind == PoolKind::kAverage && rank != 2,
+               "padding counts in a mean; defaults as in Relax"},
               {"layout", AttrKind::kString, "NC" + letters, "of data; C may have blocks"},
               {"out_layout", AttrKind::kString, "", "of the result; empty: layout"}};
   if (kind == PoolKind::kLp)
@@ -202,7 +203,7 @@ Value lower_adaptive(BlockBuilder& builder, const Call& call, size_t rank) {
   const std::string letters = spatial_letters(rank);
   const Layout layout = layout_attr(call, "layout", "NC" + letters);
   KernelOf kernel(builder, call);
-  const Operand x = kernel.arg(0);
+  const Operand x = kernel.wide_arg(0);
   // Window i along an axis is [i * in // out, ceil((i + 1) * in / out)).
   struct Axis {
     size_t place;

@@ -30,7 +30,7 @@ Type infer_packed_matmul(const Call& call) {
 
 Value lower_packed_matmul(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand a = kernel.buffer_arg(0), b = kernel.buffer_arg(1);
+  const Operand a = KernelOf::wide(kernel.buffer_arg(0)), b = KernelOf::wide(kernel.buffer_arg(1));
   const Expr width = b.shape[2];
   return kernel.emit({kernel.reduce(kernel.out_name(), kernel.shape(), {a.shape.back()},
                                     tir::sum_reducer(), [&](const Indices& i, const Indices& k) {

@@ -44,8 +44,8 @@ OpDef quantize() {
   op.inputs = {{"data", "floats, any shape"},
                {"scale", "one element, or a vector along axis"},
                {"zero_point", "the same"}};
-  op.attrs = {{"out_dtype", AttrKind::kDType, kInt8, "int8, uint8, int16 or uint16"},
-              {"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"}};
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
+              {"out_dtype", AttrKind::kDType, kInt8, "int8, uint8, int16 or uint16"}};
   op.infer_type = [](const Call& call) -> Type {
     check_float(call, 0);
     check_parameters(call);
@@ -86,8 +86,8 @@ OpDef dequantize() {
   op.inputs = {{"data", "integers, any shape"},
                {"scale", "one element, or a vector along axis"},
                {"zero_point", "the same, of the dtype of data"}};
-  op.attrs = {{"out_dtype", AttrKind::kDType, kVoid, "of the result; void: that of scale"},
-              {"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"}};
+  op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
+              {"out_dtype", AttrKind::kDType, kVoid, "of the result; void: that of scale"}};
   op.infer_type = [](const Call& call) -> Type {
     const DType dtype = tensor_arg(call, 0)->dtype;
     if (!dtype.is_void() && !is_quantised(dtype) && dtype != kInt32)

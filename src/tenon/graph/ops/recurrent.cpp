@@ -364,11 +364,10 @@ void rnn_step(KernelOf& kernel, Steps& steps, const Cell& cell) {
 
 Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& kind) {
   KernelOf kernel(builder, call);
-  const Operand product = kernel.buffer_arg(0), recurrent = kernel.buffer_arg(1),
-                initial_h = kernel.buffer_arg(2);
-  const Operand initial_c = kind.has_cell_state ? kernel.buffer_arg(3) : Operand();
-  const Operand bias =
-      kind.name == "nn.gru" && arg_or_null(call, 3) ? kernel.buffer_arg(3) : Operand();
+  const auto arg = [&](size_t i) { return KernelOf::wide(kernel.buffer_arg(i)); };
+  const Operand product = arg(0), recurrent = arg(1), initial_h = arg(2);
+  const Operand initial_c = kind.has_cell_state ? arg(3) : Operand();
+  const Operand bias = kind.name == "nn.gru" && arg_or_null(call, 3) ? arg(3) : Operand();
   const Operand out = kernel.allocate("Y", kernel.shape(0), product.dtype);
   const Operand last_h = kernel.allocate("Y_h", kernel.shape(1), product.dtype);
   std::vector<Operand> outputs = {out, last_h};

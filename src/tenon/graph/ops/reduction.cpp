@@ -113,9 +113,9 @@ OpDef reduction_op(const ReductionRow& row) {
     if (!takes_bool || !dtype.is_bool()) check_number(call);
     return reduced_type(call, dtype);
   };
-  op.lower = [reducer](BlockBuilder& builder, const Call& call) {
+  op.lower = [reducer, widens = !takes_bool](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
-    const Operand x = kernel.arg(0);
+    const Operand x = widens ? kernel.wide_arg(0) : kernel.arg(0);
     const Reduction r(call, x, flag_attr(call, "keepdims"));
     return kernel.emit(
         {kernel.reduce(kernel.out_name(), kernel.shape(), r.extents, reducer(),
@@ -125,7 +125,7 @@ OpDef reduction_op(const ReductionRow& row) {
   return op;
 }
 
-// The mean as a buffer, in the dtype of x.
+// The mean as a buffer, in the dtype that x is read in.
 Operand mean_of(KernelOf& kernel, const Operand& x, const Reduction& r, const std::string& name) {
   const Operand total =
       kernel.reduce("x_sum", r.shape(x), r.extents, tir::sum_reducer(),
@@ -162,7 +162,7 @@ OpDef statistic(std::string name, std::string summary, bool floats_only,
   };
   op.lower = [build = std::move(build)](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
-    const Operand x = kernel.arg(0);
+    const Operand x = kernel.wide_arg(0);
     return kernel.emit({build(kernel, x, Reduction(call, x, flag_attr(call, "keepdims")))});
   };
   op.fusion = FusionKind::kReduction;
@@ -251,7 +251,7 @@ OpDef cumulative(std::string name, std::string summary, tir::Reducer (*reducer)(
     const size_t axis =
         axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
     const bool exclusive = flag_attr(call, "exclusive"), reverse = flag_attr(call, "reverse");
-    const DType dtype = kernel.dtype();
+    const DType dtype = wide_dtype(kernel.dtype());
     const auto place = [&](Indices at, int64_t back) {
       at[axis] = at[axis] - back;
       if (reverse) at[axis] = x.shape[axis] - 1 - at[axis];

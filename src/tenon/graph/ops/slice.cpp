@@ -205,10 +205,11 @@ struct PadWidths {
 Type infer_pad(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
   const std::string mode = string_attr(call, "pad_mode");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "replicate" &&
+      mode != "circular")
     throw CompileError(kBadAttribute, call.origin,
                        "attribute `pad_mode` of `nn.pad` is \"{}\"; expected \"constant\", "
-                       "\"reflect\", \"edge\" or \"circular\"",
+                       "\"reflect\", \"edge\", \"replicate\" or \"circular\"",
                        mode);
   if (x->ndim < 0) return x;
   const PadWidths pads(call, x->ndim);
@@ -244,7 +245,7 @@ Value lower_pad(BlockBuilder& builder, const Call& call) {
       if (mode == "constant") {
         if (pads.before[d] > 0) inside = logical_and(inside, at[d] >= int64(0));
         if (pads.after[d] > 0) inside = logical_and(inside, at[d] < dim);
-      } else if (mode == "edge") {
+      } else if (mode == "edge" || mode == "replicate") {
         at[d] = max(int64(0), min(at[d], dim - 1));
       } else if (mode == "circular") {
         at[d] = floormod(at[d], dim);
@@ -262,10 +263,12 @@ OpDef pad() {
   op.name = "nn.pad";
   op.summary = "Adds elements before and after each axis, or where a width is negative drops them.";
   op.inputs = {{"data", "any shape"}};
-  op.attrs = {{"pad_width", AttrKind::kInts, {}, "before and after axis 0, axis 1, ..."},
-              {"pad_mode", AttrKind::kString, "constant",
-               "\"constant\", \"reflect\" (without the edge), \"edge\" or \"circular\""},
-              {"pad_value", AttrKind::kFloat, 0.0, "of mode constant"}};
+  op.attrs = {
+      {"pad_width", AttrKind::kInts, {}, "before and after axis 0, axis 1, ..."},
+      {"pad_mode", AttrKind::kString, "constant",
+       "\"constant\", \"reflect\" (without the edge), \"edge\" (\"replicate\" is the same) or "
+       "\"circular\""},
+      {"pad_value", AttrKind::kFloat, 0.0, "of mode constant"}};
   op.infer_type = infer_pad;
   op.lower = lower_pad;
   op.fusion = FusionKind::kInjective;

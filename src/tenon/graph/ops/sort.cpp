@@ -60,7 +60,7 @@ void check_sortable(const Call& call) {
 
 const OpAttr kAxis{"axis", AttrKind::kInt, int64_t{-1}, "sorted"};
 const OpAttr kDescending{"descending", AttrKind::kBool, false, "greatest first"};
-const OpAttr kPositionDType{"dtype", AttrKind::kDType, kInt64, "of positions"};
+const OpAttr kPositionDType{"dtype", AttrKind::kDType, kInt32, "of positions"};
 
 OpDef sort(bool positions) {
   OpDef op;

@@ -189,7 +189,7 @@ IRModule fold_batchnorm(IRModule module) {
       const int count = old_uses == uses.end() ? 0 : old_uses->second;
       const auto* call = value.as<Call>();
       Value var;
-      if (call && call->is("nn.batch_norm")) {
+      if (call && call->is("nn.batch_norm") && !call->attrs.flag("training")) {
         auto result = Folder(builder, producers, new_uses).fold(*call, binding.var->name);
         if (!result && type_of(value).as<TupleType>()) result = alone(*call);
         if (result) {

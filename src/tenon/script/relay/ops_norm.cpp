@@ -12,7 +12,8 @@ Value convert_batch_norm(OpCall& c) {
               {{"axis", c.integer("axis", 1)},
                {"epsilon", c.real("epsilon", 1e-5)},
                {"center", c.flag("center", true)},
-               {"scale", c.flag("scale", true)}});
+               {"scale", c.flag("scale", true)},
+               {"training", false}});
 }
 
 Value convert_layer_norm(OpCall& c) {
