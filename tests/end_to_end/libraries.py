@@ -24,7 +24,7 @@ def conv(x="x", w="c0", strides=(1, 1), padding=(1, 1, 1, 1), dilation=(1, 1), g
     return CONV.format(x, w, list(strides), list(padding), list(dilation), groups)
 
 
-NORM = "R.nn.batch_norm({}, {}, {}, {}, {}, axis=1, epsilon=0.01)"
+NORM = "R.nn.batch_norm({}, {}, {}, {}, {}, axis=1, epsilon=0.01, training=False)"
 CONSTANTS = ("c0", "c1", "c2", "R.abs(c3)")
 
 # Dimensions known at run time only: name: (inputs by shape, body, result, pattern of blas, values of the symbols in each run).

@@ -587,6 +587,7 @@ class Resolver {
     }
     if (watched_) emit({.op = Op::kEnterBlock, .c = watch(axes_of(b))});
     for (const Ref<Buffer>& buffer : b.alloc_buffers) allocate(buffer);
+    std::vector<const Node*> named;
     for (const MatchBuffer& match : b.match_buffers) {
       std::vector<Expr> mins;
       for (const Range& range : match.source->region) mins.push_back(range.min);
@@ -594,9 +595,8 @@ class Resolver {
       const int32_t pointer = new_slots(1);
       const int32_t source = view_of(*match.source->buffer, b.origin);
       emit({.op = Op::kAddress, .dst = pointer, .a = source, .b = indices});
-      // A view without strides of its own takes those of its source, in the trailing dimensions.
-      std::vector<Expr> geometry_ = match.buffer->shape;
-      const int32_t shape = consecutive(geometry_);
+      name_geometry(match, named);
+      const int32_t shape = geometry(*match.buffer);
       emit({.op = Op::kView,
             .code = 1,
             .dst = source,
@@ -618,7 +618,35 @@ class Resolver {
     stmt(b.body);
     if (watched_) emit({.op = Op::kLeaveBlock});
     if (skip >= 0) code_->instrs[static_cast<size_t>(skip)].c = here();
+    for (const Node* var : named) vars_.erase(var);  // another run of the block names them again
     next_ = mark;
+  }
+
+  /// The variables that stand for extents, strides and the offset of a view, by what it views.
+  void name_geometry(const MatchBuffer& match, std::vector<const Node*>& named) {
+    const Buffer &view = *match.buffer, &source = *match.source->buffer;
+    const auto wide = [](const Expr& value) { return tenon::cast(kInt64, value); };
+    const auto name = [&](const Expr& declared, const Expr& value) {
+      const auto* var = declared ? declared.as<Var>() : nullptr;
+      if (!var || vars_.count(var)) return;
+      const int32_t slot = expr(value);
+      emit({.op = Op::kMove, .dst = define_var(var), .a = slot});
+      named.push_back(var);
+    };
+    const std::vector<Expr> strides =
+        source.strides.empty() ? compact_strides(source.shape) : source.strides;
+    std::vector<size_t> kept;
+    Expr offset = source.elem_offset ? wide(source.elem_offset) : int64(0);
+    for (size_t d = 0; d < source.ndim(); ++d) {
+      if (!match.source->drops(d)) kept.push_back(d);
+      offset = offset + wide(match.source->region[d].min) * wide(strides[d]);
+    }
+    const size_t skipped = kept.size() - std::min(kept.size(), view.ndim());
+    for (size_t i = 0; i < view.ndim() && skipped + i < kept.size(); ++i) {
+      name(view.shape[i], match.source->region[kept[skipped + i]].extent);
+      if (!view.strides.empty()) name(view.strides[i], strides[kept[skipped + i]]);
+    }
+    name(view.elem_offset, offset);
   }
 
   void call(const GlobalVar& callee, const std::vector<NodePtr>& args, const Origin& origin,

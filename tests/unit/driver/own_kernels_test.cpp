@@ -212,7 +212,7 @@ def main(x: R.Tensor((1, 4, 5, 5), "float32"), v: R.Tensor((3, 4, 1, 1), "float3
 constexpr const char* kNorm =
     "R.nn.batch_norm(%, R.const([0.5, 2.0, -1.0], \"float32\"), R.const([1.0, 0.0, 3.0], "
     "\"float32\"), R.const([0.1, -0.2, 0.3], \"float32\"), R.const([1.5, 0.5, 2.5], "
-    "\"float32\"), axis=1)[0]\n";
+    "\"float32\"), axis=1, training=False)[0]\n";
 std::string norm_of(const std::string& value) {
   std::string text = kNorm;
   return text.replace(text.find('%'), 1, value);

@@ -164,7 +164,8 @@ const std::vector<Case>& cases() {
        {{2, 5, 6, 7}, {5}, {5}, {5}, {5}},
        [](auto& b, auto& x) {
          const Value var = b.op("add", {b.op("abs", {x[4]}), b.op("abs", {x[1]})});
-         return b.emit(make<TupleGetItem>(b.op("nn.batch_norm", {x[0], x[1], x[2], x[3], var}), 0));
+         return b.emit(make<TupleGetItem>(
+             b.op("nn.batch_norm", {x[0], x[1], x[2], x[3], var}, {{"training", false}}), 0));
        },
        kClose},
       {"max_pool_blocked",

@@ -86,7 +86,8 @@ IRModule cnn() {
     const auto norm = [&](Value y, int64_t c, uint32_t seed) {
       const Value all =
           b.op("nn.batch_norm", {y, positive_constant({c}, seed), constant({c}, seed + 1),
-                                 constant({c}, seed + 2), positive_constant({c}, seed + 3)});
+                                 constant({c}, seed + 2), positive_constant({c}, seed + 3)},
+               {{"training", false}});
       return b.emit(make<TupleGetItem>(all, 0));
     };
     Value y = b.op("nn.conv2d", {x, constant({20, 3, 3, 3}, 1)}, pad);
@@ -146,7 +147,7 @@ TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
               b.op("nn.batch_norm",
                    {x, positive_constant({5}, 3), is_constant ? Value(constant({5}, 4)) : beta,
                     constant({5}, 5), positive_constant({5}, 6)},
-                   {{"scale", scales}, {"center", centers}});
+                   {{"scale", scales}, {"center", centers}, {"training", false}});
           return b.emit(make<TupleGetItem>(all, 0));
         });
         const IRModule folded = eliminate_dead_code(fold(fold_batchnorm(module)));

@@ -226,8 +226,9 @@ TEST(OpValues, Elementwise) {
 TEST(OpValues, IndexVectorsAndSubscripts) {
   expect(run("gather_nd", {rnd({2, 3, 4}, 1), ints({2, 1, 2}, {0, 1, 2, -1})}, {{"batch_dims", 1}}),
          0, {2, 1}, 0.8263973, 0.8310479);
-  expect(run("reverse_sequence", {rnd({4, 3, 2}, 1), ints({3}, {2, 4, 1})}), 0, {4, 3, 2},
-         -0.5901294, 2.798084);
+  expect(run("reverse_sequence", {rnd({4, 3, 2}, 1), ints({3}, {2, 4, 1})},
+             {{"seq_axis", 0}, {"batch_axis", 1}}),
+         0, {4, 3, 2}, -0.5901294, 2.798084);
   expect(run("einsum", {make<Tuple>(std::vector<Value>{rnd({2, 3, 4}, 1), rnd({2, 4, 5}, 2)})},
              {{"subscripts", "bij,bjk->kib"}}),
          0, {5, 3, 2}, -1.396252, 4.156024);

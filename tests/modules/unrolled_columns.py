@@ -1,0 +1,15 @@
+from tvm.script import ir as I, relax as R, tirx as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("z"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.float32(0)
+            for j in T.unroll(4):
+                with T.sblock("b"):
+                    vi, vj = T.axis.remap("SR", [i, j])
+                    B[vi] = B[vi] + A[vi, vj]
