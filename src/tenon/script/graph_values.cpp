@@ -284,6 +284,11 @@ Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const
       values[i] = make<graph::ExternRef>(*text, origin(place));
       return;
     }
+    // Relax takes the numbers of these two for scalars, which shapes follow from.
+    if (object.is_literal() && (op.name == "arange" || op.name == "eye")) {
+      values[i] = make<graph::PrimValue>(to_expr(object, place), origin(place));
+      return;
+    }
     Value value = argument(object, place);
     if (is_call && i == 1) {
       // The arguments are a tuple; one tensor stands for itself, `()` is a tuple of none.
