@@ -56,6 +56,24 @@ Expr minimum(const Expr& a, const Expr& b) {
 Expr maximum(const Expr& a, const Expr& b) {
   return a->dtype.is_bool() ? logical_or(a, b) : tenon::max(a, b);
 }
+// `T.shift_left` takes bits that there are; a shift by anything else gives 0, or the sign.
+Expr is_bit_of(const Expr& a, const Expr& b) {
+  const Expr below = b < imm(b->dtype, int64_t{a->dtype.bits});
+  return b->dtype.is_uint() ? below : logical_and(b >= zero(b), below);
+}
+Expr shifted(const char* shift, const Expr& a, const Expr& b) {
+  const Expr last = imm(b->dtype, int64_t{a->dtype.bits - 1});
+  if (const auto count = as_int(b))
+    return *count >= 0 && *count < a->dtype.bits ? tenon::call(shift, {a, b}) : zero(a);
+  const Expr bit = tenon::call("bitwise_and", {b, last});
+  return select(is_bit_of(a, b), tenon::call(shift, {a, bit}), zero(a));
+}
+Expr left_shift(const Expr& a, const Expr& b) { return shifted("shift_left", a, b); }
+Expr right_shift(const Expr& a, const Expr& b) {
+  if (!a->dtype.is_int()) return shifted("shift_right", a, b);
+  const Expr last = imm(b->dtype, int64_t{a->dtype.bits - 1});
+  return tenon::call("shift_right", {a, select(is_bit_of(a, b), b, last)});
+}
 Expr bitwise_and(const Expr& a, const Expr& b) {
   return a->dtype.is_bool() ? logical_and(a, b) : tenon::call("bitwise_and", {a, b});
 }
@@ -90,10 +108,8 @@ constexpr BinaryRow kRows[] = {
     {"bitwise_and", "and of every bit", Takes::kBits, false, bitwise_and},
     {"bitwise_or", "or of every bit", Takes::kBits, false, bitwise_or},
     {"bitwise_xor", "exclusive or of every bit", Takes::kBits, false, bitwise_xor},
-    {"left_shift", "a << b", Takes::kBits, false,
-     [](const Expr& a, const Expr& b) { return tenon::call("shift_left", {a, b}); }},
-    {"right_shift", "a >> b; arithmetic for signed a", Takes::kBits, false,
-     [](const Expr& a, const Expr& b) { return tenon::call("shift_right", {a, b}); }},
+    {"left_shift", "a << b; 0 where b is none of a's bits", Takes::kBits, false, left_shift},
+    {"right_shift", "a >> b; arithmetic for signed a", Takes::kBits, false, right_shift},
     {"equal", "a == b", Takes::kAny, true, arithmetic<BinaryOp::kEQ>},
     {"not_equal", "a != b", Takes::kAny, true, arithmetic<BinaryOp::kNE>},
     {"less", "a < b", Takes::kNumber, true, arithmetic<BinaryOp::kLT>},

@@ -5,6 +5,7 @@
 
 #include "tenon/arith/int_set.h"
 #include "tenon/tir/analysis/points.h"
+#include "tenon/tir/analysis/region.h"
 #include "tenon/tir/analysis/witness.h"
 
 namespace tenon::tir {
@@ -94,10 +95,9 @@ class AccessProver {
   // ---- memory: an element keeps its value until something may write to its buffer
 
   void find_views() {
-    std::unordered_map<const Node*, Ref<Buffer>> by_data;
     const auto own = [&](const Ref<Buffer>& buffer) {
       root_[buffer.get()] = buffer.get();
-      by_data.emplace(buffer->data.get(), buffer);
+      by_data_.emplace(buffer->data.get(), buffer);
       all_.push_back(buffer);
     };
     for (const Ref<Buffer>& buffer : function_.buffers)
@@ -116,9 +116,9 @@ class AccessProver {
         constants_[constant->buffer.get()] = constant->data;
       }
       if (const auto* view = node.as<DeclBuffer>()) {
-        const auto known = by_data.find(view->data.get());
-        root_[view->buffer.get()] = known == by_data.end() ? nullptr : known->second.get();
-        by_data.emplace(view->buffer->data.get(), view->buffer);
+        const auto known = by_data_.find(view->data.get());
+        root_[view->buffer.get()] = known == by_data_.end() ? nullptr : known->second.get();
+        by_data_.emplace(view->buffer->data.get(), view->buffer);
         all_.push_back(view->buffer);
       }
     });
@@ -285,6 +285,14 @@ class AccessProver {
           }))
         loads.push_back(ref_to(&load));
     });
+    if (loads.empty()) {
+      // Of no element: it holds from here on, where it was asserted at all.
+      for (const For* loop : loops) {
+        const auto extent = as_int(loop->extent);
+        if (!extent || *extent < 1 || uses_var(condition, loop->loop_var.get())) return;
+      }
+      return hold(condition);
+    }
     if (loads.size() != 1) return;
     ElementFact fact{loads[0]->buffer.get(), {}, condition};
     for (size_t d = 0; d < loads[0]->indices.size(); ++d) {
@@ -330,10 +338,35 @@ class AccessProver {
     assume_loads(check.index);
     if (check.kind == Kind::kDivisor)
       return at_most(int64(1), check.index) || at_most(check.index, int64(-1));
+    if (check.kind == Kind::kView) return at_most(check.index, check.extent);
     const Expr zero = int64(0);
     if (!at_most(zero, check.index)) return false;
     if (check.length) return at_most(check.index + check.length, check.extent);
     return at_most(check.index + 1, check.extent);
+  }
+
+  // A product of 32 bits that is known to leave them; larger ones than are known are not thought
+  // of.
+  bool may_wrap(const Expr& index) {
+    if (index->height() < 3 || index->dtype.bits != 32) return false;
+    bool wraps = false;
+    walk_if(index, [&](const NodePtr& node) {
+      if (node.as<BufferLoad>()) return false;
+      const auto* op = node.as<Binary>();
+      if (!op || op->op != BinaryOp::kMul || op->dtype != kInt32) return true;
+      const arith::ConstBound a = analyzer_.const_bound(op->lhs),
+                              b = analyzer_.const_bound(op->rhs);
+      if (!a.has_min() || !a.has_max() || !b.has_min() || !b.has_max()) return true;
+      const auto magnitude = [](const arith::ConstBound& range) {
+        return std::max(std::abs(static_cast<double>(range.min)),
+                        std::abs(static_cast<double>(range.max)));
+      };
+      // A load of 32 bits may be anything; that its products fit is the program's word.
+      const bool known = magnitude(a) < 2147483647.0 && magnitude(b) < 2147483647.0;
+      wraps = wraps || (known && magnitude(a) * magnitude(b) > 2147483647.0);
+      return true;
+    });
+    return wraps;
   }
 
   void judge(AccessCheck check) {
@@ -342,15 +375,16 @@ class AccessProver {
     if (number) {
       const auto length = check.length ? as_int(check.length) : std::optional<int64_t>(1);
       if (check.kind == Kind::kDivisor ? *number != 0
+          : check.kind == Kind::kView  ? extent && *number <= *extent
                                        : *number >= 0 && extent && length && *length >= 0 &&
-                                             *length <= *extent && *number <= *extent - *length)
+                                            *length <= *extent && *number <= *extent - *length)
         return;
     }
     AccessCheck full = check;
     full.index = current(index);
     if (check.length) full.length = current(check.length);
     if (check.extent) full.extent = current(check.extent);
-    if (inside(full)) return;
+    if (!may_wrap(full.index) && inside(full)) return;
     switch (search_.decide(full, check.index, loops_, guards_, symbols_, now_)) {
       case Search::Answer::kInside: return;
       case Search::Answer::kOutside:
@@ -431,9 +465,14 @@ class AccessProver {
       where(logical_not(call.arg(0)), [&] { expr(call.args[2], origin); });
       return;
     }
-    // Names an element without an access, or accesses some of its lanes.
-    const bool names = call.is("address_of") || call.is("prefetch") || call.is("masked_load") ||
-                       call.is("masked_store");
+    if (call.is("masked_load") || call.is("masked_store")) {
+      for (size_t i = 1; i < call.args.size(); ++i) expr(call.args[i], origin);
+      if (const auto* element = call.args[0].as<BufferLoad>())
+        masked(*element, call.arg(1), origin);
+      return;
+    }
+    // Names an element without an access.
+    const bool names = call.is("address_of") || call.is("prefetch");
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto* element = call.args[i].as<BufferLoad>();
       if (names && i == 0 && element) {
@@ -449,6 +488,52 @@ class AccessProver {
              .index = call.arg(1),
              .extent = imm(call.arg(1)->dtype, int64_t{call.dtype.bits}),
              .origin = origin});
+  }
+
+  // Lane `i` of a vector expression; null where that has no form of its own.
+  static Expr lane_of(const Expr& vector, int64_t i) {
+    if (vector->dtype.is_scalar()) return vector;
+    if (const auto* ramp = vector.as<Ramp>()) return ramp->base + ramp->stride * i;
+    if (const auto* splat = vector.as<Broadcast>()) return splat->value;
+    if (const auto* op = vector.as<Binary>()) {
+      const Expr a = lane_of(op->lhs, i), b = lane_of(op->rhs, i);
+      return a && b ? tenon::binary(op->op, a, b) : Expr();
+    }
+    if (const auto* op = vector.as<Not>()) {
+      const Expr value = lane_of(op->value, i);
+      return value ? logical_not(value) : Expr();
+    }
+    return {};
+  }
+
+  // Lanes where the mask holds.
+  void masked(const BufferLoad& element, const Expr& mask, const Origin& origin) {
+    for (const Expr& at : element.indices) expr(at, origin);
+    if (element.indices.size() != element.buffer->ndim()) return;
+    for (size_t d = 0; d < element.indices.size(); ++d) {
+      const Expr& at = element.indices[d];
+      for (int64_t lane = 0; lane < at->dtype.lanes; ++lane) {
+        const Expr index = lane_of(at, lane);
+        const Expr holds = mask->dtype.lanes == at->dtype.lanes ? lane_of(mask, lane) : Expr();
+        AccessCheck check{.kind = Kind::kIndex,
+                          .node = ref_to(&element),
+                          .buffer = element.buffer,
+                          .dim = d,
+                          .index = index ? index : at,
+                          .extent = element.buffer->shape[d],
+                          .origin = element.origin ? element.origin : origin,
+                          .masked = true};
+        if (!index) {
+          see_(check);
+          break;
+        }
+        // Unknown: it may hold.
+        where(holds ? holds : boolean(true), [&] {
+          if (!holds) guards_.push_back(mask);
+          judge(check);
+        });
+      }
+    }
   }
 
   void region(const BufferRegion& region, const NodePtr& node, const Origin& outer) {
@@ -512,6 +597,9 @@ class AccessProver {
     if (const auto* store = s.as<BufferStore>()) {
       expr(store->value, origin);
       access(store->buffer, store->indices, s, origin);
+    } else if (const auto* view = s.as<DeclBuffer>()) {
+      expr(view->data, origin);
+      declared(*view, s);
     } else if (const auto* evaluate = s.as<Evaluate>()) {
       expr(evaluate->value, origin);
     } else if (const auto* claim = s.as<Assert>()) {
@@ -520,6 +608,18 @@ class AccessProver {
       for (const NodePtr& arg : call->args) expr(arg, origin);
     }
     forget(writes_of(s));
+  }
+
+  // A loop that runs says that no factor of its extent is 0.
+  void assume_sizes(const Expr& extent) {
+    if (as_int(extent)) return;
+    walk<Var>(extent, [&](const Var& var) {
+      const Expr zero = imm(var.dtype, int64_t{0});
+      if (!var.is_size || !var.dtype.is_int()) return;
+      const Expr without = substitute(extent, Substitution{{&var, zero}});
+      if (analyzer_.proves(without <= imm(without->dtype, int64_t{0})))
+        analyzer_.assume(ref_to(&var) > zero);
+    });
   }
 
   void loop(const For& loop) {
@@ -534,6 +634,7 @@ class AccessProver {
       assume_loads(min);
       assume_loads(extent);
       analyzer_.bind(loop.loop_var, min, extent);
+      assume_sizes(extent);
       domain_[loop.loop_var.get()] = arith::Interval::of(min, extent);
       loops_.push_back({loop.loop_var, min, extent});
       stmt(loop.body);
@@ -543,6 +644,77 @@ class AccessProver {
     forget(writes_of(self));
   }
 
+  // Elements from the pointer of a buffer to the end of the last one.
+  static Expr span_of(const Buffer& buffer) {
+    Expr span;
+    if (buffer.is_compact()) {
+      span = element_count(buffer.shape);
+    } else {
+      span = int64(1);
+      for (size_t d = 0; d < buffer.ndim(); ++d)
+        span = span + cast(kInt64, buffer.strides[d]) * (cast(kInt64, buffer.shape[d]) - 1);
+    }
+    return buffer.elem_offset ? cast(kInt64, span) + cast(kInt64, buffer.elem_offset) : span;
+  }
+
+  // A view of the memory of a buffer of this function ends where that does. What other pointers
+  // point to is not known.
+  void declared(const DeclBuffer& view, const NodePtr& node) {
+    const auto known = by_data_.find(view.data.get());
+    const Buffer& shown = *view.buffer;
+    const auto defines = [](const Expr& expr) { return expr && expr.as<Var>(); };
+    if (known == by_data_.end() || defines(shown.elem_offset) ||
+        std::any_of(shown.strides.begin(), shown.strides.end(), defines))
+      return;
+    const Buffer& source = *known->second;
+    const int64_t own = shown.dtype.bytes(), other = source.dtype.bytes();
+    Expr end = cast(kInt64, span_of(shown)), most = cast(kInt64, span_of(source));
+    if (own != other) {
+      end = end * own;
+      most = most * other;
+    }
+    judge({.kind = Kind::kView,
+           .node = node,
+           .buffer = view.buffer,
+           .index = end,
+           .extent = most,
+           .origin = view.origin ? view.origin : view.buffer->origin});
+  }
+
+  // A view of a block takes no more of each dimension than its region has.
+  void shows(const MatchBuffer& match, const Origin& origin) {
+    region(*match.source, match.source, origin);
+    const BufferRegion& source = *match.source;
+    std::vector<Expr> extents;
+    for (size_t d = 0; d < source.region.size(); ++d)
+      if (!source.drops(d)) extents.push_back(source.region[d].extent);
+    const size_t ndim = match.buffer->ndim();
+    if (extents.size() < ndim) return;  // an error of its own
+    extents.erase(extents.begin(), extents.end() - static_cast<std::ptrdiff_t>(ndim));
+    for (size_t d = 0; d < ndim; ++d) {
+      const Expr& dim = match.buffer->shape[d];
+      if (const auto symbol = cast<Var>(dim);
+          symbol && !now_.count(dim.get()) && !is_known(symbol)) {
+        define(symbol, cast(symbol->dtype, extents[d]));
+        continue;
+      }
+      judge({.kind = Kind::kView,
+             .node = match.buffer,
+             .buffer = match.buffer,
+             .dim = d,
+             .index = dim,
+             .extent = extents[d],
+             .origin = match.buffer->origin ? match.buffer->origin : origin});
+    }
+  }
+  bool is_known(const Ref<Var>& var) const {
+    const auto same = [&](const auto& other) { return other.same_as(var); };
+    return std::any_of(symbols_.begin(), symbols_.end(), same) ||
+           std::any_of(function_.params.begin(), function_.params.end(), same) ||
+           std::any_of(loops_.begin(), loops_.end(),
+                       [&](const Running& loop) { return loop.var.same_as(var); });
+  }
+
   void block(const BlockRealize& realize) {
     const Block& block = *realize.block;
     for (const Expr& value : realize.iter_values) expr(value, realize.origin);
@@ -550,8 +722,7 @@ class AccessProver {
     where(realize.predicate, [&] {
       for (size_t i = 0; i < block.iter_vars.size(); ++i)
         define(block.iter_vars[i].var, realize.iter_values[i]);
-      for (const MatchBuffer& match : block.match_buffers)
-        region(*match.source, match.source, block.origin);
+      for (const MatchBuffer& match : block.match_buffers) shows(match, block.origin);
       if (block.init) {
         Expr first = boolean(true);
         for (const IterVar& axis : block.iter_vars)
@@ -574,7 +745,8 @@ class AccessProver {
   std::vector<ElementFact> element_facts_;
   Substitution now_;  // axes and bound variables by their values; buffers since they were written
   std::vector<Ref<Buffer>> all_;
-  std::unordered_map<const Node*, const Node*> root_;  // the memory that a view is of
+  std::unordered_map<const Node*, Ref<Buffer>> by_data_;  // by their pointers
+  std::unordered_map<const Node*, const Node*> root_;     // the memory that a view is of
   std::unordered_map<const Node*, Ref<TensorData>> constants_;
   std::unordered_map<const Node*, std::pair<int64_t, int64_t>> ranges_;
   std::unordered_map<const Node*, Writes> writes_;
@@ -596,6 +768,11 @@ std::string subject_of(const AccessCheck& check) {
                          str(check.index + check.length), check.dim, check.buffer->name);
     case Kind::kDivisor: return fmt::format("divisor {}", str(check.index));
     case Kind::kShift: return fmt::format("shift by {}", str(check.index));
+    case Kind::kView:
+      if (check.node.as<DeclBuffer>())
+        return fmt::format("the end of view `{}`, {}", check.buffer->name, str(check.index));
+      return fmt::format("dimension {} of view `{}`, {}", check.dim, check.buffer->name,
+                         str(check.index));
   }
   unreachable("a kind of check");
 }
@@ -614,6 +791,10 @@ static std::string fault_of(const AccessCheck& check, const std::string& in) {
     case Kind::kDivisor:
       return fmt::format("`{}` in `{}` divides by zero{}", str(downcast<ExprNode>(check.node)), in,
                          at);
+    case Kind::kView:
+      return fmt::format("{}, is{} beyond what it shows, which has {}", subject,
+                         check.iteration.empty() ? "" : fmt::format(" {}{} and", check.value, at),
+                         check.extent_value);
     case Kind::kShift:
       return fmt::format("`{}` in `{}` shifts by {}{}; its dtype has {} bits",
                          str(downcast<ExprNode>(check.node)), in, check.value, at,
@@ -630,7 +811,7 @@ static const Code& code_of(const AccessCheck& check) {
 void report(const AccessCheck& check, const std::string& in, Diagnostics& diagnostics) {
   Diagnostic& diagnostic =
       diagnostics.error(code_of(check), check.origin, "{}", fault_of(check, in));
-  if (check.buffer && check.buffer->origin)
+  if (check.buffer && check.buffer->origin && check.kind != Kind::kView)
     diagnostic.notes.push_back(
         {check.buffer->origin, fmt::format("`{}` is defined here", check.buffer->name)});
 }

@@ -24,14 +24,17 @@ struct AccessCheck {
     kRegion,   // 0 <= index and index + length <= extent
     kDivisor,  // index != 0, of an integer division or remainder
     kShift,    // 0 <= index < extent, the bits of what is shifted
+    kView,     // index <= extent: elements that a view takes, and that what it shows has
   };
   Kind kind = Kind::kIndex;
-  NodePtr node = {};        // BufferLoad, BufferStore, BufferRegion, Binary or Call
-  Ref<Buffer> buffer = {};  // of an index or region
+  NodePtr node =
+      {};  // BufferLoad, BufferStore, BufferRegion, Binary, Call; of a view what makes it
+  Ref<Buffer> buffer = {};  // of an index or region; the view
   size_t dim = 0;
   Expr index = {}, length = {}, extent = {};
   Origin origin = {};
-  bool fails = false;  // proved outside in an iteration that happens; else not proved inside
+  bool masked = false;  // an index of T.masked_load or T.masked_store
+  bool fails = false;   // proved outside in an iteration that happens; else not proved inside
   // Where it fails: the index or region there, and the iteration ("i = 0, j = 7"; empty where the
   // index names nothing that runs).
   std::string value = {}, extent_value = {}, iteration = {};

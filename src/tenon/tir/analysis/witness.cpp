@@ -117,8 +117,9 @@ Search::Answer Search::every_iteration(const Question& question) {
       open = true;
       return false;
     }
-    const bool good = check.kind == Kind::kDivisor
-                          ? *index != 0
+    const bool good = check.kind == Kind::kDivisor ? *index != 0
+                      : check.kind == Kind::kView
+                          ? *index <= *extent
                           : *index >= 0 && *index <= *extent && *length <= *extent - *index;
     if (good) return true;
     if (!holds) {
@@ -201,6 +202,8 @@ bool Search::at_corners(const Question& question, const std::vector<Ref<Var>>& s
     bool outside = false;
     if (check.kind == Kind::kDivisor) {
       outside = analyzer.proves_equal(index, zero);
+    } else if (check.kind == Kind::kView) {
+      outside = analyzer.proves(index > here(check.extent));
     } else {
       const Expr end = check.length ? index + here(check.length) : index + 1;
       outside = analyzer.proves(index < zero) || analyzer.proves(end > here(check.extent));

@@ -18,6 +18,7 @@ std::string_view reason_of(Kind kind) {
     case Kind::kRegion: return "region";
     case Kind::kDivisor: return "divisor";
     case Kind::kShift: return "shift";
+    case Kind::kView: return "view";
   }
   unreachable("a kind of check");
 }
@@ -41,7 +42,10 @@ class Instrumenter final : public Rewriter {
     if (const auto* call = node.as<CallTir>()) return with_regions_of(call->args, node);
     if (const auto* block = node.as<Block>(); block && !block->match_buffers.empty()) {
       std::vector<NodePtr> sources;
-      for (const MatchBuffer& match : block->match_buffers) sources.push_back(match.source);
+      for (const MatchBuffer& match : block->match_buffers) {
+        sources.push_back(match.source);
+        sources.push_back(match.buffer);
+      }
       std::vector<Stmt> checks = assertions(sources);
       const Ref<Block> kept = downcast<Block>(rewrite_members(node));
       if (checks.empty()) return kept;
@@ -57,6 +61,7 @@ class Instrumenter final : public Rewriter {
       parts.body = seq(std::move(checks));
       return make<Block>(std::move(parts), kept->origin);
     }
+    if (node.as<DeclBuffer>()) return with_regions_of({node}, node);
     const NodePtr next = rewrite_members(node);
     if (const auto* call = node.as<Call>(); call && call->callee)
       return with_checked_regions(*call, *next.as<Call>());
@@ -126,6 +131,7 @@ class Instrumenter final : public Rewriter {
   // What the index must stay below, in its dtype.
   Expr limit(const AccessCheck& check, const Expr& index) {
     Expr extent = (*this)(check.extent);
+    if (check.kind == Kind::kView) extent = extent + 1;
     if (check.length) extent = extent - (*this)(check.length) + 1;
     return cast(index->dtype, extent);
   }
@@ -144,6 +150,8 @@ class Instrumenter final : public Rewriter {
             str(check.length), check.dim, check.buffer->name, in, str(check.extent));
       case Kind::kShift:
         return fmt::format("a shift by {{value}}{}; the dtype has {{bound}} bits", in);
+      case Kind::kView:
+        return fmt::format("{}{} is {{value}}; it must be below {{bound}}", subject_of(check), in);
       case Kind::kDivisor: break;
     }
     unreachable("a divisor has no message of its own");
@@ -172,10 +180,15 @@ class Instrumenter final : public Rewriter {
       } else if (index->dtype.is_scalar()) {
         index = check_of(check, index);
       } else {
-        throw CompileError(kUnsupported, check.origin,
-                           "{} is a vector that is no progression and not proved inside; expected "
-                           "a scalar or a T.Ramp, which can be checked, or --unchecked",
-                           subject_of(check));
+        // Lane by lane.
+        std::vector<Expr> lanes;
+        std::vector<int64_t> order;
+        for (int64_t lane = 0; lane < index->dtype.lanes; ++lane) {
+          lanes.push_back(
+              check_of(check, make<Shuffle>(std::vector<Expr>{index}, std::vector<int64_t>{lane})));
+          order.push_back(lane);
+        }
+        index = make<Shuffle>(std::move(lanes), std::move(order));
       }
     }
     return indices;
@@ -201,6 +214,13 @@ IRModule instrument_bound_checkers(IRModule module, const BoundCheckOptions& opt
         return;
       }
       const bool stays = options.unchecked && check.kind != Kind::kDivisor;
+      if (check.masked && !stays) {
+        diagnostics.error(kUnsupported, check.origin,
+                          "{} under a mask is not proved inside its extent {}; expected one that "
+                          "is, a branch instead of the mask, or --unchecked",
+                          subject_of(check), str(check.extent));
+        return;
+      }
       record({.pass = kPass,
               .subject = name,
               .verdict = stays ? "unchecked" : "checked",
