@@ -49,20 +49,66 @@ enum class Op : uint8_t {
   kEnterBlock,  // watches[c]
   kLeaveBlock,
   kReturn,
-};
 
-/// What the machine can execute without asking for the dtype each time.
-enum class Fast : uint8_t { kNo, kInt64, kFloat32 };
+  // What nearly all programs consist of, one dtype an operation: int64 (and narrower integers that
+  // cannot wrap), float32, bool.
+  kNext,    // a += 1; to c where a < b; `immediate` instructions were passed
+  kMulAdd,  // dst = a + b * immediate
+  kDivI,    // dst = a / immediate, for a >= 0 and immediate > 0
+  kModI,    // the remainder of that
+  kAddI,
+  kSubI,
+  kMulI,
+  kMinI,
+  kMaxI,
+  kEqualI,
+  kNotEqualI,
+  kLessI,
+  kLessEqualI,
+  kAddF,
+  kSubF,
+  kMulF,
+  kDivF,
+  kMinF,
+  kMaxF,
+  kLessF,
+  kLessEqualF,
+  kAndB,
+  kOrB,
+  kCheckIndex,  // fails where slot a is outside 0..immediate - 1: dimension b of view c
+  kLoadF,       // dst = access a
+  kLoadI64,
+  kLoadI32,
+  kLoadAt,  // of any dtype
+  kStoreF,  // access a = dst
+  kStoreAt,
+  kLoadLanes,    // float32: dst.. = access a, lane by lane
+  kStoreLanes,   // float32: access a = dst..
+  kBinaryLanes,  // float32: dst.. = a.. `code` b..
+  kFmaLanes,     // float32: dst.. = a.. * b.. + c.., rounded once
+  kAccumulate,   // float32: access a = access a + access b * access c; `code` 1: rounded once
+  kAccumulateLanes,
+};
 
 struct Instr {
   Op op;
-  Fast fast = Fast::kNo;  // of scalar kBinary, kLoad and kStore
-  uint8_t code = 0;       // BinaryOp; index into Code::intrinsics
+  uint8_t code = 0;  // BinaryOp; index into Code::intrinsics
   uint16_t lanes = 1;
   DType dtype = {};
   DType dtype2 = {};
   int32_t dst = 0, a = 0, b = 0, c = 0;
   Slot immediate = {0};
+};
+
+inline constexpr int kMostQuickLanes = 64;  // of loads and stores of float32
+
+/// An element, or lanes, of a view whose shape and strides are known when code is made: the byte at
+/// slots[base] + slots[step] * factor + offset. Its indices are known to be inside.
+struct Access {
+  int32_t view, base, step;
+  int64_t factor, offset;
+  int64_t lane_stride;  // in bytes
+  DType element;
 };
 
 /// A buffer as code sees it: dims of shape, then the strides' slots where it has any.
@@ -103,6 +149,7 @@ struct Code {
   int32_t slots = 0;
   std::vector<Slot> constants_in_slots;  // what slots 0, 1, ... hold from the start
   std::vector<ViewInfo> views;
+  std::vector<Access> accesses;
   std::vector<Ref<TensorData>> constants;
   std::vector<const Intrinsic*> intrinsics;
   std::vector<std::vector<int64_t>> tables;  // of shuffles
@@ -112,13 +159,6 @@ struct Code {
   std::vector<std::string> messages;
   // How parameters arrive: view of each buffer parameter (or -1), slot of each scalar one.
   std::vector<int32_t> param_view, param_slot;
-  struct DimBinding {
-    int32_t slot;  // of the symbolic Var
-    size_t param;
-    enum class What : uint8_t { kDim, kStride, kOffset } what;
-    size_t dim;
-  };
-  std::vector<DimBinding> bindings;
   struct DimCheck {
     size_t param, dim;
     int32_t slot;  // holds the declared dimension after `prologue` ran
@@ -128,9 +168,25 @@ struct Code {
   int32_t body_start = 0;    // instructions before it compute what `checks` need
 };
 
-/// Resolves a PrimFunc; `watched`: with instructions that tell a RaceTracker where it is.
+/// Where a dimension, stride or offset that is a bare variable gets its value from.
+struct DimSource {
+  Ref<Var> var;
+  size_t param;
+  enum class What : uint8_t { kDim, kStride, kOffset } what;
+  size_t dim;
+};
+/// Of each symbolic variable of the function's parameters, in order.
+std::vector<DimSource> dim_sources(const tir::PrimFunc& function);
+
+struct ResolveOptions {
+  std::vector<int64_t> dims = {};  // values of dim_sources()
+  bool watched = false;            // with instructions that tell a RaceTracker where it is
+  bool random_rounding = false;    // float operations one by one, so that each can be disturbed
+};
+
+/// Resolves a PrimFunc for values of its symbolic dimensions.
 /// \throws CompileError (kUnsupported) at what cannot be interpreted, kUndefined at a use without a
 /// definition.
-std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function, bool watched = false);
+std::unique_ptr<Code> resolve(const Ref<tir::PrimFunc>& function, ResolveOptions options);
 
 }  // namespace tenon::interp

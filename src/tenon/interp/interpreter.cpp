@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <unordered_map>
 
 #include "tenon/graph/builder.h"
@@ -212,21 +213,26 @@ class Interpreter::Impl {
 
   // ---- TensorIR ----
 
-  const Code* code_of(const Ref<tir::PrimFunc>& function) {
-    auto& slot = code_[function.get()];
-    if (!slot.second) slot = {function, resolve(function, options_.find_races)};
-    return slot.second.get();
+  // For these arguments: code is made for the values of symbolic dimensions.
+  const Code* code_of(const Ref<tir::PrimFunc>& function, const std::vector<View>& buffers) {
+    auto& [keeper, codes] = code_[function.get()];
+    if (!keeper) keeper = function;
+    std::vector<int64_t> dims = dims_of(*function, buffers);
+    std::unique_ptr<Code>& code = codes[dims];
+    if (!code)
+      code = resolve(function, {std::move(dims), options_.find_races, rounding_.has_value()});
+    return code.get();
   }
 
   Machine machine_for(const IRModule& module) {
     return Machine(
-        [this, &module](const std::string& name) -> const Code* {
+        [this, &module](const std::string& name, const std::vector<View>& buffers) -> const Code* {
           const auto function = module.find<tir::PrimFunc>(name);
-          if (function) return code_of(function);
+          if (function) return code_of(function, buffers);
           const auto external = module.find<tir::ExternFunction>(name);
-          return external ? code_of(external) : nullptr;
+          return external ? code_of(external, buffers) : nullptr;
         },
-        options_.step_limit,
+        options_.step_limit, steps_,
         [this, &module](const std::string& name, std::vector<View>& buffers,
                         const std::vector<Slot>& scalars, const Origin& origin) {
           const auto external = module.find<tir::ExternFunction>(name);
@@ -284,11 +290,11 @@ class Interpreter::Impl {
   // ---- library functions ----
 
   /// Its reference body; null where it has none.
-  const Code* code_of(const Ref<tir::ExternFunction>& function) {
+  const Code* code_of(const Ref<tir::ExternFunction>& function, const std::vector<View>& buffers) {
     if (!function->body) return nullptr;
     auto& reference = references_[function.get()];
     if (!reference.second) reference = {function, function->reference()};
-    return code_of(reference.second);
+    return code_of(reference.second, buffers);
   }
 
   void call_library(const tir::ExternFunction& function, std::vector<View>& buffers,
@@ -329,12 +335,12 @@ class Interpreter::Impl {
                                            const Ref<tir::PrimFunc>& function,
                                            const std::vector<Ref<TensorData>>& buffers,
                                            const std::vector<Slot>& scalars) {
-    const Code* code = code_of(function);
     std::vector<View> views;
     for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
     if (options_.find_races) races_ = std::make_unique<RaceTracker>();
     Machine machine = machine_for(module);
-    machine.allocate_missing(*code, views, scalars);
+    allocate_missing(*function, views, scalars);
+    const Code* code = code_of(function, views);
     if (races_)
       for (const View& view : views) races_->watch_output(view.memory.get());
     watched_ = races_ ? views : std::vector<View>();
@@ -345,28 +351,8 @@ class Interpreter::Impl {
     return out;
   }
 
-  /// Every element of what the function was given to fill.
-  static void check_written(const std::vector<View>& views, const tir::PrimFunc& function) {
-    size_t next = 0;
-    for (const Ref<tir::Buffer>& buffer : function.buffers) {
-      if (!buffer) continue;
-      const View& view = views[next++];
-      const std::vector<uint8_t>& written = view.memory->written;
-      const auto hole = std::find(written.begin(), written.end(), 0);
-      if (hole == written.end()) continue;
-      int64_t rest = (hole - written.begin()) / std::max<int64_t>(1, view.dtype.bytes());
-      std::string place;
-      for (size_t d = 0; d < view.shape.size(); ++d) {
-        place += fmt::format("{}{}", d ? ", " : "", rest / view.strides[d]);
-        rest %= view.strides[d];
-      }
-      throw CompileError(kNotWritten, buffer->origin ? buffer->origin : function.origin,
-                         "element ({}) of `{}`, of shape {}, is never written", place, buffer->name,
-                         tenon::str(view.shape));
-    }
-  }
-
  public:
+  int64_t steps_used() const { return steps_; }
   Origin last_writer(size_t buffer, int64_t element) const {
     if (!races_ || buffer >= watched_.size()) return {};
     const View& view = watched_[buffer];
@@ -674,7 +660,7 @@ class Interpreter::Impl {
     if (call.args.size() > 2)
       for (const int64_t value : evaluate_value(module, call.args[2], env, dims).shape)
         scalars.push_back({.i = value});
-    const Code* code = code_of(function);
+    const Code* code = code_of(function, views);
     Machine machine = machine_for(module);
     machine.run(*code, views, scalars, call.origin);
     std::vector<Datum> outputs;
@@ -749,7 +735,7 @@ class Interpreter::Impl {
       else
         scalars.push_back(numbers[i]);
     }
-    if (const Code* code = code_of(function))
+    if (const Code* code = code_of(function, buffers))
       machine_for(module).run(*code, buffers, scalars, call.origin);
     else
       call_library(*function, buffers, scalars, call.origin);
@@ -771,10 +757,15 @@ class Interpreter::Impl {
 
   IRModule module_;
   Options options_;
+  int64_t steps_ = 0;
   std::unique_ptr<RaceTracker> races_;
   std::optional<RandomRounding> rounding_;
   std::vector<View> watched_;
-  std::unordered_map<const Node*, std::pair<Ref<tir::PrimFunc>, std::unique_ptr<Code>>> code_;
+  struct Codes {
+    Ref<tir::PrimFunc> function;
+    std::map<std::vector<int64_t>, std::unique_ptr<Code>> by_dims;
+  };
+  std::unordered_map<const Node*, Codes> code_;
   std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>
       references_;  // of extern functions
   std::unordered_map<NodePtr, std::unique_ptr<Lowered>, StructuralHash, StructuralEqual> operators_;
@@ -792,6 +783,7 @@ std::vector<Ref<TensorData>> Interpreter::run_prim_func(const std::string& name,
                                                         const std::vector<double>& scalars) {
   return impl_->run_prim_func(name, buffers, scalars);
 }
+int64_t Interpreter::steps_used() const { return impl_->steps_used(); }
 Origin Interpreter::last_writer(size_t buffer, int64_t element) const {
   return impl_->last_writer(buffer, element);
 }

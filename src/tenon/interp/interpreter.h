@@ -37,7 +37,7 @@ using CallOpaque =
     std::function<ExternArgument(const tenon::Call& call, const std::vector<ExternArgument>&)>;
 
 struct Options {
-  /// Stops with kLimitExceeded after so many steps of scalar code; 0: no limit.
+  /// Stops with kLimitExceeded after so many steps of scalar code, all runs together; 0: no limit.
   int64_t step_limit = 0;
   /// Extern functions with a reference body are that; the others are called through this. Empty:
   /// they cannot be run (kUnsupported).
@@ -70,6 +70,9 @@ class Interpreter {
   std::vector<Ref<TensorData>> run_prim_func(const std::string& name,
                                              const std::vector<Ref<TensorData>>& buffers,
                                              const std::vector<double>& scalars = {});
+
+  /// Steps of scalar code so far, about.
+  int64_t steps_used() const;
 
   /// After run_prim_func() with `find_races`: the place in the text that wrote element `element`
   /// (row-major) of buffer parameter `buffer` last.

@@ -1,21 +1,14 @@
-#include "tenon/interp/machine.h"
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <unordered_map>
 
+#include "tenon/interp/frame.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 
 namespace tenon::interp {
-
-struct Machine::Frame {
-  std::vector<Slot> slots;
-  std::vector<View> views;
-  std::vector<std::pair<std::shared_ptr<Memory>, int64_t>> pointers;
-};
 
 std::shared_ptr<Memory> allocate(int64_t bytes, std::string name, const Origin& origin) {
   constexpr int64_t kMost = int64_t{16} << 30;
@@ -40,8 +33,7 @@ std::vector<int64_t> compact(const std::vector<int64_t>& shape) {
   return strides;
 }
 
-[[noreturn]] static void out_of_bounds(const View& view, size_t dim, int64_t index,
-                                       const Origin& origin) {
+void out_of_bounds(const View& view, size_t dim, int64_t index, const Origin& origin) {
   const std::string name = view.buffer ? view.buffer->name : "?";
   CompileError error(kOutOfBounds, origin,
                      "index {} of dimension {} of buffer `{}` lies outside of its extent {}", index,
@@ -153,7 +145,7 @@ static int64_t read_geometry(const ViewInfo& info, const Slot* slots, View& view
 }
 
 void Machine::step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame) {
-  Slot* s = frame.slots.data();
+  Slot* s = frame.slots;
   const int n = instr.lanes;
   switch (instr.op) {
     case Op::kImmediate:
@@ -225,7 +217,7 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       checked_elements(view.shape, std::max<int64_t>(1, view.dtype.bytes()), origin);
       view.memory = allocate((elements + offset) * view.dtype.bytes(), info.buffer->name, origin);
       view.offset = offset * view.dtype.bytes();
-      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      frame.set_view(instr.a, std::move(view));
       return;
     }
     case Op::kConstant: {
@@ -240,7 +232,7 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       view.strides = compact(view.shape);
       view.dtype = info.buffer->dtype;
       view.buffer = info.buffer.get();
-      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      frame.set_view(instr.a, std::move(view));
       return;
     }
     case Op::kView: {
@@ -260,7 +252,7 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       }
       view.memory = memory;
       view.offset = start + (is_match ? 0 : offset * view.dtype.bytes());
-      frame.views[static_cast<size_t>(instr.a)] = std::move(view);
+      frame.set_view(instr.a, std::move(view));
       return;
     }
     case Op::kAddress: {
@@ -294,7 +286,7 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
         region.shape[d] = extent;
       }
       region.offset += offset * region.dtype.bytes();
-      frame.views[static_cast<size_t>(instr.a)] = std::move(region);
+      frame.set_view(instr.a, std::move(region));
       return;
     }
     case Op::kCall: return call(code, code.calls[static_cast<size_t>(instr.c)], frame);
@@ -305,114 +297,20 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       if (!s[instr.a].i)
         throw CompileError(kRunFailed, origin, "{}", code.messages[static_cast<size_t>(instr.c)]);
       return;
-    case Op::kJump:
-    case Op::kJumpIfZero:
-    case Op::kJumpIfGE:
-    case Op::kReturn: break;
     case Op::kEnterLoop:
     case Op::kIterate:
     case Op::kLeaveLoop:
     case Op::kEnterBlock:
     case Op::kLeaveBlock: return;  // nobody watches
+    default: break;
   }
-  unreachable("a jump is executed by the loop");
-}
-
-// Byte offset of the element that the scalar indices name; the slow path says what is wrong with
-// it.
-static inline int64_t quick_offset(const View& view, const Slot* indices, int64_t width,
-                                   const Origin& origin) {
-  int64_t offset = 0;
-  const size_t ndim = view.shape.size();
-  const int64_t* shape = view.shape.data();
-  const int64_t* strides = view.strides.data();
-  for (size_t d = 0; d < ndim; ++d) {
-    const int64_t index = indices[d].i;
-    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(shape[d])) [[unlikely]]
-      out_of_bounds(view, d, index, origin);
-    offset += index * strides[d];
-  }
-  const int64_t at = view.offset + offset * width;
-  if (static_cast<uint64_t>(at + width) > view.memory->bytes.size() || at < 0) [[unlikely]]
-    check_extent(view, at, width, origin);
-  return at;
-}
-
-template <typename T>
-static inline bool quick_load(const View& view, const Instr& instr, Slot* s, const Origin& origin) {
-  const int64_t at = quick_offset(view, s + instr.b, sizeof(T), origin);
-  const Memory& memory = *view.memory;
-  if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) [[unlikely]]
-    return false;
-  T value;
-  std::memcpy(&value, memory.bytes.data() + at, sizeof(T));
-  if constexpr (std::is_same_v<T, float>) {
-    s[instr.dst].f = value;
-  } else {
-    s[instr.dst].i = value;
-  }
-  return true;
-}
-
-template <typename T>
-static inline bool quick_store(const View& view, const Instr& instr, const Slot* s,
-                               const Origin& origin) {
-  Memory& memory = *view.memory;
-  if (memory.read_only) [[unlikely]]
-    return false;
-  const int64_t at = quick_offset(view, s + instr.b, sizeof(T), origin);
-  T value;
-  if constexpr (std::is_same_v<T, float>) {
-    value = static_cast<float>(s[instr.dst].f);
-  } else {
-    value = s[instr.dst].i;
-  }
-  std::memcpy(memory.bytes.data() + at, &value, sizeof(T));
-  if (!memory.written.empty()) std::memset(memory.written.data() + at, 1, sizeof(T));
-  return true;
-}
-
-// The common operations on int64 and float32; false: the general way.
-static inline bool quick_binary(const Instr& instr, Slot* s) {
-  const auto op = static_cast<BinaryOp>(instr.code);
-  if (instr.fast == Fast::kInt64) {
-    const int64_t a = s[instr.a].i, b = s[instr.b].i;
-    const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-    int64_t& out = s[instr.dst].i;
-    switch (op) {
-      case BinaryOp::kAdd: out = static_cast<int64_t>(ua + ub); return true;
-      case BinaryOp::kSub: out = static_cast<int64_t>(ua - ub); return true;
-      case BinaryOp::kMul: out = static_cast<int64_t>(ua * ub); return true;
-      case BinaryOp::kEQ: out = a == b; return true;
-      case BinaryOp::kNE: out = a != b; return true;
-      case BinaryOp::kLT: out = a < b; return true;
-      case BinaryOp::kLE: out = a <= b; return true;
-      case BinaryOp::kGT: out = a > b; return true;
-      case BinaryOp::kGE: out = a >= b; return true;
-      case BinaryOp::kFloorDiv:
-        if (a < 0 || b <= 0) return false;
-        out = a / b;
-        return true;
-      case BinaryOp::kFloorMod:
-        if (a < 0 || b <= 0) return false;
-        out = a % b;
-        return true;
-      default: return false;
-    }
-  }
-  const auto a = static_cast<float>(s[instr.a].f), b = static_cast<float>(s[instr.b].f);
-  switch (op) {
-    case BinaryOp::kAdd: s[instr.dst].f = a + b; return true;
-    case BinaryOp::kSub: s[instr.dst].f = a - b; return true;
-    case BinaryOp::kMul: s[instr.dst].f = a * b; return true;
-    default: return false;
-  }
+  unreachable("a jump, or a quick instruction, is executed by the loop");
 }
 
 void Machine::check_dims(const Code& code, const Frame& frame) {
   for (const Code::DimCheck& check_ : code.checks) {
     const View& view = frame.views[static_cast<size_t>(code.param_view[check_.param])];
-    const int64_t declared = frame.slots[static_cast<size_t>(check_.slot)].i;
+    const int64_t declared = frame.slots[check_.slot].i;
     if (view.shape[check_.dim] != declared)
       throw CompileError(kShapeMismatch, code.function->origin,
                          "dimension {} of parameter `{}` is {}; declared is {}", check_.dim,
@@ -421,23 +319,9 @@ void Machine::check_dims(const Code& code, const Frame& frame) {
   }
 }
 
-// Scalars of int64 and float32, which are nearly all that is executed.
-inline bool Machine::quick(const Instr& instr, const Origin& origin, Frame& frame) {
-  if (instr.fast == Fast::kNo || (rounding_ && instr.fast == Fast::kFloat32)) return false;
-  Slot* s = frame.slots.data();
-  if (instr.op == Op::kBinary) return quick_binary(instr, s);
-  const View& view = frame.views[static_cast<size_t>(instr.a)];
-  const bool is_float = instr.fast == Fast::kFloat32;
-  if (instr.op == Op::kLoad)
-    return is_float ? quick_load<float>(view, instr, s, origin)
-                    : quick_load<int64_t>(view, instr, s, origin);
-  return is_float ? quick_store<float>(view, instr, s, origin)
-                  : quick_store<int64_t>(view, instr, s, origin);
-}
-
 // Tells the tracker before the machine does it.
 void Machine::watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame) {
-  const Slot* s = frame.slots.data();
+  const Slot* s = frame.slots;
   switch (instr.op) {
     case Op::kEnterLoop:
       return races_->enter_loop(code.watches[static_cast<size_t>(instr.c)].get());
@@ -465,47 +349,34 @@ void Machine::watch(const Code& code, const Instr& instr, const Origin& origin, 
   }
 }
 
-void Machine::execute(const Code& code, Frame& frame) {
+void Machine::limit_reached(const Origin& origin) {
+  throw CompileError(kLimitExceeded, origin, "the interpreter's limit of steps is reached");
+}
+
+void Machine::execute_watched(const Code& code, Frame& frame) {
   size_t at = 0;
   const size_t end = code.instrs.size();
-  bool checked = false;
+  const auto slot = [&](int32_t index) -> Slot& { return frame.slots[index]; };
   while (at < end) {
     // The declared dimensions of parameters are known once the instructions before the body ran.
-    if (at == static_cast<size_t>(code.body_start) && !checked) {
+    if (at == static_cast<size_t>(code.body_start) && !frame.checked) {
       check_dims(code, frame);
-      checked = true;
+      frame.checked = true;
     }
     const Instr& instr = code.instrs[at];
-    if (steps_left_ > 0 && --steps_left_ == 0)
-      throw CompileError(kLimitExceeded, code.origins[at],
-                         "the interpreter's limit of steps is reached");
-    if (races_) [[unlikely]]
-      watch(code, instr, code.origins[at], frame);
+    count_steps(1, code.origins[at]);
+    watch(code, instr, code.origins[at], frame);
     switch (instr.op) {
       case Op::kJump: at = static_cast<size_t>(instr.c); continue;
-      case Op::kJumpIfZero:
-        at = frame.slots[static_cast<size_t>(instr.a)].i ? at + 1 : static_cast<size_t>(instr.c);
-        continue;
+      case Op::kJumpIfZero: at = slot(instr.a).i ? at + 1 : static_cast<size_t>(instr.c); continue;
       case Op::kJumpIfGE:
-        at = frame.slots[static_cast<size_t>(instr.a)].i >=
-                     frame.slots[static_cast<size_t>(instr.b)].i
-                 ? static_cast<size_t>(instr.c)
-                 : at + 1;
+        at = slot(instr.a).i >= slot(instr.b).i ? static_cast<size_t>(instr.c) : at + 1;
+        continue;
+      case Op::kNext:
+        at = ++slot(instr.a).i < slot(instr.b).i ? static_cast<size_t>(instr.c) : at + 1;
         continue;
       case Op::kReturn: return;
-      case Op::kAddImm:
-        frame.slots[static_cast<size_t>(instr.dst)].i =
-            frame.slots[static_cast<size_t>(instr.a)].i + instr.immediate.i;
-        break;
-      case Op::kMove:
-        if (instr.lanes != 1) {
-          step(code, instr, code.origins[at], frame);
-        } else {
-          frame.slots[static_cast<size_t>(instr.dst)] = frame.slots[static_cast<size_t>(instr.a)];
-        }
-        break;
-      default:
-        if (!quick(instr, code.origins[at], frame)) step(code, instr, code.origins[at], frame);
+      default: step(code, instr, code.origins[at], frame);
     }
     ++at;
   }
@@ -516,14 +387,11 @@ Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector
   constexpr int kMostDepth = 64;
   if (++depth_ > kMostDepth)
     throw CompileError(kRecursion, caller, "calls nest deeper than {} functions", kMostDepth);
-  Frame frame;
-  frame.slots.resize(std::max<size_t>(static_cast<size_t>(code.slots), 256) + 1);
-  std::copy(code.constants_in_slots.begin(), code.constants_in_slots.end(), frame.slots.begin());
-  frame.views.resize(code.views.size());
+  Frame frame(code);
   size_t next_buffer = 0, next_scalar = 0;
   for (size_t p = 0; p < code.param_view.size(); ++p) {
     if (code.param_view[p] < 0) {
-      frame.slots[static_cast<size_t>(code.param_slot[p])] = scalars.at(next_scalar++);
+      frame.slots[code.param_slot[p]] = scalars.at(next_scalar++);
       continue;
     }
     const Ref<tir::Buffer>& declared = code.function->buffers[p];
@@ -544,38 +412,33 @@ Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector
       view.strides = expected;
     }
     view.buffer = declared.get();
-    frame.views[static_cast<size_t>(code.param_view[p])] = std::move(view);
+    frame.set_view(code.param_view[p], std::move(view));
   }
-  for (const Code::DimBinding& binding : code.bindings) {
-    const View& view = frame.views[static_cast<size_t>(code.param_view[binding.param])];
-    Slot& slot = frame.slots[static_cast<size_t>(binding.slot)];
-    using What = Code::DimBinding::What;
-    if (binding.what == What::kDim) slot.i = view.shape[binding.dim];
-    if (binding.what == What::kStride) slot.i = view.strides[binding.dim];
-    if (binding.what == What::kOffset) slot.i = 0;
-  }
-  execute(code, frame);
+  if (races_)
+    execute_watched(code, frame);
+  else
+    execute(code, frame);
   --depth_;
-  return code.result_slot < 0 ? Slot{0} : frame.slots[static_cast<size_t>(code.result_slot)];
+  return code.result_slot < 0 ? Slot{0} : frame.slots[code.result_slot];
 }
 
-void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
-                               const std::vector<Slot>& scalars) {
+void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
+                      const std::vector<Slot>& scalars) {
   // Dimensions bound by the given buffers, and scalars, feed the declared shapes of the missing
   // ones.
   std::unordered_map<const Node*, int64_t> known;
   size_t next_buffer = 0, next_scalar = 0;
-  std::vector<size_t> position(code.param_view.size());
-  for (size_t p = 0; p < code.param_view.size(); ++p) {
-    if (code.param_view[p] < 0) {
-      known[code.function->params[p].get()] = scalars.at(next_scalar++).i;
+  std::vector<size_t> position(function.params.size());
+  for (size_t p = 0; p < function.params.size(); ++p) {
+    if (!function.buffers[p]) {
+      known[function.params[p].get()] = scalars.at(next_scalar++).i;
     } else {
       position[p] = next_buffer++;
     }
   }
-  for (size_t p = 0; p < code.param_view.size(); ++p) {
-    if (code.param_view[p] < 0 || !buffers[position[p]].memory) continue;
-    const Ref<tir::Buffer>& declared = code.function->buffers[p];
+  for (size_t p = 0; p < function.params.size(); ++p) {
+    const Ref<tir::Buffer>& declared = function.buffers[p];
+    if (!declared || !buffers[position[p]].memory) continue;
     for (size_t d = 0; d < declared->shape.size() && d < buffers[position[p]].shape.size(); ++d)
       if (declared->shape[d].as<Var>())
         known.emplace(declared->shape[d].get(), buffers[position[p]].shape[d]);
@@ -583,9 +446,9 @@ void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
   Substitution values;
   for (const auto& [var, value] : known)
     values.emplace(var, imm(static_cast<const Var*>(var)->dtype, value));
-  for (size_t p = 0; p < code.param_view.size(); ++p) {
-    if (code.param_view[p] < 0 || buffers[position[p]].memory) continue;
-    const Ref<tir::Buffer>& declared = code.function->buffers[p];
+  for (size_t p = 0; p < function.params.size(); ++p) {
+    const Ref<tir::Buffer>& declared = function.buffers[p];
+    if (!declared || buffers[position[p]].memory) continue;
     View& view = buffers[position[p]];
     for (const Expr& dim : declared->shape) {
       // Constant operands fold as the expression is built again.
@@ -611,6 +474,26 @@ void Machine::allocate_missing(const Code& code, std::vector<View>& buffers,
   }
 }
 
+std::vector<int64_t> dims_of(const tir::PrimFunc& function, const std::vector<View>& buffers) {
+  std::vector<size_t> position(function.params.size());
+  for (size_t p = 0, next = 0; p < function.params.size(); ++p)
+    if (function.buffers[p]) position[p] = next++;
+  std::vector<int64_t> dims;
+  for (const DimSource& source : dim_sources(function)) {
+    int64_t value = 0;
+    // What does not fit is refused when the function is run.
+    if (position[source.param] < buffers.size()) {
+      const View& view = buffers[position[source.param]];
+      const bool is_dim = source.what == DimSource::What::kDim;
+      const std::vector<int64_t>& from = is_dim ? view.shape : view.strides;
+      if (source.what != DimSource::What::kOffset && source.dim < from.size())
+        value = from[source.dim];
+    }
+    dims.push_back(value);
+  }
+  return dims;
+}
+
 static void drop_dimensions(View& view, const std::vector<bool>& dropped) {
   for (size_t d = dropped.size(); d-- > 0;) {
     if (!dropped[d]) continue;
@@ -627,14 +510,15 @@ Slot Machine::call_opaque(const OpaqueCallInfo& info, Frame& frame) {
     OpaqueArgument out;
     const auto index = static_cast<size_t>(arg.index);
     switch (arg.kind) {
-      case Kind::kScalar: out.scalar = frame.slots[index]; break;
+      case Kind::kScalar: out.scalar = frame.slots[arg.index]; break;
       case Kind::kText: out.text = info.call->args[i + 1].as<StringImm>()->value.c_str(); break;
       case Kind::kView:
         out.view = frame.views[index];
         drop_dimensions(*out.view, arg.dropped);
         break;
       case Kind::kPointer: {
-        const auto& [memory, start] = frame.pointers.at(static_cast<size_t>(frame.slots[index].i));
+        const auto& [memory, start] =
+            frame.pointers.at(static_cast<size_t>(frame.slots[arg.index].i));
         View view;
         view.memory = memory;
         view.offset = start;
@@ -656,18 +540,18 @@ Slot Machine::call_opaque(const OpaqueCallInfo& info, Frame& frame) {
 }
 
 void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
-  const Code* callee = find_(info.callee);
   std::vector<View> buffers;
   std::vector<Slot> scalars;
   for (const CallInfo::Arg& arg : info.args) {
     if (!arg.is_view) {
-      scalars.push_back(frame.slots[static_cast<size_t>(arg.index)]);
+      scalars.push_back(frame.slots[arg.index]);
       continue;
     }
     View view = frame.views[static_cast<size_t>(arg.index)];
     drop_dimensions(view, arg.dropped);
     buffers.push_back(std::move(view));
   }
+  const Code* callee = find_(info.callee, buffers);
   if (!callee) {
     if (foreign_ && foreign_(info.callee, buffers, scalars, info.origin)) return;
     throw CompileError(kUnknownCallee, info.origin,
@@ -680,7 +564,7 @@ void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
                        "call of `{}` with {} regions and {} scalars; it has {} and {}", info.callee,
                        buffers.size(), scalars.size(), wanted_buffers, wanted_scalars);
   const Slot result = run(*callee, std::move(buffers), scalars, info.origin);
-  if (info.result >= 0) frame.slots[static_cast<size_t>(info.result)] = result;
+  if (info.result >= 0) frame.slots[info.result] = result;
 }
 
 }  // namespace tenon::interp

@@ -28,8 +28,10 @@ struct View {
   const tir::Buffer* buffer = nullptr;  // for messages
 };
 
-/// Finds the code of a function by its name; null where the module has no such PrimFunc.
-using FindCode = std::function<const Code*(const std::string& name)>;
+/// Finds the code of a function by its name, for these arguments; null where the module has no such
+/// PrimFunc.
+using FindCode =
+    std::function<const Code*(const std::string& name, const std::vector<View>& buffers)>;
 
 /// Runs a function that is no code: false where there is none of this name either.
 using CallForeign = std::function<bool(const std::string& name, std::vector<View>& buffers,
@@ -50,12 +52,14 @@ using RunOpaque =
 class Machine {
  public:
   /// `races`, where it is given, is told of every access (of code that is resolved for it).
-  Machine(FindCode find, int64_t step_limit, CallForeign foreign = {}, RunOpaque opaque = {},
-          RaceTracker* races = nullptr, RandomRounding* rounding = nullptr)
+  /// `steps` counts instructions, up to `step_limit` (0: none).
+  Machine(FindCode find, int64_t step_limit, int64_t& steps, CallForeign foreign = {},
+          RunOpaque opaque = {}, RaceTracker* races = nullptr, RandomRounding* rounding = nullptr)
       : find_(std::move(find)),
         foreign_(std::move(foreign)),
         opaque_(std::move(opaque)),
-        steps_left_(step_limit),
+        step_limit_(step_limit > 0 ? step_limit : INT64_MAX),
+        steps_(steps),
         races_(races),
         rounding_(rounding) {}
 
@@ -64,30 +68,39 @@ class Machine {
   Slot run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
            const Origin& caller);
 
-  /// The views for `code`'s buffer parameters where some are missing (no memory): allocated from
-  /// their declared shapes, as far as the given ones and the scalars determine these.
-  void allocate_missing(const Code& code, std::vector<View>& buffers,
-                        const std::vector<Slot>& scalars);
-
  private:
   struct Frame;
   void execute(const Code& code, Frame& frame);
+  // Watched by a RaceTracker: instruction after instruction, each told to it first.
+  void execute_watched(const Code& code, Frame& frame);
+  void count_steps(int64_t steps, const Origin& origin) {
+    if ((steps_ += steps) >= step_limit_) [[unlikely]]
+      limit_reached(origin);
+  }
+  [[noreturn]] static void limit_reached(const Origin& origin);
   static void check_dims(const Code& code, const Frame& frame);
-  bool quick(const Instr& instr, const Origin& origin, Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   void call(const Code& code, const CallInfo& info, Frame& frame);
   Slot call_opaque(const OpaqueCallInfo& info, Frame& frame);
+  void watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
 
   FindCode find_;
   CallForeign foreign_;
   RunOpaque opaque_;
-  void watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
-
-  int64_t steps_left_;
+  int64_t step_limit_;
+  int64_t& steps_;
   RaceTracker* races_;
   RandomRounding* rounding_;  // null: to the nearest
   int depth_ = 0;
 };
+
+/// The views for a function's buffer parameters where some are missing (no memory): allocated from
+/// their declared shapes, as far as the given ones and the scalars determine these.
+void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
+                      const std::vector<Slot>& scalars);
+
+/// The values of dim_sources(function) for these arguments.
+std::vector<int64_t> dims_of(const tir::PrimFunc& function, const std::vector<View>& buffers);
 
 /// Fresh memory of `bytes` bytes, watched. \throws CompileError (kLimitExceeded) above 16 GiB.
 std::shared_ptr<Memory> allocate(int64_t bytes, std::string name, const Origin& origin);

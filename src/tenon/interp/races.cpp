@@ -148,4 +148,24 @@ Origin RaceTracker::writer(const Memory* memory, int64_t at) const {
   return cell == shadow->second.cells.end() ? Origin() : cell->second.writer;
 }
 
+void check_written(const std::vector<View>& views, const tir::PrimFunc& function) {
+  size_t next = 0;
+  for (const Ref<tir::Buffer>& buffer : function.buffers) {
+    if (!buffer) continue;
+    const View& view = views[next++];
+    const std::vector<uint8_t>& written = view.memory->written;
+    const auto hole = std::find(written.begin(), written.end(), 0);
+    if (hole == written.end()) continue;
+    int64_t rest = (hole - written.begin()) / std::max<int64_t>(1, view.dtype.bytes());
+    std::string place;
+    for (size_t d = 0; d < view.shape.size(); ++d) {
+      place += fmt::format("{}{}", d ? ", " : "", rest / view.strides[d]);
+      rest %= view.strides[d];
+    }
+    throw CompileError(kNotWritten, buffer->origin ? buffer->origin : function.origin,
+                       "element ({}) of `{}`, of shape {}, is never written", place, buffer->name,
+                       tenon::str(view.shape));
+  }
+}
+
 }  // namespace tenon::interp

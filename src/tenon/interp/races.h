@@ -83,4 +83,8 @@ class RaceTracker {
   std::vector<const Memory*> outputs_;
 };
 
+/// \throws CompileError (kNotWritten) where an element of what a function was given to fill was not
+/// written.
+void check_written(const std::vector<View>& views, const tir::PrimFunc& function);
+
 }  // namespace tenon::interp
