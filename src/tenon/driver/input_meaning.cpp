@@ -227,7 +227,8 @@ class GraphUses {
         if (rule.kind == Kind::kIndex) steering_.insert(from.computed.begin(), from.computed.end());
         ask(from, {rule.kind, extent, from_end});
       }
-      if (moves && i == 0) {
+      // `where(i < 0, i + extent, i)` counts indices from the end.
+      if ((moves && i == 0) || (call.is("where") && i > 0)) {
         out.add(from);
       } else {
         out.computed.insert(from.moved.begin(), from.moved.end());
