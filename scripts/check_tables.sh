@@ -9,7 +9,7 @@ if [ "${1:-}" = --update ]; then update=true; shift; fi
 tenon=${1:-build/bin/tenon}
 
 status=0
-for pair in passes:passes operators:onnx-operators 'operators --graph:operators' relay-operators:relay-operators diagnostics:diagnostics; do
+for pair in passes:passes options:options operators:onnx-operators 'operators --graph:operators' relay-operators:relay-operators diagnostics:diagnostics; do
   page=docs/${pair#*:}.md
   read -ra command <<< "${pair%:*}"
   text=$("$tenon" "${command[@]}" --markdown)

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tenon/backend/linker_script.h"
@@ -22,6 +23,7 @@ Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const Tempo
     : files_(std::move(files)), own_(std::move(own)) {
   for (size_t i = 0; i < files_.size(); ++i) {
     const std::string& given = files_[i];
+    first_handle_.push_back(handles_.size());
     const fs::path path(given);
     const bool exists = fs::is_regular_file(path);
     const std::string ending = path.extension().string();
@@ -102,6 +104,23 @@ void* Libraries::find(const std::string& symbol) const {
   for (void* handle : handles_)
     if (void* address = dlsym(handle, symbol.c_str())) return address;
   return nullptr;
+}
+
+std::vector<std::string> Libraries::without(const std::set<std::string>& symbols) const {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const size_t end = i + 1 < files_.size() ? first_handle_[i + 1] : handles_.size();
+    bool used = false;
+    for (size_t h = first_handle_[i]; h < end && !used; ++h)
+      used = std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+        return dlsym(handles_[h], symbol.c_str()) != nullptr;
+      });
+    for (size_t later = i + 1; later < files_.size() && !used; ++later)
+      used = files_[later].ends_with(".a") || files_[later].ends_with(".o") ||
+             files_[later].ends_with(".c");
+    if (!used) out.push_back(files_[i]);
+  }
+  return out;
 }
 
 void Libraries::check(const std::vector<LibraryFunction>& functions) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ class Libraries {
   std::string names() const;
   /// The function's address in the first library that has it; null where none has.
   void* find(const std::string& symbol) const;
+  /// The files that have none of these functions, and after which no file comes that could call
+  /// theirs.
+  std::vector<std::string> without(const std::set<std::string>& symbols) const;
   /// Files for a linker: shared libraries by absolute path, objects, archives.
   const std::vector<std::string>& linker_inputs() const { return inputs_; }
 
@@ -49,6 +53,7 @@ class Libraries {
 
   std::vector<std::string> files_, inputs_;
   std::vector<void*> handles_;
+  std::vector<size_t> first_handle_;  // of each file
   std::unique_ptr<TemporaryFolder> folder_;
   std::shared_ptr<const TemporaryFolder> own_;
 };

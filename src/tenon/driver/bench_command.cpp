@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/kernel_times.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 #include "tenon/runtime/cpu_count.h"
@@ -174,7 +176,14 @@ void add_bench_command(CLI::App& app, Action& action) {
                     "also the time of each call of a kernel (of models compiled here)");
   command->add_flag("--json", options->json, "the result as JSON: a list with an object a model");
   options->target.add_to(*command);
-  command->callback([options, &action] { action = [options] { return bench(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      std::set<std::string_view> forms;
+      for (const std::string& model : options->models) forms.insert(options->target.form(model));
+      for (const std::string_view form : forms) check_options(*command, form);
+      return bench(*options);
+    };
+  });
 }
 
 }  // namespace tenon

@@ -11,6 +11,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/guarded.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/reduction.h"
 #include "tenon/driver/usage.h"
@@ -260,7 +261,12 @@ void add_bisect_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
-  command->callback([options, &action] { action = [options] { return bisect(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, options->target.form());
+      return bisect(*options);
+    };
+  });
 }
 
 }  // namespace tenon

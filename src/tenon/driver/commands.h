@@ -9,6 +9,7 @@
 
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/executable.h"
 #include "tenon/driver/input_meaning.h"
 #include "tenon/driver/model_options.h"
 #include "tenon/driver/offload.h"
@@ -52,6 +53,8 @@ struct TargetOptions {
   /// \throws UsageError where an option is out of range or names a back end that is not there.
   void check() const;
   std::vector<Requirement> requirements() const;
+  /// The form (option_table.h) of a command that runs or compiles `model`, where it has one.
+  std::string_view form(const std::string& model = {}) const;
 };
 
 /// Options of every command that runs passes.
@@ -62,6 +65,12 @@ struct PassOptions {
   void add_to(CLI::App& app);
   /// With printing to the standard output.
   PipelineOptions pipeline() const;
+  /// What the options --validate, --check-text and --no-verify came to, where one is given: a line
+  /// on the error stream.
+  void tell() const;
+
+ private:
+  std::shared_ptr<CheckCounts> counts_ = std::make_shared<CheckCounts>();
 };
 
 /// A model as `run` and `bench` see it: compiled here, or loaded.
@@ -85,6 +94,14 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
 /// Where a model's operators run: "own code 6 of 6, in 2 kernels", or what back ends took.
 std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,
                            const Offload& offload);
+
+/// A model in the interpreter, after the passes that are asked for, where there are any.
+struct InterpretedModel {
+  std::unique_ptr<Executable> program;
+  std::map<std::string, InputMeaning> meanings;  // of inputs
+};
+InterpretedModel make_interpreted(const std::string& path, const TargetOptions& options,
+                                  const PipelineOptions& pipeline);
 
 double median(std::vector<double> values);
 

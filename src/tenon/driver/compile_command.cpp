@@ -10,7 +10,9 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/external_files.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
 
 namespace tenon {
 
@@ -31,6 +33,13 @@ struct Place {
   std::string operator()(const char* ending) const { return stem.string() + ending; }
 };
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw CompileError(kFileError, {}, "cannot create folder `{}`: {}", path, error.message());
+}
+
 Place place_of(const CompileCommandOptions& options, const std::string& name) {
   const fs::path out(options.out);
   const std::string ending = out.extension().string();
@@ -39,11 +48,7 @@ Place place_of(const CompileCommandOptions& options, const std::string& name) {
     throw CompileError(kUnsupported, {},
                        "{}: `{}` files are not written yet; expected .so or a folder", options.out,
                        ending);
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error)
-    throw CompileError(kFileError, {}, "cannot create folder `{}`: {}", options.out,
-                       error.message());
+  make_folder(options.out);
   return {out / name};
 }
 
@@ -63,7 +68,7 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
   if (folder.extension() == ".so" || folder.extension() == ".tar")
     throw UsageError("-o {}: C is written to a folder", options.out);
   c_backend::Program program = generate_c(lowered, request, options.target.c);
-  fs::create_directories(folder);
+  make_folder(options.out);
   std::vector<std::string> files;
   for (const std::string& file :
        write_external_modules(graph::external_modules(lowered.pipeline.module), folder.string())) {
@@ -116,8 +121,9 @@ int compile(const CompileCommandOptions& options) {
   request.unchecked = options.target.unchecked;
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));
   LoweredModule lowered = lower(with_pools(module, options.target.c), request);
-  for (const std::string& line : unused_kernels(module, lowered.pipeline.remarks))
-    fmt::print(stderr, "{}\n", line);
+  warn_of_unmatched(lowered.pipeline.remarks, options.model);
+  model.warn_of_unused(module, lowered.pipeline, libraries.get());
+  options.passes.tell();
   if (as_c) return write_as_c(lowered, request, options, progress);
   libraries = with_external_modules(lowered.pipeline.module, libraries, model.link);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
@@ -174,7 +180,12 @@ void add_compile_command(CLI::App& app, Action& action) {
                     "target c: a static array for each buffer, to measure what planning costs");
   options->target.add_to(*command);
   options->passes.add_to(*command);
-  command->callback([options, &action] { action = [options] { return compile(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, options->target.form());
+      return compile(*options);
+    };
+  });
 }
 
 }  // namespace tenon

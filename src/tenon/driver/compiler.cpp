@@ -41,18 +41,24 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
     runner.before = [&](const Pass& pass, const IRModule&) { options.progress(pass.name); };
   tir::VerifierMemory verified;
   if (options.verify)
-    runner.verify = [&](const IRModule& changed) { verify_module(changed, &verified); };
+    runner.verify = [&](const IRModule& changed) {
+      verify_module(changed, &verified);
+      if (options.counts) ++options.counts->verified;
+    };
   std::unique_ptr<Validator> validator;
   if (options.validate) {
     validator = std::make_unique<Validator>();
     runner.validate = [&](const Pass& pass, const IRModule& before, const IRModule& after) {
       validator->compare(pass, before, after);
+      if (options.counts) ++options.counts->validated;
     };
   }
   runner.after = [&](const Pass& pass, const IRModule& after) {
+    if (options.counts) ++options.counts->passes;
     if (options.check_text) {
       try {
         check_text(after);
+        if (options.counts) ++options.counts->texts;
       } catch (const InternalError& error) {
         throw InternalError(fmt::format("after `{}`: {}", pass.name, error.what()));
       }

@@ -18,6 +18,11 @@
 
 namespace tenon {
 
+/// What was looked at around passes.
+struct CheckCounts {
+  int64_t passes = 0, verified = 0, validated = 0, texts = 0;
+};
+
 struct PipelineOptions {
   /// Verify after every pass.
   bool verify = true;
@@ -30,6 +35,8 @@ struct PipelineOptions {
   std::function<void(const Pass&, const IRModule&)> print = {};
   /// Called before every pass.
   std::function<void(const std::string& what)> progress = {};
+  /// Counts on, where it is there.
+  std::shared_ptr<CheckCounts> counts = {};
 };
 
 struct PipelineResult {

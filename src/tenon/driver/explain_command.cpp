@@ -7,8 +7,10 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/story.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
 
 namespace tenon {
@@ -43,9 +45,6 @@ void print_json(const nlohmann::ordered_json& json) {
 }
 
 int explain(const ExplainOptions& options) {
-  if (!options.out.empty())
-    throw CompileError(kUnsupported, {}, "-o {}: the report as a page is not written yet",
-                       options.out);
   Progress progress;
   CompileRequest request;
   request.target = resolve(options.target);
@@ -56,6 +55,7 @@ int explain(const ExplainOptions& options) {
   };
   IRModule module =
       options.places.prepare(load_module(options.model, options.places.load_options()));
+  const IRModule prepared = module;
   std::optional<Story> story;
   if (!options.node.empty()) {
     story.emplace(options.node, module);
@@ -66,6 +66,8 @@ int explain(const ExplainOptions& options) {
   }
   const PipelineResult result = lower(std::move(module), request).pipeline;
   progress.clear();
+  warn_of_unmatched(result.remarks, options.model);
+  options.places.warn_of_unused(prepared, result, nullptr);
   if (story) {
     story->finish(result.remarks, request.target);
     if (options.json)
@@ -107,7 +109,12 @@ void add_explain_command(CLI::App& app, Action& action) {
   command->add_option("--target", options->target, "what to compile for")->capture_default_str();
   command->add_flag("--json", options->json, "the remarks as JSON");
   options->places.add_to(*command);
-  command->callback([options, &action] { action = [options] { return explain(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, options->node.empty() ? "remarks" : "node");
+      return explain(*options);
+    };
+  });
 }
 
 }  // namespace tenon

@@ -6,7 +6,9 @@
 
 #include "tenon/driver/load.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/support/usage_codes.h"
 
 namespace tenon {
 
@@ -237,11 +239,17 @@ IRModule KernelFiles::add_to(IRModule module) const {
   return module;
 }
 
-std::vector<std::string> unused_kernels(const IRModule& module,
-                                        const std::vector<Remark>& remarks) {
-  std::vector<std::string> out;
+void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remark>& remarks) const {
+  struct FileState {
+    Origin first;
+    bool used = false;
+    std::string why;
+  };
+  std::map<std::string, FileState> states;
   for (const auto& [name, function] : module.functions()) {
-    if (!function->attrs.flag("op_by_hand")) continue;
+    const bool by_hand = function->attrs.flag("op_by_hand");
+    const bool is_kernel = function->attrs.contains("op") && !graph::declares_operator(*function);
+    if (!by_hand && !is_kernel) continue;
     bool used = false;
     const Remark* nearest = nullptr;
     for (const Remark& remark : remarks) {
@@ -250,19 +258,29 @@ std::vector<std::string> unused_kernels(const IRModule& module,
       used |= remark.verdict == "used";
       if (!nearest) nearest = &remark;
     }
-    if (used) continue;
     const std::string op = function->attrs.get<std::string>("op").value_or("?");
     const std::string node = function->attrs.get<std::string>("op_node").value_or("");
-    const std::string place = function->origin ? function->origin.name() + ": " : "";
-    out.push_back(
-        fmt::format("{}warning: kernel `{}` is not used: {}", place, name,
-                    nearest ? fmt::format("{}: {} [{}]", nearest->reason,
-                                          std::string_view(nearest->detail).substr(name.size() + 4),
-                                          nearest->subject)
-                            : fmt::format("the model calls no `{}`{}", op,
-                                          node.empty() ? "" : " in node `" + node + "`")));
+    const std::string why =
+        nearest ? fmt::format("{}: {} [{}]", nearest->reason,
+                              std::string_view(nearest->detail).substr(name.size() + 4),
+                              nearest->subject)
+                : fmt::format("the model calls no `{}`{}", op,
+                              node.empty() ? "" : " in node `" + node + "`");
+    if (by_hand) {
+      if (!used) warn(kNotUsed, function->origin, "kernel `{}` is not used: {}", name, why);
+      continue;
+    }
+    const Origin& origin = function->origin;
+    if (!origin || origin->kind != OriginInfo::Kind::kScript) continue;
+    FileState& state = states[origin->file->name];
+    if (!state.first) state = {origin, used, fmt::format("`{}`: {}", name, why)};
+    state.used |= used;
   }
-  return out;
+  for (const std::string& file : files) {
+    const auto state = states.find(file);
+    if (state != states.end() && !state->second.used)
+      warn(kNotUsed, state->second.first, "no kernel of {} is used; {}", file, state->second.why);
+  }
 }
 
 std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks) {

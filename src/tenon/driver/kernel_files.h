@@ -27,11 +27,10 @@ struct KernelFiles {
   /// \throws CompileError what reading the files finds; UsageError at a choice that is malformed or
   /// names no operator, node or function.
   IRModule add_to(IRModule module) const;
+  /// Warns (kNotUsed) of each function of --kernel, and each file of --kernels, of which `module`
+  /// has kernels and no remark says that one was used: with the nearest reason.
+  void warn_of_unused(const IRModule& module, const std::vector<Remark>& remarks) const;
 };
-
-/// For each kernel of a --kernel option in `module` that no remark says was used: why, with the
-/// nearest reason.
-std::vector<std::string> unused_kernels(const IRModule& module, const std::vector<Remark>& remarks);
 
 /// `my_softmax for 3 calls; refused: 1 dtype`, a line for each kernel that was asked about.
 std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks);

@@ -5,6 +5,7 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/guarded.h"
 #include "tenon/driver/library_backends.h"
+#include "tenon/driver/option_table.h"
 
 namespace tenon {
 
@@ -27,6 +28,7 @@ static int run(int argc, char** argv) {
   add_bisect_command(app, action);
   add_table_commands(app, action);
   add_absent_commands(app, action);
+  describe_options(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

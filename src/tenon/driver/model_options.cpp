@@ -1,14 +1,17 @@
 #include "tenon/driver/model_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms/partition.h"
+#include "tenon/support/usage_codes.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon {
@@ -186,6 +189,31 @@ Pipeline ModelOptions::pipeline() const {
   const std::optional<Pipeline> whole = chosen.whole();
   for (const Pass& pass : whole ? *whole : standard_pipeline()) pipeline.push_back(pass);
   return pipeline;
+}
+
+void ModelOptions::warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
+                                  const backend::Libraries* opened) const {
+  kernels.warn_of_unused(prepared, lowered.remarks);
+  if (signatures.empty() && link.empty()) return;
+  const backend::ProgramFunctions functions(lowered.module, "main");
+  std::set<std::string> called;
+  for (const backend::LibraryFunction& library : functions.libraries())
+    called.insert(library.symbol);
+  for (const std::string& file : signatures) {
+    const IRModule declared = load_module(file);
+    const auto is_called = [&](const auto& entry) {
+      const auto* external = entry.second.template as<tir::ExternFunction>();
+      return external && called.count(external->symbol) > 0;
+    };
+    if (std::none_of(declared.functions().begin(), declared.functions().end(), is_called))
+      warn(kNotUsed, {}, "--signatures {}: the program calls none of its functions", file);
+  }
+  for (const backend::PackedFunction& packed : functions.packed())
+    called.insert(backend::packed_symbol(packed.name));
+  if (!opened) return;
+  for (const std::string& file : opened->without(called))
+    if (std::find(link.begin(), link.end(), file) != link.end())
+      warn(kNotUsed, {}, "--link {}: the program calls no function of it", file);
 }
 
 std::shared_ptr<const backend::Libraries> ModelOptions::libraries() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/backend/libraries.h"
+#include "tenon/driver/compiler.h"
 #include "tenon/driver/kernel_files.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/pipeline_choice.h"
@@ -39,7 +40,7 @@ struct ModelOptions {
   }
   bool places() const {
     return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty() ||
-           !placement.empty();
+           !placement.empty() || !signatures.empty();
   }
   /// A loaded model with the functions of the signature, pattern and kernel files beside its own,
   /// its entry named `main`, and its placement as attributes. \throws CompileError what reading the
@@ -51,6 +52,10 @@ struct ModelOptions {
   Pipeline pipeline() const;
   /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
   std::shared_ptr<const backend::Libraries> libraries() const;
+  /// Warns (kNotUsed) of kernels, signatures and libraries that are given, and that the program,
+  /// lowered from `prepared`, does not use. `opened`: the libraries, where they are linked.
+  void warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
+                      const backend::Libraries* opened) const;
 
  private:
   /// The library of --call-by-name where there is one only.

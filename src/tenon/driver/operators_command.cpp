@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tenon/driver/kernel_files.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/onnx/operators.h"
@@ -164,8 +165,10 @@ void add_operators_command(CLI::App& app, Action& action) {
                    "TVMScript file of kernels of your own, shown beside the others")
       ->allow_extra_args(false);
   command->add_flag("--markdown", options->markdown, "as a page of docs/");
-  command->callback([options, &action] {
-    action = [options] {
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      const bool graph = options->graph || !options->kernels.empty();
+      check_options(*command, options->markdown ? "page" : graph ? "graph" : "onnx");
       return options->graph || !options->kernels.empty() ? list_graph(*options)
                                                          : list_onnx(*options);
     };

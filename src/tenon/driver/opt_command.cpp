@@ -5,9 +5,11 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
 
@@ -22,6 +24,16 @@ struct OptOptions {
   PassOptions run;
   ModelOptions places;
 };
+
+std::string_view form_of(const OptOptions& options) {
+  const ModelOptions& places = options.places;
+  if (options.list) return "list";
+  if (options.print_pipeline) return "pipeline";
+  const bool runs = !options.rewrite.empty() || !places.composite.empty() ||
+                    !places.call_by_name.empty() || !places.chosen.passes.empty() ||
+                    !places.chosen.file.empty();
+  return runs ? "passes" : "read";
+}
 
 int opt(const OptOptions& options) {
   options.places.plugins.load();
@@ -52,6 +64,8 @@ int opt(const OptOptions& options) {
     module =
         with_target(std::move(module), resolve(options.target.empty() ? "native" : options.target));
   const PipelineResult result = run_pipeline(std::move(module), pipeline, options.run.pipeline());
+  warn_of_unmatched(result.remarks, options.file);
+  options.run.tell();
   if (options.out.empty())
     std::cout << script::print(result.module);
   else
@@ -81,7 +95,12 @@ void add_opt_command(CLI::App& app, Action& action) {
   command->add_flag("--timings", options->timings, "how long each pass took");
   options->run.add_to(*command);
   options->places.add_to(*command);
-  command->callback([options, &action] { action = [options] { return opt(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, form_of(*options));
+      return opt(*options);
+    };
+  });
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "tenon/driver/commands.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/plan_command.h"
 #include "tenon/driver/usage.h"
 
@@ -18,8 +19,11 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("-o,--out", options->out, "CSV: the problem with offsets");
   command->add_flag_callback(
       "--json", [options] { options->format = PlanCommand::Format::kJson; }, "the plan as JSON");
-  command->callback([options, &action] {
-    action = [options] { return run_plan_command(*options, std::cout, std::cerr); };
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, "csv");
+      return run_plan_command(*options, std::cout, std::cerr);
+    };
   });
 }
 

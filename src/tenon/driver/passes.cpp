@@ -13,6 +13,7 @@
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/memory/plan_module.h"
 #include "tenon/script/pattern_file.h"
+#include "tenon/support/remarks.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/tensorize.h"
@@ -71,6 +72,15 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
     throw CompileError(kBadOption, {},
                        "option `backend` of `CallByName` is missing; expected the name that "
                        "composites begin with: CallByName(backend=\"toy\")");
+  const bool has_composite =
+      std::any_of(module.functions().begin(), module.functions().end(), [&](const auto& entry) {
+        for (const char* attribute : {"Composite", "Pattern"})
+          if (const auto name = entry.second->attrs.template get<std::string>(attribute);
+              name && name->starts_with(*backend + "."))
+            return true;
+        return false;
+      });
+  if (!has_composite) record({"CallByName", *backend, "unmatched", "", {}, "", {}});
   return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
 }
 
@@ -147,6 +157,7 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   if (!file.empty()) {
     const auto source = std::make_shared<const SourceFile>(SourceFile{file, read_file(file)});
     const script::PatternFile read = script::read_pattern_file(source, {.backend = name});
+    fuse.tells_unmatched = true;
     return graph::fuse_ops_by_pattern(std::move(module), read.patterns, fuse);
   }
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);

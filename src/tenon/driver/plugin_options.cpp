@@ -35,6 +35,10 @@ IRModule PluginOptions::annotate(IRModule module) const {
     const std::string name = text.substr(0, dot);
     if (!graph::find_backend(name))
       throw UsageError("--backend-option {}: there is no back end `{}`", text, name);
+    if (std::none_of(files.begin(), files.end(),
+                     [&](const std::string& file) { return plugin::load_plugin(file) == name; }))
+      throw UsageError("--backend-option {}: back end `{}` has no options; those of --plugin have",
+                       text, name);
     all[name][text.substr(dot + 1, equals - dot - 1)] = text.substr(equals + 1);
   }
   if (!all.empty()) module.attrs.set("backend_options", plugin::to_attr(all));

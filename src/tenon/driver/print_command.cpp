@@ -7,8 +7,10 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/script/printer.h"
 
@@ -35,8 +37,11 @@ int print(const PrintCommandOptions& options) {
     Progress progress;
     PipelineOptions run;
     run.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
-    module =
-        run_pipeline(with_target(std::move(module), resolve(options.target)), pipeline, run).module;
+    PipelineResult result =
+        run_pipeline(with_target(std::move(module), resolve(options.target)), pipeline, run);
+    progress.clear();
+    module = std::move(result.module);
+    warn_of_unmatched(result.remarks, options.model);
   }
   if (options.out.empty())
     std::cout << script::print(module);
@@ -80,7 +85,14 @@ void add_print_command(CLI::App& app, Action& action) {
   command->add_option("--target", options->target, "for the passes that ask for one")
       ->capture_default_str();
   options->places.add_to(*command);
-  command->callback([options, &action] { action = [options] { return print(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      const PipelineChoice& chosen = options->places.chosen;
+      const bool runs = !options->after.empty() || !chosen.passes.empty() || !chosen.file.empty();
+      check_options(*command, runs ? "passes" : "read");
+      return print(*options);
+    };
+  });
 }
 
 void add_check_command(CLI::App& app, Action& action) {
@@ -113,9 +125,10 @@ void add_check_command(CLI::App& app, Action& action) {
   command->add_option("--target", kernels.target, "that kernels are compiled for")
       ->capture_default_str();
   options->plugins.add_to(*command);
-  command->callback([options, &action] {
-    action = [options] {
+  command->callback([options, command, &action] {
+    action = [options, command] {
       const CheckKernels& kernels = options->kernels;
+      check_options(*command, kernels.kernels.empty() ? "files" : "kernels");
       if (kernels.kernels.empty()) return check_files(options->files, options->plugins);
       const bool others = !options->files.empty() || !options->plugins.empty();
       const int status = others ? check_files(options->files, options->plugins) : 0;

@@ -7,10 +7,13 @@
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/driver/commands.h"
+#include "tenon/driver/entry.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/passes.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
-#include "tenon/graph/backend.h"
+#include "tenon/driver/warnings.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/script/printer.h"
 
 namespace tenon {
@@ -40,11 +43,14 @@ void TargetOptions::add_to(CLI::App& app) {
 void TargetOptions::check() const {
   if (threads < 0 || threads > kMostThreads)
     throw UsageError("--threads {} is not between 1 and {}", threads, kMostThreads);
-  if (!c.pools.empty() && !target.starts_with("c ") && target != "c")
-    throw UsageError("--pool is of target c; the target is `{}`", target);
   model.plugins.load();
   model.placement.check();
   requirements();
+}
+
+std::string_view TargetOptions::form(const std::string& model) const {
+  if (model.ends_with(".so")) return "compiled";
+  return target == "c" || target.starts_with("c ") ? "c" : "native";
 }
 
 std::vector<Requirement> TargetOptions::requirements() const {
@@ -70,10 +76,17 @@ PipelineOptions PassOptions::pipeline() const {
   options.validate = validate;
   options.check_text = check_text;
   options.print_after = print_after;
+  options.counts = counts_;
   options.print = [](const Pass& pass, const IRModule& module) {
     fmt::print("# after {}\n{}\n", pass.name, script::print(module));
   };
   return options;
+}
+
+void PassOptions::tell() const {
+  if (!validate && !check_text && !no_verify) return;
+  fmt::print(stderr, "checks: of {} passes {} verified, {} validated, {} printed and parsed back\n",
+             counts_->passes, counts_->verified, counts_->validated, counts_->texts);
 }
 
 static double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -106,27 +119,18 @@ static void check_runs_here(const ReadyModel& ready) {
   llvm_backend::check_runs_here(*target);
 }
 
-// A pattern of the user's own; those of a back end need not be in every model.
-static bool is_unmatched(const Remark& remark) {
-  if (remark.verdict != "unmatched") return false;
-  return remark.pass == "FuseOpsByPattern" ||
-         (remark.pass == "SplitCallTIRByPattern" &&
-          !graph::find_backend(remark.subject.substr(0, remark.subject.find('.'))));
-}
-
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust) {
   options.check();
   ReadyModel ready;
   if (kind_of(path) == ModelKind::kCompiled) {
-    if (options.unchecked)
-      throw UsageError("--unchecked: {} is compiled already; its checks were chosen then", path);
     const auto start = std::chrono::steady_clock::now();
     ready.program = load_program(path);
     ready.load_seconds = seconds_since(start);
     read_manifest(ready);
     check_runs_here(ready);
+    check_requirements(options.requirements(), ready.offload, {});
   } else {
     CompileRequest request;
     request.name = std::filesystem::path(path).stem().string();
@@ -169,19 +173,36 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.operators = lowered.operators;
     ready.kernels = lowered.kernels;
     ready.library_calls = lowered.library_calls;
-    for (const Remark& remark : lowered.pipeline.remarks)
-      if (is_unmatched(remark))
-        fmt::print(stderr, "{}: warning: pattern `{}` matches nothing in {}{}\n",
-                   remark.origin ? remark.origin.name() : "--composite", remark.subject, path,
-                   remark.detail.empty() ? "" : "; nearest: " + remark.detail);
-    for (const std::string& line : unused_kernels(prepared, lowered.pipeline.remarks))
-      fmt::print(stderr, "{}\n", line);
+    warn_of_unmatched(lowered.pipeline.remarks, path);
+    options.model.warn_of_unused(prepared, lowered.pipeline, libraries.get());
     ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
     ready.gflop = lowered.gflop;
     ready.offload = lowered.offload;
   }
   ready.program->set_threads(options.threads);
   return ready;
+}
+
+InterpretedModel make_interpreted(const std::string& path, const TargetOptions& options,
+                                  const PipelineOptions& pipeline) {
+  const ModelOptions& model = options.model;
+  const auto opened = model.libraries();
+  IRModule module = with_entry(model.prepare(load_module(path, model.load_options())));
+  Pipeline passes = model.passes();
+  if (const auto whole = model.chosen.whole())
+    passes.insert(passes.end(), whole->begin(), whole->end());
+  else if (!model.kernels.empty() && form_of(module) == Form::kGraph)
+    passes.push_back(*find_pass(graph::kSelectKernels));
+  if (!passes.empty()) {
+    const IRModule prepared = module;
+    PipelineResult result =
+        run_pipeline(with_target(std::move(module), resolve(options.target)), passes, pipeline);
+    module = std::move(result.module);
+    warn_of_unmatched(result.remarks, path);
+    options.model.kernels.warn_of_unused(prepared, result.remarks);
+  }
+  const auto libraries = with_external_modules(module, opened, model.link);
+  return {interpreted(module, libraries), named_meanings(module)};
 }
 
 std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,

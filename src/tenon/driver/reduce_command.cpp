@@ -10,6 +10,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/guarded.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/probe.h"
 #include "tenon/driver/reduction.h"
 #include "tenon/driver/usage.h"
@@ -129,7 +130,10 @@ void add_reduce_command(CLI::App& app, Action& action) {
   command->footer("Other options are those of `tenon run`: --target, --libs, --passes, --dim, ...");
   command->callback([options, command, &action] {
     options->rest = command->remaining();
-    action = [options] { return reduce(*options); };
+    action = [options, command] {
+      check_options(*command, "model");
+      return reduce(*options);
+    };
   });
 }
 

@@ -12,10 +12,13 @@
 #include "tenon/driver/expectation.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/npy.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/runtime/cpu_count.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/support/usage_codes.h"
 
 namespace tenon {
 
@@ -27,7 +30,7 @@ struct RunOptions {
   TargetOptions target;
   PassOptions passes;
   int repeat = 1;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
   bool interpret = false, compare = false, json = false;
 };
 
@@ -41,7 +44,7 @@ std::pair<std::string, std::string> split(const std::string& text, const char* o
 
 InputOptions input_options(const RunOptions& options) {
   InputOptions inputs;
-  inputs.seed = options.seed;
+  inputs.seed = options.seed.value_or(0);
   for (const std::string& text : options.inputs) {
     const auto [name, file] = split(text, "--input");
     if (!inputs.files.emplace(name, file).second)
@@ -97,17 +100,20 @@ nlohmann::ordered_json tensors_json(const std::vector<Port>& ports,
   return list;
 }
 
+void warn_of_seed(const RunOptions& options, const Signature& signature) {
+  if (options.seed && options.inputs.size() == signature.inputs.size())
+    warn(kNotUsed, {}, "--seed {}: no input is random", *options.seed);
+}
+
 int interpret(const RunOptions& options) {
-  if (options.target.unchecked)
-    throw UsageError("--unchecked is of compiled programs; the interpreter checks every access");
-  const ModelOptions& model = options.target.model;
-  IRModule module = with_entry(model.prepare(load_module(options.model, model.load_options())));
-  const auto libraries = with_external_modules(module, model.libraries(), model.link);
-  auto meanings = named_meanings(module);
-  const std::unique_ptr<Executable> program = interpreted(std::move(module), libraries);
+  const InterpretedModel model =
+      make_interpreted(options.model, options.target, options.passes.pipeline());
+  Executable* program = model.program.get();
   InputOptions wanted = input_options(options);
-  wanted.meanings = std::move(meanings);
+  wanted.meanings = model.meanings;
   const auto inputs = make_inputs(program->signature(), wanted);
+  options.passes.tell();
+  warn_of_seed(options, program->signature());
   const auto outputs = program->run(inputs);
   if (!options.out.empty()) write_outputs(options.out, program->signature(), outputs);
   if (options.json) {
@@ -147,8 +153,6 @@ int run(const RunOptions& options) {
   options.target.check();
   InputOptions wanted = input_options(options);
   if (options.interpret) return interpret(options);
-  if (options.compare && kind_of(options.model) == ModelKind::kCompiled)
-    throw UsageError("--compare: {} holds no module for the interpreter", options.model);
 
   Progress progress;
   PipelineOptions pipeline = options.passes.pipeline();
@@ -161,6 +165,8 @@ int run(const RunOptions& options) {
   wanted.meanings = ready.meanings;
   if (options.compare) wanted.values = Values::kScales;
   const auto inputs = make_inputs(signature, wanted);
+  options.passes.tell();
+  warn_of_seed(options, signature);
   BoundRun bound(ready.program, inputs);
   if (options.repeat > 1) bound.run();  // warms caches and threads
   std::vector<double> times;
@@ -235,7 +241,7 @@ void add_run_command(CLI::App& app, Action& action) {
   command->add_option(
       "--dim", options->dims,
       fmt::format("NAME=N: a symbolic dimension of random inputs (default {})", kDefaultDim));
-  command->add_option("--seed", options->seed, "of random inputs")->capture_default_str();
+  command->add_option("--seed", options->seed, "of random inputs (default 0)");
   command->add_option("-o,--out", options->out, "folder: write each output there as NAME.npy");
   command->add_option("--repeat", options->repeat, "timed runs")->capture_default_str();
   command->add_flag("--interpret", options->interpret, "run in the interpreter, without compiling");
@@ -244,7 +250,13 @@ void add_run_command(CLI::App& app, Action& action) {
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
   options->passes.add_to(*command);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      const std::string_view form = options->target.form(options->model);
+      check_options(*command, options->interpret && form != "compiled" ? "interpret" : form);
+      return run(*options);
+    };
+  });
 }
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/operators_command.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/script/relay/operators.h"
@@ -93,8 +94,82 @@ void add(CLI::App& app, Action& action, const char* name, const char* summary,
   const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(name, summary);
   command->add_flag("--markdown", *markdown, "as a page of docs/");
-  command->callback([markdown, list, &action] {
-    action = [markdown, list] { return list(*markdown ? Format::kMarkdown : Format::kText); };
+  command->callback([markdown, list, command, &action] {
+    action = [markdown, list, command] {
+      check_options(*command, "table");
+      return list(*markdown ? Format::kMarkdown : Format::kText);
+    };
+  });
+}
+
+const char* text_of(Use use) {
+  switch (use) {
+    case Use::kAbsent: return "";
+    case Use::kApplies: return "yes";
+    case Use::kRefused: return "error";
+    case Use::kNoEffect: return "warning";
+    case Use::kRefusedAlone: return "error alone";
+    case Use::kNoEffectAlone: return "warning alone";
+  }
+  unreachable("a use of an option");
+}
+
+// A line for each option in each form of each command.
+void list_uses() {
+  for (const CommandForm& form : command_forms())
+    for (const OptionRow& row : option_rows())
+      if (const Use use = use_of(row, form); use != Use::kAbsent)
+        fmt::print("{:<16} {:<10} {:<18} {}\n", form.command, form.name, row.option, text_of(use));
+}
+
+void print_uses_page(const CLI::App& app) {
+  fmt::print(kGenerated, "options");
+  fmt::print(
+      "# Options\n\nWhat each option means in each form of each command. `yes`: it applies. "
+      "`error`: it asks for what is not done there, and the command says so (TN0011, status 2). "
+      "`warning`: it changes nothing, and the command says so (TN0010). `alone`: without an option "
+      "that the row names.\n");
+  std::string_view command;
+  for (const CommandForm& form : command_forms()) {
+    if (form.command == command) continue;
+    command = form.command;
+    const CLI::App* described = app.get_subcommand(std::string(command));
+    std::string title, rule;
+    std::vector<const CommandForm*> forms;
+    for (const CommandForm& each : command_forms()) {
+      if (each.command != command) continue;
+      forms.push_back(&each);
+      title += fmt::format(" {} |", each.text);
+      rule += "---|";
+    }
+    fmt::print("\n## tenon {}\n\n{}\n\n| option |{} what it does |\n|---|{}---|\n", command,
+               described->get_description(), title, rule);
+    for (const CLI::Option* option : described->get_options()) {
+      if (option == described->get_help_ptr()) continue;
+      const OptionRow& row = row_of(*described, *option);
+      fmt::print("| `{}` |", row.option);
+      for (const CommandForm* each : forms) fmt::print(" {} |", text_of(use_of(row, *each)));
+      const std::string help = option->get_description();
+      const size_t limits = limits_of(row, *described).size();
+      fmt::print(" {} |\n", cell(std::string_view(help).substr(0, help.size() - limits)));
+    }
+  }
+}
+
+void add_options_command(CLI::App& app, Action& action) {
+  const auto markdown = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("options", "what each option means in each form of each command");
+  command->add_flag("--markdown", *markdown, "as a page of docs/");
+  command->callback([markdown, command, &app, &action] {
+    action = [markdown, command, &app] {
+      check_options(*command, "table");
+      if (*markdown)
+        print_uses_page(app);
+      else
+        list_uses();
+      return 0;
+    };
   });
 }
 
@@ -105,6 +180,7 @@ void add_table_commands(CLI::App& app, Action& action) {
   add_operators_command(app, action);
   add(app, action, "relay-operators", "the Relay operators that are read", list_relay_operators);
   add(app, action, "diagnostics", "the codes of diagnostics", list_diagnostics);
+  add_options_command(app, action);
 }
 
 }  // namespace tenon

@@ -113,8 +113,16 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
     const auto file = options.files.find(port.name);
     if (file == options.files.end()) continue;
     inputs[i] = read_tensor(file->second);
-    for (size_t d = 0; d < port.dims.size() && d < inputs[i]->shape.size(); ++d)
-      if (!port.dims[d].symbol.empty()) symbols.emplace(port.dims[d].symbol, inputs[i]->shape[d]);
+    for (size_t d = 0; d < port.dims.size() && d < inputs[i]->shape.size(); ++d) {
+      const std::string& symbol = port.dims[d].symbol;
+      if (symbol.empty()) continue;
+      const int64_t size = inputs[i]->shape[d];
+      if (const auto asked = options.dims.find(symbol);
+          asked != options.dims.end() && asked->second != size)
+        throw UsageError("--dim {}={}: it is {} in the file of input `{}`", symbol, asked->second,
+                         size, port.name);
+      symbols.emplace(symbol, size);
+    }
   }
   for (const auto& [symbol, value] : options.dims) {
     if (!mentioned.count(symbol))

@@ -9,6 +9,7 @@
 #include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/onnx_cases.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 
@@ -108,9 +109,8 @@ std::optional<std::string> run_data_set(Executable& program, const OnnxDataSet& 
 }
 
 std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options) {
-  const ModelOptions& model = options.target.model;
   if (options.interpret)
-    return interpreted(model.prepare(load_module(test.model, model.load_options())));
+    return make_interpreted(test.model, options.target, options.passes.pipeline()).program;
   return compiled(make_ready(test.model, options.target, options.passes.pipeline()).program);
 }
 
@@ -177,6 +177,7 @@ int test_onnx(const TestOptions& options) {
     std::fflush(stdout);
   }
   progress.clear();
+  options.passes.tell();
   if (!options.json.empty())
     write_file(options.json,
                json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -201,7 +202,12 @@ void add_test_onnx_command(CLI::App& app, Action& action) {
   command->add_flag("-v,--verbose", options->verbose, "a line for each case that passes too");
   options->target.add_to(*command);
   options->passes.add_to(*command);
-  command->callback([options, &action] { action = [options] { return test_onnx(*options); }; });
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, options->interpret ? "interpret" : options->target.form());
+      return test_onnx(*options);
+    };
+  });
 }
 
 }  // namespace tenon

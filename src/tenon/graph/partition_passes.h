@@ -19,6 +19,8 @@ struct FuseOptions {
   /// such a match is refused, as one of a pattern function always is: its results are those that it
   /// states.
   bool extra_outputs = false;
+  /// The patterns are the user's own: a remark for each says whether it matched.
+  bool tells_unmatched = false;
 };
 
 /// Makes private functions with attr `Composite` of what matches `patterns`: the one of higher

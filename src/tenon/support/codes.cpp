@@ -2,6 +2,7 @@
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/plugin_codes.h"
 #include "tenon/support/target_codes.h"
+#include "tenon/support/usage_codes.h"
 
 namespace tenon {
 
@@ -11,6 +12,10 @@ static constexpr const Code* kAllCodes[] = {
     &kLimitExceeded,
     &kBadOption,
     &kUnknownPass,
+    &kOptionWithoutEffect,
+    &kOptionRefused,
+    &kMatchesNothing,
+    &kNotUsed,
     &kShapeMismatch,
     &kDTypeMismatch,
     &kRankMismatch,

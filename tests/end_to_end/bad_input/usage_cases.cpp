@@ -89,6 +89,11 @@ std::vector<Case> usage_cases() {
        {{"m.tvmscript", kModule}},
        1,
        "error[TN0002]: cannot write `m.tvmscript/m.so`: Not a directory"},
+      {"CompileCOntoAFile",
+       {"compile", "m.tvmscript", "--target", "c", "-o", "m.tvmscript/c"},
+       {{"m.tvmscript", kModule}},
+       1,
+       "error[TN0002]: cannot create folder `m.tvmscript/c`: Not a directory"},
       target("UnknownTarget", "frobnicate", 1,
              "error[TN0004]: target `frobnicate` is not known; expected `native`, `llvm -mcpu=...` "
              "or `c`"),

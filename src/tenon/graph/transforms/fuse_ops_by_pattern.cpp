@@ -259,7 +259,8 @@ class Fusion {
 
 // A pattern of the module that is nowhere is most likely not what was meant.
 void report(const std::vector<FusionPattern>& patterns, const std::vector<Tally>& tallies) {
-  for (size_t p = 0; p < patterns.size(); ++p)
+  for (size_t p = 0; p < patterns.size(); ++p) {
+    if (!patterns[p].pattern) continue;  // one over TensorIR
     record({"FuseOpsByPattern",
             patterns[p].name,
             tallies[p].found ? "matched" : "unmatched",
@@ -267,6 +268,7 @@ void report(const std::vector<FusionPattern>& patterns, const std::vector<Tally>
             {{"times", static_cast<double>(tallies[p].found)}},
             tallies[p].found ? "" : tallies[p].why,
             patterns[p].origin});
+  }
 }
 
 }  // namespace
@@ -290,7 +292,9 @@ static IRModule fuse(IRModule module, const std::vector<FusionPattern>& patterns
 IRModule fuse_ops_by_pattern(IRModule module, const std::vector<FusionPattern>& patterns,
                              const FuseOptions& options) {
   std::vector<Tally> tallies(patterns.size());
-  return fuse(std::move(module), patterns, options, tallies);
+  module = fuse(std::move(module), patterns, options, tallies);
+  if (options.tells_unmatched) report(patterns, tallies);
+  return module;
 }
 
 IRModule fuse_ops_by_pattern(IRModule module, const FuseOptions& options) {

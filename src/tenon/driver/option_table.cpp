@@ -1,0 +1,280 @@
+#include "tenon/driver/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "tenon/driver/usage.h"
+#include "tenon/driver/warnings.h"
+#include "tenon/support/check.h"
+#include "tenon/support/usage_codes.h"
+
+namespace tenon {
+
+namespace {
+
+constexpr std::string_view kMachine = "it is of target c";
+constexpr std::string_view kDone = "the model was compiled before";
+constexpr std::string_view kInterprets = "the interpreter runs the model as it was read";
+constexpr std::string_view kNoPasses = "no pass runs";
+constexpr std::string_view kLists = "no module is read";
+constexpr std::string_view kNoPage = "the report as a page is not written yet";
+
+constexpr CommandForm kForms[] = {
+    {"run", "native", "machine code", kMachine},
+    {"run", "c", "--target c", ""},
+    {"run", "compiled", "a compiled .so", kDone},
+    {"run", "interpret", "--interpret", kInterprets},
+    {"compile", "native", "machine code", kMachine},
+    {"compile", "c", "--target c", ""},
+    {"bench", "native", "machine code", kMachine},
+    {"bench", "c", "--target c", ""},
+    {"bench", "compiled", "a compiled .so", kDone},
+    {"test-onnx", "native", "machine code", kMachine},
+    {"test-onnx", "c", "--target c", ""},
+    {"test-onnx", "interpret", "--interpret", kInterprets},
+    {"print", "read", "the module as it was read", kNoPasses},
+    {"print", "passes", "--after, --passes or --pipeline", ""},
+    {"opt", "list", "--list-passes", kLists},
+    {"opt", "pipeline", "--print-pipeline", kLists},
+    {"opt", "read", "a module without passes", kNoPasses},
+    {"opt", "passes", "passes", ""},
+    {"explain", "remarks", "all nodes", ""},
+    {"explain", "node", "NODE", "the story of a node holds every pass"},
+    {"check", "files", "files and plugins", "it is of kernels"},
+    {"check", "kernels", "--kernels or --kernel", ""},
+    {"plan", "csv", "a CSV", ""},
+    {"reduce", "model", "a model", ""},
+    {"bisect", "native", "machine code", kMachine},
+    {"bisect", "c", "--target c", ""},
+    {"operators", "onnx", "ONNX's operators", ""},
+    {"operators", "graph", "--graph or --kernels", ""},
+    {"operators", "page", "--markdown", "the page of docs/ is of the operators that Tenon has"},
+    {"passes", "table", "the table", ""},
+    {"relay-operators", "table", "the table", ""},
+    {"diagnostics", "table", "the table", ""},
+    {"options", "table", "the table", ""},
+};
+
+// The back ends and kernels that take part are chosen by passes of the pipeline.
+const std::vector<std::string_view> kPasses = {"--passes", "--pipeline"};
+// Where these are not given, no pass runs over a model that is interpreted.
+const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--composite",
+                                                "--call-by-name"};
+
+// Cells: a word for each command that has the option, a letter (Use) for each of its forms.
+const OptionRow kRows[] = {
+    // What is read, and what comes of it.
+    {"MODEL", "run:aaaa compile:aa bench:aaa print:aa explain:aa reduce:a bisect:aa"},
+    {"FILE", "opt:rraa check:aa"},
+    {"DIR", "test-onnx:aaa"},
+    {"PROBLEM", "plan:a"},
+    {"NODE", "explain:aa"},
+    {"NAME", "operators:aaa"},
+    {"--out",
+     "run:aaaa compile:aa print:aa opt:rraa plan:a explain:rr reduce:a bisect:aa",
+     {},
+     kNoPage},
+    {"--json", "run:aaaa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa"},
+    {"--markdown", "operators:aaa passes:a relay-operators:a diagnostics:a options:a"},
+    {"--graph", "operators:aaa"},
+    {"--emit", "compile:aa"},
+    {"--name", "compile:aa"},
+    {"--params",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     {},
+     "parameters are of .relay models"},
+
+    // How a model runs.
+    {"--input", "run:aaaa"},
+    {"--dim", "run:aaaa bench:aaa"},
+    {"--seed", "run:aaaa check:ra"},
+    {"--interpret", "run:aara test-onnx:aaa"},
+    {"--compare", "run:aarr"},
+    {"--repeat", "run:aaar bench:aaa"},
+    {"--threads",
+     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan",
+     {},
+     "compiled code has a number of threads where it runs"},
+    {"--per-kernel", "bench:aar"},
+    {"-k", "test-onnx:aaa"},
+    {"--tolerance", "test-onnx:aaa check:ra"},
+    {"--size", "check:ra"},
+    {"--verbose", "test-onnx:aaa"},
+    {"--trials", "check:ra"},
+    {"--capacity", "plan:a"},
+    {"--time-limit", "plan:a reduce:a bisect:aa"},
+    {"--run-limit", "reduce:a bisect:aa"},
+    {"--fails", "reduce:a"},
+    {"--wrong", "reduce:a"},
+    {"--crashes", "reduce:a"},
+    {"--message", "reduce:a"},
+
+    // What a model is compiled for.
+    {"--target",
+     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra",
+     kPasses},
+    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar"},
+    {"--include", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar"},
+    {"--constants", "compile:ra"},
+    {"--separate-arrays", "compile:ra"},
+
+    // Libraries, back ends, kernels.
+    {"--link",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nn",
+     {},
+     "nothing is linked"},
+    {"--call-by-name",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:Ra opt:rraa explain:aa",
+     {"--composite"}},
+    {"--signatures",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+    {"--composite",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+    {"--plugin",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aa check:aa",
+     kPasses},
+    {"--backend-option",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa check:nn",
+     kPasses},
+    {"--libs", "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa",
+     kPasses},
+    {"--place",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa", kPasses},
+    {"--require-offload", "run:aaar compile:aa bisect:aa bench:aaa test-onnx:aar"},
+    {"--kernels",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa "
+     "operators:aar"},
+    {"--kernel",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa"},
+
+    // Passes, and what is looked at around them.
+    {"--passes",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+    {"--pipeline",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+    {"--rewrite", "opt:rraa"},
+    {"--after", "print:aa"},
+    {"--pass", "explain:ar"},
+    {"--print-after", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
+    {"--validate", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
+    {"--check-text", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
+    {"--no-verify", "run:aarN compile:aa test-onnx:aaN opt:rrna", kAnyPass},
+    {"--unchecked",
+     "run:aarr compile:aa bisect:rr bench:aar test-onnx:aar",
+     {},
+     "it is of code that is compiled to be run"},
+    {"--timings", "opt:rrna"},
+    {"--list-passes", "opt:araa"},
+    {"--print-pipeline", "opt:raaa"},
+};
+
+// The letters of a command; empty where it has no such option.
+std::string_view cells_of(const OptionRow& row, std::string_view command) {
+  std::string_view rest = row.cells;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const size_t colon = word.find(':');
+    if (word.substr(0, colon) == command) return word.substr(colon + 1);
+  }
+  return {};
+}
+
+std::string join(const std::vector<std::string_view>& words, std::string_view last) {
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? last : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+}  // namespace
+
+std::span<const CommandForm> command_forms() { return kForms; }
+std::span<const OptionRow> option_rows() { return kRows; }
+
+std::string limits_of(const OptionRow& row, const CLI::App& command) {
+  std::map<Use, std::vector<std::string_view>> forms;
+  for (const CommandForm& form : kForms)
+    if (form.command == command.get_name()) forms[use_of(row, form)].push_back(form.text);
+  std::string out;
+  for (const auto& [use, texts] : forms) {
+    if (use == Use::kApplies) continue;
+    const bool refused = use == Use::kRefused || use == Use::kRefusedAlone;
+    out += fmt::format("{}{} with {}", out.empty() ? "" : "; ", refused ? "refused" : "no effect",
+                       join(texts, " and "));
+    if (use == Use::kRefusedAlone || use == Use::kNoEffectAlone)
+      out += " without " + join(row.needs, " or ");
+  }
+  return out.empty() ? out : " [" + out + "]";
+}
+
+Use use_of(const OptionRow& row, const CommandForm& form) {
+  const std::string_view cells = cells_of(row, form.command);
+  if (cells.empty()) return Use::kAbsent;
+  size_t column = 0;
+  for (const CommandForm& other : kForms) {
+    if (other.command != form.command) continue;
+    if (other.name == form.name) break;
+    ++column;
+  }
+  check(column < cells.size(), "a row of the table of options has a letter for each form");
+  return static_cast<Use>(cells[column]);
+}
+
+std::string option_name(const CLI::Option& option) {
+  if (!option.get_lnames().empty()) return "--" + option.get_lnames()[0];
+  if (!option.get_snames().empty()) return "-" + option.get_snames()[0];
+  return option.get_name(true);
+}
+
+const OptionRow& row_of(const CLI::App& command, const CLI::Option& option) {
+  const std::string name = option_name(option);
+  for (const OptionRow& row : kRows)
+    if (row.option == name && !cells_of(row, command.get_name()).empty()) return row;
+  throw InternalError(fmt::format("option {} of `tenon {}` is not in the table of options", name,
+                                  command.get_name()));
+}
+
+void describe_options(CLI::App& app) {
+  for (CLI::App* command : commands_of(app)) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option == command->get_help_ptr()) continue;
+      const std::string limits = limits_of(row_of(*command, *option), *command);
+      option->description(option->get_description() + limits);
+    }
+  }
+}
+
+void check_options(const CLI::App& command, std::string_view name) {
+  const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const auto& each) {
+    return each.command == command.get_name() && each.name == name;
+  });
+  check(form != std::end(kForms), "a form of a command is in the table of options");
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option == command.get_help_ptr()) continue;
+    const OptionRow& row = row_of(command, *option);
+    const Use use = use_of(row, *form);
+    if (use == Use::kApplies) continue;
+    const bool alone = use == Use::kRefusedAlone || use == Use::kNoEffectAlone;
+    if (alone && std::any_of(row.needs.begin(), row.needs.end(), [&](std::string_view needed) {
+          const CLI::Option* found = command.get_option_no_throw(std::string(needed));
+          return found && found->count() > 0;
+        }))
+      continue;
+    const std::string why = fmt::format("{}{}", row.why.empty() ? form->why : row.why,
+                                        alone ? "; give it with " + join(row.needs, " or ") : "");
+    if (use == Use::kRefused || use == Use::kRefusedAlone)
+      throw UsageError(CompileError(kOptionRefused, {}, "{} would have no effect with {}: {}",
+                                    row.option, form->text, why));
+    warn(kOptionWithoutEffect, {}, "{} has no effect with {}: {}", row.option, form->text, why);
+  }
+}
+
+}  // namespace tenon

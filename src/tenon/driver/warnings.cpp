@@ -1,0 +1,47 @@
+#include "tenon/driver/warnings.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <set>
+
+#include "tenon/graph/backend.h"
+#include "tenon/support/usage_codes.h"
+
+namespace tenon {
+
+void print_warning(const Code& code, const Origin& origin, const std::string& message) {
+  std::fflush(stdout);
+  // In the place of a line of progress.
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  fmt::print(stderr, "{}warning[{}]: {}\n", origin ? origin.str() + ": " : "", code.id, message);
+}
+
+// A pattern or rule of the user's own.
+static bool is_users(const Remark& remark) {
+  if (remark.pass == "FuseOpsByPattern" || remark.pass == "RewritePatterns" ||
+      remark.pass == "CallByName")
+    return true;
+  return remark.pass == "SplitCallTIRByPattern" &&
+         !graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
+}
+
+void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& model) {
+  // A pass may stand in the pipeline several times.
+  std::set<std::string> told;
+  for (const Remark& remark : remarks)
+    if (is_users(remark) && remark.verdict != "unmatched") told.insert(remark.subject);
+  for (const Remark& remark : remarks) {
+    if (!is_users(remark) || !told.insert(remark.subject).second) continue;
+    if (remark.pass == "CallByName") {
+      warn(kMatchesNothing, {}, "{} has no composite of `{}`, whose functions are called by name",
+           model, remark.subject);
+      continue;
+    }
+    warn(kMatchesNothing, remark.origin, "{} `{}` matches nothing in {}{}",
+         remark.pass == "RewritePatterns" ? "rewriter" : "pattern", remark.subject, model,
+         remark.detail.empty() ? "" : "; nearest: " + remark.detail);
+  }
+}
+
+}  // namespace tenon

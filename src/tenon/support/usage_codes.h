@@ -1,0 +1,20 @@
+// Diagnostic codes of the command line; part of the one table of codes.h.
+#pragma once
+
+#include "tenon/support/codes.h"
+
+namespace tenon {
+
+inline constexpr Code kOptionWithoutEffect{
+    "TN0010", "option-without-effect",
+    "an option changes nothing in the form of a command (docs/options.md)"};
+inline constexpr Code kOptionRefused{
+    "TN0011", "option-refused",
+    "an option asks for what the form of a command does not do (docs/options.md)"};
+inline constexpr Code kMatchesNothing{
+    "TN0012", "matches-nothing",
+    "a pattern or rewriter of the user's own matches nothing in the model"};
+inline constexpr Code kNotUsed{
+    "TN0013", "not-used", "a kernel, library, signature or input is given, and nothing uses it"};
+
+}  // namespace tenon
