@@ -16,7 +16,7 @@ CONFORMANCE ?= ../shared/onnx-conformance
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -63,6 +63,10 @@ test-models: tenon models  ## the larger test networks, and the whole networks t
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
+
+package: tenon  ## a release archive and a .deb in build/package, tried in a bare Debian 12 where root and debootstrap are there
+	cmake --build $(BUILD) --target package
+	@scripts/check_package.sh $(BUILD)/package
 
 format:  ## format all C++ sources
 	@git ls-files '*.cpp' '*.h' | xargs clang-format-19 -i

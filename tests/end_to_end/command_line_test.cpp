@@ -122,7 +122,7 @@ TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {
   expect_error("print README.md", 1, "not a kind of model");
   expect_error("print none.relay", 1, "error[TN0002]");
   expect_error(std::string("run ") + kDigits + " --target z80", 1, "target `z80` is not known");
-  expect_error(std::string("run ") + kDigits + " --pool sram=1KiB", 2, "--pool is of target c");
+  expect_error(std::string("run ") + kDigits + " --pool sram=1KiB", 2, "it is of target c");
   expect_error(std::string("run ") + kDigits + " -i pixels=x.npy", 1,
                "no input is named `pixels`; the program takes `image`");
   expect_error(std::string("run ") + kDigits + " -i image=examples/digits/test_labels.npy", 1,

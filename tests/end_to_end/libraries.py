@@ -157,7 +157,9 @@ def run(tenon, folder, text, libs, threads, params):
     (folder / "m.py").write_text(text)
     out = folder / f"{libs}{threads}"
     shutil.rmtree(out, ignore_errors=True)
-    command = [tenon, "run", str(folder / "m.py"), "--libs", libs, "--threads", str(threads), "--json", "-o", str(out), *params]
+    # The interpreter places nothing, and has no threads.
+    how = [] if "--interpret" in params else ["--libs", libs, "--threads", str(threads)]
+    command = [tenon, "run", str(folder / "m.py"), *how, "--json", "-o", str(out), *params]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\n{done.stderr}")

@@ -71,7 +71,7 @@ const std::map<std::string, Probe> kProbes = {
     {"--input", {"--input x=DIR/none.npy"}},
     {"--dim", {"--dim nonsense=3"}},
     {"--seed", {"--seed 7"}},
-    {"--compare", {"--compare", "--threads 100000"}},
+    {"--compare", {"--compare"}},
     {"--size", {"--size nonsense"}},
     {"check --tolerance", {"--tolerance -1"}},
     {"--interpret", {"--interpret", "--pipeline DIR/short.txt"}},  // too short to compile

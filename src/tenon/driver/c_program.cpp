@@ -238,8 +238,11 @@ static int run_compiler(const std::vector<std::string>& command, const std::stri
   const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed)
-    throw CompileError(kLinkFailed, {}, "the C compiler `{}` cannot be started: {}", command[0],
-                       std::strerror(failed));
+    throw CompileError(
+        kLinkFailed, {},
+        "running target c needs the C compiler `{}`, which does not start: {}; install "
+        "one, or name it in the environment's CC",
+        command[0], std::strerror(failed));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -179,9 +179,15 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
                              failed.message());
         continue;
       }
-      inputs.push_back(library);
-      if (library.ends_with(".o") || library.ends_with(".a")) continue;
-      folders.insert(fs::path(library).parent_path().string());
+      if (library.ends_with(".o") || library.ends_with(".a")) {
+        inputs.push_back(library);
+        continue;
+      }
+      // By its name alone too: one that states none would be found at its path only.
+      const std::string folder = fs::path(library).parent_path().string();
+      inputs.push_back("-L" + folder);
+      inputs.push_back("-l:" + fs::path(library).filename().string());
+      folders.insert(folder);
     }
     std::string places = "-rpath=$ORIGIN";
     for (const std::string& folder : folders) places += ":" + folder;
