@@ -22,8 +22,8 @@ const std::map<std::string, std::string> kBases = {
     {"run c", "run DIR/m.py --target c"},
     {"run compiled", "run DIR/m.so"},
     {"run interpret", "run DIR/m.py --interpret"},
-    {"compile native", "compile DIR/m.py -o DIR/made"},
-    {"compile c", "compile DIR/m.py -o DIR/made --target c"},
+    {"compile native", "compile examples/digits/digits_b1.onnx -o DIR/made"},
+    {"compile c", "compile examples/digits/digits_b1.onnx -o DIR/made --target c"},
     {"bench native", "bench DIR/m.py --repeat 1"},
     {"bench c", "bench DIR/m.py --repeat 1 --target c"},
     {"bench compiled", "bench DIR/m.so --repeat 1"},
@@ -37,9 +37,9 @@ const std::map<std::string, std::string> kBases = {
     {"opt read", "opt DIR/m.py"},
     {"opt passes", "opt DIR/m.py --passes DeadCodeElimination"},
     {"explain remarks", "explain DIR/m.py"},
-    {"explain node", "explain examples/digits/digits_b1.onnx /conv1/Conv"},
+    {"explain node", "explain examples/digits/digits_b1.onnx conv2"},
     {"check files", "check DIR/m.py"},
-    {"check kernels", "check --kernels examples/own_kernel/softmax.py --trials 1"},
+    {"check kernels", "check --kernels examples/own_kernel/wrong/shape.py --trials 1"},
     {"plan csv", "plan DIR/p.csv"},
     {"bisect native", "bisect DIR/m.py"},
     {"bisect c", "bisect DIR/m.py --target c"},
@@ -113,12 +113,13 @@ const std::map<std::string, Probe> kProbes = {
     {"--unchecked", {"--unchecked", "--pipeline DIR/short.txt"}},
     {"--list-passes", {"--list-passes"}},
     {"--print-pipeline", {"--print-pipeline"}},
-    {"NODE", {"/conv1/Conv"}},
+    {"NODE", {"conv2"}},
     {"NAME", {"Conv"}},
 };
 
 // Of what these commands find where something is wrong: their own tests look at it.
-const std::set<std::string> kOfFaults = {"--out", "--json", "--time-limit", "--run-limit"};
+const std::set<std::string> kOfFaults = {"--out", "--json", "--time-limit", "--run-limit",
+                                         "--call-by-name"};
 
 struct Row {
   std::string command, form, option, use;

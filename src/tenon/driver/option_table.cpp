@@ -115,7 +115,10 @@ const OptionRow kRows[] = {
      "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra",
      kPasses},
     {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar"},
-    {"--include", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar"},
+    {"--include",
+     "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar",
+     {},
+     "it is of C that is written, or compiled to be run"},
     {"--constants", "compile:ra"},
     {"--separate-arrays", "compile:ra"},
 
@@ -141,7 +144,10 @@ const OptionRow kRows[] = {
      kPasses},
     {"--place",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa", kPasses},
-    {"--require-offload", "run:aaar compile:aa bisect:aa bench:aaa test-onnx:aar"},
+    {"--require-offload",
+     "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar",
+     {},
+     "what back ends take is counted where a model is compiled to be run"},
     {"--kernels",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa "
      "operators:aar"},
@@ -165,8 +171,8 @@ const OptionRow kRows[] = {
      {},
      "it is of code that is compiled to be run"},
     {"--timings", "opt:rrna"},
-    {"--list-passes", "opt:araa"},
-    {"--print-pipeline", "opt:raaa"},
+    {"--list-passes", "opt:arrr"},
+    {"--print-pipeline", "opt:rarr"},
 };
 
 // The letters of a command; empty where it has no such option.
