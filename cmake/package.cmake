@@ -1,6 +1,9 @@
 # `make package`: a .deb whose dependencies Debian resolves, and an archive that brings its libraries along (all but glibc's, so it
 # runs on Debian 12 and what is newer). Neither needs a compiler to run a network; scripts/check_package.sh tests both.
 
+# What is packed is the target `tenon` and its runtime, not the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
 # Of the archive alone: what the compiler is linked with lies beside it. Debian's dpkg knows these as dependencies.
 install(CODE "
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:tenon> RESOLVED_DEPENDENCIES_VAR libraries
