@@ -4,11 +4,15 @@
 # What is packed is the target `tenon` and its runtime, not the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
-# Of the archive alone: what the compiler is linked with lies beside it. Debian's dpkg knows these as dependencies.
+# Where the program's libraries are looked for holds for the libraries of these too.
+target_link_options(tenon PRIVATE -Wl,--disable-new-dtags)
+
+# Of the archive alone: what the compiler is linked with lies beside it, in a folder `lib` because LLVM's library looks for its own
+# in $ORIGIN/../lib. Debian's dpkg knows these as dependencies.
 install(CODE "
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:tenon> RESOLVED_DEPENDENCIES_VAR libraries
        PRE_EXCLUDE_REGEXES \"^(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|resolv)\\\\.so)\")
-  file(INSTALL \${libraries} DESTINATION \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/tenon FOLLOW_SYMLINK_CHAIN)"
+  file(INSTALL \${libraries} DESTINATION \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/tenon/lib FOLLOW_SYMLINK_CHAIN)"
   COMPONENT bundle EXCLUDE_FROM_ALL)
 
 set(CPACK_PACKAGE_NAME tenon)

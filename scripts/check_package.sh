@@ -17,7 +17,7 @@ fi
 
 # A copy on top of it, for each package afresh.
 work=$(mktemp -d)
-cleanup() { umount "$work/root/proc" "$work/root" 2> /dev/null || true; rm -rf "$work"; }
+cleanup() { umount "$work/root/proc" "$work/root" "$work/upper" 2> /dev/null || true; rm -rf "$work"; }
 trap cleanup EXIT
 bare() { chroot "$work/root" /usr/bin/env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive "$@"; }
 begin() {
