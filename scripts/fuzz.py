@@ -16,6 +16,15 @@ import sys
 import time
 
 
+def kinds_of_tir(program):
+    """What its help lists; the first alone where it is not built."""
+    known = ("schedules", "programs")
+    if not program.exists():
+        return known[:1]
+    text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
+    return [kind for kind in known if kind in text]
+
+
 def kinds(build, seconds, seed, out):
     """(name, command, pattern of its summary): the pattern's group 1 is what it ran."""
     reduce_seconds = str(min(60, max(5, seconds // 10)))
@@ -25,7 +34,7 @@ def kinds(build, seconds, seed, out):
          "--reduce-seconds", reduce_seconds, "--out", out / "networks"],
         r"^(\d+ networks from seed \d+, \d+ calls of \d+ operators)",
     )
-    for kind in ("schedules", "programs"):
+    for kind in kinds_of_tir(build / "bin/fuzz_tir"):
         yield (
             kind,
             [build / "bin/fuzz_tir", "--kind", kind, "--seed", seed, "--count", 10**9, "--seconds", seconds,

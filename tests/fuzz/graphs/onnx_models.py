@@ -398,7 +398,7 @@ def main():
                 shutil.rmtree(batch / f"seed_{seed}", ignore_errors=True)
                 print(f"seed {seed}: not made: {error}"[:200])
         ran += len(seeds)
-        done = subprocess.run([args.tenon, "test-onnx", "--tolerance", args.tolerance, batch], capture_output=True, text=True)
+        done = subprocess.run([args.tenon.resolve(), "test-onnx", "--tolerance", args.tolerance, batch], capture_output=True, text=True)
         if done.returncode == 0:
             continue
         lines = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"seed_\d+", line) and not line.startswith("ok")]
