@@ -287,6 +287,10 @@ TEST(Codegen, VectorsOfAllForms) {
       make<Shuffle>(std::vector<Expr>{load(a, {ramp(0, 1, 4)}), load(a, {ramp(8, 1, 8)})},
                     std::vector<int64_t>{11, 0, 4, 3});
   const Expr gathered = load(a, {make<Ramp>(int64(0), int64(1), 8) * make<Broadcast>(int64(3), 8)});
+  // Offsets 2, 3, 2, 3, ... begin like every third element and are not.
+  const Expr in_turn =
+      load(a, {floormod(make<Ramp>(int64(0), int64(1), 8), make<Broadcast>(int64(2), 8)) +
+               make<Broadcast>(int64(2), 8)});
   const auto kernel = PrimFunc::of_buffers(
       {a, c},
       seq({store(ramp(0, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
@@ -294,7 +298,7 @@ TEST(Codegen, VectorsOfAllForms) {
            store(ramp(32, 1, 32), make<Broadcast>(imm(kFloat32, -1.0), 32)),
            store(ramp(0, 1, 8), load(a, {ramp(0, 2, 8)})),  // strided lanes
            store(ramp(8, 1, 4), shuffled), store(ramp(16, 1, 8), gathered),
-           store(ramp(24, 2, 4), load(a, {ramp(7, -1, 4)})),
+           store(ramp(40, 1, 8), in_turn), store(ramp(24, 2, 4), load(a, {ramp(7, -1, 4)})),
            store(ramp(32, 1, 8), call("masked_load", {load(a, {ramp(0, 1, 8)}), mask,
                                                       make<Broadcast>(imm(kFloat32, 7.0), 8)})),
            make<Evaluate>(call("masked_store",
@@ -310,6 +314,7 @@ TEST(Codegen, VectorsOfAllForms) {
     for (size_t i = 0; i < 8; ++i) {
       EXPECT_EQ(out[i], 2.f * static_cast<float>(i));
       EXPECT_EQ(out[16 + i], 3.f * static_cast<float>(i));
+      EXPECT_EQ(out[40 + i], 2.f + static_cast<float>(i % 2));
       EXPECT_EQ(out[32 + i], i < 5 ? static_cast<float>(i) : 7.f);
       EXPECT_EQ(out[48 + i], i < 5 ? static_cast<float>(i) : -1.f);
     }

@@ -121,6 +121,10 @@ llvm::Value* FunctionCodegen::load_every_nth(llvm::Type* element, const Address&
   if (!offsets || lanes < 4) return nullptr;
   const auto step = static_cast<int64_t>(offsets->getElementAsInteger(1));
   if (step < 2 || step > 4) return nullptr;
+  // Constant offsets need not be a ramp: `i % 2 + 2` is 2, 3, 2, 3.
+  for (int i = 0; i < lanes; ++i)
+    if (static_cast<int64_t>(offsets->getElementAsInteger(static_cast<unsigned>(i))) != i * step)
+      return nullptr;
   // Vectors that together hold the lanes, the last of which ends with the last lane: no byte
   // outside of what the lanes span is read.
   const int64_t span = step * (lanes - 1) + 1;
