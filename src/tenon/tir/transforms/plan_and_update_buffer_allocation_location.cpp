@@ -189,14 +189,26 @@ class Placer {
     if (const auto* realize = stmt.as<BlockRealize>()) {
       const int scope = next_++;
       Block::Parts parts = realize->block->parts();
-      std::erase_if(parts.alloc_buffers,
-                    [&](const Ref<Buffer>& buffer) { return !finder_.fixed_.count(buffer.get()); });
+      const size_t first_moved = moved_.size();
+      std::erase_if(parts.alloc_buffers, [&](const Ref<Buffer>& buffer) {
+        if (finder_.fixed_.count(buffer.get())) return false;
+        moved_.push_back(buffer);
+        return true;
+      });
       parts.body = with_allocations(scope, visit(parts.body));
       // Nobody outside sees what is allocated inside now. Outer scopes place theirs later.
       for (auto* regions : {&parts.reads, &parts.writes})
         std::erase_if(*regions, [&](const Ref<BufferRegion>& region) {
           return placed_so_far_.count(region->buffer.get()) > 0;
         });
+      // What this block or one inside allocated, and is placed further out, it uses like others'.
+      if (!parts.iter_vars.empty() || !parts.reads.empty() || !parts.writes.empty())
+        for (size_t i = first_moved; i < moved_.size(); ++i) {
+          const bool is_used = finder_.uses[moved_[i].get()].any;
+          if (!is_used || placed_so_far_.count(moved_[i].get())) continue;
+          parts.reads.push_back(BufferRegion::whole(moved_[i]));
+          parts.writes.push_back(BufferRegion::whole(moved_[i]));
+        }
       return make<BlockRealize>(realize->iter_values, realize->predicate,
                                 make<Block>(std::move(parts), realize->block->origin),
                                 stmt->origin);
@@ -218,6 +230,7 @@ class Placer {
   int next_ = 0;
   std::map<int, std::vector<Ref<Buffer>>> placed_;
   std::unordered_set<const Node*> placed_so_far_;
+  std::vector<Ref<Buffer>> moved_;  // out of the blocks that allocated them
 };
 
 }  // namespace
