@@ -454,9 +454,9 @@ void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
       // Constant operands fold as the expression is built again.
       const Expr value =
           rewrite(substitute(dim, values), [](const NodePtr& node) -> std::optional<NodePtr> {
-            const auto* op = node.as<Binary>();
-            if (!op) return std::nullopt;
-            return binary(op->op, op->lhs, op->rhs);
+            if (const auto* op = node.as<Binary>()) return binary(op->op, op->lhs, op->rhs);
+            if (const auto* op = node.as<Cast>()) return tenon::cast(op->dtype, op->value);
+            return std::nullopt;
           });
       const auto number = as_int(value);
       if (!number)
