@@ -206,21 +206,25 @@ void Schedule::reorder(const std::vector<LoopRV>& loops) {
             "blocks below loop `{}` use what others write in other iterations; these keep their "
             "order",
             chain.back()->loop_var->name);
-  // Iterations of a scan, and of what is not understood, keep their order.
+  // Iterations of a scan, and of what is not understood, keep their order: that of all such axes of
+  // a block together, which may be pieces of one.
   const Stmt inner = chain.back()->body;
   for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
-    for (size_t a = 0; a < realize->iter_values.size(); ++a) {
-      const IterKind kind = realize->block->iter_vars[a].kind;
-      if (kind != IterKind::kScan && kind != IterKind::kOpaque) continue;
-      std::vector<const For*> before, after;
-      for (const For* node : chain)
-        if (uses_var(realize->iter_values[a], node->loop_var.get())) before.push_back(node);
-      for (const For* node : order)
-        if (uses_var(realize->iter_values[a], node->loop_var.get())) after.push_back(node);
-      if (before != after)
-        illegal(realize->origin, "axis `{}` of block `{}` must run in order",
-                realize->block->iter_vars[a].var->name, realize->block->name);
-    }
+    const auto runs_in_order = [&](const For* node) {
+      for (size_t a = 0; a < realize->iter_values.size(); ++a) {
+        const IterKind kind = realize->block->iter_vars[a].kind;
+        if ((kind == IterKind::kScan || kind == IterKind::kOpaque) &&
+            uses_var(realize->iter_values[a], node->loop_var.get()))
+          return true;
+      }
+      return false;
+    };
+    std::vector<const For*> before, after;
+    std::copy_if(chain.begin(), chain.end(), std::back_inserter(before), runs_in_order);
+    std::copy_if(order.begin(), order.end(), std::back_inserter(after), runs_in_order);
+    if (before != after)
+      illegal(realize->origin, "the scan and opaque axes of block `{}` must run in order",
+              realize->block->name);
   }
   // Loops that carry a reduction and other axes too: its first step for an element comes first in
   // the order in which they were cut, and need not in another.

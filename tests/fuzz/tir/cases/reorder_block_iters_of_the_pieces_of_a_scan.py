@@ -1,0 +1,12 @@
+# Loops are made in the order of the axes, and those of a scan have one.
+# expect: refused: must run in order
+# > sch.split_block_iter(sch.get_block("scan"), axis=0, factor=3)
+# > sch.reorder_block_iters(sch.get_block("scan"), order=[1, 0])
+from tenon.script import tir as T
+
+@T.prim_func
+def kernel(data: T.Buffer((T.int64(6),), "float32"), out: T.Buffer((T.int64(6),), "float32")):
+    for i0 in range(T.int64(6)):
+        with T.block("scan"):
+            v_i0 = T.axis.scan(T.int64(6), i0)
+            out[v_i0] = T.if_then_else(v_i0 == 0, data[v_i0], out[v_i0 - 1] + data[v_i0])
