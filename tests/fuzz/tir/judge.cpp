@@ -51,18 +51,27 @@ IRModule module_of(const Ref<tir::PrimFunc>& function, const StepContext& contex
   return module;
 }
 
-/// A message without what stands in backticks and without numbers.
-std::string plain(const std::string& message) {
-  std::string out;
-  bool quoted = false;
-  for (const char c : message) {
-    if (c == '`') quoted = !quoted;
-    if (!quoted && !(c >= '0' && c <= '9')) out += c;
-  }
-  return out;
-}
-
 }  // namespace
+
+std::string plain(const std::string& message) {
+  // Of an error in an error the first words of each; none of the source lines.
+  std::string out;
+  std::istringstream lines(message);
+  int taken = 0;
+  for (std::string line; std::getline(lines, line) && taken < 2;) {
+    const size_t error = line.find("error[");
+    if (taken > 0 && error == std::string::npos) continue;
+    if (error != std::string::npos) line = line.substr(line.find("]: ", error) + 3);
+    ++taken;
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '`') quoted = !quoted;
+      if (!quoted && c != '`' && !(c >= '0' && c <= '9')) out += c;
+    }
+    out += "; ";
+  }
+  return out.substr(0, 150);
+}
 
 Tensors contents_of(const tir::PrimFunc& function, const std::vector<int64_t>& sizes, uint64_t seed,
                     bool indices) {
@@ -100,9 +109,10 @@ Tensors interpret(const IRModule& module, const std::string& name, const Tensors
 }
 
 std::optional<std::string> difference_of(const Tensors& got, const Tensors& expected,
-                                         double tolerance) {
+                                         double tolerance, ZeroSigns zeros) {
   for (size_t i = 0; i < expected.size(); ++i) {
-    const auto found = tolerance > 0
+    const bool as_numbers = tolerance > 0 || zeros == ZeroSigns::kAny;
+    const auto found = as_numbers
                            ? difference(*got.at(i), *expected[i], Tolerance{.whole = tolerance})
                            : exact_difference(*got.at(i), *expected[i]);
     if (found) return fmt::format("buffer {}: {}", i, *found);

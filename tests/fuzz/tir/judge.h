@@ -30,9 +30,15 @@ Tensors contents_of(const tir::PrimFunc& function, const std::vector<int64_t>& s
 /// All buffers after a run of `name`. \throws CompileError as the interpreter does.
 Tensors interpret(const IRModule& module, const std::string& name, const Tensors& contents);
 
+/// min and max may give either of two zeros.
+enum class ZeroSigns : uint8_t { kSame, kAny };
+
 /// Why they are not the same (see Kernel::tolerance).
 std::optional<std::string> difference_of(const Tensors& got, const Tensors& expected,
-                                         double tolerance);
+                                         double tolerance, ZeroSigns zeros = ZeroSigns::kSame);
+
+/// A message without what stands in backticks and without numbers: alike for faults that are alike.
+std::string plain(const std::string& message);
 
 /// Runs `body`; what it throws that is no diagnostic is a fault.
 std::optional<Fault> internal_fault(const std::function<void()>& body);

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "judge.h"
+#include "program_case.h"
 #include "reduce.h"
 
 namespace tenon::fuzz {
@@ -26,21 +28,27 @@ struct Settings {
   int jobs = 1;
   double reduce_seconds = 30;
   int most_alike = 2;  // faults of one kind that are reduced
-  bool verbose = false;
+  bool verbose = false, every_target = false;
+  bool programs() const { return kind == "programs"; }
 };
 
 /// What a worker tells of itself, in memory that it shares: it may die at any time.
 struct Progress {
-  volatile uint64_t seed;
-  volatile int64_t cases, steps, taken, faults;
+  uint64_t next;  // offset of the case that it is at
+  int64_t cases, steps, taken, compiled, refused, faults;
+  char kind[200];  // of the fault that it ended with
 };
+constexpr int kFoundFault = 3;  // exit status of a worker
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::optional<Fault> judge_text(const std::string& text) {
-  return run_case(schedule_case_of(text), nullptr, nullptr);
+bool is_schedule(const std::string& text) { return text.find("# step ") != std::string::npos; }
+
+std::optional<Fault> judge_text(const std::string& text, const std::string& target = {}) {
+  return is_schedule(text) ? run_case(schedule_case_of(text), nullptr, nullptr)
+                           : run_program(text, nullptr, target);
 }
 
 std::string commented(const std::string& trace) {
@@ -50,19 +58,31 @@ std::string commented(const std::string& trace) {
   return out;
 }
 
+std::string text_of_seed(const Settings& settings, uint64_t seed) {
+  return settings.programs() ? program_text(seed) : text_of(random_schedule_case(seed));
+}
+
 /// Writes the case of `seed` as small as it can be made, with what went wrong and how to see it.
 void report(const Settings& settings, uint64_t seed) {
-  const std::string text = text_of(random_schedule_case(seed));
-  const auto kind_of = [](const std::string& candidate) {
-    return outcome([&] { return judge_text(candidate); });
+  const std::string text = text_of_seed(settings, seed);
+  // A program that fails for one target needs no other.
+  std::string target;
+  if (settings.every_target) target = "all";
+  const auto kind_of = [&](const std::string& candidate) {
+    return outcome([&] { return judge_text(candidate, target); }, 20);
   };
+  const std::string first = kind_of(text);
+  if (const size_t at = first.find(" ["); at != std::string::npos && settings.programs())
+    target = first.substr(at + 2, first.size() - at - 3);
   const std::string small = reduce_text(text, kind_of, settings.reduce_seconds);
   const std::string kind = kind_of(small);
-  const std::string trace = outcome([&]() -> std::optional<Fault> {
-    std::string applied;
-    run_case(schedule_case_of(small), &applied, nullptr);
-    return Fault{applied, {}};
-  });
+  std::string trace;
+  if (is_schedule(small))
+    trace = outcome([&]() -> std::optional<Fault> {
+      std::string applied;
+      run_case(schedule_case_of(small), &applied, nullptr);
+      return Fault{applied, {}};
+    });
   std::filesystem::create_directories(settings.out);
   const std::string path = fmt::format("{}/{}_{}.py", settings.out, settings.kind, seed);
   std::ofstream file(path);
@@ -74,29 +94,36 @@ void report(const Settings& settings, uint64_t seed) {
 }
 
 void work(const Settings& settings, int worker, Progress& progress, double end) {
-  std::map<std::string, int> alike;
-  StepCounts counts;
+  StepCounts steps;
+  ProgramCounts programs;
   const auto jobs = static_cast<uint64_t>(settings.jobs);
-  for (uint64_t i = static_cast<uint64_t>(worker) + progress.seed;
+  for (uint64_t i = progress.next + static_cast<uint64_t>(worker);
        i < static_cast<uint64_t>(settings.count) && (end == 0 || now() < end); i += jobs) {
     const uint64_t seed = settings.seed + i;
-    progress.seed = i - static_cast<uint64_t>(worker);
+    progress.next = i - static_cast<uint64_t>(worker);
     alarm(60);
-    const ScheduleCase c = random_schedule_case(seed);
-    const int64_t tried = counts.tried, taken = counts.taken;
-    const std::optional<Fault> fault = run_case(c, nullptr, &counts);
+    const int64_t tried = steps.tried, taken = steps.taken, compiled = programs.compiled;
+    const std::optional<Fault> fault =
+        settings.programs()
+            ? run_program(program_text(seed), &programs, settings.every_target ? "all" : "")
+            : run_case(random_schedule_case(seed), nullptr, &steps);
     alarm(0);
-    progress.cases = progress.cases + 1;
-    progress.steps = progress.steps + counts.tried - tried;
-    progress.taken = progress.taken + counts.taken - taken;
+    ++progress.cases;
+    progress.steps += steps.tried - tried;
+    progress.taken += steps.taken - taken;
+    progress.compiled += programs.compiled - compiled;
     if (!fault) continue;
-    progress.faults = progress.faults + 1;
-    if (++alike[fault->kind] <= settings.most_alike) report(settings, seed);
+    std::strncpy(progress.kind, fault->kind.c_str(), sizeof(progress.kind) - 1);
+    _exit(kFoundFault);
   }
   if (settings.verbose) {
-    for (const auto& [name, count] : counts.by_primitive)
+    for (const auto& [name, count] : steps.by_primitive)
       fmt::print("{:<24} tried {:>8} taken {:>8}\n", name, count.tried, count.taken);
-    for (const auto& [reason, times] : counts.reasons) fmt::print("{:>8} {}\n", times, reason);
+    for (const auto& [reason, times] : steps.reasons) fmt::print("{:>8} {}\n", times, reason);
+  }
+  for (const auto& [reason, refusal] : programs.refusals) {
+    progress.refused += refusal.times;
+    fmt::print("{:>8} refused, the first with seed {}: {}\n", refusal.times, refusal.seed, reason);
   }
   std::fflush(stdout);
 }
@@ -118,40 +145,55 @@ int run(const Settings& settings) {
     workers[child] = worker;
   };
   for (int worker = 0; worker < settings.jobs; ++worker) begin(worker);
+  std::map<std::string, int> alike;
   while (!workers.empty()) {
     int status = 0;
     const pid_t child = wait(&status);
-    const int worker = workers.at(child);
-    workers.erase(child);
+    const auto found = workers.find(child);
+    if (found == workers.end()) continue;
+    const int worker = found->second;
+    workers.erase(found);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-    // It died: the case that it was at is a fault; another worker goes on behind it.
+    // The case that it was at is a fault; another worker goes on behind it.
     Progress& at = progress[worker];
-    at.faults = at.faults + 1;
-    report(settings, settings.seed + at.seed + static_cast<uint64_t>(worker));
-    at.seed = at.seed + static_cast<uint64_t>(settings.jobs);
+    ++at.faults;
+    const std::string kind =
+        WIFEXITED(status) ? at.kind : fmt::format("signal {}", WTERMSIG(status));
+    std::memset(at.kind, 0, sizeof(at.kind));
+    const uint64_t seed = settings.seed + at.next + static_cast<uint64_t>(worker);
+    at.next += static_cast<uint64_t>(settings.jobs);
     begin(worker);
+    if (++alike[kind] <= settings.most_alike)
+      report(settings, seed);
+    else
+      fmt::print("FAULT {} {}: {}, as others\n", settings.kind, seed, kind);
   }
-  int64_t cases = 0, steps = 0, taken = 0, faults = 0;
+  Progress all{};
   for (int worker = 0; worker < settings.jobs; ++worker) {
-    cases += progress[worker].cases;
-    steps += progress[worker].steps;
-    taken += progress[worker].taken;
-    faults += progress[worker].faults;
+    const Progress& one = progress[worker];
+    all.cases += one.cases;
+    all.steps += one.steps;
+    all.taken += one.taken;
+    all.compiled += one.compiled;
+    all.refused += one.refused;
+    all.faults += one.faults;
   }
-  fmt::print("{}: seeds {} to {}, {} cases, {} steps ({} taken), {} faults, {:.1f} s\n",
-             settings.kind, settings.seed,
-             settings.seed + static_cast<uint64_t>(settings.count) - 1, cases, steps, taken, faults,
+  const std::string done =
+      settings.programs()
+          ? fmt::format("{} programs, {} times compiled, {} refused", all.cases, all.compiled,
+                        all.refused)
+          : fmt::format("{} schedules, {} steps ({} taken)", all.cases, all.steps, all.taken);
+  fmt::print("{}: seeds {} to {}, {}, {} faults, {:.1f} s\n", settings.kind, settings.seed,
+             settings.seed + static_cast<uint64_t>(settings.count) - 1, done, all.faults,
              now() - start);
-  return faults == 0 ? 0 : 1;
+  return all.faults == 0 ? 0 : 1;
 }
 
 int replay_file(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  std::string trace;
-  const auto fault = run_case(schedule_case_of(text.str()), &trace, nullptr);
-  fmt::print("{}", trace);
+  const auto fault = judge_text(text.str(), "all");
   if (!fault) {
     fmt::print("no fault\n");
     return 0;
@@ -166,8 +208,11 @@ int replay_file(const std::string& path) {
 int main(int argc, char** argv) {
   using namespace tenon::fuzz;
   Settings settings;
+  bool show = false;
   CLI::App app{"Random PrimFuncs and random schedules against the interpreter"};
-  app.add_option("--kind", settings.kind, "schedules")->capture_default_str();
+  app.add_option("--kind", settings.kind, "what is drawn")
+      ->check(CLI::IsMember({"schedules", "programs"}))
+      ->capture_default_str();
   app.add_option("--seed", settings.seed, "of the first case")->capture_default_str();
   app.add_option("--count", settings.count, "of cases")->capture_default_str();
   app.add_option("--seconds", settings.seconds, "at most (0: no limit)")->capture_default_str();
@@ -176,9 +221,16 @@ int main(int argc, char** argv) {
   app.add_option("--replay", settings.replay, "a file of --out: shows its fault again");
   app.add_option("--reduce-seconds", settings.reduce_seconds, "for making one case smaller")
       ->capture_default_str();
+  app.add_flag("--every-target", settings.every_target,
+               "programs: for each target, not some in turn");
+  app.add_flag("--show", show, "print the case of --seed and run nothing");
   app.add_flag("--verbose", settings.verbose, "counts of each primitive, reasons of refusals");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (show) {
+      fmt::print("{}", text_of_seed(settings, settings.seed));
+      return 0;
+    }
     return settings.replay.empty() ? run(settings) : replay_file(settings.replay);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

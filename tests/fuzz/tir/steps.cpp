@@ -231,16 +231,42 @@ void pad_einsum(Schedule& sch, Random& random, Draw& draw) {
   sch.pad_einsum(block, padding);
 }
 
+/// The extents of the loops of a description.
+std::vector<int64_t> loop_extents(const tir::PrimFunc& description) {
+  std::vector<int64_t> out;
+  walk<tir::For>(description.body,
+                 [&](const tir::For& loop) { out.push_back(as_int(loop.extent).value_or(1)); });
+  return out;
+}
+
 bool tensorize(Schedule& sch, Random& random, const StepContext& context) {
   if (context.intrins.empty()) return false;
   Draw draw(sch, random);
   const tir::TensorIntrin& intrin = random.pick(context.intrins);
   const BlockRV block = draw.block();
-  LoopRV loop;
-  if (!random.one_in(4) && draw.loop(block, loop))
-    sch.tensorize(loop, intrin);
-  else
-    sch.tensorize(block, intrin);
+  Loops loops = draw.loops(block);
+  const std::vector<int64_t> sizes = loop_extents(*intrin.description);
+  if (random.one_in(4) || loops.size() < sizes.size()) {
+    LoopRV loop;
+    if (!random.one_in(4) && draw.loop(block, loop))
+      sch.tensorize(loop, intrin);
+    else
+      sch.tensorize(block, intrin);
+    return true;
+  }
+  // Tiles of the sizes that the kernel has, of the innermost loops.
+  Schedule tiled = sch;  // a refusal takes all of it back
+  Loops outer, inner;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto parts = tiled.split(loops[loops.size() - sizes.size() + i], sizes[i]);
+    outer.push_back(parts[0]);
+    inner.push_back(parts[1]);
+  }
+  Loops order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  tiled.reorder(order);
+  tiled.tensorize(inner[0], intrin);
+  sch = std::move(tiled);
   return true;
 }
 
