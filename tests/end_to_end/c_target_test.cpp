@@ -225,6 +225,7 @@ TEST_F(CTargetTest, PoolsSpillAndSayWhatIsMissing) {
             0)
       << said_;
   tenon(pools("--separate-arrays"));
+  EXPECT_EQ(read(folder_ + "/p/digits.c").find("(workspace"), std::string::npos);
   fs::create_directories(folder_ + "/two");
   ASSERT_EQ(run("cd " + folder_ + "/p && make -s -B main_digits CFLAGS=-O1 && ./main_digits -o " +
                 folder_ + "/two " + folder_ + "/in.raw"),

@@ -294,7 +294,7 @@ std::string FunctionCodegen::unpack() {
     Place at;
     at.element = workspace->dtype;
     at.pointer = at.own_name = m_.pools()[0].name;
-    at.is_workspace = m_.pools().size() > 1;
+    at.is_workspace = m_.pools().size() > 1 || m_.options().separate_arrays;
     places_[workspace.get()] = at;
     data_[workspace->data.get()] = at;
   }
