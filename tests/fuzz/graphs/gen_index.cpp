@@ -57,7 +57,16 @@ void take(Draft& draft, std::string_view op) {
     attrs.set("axis", axis);
     extent = x.shape()[from_front(axis, x.ndim())];
   }
-  const Item at = indices(draft, numbers(draft.shape(c.below(3), 32)), extent);
+  const std::vector<int64_t> shape = draft.shape(c.below(3), 32);
+  const std::string mode = c.of({"fast", "fast", "clip", "wrap", "nan"});
+  if (mode == "nan" && !x.dtype().is_float()) return;
+  attrs.set("mode", mode);
+  // What is outside of the axis has a meaning in the other modes.
+  const auto reach = static_cast<double>(extent);
+  const Item at = mode == "fast" ? indices(draft, numbers(shape), extent)
+                                 : draft.fresh(index_dtype(draft), numbers(shape),
+                                               from_to(mode == "nan" ? 0 : -2 * reach,
+                                                       mode == "nan" ? reach - 1 : 2 * reach));
   draft.call(op, {x.value, at.value}, attrs, kNever);
 }
 

@@ -215,7 +215,8 @@ void resize(Draft& draft, std::string_view op) {
       {"method", method},
       {"coordinate_transformation_mode", c.of({"half_pixel", "asymmetric", "pytorch_half_pixel",
                                                "align_corners", "half_pixel_symmetric"})},
-      {"rounding_method", c.of({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})}};
+      {"rounding_method",
+       c.of({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "round"})}};
   if (c.chance(30)) attrs.set("cubic_exclude", 1);
   if (c.chance(30)) attrs.set("cubic_alpha", -0.5);
   draft.call(op, {x.item.value, make<graph::ShapeExpr>(size)}, attrs,

@@ -1,9 +1,10 @@
 #include "oracle.h"
 
-#include <cmath>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
+#include "run.h"
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compare.h"
 #include "tenon/driver/compiler.h"
@@ -14,20 +15,22 @@
 
 namespace tenon::fuzz {
 
+// Every description of the list of machines that tests generate code for. Which differ in one
+// number alone take turns; what starts a compiler or an emulator is for a few.
 static const std::vector<Configuration>& all_configurations() {
-  static const std::vector<Configuration> kAll = {
-      {"native", "native"},
-      {"haswell", "llvm -mcpu=haswell"},
-      {"x86-64", "llvm -mcpu=x86-64"},
-      {"v128", "llvm -mcpu=haswell -vector-bits=128 -vector-registers=16"},
-      {"v256r32", "llvm -mcpu=haswell -vector-bits=256 -vector-registers=32", "", 2},
-      {"v512", "llvm -mcpu=haswell -vector-bits=512 -vector-registers=32"},
-      {"v512r16", "llvm -mcpu=haswell -vector-bits=512 -vector-registers=16", "", 2},
-      {"c", "c", "", 10},
-      {"c-avx2", "c -mcpu=haswell", "", 20},
-      {"dnnl", "native", "dnnl", 4},
-      {"blas", "native", "blas", 4},
-  };
+  static const std::vector<Configuration> kAll = [] {
+    const std::map<std::string_view, uint64_t> every = {
+        {"x86_64", 2},  {"skylake_avx512", 4}, {"v128r32", 4}, {"v256r16", 4},   {"v256r32", 2},
+        {"v512r16", 2}, {"aarch64", 40},       {"c", 10},      {"c_haswell", 20}};
+    std::vector<Configuration> all;
+    for (const auto& target : testing_targets::kTargets) {
+      const auto found = every.find(target.name);
+      all.push_back({std::string(target.name), std::string(target.description), "",
+                     found == every.end() ? 1 : found->second});
+    }
+    for (const char* library : {"dnnl", "blas"}) all.push_back({library, "native", library, 4});
+    return all;
+  }();
   return kAll;
 }
 
@@ -115,6 +118,13 @@ std::optional<Failure> try_interpreter(const Network& network) {
 std::optional<Failure> try_configuration(const Network& network, const Configuration& with,
                                          uint64_t seed) {
   try {
+    const Target target = resolve(with.target);
+    if (testing_targets::way_of(target) != testing_targets::Way::kHere) {
+      const auto outputs = testing_targets::run_for(network.module, target, network.inputs);
+      if (const auto wrong = Outputs(network).wrong(outputs))
+        return Failure{with.name, "wrong", *wrong};
+      return std::nullopt;
+    }
     const auto program = compile(network, with, lot(with, seed));
     const auto outputs = run(program, network, 1);
     if (const auto wrong = Outputs(network).wrong(outputs))
