@@ -380,7 +380,9 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
         }
         case AtomKind::kOther: {
           const auto* checked = atom.expr.as<Call>();
-          if (!checked || !checked->is("check_index")) break;
+          // A checked index that is a minimum asks for proofs itself, which may end here again.
+          if (!checked || !checked->is("check_index") || asks_checks_) break;
+          const Restore asking(asks_checks_, true);
           const Poly index = poly(checked->arg(0));
           facts = {add(sub(poly(checked->arg(1)), self), Poly(-1)), sub(index, self),
                    sub(self, index)};

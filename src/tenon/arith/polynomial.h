@@ -225,6 +225,7 @@ struct Analyzer::Impl {
   std::vector<BoundEntry> bounds_;  // of each atom
   int case_depth_ = 0;              // conditions entered by simplify() itself
   bool merging_ = false;            // no sums drawn into minima inside the work on one
+  bool asks_checks_ = false;        // what a checked index says is being worked out
   bool proving_ = false;            // no proofs inside proofs
 };
 
