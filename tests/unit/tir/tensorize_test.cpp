@@ -12,12 +12,21 @@ using testing::compute;
 using testing::function;
 using testing::tensor;
 
-/// c[4, 4] += a[4, 8] * b[8, 4], in the order of loops that is given.
-TensorIntrin tile(bool starts) {
-  const auto made = [&]() {
-    const auto a = tensor("a", std::vector<int64_t>{4, 8}),
-               b = tensor("b", std::vector<int64_t>{8, 4});
-    const auto c = tensor("c", std::vector<int64_t>{4, 4});
+Ref<Buffer> strided(const std::string& name, int64_t rows, int64_t columns) {
+  Buffer::Options options;
+  options.strides = {var("s_" + name), int64(1)};
+  return make<Buffer>(name, kFloat32, to_exprs({rows, columns}), options);
+}
+
+/// c[4, 4] += a[4, 8] * b[8, 4], in the order of loops that is given. The implementation takes rows
+/// that lie apart, unless it is `dense`.
+TensorIntrin tile(bool starts, bool dense = false) {
+  const auto made = [&](bool apart) {
+    const auto matrix = [&](const char* name, int64_t rows, int64_t columns) {
+      return apart ? strided(name, rows, columns)
+                   : tensor(name, std::vector<int64_t>{rows, columns});
+    };
+    const auto a = matrix("a", 4, 8), b = matrix("b", 8, 4), c = matrix("c", 4, 4);
     const auto product = compute(
         "mma", c, to_exprs({4, 4, 8}),
         [&](const auto& v) { return load(a, {v[0], v[2]}) * load(b, {v[2], v[1]}); }, 1);
@@ -29,7 +38,7 @@ TensorIntrin tile(bool starts) {
     const Block& root = *root_block(*sch.func());
     return function({a, b, c}, {}, {stmts_of(root.body).back()});
   };
-  return {"mma_desc", "mma_impl", made(), made()};
+  return {"mma_desc", "mma_impl", made(false), made(!dense)};
 }
 
 Ref<PrimFunc> product() {
@@ -140,6 +149,18 @@ TEST(Tensorize, RefusesWhatIsNotThere) {
             }),
             "implementation `mma_impl` has `a`: (4, 4) float32 in scope `global`; description "
             "`mma_desc` differs");
+}
+
+TEST(Tensorize, RefusesRegionsThatTheImplementationCannotTake) {
+  Schedule sch(product());
+  try {
+    sch.tensorize(tiled(sch), tile(false, true));
+    FAIL() << "rows that lie apart were given to an implementation of dense ones";
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.id, kScheduleIllegal.id);
+    EXPECT_NE(error.first().message.find("cannot be given these regions"), std::string::npos)
+        << error.first().message;
+  }
 }
 
 }  // namespace

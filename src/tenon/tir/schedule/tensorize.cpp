@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/call_verifier.h"
 #include "tenon/tir/patterns/unify.h"
 #include "tenon/tir/schedule/edit.h"
 
@@ -141,6 +142,20 @@ class Arguments {
   arith::Analyzer& analyzer_;
 };
 
+/// The implementation may ask more of the memory than the description says: dense rows, say.
+void check_memory(const std::vector<NodePtr>& args, const TensorIntrin& intrin,
+                  const Origin& origin) {
+  IRModule module;
+  module.set(intrin.implementation_name, intrin.implementation);
+  CallEffects effects(module);
+  Diagnostics diagnostics;
+  CallVerifier(module, effects, diagnostics)
+      .check({.in = "", .callee = intrin.implementation_name, .args = &args, .origin = origin});
+  if (!diagnostics.empty())
+    illegal(origin, "implementation `{}` cannot be given these regions: {}",
+            intrin.implementation_name, diagnostics.items()[0].message);
+}
+
 }  // namespace
 
 void Schedule::replace_by_call(const BlockRV& block, const TensorIntrin& intrin) {
@@ -174,6 +189,7 @@ void Schedule::replace_by_call(const BlockRV& block, const TensorIntrin& intrin)
   if (!fits)
     illegal(old->origin, "block `{}` does not do what `{}` describes: {}", block.name,
             intrin.description_name, unifier.nearest());
+  check_memory(arguments.args, intrin, old->origin);
   Block::Parts parts = old->block->parts();
   parts.alloc_buffers.clear();
   parts.reads = arguments.reads;
