@@ -252,6 +252,9 @@ void Schedule::compute_at(const BlockRV& block, const LoopRV& loop) {
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   Path at = path_of(loop);
   check_moves(path, realize, at);
+  for (const auto* regions : {&realize->block->reads, &realize->block->writes})
+    for (const Ref<BufferRegion>& region : *regions)
+      check_only_blocks_use(root(), region->buffer, realize->origin);
   if (realize->block->writes.size() != 1)
     illegal(realize->origin, "block `{}` writes {} buffers; expected one", block.name,
             realize->block->writes.size());
@@ -310,6 +313,9 @@ void Schedule::reverse_compute_at(const BlockRV& block, const LoopRV& loop) {
   const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
   Path at = path_of(loop);
   check_moves(path, realize, at);
+  for (const auto* regions : {&realize->block->reads, &realize->block->writes})
+    for (const Ref<BufferRegion>& region : *regions)
+      check_only_blocks_use(root(), region->buffer, realize->origin);
   const auto* node = at.target().as<For>();
   std::vector<Ref<For>> outer = loops_of(at);
   const std::vector<Ref<BlockRealize>> below = outermost_realizes_in(node->body);

@@ -54,6 +54,7 @@ void Schedule::compute_inline(const BlockRV& block) {
   for (const Ref<Block>& other : other_blocks(root(), block))
     if (writes_buffer(*other, buffer))
       illegal(realize->origin, "block `{}` writes `{}` as well", other->name, buffer->name);
+  check_only_blocks_use(root(), buffer, realize->origin);
   check_not_overwritten(*this, path);
   std::vector<BlockRV> readers = consumers(block);
   std::reverse(readers.begin(), readers.end());  // blocks inside blocks before these

@@ -34,6 +34,21 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
   return false;
 }
 
+void check_only_blocks_use(const Stmt& root, const Ref<Buffer>& buffer, const Origin& origin) {
+  const auto* whole = root.as<BlockRealize>();
+  walk_if(whole ? whole->block->body : root, [&](const NodePtr& node) {
+    if (node.as<BlockRealize>()) return false;
+    const auto* load = node.as<BufferLoad>();
+    const auto* store = node.as<BufferStore>();
+    const auto* region = node.as<BufferRegion>();
+    if ((load && load->buffer.same_as(buffer)) || (store && store->buffer.same_as(buffer)) ||
+        (region && region->buffer.same_as(buffer)))
+      illegal(origin, "`{}` is used outside of blocks too; expected uses in blocks alone",
+              buffer->name);
+    return true;
+  });
+}
+
 std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block) {
   std::vector<Ref<Block>> out;
   for (const Ref<BlockRealize>& realize : realizes_in(root))

@@ -27,6 +27,10 @@ bool writes_buffer(const Block& block, const Ref<Buffer>& buffer);
 bool reads_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 
+/// Statements outside of blocks are no readers that a primitive could follow or check.
+/// \throws CompileError (kScheduleIllegal) at `origin` where one uses the buffer.
+void check_only_blocks_use(const Stmt& root, const Ref<Buffer>& buffer, const Origin& origin);
+
 /// The blocks below the root but `block`, in program order.
 std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block);
 

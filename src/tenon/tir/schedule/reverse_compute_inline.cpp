@@ -284,6 +284,8 @@ void Schedule::reverse_compute_inline(const BlockRV& block) {
   if (!runs_whole_domain(path))
     illegal(consumer->origin, "the loops of block `{}` are not known to run all of its domain",
             block.name);
+  for (const Ref<BufferRegion>& read : consumer->block->reads)
+    check_only_blocks_use(root(), read->buffer, consumer->origin);
   std::string reason = "nothing that another block writes";
   for (const BlockRV& name : producers(block)) {
     check_outermost(path_of(name));
