@@ -105,7 +105,10 @@ void Analyzer::bind_bounds(const Ref<Var>& var, ConstBound bound) {
   info.value = {};
 }
 
-void Analyzer::assume(const Expr& condition) { impl_->assume(impl_->simplify(condition), true); }
+void Analyzer::assume(const Expr& condition) {
+  impl_->case_work_ = 0;
+  impl_->assume(impl_->simplify(condition), true);
+}
 
 Analyzer::Scope Analyzer::enter() {
   impl_->enter_scope();
@@ -123,12 +126,15 @@ void Analyzer::leave() { impl_->leave_scope(); }
 
 // ---- what follows
 
-Expr Analyzer::simplify(const Expr& expr) { return impl_->simplify(expr); }
+Expr Analyzer::simplify(const Expr& expr) {
+  impl_->case_work_ = 0;
+  return impl_->simplify(expr);
+}
 
 std::vector<Expr> Analyzer::simplify(std::span<const Expr> exprs) {
   std::vector<Expr> out;
   out.reserve(exprs.size());
-  for (const Expr& expr : exprs) out.push_back(impl_->simplify(expr));
+  for (const Expr& expr : exprs) out.push_back(simplify(expr));
   return out;
 }
 
@@ -160,13 +166,17 @@ Modular Analyzer::mod(const Expr& expr) {
   }
 }
 
-bool Analyzer::proves(const Expr& condition) { return impl_->proves(condition); }
+bool Analyzer::proves(const Expr& condition) {
+  impl_->case_work_ = 0;
+  return impl_->proves(condition);
+}
 
 static bool is_scalar_integer(const Expr& expr) {
   return expr->dtype.is_scalar() && expr->dtype.is_integer() && expr->dtype != kUInt64;
 }
 
 bool Analyzer::proves_equal(const Expr& a, const Expr& b) {
+  impl_->case_work_ = 0;
   if (a.same_as(b)) return true;
   if (is_scalar_integer(a) && is_scalar_integer(b)) {
     if (const auto x = as_int(a), y = as_int(b); x && y) return *x == *y;

@@ -9,6 +9,7 @@ namespace tenon::arith {
 // Conditions nested deeper than this are simplified without what encloses them, which would visit
 // a shared part once for each way to reach it.
 static constexpr int kMaxCases = 3;
+static constexpr int kMostCaseWork = 2000;
 
 namespace {
 struct Deeper {
@@ -59,6 +60,7 @@ Expr Analyzer::Impl::known_truth(const Expr& condition) {
 }
 
 Expr Analyzer::Impl::compare(const Binary& op, const Expr& original) {
+  if (case_depth_ > 0) ++case_work_;
   if (!compares_integers(op)) return known_truth(simplify_members(original));
   Expr out;
   try {
@@ -126,6 +128,10 @@ Expr Analyzer::Impl::negation(const Expr& condition) {
   return logical_not(condition);
 }
 
+bool Analyzer::Impl::may_enter_case() const {
+  return case_depth_ < kMaxCases && case_work_ < kMostCaseWork;
+}
+
 Expr Analyzer::Impl::simplify_case(const Expr& expr, const Expr& condition, bool holds) {
   if (expr->height() == 1 && !expr.as<Var>()) return expr;
   const LocalScope scope(*this);
@@ -139,7 +145,7 @@ Expr Analyzer::Impl::simplify_case(const Expr& expr, const Expr& condition, bool
 Expr Analyzer::Impl::connect(const Binary& op, const Expr& original) {
   const bool is_and = op.op == BinaryOp::kAnd;
   const auto simplify_given = [&](const Expr& expr, const Expr& given) {
-    if (case_depth_ >= kMaxCases || !cannot_fail(expr)) return simplify(expr);
+    if (!may_enter_case() || !cannot_fail(expr)) return simplify(expr);
     return simplify_case(expr, given, is_and);
   };
   const Expr a = simplify(op.lhs);
@@ -159,7 +165,7 @@ Expr Analyzer::Impl::choose(const Expr& condition, const Expr& a, const Expr& b,
   Expr x, y;
   // Select evaluates both: what must not fail cannot rely on the condition.
   const bool lazy = original.as<Call>() != nullptr;
-  if (case_depth_ < kMaxCases && (lazy || (cannot_fail(a) && cannot_fail(b)))) {
+  if (may_enter_case() && (lazy || (cannot_fail(a) && cannot_fail(b)))) {
     x = simplify_case(a, c, true);
     y = simplify_case(b, c, false);
   } else {

@@ -224,6 +224,10 @@ struct Analyzer::Impl {
   };
   std::vector<BoundEntry> bounds_;  // of each atom
   int case_depth_ = 0;              // conditions entered by simplify() itself
+  /// Comparisons in such conditions since the analyzer was asked: a hundred conditions joined by
+  /// `and` would be looked at under one another a million times.
+  int case_work_ = 0;
+  bool may_enter_case() const;
   bool merging_ = false;            // no sums drawn into minima inside the work on one
   bool asks_checks_ = false;        // what a checked index says is being worked out
   bool proving_ = false;            // no proofs inside proofs

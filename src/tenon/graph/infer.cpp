@@ -46,7 +46,7 @@ static bool same_dims(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 }
 
 bool is_subtype(const Type& precise, const Type& general) {
-  if (general.as<ObjectType>()) return true;
+  if (general.as<ObjectType>() || precise.same_as(general)) return true;
   if (const auto* b = general.as<TensorType>()) {
     const auto* a = precise.as<TensorType>();
     if (!a) return false;
@@ -70,8 +70,12 @@ bool is_subtype(const Type& precise, const Type& general) {
   if (const auto* b = general.as<TupleType>()) {
     const auto* a = precise.as<TupleType>();
     if (!a || a->types.size() != b->types.size()) return false;
-    for (size_t i = 0; i < a->types.size(); ++i)
-      if (!is_subtype(a->types[i], b->types[i])) return false;
+    for (size_t i = 0; i < a->types.size(); ++i) {
+      // The same again, as in a tuple of twice one tuple, needs no second look.
+      const bool again = i > 0 && a->types[i].same_as(a->types[i - 1]) &&
+                         b->types[i].same_as(b->types[i - 1]);
+      if (!again && !is_subtype(a->types[i], b->types[i])) return false;
+    }
     return true;
   }
   if (const auto* b = general.as<FuncType>()) {

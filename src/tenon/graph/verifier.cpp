@@ -1,5 +1,6 @@
 #include "tenon/graph/verifier.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/shape.h"
 #include "tenon/ir/division.h"
+#include "tenon/support/limit_codes.h"
 
 namespace tenon::graph {
 
@@ -89,7 +91,23 @@ class Verifier {
   }
   void type(const Type& t, const Origin& origin, const std::string& what) {
     if (t.as<FuncType>()) return;  // a signature has variables of its own
+    if (tensors_in(t) > kMostTensors)
+      diagnostics_.error(kTooMuchWork, origin, "`{}` is a tuple of more than {} tensors in all",
+                         what, kMostTensors);
     dims(t, origin, what == "the result" ? what : "`" + what + "`");
+  }
+
+  // A tuple of two tuples of two tuples ... is short to write.
+  static constexpr int64_t kMostTensors = 16384;
+  int64_t tensors_in(const Type& t) {
+    const auto* tuple = t.as<TupleType>();
+    if (!tuple) return 1;
+    const auto known = tensors_.find(tuple);
+    if (known != tensors_.end()) return known->second;
+    int64_t count = 0;
+    for (const Type& item : tuple->types)
+      if (item) count = std::min(count + tensors_in(item), kMostTensors + 1);
+    return tensors_[tuple] = count;
   }
 
   // ---- values
@@ -177,6 +195,7 @@ class Verifier {
       type(b.match, origin, b.var->name);
     }
     type(b.var->type, origin, b.var->name);
+    if (tensors_in(b.var->type) > kMostTensors) return define(b.var, origin);
     const Type found = b.match ? b.match : guarded([&] { return type_of(b.value, module_); });
     if (found && !fits(found, b.var->type))
       diagnostics_.error(kTypeMismatch, origin,
@@ -345,6 +364,7 @@ class Verifier {
   std::string in_;
   std::unordered_set<const Node*> ever_, visible_, symbolic_, reported_;
   std::vector<const Node*> scope_;
+  std::unordered_map<const Node*, int64_t> tensors_;  // in a tuple type
 };
 
 }  // namespace

@@ -145,6 +145,27 @@ class FunctionRewriter final : public Rewriter {
   const std::function<std::optional<NodePtr>(const NodePtr&)>& f_;
 };
 
+// Looks values up where they are: there may be many more than `root` uses.
+class Substituter final : public Rewriter {
+ public:
+  explicit Substituter(const Substitution& values) : values_(values) {}
+
+ protected:
+  NodePtr rewrite_use(const NodePtr& node) override {
+    const auto known = values_.find(node.get());
+    return known == values_.end() ? node : known->second;
+  }
+  // A definition replaced by something that is no definition (a constant) cannot stand here.
+  NodePtr rewrite_definition(const NodePtr& node) override {
+    const auto known = values_.find(node.get());
+    if (known == values_.end()) return rewrite_members(node);
+    return known->second && known->second.get()->type().identity ? known->second : node;
+  }
+
+ private:
+  const Substitution& values_;
+};
+
 class Renewer final : public Rewriter {
  public:
   explicit Renewer(const NodePtr& root) { closed_ = root.as<FunctionNode>() != nullptr; }
@@ -174,10 +195,8 @@ NodePtr rewrite(const NodePtr& root,
 }
 
 NodePtr substitute(const NodePtr& root, const Substitution& values) {
-  if (values.empty()) return root;
-  Rewriter rewriter;
-  for (const auto& [node, value] : values) rewriter.replace(NodePtr(node), value);
-  return rewriter(root);
+  if (values.empty() || !root) return root;
+  return Substituter(values)(root);
 }
 
 NodePtr renew_definitions(const NodePtr& root) {

@@ -7,6 +7,7 @@
 #include "tenon/onnx/operators.h"
 #include "tenon/onnx/scope.h"
 #include "tenon/onnx/text.h"
+#include "tenon/support/limit_codes.h"
 
 namespace tenon::onnx {
 
@@ -207,16 +208,44 @@ class Importer {
   // ---- nodes
 
   void convert_nodes(const Graph& graph, Scope& scope, const Body& body) {
+    charge(graph.nodes);
     std::vector<std::string> results;
     for (const ValueInfo& output : graph.outputs) results.push_back(output.name);
     for (const Node* node : ordered(graph.nodes, given_names(graph), scope, results, model_.path))
       convert(*node, scope, body);
   }
 
+  // Functions that each call the one before twice double the network with every one: what is read
+  // again and again has a limit that follows from what is written. Nodes of graphs in attributes
+  // count, whether they are converted or not: they are looked through.
+  void charge(const std::vector<Node>& nodes) {
+    constexpr int64_t kFree = 100'000, kGrowth = 16;
+    if (most_nodes_ == 0) {
+      most_nodes_ = kFree + kGrowth * written(model_.graph.nodes);
+      for (const FunctionDef& function : model_.functions)
+        most_nodes_ += kGrowth * written(function.nodes);
+    }
+    read_nodes_ += written(nodes);
+    if (read_nodes_ > most_nodes_)
+      throw CompileError(kTooMuchWork, builder_.origin(),
+                         "{}: more than {} nodes once functions are inlined", model_.path,
+                         most_nodes_);
+  }
+
+  // The nodes of a list, with those of graphs in their attributes.
+  int64_t written(const std::vector<Node>& nodes, int depth = 0) {
+    const auto known = written_.find(&nodes);
+    if (known != written_.end()) return known->second;
+    auto count = static_cast<int64_t>(nodes.size());
+    if (depth < kDeepest)
+      for (const Node& node : nodes)
+        for (const auto& [name, attribute] : node.attributes)
+          if (const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value))
+            count += written((*graph)->nodes, depth + 1);
+    return written_[&nodes] = count;
+  }
+
   void convert(const Node& node, Scope& scope, const Body& body) {
-    constexpr int64_t kMostNodes = 4'000'000;
-    if (++converted_ > kMostNodes)
-      bad(kLimitExceeded, "more than {} nodes after functions are inlined", kMostNodes);
     builder_.set_origin(origin_of(node, model_.path));
     if (declaration_of(node)) {
       try {
@@ -542,6 +571,7 @@ class Importer {
     callee.attributes = &attributes;
     callee.functions.push_back(&function);
     const Scope nothing;
+    charge(function.nodes);
     for (const Node* n : ordered(function.nodes, own, nothing, function.outputs, model_.path))
       convert(*n, inner, callee);
     for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -682,7 +712,8 @@ class Importer {
   std::map<std::string, Expr> named_;  // dimensions by dim_param
   std::set<std::string> names_;
   std::vector<Problem> problems_;
-  int64_t converted_ = 0;
+  int64_t read_nodes_ = 0, most_nodes_ = 0;
+  std::map<const std::vector<Node>*, int64_t> written_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tenon/support/access_codes.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/support/limit_codes.h"
 #include "tenon/support/plugin_codes.h"
 #include "tenon/support/target_codes.h"
 #include "tenon/support/usage_codes.h"
@@ -16,6 +17,9 @@ static constexpr const Code* kAllCodes[] = {
     &kOptionRefused,
     &kMatchesNothing,
     &kNotUsed,
+    &kTooMuchWork,
+    &kUntrustedCode,
+    &kFileChanged,
     &kShapeMismatch,
     &kDTypeMismatch,
     &kRankMismatch,
@@ -66,6 +70,8 @@ static constexpr const Code* kAllCodes[] = {
     &kBadPlugin,
     &kPluginCrash,
     &kBackendRefused,
+    &kPluginHang,
+    &kPluginExit,
     &kBadKernel,
     &kNoKernel,
     &kWrongResult,

@@ -25,5 +25,6 @@ std::vector<Case> tensor_cases();
 std::vector<Case> script_cases();
 std::vector<Case> usage_cases();
 std::vector<Case> access_cases();
+std::vector<Case> blowup_cases();
 
 }  // namespace tenon::bad_input

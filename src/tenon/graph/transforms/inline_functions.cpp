@@ -6,10 +6,106 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/support/limit_codes.h"
+#include "tenon/tir/call_graph.h"
 
 namespace tenon::graph {
 
 namespace {
+
+// How many bindings functions have once the calls in them are inlined, found without inlining:
+// functions that each call the one before twice double it with every one.
+class InlinedSizes {
+ public:
+  using CalleeOf = std::function<Ref<Function>(const Value& value, std::string& name)>;
+  InlinedSizes(const IRModule& module, CalleeOf callee_of) : callee_of_(std::move(callee_of)) {
+    for (const auto& [name, base] : module.functions())
+      if (const auto function = cast<Function>(base)) most_ += kGrowth * read(*function).bindings;
+  }
+
+  /// \throws CompileError (kTooMuchWork, kTooDeep) where `function` and those before it would have
+  /// more bindings than what was written justifies.
+  void add(const std::string& name, const Ref<Function>& function) {
+    total_ = saturated(total_, of(name, function), 1);
+    if (total_ <= most_) return;
+    throw CompileError(kTooMuchWork, function->origin,
+                       "`{}` has {} bindings once the functions that it calls are inlined; at most "
+                       "{} are accepted in all",
+                       name, total_ == kHuge ? "more than 10^15" : std::to_string(total_), most_);
+  }
+
+ private:
+  static constexpr int64_t kFree = 100'000, kGrowth = 16, kHuge = 1'000'000'000'000'000;
+
+  struct Calls {
+    int64_t bindings = 0;
+    std::vector<std::pair<std::string, Ref<Function>>> callees;
+  };
+  struct Step {
+    std::string name;
+    Ref<Function> function;
+    Calls calls;
+    size_t next = 0;
+    int64_t size = 0;
+    int depth = 1;
+  };
+
+  static int64_t saturated(int64_t sum, int64_t term, int64_t times) {
+    if (times > 0 && term > (kHuge - sum) / times) return kHuge;
+    return sum + term * times;
+  }
+
+  Calls read(const Function& function) const {
+    Calls out;
+    walk(function.body, [&](const NodePtr& node) {
+      out.bindings += node.as<Binding>() != nullptr;
+      std::string name;
+      if (const auto value = cast<ValueNode>(node))
+        if (const Ref<Function> callee = callee_of_(value, name))
+          out.callees.emplace_back(name, callee);
+    });
+    return out;
+  }
+
+  // Callees first, without recursion: how deep calls nest is up to the module. A call that closes
+  // a cycle counts as nothing; inlining reports it.
+  int64_t of(const std::string& root, const Ref<Function>& function) {
+    std::vector<Step> open;
+    const auto begin = [&](const std::string& name, const Ref<Function>& f) {
+      known_.try_emplace(name, 0, 0);
+      Calls calls = read(*f);
+      const int64_t bindings = calls.bindings;
+      open.push_back({name, f, std::move(calls), 0, bindings});
+    };
+    if (!known_.count(root)) begin(root, function);
+    while (!open.empty()) {
+      Step& at = open.back();
+      if (at.next < at.calls.callees.size()) {
+        const auto& [name, callee] = at.calls.callees[at.next];
+        const auto known = known_.find(name);
+        if (known == known_.end()) {
+          begin(name, callee);
+          continue;
+        }
+        at.size = saturated(at.size, known->second.first, 1);
+        at.depth = std::max(at.depth, known->second.second + 1);
+        ++at.next;
+        continue;
+      }
+      if (at.depth > tir::kMaxCallDepth)
+        throw CompileError(kTooDeep, at.function->origin,
+                           "calls nest more than {} deep from graph function `{}` on",
+                           tir::kMaxCallDepth, at.name);
+      known_[at.name] = {at.size, at.depth};
+      open.pop_back();
+    }
+    return known_.at(root).first;
+  }
+
+  CalleeOf callee_of_;
+  std::map<std::string, std::pair<int64_t, int>> known_;  // bindings, depth of calls
+  int64_t most_ = kFree, total_ = 0;
+};
 
 class Inliner {
  public:
@@ -18,10 +114,13 @@ class Inliner {
   IRModule run() {
     const std::vector<IRModule::Entry> entries = module_.functions();
     const bool has_main = static_cast<bool>(module_.find<Function>("main"));
+    InlinedSizes sizes(
+        module_, [this](const Value& value, std::string& name) { return callee_of(value, name); });
     for (const auto& [name, base] : entries) {
       const auto function = cast<Function>(base);
       if (!function || is_group(*function) || (has_main && name != "main") || !calls(*function))
         continue;
+      sizes.add(name, function);
       path_ = {name};
       module_.set(name, rebuild(module_, function, rule()));
     }

@@ -1,6 +1,7 @@
 #include "tenon/script/relay/metadata.h"
 
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tenon/script/relay/tensor_record.h"
@@ -90,7 +91,14 @@ class Reader {
     }
   }
 
+  // Each is decoded once, however many constants refer to it.
   Ref<TensorData> tensor(int64_t index) {
+    Ref<TensorData>& known = tensors_[index];
+    if (!known) known = decoded(index);
+    return known;
+  }
+
+  Ref<TensorData> decoded(int64_t index) {
     const Json& all = member(graph_, "b64ndarrays", "the metadata");
     if (!all.is_array() || index < 0 || index >= static_cast<int64_t>(all.size()) ||
         !all[static_cast<size_t>(index)].is_string())
@@ -106,6 +114,7 @@ class Reader {
 
   Origin origin_;
   Json graph_;
+  std::map<int64_t, Ref<TensorData>> tensors_;
 };
 
 }  // namespace

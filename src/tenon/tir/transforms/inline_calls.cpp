@@ -98,9 +98,19 @@ bool reads_memory(const NodePtr& node) {
   return reads;
 }
 
+int64_t count_nodes(const NodePtr& root) {
+  int64_t count = 0;
+  walk(root, [&](const NodePtr&) { ++count; });
+  return count;
+}
+
 class Inlining {
  public:
-  Inlining(IRModule module, bool all) : module_(std::move(module)), all_(all), effects_(module_) {}
+  Inlining(IRModule module, bool all) : module_(std::move(module)), all_(all), effects_(module_) {
+    for (const auto& [name, function] : module_.functions())
+      if (const auto prim = cast<PrimFunc>(function))
+        room_ += kGrowth * (sizes_[name] = count_nodes(prim));
+  }
 
   IRModule run() {
     const std::vector<IRModule::Entry> entries = module_.functions();
@@ -125,14 +135,21 @@ class Inlining {
           if (const auto* call = node.as<CallTir>()) {
             if (!is_chosen(call->callee->name, &call->annotations)) return std::nullopt;
             const Ref<PrimFunc> callee = inlined(call->callee->name, depth + 1);
-            const Stmt body = callee ? statement(*call, *callee) : Stmt();
-            report(*call->callee, call->origin, static_cast<bool>(body));
+            const bool fits = callee && has_room(call->callee->name);
+            const Stmt body = fits ? statement(*call, *callee) : Stmt();
+            if (body) add_size(name, call->callee->name);
+            report(*call->callee, call->origin, body ? kChosen : callee && !fits ? kTooLarge : kNo);
             return body ? std::optional<NodePtr>(body) : std::nullopt;
           }
           if (const auto* call = node.as<Call>(); call && call->callee) {
             const Ref<PrimFunc> callee = inlined(call->callee->name, depth + 1);
-            const Expr value = callee ? expression(*call, *callee) : Expr();
-            report(*call->callee, call->origin, static_cast<bool>(value));
+            const bool fits = callee && has_room(call->callee->name);
+            const Expr value = fits ? expression(*call, *callee) : Expr();
+            if (value) add_size(name, call->callee->name);
+            report(*call->callee, call->origin,
+                   value             ? kChosen
+                   : callee && !fits ? kTooLarge
+                                     : kNo);
             return value ? std::optional<NodePtr>(value) : std::nullopt;
           }
           return std::nullopt;
@@ -140,11 +157,23 @@ class Inlining {
     return done_[name] = next;
   }
 
-  static void report(const GlobalVar& callee, const Origin& origin, bool done) {
+  // What may be added to the module by inlining: functions that each call the one before twice
+  // would double it with every one. A call beyond it stays a call.
+  static constexpr int64_t kFree = 200'000, kGrowth = 16;
+
+  bool has_room(const std::string& callee) const { return sizes_.at(callee) <= room_; }
+  void add_size(const std::string& caller, const std::string& callee) {
+    sizes_[caller] += sizes_.at(callee);
+    room_ -= sizes_.at(callee);
+  }
+
+  static constexpr const char *kChosen = "chosen", *kNo = "no-inline-form",
+                              *kTooLarge = "too-large";
+  static void report(const GlobalVar& callee, const Origin& origin, const char* reason) {
     record({"InlineCalls",
             callee.name,
-            done ? "inlined" : "kept",
-            done ? "chosen" : "no-inline-form",
+            reason == kChosen ? "inlined" : "kept",
+            reason,
             {},
             "",
             origin});
@@ -341,6 +370,8 @@ class Inlining {
   bool all_;
   CallEffects effects_;
   std::map<std::string, Ref<PrimFunc>> done_;
+  std::map<std::string, int64_t> sizes_;  // of PrimFuncs in nodes, with what was inlined so far
+  int64_t room_ = kFree;
 };
 
 }  // namespace
