@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -17,20 +16,6 @@
 extern char** environ;
 
 namespace tenon::backend {
-
-TemporaryFolder::TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::path root = std::filesystem::temp_directory_path(error);
-  if (error) root = "/tmp";
-  path_ = (root / "tenon.XXXXXX").string();
-  if (!mkdtemp(path_.data()))
-    throw CompileError(kFileError, {}, "cannot create a folder in `{}`: {}", root.string(),
-                       std::strerror(errno));
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 void run_c_compiler(const std::vector<std::string>& arguments, const std::string& what) {
   // CC may hold a wrapper and options: `ccache gcc`.

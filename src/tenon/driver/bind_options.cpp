@@ -3,9 +3,9 @@
 #include "tenon/driver/npy.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/ir/pass.h"
-#include "tenon/onnx/mapped_file.h"
 #include "tenon/script/constants.h"
 #include "tenon/script/relay/params.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon {
 
@@ -73,7 +73,7 @@ IRModule run_bind_params(IRModule module, const Attrs& options) {
   const AttrValue* given = options.find("params");
   std::map<std::string, Ref<TensorData>> params;
   if (const auto* path = given ? given->as<std::string>() : nullptr) {
-    const auto file = onnx::MappedFile::open(*path);
+    const auto file = MappedFile::open(*path);
     params = script::relay::read_params(file->bytes(), file, *path);
   } else if (const auto* map = given ? given->as<AttrValue::Map>() : nullptr) {
     for (const auto& [name, value] : *map) {

@@ -66,16 +66,12 @@ c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& requ
 }
 
 static void write_constants(const backend::ConstantsLayout& layout, const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  OutputFile file(path);
   backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
-    file.seekp(static_cast<std::streamoff>(offset));
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
+    file.write_at(static_cast<uint64_t>(offset), bytes);
   });
-  file.close();
-  std::error_code error;
-  if (file) fs::resize_file(path, static_cast<uintmax_t>(layout.bytes), error);
-  if (!file || error) throw CompileError(kFileError, {}, "cannot write `{}`", path);
+  file.resize(static_cast<uint64_t>(layout.bytes));
+  file.commit();
 }
 
 std::vector<std::string> write_c(const c_backend::Program& program, const Target& target,
@@ -101,27 +97,6 @@ std::vector<std::string> write_c(const c_backend::Program& program, const Target
 }
 
 namespace {
-
-/// A folder that is removed with all that is in it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "tenon-c.XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      throw CompileError(kFileError, {}, "cannot create `{}`: {}", name, std::strerror(errno));
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 /// What the runtime is told about a program, in memory of its own.
 class LoadedC {
@@ -267,7 +242,7 @@ std::shared_ptr<runtime::Program> compile_c(
   for (const backend::PackedFunction& packed : functions.packed())
     called.push_back({backend::packed_symbol(packed.name), {}, packed.caller, packed.origin});
   (libraries ? *libraries : none).check(called);
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_file(folder.file(program.name + ".c"), program.source);
   write_file(folder.file(program.name + ".h"), program.header);
   write_file(folder.file("adapter.c"), c_backend::adapter(program));
@@ -292,7 +267,9 @@ std::shared_ptr<runtime::Program> compile_c(
     for (const std::string& library : inputs) {
       if (is_code(library)) continue;
       command.push_back(library);
-      command.push_back("-Wl,-rpath," + std::filesystem::path(library).parent_path().string());
+      // As one word of the linker's, whatever is in it.
+      command.insert(command.end(), {"-Xlinker", "-rpath", "-Xlinker",
+                                     std::filesystem::path(library).parent_path().string()});
     }
   }
   command.emplace_back("-lm");

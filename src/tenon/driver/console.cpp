@@ -44,18 +44,6 @@ std::string bytes_text(int64_t bytes) {
   return fmt::format("{:.2f} GiB", value / (1 << 30));
 }
 
-void write_file(const std::string& path, const std::string& contents) {
-  const std::string temporary = path + ".tmp";
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(temporary, path, error);
-  if (file && !error) return;
-  std::filesystem::remove(temporary, error);
-  throw CompileError(kFileError, {}, "cannot write `{}`", path);
-}
-
 std::string read_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tenon/support/temporary_files.h"
+
 namespace tenon {
 
 /// A line on the error stream that is replaced as work goes on, and gone in the end. Silent where
@@ -27,8 +29,6 @@ std::string time_text(double seconds);
 /// "512 bytes", "1.5 KiB", "4.0 MiB", "2.00 GiB".
 std::string bytes_text(int64_t bytes);
 
-/// Writes a file whole, through a temporary one beside it. \throws CompileError (kFileError).
-void write_file(const std::string& path, const std::string& contents);
 /// \throws CompileError (kFileError).
 std::string read_file(const std::string& path);
 

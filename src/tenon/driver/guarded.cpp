@@ -6,6 +6,7 @@
 
 #include "tenon/driver/usage.h"
 #include "tenon/support/codes.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon {
 
@@ -18,6 +19,7 @@ void print_error(std::string_view text) {
 int guarded(const std::function<int()>& action) {
   try {
     const int status = action();
+    check_mapped_files();
     std::cout.flush();
     std::fflush(stdout);
     if (std::cout.fail() || std::ferror(stdout)) {

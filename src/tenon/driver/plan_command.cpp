@@ -3,13 +3,14 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include "tenon/memory/csv.h"
 #include "tenon/memory/report.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/temporary_files.h"
 
 namespace tenon {
 
@@ -17,10 +18,9 @@ static constexpr double kMaxSeconds = 1e6;
 
 static void write_solution(const std::string& path, const memory::Problem& problem,
                            const memory::Plan& plan) {
-  std::ofstream file(path, std::ios::binary);
-  if (file) memory::write_csv(problem, plan, file);
-  file.close();
-  if (!file) throw CompileError(kFileError, {}, "cannot write `{}`", path);
+  std::ostringstream text;
+  memory::write_csv(problem, plan, text);
+  write_file(path, text.view());
 }
 
 static void plan_and_report(const PlanCommand& command, std::ostream& out) {

@@ -121,7 +121,7 @@ int interpret(const RunOptions& options) {
         << nlohmann::ordered_json{{"model", options.model},
                                   {"inputs", tensors_json(program->signature().inputs, inputs)},
                                   {"outputs", tensors_json(program->signature().outputs, outputs)}}
-               .dump(2)
+               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
         << "\n";
     return 0;
   }

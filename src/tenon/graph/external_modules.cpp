@@ -83,18 +83,26 @@ class Reader {
     if (!out.code && out.kind != ExternalModule::Kind::kShared)
       throw fault(fmt::format("is of kind `{}` and by name; only a shared library is found by name",
                               name_of(out.kind)));
+    // Names reach linkers, Makefiles and shells, where other characters have a meaning.
     const auto bare = [](const std::string& name) {
-      return !name.empty() && name.find('\0') == std::string::npos && name[0] != '-' &&
-             name.find('/') == std::string::npos;
+      return !name.empty() && name[0] != '-' && name[0] != '.' && name.size() <= 255 &&
+             std::all_of(name.begin(), name.end(), [](char c) {
+               return std::isalnum(static_cast<unsigned char>(c)) ||
+                      std::string_view("_.+-").find(c) != std::string_view::npos;
+             });
     };
     // A path would make the module mean something else on another host.
     if (!out.name.empty() && !bare(out.name))
       throw fault(
-          fmt::format("is named `{}`; expected the name of a library without a folder", out.name));
+          fmt::format("is named `{}`; expected the name of a library without a folder, of "
+                      "letters, digits and `_.+-`",
+                      out.name));
     for (const std::string& name : out.link)
       if (!bare(name))
         throw fault(
-            fmt::format("links `{}`; expected the name of a library without a folder", name));
+            fmt::format("links `{}`; expected the name of a library without a folder, of letters, "
+                        "digits and `_.+-`",
+                        name));
     std::set<std::string> seen;
     for (const std::string& symbol : out.symbols)
       if (symbol.empty() || !seen.insert(symbol).second)

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "onnx/onnx-data_pb.h"
-#include "tenon/onnx/mapped_file.h"
 #include "tenon/onnx/model.h"
 #include "tenon/onnx/tensor_reader.h"
 #include "tenon/onnx/text.h"
 #include "tenon/onnx/wire.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon::onnx {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "onnx/onnx_pb.h"
-#include "tenon/onnx/mapped_file.h"
 #include "tenon/onnx/model.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon::onnx {
 

@@ -1,13 +1,10 @@
 #include "tenon/script/constant_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+
+#include "tenon/support/mapped_file.h"
+#include "tenon/support/temporary_files.h"
 
 namespace tenon::script {
 
@@ -28,38 +25,11 @@ std::span<const std::byte> stored(const TensorData& data) {
   return data.is_splat() ? data.splat_element() : data.data();
 }
 
-// A file mapped for reading.
-struct Mapping {
-  std::string path;
-  void* data = MAP_FAILED;
-  size_t size = 0;
-
-  explicit Mapping(const std::string& file) : path(file) {
-    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat info{};
-    if (handle < 0 || ::fstat(handle, &info) != 0 || !S_ISREG(info.st_mode)) {
-      if (handle >= 0) ::close(handle);
-      throw CompileError(kFileError, Origin(), "`{}` cannot be read", path);
-    }
-    size = static_cast<size_t>(info.st_size);
-    if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, handle, 0);
-    ::close(handle);
-    if (size > 0 && data == MAP_FAILED)
-      throw CompileError(kFileError, Origin(), "`{}` cannot be mapped", path);
-  }
-  ~Mapping() {
-    if (data != MAP_FAILED) ::munmap(data, size);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-};
-
 /// Reads the table; every read is checked against its end.
 class Reader {
  public:
-  explicit Reader(std::shared_ptr<const Mapping> file) : file_(std::move(file)) {
-    bytes_ = {static_cast<const std::byte*>(file_->size ? file_->data : nullptr), file_->size};
-  }
+  explicit Reader(std::string path)
+      : path_(std::move(path)), file_(MappedFile::open(path_)), bytes_(file_->bytes()) {}
 
   ConstantStore run() {
     if (text(kMagic.size()) != kMagic) fail("it does not begin with `{}`", kMagic);
@@ -78,7 +48,7 @@ class Reader {
  private:
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-    throw CompileError(kBadTensor, Origin(), "`{}` is no file of constants: {}", file_->path,
+    throw CompileError(kBadTensor, Origin(), "`{}` is no file of constants: {}", path_,
                        fmt::format(format, std::forward<Args>(args)...));
   }
 
@@ -131,7 +101,8 @@ class Reader {
     out.add(data);
   }
 
-  std::shared_ptr<const Mapping> file_;
+  std::string path_;
+  std::shared_ptr<const MappedFile> file_;
   std::span<const std::byte> bytes_;
   size_t at_ = 0;
 };
@@ -160,23 +131,18 @@ void write_constants(const std::string& path, const ConstantStore& constants) {
     put(head, static_cast<uint64_t>(stored(*data).size()));
     offset += stored(*data).size();
   }
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << head;
+  OutputFile out(path);
+  out.write(head);
   size_t written = head.size();
   for (const auto& data : constants.items()) {
-    const std::string padding(align(written) - written, '\0');
-    out << padding;
+    out.write(std::string(align(written) - written, '\0'));
     const auto content = stored(*data);
-    out.write(reinterpret_cast<const char*>(content.data()),
-              static_cast<std::streamsize>(content.size()));
+    out.write(content);
     written = align(written) + content.size();
   }
-  out.close();
-  if (!out) throw CompileError(kFileError, Origin(), "`{}` cannot be written", path);
+  out.commit();
 }
 
-ConstantStore read_constants(const std::string& path) {
-  return Reader(std::make_shared<const Mapping>(path)).run();
-}
+ConstantStore read_constants(const std::string& path) { return Reader(path).run(); }
 
 }  // namespace tenon::script

@@ -38,12 +38,20 @@ static std::string line_of(const Origin& origin, const std::string& severity,
   return place + severity + ": " + message + excerpt(origin);
 }
 
+// A million places explain no more than some do, and take a while to show.
+static constexpr size_t kMostShown = 100;
+static constexpr std::string_view kMoreNotes = "\nnote: and ";
+
+static std::string notes_left_out(size_t count) {
+  return count <= kMostShown ? "" : fmt::format("{}{} more places", kMoreNotes, count - kMostShown);
+}
+
 std::string render(const Diagnostic& diagnostic) {
   std::string text =
       line_of(diagnostic.origin, fmt::format("error[{}]", diagnostic.code.id), diagnostic.message);
-  for (const Note& note : diagnostic.notes)
-    text += "\n" + line_of(note.origin, "note", note.message);
-  return text;
+  for (size_t i = 0; i < diagnostic.notes.size() && i < kMostShown; ++i)
+    text += "\n" + line_of(diagnostic.notes[i].origin, "note", diagnostic.notes[i].message);
+  return text + notes_left_out(diagnostic.notes.size());
 }
 
 CompileError::CompileError(std::vector<Diagnostic> diagnostics)
@@ -51,15 +59,23 @@ CompileError::CompileError(std::vector<Diagnostic> diagnostics)
   refresh();
 }
 
+// The last error's text ends the whole, so that a note is written behind it.
 void CompileError::add_note(Note note) {
-  diagnostics_.back().notes.push_back(std::move(note));
-  refresh();
+  std::vector<Note>& notes = diagnostics_.back().notes;
+  notes.push_back(std::move(note));
+  if (diagnostics_.size() > kMostShown) return;
+  if (notes.size() > kMostShown + 1) text_.resize(text_.rfind(kMoreNotes));
+  text_ += notes.size() > kMostShown
+               ? notes_left_out(notes.size())
+               : "\n" + line_of(notes.back().origin, "note", notes.back().message);
 }
 
 void CompileError::refresh() {
   text_.clear();
-  for (const Diagnostic& diagnostic : diagnostics_)
-    text_ += (text_.empty() ? "" : "\n") + render(diagnostic);
+  for (size_t i = 0; i < diagnostics_.size() && i < kMostShown; ++i)
+    text_ += (text_.empty() ? "" : "\n") + render(diagnostics_[i]);
+  if (diagnostics_.size() > kMostShown)
+    text_ += fmt::format("\nand {} more errors", diagnostics_.size() - kMostShown);
 }
 
 }  // namespace tenon

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "model_builder.h"
-#include "tenon/onnx/mapped_file.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon::onnx {
 namespace {

@@ -46,8 +46,12 @@ struct Program {
   bool has_constants_parameter = false;
   std::string constants_parameter;  // its name
   bool can_fail = false;            // the entry has a parameter for the error
-  /// What the Makefile links besides: files in the folder, and names of shared libraries.
-  std::vector<std::string> linked = {};
+  /// What the Makefile links besides: files in its folder, and shared libraries by name.
+  struct Linked {
+    std::string name;
+    bool is_beside = false;
+  };
+  std::vector<Linked> linked = {};
   // Members of the structs, as many as inputs, outputs and symbols.
   std::vector<std::string> inputs, outputs, dims;
 };

@@ -337,12 +337,31 @@ std::string main_program(const Program& program) {
   return out + "  return 0;\n}\n";
 }
 
+// One word of the shell's in a recipe, whatever is in it.
+static std::string make_word(const std::string& text) {
+  static constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:,=";
+  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      out += "'\\''";
+    else if (c == '$')
+      out += "$$";
+    else if (static_cast<unsigned char>(c) >= ' ')
+      out += c;
+  }
+  return out + "'";
+}
+
 std::string makefile(const Program& program, const Target& target) {
   std::string linked;
-  for (const std::string& file : program.linked)
-    linked += file.find(".so") != std::string::npos && file.find('/') == std::string::npos
-                  ? " -l:" + file
-                  : " " + file;
+  for (const Program::Linked& file : program.linked) {
+    const bool is_shared = file.name.find(".so") != std::string::npos;
+    linked += " " + make_word((!is_shared ? "" : file.is_beside ? "./" : "-l:") + file.name);
+    // Found beside the program that is built.
+    if (file.is_beside && is_shared) linked += " -Wl,-rpath,'$$ORIGIN'";
+  }
   return fmt::format(
       "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS; "
       "libraries, objects\n"
@@ -353,7 +372,7 @@ std::string makefile(const Program& program, const Target& target) {
       "main_{0}: main_{0}.c {0}.c {0}.h\n"
       "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c{2} $(LDLIBS) -lm\n\n"
       ".PHONY: clean\nclean:\n\trm -f main_{0}\n",
-      program.name, target.cpu.empty() ? "" : " -march=" + target.cpu, linked);
+      program.name, target.cpu.empty() ? "" : " " + make_word("-march=" + target.cpu), linked);
 }
 
 std::string adapter(const Program& program) {

@@ -4,10 +4,7 @@
 #include <lld/Common/Driver.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
-#include <stdlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -15,46 +12,14 @@
 #include <sstream>
 
 #include "tenon/backend/llvm/constants_object.h"
+#include "tenon/support/mapped_file.h"
+#include "tenon/support/temporary_files.h"
 
 LLD_HAS_DRIVER(elf)
 
 namespace tenon::llvm_backend {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// A new folder beside a file that is to be written, so that the finished file is moved within one
-/// file system. Removed at the end with all that is in it.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const fs::path& target) {
-    std::string name = (target.parent_path() / ("." + target.filename().string() + ".XXXXXX"));
-    if (!mkdtemp(name.data()))
-      throw CompileError(kFileError, {}, "cannot write `{}`: {}", target.string(),
-                         std::strerror(errno));
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-}  // namespace
-
-static void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw CompileError(kFileError, {}, "cannot write `{}`", path);
-}
 
 // What LLD complained of, a line each, without its own name and without the places in scratch files
 // (lines that begin with ">>>").
@@ -126,6 +91,16 @@ static void link(const std::vector<std::string>& inputs, const std::string& outp
   throw CompileError(std::move(diagnostics));
 }
 
+static void copy(const std::string& from, const fs::path& to) {
+  std::ifstream in(from, std::ios::binary);
+  OutputFile out(to.string());
+  std::vector<char> piece(size_t{1} << 20);
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0)
+    out.write(std::string_view(piece.data(), static_cast<size_t>(in.gcount())));
+  if (in.bad()) throw CompileError(kFileError, {}, "cannot read `{}`", from);
+  out.commit();
+}
+
 // The C library and what belongs to it, by the files that the loader has open.
 static std::vector<std::string> c_library() {
   std::vector<std::string> files;
@@ -149,7 +124,7 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   std::error_code ignored;
   if (target.filename().empty() || fs::is_directory(target, ignored))
     throw CompileError(kFileError, {}, "cannot write `{}`: it is a folder", path);
-  const ScratchFolder scratch(target);
+  const TemporaryFolder scratch = TemporaryFolder::beside(path);
   std::vector<std::string> inputs{scratch.file("program.o")};
   write_file(inputs.back(), compiled.object);
   if (compiled.constants.bytes > 0) {
@@ -171,12 +146,7 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
         inputs.push_back("-L" + fs::path(library).parent_path().string());
         inputs.push_back("-l:" + fs::path(library).filename().string());
         has_own = true;
-        const fs::path beside = target.parent_path() / fs::path(library).filename();
-        std::error_code failed;
-        fs::copy_file(library, beside, fs::copy_options::overwrite_existing, failed);
-        if (failed)
-          throw CompileError(kFileError, {}, "cannot write `{}`: {}", beside.string(),
-                             failed.message());
+        copy(library, target.parent_path() / fs::path(library).filename());
         continue;
       }
       if (library.ends_with(".o") || library.ends_with(".a")) {
@@ -197,6 +167,7 @@ void write_shared_library(const CompiledProgram& compiled, const std::string& pa
   }
   const std::string linked = scratch.file("linked.so");
   link(inputs, linked, compiled);
+  check_mapped_files();  // constants may have been copied from one that was cut off
   std::error_code error;
   fs::rename(linked, target, error);
   if (error) throw CompileError(kFileError, {}, "cannot write `{}`: {}", path, error.message());

@@ -1,5 +1,4 @@
-// Files of a model in memory: the model itself, and external data beside it, confined to its
-// directory.
+// Files in memory: a model, its constants, and external data beside it, confined to its directory.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +8,13 @@
 
 #include "tenon/support/diagnostics.h"
 
-namespace tenon::onnx {
+namespace tenon {
 
 /// A file mapped read-only; unmapped with the last owner.
+///
+/// Where the file is cut off while it is mapped, what is no longer there reads as zeros, and
+/// check_mapped_files() says so: reading a page that a file has lost would end the process
+/// (SIGBUS).
 class MappedFile {
  public:
   /// \throws CompileError (kFileError) where it cannot be opened, is no regular file, or cannot be
@@ -30,15 +33,25 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
  private:
-  MappedFile(const std::byte* data, size_t size) : data_(data), size_(size) {}
-  static std::shared_ptr<const MappedFile> map(int fd, size_t size);
+  MappedFile(std::string path, const std::byte* data, size_t size, int slot)
+      : path_(std::move(path)), data_(data), size_(size), slot_(slot) {}
+  static std::shared_ptr<const MappedFile> map(const std::string& path, int fd, size_t size);
+  std::string path_;
   const std::byte* data_;
   size_t size_;
+  int slot_;  // among those that are watched
 };
+
+/// \throws CompileError (kFileChanged) where a file was cut off since it was mapped, whether or not
+/// it is mapped still: what was made of it is not to be used.
+void check_mapped_files();
+
+/// For a handler of SIGBUS: true where `address` lies in a mapped file, whose page is zeros now.
+bool restore_mapped_page(const void* address) noexcept;
 
 /// Whether [offset, offset + length) lies in `size` bytes; no sum that could wrap.
 constexpr bool range_fits(uint64_t offset, uint64_t length, uint64_t size) {
   return length <= size && offset <= size - length;
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon
