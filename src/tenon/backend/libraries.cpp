@@ -1,11 +1,14 @@
 #include "tenon/backend/libraries.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "tenon/backend/linker_script.h"
+#include "tenon/support/limit_codes.h"
 
 namespace tenon::backend {
 
@@ -19,8 +22,31 @@ static std::string loaded_file(void* handle, const std::string& name) {
                                                                 : name;
 }
 
-Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const TemporaryFolder> own)
-    : files_(std::move(files)), own_(std::move(own)) {
+// The file that `address` is in.
+static const void* base_of(const void* address) {
+  Dl_info info = {};
+  return address && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// Of the C library; it holds `system`, and every library depends on it.
+static const void* c_library_base() {
+  static const void* const base = base_of(dlsym(RTLD_DEFAULT, "system"));
+  return base;
+}
+
+// Functions of numbers alone, which do nothing but give one.
+static bool is_mathematical(const std::string& symbol) {
+  static const void* const library = base_of(dlsym(RTLD_DEFAULT, "fmodf"));
+  static const std::set<std::string> kWithPointers = {
+      "frexp",  "frexpf",  "modf",  "modff",  "remquo",   "remquof",   "sincos", "sincosf",
+      "lgamma", "lgammaf", "gamma", "gammaf", "lgamma_r", "lgammaf_r", "nan",    "nanf"};
+  const void* address = dlsym(RTLD_DEFAULT, symbol.c_str());
+  return address && library && base_of(address) == library && !kWithPointers.count(symbol);
+}
+
+Libraries::Libraries(std::vector<std::string> files, std::shared_ptr<const TemporaryFolder> own,
+                     Trust trust)
+    : files_(std::move(files)), trust_(trust), own_(std::move(own)) {
   for (size_t i = 0; i < files_.size(); ++i) {
     const std::string& given = files_[i];
     first_handle_.push_back(handles_.size());
@@ -100,9 +126,23 @@ std::string Libraries::names() const {
   return text;
 }
 
+// A function of the C library that was found since a library depends on it.
+bool Libraries::is_hidden(const void* address) const {
+  if (trust_ == Trust::kAnything || !c_library_base() || base_of(address) != c_library_base())
+    return false;
+  for (void* handle : handles_) {
+    const link_map* map = nullptr;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
+        reinterpret_cast<const void*>(map->l_addr) == c_library_base())
+      return false;
+  }
+  return true;
+}
+
 void* Libraries::find(const std::string& symbol) const {
   for (void* handle : handles_)
-    if (void* address = dlsym(handle, symbol.c_str())) return address;
+    if (void* address = dlsym(handle, symbol.c_str()); address && !is_hidden(address))
+      return address;
   return nullptr;
 }
 
@@ -123,10 +163,36 @@ std::vector<std::string> Libraries::without(const std::set<std::string>& symbols
   return out;
 }
 
+// Called by its name alone, in no library that was named, and found in the process.
+bool Libraries::is_untrusted(const LibraryFunction& function) const {
+  return !function.function && trust_ != Trust::kAnything && !find(function.symbol) &&
+         dlsym(RTLD_DEFAULT, function.symbol.c_str()) && function.symbol != kKernelMark &&
+         !is_mathematical(function.symbol);
+}
+
+void Libraries::report_untrusted(const LibraryFunction& function, Diagnostics& diagnostics) {
+  diagnostics.error(kUntrustedCode, function.origin,
+                    "`{}` calls `{}` of the system, with the rights of this process; name the "
+                    "library that has it with --link, or permit it with --allow-code "
+                    "(docs/trust.md)",
+                    function.caller, function.symbol);
+}
+
+void Libraries::check_trust(const std::vector<LibraryFunction>& functions) const {
+  Diagnostics diagnostics;
+  for (const LibraryFunction& function : functions)
+    if (is_untrusted(function)) report_untrusted(function, diagnostics);
+  diagnostics.throw_if_any();
+}
+
 void Libraries::check(const std::vector<LibraryFunction>& functions) const {
   Diagnostics diagnostics;
   for (const LibraryFunction& function : functions) {
     if (find(function.symbol)) continue;
+    if (is_untrusted(function)) {
+      report_untrusted(function, diagnostics);
+      continue;
+    }
     if (!function.function && dlsym(RTLD_DEFAULT, function.symbol.c_str())) continue;
     const std::string declared =
         function.function ? " as `" + function.function->prototype() + "`" : "";

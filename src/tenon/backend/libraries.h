@@ -8,8 +8,18 @@
 
 #include "tenon/backend/c_compiler.h"
 #include "tenon/backend/functions.h"
+#include "tenon/support/diagnostics.h"
 
 namespace tenon::backend {
+
+/// What of the process itself a program may call by name.
+enum class Trust : uint8_t {
+  kNamed,     // functions of numbers; all else must be in a library that was named
+  kAnything,  // whatever the process has
+};
+
+/// What programs that are timed kernel by kernel call (driver/kernel_times.h).
+inline constexpr const char* kKernelMark = "tenon_kernel_mark";
 
 /// Libraries by their files, opened in this process: `lib.so` (also a name that the system's loader
 /// or linker finds, as `libm.so.6` or `libm.so`), `lib.a`, `file.o`, or `file.c`, which the
@@ -21,13 +31,15 @@ class Libraries {
   /// `own`, where there is one, is a folder whose files belong to the program: it lives as long as
   /// the linker may need it.
   explicit Libraries(std::vector<std::string> files,
-                     std::shared_ptr<const TemporaryFolder> own = {});
+                     std::shared_ptr<const TemporaryFolder> own = {}, Trust trust = Trust::kNamed);
   ~Libraries();
 
   bool empty() const { return files_.empty(); }
+  Trust trust() const { return trust_; }
   /// As they were given, for messages: "`a.so` and `b.c`".
   std::string names() const;
-  /// The function's address in the first library that has it; null where none has.
+  /// The function's address in the first library that has it; null where none has. A function of
+  /// the C library, on which every library depends, is in none but where that was named.
   void* find(const std::string& symbol) const;
   /// The files that have none of these functions, and after which no file comes that could call
   /// theirs.
@@ -40,18 +52,26 @@ class Libraries {
     return own_ && input.ends_with(".so") && input.starts_with(own_->path() + "/");
   }
 
-  /// Every function that a program calls is in one of the libraries; one that is called without a
-  /// signature may also be the C library's.
-  /// \throws CompileError (kLinkFailed) at each call of one that is not: its symbol, who calls it,
-  /// what to do.
+  /// Every function that a program calls is in one of the libraries. One that is called without a
+  /// signature may also be a function of numbers of the mathematical library, or with
+  /// Trust::kAnything one that the process has.
+  /// \throws CompileError at each call of one that is not: its symbol, who calls it, what to do
+  /// (kLinkFailed; kUntrustedCode where the process has it).
   void check(const std::vector<LibraryFunction>& functions) const;
+  /// Of these errors those of kUntrustedCode alone: what is called may be given later.
+  void check_trust(const std::vector<LibraryFunction>& functions) const;
 
  private:
   /// A shared library, or those that a script of the linker's stands for.
   void open(const std::string& path, const std::string& given);
   static void* must_load(const std::string& path, const std::string& given);
 
+  bool is_hidden(const void* address) const;
+  bool is_untrusted(const LibraryFunction& function) const;
+  static void report_untrusted(const LibraryFunction& function, Diagnostics& diagnostics);
+
   std::vector<std::string> files_, inputs_;
+  Trust trust_ = Trust::kNamed;
   std::vector<void*> handles_;
   std::vector<size_t> first_handle_;  // of each file
   std::unique_ptr<TemporaryFolder> folder_;

@@ -11,6 +11,7 @@
 #include "tenon/driver/external_files.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/option_table.h"
+#include "tenon/driver/trust.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 
@@ -63,20 +64,23 @@ void print_files(const std::vector<std::string>& files, const LoweredModule& low
 }
 
 int write_as_c(LoweredModule& lowered, const CompileRequest& request,
-               const CompileCommandOptions& options, Progress& progress) {
+               const backend::Libraries& libraries, const CompileCommandOptions& options,
+               Progress& progress) {
   fs::path folder(options.out);
   if (folder.extension() == ".so" || folder.extension() == ".tar")
     throw UsageError("-o {}: C is written to a folder", options.out);
+  if (!options.target.model.allow_code)
+    check_loaded_code(lowered.pipeline.module, options.target.model.link);
   c_backend::Program program = generate_c(lowered, request, options.target.c);
+  libraries.check_trust(
+      backend::ProgramFunctions(lowered.pipeline.module, program.entry.name).libraries());
   make_folder(options.out);
   std::vector<std::string> files;
   for (const std::string& file :
        write_external_modules(graph::external_modules(lowered.pipeline.module), folder.string())) {
     const bool is_written = fs::path(file).has_parent_path();
     if (is_written) files.push_back(file);
-    const std::string name = fs::path(file).filename().string();
-    program.linked.push_back(
-        is_written && file.ends_with(".so") ? "./" + name + " -Wl,-rpath,'$$ORIGIN'" : name);
+    program.linked.push_back({fs::path(file).filename().string(), is_written});
   }
   for (std::string& file : write_c(program, request.target, options.out))
     files.push_back(std::move(file));
@@ -124,7 +128,7 @@ int compile(const CompileCommandOptions& options) {
   warn_of_unmatched(lowered.pipeline.remarks, options.model);
   model.warn_of_unused(module, lowered.pipeline, libraries.get());
   options.passes.tell();
-  if (as_c) return write_as_c(lowered, request, options, progress);
+  if (as_c) return write_as_c(lowered, request, *libraries, options, progress);
   libraries = with_external_modules(lowered.pipeline.module, libraries, model.link);
   const Place place = place_of(options, c_backend::c_identifier(request.name));
   const llvm_backend::CompileOptions emit{.name = request.name, .manifest = lowered.manifest};

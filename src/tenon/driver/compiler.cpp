@@ -1,6 +1,7 @@
 #include "tenon/driver/compiler.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,7 @@
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/signature.h"
+#include "tenon/driver/trust.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
@@ -171,23 +173,31 @@ static IRModule run_backends(IRModule module, const CompileRequest& request) {
 }
 
 std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
-                                                         std::vector<std::string> files) {
+                                                         std::vector<std::string> files,
+                                                         backend::Trust trust) {
   const std::vector<graph::ExternalModule> artefacts = graph::external_modules(module);
-  if (artefacts.empty()) return std::make_shared<const backend::Libraries>(std::move(files));
+  if (artefacts.empty())
+    return std::make_shared<const backend::Libraries>(std::move(files), nullptr, trust);
+  if (trust != backend::Trust::kAnything) check_loaded_code(module, files);
   const auto folder = std::make_shared<const backend::TemporaryFolder>();
+  const std::vector<std::string> named = files;
   for (std::string& file : write_external_modules(artefacts, folder->path())) {
-    // A plugin's own library is where it was loaded from.
+    // A library that the user named is that one, and a plugin's own is where it was loaded from.
+    if (std::any_of(named.begin(), named.end(), [&](const std::string& given) {
+          return std::filesystem::path(given).filename() == file;
+        }))
+      continue;
     const std::string loaded = plugin::plugin_path(file);
     files.push_back(loaded.empty() ? std::move(file) : loaded);
   }
-  return std::make_shared<const backend::Libraries>(std::move(files), folder);
+  return std::make_shared<const backend::Libraries>(std::move(files), folder, trust);
 }
 
 std::shared_ptr<const backend::Libraries> with_external_modules(
     const IRModule& module, std::shared_ptr<const backend::Libraries> opened,
     const std::vector<std::string>& files) {
   if (!module.attrs.contains("external_mods")) return opened;
-  return open_libraries(module, files);
+  return open_libraries(module, files, opened ? opened->trust() : backend::Trust::kNamed);
 }
 
 // What is asked for in front, then the whole pipeline. A module of PrimFuncs alone enters the

@@ -91,9 +91,11 @@ PipelineInput pipeline_input(IRModule module, const CompileRequest& request);
 std::vector<Remark> unchecked_calls(const IRModule& module);
 
 /// The libraries of `files`, then what back ends generated: the module's `external_mods`.
-/// \throws CompileError (kFileError, kLinkFailed, kBadExternalModule).
-std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
-                                                         std::vector<std::string> files);
+/// \throws CompileError (kFileError, kLinkFailed, kBadExternalModule; kUntrustedCode at what came
+/// with a file where `trust` is not Trust::kAnything).
+std::shared_ptr<const backend::Libraries> open_libraries(
+    const IRModule& module, std::vector<std::string> files,
+    backend::Trust trust = backend::Trust::kNamed);
 inline std::shared_ptr<const backend::Libraries> open_libraries(const LoweredModule& lowered,
                                                                 std::vector<std::string> files) {
   return open_libraries(lowered.pipeline.module, std::move(files));

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "tenon/backend/libraries.h"
 #include "tenon/ir/module.h"
 
 namespace tenon {
 
 /// The symbol that instrumented programs call; the command-line program exports it.
-inline constexpr const char* kKernelMark = "tenon_kernel_mark";
+using backend::kKernelMark;
 
 struct InstrumentedModule {
   IRModule module;

@@ -3,13 +3,14 @@
 #include <filesystem>
 
 #include "tenon/driver/console.h"
+#include "tenon/driver/trust.h"
 #include "tenon/driver/verify.h"
 #include "tenon/onnx/import.h"
-#include "tenon/onnx/mapped_file.h"
 #include "tenon/script/constant_file.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
 #include "tenon/script/relay/read_relay.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon {
 
@@ -30,7 +31,7 @@ static std::string constants_path(const std::string& path) { return path + ".con
 static IRModule load_relay(const std::string& path, const LoadOptions& options) {
   script::relay::Params params;
   for (const std::string& name : options.params) {
-    const auto file = onnx::MappedFile::open(name);
+    const auto file = MappedFile::open(name);
     for (auto& [key, value] : script::relay::read_params(file->bytes(), file, name))
       params[key] = value;
   }
@@ -66,6 +67,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
                          path);
   }
   verify_module(module);
+  remember_loaded_code(module);
   return module;
 }
 

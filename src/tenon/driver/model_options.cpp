@@ -23,6 +23,9 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--link", link,
                  "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
                  "repeated");
+  app.add_flag("--allow-code", allow_code,
+               "link what the model brings as code, and call what it names of the system: it is as "
+               "if you ran a program of its author's (docs/trust.md)");
   app.add_option("--call-by-name", call_by_name,
                  "BACKEND: composite functions `BACKEND.f` become calls of the C function `f`");
   app.add_option("--signatures", signatures,
@@ -217,7 +220,8 @@ void ModelOptions::warn_of_unused(const IRModule& prepared, const PipelineResult
 }
 
 std::shared_ptr<const backend::Libraries> ModelOptions::libraries() const {
-  return std::make_shared<const backend::Libraries>(link);
+  return std::make_shared<const backend::Libraries>(
+      link, nullptr, allow_code ? backend::Trust::kAnything : backend::Trust::kNamed);
 }
 
 }  // namespace tenon

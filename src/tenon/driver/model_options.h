@@ -24,6 +24,7 @@ namespace tenon {
 
 struct ModelOptions {
   std::vector<std::string> link;          // libraries: lib.so, lib.a, file.o, file.c
+  bool allow_code = false;                // that a model brings or calls without --link
   std::vector<std::string> call_by_name;  // back ends whose composites become calls by name
   std::vector<std::string> signatures;    // files of extern functions that replace derived ones
   std::vector<std::string> composite;     // files of patterns
