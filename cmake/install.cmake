@@ -9,9 +9,9 @@ include(CMakePackageConfigHelpers)
 install(FILES ${PROJECT_SOURCE_DIR}/include/tenon/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon)
 install(FILES ${PROJECT_SOURCE_DIR}/src/tenon/runtime/abi.h ${PROJECT_SOURCE_DIR}/src/tenon/runtime/tenon_runtime.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/runtime)
-install(TARGETS tenon tenon_runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenon tenon-plugin-host tenon_runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Beside the program in the archive of releases (package.cmake), else where they were found when it was linked.
-set_target_properties(tenon PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/tenon/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(tenon tenon-plugin-host PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/tenon/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TenonConfig.cmake.in ${PROJECT_BINARY_DIR}/TenonConfig.cmake

@@ -184,11 +184,112 @@ class Module:
   EXPECT_EQ(shell("cmp own/output.npy loaded/output.npy").status, 0);
 }
 
+// A back end that does what BAD says before it answers about anything.
+constexpr const char* kUnruly = R"(#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <tenon/backend.h>
+static int32_t check(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  CHECK
+  return 0;
+}
+static int32_t pack(const TenonHost* host, const TenonMatch* match, int32_t input,
+                    TenonAnswer* answer) {
+  const TenonTensor* w = host->input(match, input);
+  float twice[4];
+  for (int i = 0; i < 4; ++i) twice[i] = ((const float*)w->data)[i] * 2;
+  return host->emit(answer, TENON_PACKED, twice, sizeof twice);
+}
+static int64_t scratch(const TenonHost* host, const TenonMatch* match) {
+  return host->num_inputs(match) * 64;
+}
+static int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  char code[600];
+  int32_t count = 0;
+  const char* kernel = host->choose(match, 0);
+  if (!kernel || !strstr(kernel, "prim_func") || !strstr(host->text(match), "R.add"))
+    return host->refuse(answer, "text", "the host does not say what it should");
+  GENERATE
+  snprintf(code, sizeof code,
+           "#include <stdint.h>\nint32_t %s(const float* x, const uint8_t* w, float* y,\n"
+           " void* scratch) {\nfor (int i = 0; i < 4; ++i) y[i] = x[i] + ((const float*)w)[i];\n"
+           "return scratch ? %d : 1;\n}\n",
+           host->symbol(match), (int)count);
+  host->log(answer, "made");
+  return host->emit(answer, TENON_C, code, TENON_TEXT);
+}
+const TenonBackend* tenon_backend(const TenonHost* host) {
+  static TenonBackend backend = {
+      .size = sizeof(TenonBackend), .abi = TENON_BACKEND_ABI, .name = "unruly",
+      .patterns = "add = is_op('relax.add')(wildcard(), is_const())\n", .check = check,
+      .scratch = scratch, .pack = pack, .generate = generate};
+  LOAD
+  return host ? &backend : NULL;
+}
+)";
+constexpr const char* kAddConstant = R"(
+from tenon.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, R.const([1.0, 2.0, 3.0, 4.0], "float32"))
+        return y
+)";
+
+TEST_F(PluginCommandTest, WhateverAPluginDoesIsReportedByItsName) {
+  std::ofstream(folder_ + "/unruly.c") << kUnruly;
+  std::ofstream(folder_ + "/m.py") << kAddConstant;
+  const auto built = [&](const std::string& check, const std::string& generate,
+                         const std::string& load) {
+    const Said said =
+        shell("cc -shared -fPIC -w '-DCHECK=" + check + "' '-DGENERATE=" + generate +
+              "' '-DLOAD=" + load + "' -I" TENON_SOURCE_DIR "/include unruly.c -o unruly.so");
+    ASSERT_EQ(said.status, 0) << said.text;
+  };
+  built("", "", "");
+  // Its answers are the same in both processes: data, text and choice came there and back.
+  expect("run m.py --plugin ./unruly.so -o apart", 0, "unruly 1 of 1 operators");
+  expect("run m.py --plugin ./unruly.so --in-process -o here", 0, "unruly 1 of 1 operators");
+  EXPECT_EQ(shell("cmp apart/output.npy here/output.npy").status, 0);
+  const std::string run = "run m.py --plugin ./unruly.so";
+  built("exit(0);", "", "");
+  expect(run, 1,
+         "error[TN0815]: callback `check` of back end `unruly` (./unruly.so) ended the process "
+         "that it runs in, with status 0");
+  built("", "_exit(7);", "");
+  expect(run, 1,
+         "error[TN0815]: callback `generate` of back end `unruly` (./unruly.so) ended the process "
+         "that it runs in, with status 7");
+  built("", "", "exit(0);");
+  expect(run, 1, "error[TN0815]: plugin ./unruly.so, when it was loaded, ended the process");
+  built("char* p = malloc(24); memset(p - 16, 65, 4096); free(p);", "", "");
+  expect(run, 1, "error[TN0812]: callback `check` of back end `unruly` (./unruly.so) crashed");
+  built("for (;;) {}", "", "");
+  expect(run + " --plugin-timeout 1", 1,
+         "error[TN0814]: callback `check` of back end `unruly` (./unruly.so) did not come to an "
+         "end in 1 s");
+  built("", "", "for (;;) pause();");
+  expect(run + " --plugin-timeout 1", 1, "error[TN0814]: plugin ./unruly.so");
+  // Bytes of its own on the socket.
+  built("write(3, \"XXXXXXXXXXXXXXXXXXXXXXXX\", 24);", "", "");
+  expect(run, 1, "error[TN0801]: callback `check` of back end `unruly`");
+  built("char big[13] = {9, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0}; write(3, big, 12); close(3);",
+        "", "");
+  expect(run, 1, "callback `check` of back end `unruly`");
+}
+
 TEST_F(PluginCommandTest, ACrashIsThePluginsOwn) {
   build("*(volatile int*)8 = 1;");
-  expect("check --plugin ./tiny.so", 1, "error[TN0812]: plugin ./tiny.so crashed");
+  expect("check --plugin ./tiny.so", 1,
+         "error[TN0812]: plugin ./tiny.so, when it was loaded, crashed");
   build("abort();");
   expect(std::string("print ") + kDigits + " --plugin ./tiny.so", 1,
+         "error[TN0812]: plugin ./tiny.so, when it was loaded, crashed: it called abort");
+  expect(std::string("print ") + kDigits + " --plugin ./tiny.so --in-process", 1,
          "error[TN0812]: plugin ./tiny.so crashed: it called abort");
 }
 

@@ -12,18 +12,26 @@ void PluginOptions::add_to(CLI::App& app) {
   app.add_option("--plugin", files,
                  "x.so: a back end (tenon/backend.h), which may take parts of the model and has "
                  "passes; may be repeated");
+  app.add_flag(
+      "--in-process", in_process,
+      "plugins run in this process, not in one of their own: faster to ask, and a fault of "
+      "theirs is a fault of it");
+  app.add_option("--plugin-timeout", seconds,
+                 "seconds that a callback of a plugin may take; 0: as long as it takes")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--backend-option", options,
                  "NAME.KEY=VALUE: what a back end asks for as option KEY; may be repeated");
 }
 
 void PluginOptions::load() const {
-  for (const std::string& file : files) plugin::load_plugin(file);
+  for (const std::string& file : files) plugin::load_plugin(file, {in_process, seconds});
 }
 
 IRModule PluginOptions::annotate(IRModule module) const {
   std::vector<std::string> libs = module.attrs.strings("libs").value_or(std::vector<std::string>{});
   for (const std::string& file : files) {
-    const std::string name = plugin::load_plugin(file);
+    const std::string name = plugin::load_plugin(file, {in_process, seconds});
     if (std::find(libs.begin(), libs.end(), name) == libs.end()) libs.push_back(name);
   }
   if (!files.empty()) module.attrs.set("libs", libs);

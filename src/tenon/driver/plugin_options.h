@@ -16,6 +16,8 @@ namespace tenon {
 struct PluginOptions {
   std::vector<std::string> files;    // shared libraries (include/tenon/backend.h)
   std::vector<std::string> options;  // NAME.KEY=VALUE
+  bool in_process = false;           // their code runs in this process
+  double seconds = 60;               // that a callback may take elsewhere; 0: any
 
   bool empty() const { return files.empty() && options.empty(); }
   void add_to(CLI::App& app);

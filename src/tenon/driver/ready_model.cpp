@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tenon/backend/llvm/host.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/manifest.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
@@ -97,15 +97,13 @@ static double seconds_since(std::chrono::steady_clock::time_point start) {
 static void read_manifest(ReadyModel& ready) {
   const char* text = ready.program->declaration().manifest;
   if (!text) return;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return;
-  ready.target = json.value("target", "");
-  ready.operators = json.value("operators", int64_t{0});
-  ready.kernels = json.value("kernels", int64_t{0});
-  ready.library_calls = json.value("library_calls", int64_t{0});
-  ready.gflop = json.value("gflop", 0.0);
-  if (const auto offload = json.find("offload"); offload != json.end())
-    ready.offload = offload_from(*offload);
+  Manifest manifest = read_manifest(text);
+  ready.target = std::move(manifest.target);
+  ready.operators = manifest.operators;
+  ready.kernels = manifest.kernels;
+  ready.library_calls = manifest.library_calls;
+  ready.gflop = manifest.gflop;
+  ready.offload = std::move(manifest.offload);
 }
 
 // A library for another processor is told by what its manifest says.

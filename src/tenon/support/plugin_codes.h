@@ -13,4 +13,9 @@ inline constexpr Code kBackendRefused{
     "TN0813", "backend-refused",
     "a back end, or a pass of it, says no where only an error can follow"};
 
+inline constexpr Code kPluginHang{"TN0814", "plugin-hang",
+                                  "a back end's code does not come to an end"};
+inline constexpr Code kPluginExit{"TN0815", "plugin-exit",
+                                  "a back end's code ended the process that it ran in"};
+
 }  // namespace tenon

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tenon/backend.h"
-#include "tenon/ir/module.h"
+#include "tenon/ir/attrs.h"
 
 struct TenonAnswer {
   enum class Callback : uint8_t { kCheck, kPack, kGenerate, kPass };
@@ -29,9 +29,15 @@ struct TenonAnswer {
   /// What the callback did that it may not: the first such thing.
   std::string fault = {};
 
+  std::vector<std::string> logs = {};
+  bool keeps_logs = false;  // instead of recording them as remarks
+
   // Of a pass.
-  const tenon::IRModule* module = nullptr;
   const tenon::Attrs* arguments = nullptr;
+  /// The kernel that would be chosen for the call that is bound to a variable of a function.
+  std::function<std::optional<std::string>(const std::string& function,
+                                           const std::string& variable)>
+      choose_in = {};
   mutable std::deque<std::string> texts = {};  // handed out
 
   const Emitted* find(int32_t kind) const {

@@ -41,7 +41,7 @@ bool is_name(const std::string& name) {
   return true;
 }
 
-void check_versions(const std::string& file, size_t size, uint32_t abi) {
+void check_versions(const std::string& file, uint64_t size, uint32_t abi) {
   const uint32_t major = abi >> 16, minor = abi & 0xffff;
   if (major != TENON_BACKEND_ABI_MAJOR || minor > TENON_BACKEND_ABI_MINOR)
     throw bad(file,
@@ -54,26 +54,34 @@ void check_versions(const std::string& file, size_t size, uint32_t abi) {
 }
 
 void check_numbers(const Descriptor& d) {
-  const TenonBackend& raw = d.raw;
-  if (raw.unit > TENON_UNIT_REGION)
-    throw bad(d.file, "its unit is {}; expected TENON_UNIT_MATCH or TENON_UNIT_REGION", raw.unit);
-  if (raw.threads > TENON_THREADS_OWN_POOL)
+  if (d.unit > TENON_UNIT_REGION)
+    throw bad(d.file, "its unit is {}; expected TENON_UNIT_MATCH or TENON_UNIT_REGION", d.unit);
+  if (d.threads > TENON_THREADS_OWN_POOL)
     throw bad(d.file, "its threads are {}; expected TENON_THREADS_CALLER or TENON_THREADS_OWN_POOL",
-              raw.threads);
-  if ((raw.flags & ~kKnownFlags) != 0)
-    throw bad(d.file, "its flags are {:#x}, of which this Tenon does not know {:#x}", raw.flags,
-              raw.flags & ~kKnownFlags);
-  if (raw.priority < -1000000 || raw.priority > 1000000)
-    throw bad(d.file, "its priority is {}; expected -1000000 to 1000000", raw.priority);
+              d.threads);
+  if ((d.flags & ~kKnownFlags) != 0)
+    throw bad(d.file, "its flags are {:#x}, of which this Tenon does not know {:#x}", d.flags,
+              d.flags & ~kKnownFlags);
+  if (d.priority < -1000000 || d.priority > 1000000)
+    throw bad(d.file, "its priority is {}; expected -1000000 to 1000000", d.priority);
 }
 
-void read_passes(Descriptor& d) {
-  const TenonBackend& raw = d.raw;
+void check_passes(const Descriptor& d) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < d.passes.size(); ++i) {
+    const std::string& name = d.passes[i].name;
+    if (name.size() > kMostName || !is_identifier(name))
+      throw bad(d.file, "its pass {} is named `{}`; expected a C identifier", i,
+                printable(name.c_str(), kMostName));
+    if (!names.insert(name).second) throw bad(d.file, "it has two passes `{}`", name);
+  }
+}
+
+void read_passes(const TenonBackend& raw, Descriptor& d) {
   if (raw.num_passes < 0 || raw.num_passes > kMostPasses)
     throw bad(d.file, "it has {} passes; expected 0 to {}", raw.num_passes, kMostPasses);
   if (raw.num_passes > 0 && !raw.passes)
     throw bad(d.file, "it has {} passes, and its list of them is null", raw.num_passes);
-  std::set<std::string> names;
   for (int32_t i = 0; i < raw.num_passes; ++i) {
     const TenonPass* pass = raw.passes[i];
     if (!pass || pass->size < sizeof(TenonPass))
@@ -82,15 +90,47 @@ void read_passes(Descriptor& d) {
     PassDescriptor out;
     out.name = copied(d.file, pass->name, kMostName, "pass's name");
     out.summary = printable(pass->summary ? pass->summary : "", 200);
-    out.run = pass->run;
-    if (!is_identifier(out.name))
-      throw bad(d.file, "its pass {} is named `{}`; expected a C identifier", i,
-                printable(out.name.c_str(), kMostName));
-    if (!names.insert(out.name).second) throw bad(d.file, "it has two passes `{}`", out.name);
-    if (!out.run) throw bad(d.file, "its pass `{}` has no function", out.name);
+    if (!pass->run) throw bad(d.file, "its pass `{}` has no function", out.name);
     d.passes.push_back(std::move(out));
   }
 }
+
+/// Back ends in this process.
+class OwnHooks final : public Hooks {
+ public:
+  explicit OwnHooks(const TenonBackend& raw) : raw_(raw) {}
+
+  int32_t check(const std::string& what, const TenonMatch& match, TenonAnswer& answer) override {
+    return asked<int32_t>(what, [&] { return raw_.check(host(), &match, &answer); });
+  }
+  double cost(const std::string& what, const TenonMatch& match) override {
+    return asked<double>(what, [&] { return raw_.cost(host(), &match); });
+  }
+  int64_t scratch(const std::string& what, const TenonMatch& match) override {
+    return asked<int64_t>(what, [&] { return raw_.scratch(host(), &match); });
+  }
+  int32_t pack(const std::string& what, const TenonMatch& match, int32_t input,
+               TenonAnswer& answer) override {
+    return asked<int32_t>(what, [&] { return raw_.pack(host(), &match, input, &answer); });
+  }
+  int32_t generate(const std::string& what, const TenonMatch& match, TenonAnswer& answer) override {
+    return asked<int32_t>(what, [&] { return raw_.generate(host(), &match, &answer); });
+  }
+  int32_t run_pass(const std::string& what, size_t pass, const std::string& text,
+                   TenonAnswer& answer) override {
+    return asked<int32_t>(what,
+                          [&] { return raw_.passes[pass]->run(host(), text.c_str(), &answer); });
+  }
+
+ private:
+  template <typename T, typename Ask>
+  static T asked(const std::string& what, const Ask& ask) {
+    T answer = 0;
+    guarded(what, [&] { answer = ask(); });
+    return answer;
+  }
+  TenonBackend raw_;
+};
 
 }  // namespace
 
@@ -106,35 +146,56 @@ std::string Descriptor::words() const {
   return "back end `" + name + "`" + (file.empty() ? "" : " (" + file + ")");
 }
 
-Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file) {
-  Descriptor d;
+void check_descriptor(const Descriptor& d) {
+  check_versions(d.file, d.size, d.abi);
+  if (!is_name(d.name) || d.name.size() > kMostName || d.name == "none" || d.name == "tenon")
+    throw bad(d.file,
+              "its name is `{}`; expected a letter, then letters, digits and `_`, all in lower "
+              "case, and not `none` or `tenon`",
+              printable(d.name.c_str(), kMostName));
+  check_numbers(d);
+  check_passes(d);
+  if (!d.patterns.empty() && !d.has(kHasGenerate))
+    throw bad(d.file, "it has patterns and no `generate`");
+  if (d.patterns.empty() && d.passes.empty())
+    throw bad(d.file, "it has neither patterns nor passes");
+  if (!d.run_symbol.empty() && !is_identifier(d.run_symbol))
+    throw bad(d.file, "its run_symbol is `{}`; expected a C identifier",
+              printable(d.run_symbol.c_str(), 255));
+}
+
+Described describe(TenonBackendFunction entry, const std::string& file) {
+  Described out;
+  Descriptor& d = out.descriptor;
+  TenonBackend& raw = out.raw;
   d.file = file;
-  guarded("plugin " + file, [&] {
-    const TenonBackend* given = entry(host());
-    if (!given) throw bad(file, "it gives no back end: it cannot work here");
-    check_versions(file, given->size, given->abi);
-    std::memcpy(static_cast<void*>(&d.raw), given, given->size);
-    d.name = copied(file, d.raw.name, kMostName, "name");
-    if (!is_name(d.name) || d.name == "none" || d.name == "tenon")
-      throw bad(file,
-                "its name is `{}`; expected a letter, then letters, digits and `_`, all in lower "
-                "case, and not `none` or `tenon`",
-                printable(d.name.c_str(), kMostName));
-    d.version =
-        printable(copied(file, d.raw.version, kMostVersion, "version").c_str(), kMostVersion);
-    d.patterns = copied(file, d.raw.patterns, kMostPatterns, "text of patterns");
-    d.run_symbol = copied(file, d.raw.run_symbol, 255, "run_symbol");
-    check_numbers(d);
-    read_passes(d);
-    if (!d.patterns.empty() && !d.raw.generate)
-      throw bad(file, "it has patterns and no `generate`");
-    if (d.patterns.empty() && d.passes.empty())
-      throw bad(file, "it has neither patterns nor passes");
-    if (!d.run_symbol.empty() && !is_identifier(d.run_symbol))
-      throw bad(file, "its run_symbol is `{}`; expected a C identifier",
-                printable(d.run_symbol.c_str(), 255));
-  });
-  return d;
+  const TenonBackend* given = entry(host());
+  if (!given) throw bad(file, "it gives no back end: it cannot work here");
+  check_versions(file, given->size, given->abi);
+  std::memcpy(static_cast<void*>(&raw), given, given->size);
+  d.size = raw.size;
+  d.abi = raw.abi;
+  d.unit = raw.unit;
+  d.threads = raw.threads;
+  d.flags = raw.flags;
+  d.priority = raw.priority;
+  d.name = copied(file, raw.name, kMostName, "name");
+  d.version = printable(copied(file, raw.version, kMostVersion, "version").c_str(), kMostVersion);
+  d.patterns = copied(file, raw.patterns, kMostPatterns, "text of patterns");
+  d.run_symbol = copied(file, raw.run_symbol, 255, "run_symbol");
+  d.callbacks = (raw.check ? kHasCheck : 0) | (raw.cost ? kHasCost : 0) |
+                (raw.scratch ? kHasScratch : 0) | (raw.pack ? kHasPack : 0) |
+                (raw.generate ? kHasGenerate : 0);
+  read_passes(raw, d);
+  check_descriptor(d);
+  return out;
+}
+
+Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file) {
+  Described described;
+  guarded("plugin " + file, [&] { described = describe(entry, file); });
+  described.descriptor.hooks = std::make_shared<OwnHooks>(described.raw);
+  return std::move(described.descriptor);
 }
 
 }  // namespace tenon::plugin

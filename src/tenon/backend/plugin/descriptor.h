@@ -5,28 +5,55 @@
 #include <vector>
 
 #include "tenon/backend.h"
+#include "tenon/backend/plugin/hooks.h"
 
 namespace tenon::plugin {
 
 struct PassDescriptor {
   std::string name, summary;
-  int32_t (*run)(const TenonHost*, const char*, TenonAnswer*) = nullptr;
+};
+
+/// Which callbacks a back end has, as bits.
+enum CallbackBits : uint32_t {
+  kHasCheck = 1,
+  kHasCost = 2,
+  kHasScratch = 4,
+  kHasPack = 8,
+  kHasGenerate = 16,
 };
 
 struct Descriptor {
   std::string file;  // of its library; empty: linked in
   std::string name, version, patterns, run_symbol;
-  TenonBackend raw = {};  // callbacks and numbers; members that it does not have are zero
+  uint64_t size = 0;
+  uint32_t abi = 0, unit = 0, threads = 0, flags = 0;
+  int32_t priority = 0;
+  uint32_t callbacks = 0;  // CallbackBits
   std::vector<PassDescriptor> passes;
+  std::shared_ptr<Hooks> hooks;
 
-  bool has_flag(uint32_t flag) const { return (raw.flags & flag) != 0; }
+  bool has(CallbackBits callback) const { return (callbacks & callback) != 0; }
+  bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }
   /// For messages: "back end `acc` (./acc.so)".
   std::string words() const;
 };
 
-/// Asks `entry` for the back end and checks what it gives.
+/// What a back end in this process says about itself.
+struct Described {
+  Descriptor descriptor;  // without hooks
+  TenonBackend raw = {};  // members that it does not have are zero
+};
+/// Asks `entry` for the back end and checks what it gives. Foreign code runs unguarded.
+/// \throws CompileError (kBadPlugin).
+Described describe(TenonBackendFunction entry, const std::string& file);
+
+/// The same with its hooks, which run in this process, guarded.
 /// \throws CompileError (kBadPlugin, kPluginCrash).
 Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file);
+
+/// The strings and numbers are what they may be, wherever they come from.
+/// \throws CompileError (kBadPlugin).
+void check_descriptor(const Descriptor& d);
 
 /// A C identifier.
 bool is_identifier(const std::string& name);

@@ -4,7 +4,6 @@
 
 #include "tenon/backend/plugin/answer.h"
 #include "tenon/backend/plugin/c_sources.h"
-#include "tenon/backend/plugin/guard.h"
 #include "tenon/backend/plugin/object_file.h"
 #include "tenon/backend/plugin/script_answer.h"
 #include "tenon/graph/backend.h"
@@ -124,14 +123,11 @@ class UnitGenerator {
   void pack() {
     packed_.resize(match_->inputs.size());
     is_omitted_.resize(match_->inputs.size(), false);
-    if (!d_.raw.pack) return;
+    if (!d_.has(kHasPack)) return;
     for (size_t i = 0; i < match_->inputs.size(); ++i) {
       if (!match_->inputs[i]->data) continue;
       TenonAnswer answer = answer_for(TenonAnswer::Callback::kPack);
-      int32_t status = 0;
-      guarded(what("pack"), [&] {
-        status = d_.raw.pack(host(), match_.get(), static_cast<int32_t>(i), &answer);
-      });
+      const int32_t status = d_.hooks->pack(what("pack"), *match_, static_cast<int32_t>(i), answer);
       check_status("pack", answer, status);
       if (answer.emitted.size() > 1)
         throw fault("pack", fmt::format("gave {} answers for input {}; expected one",
@@ -149,8 +145,8 @@ class UnitGenerator {
   }
 
   void ask_scratch() {
-    if (!d_.raw.scratch) return;
-    guarded(what("scratch"), [&] { scratch_ = d_.raw.scratch(host(), match_.get()); });
+    if (!d_.has(kHasScratch)) return;
+    scratch_ = d_.hooks->scratch(what("scratch"), *match_);
     if (scratch_ < 0 || scratch_ >= kMostScratch)
       throw fault("scratch",
                   fmt::format("asked for {} bytes; expected 0 to {}", scratch_, kMostScratch - 1));
@@ -158,8 +154,7 @@ class UnitGenerator {
 
   TenonAnswer ask_generate() {
     TenonAnswer answer = answer_for(TenonAnswer::Callback::kGenerate);
-    int32_t status = 0;
-    guarded(what("generate"), [&] { status = d_.raw.generate(host(), match_.get(), &answer); });
+    const int32_t status = d_.hooks->generate(what("generate"), *match_, answer);
     check_status("generate", answer, status);
     return answer;
   }
@@ -379,7 +374,7 @@ class UnitGenerator {
     parts.result = kInt32;
     parts.is_pure = !d_.has_flag(TENON_HAS_EFFECTS);
     parts.is_thread_safe =
-        !d_.has_flag(TENON_NOT_THREAD_SAFE) && d_.raw.threads == TENON_THREADS_CALLER;
+        !d_.has_flag(TENON_NOT_THREAD_SAFE) && d_.threads == TENON_THREADS_CALLER;
     parts.works_in_place = d_.has_flag(TENON_WORKS_IN_PLACE);
     return make<ExternFunction>(symbol, std::move(parts), Attrs(), function_->origin);
   }

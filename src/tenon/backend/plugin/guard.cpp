@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/mapped_file.h"
 #include "tenon/support/plugin_codes.h"
 
 namespace tenon::plugin {
@@ -30,6 +31,7 @@ std::mutex mutex;  // of the two below
 int guards = 0;    // alive in the process: the first installs the handlers, the last removes them
 
 void handle(int number, siginfo_t* info, void* context) {
+  if (number == SIGBUS && restore_mapped_page(info->si_addr)) return;
   if (innermost) {
     innermost->signal = number;
     siglongjmp(innermost->back, 1);
@@ -97,15 +99,21 @@ class SignalStack {
   std::unique_ptr<char[]> memory_;
 };
 
-const char* words_of(int number) {
+}  // namespace
+
+const char* words_of_signal(int number) {
   switch (number) {
     case SIGSEGV: return "accessed memory that is not there (SIGSEGV)";
     case SIGBUS: return "accessed memory that is not there (SIGBUS)";
     case SIGFPE: return "did arithmetic that has no result (SIGFPE)";
     case SIGILL: return "ran an instruction that does not exist (SIGILL)";
-    default: return "called abort (SIGABRT)";
+    case SIGABRT: return "called abort (SIGABRT)";
+    case SIGKILL: return "was killed (SIGKILL)";
+    default: return "was ended by a signal";
   }
 }
+
+namespace {
 
 /// What can be jumped out of: no object in here has a destructor.
 void run_caught(Frame& frame, const std::function<void()>& body) {
@@ -145,7 +153,7 @@ void guarded(const std::string& what, const std::function<void()>& body) {
   }
   if (frame->signal != 0)
     throw CompileError(kPluginCrash, {}, "{} crashed: it {}; this is a fault of the back end", what,
-                       words_of(frame->signal));
+                       words_of_signal(frame->signal));
 }
 
 }  // namespace tenon::plugin

@@ -18,4 +18,7 @@ namespace tenon::plugin {
 /// \throws CompileError (kPluginCrash, kBadBackend); those that `body` throws itself.
 void guarded(const std::string& what, const std::function<void()>& body);
 
+/// What a signal says of the code that it ended: "called abort (SIGABRT)".
+const char* words_of_signal(int number);
+
 }  // namespace tenon::plugin

@@ -1,12 +1,17 @@
 // The host's side of include/tenon/backend.h: the functions of TenonHost. No exception leaves them.
 
+#include <algorithm>
 #include <cstring>
 
 #include "tenon/backend/plugin/answer.h"
-#include "tenon/backend/plugin/choose.h"
 #include "tenon/backend/plugin/match.h"
-#include "tenon/script/printer.h"
 #include "tenon/support/remarks.h"
+
+const tenon::Attrs* TenonMatch::attrs_of(int32_t op) const {
+  if (op == -1) return &attrs;
+  if (op < 0 || op >= static_cast<int32_t>(operators.size())) return nullptr;
+  return &operators[static_cast<size_t>(op)].attrs;
+}
 
 namespace tenon::plugin {
 
@@ -46,19 +51,7 @@ const char* where(const TenonMatch* match) { return match->where.c_str(); }
 
 const char* text(const TenonMatch* match) {
   try {
-    if (match->text.empty()) {
-      IRModule alone;
-      alone.set(match->symbol.empty() ? "match" : match->symbol, match->function);
-      for (const TenonMatch::Operator& op : match->operators)
-        if (op.part)
-          for (const auto& [name, function] : match->module.functions())
-            if (function.same_as(op.part->function)) alone.set(name, function);
-      walk<graph::FuncRef>(match->function, [&](const graph::FuncRef& ref) {
-        const auto kernel = match->module.find<tir::PrimFunc>(ref.name);
-        if (kernel && !alone.contains(ref.name)) alone.set(ref.name, kernel);
-      });
-      match->text = script::print(alone);
-    }
+    if (match->text.empty()) match->text = match->source->text(*match);
     return match->text.c_str();
   } catch (const std::exception&) {
     return nullptr;
@@ -68,7 +61,13 @@ const char* text(const TenonMatch* match) {
 int32_t num_inputs(const TenonMatch* match) { return size_of(match->inputs); }
 int32_t num_outputs(const TenonMatch* match) { return size_of(match->outputs); }
 const TenonTensor* input(const TenonMatch* match, int32_t i) {
-  return view_of(at(match->inputs, i));
+  const TenonMatch::Tensor* tensor = at(match->inputs, i);
+  if (tensor && tensor->has_data && !tensor->view.data) {
+    // What was said of a tensor stays true: its data is there from the first look at it on.
+    auto& seen = const_cast<TenonMatch::Tensor&>(*tensor);
+    seen.view.data = match->source->data(*match, i);
+  }
+  return view_of(tensor);
 }
 const TenonTensor* output(const TenonMatch* match, int32_t i) {
   return view_of(at(match->outputs, i));
@@ -76,10 +75,10 @@ const TenonTensor* output(const TenonMatch* match, int32_t i) {
 const TenonOperand* output_source(const TenonMatch* match, int32_t i) {
   return view_of(at(match->output_sources, i));
 }
-int32_t num_symbols(const TenonMatch* match) { return size_of(match->symbols); }
+int32_t num_symbols(const TenonMatch* match) { return size_of(match->symbol_names); }
 const char* symbol_name(const TenonMatch* match, int32_t i) {
   if (i < 0 || i >= num_symbols(match)) return nullptr;
-  return match->symbols[static_cast<size_t>(i)]->name.c_str();
+  return match->symbol_names[static_cast<size_t>(i)].c_str();
 }
 
 // -- operators ---------------------------------------------------------------------------------
@@ -255,7 +254,12 @@ int32_t link(TenonAnswer* answer, const char* library) {
     return 0;
   }
   const std::string name = printable(library, 4096);
-  if (name.empty() || name != library || name[0] == '-')
+  // Names reach linkers, Makefiles and shells; a folder is refused later, with other words.
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("_.+-/").find(c) != std::string_view::npos;
+  });
+  if (name.empty() || name != library || name[0] == '-' || !is_plain)
     return fault(answer, fmt::format("links `{}`, which is no name of a library", name));
   if (answer->libraries.size() >= 64) return fault(answer, "links more than 64 libraries");
   answer->libraries.push_back(name);
@@ -264,6 +268,12 @@ int32_t link(TenonAnswer* answer, const char* library) {
 
 void log(TenonAnswer* answer, const char* words) {
   try {
+    if (answer->keeps_logs) {
+      constexpr size_t kMostLogs = 10'000;
+      if (answer->logs.size() < kMostLogs)
+        answer->logs.push_back(printable(words ? words : "", 2000));
+      return;
+    }
     record({"Plugin",
             answer->subject,
             "said",
@@ -280,7 +290,7 @@ void log(TenonAnswer* answer, const char* words) {
 const char* choose(const TenonMatch* match, int32_t op) {
   try {
     if (op < 0 || op >= num_operators(match)) return nullptr;
-    const auto text = chosen_kernel(match->module, *match->function, op);
+    const auto text = match->source->choice(*match, op);
     if (!text) return nullptr;
     match->texts.push_back(*text);
     return match->texts.back().c_str();
@@ -303,11 +313,9 @@ const char* argument(const TenonAnswer* answer, const char* key) {
 }
 
 const char* choose_in(TenonAnswer* answer, const char* function, const char* variable) {
-  if (!answer->module || !function || !variable) return nullptr;
+  if (!answer->choose_in || !function || !variable) return nullptr;
   try {
-    const auto in = answer->module->find<graph::Function>(function);
-    const auto text =
-        in ? chosen_kernel(*answer->module, *in, std::string(variable)) : std::nullopt;
+    const auto text = answer->choose_in(function, variable);
     if (!text) return nullptr;
     answer->texts.push_back(*text);
     return answer->texts.back().c_str();

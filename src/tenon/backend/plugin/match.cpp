@@ -1,20 +1,17 @@
 #include "tenon/backend/plugin/match.h"
 
+#include <atomic>
 #include <optional>
 #include <unordered_map>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/backend/plugin/choose.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/printer.h"
-
-const tenon::Attrs* TenonMatch::attrs_of(int32_t op) const {
-  if (op == -1) return &attrs;
-  if (op < 0 || op >= static_cast<int32_t>(operators.size())) return nullptr;
-  return &operators[static_cast<size_t>(op)].attrs;
-}
+#include "tenon/tir/stmt.h"
 
 namespace tenon::plugin {
 
@@ -25,6 +22,35 @@ using Operand = TenonMatch::Operand;
 using Tensor = TenonMatch::Tensor;
 
 constexpr uint32_t kExpressionsAreSymbols = uint32_t{1} << 16 | 1;  // since version 1.1
+
+/// Of a match in this process: the graph itself answers.
+class GraphSource final : public MatchSource {
+ public:
+  std::string text(const TenonMatch& match) const override {
+    IRModule alone;
+    alone.set(match.symbol.empty() ? "match" : match.symbol, match.function);
+    for (const TenonMatch::Operator& op : match.operators)
+      if (op.part)
+        for (const auto& [name, function] : match.module.functions())
+          if (function.same_as(op.part->function)) alone.set(name, function);
+    walk<graph::FuncRef>(match.function, [&](const graph::FuncRef& ref) {
+      const auto kernel = match.module.find<tir::PrimFunc>(ref.name);
+      if (kernel && !alone.contains(ref.name)) alone.set(ref.name, kernel);
+    });
+    return script::print(alone);
+  }
+  std::optional<std::string> choice(const TenonMatch& match, int32_t op) const override {
+    return chosen_kernel(match.module, *match.function, op);
+  }
+  const void* data(const TenonMatch& match, int32_t input) const override {
+    const Ref<TensorData>& data = match.inputs[static_cast<size_t>(input)]->data;
+    return data ? data->data().data() : nullptr;
+  }
+};
+const MatchSource& graph_source() {
+  static const GraphSource kSource;
+  return kSource;
+}
 
 /// What a graph value is: one operand for a tensor, several for a tuple.
 struct Source {
@@ -48,6 +74,9 @@ class MatchReader {
   MatchReader(const IRModule& module, const Ref<graph::Function>& function,
               const MatchContext& context)
       : context_(context), match_(std::make_unique<TenonMatch>()) {
+    static std::atomic<uint64_t> last{0};
+    match_->number = ++last;
+    match_->source = &graph_source();
     match_->module = module;
     match_->function = function;
     match_->symbol = context.symbol;
@@ -68,6 +97,7 @@ class MatchReader {
     read(*function.body);
     add_outputs(function.body->body);
     find_symbols();
+    for (const auto& symbol : match_->symbols) match_->symbol_names.push_back(symbol->name);
     for (auto& input : match_->inputs) finish(*input);
     for (auto& output : match_->outputs) finish(*output);
     for (auto& op : match_->operators)

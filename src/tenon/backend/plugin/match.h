@@ -5,12 +5,29 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tenon/backend.h"
 #include "tenon/graph/expr.h"
 #include "tenon/ir/module.h"
+
+struct TenonMatch;
+
+namespace tenon::plugin {
+
+/// What a match is asked that is not kept in it.
+class MatchSource {
+ public:
+  virtual ~MatchSource() = default;
+  virtual std::string text(const TenonMatch& match) const = 0;
+  virtual std::optional<std::string> choice(const TenonMatch& match, int32_t op) const = 0;
+  /// The elements of a constant input; they stay where they are.
+  virtual const void* data(const TenonMatch& match, int32_t input) const = 0;
+};
+
+}  // namespace tenon::plugin
 
 /// One composite, region or PrimFunc, read once. Everything that the host hands out is kept here.
 struct TenonMatch {
@@ -21,6 +38,7 @@ struct TenonMatch {
     std::vector<int32_t> symbols;
     tenon::Ref<tenon::graph::TensorType> tensor;
     tenon::Ref<tenon::TensorData> data;  // of a constant
+    bool has_data = false;               // of a constant whose data is asked for when it is seen
   };
   struct Operand {
     TenonOperand view = {};
@@ -46,12 +64,17 @@ struct TenonMatch {
   std::vector<std::unique_ptr<Operand>> output_sources;
   std::vector<Operator> operators;
   std::vector<tenon::Ref<tenon::Var>> symbols;  // dimensions of the inputs that are no numbers
+  std::vector<std::string> symbol_names;
   bool has_symbolic_shapes = false;
 
   // Filled when first asked for.
   mutable std::string text;
   mutable std::map<std::string, std::vector<int64_t>> int_lists;
   mutable std::deque<std::string> texts;
+
+  const tenon::plugin::MatchSource* source = nullptr;
+  std::vector<int32_t> place = {};  // which part of the parts of a region it is
+  uint64_t number = 0;              // of no other match of this process
 
   const tenon::Attrs* attrs_of(int32_t op) const;
 };

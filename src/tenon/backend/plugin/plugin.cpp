@@ -12,6 +12,7 @@
 #include "tenon/backend/plugin/guard.h"
 #include "tenon/backend/plugin/match.h"
 #include "tenon/backend/plugin/pattern_text.h"
+#include "tenon/backend/plugin/remote.h"
 #include "tenon/backend/plugin/run_pass.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/plugin_codes.h"
@@ -72,7 +73,7 @@ static std::unique_ptr<TenonMatch> match_of(const Descriptor& d, const PatternCh
                                             const std::string& pattern) {
   MatchContext context;
   context.options = options_of(check.module, d.name);
-  context.abi = d.raw.abi;
+  context.abi = d.abi;
   auto match = read_match(check.module, check.composite, context);
   match->pattern = pattern;
   add_annotations(*match, check);
@@ -89,14 +90,13 @@ static Verdict check_match(const Descriptor& d, const PatternCheck& check,
   }
   if (match->has_symbolic_shapes && !d.has_flag(TENON_TAKES_SYMBOLIC_SHAPES))
     return {false, "symbolic", "the back end takes no dimensions that are not numbers"};
-  if (!d.raw.check) return {};
+  if (!d.has(kHasCheck)) return {};
   TenonAnswer answer;
   answer.backend = d.name;
   answer.callback = TenonAnswer::Callback::kCheck;
   answer.subject = pattern;
-  int32_t status = 0;
   const std::string what = fmt::format("callback `check` of {}", d.words());
-  guarded(what, [&] { status = d.raw.check(host(), match.get(), &answer); });
+  const int32_t status = d.hooks->check(what, *match, answer);
   const auto fail = [&](const std::string& words) {
     return CompileError(kBadBackend, check.composite->origin, "{} {}", what, words);
   };
@@ -111,9 +111,8 @@ static Verdict check_match(const Descriptor& d, const PatternCheck& check,
 static std::optional<double> cost_of(const Descriptor& d, const PatternCheck& check) {
   const auto pattern = check.composite->attrs.get<std::string>("Composite");
   const auto match = match_of(d, check, pattern.value_or(d.name));
-  double seconds = -1;
   const std::string what = fmt::format("callback `cost` of {}", d.words());
-  guarded(what, [&] { seconds = d.raw.cost(host(), match.get()); });
+  const double seconds = d.hooks->cost(what, *match);
   if (!std::isfinite(seconds))
     throw CompileError(kBadBackend, check.composite->origin,
                        "{} gave {}; expected seconds, or a negative number", what, seconds);
@@ -125,19 +124,20 @@ static graph::Backend adapt(const Shared& d) {
   graph::Backend backend;
   backend.name = d->name;
   backend.version = d->version;
-  backend.unit = d->raw.unit == TENON_UNIT_REGION ? graph::Backend::Unit::kRegion
-                                                  : graph::Backend::Unit::kComposite;
-  backend.threads = d->raw.threads == TENON_THREADS_OWN_POOL ? graph::Backend::Threads::kOwnPool
-                                                             : graph::Backend::Threads::kCaller;
+  backend.unit = d->unit == TENON_UNIT_REGION ? graph::Backend::Unit::kRegion
+                                              : graph::Backend::Unit::kComposite;
+  backend.threads = d->threads == TENON_THREADS_OWN_POOL ? graph::Backend::Threads::kOwnPool
+                                                         : graph::Backend::Threads::kCaller;
   backend.same_at_every_thread_count = !d->has_flag(TENON_VARIES_WITH_THREADS);
-  backend.priority = d->raw.priority;
+  backend.priority = d->priority;
   backend.patterns = read_pattern_text(d->patterns, d->name, d->words());
   for (graph::FusionPattern& pattern : backend.patterns)
     pattern.check = [d, name = pattern.name](const PatternCheck& check) {
       return check_match(*d, check, name);
     };
-  if (d->raw.cost) backend.cost = [d](const PatternCheck& check) { return cost_of(*d, check); };
-  if (d->raw.generate)
+  if (d->has(kHasCost))
+    backend.cost = [d](const PatternCheck& check) { return cost_of(*d, check); };
+  if (d->has(kHasGenerate))
     backend.lower = [d](IRModule module, const std::string& function,
                         const graph::BackendContext& context) {
       std::map<std::string, std::string> options = options_of(module, d->name);
@@ -145,15 +145,16 @@ static graph::Backend adapt(const Shared& d) {
         const auto* text = value.as<std::string>();
         options[key] = text ? *text : value.str();
       }
-      return generate_unit(*d, std::move(module), function, {context.symbol, options, d->raw.abi});
+      return generate_unit(*d, std::move(module), function, {context.symbol, options, d->abi});
     };
-  for (const PassDescriptor& pass : d->passes) {
+  for (size_t i = 0; i < d->passes.size(); ++i) {
+    const PassDescriptor& pass = d->passes[i];
     Pass out;
     out.name = d->name + "." + pass.name;
     out.summary = pass.summary.empty() ? "of plugin " + d->name : pass.summary;
     out.precision = Precision::kReassociating;
-    out.run = [d, pass](IRModule module, const Attrs& options) {
-      return run_pass(*d, pass, std::move(module), options);
+    out.run = [d, i](IRModule module, const Attrs& options) {
+      return run_pass(*d, i, std::move(module), options);
     };
     backend.passes.push_back(std::move(out));
   }
@@ -177,13 +178,8 @@ Loaded& loaded() {
 
 }  // namespace
 
-std::string load_plugin(const std::string& file) {
-  if (!fs::is_regular_file(file))
-    throw CompileError(kFileError, {}, "--plugin {}: there is no such file", file);
-  const std::string path = fs::canonical(file).string();
-  Loaded& all = loaded();
-  const std::lock_guard lock(all.mutex);
-  if (const auto known = all.names.find(path); known != all.names.end()) return known->second;
+// In this process: its code is loaded, with all that it may do to us.
+static Descriptor load_here(const std::string& file, const std::string& path) {
   void* handle = nullptr;
   guarded("plugin " + file + ", when it was loaded,",
           [&] { handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
@@ -195,14 +191,25 @@ std::string load_plugin(const std::string& file) {
   if (!entry)
     throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`", file,
                        TENON_BACKEND_ENTRY);
-  const auto described = std::make_shared<const Descriptor>(read_descriptor(entry, file));
-  if (!described->run_symbol.empty() && !dlsym(handle, described->run_symbol.c_str()))
+  Descriptor described = read_descriptor(entry, file);
+  if (!described.run_symbol.empty() && !dlsym(handle, described.run_symbol.c_str()))
     throw CompileError(kBadPlugin, {}, "plugin {}: it exports no function `{}`, its run_symbol",
-                       file, described->run_symbol);
-  graph::Backend backend = adapt(described);
+                       file, described.run_symbol);
+  return described;
+}
+
+std::string load_plugin(const std::string& file, const LoadPlugin& how) {
+  if (!fs::is_regular_file(file))
+    throw CompileError(kFileError, {}, "--plugin {}: there is no such file", file);
+  const std::string path = fs::canonical(file).string();
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  if (const auto known = all.names.find(path); known != all.names.end()) return known->second;
   for (const auto& [other, name] : all.names)
     if (fs::path(other).filename() == fs::path(path).filename())
       throw CompileError(kBadPlugin, {}, "plugins {} and {} have the same file name", other, path);
+  graph::Backend backend = adapt(std::make_shared<const Descriptor>(
+      how.in_process ? load_here(file, path) : load_apart(file, path, how.seconds)));
   const std::string name = backend.name;
   graph::register_backend(std::move(backend));
   all.names[path] = name;

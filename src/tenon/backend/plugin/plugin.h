@@ -17,10 +17,16 @@ namespace tenon::plugin {
 /// \throws CompileError (kBadPlugin, kPluginCrash).
 graph::Backend adapt(TenonBackendFunction entry, const std::string& file = {});
 
+/// Where the code of a back end runs, and how long a callback may take.
+struct LoadPlugin {
+  bool in_process = false;  // else in a process of its own, which may end as it likes
+  double seconds = 60;      // of a callback there; 0: as long as it takes
+};
+
 /// Opens a shared library, reads its back end and registers it. One that is loaded already stays.
-/// \throws CompileError (kFileError, kBadPlugin, kPluginCrash).
+/// \throws CompileError (kFileError, kBadPlugin, kPluginCrash, kPluginExit, kPluginHang).
 /// \returns the back end's name.
-std::string load_plugin(const std::string& file);
+std::string load_plugin(const std::string& file, const LoadPlugin& how = {});
 
 /// A plugin's library by its bare file name, as `external_mods` names it; empty: none is loaded.
 std::string plugin_path(const std::string& file_name);

@@ -1,7 +1,7 @@
 #include "tenon/backend/plugin/run_pass.h"
 
 #include "tenon/backend/plugin/answer.h"
-#include "tenon/backend/plugin/guard.h"
+#include "tenon/backend/plugin/choose.h"
 #include "tenon/graph/verifier.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
@@ -11,19 +11,20 @@
 
 namespace tenon::plugin {
 
-IRModule run_pass(const Descriptor& d, const PassDescriptor& pass, IRModule module,
-                  const Attrs& options) {
+IRModule run_pass(const Descriptor& d, size_t pass, IRModule module, const Attrs& options) {
   script::ConstantStore constants;
   const std::string text = script::print(module, {.constants = &constants});
   TenonAnswer answer;
   answer.backend = d.name;
   answer.callback = TenonAnswer::Callback::kPass;
-  answer.subject = d.name + "." + pass.name;
-  answer.module = &module;
+  answer.subject = d.name + "." + d.passes[pass].name;
   answer.arguments = &options;
-  int32_t status = 0;
-  const std::string what = fmt::format("pass `{}` of {}", pass.name, d.words());
-  guarded(what, [&] { status = pass.run(host(), text.c_str(), &answer); });
+  answer.choose_in = [&](const std::string& function, const std::string& variable) {
+    const auto in = module.find<graph::Function>(function);
+    return in ? chosen_kernel(module, *in, variable) : std::nullopt;
+  };
+  const std::string what = fmt::format("pass `{}` of {}", d.passes[pass].name, d.words());
+  const int32_t status = d.hooks->run_pass(what, pass, text, answer);
   if (!answer.fault.empty()) throw CompileError(kBadBackend, {}, "{} {}", what, answer.fault);
   if (answer.is_refused)
     throw CompileError(kBackendRefused, {}, "{} refused ({}): {}", what, answer.code, answer.words);

@@ -6,9 +6,9 @@
 
 namespace tenon::plugin {
 
+/// \param pass  among those of `d`.
 /// \throws CompileError (kBadBackend) where what comes back is no well-formed module;
 /// (kBackendRefused) where the pass refused; (kPluginCrash).
-IRModule run_pass(const Descriptor& d, const PassDescriptor& pass, IRModule module,
-                  const Attrs& options);
+IRModule run_pass(const Descriptor& d, size_t pass, IRModule module, const Attrs& options);
 
 }  // namespace tenon::plugin
