@@ -54,7 +54,7 @@ LIBRARIES = {
 
 # The system's C headers. C++'s own have neither a dot nor a slash in their names.
 SYSTEM = re.compile(
-    r"(std(int|def|arg|atomic|bool|io|lib)|string|math|limits|float|errno|assert|time|signal|unistd|fcntl|spawn|dlfcn"
+    r"(std(int|def|arg|atomic|bool|io|lib)|string|math|limits|float|errno|assert|time|signal|unistd|fcntl|spawn|dlfcn|link|dirent"
     r"|pthread|setjmp|sched|semaphore|poll|cxxabi|execinfo|malloc|elf|immintrin|x86intrin|cpuid)\.h|(sys|linux)/\w+\.h"
 )
 

@@ -204,12 +204,11 @@ void write_file(const std::string& path, std::string_view contents) {
   file.commit();
 }
 
-TemporaryFolder::TemporaryFolder(std::string pattern, const std::string& where)
+TemporaryFolder::TemporaryFolder(std::string pattern, const std::string& otherwise)
     : path_(std::move(pattern)) {
   if (!::mkdtemp(path_.data())) {
     path_.clear();
-    throw CompileError(kFileError, {}, "cannot create a folder in `{}`: {}", where,
-                       std::strerror(errno));
+    throw CompileError(kFileError, {}, "{}: {}", otherwise, std::strerror(errno));
   }
   slot_ = remember(path_, Slot::kFolder);
 }
@@ -221,11 +220,12 @@ static std::string system_folder() {
 }
 
 TemporaryFolder::TemporaryFolder()
-    : TemporaryFolder((fs::path(system_folder()) / "tenon.XXXXXX").string(), system_folder()) {}
+    : TemporaryFolder((fs::path(system_folder()) / "tenon.XXXXXX").string(),
+                      "cannot create a folder in `" + system_folder() + "`") {}
 
 TemporaryFolder TemporaryFolder::beside(const std::string& path) {
-  const std::string folder = folder_of(path);
-  return TemporaryFolder((fs::path(folder) / ".tenon-XXXXXX").string(), folder);
+  return TemporaryFolder((fs::path(folder_of(path)) / ".tenon-XXXXXX").string(),
+                         "cannot write `" + path + "`");
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept

@@ -58,7 +58,7 @@ class TemporaryFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
-  explicit TemporaryFolder(std::string pattern, const std::string& where);
+  TemporaryFolder(std::string pattern, const std::string& otherwise);
   std::string path_;
   int slot_ = -1;
 };
