@@ -49,7 +49,9 @@ def kinds(build, seconds, seed, out):
         r"^(\d+ models[^\n]*)",
     )
     # libFuzzer's targets, each with its seeds in the repository.
-    for target in sorted((build / "bin").glob("libfuzzer_*")):
+    instrumented = pathlib.Path(__file__).parent.parent / "build-fuzz"  # preset `fuzz`
+    targets = [*(build / "bin").glob("libfuzzer_*"), *(instrumented / "bin").glob("libfuzzer_*")]
+    for target in sorted(targets):
         corpus = out / target.name / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
         seeds = pathlib.Path(__file__).parent.parent / "tests/fuzz/corpus" / target.name.removeprefix("libfuzzer_")

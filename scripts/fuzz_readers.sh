@@ -15,7 +15,7 @@ status=0
 for reader in "${readers[@]}"; do
   corpus=build-fuzz/corpus/$reader
   mkdir -p "$corpus"
-  seeds=(tests/fuzz/readers/seeds/$reader)
+  seeds=(tests/fuzz/corpus/$reader)
   case $reader in  # what the repository has anyway
     onnx) mkdir -p build-fuzz/more/onnx && cp -u examples/*/*.onnx build-fuzz/more/onnx && seeds+=(build-fuzz/more/onnx) ;;
     script) seeds+=(tests/golden/script/forms tests/kernels) ;;
@@ -23,8 +23,7 @@ for reader in "${readers[@]}"; do
     pattern) seeds+=(tests/patterns) ;;
   esac
   log=build-fuzz/$reader.log
-  ASAN_OPTIONS=detect_container_overflow=0:allocator_may_return_null=0 \
-    $bin/fuzz_$reader -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536 \
+  $bin/libfuzzer_$reader -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536 \
     -artifact_prefix="build-fuzz/faults/$reader-" -print_final_stats=1 -verbosity=1 "$corpus" "${seeds[@]}" >"$log" 2>&1
   result=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

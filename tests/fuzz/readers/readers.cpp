@@ -1,7 +1,7 @@
 // Every reader of foreign bytes as a target of libFuzzer: what it is given is refused by a
 // CompileError or taken; anything else (another exception, what the sanitizers find, more than a
 // few seconds or a gigabyte) is a fault. One program; which reader it feeds is the end of the name
-// that it is called by (fuzz_onnx, fuzz_script, ...).
+// that it is called by (libfuzzer_onnx, ...).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -168,12 +168,17 @@ const Reader* chosen = nullptr;
 }  // namespace
 }  // namespace tenon::fuzz
 
+// Containers that cross into LLVM's and protobuf's libraries, which are not instrumented, are not
+// annotated on both sides.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "detect_container_overflow=0"; }
+
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** argv) {
   std::string name = (*argv)[0];
   name = name.substr(name.find_last_of("/_") + 1);
   const auto found = tenon::fuzz::readers().find(name);
   if (found == tenon::fuzz::readers().end()) {
-    std::fprintf(stderr, "fuzz_%s: there is no such reader\n", name.c_str());
+    std::fprintf(stderr, "libfuzzer_%s: there is no such reader\n", name.c_str());
     std::exit(2);
   }
   tenon::fuzz::chosen = &found->second;
