@@ -18,13 +18,14 @@ void PluginOptions::add_to(CLI::App& app) {
       "theirs is a fault of it");
   app.add_option("--plugin-timeout", seconds,
                  "seconds that a callback of a plugin may take; 0: as long as it takes")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--backend-option", options,
                  "NAME.KEY=VALUE: what a back end asks for as option KEY; may be repeated");
 }
 
 void PluginOptions::load() const {
+  if (!(seconds >= 0)) throw UsageError("--plugin-timeout {} is below 0", seconds);
+  if (files.empty() && in_process) throw UsageError("--in-process is of --plugin; there is none");
   for (const std::string& file : files) plugin::load_plugin(file, {in_process, seconds});
 }
 
@@ -43,8 +44,9 @@ IRModule PluginOptions::annotate(IRModule module) const {
     const std::string name = text.substr(0, dot);
     if (!graph::find_backend(name))
       throw UsageError("--backend-option {}: there is no back end `{}`", text, name);
-    if (std::none_of(files.begin(), files.end(),
-                     [&](const std::string& file) { return plugin::load_plugin(file) == name; }))
+    if (std::none_of(files.begin(), files.end(), [&](const std::string& file) {
+          return plugin::load_plugin(file, {in_process, seconds}) == name;
+        }))
       throw UsageError("--backend-option {}: back end `{}` has no options; those of --plugin have",
                        text, name);
     all[name][text.substr(dot + 1, equals - dot - 1)] = text.substr(equals + 1);

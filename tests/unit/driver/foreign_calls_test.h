@@ -25,7 +25,7 @@ class ForeignCallsTest : public testing::Test {
   explicit ForeignCallsTest(const std::string& source) {
     write_file(folder_.file("library.c"), source);
     libraries_ = std::make_shared<const backend::Libraries>(
-        std::vector<std::string>{folder_.file("library.c")});
+        std::vector<std::string>{folder_.file("library.c")}, nullptr, backend::Trust::kAnything);
   }
 
   /// As the command line takes a script; what is printed of it reads as the same.

@@ -267,16 +267,20 @@ class Module:
   const auto inputs = tensors({{1, 2, 3, 4}}, {{4}});
   const std::vector<float> expected = {2, 4, 6, 8};
   const LoweredModule lowered = lower(read, request());
-  const auto libraries = open_libraries(lowered, {});
+  // They came with a file: that is said, and asked for.
+  EXPECT_THROW(open_libraries(lowered, {}), CompileError);
+  constexpr auto kTrust = backend::Trust::kAnything;
+  const auto libraries = open_libraries(lowered.pipeline.module, {}, kTrust);
   EXPECT_EQ(floats(*compiled(link(generate(lowered, request()), libraries))->run(inputs).at(0)),
             expected);
-  EXPECT_EQ(floats(*interpreted(read, open_libraries(read, {}))->run(inputs).at(0)), expected);
+  EXPECT_EQ(floats(*interpreted(read, open_libraries(read, {}, kTrust))->run(inputs).at(0)),
+            expected);
   // The same bytes each time.
   const std::string one = folder_.file("one.so"), two = folder_.file("two.so");
   llvm_backend::write_shared_library(generate(lowered, request()), one, libraries.get());
   const LoweredModule again = lower(load_module(file), request());
   llvm_backend::write_shared_library(generate(again, request()), two,
-                                     open_libraries(again, {}).get());
+                                     open_libraries(again.pipeline.module, {}, kTrust).get());
   EXPECT_EQ(read_file(one), read_file(two));
   EXPECT_EQ(floats(*compiled(load_program(one))->run(inputs).at(0)), expected);
 }
