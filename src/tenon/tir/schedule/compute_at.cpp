@@ -43,6 +43,14 @@ std::optional<std::vector<Range>> region_below(const Path& loop, const Ref<Buffe
   return box;
 }
 
+/// A place that memory names: it may be read where the block that names it does not run.
+bool reads_memory(const Range& range) {
+  bool reads = false;
+  for (const Expr& expr : {range.min, range.extent})
+    walk<BufferLoad>(expr, [&](const BufferLoad&) { reads = true; });
+  return reads;
+}
+
 /// What each axis has to run through so that `indices` (of a write or read of the block) cover
 /// `box`. An axis that no index pins keeps its domain.
 struct AxisRanges {
@@ -58,6 +66,7 @@ AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
   AxisRanges out{domains_of(block), boolean(true), domains_of(block)};
   std::vector<bool> pinned(vars.size(), false);
   for (size_t d = 0; d < lows.size(); ++d) {
+    if (reads_memory(box[d])) continue;
     const auto form = analyzer.linear(lows[d], vars);
     if (!form || !analyzer.proves_equal(lows[d], highs[d])) continue;
     std::optional<size_t> axis;
