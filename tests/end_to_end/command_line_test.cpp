@@ -113,8 +113,7 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error(std::string("print ") + kDigits + " --after Fly", 2, "no pass `Fly`");
   expect_error(std::string("opt ") + kDigits + " --passes FuseOp", 2, "did you mean `FuseOps`");
   expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2, "--emit pdf");
-  for (const char* absent : {"tune"})
-    expect_error(absent, 2, "is not there yet");
+  for (const char* absent : {"tune"}) expect_error(absent, 2, "is not there yet");
 }
 
 TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {

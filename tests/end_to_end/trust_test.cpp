@@ -85,12 +85,13 @@ class Module:
 
 TEST_F(TrustTest, LibrariesAndNamesInTheModule) {
   const auto with = [&](const std::string& mods) {
-    write("m.py", "from tenon.script import ir as I, tir as T\n\n@I.ir_module\nclass Module:\n"
-                  "    I.module_attrs({\"external_mods\": [" +
-                      mods +
-                      "]})\n"
-                      "    @T.prim_func\n    def main(a: T.Buffer((1,), \"float32\")):\n"
-                      "        a[0] = a[0] + T.float32(1)\n");
+    write("m.py",
+          "from tenon.script import ir as I, tir as T\n\n@I.ir_module\nclass Module:\n"
+          "    I.module_attrs({\"external_mods\": [" +
+              mods +
+              "]})\n"
+              "    @T.prim_func\n    def main(a: T.Buffer((1,), \"float32\")):\n"
+              "        a[0] = a[0] + T.float32(1)\n");
   };
   with("{\"kind\": \"shared\", \"name\": \"libmine.so\"}");
   const std::string says = "error[TN0021]: item 0 of `external_mods` asks for library `libmine.so`";
@@ -106,10 +107,12 @@ TEST_F(TrustTest, LibrariesAndNamesInTheModule) {
                            "../lib.so", "-lx.so", "a\\nb.so", ".so"}) {
     SCOPED_TRACE(name);
     with("{\"kind\": \"shared\", \"name\": \"" + std::string(name) + "\"}");
-    refused("compile m.py -o c --target c --allow-code", "error[TN0804]: item 0 of `external_mods`");
+    refused("compile m.py -o c --target c --allow-code",
+            "error[TN0804]: item 0 of `external_mods`");
     with("{\"kind\": \"shared\", \"name\": \"libx.so\", \"link\": [\"" + std::string(name) +
          "\"]}");
-    refused("compile m.py -o c --target c --allow-code", "error[TN0804]: item 0 of `external_mods`");
+    refused("compile m.py -o c --target c --allow-code",
+            "error[TN0804]: item 0 of `external_mods`");
   }
 }
 

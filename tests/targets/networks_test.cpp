@@ -134,12 +134,12 @@ Network depthwise_convolutions() {
   Network n;
   for (const Window& c : {Window{17, 17, 9, 3, 1, 1, 1, 17}, Window{33, 33, 8, 3, 2, 1, 1, 33},
                           Window{8, 8, 11, 5, 1, 2, 1, 8}, Window{24, 24, 9, 3, 1, 2, 2, 24}})
-    n.output(
-        fmt::format("R.nn.relu(R.nn.conv2d({}, {}, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], "
-                    "dilation=[{d}, {d}], groups={}))",
-                    n.input(fmt::format("(1, {}, {}, {})", c.in, c.size, c.size)),
-                    n.weight(fmt::format("({}, 1, {}, {})", c.in, c.kernel, c.kernel)), c.groups,
-                    fmt::arg("s", c.stride), fmt::arg("p", c.pad), fmt::arg("d", c.dilation)));
+    n.output(fmt::format(
+        "R.nn.relu(R.nn.conv2d({}, {}, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], "
+        "dilation=[{d}, {d}], groups={}))",
+        n.input(fmt::format("(1, {}, {}, {})", c.in, c.size, c.size)),
+        n.weight(fmt::format("({}, 1, {}, {})", c.in, c.kernel, c.kernel)), c.groups,
+        fmt::arg("s", c.stride), fmt::arg("p", c.pad), fmt::arg("d", c.dilation)));
   n.output(
       fmt::format("R.nn.conv2d_transpose({}, {}, strides=[2, 2], padding=[1, 1, 1, 1], "
                   "output_padding=[1, 1])",

@@ -228,9 +228,9 @@ struct Analyzer::Impl {
   /// `and` would be looked at under one another a million times.
   int case_work_ = 0;
   bool may_enter_case() const;
-  bool merging_ = false;            // no sums drawn into minima inside the work on one
-  bool asks_checks_ = false;        // what a checked index says is being worked out
-  bool proving_ = false;            // no proofs inside proofs
+  bool merging_ = false;      // no sums drawn into minima inside the work on one
+  bool asks_checks_ = false;  // what a checked index says is being worked out
+  bool proving_ = false;      // no proofs inside proofs
 };
 
 /// A scope that simplify() itself opens; ends with its block, exceptions included.

@@ -22,7 +22,7 @@ struct Outcome {
 struct ProbeOptions {
   double time_limit = 60;                   // seconds
   int64_t memory_limit = int64_t{8} << 30;  // bytes of address space; 0: none
-  std::string file = {};  // whose name in the output does not tell two runs apart
+  std::string file = {};                    // whose name in the output does not tell two runs apart
 };
 
 /// Starts `arguments[0]` and waits. \throws CompileError (kRunFailed) where it cannot be started.

@@ -72,8 +72,8 @@ bool is_subtype(const Type& precise, const Type& general) {
     if (!a || a->types.size() != b->types.size()) return false;
     for (size_t i = 0; i < a->types.size(); ++i) {
       // The same again, as in a tuple of twice one tuple, needs no second look.
-      const bool again = i > 0 && a->types[i].same_as(a->types[i - 1]) &&
-                         b->types[i].same_as(b->types[i - 1]);
+      const bool again =
+          i > 0 && a->types[i].same_as(a->types[i - 1]) && b->types[i].same_as(b->types[i - 1]);
       if (!again && !is_subtype(a->types[i], b->types[i])) return false;
     }
     return true;

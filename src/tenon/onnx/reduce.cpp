@@ -1,12 +1,11 @@
 #include "tenon/onnx/reduce.h"
 
-#include "onnx/onnx-data_pb.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "onnx/onnx-data_pb.h"
 #include "tenon/reduce/reduce.h"
 
 namespace tenon::onnx {

@@ -50,8 +50,8 @@ bool TirBuilder::assign_element(const ast::Stmt& stmt, const Object& value, Stat
   const Expr* expr = value.as<Expr>();
   if (expr ? !(*expr)->dtype.is_scalar() || (*expr)->dtype.is_handle() : !value.is_literal())
     return false;
-  const auto element = make<BufferLoad>(
-      *buffer, std::vector<Expr>{imm((*buffer)->shape[0]->dtype, int64_t{0})});
+  const auto element =
+      make<BufferLoad>(*buffer, std::vector<Expr>{imm((*buffer)->shape[0]->dtype, int64_t{0})});
   store_element(*element, value, stmt.value->place, stmt.target->place, out);
   return true;
 }

@@ -84,10 +84,10 @@ IRModule cnn() {
   return module_of({x}, [&](BlockBuilder& b) {
     const Attrs pad = {{"padding", std::vector<int64_t>{1, 1}}};
     const auto norm = [&](Value y, int64_t c, uint32_t seed) {
-      const Value all =
-          b.op("nn.batch_norm", {y, positive_constant({c}, seed), constant({c}, seed + 1),
-                                 constant({c}, seed + 2), positive_constant({c}, seed + 3)},
-               {{"training", false}});
+      const Value all = b.op("nn.batch_norm",
+                             {y, positive_constant({c}, seed), constant({c}, seed + 1),
+                              constant({c}, seed + 2), positive_constant({c}, seed + 3)},
+                             {{"training", false}});
       return b.emit(make<TupleGetItem>(all, 0));
     };
     Value y = b.op("nn.conv2d", {x, constant({20, 3, 3, 3}, 1)}, pad);
