@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tenon/graph/expr.h"
+#include "tenon/tir/stmt.h"
 
 namespace tenon {
 

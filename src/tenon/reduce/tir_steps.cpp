@@ -20,7 +20,7 @@ template <bool (*accepts)(const NodePtr&)>
 std::vector<const Node*> nodes_of(const IRModule& module) {
   std::vector<const Node*> nodes;
   for (const auto& [name, function] : module.functions())
-    if (const auto* prim = function.as<PrimFunc>())
+    if (const auto* prim = function.template as<PrimFunc>())
       walk(prim->body, [&](const NodePtr& node) {
         if (accepts(node)) nodes.push_back(node.get());
       });
@@ -53,7 +53,7 @@ std::optional<IRModule> replace_nodes(const IRModule& module, size_t begin, size
                          nodes.begin() + static_cast<std::ptrdiff_t>(end)},
                         replacement);
   for (const auto& [name, function] : module.functions())
-    if (const auto* prim = function.as<PrimFunc>())
+    if (const auto* prim = function.template as<PrimFunc>())
       out.set(name, prim->with_body(downcast<tir::StmtNode>(replacer(NodePtr(prim->body)))));
   return out;
 }
