@@ -88,6 +88,19 @@ void BufferRegion::finish() {
     throw CompileError(kIndexRank, origin,
                        "a region of buffer `{}` has {} ranges for {} dimensions", buffer->name,
                        region.size(), buffer->ndim());
+  // Both members of a range are of one dtype, as text can say them: begin and end of a slice are.
+  bool changed = false;
+  for (Range& range : region) {
+    if (!range.min->dtype.is_scalar() || !range.extent->dtype.is_scalar()) continue;
+    const auto widen = [&](Expr& narrow, const Expr& wide) {
+      if (narrow->dtype.bits >= wide->dtype.bits) return;
+      narrow = cast(wide->dtype, narrow);
+      changed = true;
+    };
+    widen(range.min, range.extent);
+    widen(range.extent, range.min);
+  }
+  if (changed) set_height(*this);
 }
 std::vector<FieldInfo> BufferRegion::fields() {
   return {field<&BufferRegion::buffer>("buffer"), field<&BufferRegion::region>("region"),

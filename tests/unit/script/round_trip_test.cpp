@@ -128,4 +128,29 @@ def main(x: R.Tensor(("n * 2",), "float32"), y: R.Tensor(("n",), "float32")):
   EXPECT_EQ(print(renewed), print(module));
 }
 
+// Regions are found here, not given: of a view at an int64 place with an int32 extent, and of
+// indices of both widths.
+TEST(RoundTrip, RegionsOfPlacesAndExtentsOfTwoWidths) {
+  expect_round_trip(parse_module(R"(
+@T.prim_func
+def kernel(pA: T.handle, pB: T.handle):
+    n = T.int64()
+    A = T.match_buffer(pA, (n, 2), "float32")
+    B = T.match_buffer(pB, (n, n), "float32")
+    s0 = T.int32()
+    s1 = T.int32()
+    for i in range(n):
+        with T.block("column"):
+            v = T.axis.spatial(n, i)
+            column = T.match_buffer(B[0:n, v:v + 1], (n, 1), "float32", strides=[s0, s1], offset_factor=1)
+            for k in range(n):
+                column[k, 0] = A[k, 1]
+    for i in range(2):
+        with T.block("row"):
+            w = T.axis.spatial(2, i)
+            for k in range(n):
+                B[0, k] = A[T.min(w, n - 1), w] + A[k, T.min(k, 2 - 1)]
+)"));
+}
+
 }  // namespace tenon::script
