@@ -314,6 +314,13 @@ Stmt cut_domains(const Stmt& stmt, VarRanges loops, const VarRanges& outside,
 Stmt without_dead_blocks(const Stmt& stmt) {
   if (const auto* realize = stmt.as<BlockRealize>())
     return is_int(realize->predicate, 0) ? Stmt() : stmt;
+  if (const auto* list = stmt.as<Seq>()) {
+    // Not one child after another: what is left of two statements is no sequence.
+    std::vector<Stmt> items;
+    for (const Stmt& item : list->stmts)
+      if (Stmt next = without_dead_blocks(item)) items.push_back(std::move(next));
+    return items.empty() ? Stmt() : seq(std::move(items));
+  }
   Stmt out = stmt;
   for (const Stmt& child : children_of(stmt)) {
     out = with_child(out, child, without_dead_blocks(child));
