@@ -109,8 +109,10 @@ class Division {
 };
 
 /// The start of the reduction for all that the loops inside visit.
+///
+/// \param is_owner  see owns_its_writes: the start may run where the loops have no iteration.
 Stmt start_nest(const Block& old, const std::string& name, const Division& division,
-                const std::vector<Ref<For>>& inner, const Origin& origin) {
+                const std::vector<Ref<For>>& inner, bool is_owner, const Origin& origin) {
   const auto carries = [&](const Ref<For>& l, bool reduce) {
     for (size_t a = 0; a < old.iter_vars.size(); ++a)
       if ((old.iter_vars[a].kind == IterKind::kReduce) == reduce &&
@@ -142,8 +144,8 @@ Stmt start_nest(const Block& old, const std::string& name, const Division& divis
   start.body = substitute(old.init, axes);
   // The start runs where the first step of the sum does: what carries it, and what carries no axis
   // at all, is at its first iteration.
-  for (const Ref<For>& l : inner)
-    if (!vars.count(l->loop_var.get())) vars[l->loop_var.get()] = l->min;
+  Expr predicate = at_first_iteration(inner, vars);
+  if (is_owner) predicate = boolean(true);
   for (const IterVar& axis : division.axes)
     if (axis.kind == IterKind::kReduce) vars[axis.var.get()] = axis.domain.min;
   arith::Analyzer analyzer;
@@ -152,7 +154,6 @@ Stmt start_nest(const Block& old, const std::string& name, const Division& divis
         !analyzer.proves_equal(substitute(division.bindings[a], vars), old.iter_vars[a].domain.min))
       illegal(old.origin, "the first iteration is not known to be the first step of axis `{}`",
               old.iter_vars[a].var->name);
-  Expr predicate = boolean(true);
   for (const Expr& condition : division.inside)
     predicate = logical_and(predicate, substitute(condition, vars));
   predicate = analyzer.simplify(predicate);
@@ -193,8 +194,8 @@ BlockRV Schedule::blockize(const LoopRV& loop) {
       std::any_of(division.axes.begin(), division.axes.end(),
                   [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
   if (old->init && reduces_outside) {
-    parts.init =
-        start_nest(*old, unique_name(old->name + "_init"), division, inner, realize->origin);
+    parts.init = start_nest(*old, unique_name(old->name + "_init"), division, inner,
+                            owns_its_writes(*this, *old), realize->origin);
     rest.init = {};
   }
   const Ref<Block> update =

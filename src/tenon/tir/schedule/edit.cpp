@@ -34,19 +34,25 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
   return false;
 }
 
-void check_only_blocks_use(const Stmt& root, const Ref<Buffer>& buffer, const Origin& origin) {
+static bool is_used_outside_blocks(const Stmt& root, const Ref<Buffer>& buffer) {
   const auto* whole = root.as<BlockRealize>();
+  bool found = false;
   walk_if(whole ? whole->block->body : root, [&](const NodePtr& node) {
     if (node.as<BlockRealize>()) return false;
     const auto* load = node.as<BufferLoad>();
     const auto* store = node.as<BufferStore>();
     const auto* region = node.as<BufferRegion>();
-    if ((load && load->buffer.same_as(buffer)) || (store && store->buffer.same_as(buffer)) ||
-        (region && region->buffer.same_as(buffer)))
-      illegal(origin, "`{}` is used outside of blocks too; expected uses in blocks alone",
-              buffer->name);
-    return true;
+    found = found || (load && load->buffer.same_as(buffer)) ||
+            (store && store->buffer.same_as(buffer)) || (region && region->buffer.same_as(buffer));
+    return !found;
   });
+  return found;
+}
+
+void check_only_blocks_use(const Stmt& root, const Ref<Buffer>& buffer, const Origin& origin) {
+  if (is_used_outside_blocks(root, buffer))
+    illegal(origin, "`{}` is used outside of blocks too; expected uses in blocks alone",
+            buffer->name);
 }
 
 std::vector<Ref<Block>> other_blocks(const Stmt& root, const BlockRV& block) {
@@ -253,6 +259,30 @@ void check_outermost(const Path& path) {
                    : "?",
             outer->block->name);
   }
+}
+
+Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first) {
+  Expr all = boolean(true);
+  for (const Ref<For>& loop : loops) {
+    if (first.count(loop->loop_var.get())) continue;
+    const Expr extent = substitute(loop->extent, first);
+    all = logical_and(all, zero_of(extent) < extent);
+    first[loop->loop_var.get()] = substitute(loop->min, first);
+  }
+  return all;
+}
+
+bool owns_its_writes(const Schedule& schedule, const Block& block) {
+  const Stmt& root = schedule.func()->body;
+  return std::all_of(block.writes.begin(), block.writes.end(), [&](const auto& write) {
+    const Ref<Buffer>& buffer = write->buffer;
+    if (is_used_outside_blocks(root, buffer)) return false;
+    for (const Ref<Block>& other : other_blocks(root, BlockRV{block.name}))
+      if (writes_buffer(*other, buffer) ||
+          (!schedule.is_intermediate(buffer) && reads_buffer(*other, buffer)))
+        return false;
+    return true;
+  });
 }
 
 bool is_zero(const Expr& expr) { return is_int(expr, 0); }

@@ -97,6 +97,14 @@ std::vector<Expr> conjuncts(const Expr& condition);
 /// inside a block other than the root.
 void check_outermost(const Path& path);
 
+/// Gives `first` the first iteration of those of `loops` (outermost first) that it says nothing
+/// about. \returns that all of these have one.
+Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first);
+
+/// Whether nobody can see what stands where `block` writes unless it has run: no other block and no
+/// statement writes it, nor reads it where it is a parameter, which may hold something before.
+bool owns_its_writes(const Schedule& schedule, const Block& block);
+
 /// `expr` and `range` helpers.
 bool is_zero(const Expr& expr);
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);

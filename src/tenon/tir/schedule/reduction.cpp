@@ -70,8 +70,9 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
   // The start runs where the first step of the sum does: the loops that are not copied, over the
   // reduction or such as carry no axis at all, are at their first iteration.
   Substitution first = vars;
-  for (auto l = at; l != loops.end(); ++l)
-    if (!vars.count((*l)->loop_var.get())) first[(*l)->loop_var.get()] = (*l)->min;
+  Expr predicate = at_first_iteration({at, loops.end()}, first);
+  // Where there is none, the start of what nobody else gives a value sets what nobody has set.
+  if (owns_its_writes(*this, *old)) predicate = boolean(true);
   for (size_t a = 0; a < old->iter_vars.size(); ++a) {
     if (old->iter_vars[a].kind != IterKind::kReduce) continue;
     if (!analyzer.proves_equal(substitute(realize->iter_values[a], first),
@@ -81,7 +82,6 @@ BlockRV Schedule::decompose_reduction(const BlockRV& block, const LoopRV& loop) 
               "axis `{}`",
               loop.var->name, old->iter_vars[a].var->name);
   }
-  Expr predicate = boolean(true);
   for (const Expr& condition : conjuncts(realize->predicate))
     predicate = logical_and(predicate, substitute(condition, first));
   predicate = analyzer.simplify(predicate);
