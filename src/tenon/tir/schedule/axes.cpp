@@ -161,7 +161,8 @@ void Schedule::fuse_block_iters(const BlockRV& block, int64_t first, int64_t cou
 }
 
 void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t factor) {
-  check_free(path_of(block));
+  const Path path = path_of(block);
+  check_free(path);
   Ref<Block> old = get(block);
   if (axis < 0 || static_cast<size_t>(axis) >= old->iter_vars.size() || factor < 1)
     illegal(old->origin, "axis {} of block `{}` cannot be cut by {}; it has {} axes", axis,
@@ -174,9 +175,9 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
   const IterVar outer{
       var(iter.var->name + "_0", dtype), {imm(dtype, int64_t{0}), outer_extent}, iter.kind};
   const IterVar inner{var(iter.var->name + "_1", dtype), {imm(dtype, int64_t{0}), f}, iter.kind};
-  const bool divides = analyzer.proves_divisible(iter.domain.extent, factor);
+  const bool fits = analyzer.proves_divisible(iter.domain.extent, factor);
   Ref<Buffer> grown, narrow;
-  if (!divides) {
+  if (!fits) {
     // The domain grows: more of an intermediate is written, which nobody reads.
     const BufferStore* store = only_store(*old);
     if (iter.kind != IterKind::kSpatial || !is_zero(iter.domain.min) || !store ||
@@ -185,6 +186,7 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
               "{} does not divide axis `{}` of extent {}; only a block that writes an intermediate "
               "can run over more",
               factor, iter.var->name, str(iter.domain.extent));
+    check_outermost(path);
     narrow = store->buffer;
     if (!narrow->strides.empty())
       illegal(old->origin, "`{}` has strides; it cannot grow", narrow->name);
@@ -207,17 +209,38 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
     }
     if (!pinned)
       illegal(old->origin, "axis `{}` does not index `{}`", iter.var->name, narrow->name);
+    // What nobody reads afterwards is computed all the same: it must neither read beyond a buffer,
+    // nor what nobody has written, nor divide by 0.
+    const auto moves = [&](const NodePtr& node) { return uses_var(node, iter.var.get()); };
     const auto see = [&](const BufferLoad& load) {
       if (load.buffer.same_as(narrow)) return;
       for (size_t d = 0; d < load.indices.size(); ++d)
-        if (uses_var(load.indices[d], iter.var.get()) &&
-            (!wide.proves_nonnegative(load.indices[d]) ||
-             !wide.proves_less(load.indices[d], load.buffer->shape[d])))
+        if (moves(load.indices[d]) && (!wide.proves_nonnegative(load.indices[d]) ||
+                                       !wide.proves_less(load.indices[d], load.buffer->shape[d])))
           illegal(old->origin,
                   "with axis `{}` up to {} block `{}` would read `{}` at {}; its extent is {}",
                   iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name,
                   load.buffer->name, str(load.indices[d]), str(load.buffer->shape[d]));
+      const bool is_given = std::any_of(func_->buffers.begin(), func_->buffers.end(),
+                                        [&](const auto& b) { return b.same_as(load.buffer); });
+      if (!is_given && std::any_of(load.indices.begin(), load.indices.end(), moves) &&
+          !is_filled(root(), load.buffer, path.target().as<BlockRealize>()))
+        illegal(old->origin,
+                "with axis `{}` up to {} block `{}` would read more of `{}`, which is not known to "
+                "be written as a whole",
+                iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name,
+                load.buffer->name);
     };
+    walk<Binary>(old->body, [&](const Binary& op) {
+      const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
+      if (!divides || op.dtype.is_float() || wide.proves_positive(op.rhs)) return;
+      bool reads = false;
+      walk<BufferLoad>(op.rhs, [&](const BufferLoad&) { reads = true; });
+      if (reads || moves(op.rhs))
+        illegal(old->origin,
+                "with axis `{}` up to {} block `{}` would divide by {}, which may be 0",
+                iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name, str(op.rhs));
+    });
     walk<BufferLoad>(old->body, see);
     if (old->init) walk<BufferLoad>(old->init, see);
     grown = make<Buffer>(narrow->name, narrow->dtype, shape,

@@ -362,12 +362,17 @@ bool runs_once_everywhere(const Path& path) {
   return proves_distinct(realize->iter_values, loops, conjuncts(realize->predicate), analyzer);
 }
 
-bool is_filled(const Stmt& root, const Ref<Buffer>& buffer) {
+bool is_filled(const Stmt& root, const Ref<Buffer>& buffer, const BlockRealize* reader) {
   std::vector<Range> all;
   for (const Expr& dim : buffer->shape) all.push_back({zero_of(dim), dim});
+  std::unordered_set<const Node*> in_front;
+  for (const Ref<BlockRealize>& realize : realizes_in(root)) {
+    if (realize.get() == reader) break;
+    in_front.insert(realize.get());
+  }
   const auto sites = store_sites(root, buffer);
   return std::any_of(sites.begin(), sites.end(), [&](const StoreSite& site) {
-    if (!site.realize) return false;
+    if (!site.realize || in_front.count(site.realize.get()) == 0) return false;
     arith::Analyzer analyzer;
     const std::vector<Range> stated =
         whole_region(*site.realize, site.realize->block->writes, buffer, analyzer);

@@ -76,7 +76,9 @@ bool iterations_are_apart(const Stmt& root, const Path& path);
 bool runs_once_everywhere(const Path& path);
 
 /// Whether one store of the function is known to write every element of `buffer`.
-bool is_filled(const Stmt& root, const Ref<Buffer>& buffer);
+///
+/// \param reader  of the stores only those in blocks in front of it count; null: all.
+bool is_filled(const Stmt& root, const Ref<Buffer>& buffer, const BlockRealize* reader = nullptr);
 
 /// All that `realize` writes of `buffer` in the course of the function, or more.
 std::vector<Range> whole_region(const BlockRealize& realize,
