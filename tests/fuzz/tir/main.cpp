@@ -183,8 +183,13 @@ int run(const Settings& settings) {
           ? fmt::format("{} programs, {} times compiled, {} refused", all.cases, all.compiled,
                         all.refused)
           : fmt::format("{} schedules, {} steps ({} taken)", all.cases, all.steps, all.taken);
-  fmt::print("{}: seeds {} to {}, {}, {} faults, {:.1f} s\n", settings.kind, settings.seed,
-             settings.seed + static_cast<uint64_t>(settings.count) - 1, done, all.faults,
+  // Where time was up, workers have come to different seeds.
+  const std::string seeds =
+      all.cases + all.faults >= settings.count
+          ? fmt::format("seeds {} to {}", settings.seed,
+                        settings.seed + static_cast<uint64_t>(settings.count) - 1)
+          : fmt::format("about {} seeds from {}", all.cases, settings.seed);
+  fmt::print("{}: {}, {}, {} faults, {:.1f} s\n", settings.kind, seeds, done, all.faults,
              now() - start);
   return all.faults == 0 ? 0 : 1;
 }
