@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/ir/division.h"
 #include "tenon/tir/analysis/access_bounds.h"
 #include "tenon/tir/call_effects.h"
@@ -366,6 +367,38 @@ class Verifier {
 
 }  // namespace
 
+static Expr bytes_of(const AttrValue& value) {
+  if (const auto* number = value.as<int64_t>()) return int64(*number);
+  if (const auto* node = value.as<NodePtr>()) return cast<ExprNode>(*node);
+  return {};
+}
+
+// What a function says of its memory, and whoever calls it relies on: attributes of PlanMemory,
+// which a text may hold too.
+static void check_plan(const std::string& name, const PrimFunc& f, Diagnostics& diagnostics) {
+  const AttrValue* stated = f.attrs.find("tenon.workspace_bytes");
+  if (!stated) return;
+  const Ref<Buffer> workspace = f.buffers.empty() ? Ref<Buffer>() : f.buffers.back();
+  if (!workspace || workspace->dtype != kUInt8 || workspace->ndim() != 1) {
+    diagnostics.error(kBadAttribute, f.origin,
+                      "`{}` has attribute `tenon.workspace_bytes`; expected a last parameter "
+                      "that is a buffer of bytes",
+                      name);
+    return;
+  }
+  const Expr bytes = bytes_of(*stated), &extent = workspace->shape[0];
+  const auto known = bytes ? as_int(bytes) : std::nullopt, needed = as_int(extent);
+  const bool agrees = bytes && (known && needed ? *known == *needed
+                                                : bytes->dtype.is_int() && extent->dtype.is_int() &&
+                                                      arith::proves_equal(cast(kInt64, bytes),
+                                                                          cast(kInt64, extent)));
+  if (!agrees)
+    diagnostics.error(kBadAttribute, f.origin,
+                      "attribute `tenon.workspace_bytes` of `{}` is {}; its last parameter, "
+                      "`{}`, has {} bytes",
+                      name, bytes ? str(bytes) : "no number", workspace->name, str(extent));
+}
+
 // Whether calls of `a` are as good as calls of `b`, effects apart.
 static bool same_parameters(const BaseFunc& a, const BaseFunc& b) {
   if (a.same_as(b)) return true;
@@ -424,6 +457,7 @@ void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* me
     const auto* f = reference ? reference.get() : function.as<PrimFunc>();
     if (!f || unchanged.count(name)) continue;
     Verifier(module, effects, diagnostics, accesses).function(name, *f);
+    check_plan(name, *f, diagnostics);
   }
   if (diagnostics.size() > faults) return;
   for (const auto& [node, record] : next.records)

@@ -26,6 +26,22 @@ static std::string repeat(const std::string& text, size_t n) {
   return out;
 }
 
+// An entry as PlanMemory leaves it, but for what its attributes say.
+static Case planned(const std::string& name, const std::string& command,
+                    const std::string& parameter, const std::string& attributes,
+                    const std::string& says) {
+  std::vector<std::string> arguments{command, "m.tvmscript"};
+  if (command == "compile") arguments.insert(arguments.end(), {"--target", "c", "-o", "m.c"});
+  return {name,
+          arguments,
+          {{"m.tvmscript", "@T.prim_func\ndef main(" + parameter +
+                               "):\n    T.func_attr({\"global_symbol\": \"main\", "
+                               "\"tenon.entry\": True, \"tenon.num_inputs\": 0, " +
+                               attributes + "})\n    T.evaluate(0)\n"}},
+          1,
+          says};
+}
+
 std::vector<Case> script_cases() {
   return {
       check("EmptyText", "",
@@ -117,6 +133,19 @@ std::vector<Case> script_cases() {
        1,
        "error[TN0201]: the module has no function `main`, and several that nothing calls: `f`, "
        "`g`; rename one to `main`"},
+      planned("WorkspaceThatIsNoParameter", "run", "", "\"tenon.workspace_bytes\": 0",
+              "`main` has attribute `tenon.workspace_bytes`; expected a last parameter that is a "
+              "buffer of bytes"),
+      planned("WorkspaceOfAnotherSize", "run", "w: T.Buffer((4096,), \"uint8\")",
+              "\"tenon.workspace_bytes\": 0",
+              "attribute `tenon.workspace_bytes` of `main` is 0; its last parameter, `w`, has 4096 "
+              "bytes"),
+      planned("PoolsBelowTheWorkspace", "compile", "w: T.Buffer((64,), \"uint8\")",
+              "\"tenon.workspace_bytes\": 64, \"tenon.pools\": [[\"a\", -64, -1]]",
+              "the offsets of `tenon.pools` do not ascend from 0 to at most the 64 bytes"),
+      planned("NoPools", "compile", "w: T.Buffer((64,), \"uint8\")",
+              "\"tenon.workspace_bytes\": 64, \"tenon.pools\": []",
+              "the offsets of `tenon.pools` do not ascend from 0"),
   };
 }
 

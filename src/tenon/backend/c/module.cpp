@@ -114,6 +114,15 @@ void ModuleCodegen::find_pools() {
     pools_.push_back({names.take(*name), *offset, Expr(),
                       *capacity < 0 ? std::nullopt : std::optional(*capacity)});
   }
+  bool ascends = !pools_.empty() && pools_[0].offset == 0;
+  for (size_t i = 1; i < pools_.size(); ++i)
+    ascends = ascends && pools_[i - 1].offset <= pools_[i].offset;
+  const auto total = as_int(entry_.workspace_bytes);
+  if (!ascends || (total && *total < pools_.back().offset))
+    throw CompileError(kBadAttribute, entry_.function->origin,
+                       "the offsets of `tenon.pools` do not ascend from 0 to at most the {} bytes "
+                       "of the workspace",
+                       str(entry_.workspace_bytes));
   for (size_t i = 0; i < pools_.size(); ++i) {
     const Expr end = i + 1 < pools_.size() ? int64(pools_[i + 1].offset) : entry_.workspace_bytes;
     pools_[i].bytes = end - pools_[i].offset;
