@@ -51,7 +51,7 @@ test-haswell: build  ## all tests as a host with AVX2 and no AVX-512 runs them
 	  ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 fuzz: setup $(BUILD)/build.ninja  ## random programs of every kind side by side: make fuzz SECONDS=3600 [SEED=1]
-	cmake --build $(BUILD) -j $(JOBS) --target tenon fuzz_graphs fuzz_tir
+	cmake --build $(BUILD) -j $(JOBS) --target tenon fuzz_graphs fuzz_tir $$(cmake --build $(BUILD) --target help | grep -o '^fuzz_readers' | head -1)
 	@scripts/fuzz.py --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --out $(BUILD)/fuzz
 
 models:  ## generate the larger test networks into build/models (about 3 minutes, 1.8 GB)

@@ -48,19 +48,13 @@ def kinds(build, seconds, seed, out):
          build / "bin/tenon", "--seed", seed, "--seconds", seconds, "--out", out / "onnx"],
         r"^(\d+ models[^\n]*)",
     )
-    # libFuzzer's targets, each with its seeds in the repository.
-    instrumented = pathlib.Path(__file__).parent.parent / "build-fuzz"  # preset `fuzz`
-    targets = [*(build / "bin").glob("libfuzzer_*"), *(instrumented / "bin").glob("libfuzzer_*")]
-    for target in sorted(targets):
-        corpus = out / target.name / "corpus"
-        corpus.mkdir(parents=True, exist_ok=True)
-        seeds = pathlib.Path(__file__).parent.parent / "tests/fuzz/corpus" / target.name.removeprefix("libfuzzer_")
-        yield (
-            target.name,
-            [target, corpus, *([seeds] if seeds.is_dir() else []), f"-max_total_time={seconds}",
-             f"-artifact_prefix={out / target.name}/", "-print_final_stats=1", "-rss_limit_mb=2048", "-timeout=60"],
-            r"stat::number_of_executed_units: *(\d+)",
-        )
+    # libFuzzer's targets one after another, where the compiler has it.
+    yield (
+        "readers",
+        [sys.executable, pathlib.Path(__file__).parent / "fuzz_readers.py", "--build", build, "--seconds", seconds,
+         "--out", out / "readers"],
+        r"^(\d+ inputs of [^\n]*)",
+    )
 
 
 def main():

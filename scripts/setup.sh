@@ -10,7 +10,7 @@ packages=(
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev
   libdnnl-dev libopenblas-dev                                          # backend/dnnl, backend/blas
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
-  clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, format, lint
+  clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, fuzz, format, lint
   tcc                                                                  # tests: generated C under a small compiler
   qemu-user libc6-dev-arm64-cross libgcc-12-dev-arm64-cross libstdc++-12-dev-arm64-cross       # tests: programs for AArch64
   git python3                                                          # scripts/

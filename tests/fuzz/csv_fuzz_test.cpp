@@ -1,7 +1,7 @@
 // Memory planning problems.
 #include "fuzz.h"
 #include "gtest/gtest.h"
-#include "tenon/memory/csv.h"
+#include "readers/readers.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -25,10 +25,8 @@ TEST(Fuzz, Csv) {
                                           "1e3",
                                           std::string(1, '\0'),
                                           "\xef\xbb\xbf"};
-  expect_only_diagnostics(
-      seeds, {.name = "csv", .seconds = 2, .words = words}, [](const std::string& text) {
-        memory::parse_csv(std::make_shared<const SourceFile>(SourceFile{"p.csv", text}));
-      });
+  expect_only_diagnostics(seeds, {.name = "csv", .seconds = 2, .words = words},
+                          readers().at("csv"));
 }
 
 }  // namespace

@@ -1,38 +1,17 @@
 // Binary files: ONNX networks, tensors of ONNX and NumPy.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
 
 #include "../end_to_end/bad_input/onnx_bytes.h"
 #include "fuzz.h"
-#include "tenon/driver/npy.h"
-#include "tenon/driver/verify.h"
-#include "tenon/onnx/import.h"
+#include "readers/readers.h"
 
 namespace tenon::fuzz {
 namespace {
 
 using namespace bad_input;
-
-/// A file whose contents change; gone at the end.
-class File {
- public:
-  explicit File(const std::string& ending)
-      : path_(testing::TempDir() + "tenon_fuzz_file_" + std::to_string(getpid()) + ending) {}
-  ~File() { unlink(path_.c_str()); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  const std::string& with(const std::string& bytes) const {
-    unlink(path_.c_str());  // what was mapped from the last one stays as it was
-    std::ofstream(path_, std::ios::binary) << bytes;
-    return path_;
-  }
-
- private:
-  std::string path_;
-};
 
 std::string source_file(const std::string& name) {
   std::ifstream file(TENON_SOURCE_DIR "/" + name, std::ios::binary);
@@ -82,15 +61,6 @@ std::vector<std::string> networks() {
   };
 }
 
-void import_and_verify(const std::string& path) {
-  const IRModule module = onnx::import_onnx(path);
-  try {
-    verify_module(module);
-  } catch (const CompileError& error) {
-    throw std::runtime_error(std::string("an imported module is refused: ") + error.what());
-  }
-}
-
 const std::vector<std::string> kWords = {
     "Add",
     "Conv",
@@ -121,29 +91,24 @@ const std::vector<std::string> kWords = {
     std::string("\0\0\0\0\0\0\0\x40", 8)};
 
 TEST(Fuzz, Onnx) {
-  const File file(".onnx");
   expect_only_diagnostics(networks(), {.name = "onnx", .seconds = 5, .words = kWords},
-                          [&](const std::string& bytes) { import_and_verify(file.with(bytes)); });
+                          readers().at("onnx"));
 }
 
 TEST(Fuzz, OnnxOfDigits) {
-  const File file(".onnx");
   expect_only_diagnostics({source_file("examples/digits/digits.onnx")},
                           {.name = "digits", .seconds = 3, .least_refused = 0.01, .words = kWords},
-                          [&](const std::string& bytes) { import_and_verify(file.with(bytes)); });
+                          readers().at("onnx"));
 }
 
 TEST(Fuzz, OnnxTensor) {
-  const File file(".pb");
   const std::string raw(24, 'a');
   expect_only_diagnostics(
       {tensor("x", {2, 3}, raw).bytes(), tensor("x", {3}, raw, kOnnxInt64).bytes()},
-      {.name = "pb", .seconds = 2, .words = kWords},
-      [&](const std::string& bytes) { onnx::read_tensor_pb(file.with(bytes)); });
+      {.name = "pb", .seconds = 2, .words = kWords}, readers().at("tensor"));
 }
 
 TEST(Fuzz, Npy) {
-  const File file(".npy");
   const auto npy = [](std::string header, size_t bytes) {
     header.resize(117, ' ');
     return std::string("\x93NUMPY\x01\0\x76\0", 10) + header + "\n" + std::string(bytes, 'a');
@@ -156,7 +121,7 @@ TEST(Fuzz, Npy) {
        .seconds = 2,
        .words = {"(", ")", "{", "}", "'", ",", ":", "True", "False", "'descr'", "'shape'", "|O",
                  ">f4", "<c16", "<f2", "9999999999", "-", "[('a', '<f4')]", "\\"}},
-      [&](const std::string& bytes) { read_npy(file.with(bytes)); });
+      readers().at("npy"));
 }
 
 }  // namespace

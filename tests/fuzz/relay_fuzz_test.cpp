@@ -6,8 +6,7 @@
 #include <iterator>
 
 #include "fuzz.h"
-#include "tenon/driver/verify.h"
-#include "tenon/script/relay/params.h"
+#include "readers/readers.h"
 #include "tenon/script/relay/read_relay.h"
 
 namespace tenon::fuzz {
@@ -101,13 +100,7 @@ const std::vector<std::string> kWords = {"(",
 
 TEST(Fuzz, Relay) {
   expect_only_diagnostics(texts(), {.name = "relay", .seconds = 6, .words = kWords},
-                          [](const std::string& text) {
-                            const IRModule module = script::relay::read_relay(text);
-                            // What is read may break a rule of the verifier, and be refused; what
-                            // is well formed prints, and what is printed is accepted.
-                            verify_module(module);
-                            check_text(module);
-                          });
+                          readers().at("relay"));
 }
 
 std::string params_file() {
@@ -122,10 +115,7 @@ TEST(Fuzz, RelayParams) {
        .seconds = 2,
        .words = {std::string(8, '\xff'), std::string(8, '\0'), std::string("\0\0\0\0\0\0\0\x40", 8),
                  std::string("\x3f\xa1\xb4\x96\xf0\x40\xe5\xdd", 8)}},
-      [](const std::string& bytes) {
-        const auto kept = std::make_shared<const std::string>(bytes);
-        (void)script::relay::read_params(std::as_bytes(std::span(*kept)), kept, "p.params");
-      });
+      readers().at("params"));
 }
 
 TEST(Fuzz, DeepRelay) {

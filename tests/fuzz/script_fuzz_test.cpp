@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "fuzz.h"
-#include "tenon/driver/verify.h"
+#include "readers/readers.h"
 #include "tenon/script/parser.h"
-#include "tenon/script/printer.h"
+#include "tenon/support/diagnostics.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -151,12 +151,7 @@ const std::vector<std::string> kWords = {"(",
 
 TEST(Fuzz, Script) {
   expect_only_diagnostics({kTensorIr, kGraph}, {.name = "script", .seconds = 6, .words = kWords},
-                          [](const std::string& text) {
-                            const IRModule module = script::parse_module(text);
-                            verify_module(module);
-                            // What is well formed prints, and what is printed is accepted.
-                            check_text(module);
-                          });
+                          readers().at("script"));
 }
 
 // What nests deeper than any stack is refused, not followed.
@@ -221,11 +216,7 @@ TEST(Fuzz, FormsOfScript) {
   for (std::string& text : files_in("kernels")) seeds.push_back(std::move(text));
   ASSERT_GT(seeds.size(), 100u);
   expect_only_diagnostics(seeds, {.name = "forms", .words = kWords, .seeds_may_fail = true},
-                          [](const std::string& text) {
-                            const IRModule module = script::parse_module(text);
-                            verify_module(module);
-                            script::parse_module(script::print(module));
-                          });
+                          readers().at("script"));
 }
 
 }  // namespace

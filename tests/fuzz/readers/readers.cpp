@@ -1,19 +1,13 @@
-// Every reader of foreign bytes as a target of libFuzzer: what it is given is refused by a
-// CompileError or taken; anything else (another exception, what the sanitizers find, more than a
-// few seconds or a gigabyte) is a fault. One program; which reader it feeds is the end of the name
-// that it is called by (libfuzzer_onnx, ...).
+#include "readers.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
-#include <string>
 
 #include "tenon/backend/plugin/object_file.h"
 #include "tenon/backend/plugin/wire.h"
-#include "tenon/driver/load.h"
 #include "tenon/driver/manifest.h"
 #include "tenon/driver/npy.h"
 #include "tenon/driver/pass_list.h"
@@ -42,9 +36,63 @@ const std::string& as_file(const std::string& bytes) {
 }
 
 // What is well formed prints, and what is printed is accepted.
-void read_module(const IRModule& module) {
+bool read_module(const IRModule& module) {
   verify_module(module);
   check_text(module);
+  return true;
+}
+
+// What is imported is well formed.
+bool read_network(const std::string& bytes) {
+  const IRModule module = onnx::import_onnx(as_file(bytes));
+  try {
+    verify_module(module);
+  } catch (const CompileError& error) {
+    throw std::logic_error(std::string("an imported module is refused: ") + error.what());
+  }
+  return true;
+}
+
+bool read_tensor(const std::string& bytes) {
+  return onnx::read_tensor_pb(as_file(bytes)).unsupported.empty();
+}
+
+bool read_array(const std::string& bytes) {
+  (void)read_npy(as_file(bytes));
+  return true;
+}
+
+bool read_params(const std::string& bytes) {
+  const auto kept = std::make_shared<const std::string>(bytes);
+  (void)script::relay::read_params(std::as_bytes(std::span(*kept)), kept, "p.params");
+  return true;
+}
+
+bool read_csv(const std::string& text) {
+  memory::parse_csv(std::make_shared<const SourceFile>(SourceFile{"p.csv", text}));
+  return true;
+}
+
+// A pass is read as it prints.
+bool read_pipeline(const std::string& text) {
+  for (const Pass& pass : parse_pass_list(text)) {
+    const std::string once = pass_text(pass);
+    const Pipeline again = parse_pass_list(once);
+    if (again.size() != 1 || pass_text(again.front()) != once)
+      throw std::logic_error("a pass prints as what is read otherwise: " + once);
+  }
+  return true;
+}
+
+bool read_patterns(const std::string& text) {
+  for (const auto& [name, pattern] : script::read_pattern_file(text).named)
+    (void)script::print_pattern(pattern, name);
+  return true;
+}
+
+bool read_constant_file(const std::string& bytes) {
+  (void)script::read_constants(as_file(bytes));
+  return true;
 }
 
 /// Numbers taken from the input; zeros behind its end.
@@ -65,11 +113,30 @@ class Bytes {
   size_t at_ = 0;
 };
 
+// Asks a program for its shapes as a caller does, with arguments that are small.
+void ask_for_shapes(const runtime::Program& program, const Signature& signature) {
+  static char data[4096] = {1, 2, 3};
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<DLTensor> tensors;
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const Port& port = signature.inputs[i];
+    (void)port.str();
+    const TenonTensorInfo& declared = program.inputs()[i];
+    const DLDataType dtype = {declared.code, declared.bits, declared.lanes};
+    shapes.push_back(shape_of(port, {{"n", 2}}, 3));
+    if (runtime::byte_count(dtype, shapes.back()) > static_cast<int64_t>(sizeof data)) return;
+    tensors.push_back({data, {kDLCPU, 0}, declared.ndim, dtype, shapes.back().data(), nullptr, 0});
+  }
+  std::vector<const DLTensor*> pointers;
+  for (const DLTensor& tensor : tensors) pointers.push_back(&tensor);
+  (void)program.shapes(pointers);
+}
+
 // What a compiled library declares: lists are as long as they say, what they say is anything.
-void read_metadata(const std::string& bytes) {
+bool read_metadata(const std::string& bytes) {
   const size_t cut = bytes.find('\0');
   (void)read_manifest(bytes.substr(0, cut));
-  if (cut == std::string::npos) return;
+  if (cut == std::string::npos) return true;
   const std::string rest = bytes.substr(cut + 1);
   Bytes in(rest);
   constexpr int kMost = 4;
@@ -84,8 +151,8 @@ void read_metadata(const std::string& bytes) {
                   in.take<uint8_t>(),
                   in.take<uint8_t>(),
                   in.take<uint8_t>(),
-                  0,
-                  in.take<int8_t>()};
+                  in.take<int8_t>(),
+                  in.take<uint8_t>()};
   }
   for (TenonSymbol& symbol : symbols)
     symbol = {"n",
@@ -111,84 +178,54 @@ void read_metadata(const std::string& bytes) {
     return 0;
   };
   try {
-    (void)signature_of(runtime::Program::wrap(&program)->declaration());
+    const auto loaded = runtime::Program::wrap(&program);
+    ask_for_shapes(*loaded, signature_of(loaded->declaration()));
+    return true;
   } catch (const runtime::Error&) {
+    return false;
   }
 }
 
 // What a back end in another process may send.
-void read_answer(const std::string& bytes) {
-  if (bytes.empty()) return;
+bool read_answer(const std::string& bytes) {
+  if (bytes.empty()) return false;
   const std::string_view rest = std::string_view(bytes).substr(1);
   plugin::WireReader in(rest);
   try {
     switch (bytes[0] % 4) {
       case 0: (void)plugin::read_match_bytes(in); break;
       case 1: (void)plugin::read_attrs(in); break;
-      case 2: (void)plugin::object_fault(rest, "f"); break;
+      case 2: return plugin::object_fault(rest, "f").empty();
       default: {
         TenonAnswer answer;
         answer.callback = static_cast<TenonAnswer::Callback>(bytes[0] / 4 % 4);
         plugin::replay(in, answer);
       }
     }
+    return true;
   } catch (const plugin::BadWire&) {
+    return false;
   }
 }
 
-using Reader = std::function<void(const std::string&)>;
+}  // namespace
 
 const std::map<std::string, Reader>& readers() {
   static const std::map<std::string, Reader> kReaders = {
-      {"onnx", [](const std::string& bytes) { verify_module(onnx::import_onnx(as_file(bytes))); }},
-      {"tensor", [](const std::string& bytes) { onnx::read_tensor_pb(as_file(bytes)); }},
-      {"script", [](const std::string& text) { read_module(script::parse_module(text)); }},
-      {"relay", [](const std::string& text) { read_module(script::relay::read_relay(text)); }},
-      {"params",
-       [](const std::string& bytes) {
-         const auto kept = std::make_shared<const std::string>(bytes);
-         (void)script::relay::read_params(std::as_bytes(std::span(*kept)), kept, "p.params");
-       }},
-      {"npy", [](const std::string& bytes) { read_npy(as_file(bytes)); }},
-      {"csv",
-       [](const std::string& text) {
-         memory::parse_csv(std::make_shared<const SourceFile>(SourceFile{"p.csv", text}));
-       }},
-      {"pipeline", [](const std::string& text) { (void)parse_pass_list(text); }},
-      {"pattern", [](const std::string& text) { (void)script::read_pattern_file(text); }},
+      {"onnx", read_network},
+      {"tensor", read_tensor},
+      {"script", [](const std::string& text) { return read_module(script::parse_module(text)); }},
+      {"relay", [](const std::string& t) { return read_module(script::relay::read_relay(t)); }},
+      {"params", read_params},
+      {"npy", read_array},
+      {"csv", read_csv},
+      {"pipeline", read_pipeline},
+      {"pattern", read_patterns},
       {"answer", read_answer},
-      {"constants", [](const std::string& bytes) { (void)script::read_constants(as_file(bytes)); }},
+      {"constants", read_constant_file},
       {"metadata", read_metadata},
   };
   return kReaders;
 }
 
-const Reader* chosen = nullptr;
-
-}  // namespace
 }  // namespace tenon::fuzz
-
-// Containers that cross into LLVM's and protobuf's libraries, which are not instrumented, are not
-// annotated on both sides.
-extern "C" const char* __asan_default_options();
-extern "C" const char* __asan_default_options() { return "detect_container_overflow=0"; }
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** argv) {
-  std::string name = (*argv)[0];
-  name = name.substr(name.find_last_of("/_") + 1);
-  const auto found = tenon::fuzz::readers().find(name);
-  if (found == tenon::fuzz::readers().end()) {
-    std::fprintf(stderr, "libfuzzer_%s: there is no such reader\n", name.c_str());
-    std::exit(2);
-  }
-  tenon::fuzz::chosen = &found->second;
-  return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  try {
-    (*tenon::fuzz::chosen)(std::string(reinterpret_cast<const char*>(data), size));
-  } catch (const tenon::CompileError&) {
-  }
-  return 0;
-}
