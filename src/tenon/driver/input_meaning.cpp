@@ -394,11 +394,16 @@ std::vector<InputMeaning> input_meanings(const IRModule& module, const tir::Prim
 }
 
 std::vector<InputMeaning> input_meanings(const IRModule& module) {
-  if (const auto function = module.find<graph::Function>("main"))
-    return input_meanings(module, *function);
-  if (const auto function = module.find<tir::PrimFunc>("main"))
-    return input_meanings(module, *function);
-  return {};
+  std::vector<InputMeaning> out;
+  if (const auto function = module.find<graph::Function>("main")) {
+    out = input_meanings(module, *function);
+    for (size_t i = 0; i < out.size() && i < function->params.size(); ++i)
+      if (const auto* type = function->params[i]->type.as<graph::TensorType>(); type && type->shape)
+        out[i].shape = *type->shape;
+  } else if (const auto function = module.find<tir::PrimFunc>("main")) {
+    out = input_meanings(module, *function);
+  }
+  return out;
 }
 
 }  // namespace tenon

@@ -25,6 +25,7 @@ struct InputMeaning {
   Kind kind = Kind::kValue;
   Expr extent = {};  // in terms of the function's dimensions
   bool from_end = false;
+  std::vector<Expr> shape = {};  // as the function declares it
 };
 
 /// Of each parameter of a graph function: what the first use that asks for something asks, directly

@@ -79,19 +79,36 @@ std::map<std::string, InputMeaning> named_meanings(const IRModule& module) {
   return out;
 }
 
+// Symbols without a value have the default one.
+static std::optional<int64_t> value_of(const Expr& expr,
+                                       const std::map<std::string, int64_t>& symbols) {
+  Substitution sizes;
+  walk<Var>(expr, [&](const Var& var) {
+    const auto known = symbols.find(var.name);
+    sizes.emplace(&var, imm(var.dtype, known == symbols.end() ? kDefaultDim : known->second));
+  });
+  return as_int(graph::simplify_dim(substitute(expr, sizes)));
+}
+
+// What the declaration of an input computes from other dimensions is no symbol to choose.
+static std::vector<int64_t> shape_of(const Port& port, const InputMeaning& meaning,
+                                     const std::map<std::string, int64_t>& symbols) {
+  std::vector<int64_t> shape = shape_of(port, symbols, kDefaultDim);
+  for (size_t d = 0; d < shape.size() && d < meaning.shape.size(); ++d) {
+    const Expr& declared = meaning.shape[d];
+    if (as_int(declared) || declared.as<Var>() || symbols.count(port.dims[d].symbol)) continue;
+    shape[d] = std::max<int64_t>(0, value_of(declared, symbols).value_or(shape[d]));
+  }
+  return shape;
+}
+
 RandomRange range_of(const InputMeaning& meaning, const std::map<std::string, int64_t>& symbols,
                      Values values) {
   RandomRange range;
   range.kind = meaning.kind;
   range.from_end = meaning.from_end;
   range.values = values;
-  if (!meaning.extent) return range;
-  Substitution sizes;
-  walk<Var>(meaning.extent, [&](const Var& var) {
-    const auto known = symbols.find(var.name);
-    sizes.emplace(&var, imm(var.dtype, known == symbols.end() ? kDefaultDim : known->second));
-  });
-  range.extent = as_int(graph::simplify_dim(substitute(meaning.extent, sizes))).value_or(1);
+  if (meaning.extent) range.extent = value_of(meaning.extent, symbols).value_or(1);
   return range;
 }
 
@@ -132,12 +149,11 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]) continue;
     const Port& port = signature.inputs[i];
-    RandomRange range;
-    range.values = options.values;
-    if (const auto known = options.meanings.find(port.name); known != options.meanings.end())
-      range = range_of(known->second, symbols, options.values);
-    inputs[i] = random_values(port.dtype, shape_of(port, symbols, kDefaultDim),
-                              options.seed * 1000003 + i + 1, range);
+    const auto known = options.meanings.find(port.name);
+    const InputMeaning meaning = known == options.meanings.end() ? InputMeaning{} : known->second;
+    inputs[i] =
+        random_values(port.dtype, shape_of(port, meaning, symbols), options.seed * 1000003 + i + 1,
+                      range_of(meaning, symbols, options.values));
   }
   check_inputs(signature, inputs);
   return inputs;

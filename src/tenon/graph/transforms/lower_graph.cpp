@@ -51,8 +51,9 @@ class Lowering {
         throw CompileError(kUnsupported, param->origin,
                            "parameter `{}` of `main` has type {}; only tensors compile",
                            param->name, str(param->type));
-      params.push_back(new_buffer(param->name, param->type, param->origin));
-      storage_[param.get()] = {{params.back()}, false};
+      params.push_back(role == Role::kEntry ? input(*param)
+                                            : new_buffer(param->name, param->type, param->origin));
+      if (!storage_.count(param.get())) storage_[param.get()] = {{params.back()}, false};
     }
     const size_t inputs = params.size();
     std::vector<Value> results;
@@ -107,6 +108,30 @@ class Lowering {
                          "`{}` has type {}; a compiled program needs its shape and element type",
                          name, str(type));
     return make<Buffer>(unique(name), tensor->dtype, *tensor->shape, origin);
+  }
+
+  /// The buffer of a parameter of the entry. A host reads dimensions from inputs and computes none:
+  /// where the declaration has an expression, the buffer has a dimension of its own, which must be
+  /// equal to it, and the program goes on with a view of the declared shape.
+  Ref<Buffer> input(const Var& param) {
+    const auto& type = static_cast<const TensorType&>(*param.type);
+    std::vector<Stmt> checks;
+    std::vector<Expr> dims = type.shape.value_or(std::vector<Expr>{});
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (as_int(dims[d]) || dims[d].as<tenon::Var>()) continue;
+      const Expr found = size_var(unique(fmt::format("{}_dim{}", param.name, d)));
+      checks.push_back(make<tir::Assert>(
+          eq(found, dims[d]),
+          fmt::format("dimension {} of input `{}` is not {}", d, param.name, str(dims[d])),
+          param.origin));
+      dims[d] = found;
+    }
+    if (checks.empty()) return new_buffer(param.name, param.type, param.origin);
+    const Ref<Buffer> buffer =
+        new_buffer(param.name, make<TensorType>(std::move(dims), type.dtype), param.origin);
+    stmts_.insert(stmts_.end(), checks.begin(), checks.end());
+    storage_[&param] = {{view(buffer, param.name, param.type, param.origin)}, false};
+    return buffer;
   }
 
   void flatten(const Value& value, std::vector<Value>& out) {
