@@ -83,21 +83,24 @@ static Tensors run_program(const std::shared_ptr<runtime::Program>& program, con
   return bound.outputs();
 }
 
-Tensors run_for(const IRModule& module, const Target& target, const Tensors& inputs, int threads) {
+Tensors run_for(const IRModule& module, const Target& target, const Tensors& inputs, int threads,
+                const std::shared_ptr<const backend::Libraries>& libraries) {
   CompileRequest request;
   request.name = "model";
   request.target = target;
   LoweredModule lowered = lower(module, request);
   const Way way = way_of(target);
-  if (way == Way::kInterpreted) return interpreted(lowered.pipeline.module)->run(inputs);
+  if (way == Way::kInterpreted) return interpreted(lowered.pipeline.module, libraries)->run(inputs);
 #ifdef TENON_EMULATED_RUN
   if (way == Way::kEmulated) return emulate(lowered, request, inputs, threads);
 #endif
-  if (target.kind == "llvm") return run_program(link(generate(lowered, request)), inputs, threads);
+  if (target.kind == "llvm")
+    return run_program(link(generate(lowered, request, libraries.get()), libraries), inputs,
+                       threads);
   COptions options;
   options.constants_file = true;
   const c_backend::Program program = generate_c(lowered, request, options);
-  return run_program(compile_c(program, request, lowered), inputs, threads);
+  return run_program(compile_c(program, request, lowered, libraries), inputs, threads);
 }
 
 Ref<TensorData> random_elements(DType dtype, std::vector<int64_t> shape, unsigned seed,

@@ -1,10 +1,12 @@
 // Runs a module for one of the targets, whatever this host is.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "targets.h"
+#include "tenon/backend/libraries.h"
 #include "tenon/ir/constant.h"
 #include "tenon/ir/module.h"
 #include "tenon/support/target.h"
@@ -21,8 +23,10 @@ Way way_of(const Target& target);
 using Tensors = std::vector<Ref<TensorData>>;
 
 /// The outputs of `main`, lowered for `target` by the standard pipeline and run as way_of() says.
+/// \param libraries  that the module calls; null for none. They are built for this host: nothing is
+///                   emulated with them.
 Tensors run_for(const IRModule& module, const Target& target, const Tensors& inputs,
-                int threads = 2);
+                int threads = 2, const std::shared_ptr<const backend::Libraries>& libraries = {});
 
 /// Elements drawn from `seed`, the same on every host: floats in [-1, 1), integers in [0, below).
 Ref<TensorData> random_elements(DType dtype, std::vector<int64_t> shape, unsigned seed,

@@ -22,7 +22,8 @@ static constexpr int kMostThreads = 4096;
 
 void TargetOptions::add_to(CLI::App& app) {
   app.add_option("--target", target,
-                 "native (this host), or llvm or c, with any of -mcpu, -mattr, -vector-bits, "
+                 "native (this host), or llvm or c, with any of -mtriple (aarch64-linux-gnu), "
+                 "-mcpu, -mattr, -vector-bits, "
                  "-vector-registers, -l1, -l2, -l3 (\"c -mcpu=haswell\")")
       ->capture_default_str();
   app.add_option("--require-offload", required,

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "../../targets/machines.h"
 #include "run_program.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/memory/plan_module.h"
@@ -58,8 +59,8 @@ Outputs interpreted(const IRModule& module) {
   return out;
 }
 
-IRModule lowered(IRModule module) {
-  module.attrs.set("target", host().str());
+IRModule lowered(IRModule module, const Target& target) {
+  module.attrs.set("target", target.str());
   for (const auto pass :
        {tir::lower_init_block, tir::plan_and_update_buffer_allocation_location,
         tir::convert_blocks_to_opaque, tir::compact_buffer_allocation, tir::lower_match_buffer,
@@ -109,6 +110,7 @@ const Variant kVariants[] = {
 
 TEST(CallGraphs, ComputeTheSameInEveryForm) {
   runtime::ThreadPool one(1), two(2);
+  const std::vector<Target> machines = testing_targets::machines_here();
   int64_t pipelines = 0, calls = 0;
   for (uint64_t seed = 0; seed < graphs(); ++seed) {
     const std::string text = CallGraph(seed).text();
@@ -124,8 +126,10 @@ TEST(CallGraphs, ComputeTheSameInEveryForm) {
         ASSERT_EQ(interpreted(variant), expected) << script::print(variant);
         // Compiling is most of the time: two forms of each graph in turn.
         if (v != seed % std::size(kVariants) && v != (seed + 2) % std::size(kVariants)) continue;
-        const auto program =
-            link_in_process(compile(lowered(variant), host(), {.optimize = seed % 8 == 0 ? 2 : 0}));
+        const Target& target = machines[seed % machines.size()];
+        SCOPED_TRACE(target.str());
+        const auto program = link_in_process(
+            compile(lowered(variant, target), target, {.optimize = seed % 8 == 0 ? 2 : 0}));
         ASSERT_EQ(executed(*program, one), expected) << script::print(variant);
         ASSERT_EQ(executed(*program, two), expected) << script::print(variant);
       }

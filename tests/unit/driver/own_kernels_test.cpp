@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../../targets/everywhere.h"
 #include "checked_kernels.h"
 #include "tenon/driver/compare.h"
 #include "tenon/driver/compiler.h"
@@ -61,10 +62,7 @@ std::string story(const std::string& text) {
 
 std::vector<Ref<TensorData>> compile_and_run(const IRModule& module,
                                              const std::vector<Ref<TensorData>>& inputs) {
-  CompileRequest request;
-  request.target = resolve("native");
-  const LoweredModule lowered = lower(module, request);
-  return compiled(link(generate(lowered, request)))->run(inputs);
+  return testing_targets::run_everywhere(module, inputs);
 }
 
 TEST(OwnKernels, TakesTheCallsOfItsOperator) {
