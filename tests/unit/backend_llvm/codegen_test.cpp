@@ -62,6 +62,22 @@ TEST(Codegen, MinAndMaxGiveNanWhereEitherIs) {
       [](float x, float) { return x != x ? kNan : std::min(x, 1.0f); });
 }
 
+// InstCombine must not take `|x| > 0` for `x > 0`.
+TEST(Codegen, MaxOfAnAbsoluteValueAndAZeroThatIsFoundLater) {
+  const std::vector<float> a{1, -2, kNan, -kInf, 0, -0.0f, -1e-40f, 3, -4};
+  const auto zero = [] {
+    const auto v = var("v", kFloat32);
+    return Expr(make<Let>(v, imm(kFloat32, 0.0), v));
+  };
+  const auto absolute = [](Expr x) { return call("fabs", {x}); };
+  expect_binary<float>(
+      kFloat32, a, a, [&](Expr x, Expr) { return max(absolute(x), zero()); },
+      [](float x, float) { return std::fabs(x); });
+  expect_binary<float>(
+      kFloat32, a, a, [&](Expr x, Expr) { return min(absolute(x), zero()); },
+      [](float x, float) { return x != x ? kNan : 0.0f; });
+}
+
 TEST(Codegen, MaxWithAConstantIsOneInstruction) {
   const auto a = buffer("a", kFloat32, {int64(16)}), c = buffer("c", kFloat32, {int64(16)});
   const Expr lanes = make<Ramp>(int64(0), int64(1), 16);

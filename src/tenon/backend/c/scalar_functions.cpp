@@ -105,9 +105,10 @@ static ScalarFunction of_floats(const std::string& op, const std::string& name, 
   const auto simple = [&](const std::string& body) {
     return ScalarFunction{function(c, name, two, body), {}, false};
   };
-  // NaN where either is; the first operand's goes on.
-  if (op == "max") return simple("  return a != a ? a : a > b ? a : b;\n");
-  if (op == "min") return simple("  return a != a ? a : a < b ? a : b;\n");
+  // NaN where either is; the first operand's goes on. In this order: clang 19 gets `a != a ? a :
+  // ...` wrong where `a` is an absolute value and `b` is 0.
+  if (op == "max") return simple("  return a == a ? (a > b ? a : b) : a;\n");
+  if (op == "min") return simple("  return a == a ? (a < b ? a : b) : a;\n");
   // The second where either is NaN.
   if (op == "above") return simple("  return a > b ? a : b;\n");
   if (op == "below") return simple("  return a < b ? a : b;\n");

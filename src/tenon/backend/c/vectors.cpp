@@ -128,7 +128,7 @@ static std::vector<Form> extreme_forms(Prelude& prelude, bool is_max, DType dtyp
       prelude, dtype, fmt::format("(({})({} {} {}))", m, first, sign, second), first, second);
   const auto whole = [&](const std::string& picked) {
     return no_nan >= 0 ? picked
-                       : choose(prelude, dtype, fmt::format("(({})($0 != $0))", m), "$0", picked);
+                       : choose(prelude, dtype, fmt::format("(({})($0 == $0))", m), picked, "$0");
   };
   const char* op = is_max ? "max" : "min";
   // The processor's own, which gives the second operand where either is NaN.

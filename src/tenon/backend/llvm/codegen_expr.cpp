@@ -230,7 +230,9 @@ llvm::Value* FunctionCodegen::min_max(bool is_max, llvm::Value* a, llvm::Value* 
   };
   if (backend::never_nan(lhs)) return pick(a, b);
   if (backend::never_nan(rhs)) return pick(b, a);
-  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, pick(a, b));
+  // Not `isnan(a) ? a : pick(a, b)`: LLVM 19 joins two selects of one value by `or`, and of the or
+  // of `isnan(|x|)` and `|x| > 0` makes `!(x <= 0)`.
+  return b_.CreateSelect(b_.CreateFCmpORD(a, a), pick(a, b), a);
 }
 
 static const ExprNode* divisor_of(const Binary& node) { return node.rhs.get(); }
