@@ -146,6 +146,8 @@ class Writer {
   Value nested(const Array& to);
   Value counted(const Array& to);
   Value carried(const Array& to);
+  Value behind(const Array& to);
+  Value named(const Array& to);
   Value column_view(const Array& to);
   Value called(const Array& to);
   void stage(Array to);

@@ -365,6 +365,59 @@ Value Writer::carried(const Array& to) {
   return known;
 }
 
+// Rows of a buffer that a later block of the same loop reads one row behind.
+Value Writer::behind(const Array& to) {
+  if (to.shape.size() < 2 || to.shape[0].is_symbol()) return elementwise(to);
+  Value known;
+  const Array rows{fresh("rows"), to.dtype, to.shape};
+  const std::vector<Dim> rest(to.shape.begin() + 1, to.shape.end());
+  lines_.add(
+      fmt::format("{} = T.alloc_buffer({}, \"{}\")", rows.name, text_of(rows.shape), rows.dtype));
+  const bool is_guarded = random_.coin();
+  const std::string kind = random_.coin() ? "opaque" : "spatial";
+  const Value other = number(to.dtype, 1);
+  over({to.shape[0]}, false, [&](const std::vector<Index>& row) {
+    const int depth = lines_.depth();
+    const auto block = [&](const std::vector<Index>& inner, const std::string& axis) {
+      lines_.add(fmt::format("with T.block(\"{}\"):", fresh("b")));
+      lines_.in();
+      std::vector<Index> axes{{fresh("v"), to.shape[0]}};
+      lines_.add(
+          fmt::format("{} = T.axis.{}({}, {})", axes[0].name, axis, to.shape[0].text, row[0].name));
+      for (const Index& index : inner) {
+        axes.push_back({fresh("v"), index.extent});
+        lines_.add(fmt::format("{} = T.axis.spatial({}, {})", axes.back().name, index.extent.text,
+                               index.name));
+      }
+      return axes;
+    };
+    over(rest, true, [&](const std::vector<Index>& inner) {
+      const std::vector<Index> axes = block(inner, "spatial");
+      store(rows, names_of(axes), axes, known);
+    });
+    lines_.out(lines_.depth() - depth);
+    over(rest, false, [&](const std::vector<Index>& inner) {
+      const std::vector<Index> axes = block(inner, kind);
+      std::vector<std::string> place = names_of(axes);
+      place[0] = is_guarded ? place[0] + " - 1" : fmt::format("T.max({} - 1, 0)", place[0]);
+      std::string value = fmt::format("{}[{}]", rows.name, joined(place));
+      if (is_guarded)
+        value = fmt::format("T.if_then_else({} >= 1, {}, {})", axes[0].name, value, other.text);
+      lines_.add(fmt::format("{}[{}] = {}", to.name, joined(names_of(axes)), value));
+    });
+  });
+  known.bound = std::max(known.bound, other.bound);
+  return known;
+}
+
+// A buffer of one element, assigned by its name.
+Value Writer::named(const Array& to) {
+  if (to.shape.size() != 1 || to.shape[0].value != 1) return elementwise(to);
+  const Value value = expression(to.dtype, {}, 2);
+  lines_.add(fmt::format("{} = {}", to.name, value.text));
+  return value;
+}
+
 // A column as a buffer with strides of its own.
 Value Writer::column_view(const Array& to) {
   if (to.shape.size() != 2) return view(to);
@@ -470,7 +523,8 @@ void Writer::stage(Array to) {
       &Writer::elementwise, &Writer::elementwise, &Writer::guarded, &Writer::triangular,
       &Writer::reduction,   &Writer::reduction,   &Writer::by_hand, &Writer::scan,
       &Writer::local_row,   &Writer::view,        &Writer::nested,  &Writer::counted,
-      &Writer::carried,     &Writer::column_view, &Writer::called};
+      &Writer::carried,     &Writer::column_view, &Writer::called,  &Writer::behind,
+      &Writer::behind,      &Writer::named};
   const int depth = lines_.depth();
   const Value known = (this->*random_.pick(kForms))(to);
   lines_.out(lines_.depth() - depth);
