@@ -107,7 +107,7 @@ void find_places(Message& message, std::vector<Place>& out) {
 
 void mutate_number(uint64_t& value, std::minstd_rand& random) {
   static constexpr uint64_t kNumbers[] = {
-      0, 1, 2, 3, 7, 9, 10, 11, 16, 64, 1 << 16, 1 << 31, 1ULL << 32, 1ULL << 62, 1ULL << 63};
+      0, 1, 2, 3, 7, 9, 10, 11, 16, 64, 1 << 16, 1U << 31, 1ULL << 32, 1ULL << 62, 1ULL << 63};
   switch (random() % 4) {
     case 0: value += 1; break;
     case 1: value -= 1; break;
