@@ -168,6 +168,11 @@ struct Code {
   int32_t body_start = 0;    // instructions before it compute what `checks` need
 };
 
+/// Whether both do the same on the same arguments, instruction by instruction. Of code that calls
+/// nothing: what a name stands for is no part of it.
+bool same_code(const Code& a, const Code& b);
+uint64_t hash_of(const Code& code);  // equal for the same code
+
 /// Where a dimension, stride or offset that is a bare variable gets its value from.
 struct DimSource {
   Ref<Var> var;

@@ -9,6 +9,7 @@
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/interp/call_memo.h"
 #include "tenon/interp/machine.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/random_rounding.h"
@@ -225,7 +226,7 @@ class Interpreter::Impl {
   }
 
   Machine machine_for(const IRModule& module) {
-    return Machine(
+    Machine machine(
         [this, &module](const std::string& name, const std::vector<View>& buffers) -> const Code* {
           const auto function = module.find<tir::PrimFunc>(name);
           if (function) return code_of(function, buffers);
@@ -243,6 +244,13 @@ class Interpreter::Impl {
           return call_opaque(call, arguments);
         },
         races_.get(), rounding_ ? &*rounding_ : nullptr);
+    if (options_.memo && !races_ && !rounding_)
+      machine.keep_results(*options_.memo, [this, &module](const Code& code) {
+        const auto [known, fresh] = programs_.try_emplace({&module, &code}, nullptr);
+        if (fresh) known->second = options_.memo->program_of(module, code);
+        return known->second;
+      });
+    return machine;
   }
 
   Slot call_opaque(const tenon::Call& call, const std::vector<OpaqueArgument>& given) {
@@ -662,7 +670,7 @@ class Interpreter::Impl {
         scalars.push_back({.i = value});
     const Code* code = code_of(function, views);
     Machine machine = machine_for(module);
-    machine.run(*code, views, scalars, call.origin);
+    machine.call(*code, views, scalars, call.origin);
     std::vector<Datum> outputs;
     for (const size_t at : outputs_at)
       outputs.push_back(tensor_datum(data_of(std::move(views[at]))));
@@ -736,7 +744,7 @@ class Interpreter::Impl {
         scalars.push_back(numbers[i]);
     }
     if (const Code* code = code_of(function, buffers))
-      machine_for(module).run(*code, buffers, scalars, call.origin);
+      machine_for(module).call(*code, buffers, scalars, call.origin);
     else
       call_library(*function, buffers, scalars, call.origin);
     for (size_t i = 0; i < slots.size(); ++i)
@@ -761,6 +769,8 @@ class Interpreter::Impl {
   std::unique_ptr<RaceTracker> races_;
   std::optional<RandomRounding> rounding_;
   std::vector<View> watched_;
+  // Code by the module that it calls functions of, which lives as long as this does.
+  std::map<std::pair<const IRModule*, const Code*>, MemoProgram*> programs_;
   struct Codes {
     Ref<tir::PrimFunc> function;
     std::map<std::vector<int64_t>, std::unique_ptr<Code>> by_dims;

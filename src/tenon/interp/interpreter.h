@@ -36,6 +36,8 @@ using CallLibrary = std::function<void(const tir::ExternFunction& function,
 using CallOpaque =
     std::function<ExternArgument(const tenon::Call& call, const std::vector<ExternArgument>&)>;
 
+class CallMemo;
+
 struct Options {
   /// Stops with kLimitExceeded after so many steps of scalar code, all runs together; 0: no limit.
   int64_t step_limit = 0;
@@ -49,6 +51,9 @@ struct Options {
   /// Not 0: floating-point operations that are not exact are rounded at random from this seed, for
   /// estimates of what rounding does to a result (random_rounding.h).
   uint64_t rounding_seed = 0;
+  /// Keeps results of calls, also for other modules (call_memo.h). Not used where what a call does
+  /// depends on more than its arguments: with `find_races` or `rounding_seed`.
+  std::shared_ptr<CallMemo> memo = {};
 };
 
 /// Executes functions of one module, keeping their resolved code between calls.

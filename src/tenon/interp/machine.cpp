@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "tenon/interp/call_memo.h"
 #include "tenon/interp/frame.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/random_rounding.h"
@@ -382,10 +383,28 @@ void Machine::execute_watched(const Code& code, Frame& frame) {
   }
 }
 
+namespace {
+struct Deeper {
+  explicit Deeper(int& depth) : depth(depth) { ++depth; }
+  ~Deeper() { --depth; }
+  int& depth;
+};
+}  // namespace
+
+Slot Machine::call(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+                   const Origin& caller) {
+  MemoProgram* program = memo_ ? find_program_(code) : nullptr;
+  if (!program) return run(code, std::move(buffers), scalars, caller);
+  return memo_->call(*program, buffers, scalars, steps_, [&](std::vector<View> arguments) {
+    return run(code, std::move(arguments), scalars, caller);
+  });
+}
+
 Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
                   const Origin& caller) {
   constexpr int kMostDepth = 64;
-  if (++depth_ > kMostDepth)
+  const Deeper deeper(depth_);
+  if (depth_ > kMostDepth)
     throw CompileError(kRecursion, caller, "calls nest deeper than {} functions", kMostDepth);
   Frame frame(code);
   size_t next_buffer = 0, next_scalar = 0;
@@ -418,7 +437,6 @@ Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector
     execute_watched(code, frame);
   else
     execute(code, frame);
-  --depth_;
   return code.result_slot < 0 ? Slot{0} : frame.slots[code.result_slot];
 }
 
@@ -563,7 +581,7 @@ void Machine::call(const Code&, const CallInfo& info, Frame& frame) {
     throw CompileError(kRegionMismatch, info.origin,
                        "call of `{}` with {} regions and {} scalars; it has {} and {}", info.callee,
                        buffers.size(), scalars.size(), wanted_buffers, wanted_scalars);
-  const Slot result = run(*callee, std::move(buffers), scalars, info.origin);
+  const Slot result = call(*callee, std::move(buffers), scalars, info.origin);
   if (info.result >= 0) frame.slots[info.result] = result;
 }
 

@@ -49,6 +49,11 @@ struct OpaqueArgument {
 using RunOpaque =
     std::function<Slot(const tenon::Call& call, std::vector<OpaqueArgument>& arguments)>;
 
+class CallMemo;
+struct MemoProgram;
+/// The program of a function for a CallMemo; null for one whose results are not kept.
+using FindProgram = std::function<MemoProgram*(const Code& code)>;
+
 class Machine {
  public:
   /// `races`, where it is given, is told of every access (of code that is resolved for it).
@@ -63,10 +68,19 @@ class Machine {
         races_(races),
         rounding_(rounding) {}
 
+  /// From now on results of calls are kept in `memo` and taken from there.
+  void keep_results(CallMemo& memo, FindProgram find) {
+    memo_ = &memo;
+    find_program_ = std::move(find);
+  }
+
   /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones;
   /// gives what the function returns.
   Slot run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
            const Origin& caller);
+  /// The same, where its result is not known from an earlier call.
+  Slot call(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
+            const Origin& caller);
 
  private:
   struct Frame;
@@ -92,6 +106,8 @@ class Machine {
   RaceTracker* races_;
   RandomRounding* rounding_;  // null: to the nearest
   int depth_ = 0;
+  CallMemo* memo_ = nullptr;
+  FindProgram find_program_;
 };
 
 /// The views for a function's buffer parameters where some are missing (no memory): allocated from

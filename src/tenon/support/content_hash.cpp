@@ -17,4 +17,18 @@ std::string content_hash(std::string_view head, std::span<const std::byte> conte
   return fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
 }
 
+static XXH3_state_t* xxh(void* state) { return static_cast<XXH3_state_t*>(state); }
+
+ContentHasher::ContentHasher() : state_(reinterpret_cast<State*>(XXH3_createState())) {
+  XXH3_128bits_reset(xxh(state_.get()));
+}
+void ContentHasher::Release::operator()(State* state) const { XXH3_freeState(xxh(state)); }
+void ContentHasher::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(xxh(state_.get()), bytes.data(), bytes.size());
+}
+ContentHasher::Digest ContentHasher::digest() const {
+  const XXH128_hash_t digest = XXH3_128bits_digest(xxh(state_.get()));
+  return {digest.high64, digest.low64};
+}
+
 }  // namespace tenon
