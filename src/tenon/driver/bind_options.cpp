@@ -67,9 +67,12 @@ DType dtype_of(const IRModule& module, const std::string& function, const std::s
 
 }  // namespace
 
-IRModule run_bind_params(IRModule module, const Attrs& options) {
-  check_options("BindParams", options, {"params", "func_name"});
-  const std::string function = options.get<std::string>("func_name").value_or("main");
+static std::string bound_function(const Attrs& options) {
+  return options.get<std::string>("func_name").value_or("main");
+}
+
+std::map<std::string, Ref<TensorData>> bound_params(const IRModule& module, const Attrs& options) {
+  const std::string function = bound_function(options);
   const AttrValue* given = options.find("params");
   std::map<std::string, Ref<TensorData>> params;
   if (const auto* path = given ? given->as<std::string>() : nullptr) {
@@ -84,7 +87,13 @@ IRModule run_bind_params(IRModule module, const Attrs& options) {
     throw bad_option("BindParams", "params", given ? *given : AttrValue(),
                      "a file of parameters, or {\"w\": \"w.npy\"}");
   }
-  return graph::bind_params(std::move(module), params, function);
+  return params;
+}
+
+IRModule run_bind_params(IRModule module, const Attrs& options) {
+  check_options("BindParams", options, {"params", "func_name"});
+  const auto params = bound_params(module, options);
+  return graph::bind_params(std::move(module), params, bound_function(options));
 }
 
 IRModule run_bind_symbolic_vars(IRModule module, const Attrs& options) {

@@ -17,6 +17,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
+#include "tenon/driver/warnings.h"
 
 namespace tenon {
 
@@ -68,6 +69,7 @@ class Bisection {
         [&] {
           PipelineOptions options;
           options.validate = true;
+          options.libraries = options_.target.model.libraries_of();
           size_t begun = 0;
           options.progress = [&](const std::string&) {
             fmt::print("@{}\n", ++begun);
@@ -84,8 +86,10 @@ class Bisection {
     // Those in front of it have just ended well.
     const auto at = input_.passes.begin() + static_cast<std::ptrdiff_t>(finding.number - 1);
     const Pass& pass = *at;
-    const IRModule before =
-        run_pipeline(input_.module, {input_.passes.begin(), at}, {.verify = false}).module;
+    const PipelineResult ran =
+        run_pipeline(input_.module, {input_.passes.begin(), at}, {.verify = false});
+    warn_of_unmatched(ran.remarks, options_.model);
+    const IRModule& before = ran.module;
     finding.pass = pass_text(pass);
     if (finding.outcome.output.find("changed") != std::string::npos)
       finding.functions = spoilt_by(pass, before);
@@ -93,6 +97,7 @@ class Bisection {
     command.arguments = {own_path(), "opt", "{}", "--passes", finding.pass, "--validate"};
     for (const std::string& file : options_.target.model.plugins.files)
       command.arguments.insert(command.arguments.end(), {"--plugin", file});
+    add_libraries(command);
     reduce(before, command, finding);
     return true;
   }
@@ -115,7 +120,8 @@ class Bisection {
 
   // The functions each of which alone, taken from after the pass, changes what the program
   // computes.
-  static std::vector<std::string> spoilt_by(const Pass& pass, const IRModule& before) {
+  std::vector<std::string> spoilt_by(const Pass& pass, const IRModule& before) const {
+    const LibrariesOf libraries = options_.target.model.libraries_of();
     std::vector<std::string> spoilt;
     const IRModule after = run_pipeline(before, {pass}, {.verify = false}).module;
     for (const auto& [name, function] : after.functions()) {
@@ -125,7 +131,7 @@ class Bisection {
       mixed.set(name, function);
       try {
         verify_module(mixed);
-        Validator().compare(pass, before, mixed);
+        Validator(libraries).compare(pass, before, mixed);
       } catch (const InternalError&) {
         spoilt.push_back(name);
       } catch (const CompileError&) {
@@ -140,13 +146,14 @@ class Bisection {
     progress_.show(options_.model + ": generated code against the interpreter");
     const std::string lowered = folder_.file("lowered.tvmscript");
     const std::string none = out_path(".pipeline");
-    write_module(run_pipeline(input_.module, input_.passes, {.verify = false}).module, lowered);
+    const PipelineResult ran = run_pipeline(input_.module, input_.passes, {.verify = false});
+    warn_of_unmatched(ran.remarks, options_.model);
+    write_module(ran.module, lowered);
     FaultCommand command;
     command.limits = limits_;
     command.arguments = {own_path(),   "run", "{}",       "--compare",
                          "--pipeline", none,  "--target", options_.target.target};
-    for (const std::string& file : options_.target.model.link)
-      command.arguments.insert(command.arguments.end(), {"--link", file});
+    add_libraries(command);
     write_file(none, "# no passes: the module is lowered already\n");
     finding.outcome = command.run(lowered);
     if (!finding.outcome.failed()) {
@@ -155,6 +162,12 @@ class Bisection {
     }
     reduce(load_module(lowered), command, finding);
     return true;
+  }
+
+  void add_libraries(FaultCommand& command) const {
+    for (const std::string& file : options_.target.model.link)
+      command.arguments.insert(command.arguments.end(), {"--link", file});
+    if (options_.target.model.allow_code) command.arguments.emplace_back("--allow-code");
   }
 
   std::string out_path(const std::string& extension) const {

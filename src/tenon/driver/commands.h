@@ -63,8 +63,8 @@ struct PassOptions {
   bool validate = false, check_text = false, no_verify = false;
 
   void add_to(CLI::App& app);
-  /// With printing to the standard output.
-  PipelineOptions pipeline() const;
+  /// With printing to the standard output; `model` names the libraries that --validate calls.
+  PipelineOptions pipeline(const ModelOptions& model) const;
   /// What the options --validate, --check-text and --no-verify came to, where one is given: a line
   /// on the error stream.
   void tell() const;

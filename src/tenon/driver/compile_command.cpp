@@ -109,7 +109,7 @@ int compile(const CompileCommandOptions& options) {
   request.name = !options.name.empty() ? options.name : fs::path(options.model).stem().string();
   request.target = resolve(options.target.target);
   Progress progress;
-  request.pipeline = options.passes.pipeline();
+  request.pipeline = options.passes.pipeline(options.target.model);
   request.pipeline.progress = [&](const std::string& what) {
     progress.show(options.model + ": " + what);
   };

@@ -49,7 +49,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
     };
   std::unique_ptr<Validator> validator;
   if (options.validate) {
-    validator = std::make_unique<Validator>();
+    validator = std::make_unique<Validator>(options.libraries);
     runner.validate = [&](const Pass& pass, const IRModule& before, const IRModule& after) {
       validator->compare(pass, before, after);
       if (options.counts) ++options.counts->validated;

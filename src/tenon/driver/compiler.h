@@ -28,6 +28,8 @@ struct PipelineOptions {
   bool verify = true;
   /// Run the interpreter before and after every pass and compare (validate.h).
   bool validate = false;
+  /// Where it calls foreign functions: the libraries of a module (empty: its own artefacts).
+  std::function<std::shared_ptr<const backend::Libraries>(const IRModule&)> libraries = {};
   /// Print, parse back and compare after every pass.
   bool check_text = false;
   /// Called with the module after every pass of these names ("all": of every pass).

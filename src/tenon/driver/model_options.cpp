@@ -224,4 +224,13 @@ std::shared_ptr<const backend::Libraries> ModelOptions::libraries() const {
       link, nullptr, allow_code ? backend::Trust::kAnything : backend::Trust::kNamed);
 }
 
+std::function<std::shared_ptr<const backend::Libraries>(const IRModule&)>
+ModelOptions::libraries_of() const {
+  const auto opened = std::make_shared<std::shared_ptr<const backend::Libraries>>();
+  return [opened, options = *this](const IRModule& module) {
+    if (!*opened) *opened = options.libraries();
+    return with_external_modules(module, *opened, options.link);
+  };
+}
+
 }  // namespace tenon

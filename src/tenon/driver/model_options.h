@@ -53,6 +53,9 @@ struct ModelOptions {
   Pipeline pipeline() const;
   /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
   std::shared_ptr<const backend::Libraries> libraries() const;
+  /// The libraries of a module's foreign functions, for the interpreter: these, and what back ends
+  /// generated. Opened when a module is first asked for.
+  std::function<std::shared_ptr<const backend::Libraries>(const IRModule&)> libraries_of() const;
   /// Warns (kNotUsed) of kernels, signatures and libraries that are given, and that the program,
   /// lowered from `prepared`, does not use. `opened`: the libraries, where they are linked.
   void warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,

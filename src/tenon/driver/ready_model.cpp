@@ -71,10 +71,11 @@ void PassOptions::add_to(CLI::App& app) {
   app.add_flag("--no-verify", no_verify, "do not verify the module after every pass");
 }
 
-PipelineOptions PassOptions::pipeline() const {
+PipelineOptions PassOptions::pipeline(const ModelOptions& model) const {
   PipelineOptions options;
   options.verify = !no_verify;
   options.validate = validate;
+  options.libraries = model.libraries_of();
   options.check_text = check_text;
   options.print_after = print_after;
   options.counts = counts_;

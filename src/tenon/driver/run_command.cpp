@@ -107,7 +107,7 @@ void warn_of_seed(const RunOptions& options, const Signature& signature) {
 
 int interpret(const RunOptions& options) {
   const InterpretedModel model =
-      make_interpreted(options.model, options.target, options.passes.pipeline());
+      make_interpreted(options.model, options.target, options.passes.pipeline(options.target.model));
   Executable* program = model.program.get();
   InputOptions wanted = input_options(options);
   wanted.meanings = model.meanings;
@@ -155,7 +155,7 @@ int run(const RunOptions& options) {
   if (options.interpret) return interpret(options);
 
   Progress progress;
-  PipelineOptions pipeline = options.passes.pipeline();
+  PipelineOptions pipeline = options.passes.pipeline(options.target.model);
   pipeline.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
   const ReadyModel ready = make_ready(options.model, options.target, pipeline);
   progress.clear();

@@ -4,6 +4,7 @@
 #include "tenon/support/plugin_codes.h"
 #include "tenon/support/target_codes.h"
 #include "tenon/support/usage_codes.h"
+#include "tenon/support/validation_codes.h"
 
 namespace tenon {
 
@@ -53,6 +54,8 @@ static constexpr const Code* kAllCodes[] = {
     &kUnsupportedOperator,
     &kExternalData,
     &kBadTensor,
+    &kNotCompared,
+    &kFunctionNotCompared,
     &kBadInput,
     &kRunFailed,
     &kLinkFailed,

@@ -59,37 +59,6 @@ TEST(Expectation, ValuesOfAllScalesAreCompared) {
                       unary("        y = R.clip(x, R.prim_value(0), R.prim_value(1))\n")));
 }
 
-TEST(Validator, ModulesWithoutMainAreComparedFunctionByFunction) {
-  const auto kernel = [](const std::string& value) {
-    return script::parse_module(
-        "@I.ir_module\nclass Module:\n    @T.prim_func\n    def twice(x: T.Buffer((\"n\",), "
-        "\"float32\"), y: T.Buffer((\"n\",), \"float32\")):\n        n = T.int64()\n"
-        "        for i in range(n):\n            y[i] = " +
-        value + "\n");
-  };
-  const IRModule twice = kernel("x[i] * T.float32(2)");
-  EXPECT_TRUE(agrees(twice, kernel("x[i] + x[i]")));
-  EXPECT_FALSE(agrees(twice, kernel("x[i] * T.float32(3)")));
-  const auto named = [](const std::string& value) {
-    return script::parse_module(
-        "@I.ir_module\nclass Module:\n    @R.function\n    def half(x: "
-        "R.Tensor((3,), \"float32\")) -> R.Tensor((3,), \"float32\"):\n"
-        "        with R.dataflow():\n            y = " +
-        value + "\n            R.output(y)\n        return y\n");
-  };
-  EXPECT_TRUE(agrees(named("R.add(x, x)"), named("R.multiply(x, R.const(2, \"float32\"))")));
-  EXPECT_FALSE(agrees(named("R.add(x, x)"), named("R.multiply(x, x)")));
-}
-
-TEST(Validator, SaysWhatIsNotCompared) {
-  const IRModule one = unary("        y = R.negative(x)\n");
-  const IRModule other = unary("        y = R.negative(x)\n", "float16");
-  testing::internal::CaptureStderr();
-  EXPECT_TRUE(agrees(one, other));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("it has other inputs now"),
-            std::string::npos);
-}
-
 TEST(Expectation, ToleranceGrowsWithTheRootOfTheTerms) {
   const Tolerance one = rounding_tolerance(kFloat32, 1), many = rounding_tolerance(kFloat32, 10000);
   EXPECT_EQ(one.relative, 16 * 0x1p-24);
