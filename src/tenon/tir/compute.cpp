@@ -124,7 +124,8 @@ Stmt define(const std::string& name, const std::vector<Axis>& axes, Stmt init, S
   std::vector<Expr> values, extents;
   std::vector<Ref<Var>> loops;
   for (const Axis& axis : axes) {
-    parts.iter_vars.push_back({axis.var, {int64(0), axis.extent}, axis.kind});
+    const Expr first = imm(axis.var->dtype, int64_t{0});
+    parts.iter_vars.push_back({axis.var, {first, axis.extent}, axis.kind});
     values.push_back(axis.loop ? Expr(axis.loop) : axis.value);
     if (!axis.loop) continue;
     loops.push_back(axis.loop);
@@ -164,7 +165,8 @@ std::vector<Axis> KernelBuilder::axes(const std::vector<Expr>& extents, IterKind
   std::vector<Axis> out;
   for (size_t i = 0; i < extents.size(); ++i) {
     const std::string name = fmt::format("{}{}", prefix, i);
-    out.push_back({make<Var>("v_" + name, kInt64), extents[i], kind, make<Var>(name, kInt64), {}});
+    const DType dtype = extents[i]->dtype;
+    out.push_back({make<Var>("v_" + name, dtype), extents[i], kind, make<Var>(name, dtype), {}});
   }
   return out;
 }

@@ -243,7 +243,17 @@ Block::Block(Parts parts, Origin origin)
 Block::Parts Block::parts() const {
   return {name, iter_vars, alloc_buffers, reads, writes, match_buffers, init, body, annotations};
 }
-void Block::finish() { keep_body(body); }
+void Block::finish() {
+  keep_body(body);
+  bool changed = false;
+  for (IterVar& iter : iter_vars)
+    for (Expr* side : {&iter.domain.min, &iter.domain.extent}) {
+      if ((*side)->dtype == iter.var->dtype) continue;
+      *side = cast(iter.var->dtype, *side);
+      changed = true;
+    }
+  if (changed) set_height(*this);
+}
 namespace {
 
 // An axis defines its variable and uses what its domain names; a view defines its buffer and uses

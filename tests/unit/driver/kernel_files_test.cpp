@@ -12,6 +12,7 @@
 #include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/tensors.h"
+#include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
 #include "tenon/tir/stmt.h"
 
@@ -176,6 +177,20 @@ TEST(KernelFiles, InterpretedAndCompiled) {
     ASSERT_EQ(compiled_out.size(), 1u);
     expect_near(*compiled_out[0], expected, "compiled code");
   }
+}
+
+// What the kernel reads and writes is copied by loops over its sizes, which may be int32.
+TEST(Entry, CopiesBuffersOfInt32Sizes) {
+  const IRModule module = with_entry(script::parse_module(R"(@T.prim_func
+def add_to_first(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 2), "float32")
+    for i in range(n):
+        A[i, 0] = A[i, 0] + T.float32(1)
+)"));
+  EXPECT_TRUE(module.find<tir::PrimFunc>("copy"));
+  verify_module(module);
+  EXPECT_NO_THROW(check_text(module));
 }
 
 TEST(Entry, IsFoundOrAskedFor) {
