@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 namespace tenon::tir {
 namespace {
@@ -217,6 +218,35 @@ TEST(FlattenBuffer, KeepsSignaturesAndStrides) {
   walk<AllocBuffer>(flat, [&](const AllocBuffer& a) { EXPECT_EQ(str(a.buffer->shape), "(6,)"); });
   walk<BufferLoad>(flat, [&](const BufferLoad& l) { EXPECT_EQ(str(l.indices), "(5,)"); });
   walk<BufferStore>(flat, [&](const BufferStore& st) { EXPECT_EQ(st.indices.size(), 1U); });
+}
+
+// What a view or a foreign function has of a buffer is its pointer, which must stay defined.
+TEST(FlattenBuffer, KeepsWhatViewsAndForeignCallsPointTo) {
+  for (const bool is_view : {true, false}) {
+    auto x = buffer("x", {n(6)});
+    auto t = buffer("t", {n(2), n(3)});
+    auto view = buffer("view", {n(6)});
+    std::vector<Stmt> body = {make<AllocBuffer>(t), store(t, {n(1), n(2)}, imm(kFloat32, 1.0))};
+    if (is_view) {
+      body.push_back(make<DeclBuffer>(view, t->data));
+      body.push_back(store(x, {n(0)}, load(view, {n(5)})));
+    } else {
+      body.push_back(make<Evaluate>(
+          make<tenon::Call>(find_intrinsic("call_extern"),
+                            std::vector<NodePtr>{make<StringImm>("f"), t->data}, kInt32)));
+    }
+    const auto flat = apply(PrimFunc::of_buffers({x}, seq(std::move(body))), {flatten_buffer});
+    std::set<const Node*> defined;
+    walk<AllocBuffer>(flat, [&](const AllocBuffer& a) { defined.insert(a.buffer->data.get()); });
+    int pointers = 0;
+    const auto expect_defined = [&](const NodePtr& data) {
+      EXPECT_TRUE(defined.count(data.get()));
+      ++pointers;
+    };
+    walk<DeclBuffer>(flat, [&](const DeclBuffer& d) { expect_defined(d.data); });
+    walk<tenon::Call>(flat, [&](const tenon::Call& call) { expect_defined(call.args.at(1)); });
+    EXPECT_EQ(pointers, 2);  // and the flat view of t
+  }
 }
 
 Ref<PrimFunc> vectorized(const std::function<Stmt(Expr lane)>& body,

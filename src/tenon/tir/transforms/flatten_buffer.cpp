@@ -17,6 +17,9 @@ class Flattener final : public Rewriter {
         seen_from_outside_.insert(region->buffer.get());
       if (const auto* load = node.as<BufferLoad>()) accessed_.insert(load->buffer.get());
       if (const auto* store = node.as<BufferStore>()) accessed_.insert(store->buffer.get());
+      if (const auto* view = node.as<DeclBuffer>()) pointers_in(view->data);
+      if (const auto* call = node.as<Call>())
+        for (const NodePtr& argument : call->args) pointers_in(argument);
     });
   }
 
@@ -51,14 +54,14 @@ class Flattener final : public Rewriter {
                                  std::vector<Expr>{offset(*store->buffer, store->indices)},
                                  store->origin);
     if (const auto* alloc = node.as<AllocBuffer>(); alloc && needs_view(*alloc->buffer)) {
-      if (seen_from_outside_.count(alloc->buffer.get())) return with_view(node, alloc->buffer);
+      if (is_kept(*alloc->buffer)) return with_view(node, alloc->buffer);
       return make<AllocBuffer>(flat_buffer(alloc->buffer), alloc->annotations, alloc->origin);
     }
     if (const auto* alloc = node.as<AllocConst>(); alloc && needs_view(*alloc->buffer))
       return with_view(node, alloc->buffer);
     if (const auto* decl = node.as<DeclBuffer>(); decl && needs_view(*decl->buffer)) {
       const Expr data = (*this)(decl->data);
-      if (seen_from_outside_.count(decl->buffer.get())) return with_view(node, decl->buffer);
+      if (is_kept(*decl->buffer)) return with_view(node, decl->buffer);
       return make<DeclBuffer>(flat_buffer(decl->buffer), data, decl->origin);
     }
     return rewrite_members(node);
@@ -67,6 +70,16 @@ class Flattener final : public Rewriter {
  private:
   bool needs_view(const Buffer& buffer) const {
     return accessed_.count(&buffer) != 0 && (buffer.ndim() != 1 || !buffer.is_compact());
+  }
+
+  void pointers_in(const NodePtr& value) {
+    const auto* var = value.as<Var>();
+    if (var && var->dtype.is_handle()) pointers_.insert(var);
+  }
+
+  // Calls of kernels name the buffer; views and calls of foreign functions have its pointer.
+  bool is_kept(const Buffer& buffer) const {
+    return seen_from_outside_.count(&buffer) != 0 || pointers_.count(buffer.data.get()) != 0;
   }
 
   Ref<Buffer> flat_of(const Ref<Buffer>& buffer) const {
@@ -126,7 +139,7 @@ class Flattener final : public Rewriter {
   }
 
   arith::Analyzer analyzer_;
-  std::unordered_set<const Node*> seen_from_outside_, accessed_;
+  std::unordered_set<const Node*> seen_from_outside_, accessed_, pointers_;
   std::unordered_map<const Node*, Ref<Buffer>> flat_;
 };
 
