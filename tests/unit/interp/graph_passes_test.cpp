@@ -159,6 +159,17 @@ TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
       }
 }
 
+// A rule that gives a parameter back leaves a value whose producer is the parameter itself.
+TEST(GraphPasses, WhatIsReplacedByAParameterHasNoProducer) {
+  const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
+  const IRModule module = module_of({x}, [&](BlockBuilder& b) {
+    const Value same = b.op("permute_dims", {x}, {{"axes", std::vector<int64_t>{0}}});
+    return b.op("add", {x, same});
+  });
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({3}, 5)};
+  expect_close(run(module, inputs), run(simplify_graph(module), inputs), 0);
+}
+
 TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
   for (const std::string target : {"llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512"}) {
     IRModule module = eliminate_dead_code(fold(fold_batchnorm(cnn())));

@@ -9,9 +9,10 @@ namespace tenon::graph {
 /// producers.
 class Producers {
  public:
-  /// Notes that `var` is bound to `value`; called by a rule for what it returns or lets pass.
+  /// Notes that `var` is bound to `value`; called by a rule for what it returns or lets pass. An
+  /// emit of a variable gives the variable itself, which is bound to nothing by that.
   void note(const Value& var, const Value& value) {
-    if (var.as<Var>()) values_[var.get()] = value;
+    if (var.as<Var>() && !var.same_as(value)) values_[var.get()] = value;
   }
   /// The call that gives `value`, or null.
   const Call* call(const Value& value) const {
