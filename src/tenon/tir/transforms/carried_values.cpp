@@ -339,14 +339,24 @@ class CarriedValues::Question {
     });
   }
 
-  // The box that a write fills in the course of the loop.
+  // The box that a write fills in the course of the loop. The loops run through other values there
+  // than those of the read, of which the analyzer knows more.
   std::vector<arith::Interval> all_of(const Access& write) {
     arith::Domain domain;
-    for (size_t i = depth_; i < write.scopes.size(); ++i)
-      if (const Scope& scope = write.scopes[i]; scope.loop)
-        domain[scope.iterator.var.get()] =
-            arith::Interval::of(scope.iterator.min, scope.iterator.extent);
-    return arith::evaluate_region(analyzer_, write.region, domain);
+    Substitution renamed;
+    for (size_t i = depth_; i < write.scopes.size(); ++i) {
+      const Scope& scope = write.scopes[i];
+      if (!scope.loop) continue;
+      const Iterator& loop = scope.iterator;
+      const Ref<Var> fresh = make<Var>(loop.var->name, loop.var->dtype);
+      domain[fresh.get()] =
+          arith::Interval::of(substitute(loop.min, renamed), substitute(loop.extent, renamed));
+      renamed[loop.var.get()] = Expr(fresh);
+    }
+    std::vector<Range> region;
+    for (const Range& range : write.region)
+      region.push_back({substitute(range.min, renamed), substitute(range.extent, renamed)});
+    return arith::evaluate_region(analyzer_, region, domain);
   }
 
   const Access& read_;
