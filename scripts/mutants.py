@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation testing of the core: seeds one fault at a time, and tells whether the tests see it.
 
-    scripts/mutants.py [--build build] [--only WORD]... [--seconds 60] [--list]
+    scripts/mutants.py [--build build] [--only WORD]... [--first N] [--seconds 60] [--list]
 
 Each mutant replaces one text, which must stand once in its file, in the working tree (which must be clean: the file is restored
 afterwards), builds the tests of its room and runs them; where they pass, random programs run for --seconds. A mutant that no test
@@ -63,12 +63,14 @@ MUTANTS = [
     ("arith", "arith/int_set.cpp", "if (term.coeff < 0) std::swap(part.low, part.high);", ""),
     # legality of schedule primitives
     ("tir", "tir/schedule/loops.cpp", "if (!analyzer.proves_equal(node->extent, total))\n    body", "if (false)\n    body"),
-    ("tir", "tir/schedule/loops.cpp", "if (kind != IterKind::kScan && kind != IterKind::kOpaque) continue;", "continue;"),
+    ("tir", "tir/schedule/loops.cpp", "(kind == IterKind::kScan || kind == IterKind::kOpaque) &&",
+     "kind == IterKind::kOpaque &&"),
     ("tir", "tir/schedule/loops.cpp", "if (iter.kind != IterKind::kSpatial && (iter.kind != IterKind::kReduce || parts.init))",
      "if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce)"),
     ("tir", "tir/schedule/compute_at.cpp", "check_inputs_are_there(root(), *realize, at, axes, analyzer);", ""),
     ("tir", "tir/schedule/compute_at.cpp", "check_runs_all(*realize, at, axes, analyzer);", ""),
-    ("tir", "tir/schedule/compute_at.cpp", "counts_runs(block) ? Times::kOnce : Times::kAny", "Times::kAny"),
+    ("tir", "tir/schedule/compute_at.cpp", "const Times times = counts ? Times::kOnce : Times::kAny;",
+     "const Times times = Times::kAny;"),
     ("tir", "tir/schedule/reduction.cpp", "Expr(iter.var) < end, combiner->value", "Expr(iter.var) <= end, combiner->value"),
     ("tir", "tir/schedule/padding.cpp", "if (!combiner || combiner->op != BinaryOp::kAdd || !starts_at_zero ||",
      "if (!combiner || combiner->op != BinaryOp::kAdd ||"),
@@ -128,6 +130,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", action="append", help="mutants with this word in their file or text; may be repeated")
     parser.add_argument("--seconds", type=int, default=60, help="of random programs for each mutant")
+    parser.add_argument("--first", type=int, default=1, help="number of the first to try, of those chosen")
     parser.add_argument("--list", action="store_true", help="only check that each text stands once")
     options = parser.parse_args()
     options.build = options.build.resolve()
@@ -135,8 +138,9 @@ def main():
     if not options.list and subprocess.run(["git", "diff", "--quiet", "--", "src"], cwd=ROOT).returncode != 0:
         sys.exit("src/ has changes that are not committed: mutants are put into these files and taken out again")
     chosen = [m for m in MUTANTS if not options.only or any(w in " ".join(m) for w in options.only)]
+    chosen = chosen[options.first - 1:]
     lost, survivors, killed = [], [], 0
-    for number, (room, name, old, new) in enumerate(chosen, 1):
+    for number, (room, name, old, new) in enumerate(chosen, options.first):
         path = SRC / name
         text = path.read_text()
         if text.count(old) != 1:

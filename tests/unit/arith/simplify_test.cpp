@@ -103,6 +103,7 @@ TEST_F(Simplify, FloatsStayExact) {
   EXPECT_EQ(of(make<Binary>(BinaryOp::kAdd, a, zero)), "a + 0");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kAdd, a, minus)), "a");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, zero)), "a");
+  EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, minus)), "a - -0");  // +0 where a is -0
   EXPECT_EQ(of(make<Binary>(BinaryOp::kMul, a, zero)), "a * 0");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, a)), "a - a");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kEQ, a, a)), "a == a");
