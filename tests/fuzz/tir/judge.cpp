@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "program_case.h"
 #include "tenon/driver/compare.h"
 #include "tenon/driver/verify.h"
 #include "tenon/interp/interpreter.h"
@@ -17,6 +18,7 @@ namespace tenon::fuzz {
 namespace {
 
 constexpr const char* kName = "kernel";
+constexpr uint64_t kLoweredEvery = 8;  // of so many functions one is compiled: that takes longer
 
 /// Bytes of one element of `dtype` with value `value`.
 void put(std::vector<std::byte>& bytes, DType dtype, int64_t value) {
@@ -236,6 +238,20 @@ std::optional<Fault> run_case(const ScheduleCase& c, std::string* trace, StepCou
     if (!fault) fault = other_function;
   } catch (const CompileError& error) {
     fault = Fault{"replay: refused", error.what()};
+  }
+  if (fault || c.seed % kLoweredEvery != 0) return fault;
+  const auto& targets = program_targets();
+  const ProgramTarget& target = targets[c.seed / kLoweredEvery % kLlvmTargets];
+  IRModule module = module_of(schedule.func(), context);
+  module.set(kName, schedule.func()->with_attr("tir.is_scheduled", true));
+  try {
+    fault = run_kernel(module, contents, expected, c.kernel.tolerance, target);
+  } catch (const CompileError& error) {
+    if (counts) ++counts->reasons["compiled: " + refusal_of(error)];
+  }
+  if (fault) {
+    fault->kind = "compiled: " + fault->kind;
+    fault->detail += "\n" + script::print(schedule.func(), kName);
   }
   return fault;
 }

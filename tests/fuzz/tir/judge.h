@@ -64,8 +64,8 @@ ScheduleCase random_schedule_case(uint64_t seed);
 
 /// Applies the steps. A refusal must be a diagnostic that leaves the function as it was; what is
 /// accepted must verify and compute the same; the whole must print and parse back, and its trace
-/// must give the same function again. A step after which the function runs too long to be
-/// interpreted is taken back.
+/// must give the same function again. Some are compiled and run too. A step after which the
+/// function runs too long to be interpreted is taken back.
 ///
 /// \param trace   may be null: gets the text of what was applied.
 /// \param counts  may be null.

@@ -19,8 +19,6 @@ namespace tenon::fuzz {
 
 namespace {
 
-constexpr size_t kLlvmTargets = 7;  // the first of them
-
 /// Tensors by the names of the kernel's buffers and parameters.
 using ByName = std::map<std::string, Ref<TensorData>>;
 
@@ -91,7 +89,41 @@ std::optional<Fault> try_target(const Program& program, const ProgramTarget& tar
   return std::nullopt;
 }
 
+/// What must not happen. \throws CompileError where the program is refused.
+std::optional<Fault> judged(const Program& program, const ProgramTarget& target) {
+  std::optional<Fault> fault;
+  try {
+    if (auto found = internal_fault([&] { fault = try_target(program, target); })) return found;
+  } catch (const CompileError& error) {
+    const auto& code = error.first().code.id;
+    if (code != kOutOfBounds.id && code != kUninitialisedRead.id && code != kRunFailed.id) throw;
+    fault = Fault{fmt::format("then {}", error.first().code.name), error.what()};
+  }
+  return fault;
+}
+
 }  // namespace
+
+std::string refusal_of(const CompileError& error) {
+  return fmt::format("{}: {}", error.first().code.name, plain(error.first().message));
+}
+
+std::optional<Fault> run_kernel(const IRModule& module, const Tensors& contents,
+                                const Tensors& expected, double tolerance,
+                                const ProgramTarget& target) {
+  const auto kernel = module.find<tir::PrimFunc>("kernel");
+  Program program;
+  program.inputs = by_name(*kernel, contents);
+  program.expected = by_name(*kernel, expected);
+  program.tolerance = tolerance;
+  walk<tir::For>(kernel->body, [&](const tir::For& loop) {
+    program.is_parallel = program.is_parallel || loop.kind == tir::ForKind::kParallel;
+  });
+  if (auto found = internal_fault([&] { program.module = with_entry(module); })) return found;
+  auto fault = judged(program, target);
+  if (fault) fault->kind += fmt::format(" [{}]", target.name);
+  return fault;
+}
 
 const std::vector<ProgramTarget>& program_targets() {
   static const std::vector<ProgramTarget> kTargets = {
@@ -156,18 +188,12 @@ std::optional<Fault> run_program(const std::string& text, ProgramCounts* counts,
     if (!only.empty() && only != "all" ? only != target.name : only.empty() && !is_turn) continue;
     std::optional<Fault> fault;
     try {
-      auto found = internal_fault([&] { fault = try_target(program, target); });
-      if (found) fault = std::move(found);
+      fault = judged(program, target);
       if (counts) ++counts->compiled;
     } catch (const CompileError& error) {
-      if (error.first().code.id == kOutOfBounds.id ||
-          error.first().code.id == kUninitialisedRead.id || error.first().code.id == kRunFailed.id)
-        fault = Fault{fmt::format("then {}", error.first().code.name), error.what()};
-      else if (counts) {
-        auto& refusal = counts->refusals[fmt::format("{}: {}", error.first().code.name,
-                                                     plain(error.first().message))];
-        if (refusal.times++ == 0) refusal.seed = program.seed;
-      }
+      if (!counts) continue;
+      auto& refusal = counts->refusals[refusal_of(error)];
+      if (refusal.times++ == 0) refusal.seed = program.seed;
     }
     if (fault) {
       fault->kind += fmt::format(" [{}]", target.name);

@@ -14,6 +14,7 @@ struct ProgramTarget {
   int every = 1;  // of so many programs one is compiled for it
 };
 const std::vector<ProgramTarget>& program_targets();
+constexpr size_t kLlvmTargets = 7;  // the first of them
 
 struct ProgramCounts {
   int64_t compiled = 0;  // for a target
@@ -32,5 +33,15 @@ std::string program_text(uint64_t seed);
 /// empty: some in turn.
 std::optional<Fault> run_program(const std::string& text, ProgramCounts* counts,
                                  const std::string& only = {});
+
+/// The code and words of a refusal, alike for refusals that are alike.
+std::string refusal_of(const CompileError& error);
+
+/// Lowers a module whose entry is PrimFunc `kernel` for `target`, interprets what comes of it, and
+/// runs its code. \param contents  of the kernel's buffers; \param expected  after the run.
+/// \throws CompileError where the compiler refuses it.
+std::optional<Fault> run_kernel(const IRModule& module, const Tensors& contents,
+                                const Tensors& expected, double tolerance,
+                                const ProgramTarget& target);
 
 }  // namespace tenon::fuzz
