@@ -127,6 +127,26 @@ TEST_F(CTargetTest, CompilesWithoutAWarningEverywhere) {
       << said_;
 }
 
+// An element that becomes a variable, and that nothing reads.
+TEST_F(CTargetTest, WhatIsOnlyWrittenIsDeclared) {
+  std::ofstream(folder_ + "/written.py") << R"(
+@T.prim_func
+def kernel(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    rows = T.alloc_buffer((16, 2), "float32")
+    for i in range(16):
+        with T.block("b"):
+            v = T.axis.opaque(16, i)
+            for j in range(2):
+                rows[v, j] = A[v]
+            B[v] = A[v] + T.float32(1)
+)";
+  tenon("compile " + folder_ + "/written.py --target c -o " + folder_ + "/w");
+  EXPECT_EQ(
+      run(std::string("gcc ") + kStrict + " -c -o " + folder_ + "/x.o " + folder_ + "/w/written.c"),
+      0)
+      << said_;
+}
+
 TEST_F(CTargetTest, StandsAlone) {
   tenon("compile " + folder_ + "/mixed.py --target c -o " + folder_ + "/c --name mixed");
   const std::string source = read(folder_ + "/c/mixed.c"), header = read(folder_ + "/c/mixed.h");

@@ -236,10 +236,10 @@ void FunctionCodegen::allocate(const tir::AllocBuffer& alloc) {
   if (const auto it = slices_.find(buffer.data.get()); it != slices_.end()) {
     for (auto& [slice, name] : it->second) {
       name = names_.take(fmt::format("{}_{}", buffer.name, slice.offset));
-      if (!is_used(name)) continue;
       // Always written before it is read, which not every compiler sees.
       line("{} = {};", declare(buffer.dtype.with_lanes(slice.lanes), name),
            slice.lanes > 1 ? "{0}" : "0");
+      if (!is_used(name)) line("(void){};", name);  // written, and never read
     }
     Place none;
     none.pointer = "";
