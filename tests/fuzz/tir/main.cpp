@@ -28,7 +28,8 @@ struct Settings {
   int jobs = 1;
   double reduce_seconds = 30;
   int most_alike = 2;  // faults of one kind that are reduced
-  bool verbose = false, every_target = false;
+  bool verbose = false;
+  std::string target;  // of programs: a name, or "all"; empty: some in turn
   bool programs() const { return kind == "programs"; }
 };
 
@@ -66,8 +67,7 @@ std::string text_of_seed(const Settings& settings, uint64_t seed) {
 void report(const Settings& settings, uint64_t seed) {
   const std::string text = text_of_seed(settings, seed);
   // A program that fails for one target needs no other.
-  std::string target;
-  if (settings.every_target) target = "all";
+  std::string target = settings.target;
   const auto kind_of = [&](const std::string& candidate) {
     return outcome([&] { return judge_text(candidate, target); }, 20);
   };
@@ -104,9 +104,8 @@ void work(const Settings& settings, int worker, Progress& progress, double end) 
     alarm(60);
     const int64_t tried = steps.tried, taken = steps.taken, compiled = programs.compiled;
     const std::optional<Fault> fault =
-        settings.programs()
-            ? run_program(program_text(seed), &programs, settings.every_target ? "all" : "")
-            : run_case(random_schedule_case(seed), nullptr, &steps);
+        settings.programs() ? run_program(program_text(seed), &programs, settings.target)
+                            : run_case(random_schedule_case(seed), nullptr, &steps);
     alarm(0);
     ++progress.cases;
     progress.steps += steps.tried - tried;
@@ -226,8 +225,10 @@ int main(int argc, char** argv) {
   app.add_option("--replay", settings.replay, "a file of --out: shows its fault again");
   app.add_option("--reduce-seconds", settings.reduce_seconds, "for making one case smaller")
       ->capture_default_str();
-  app.add_flag("--every-target", settings.every_target,
-               "programs: for each target, not some in turn");
+  std::vector<std::string> names{"all"};
+  for (const ProgramTarget& target : program_targets()) names.push_back(target.name);
+  app.add_option("--target", settings.target, "programs: for one target, or all; else some in turn")
+      ->check(CLI::IsMember(names));
   app.add_flag("--show", show, "print the case of --seed and run nothing");
   app.add_flag("--verbose", settings.verbose, "counts of each primitive, reasons of refusals");
   CLI11_PARSE(app, argc, argv);

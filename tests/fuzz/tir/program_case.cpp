@@ -96,7 +96,9 @@ std::optional<Fault> judged(const Program& program, const ProgramTarget& target)
     if (auto found = internal_fault([&] { fault = try_target(program, target); })) return found;
   } catch (const CompileError& error) {
     const auto& code = error.first().code.id;
-    if (code != kOutOfBounds.id && code != kUninitialisedRead.id && code != kRunFailed.id) throw;
+    if (code != kOutOfBounds.id && code != kUninitialisedRead.id && code != kRunFailed.id &&
+        code != kLinkFailed.id)  // C that is no C
+      throw;
     fault = Fault{fmt::format("then {}", error.first().code.name), error.what()};
   }
   return fault;
