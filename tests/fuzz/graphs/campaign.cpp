@@ -19,6 +19,7 @@
 #include "generators.h"
 #include "reduce.h"
 #include "tenon/driver/npy.h"
+#include "tenon/script/constant_file.h"
 #include "tenon/script/printer.h"
 
 namespace tenon::fuzz {
@@ -269,7 +270,11 @@ void write_report(const CampaignOptions& options, uint64_t seed, const Failure& 
     report << "#       and: tenon run " << path << ".tvmscript" << inputs << " --target \""
            << with[0].target << "\"" << (with[0].libs.empty() ? "" : " --libs " + with[0].libs)
            << "\n";
-    report << script::print(network.module);
+    script::ConstantStore constants;
+    script::PrintOptions printing;
+    printing.constants = &constants;
+    report << script::print(network.module, printing);
+    if (!constants.empty()) script::write_constants(path + ".tvmscript.constants", constants);
   } catch (const std::exception& error) {
     report << commented(error.what()) << "\n";
   }
