@@ -94,6 +94,8 @@ TEST_F(Simplify, Casts) {
   EXPECT_EQ(of(b + imm(kUInt8, int64_t{100}) < b), "b + 100 < b");
   // A narrowing cast of what may not fit stays.
   EXPECT_EQ(of(cast(kInt8, x + 256)), "int8(x + 256)");
+  EXPECT_EQ(of(cast(kInt32, x + 256) - int32(256)), "int32(x + 256) - 256");
+  EXPECT_EQ(of(cast(kInt64, var("a", kInt32) + 1) - 1), "int64(a)");
 }
 
 TEST_F(Simplify, FloatsStayExact) {
