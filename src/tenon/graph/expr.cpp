@@ -177,8 +177,28 @@ std::vector<FieldInfo> BindingBlock::fields() {
           field<&BindingBlock::is_dataflow>("is_dataflow")};
 }
 
+// Plain bindings that follow one another are one block, as text has no border between them: passes
+// that drop what stood between them need not mind.
+static std::vector<Ref<BindingBlock>> joined(std::vector<Ref<BindingBlock>> blocks) {
+  std::vector<Ref<BindingBlock>> out;
+  for (size_t i = 0; i < blocks.size();) {
+    size_t end = i + 1;
+    while (!blocks[i]->is_dataflow && end < blocks.size() && !blocks[end]->is_dataflow) ++end;
+    if (end == i + 1) {
+      out.push_back(std::move(blocks[i]));
+    } else {
+      std::vector<Ref<Binding>> bindings;
+      for (size_t b = i; b < end; ++b)
+        bindings.insert(bindings.end(), blocks[b]->bindings.begin(), blocks[b]->bindings.end());
+      out.push_back(make<BindingBlock>(std::move(bindings), false, blocks[i]->origin));
+    }
+    i = end;
+  }
+  return out;
+}
+
 SeqExpr::SeqExpr(std::vector<Ref<BindingBlock>> blocks, Value body, Origin origin)
-    : NodeOf(std::move(origin)), blocks(std::move(blocks)), body(std::move(body)) {
+    : NodeOf(std::move(origin)), blocks(joined(std::move(blocks))), body(std::move(body)) {
   finish_node(*this);
 }
 std::vector<FieldInfo> SeqExpr::fields() {

@@ -159,6 +159,26 @@ TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
       }
 }
 
+// Text has no border between them, so that a module without one would print as another.
+TEST(GraphPasses, PlainBlocksThatFollowOneAnotherAreOne) {
+  const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
+  const auto block = [&](const char* name, bool is_dataflow) {
+    const auto to = make<Var>(name, x->type);
+    return make<BindingBlock>(std::vector<Ref<Binding>>{make<Binding>(to, x)}, is_dataflow);
+  };
+  const auto all = make<SeqExpr>(
+      std::vector<Ref<BindingBlock>>{block("a", false), block("b", false), block("c", true),
+                                     block("d", true), block("e", false)},
+      x);
+  std::string bindings;
+  for (const Ref<BindingBlock>& one : all->blocks) {
+    bindings += one->is_dataflow ? "dataflow" : "plain";
+    for (const Ref<Binding>& binding : one->bindings) bindings += " " + binding->var->name;
+    bindings += "; ";
+  }
+  EXPECT_EQ(bindings, "plain a b; dataflow c; dataflow d; plain e; ");
+}
+
 // A rule that gives a parameter back leaves a value whose producer is the parameter itself.
 TEST(GraphPasses, WhatIsReplacedByAParameterHasNoProducer) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
