@@ -56,6 +56,14 @@ constexpr double kClose = 1e-5;
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"relu", {{3, 7, 37}}, [](auto& b, auto& x) { return b.op("nn.relu", {x[0]}); }},
+      {"matmul_no_rows", {{2, 0, 7}, {7, 15}}, [](auto& b, auto& x) { return b.op("matmul", x); }},
+      {"conv_transpose_no_rows",
+       {{1, 4, 2, 17}, {15, 17, 1, 3}},
+       [](auto& b, auto& x) {
+         return b.op("nn.conv2d_transpose", x,
+                     {{"padding", AttrList{2, 0, 2, 0}}, {"data_layout", "NHWC"}, {"kernel_layout", "OIHW"}});
+       },
+       kClose},
       {"long_add", {{5, 4099}, {5, 4099}}, [](auto& b, auto& x) { return b.op("add", x); }},
       {"broadcast_add", {{2, 5, 19}, {5, 1}}, [](auto& b, auto& x) { return b.op("add", x); }},
       {"rows_add", {{33, 19}, {19}}, [](auto& b, auto& x) { return b.op("add", x); }},

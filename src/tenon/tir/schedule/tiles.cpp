@@ -197,6 +197,11 @@ class Tiler {
   void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
             int64_t width = 0) {
     Ref<Block> node = sch_.get(block);
+    // A loop that is cut in a nest without iterations leaves the block as it was.
+    for (const IterVar& axis : node->iter_vars)
+      if (is_int(axis.domain.extent, 0))
+        illegal(node->origin, "axis `{}` of block `{}` has no iterations", axis.var->name,
+                block.name);
     BlockAccesses accesses = accesses_of(block);
     if (!lane_axis) lane_axis = lane_of(*node, accesses);
     if (!lane_axis)
