@@ -274,7 +274,8 @@ void write_report(const CampaignOptions& options, uint64_t seed, const Failure& 
     script::PrintOptions printing;
     printing.constants = &constants;
     report << script::print(network.module, printing);
-    if (!constants.empty()) script::write_constants(path + ".tvmscript.constants", constants);
+    if (!constants.items().empty())
+      script::write_constants(path + ".tvmscript.constants", constants);
   } catch (const std::exception& error) {
     report << commented(error.what()) << "\n";
   }
