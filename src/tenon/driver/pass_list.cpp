@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "tenon/driver/passes.h"
 #include "tenon/graph/backend.h"
@@ -166,10 +167,24 @@ class Reader {
       }
       if (at_ >= text_.size()) fail("the closing quote");
       const char escaped = text_[at_++];
+      if (escaped == 'x') {
+        value += byte();
+        continue;
+      }
       value += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped == 'r' ? '\r' : escaped;
     }
     skip();
     return value;
+  }
+  // Of two hexadecimal digits.
+  char byte() {
+    unsigned value = 0;
+    const size_t digits = std::min<size_t>(2, text_.size() - at_);
+    const char* first = text_.data() + at_;
+    if (std::from_chars(first, first + digits, value, 16).ptr != first + 2)
+      fail("two hexadecimal digits");
+    at_ += 2;
+    return static_cast<char>(value);
   }
   AttrValue number() {
     const size_t begin = at_;
@@ -179,7 +194,8 @@ class Reader {
     const auto whole = std::from_chars(first, last, integer);
     double real = 0;
     const auto part = std::from_chars(first, last, real);
-    if (part.ec == std::errc() && (whole.ec != std::errc() || part.ptr > whole.ptr)) {
+    if (part.ec == std::errc() && std::isfinite(real) &&
+        (whole.ec != std::errc() || part.ptr > whole.ptr)) {
       at_ = static_cast<size_t>(part.ptr - text_.data());
       skip();
       return AttrValue(real);
