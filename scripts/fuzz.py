@@ -48,6 +48,13 @@ def kinds(build, seconds, seed, out):
          build / "bin/tenon", "--seed", seed, "--seconds", seconds, "--out", out / "onnx"],
         r"^(\d+ models[^\n]*)",
     )
+    # Whole files, mutated, through the whole of tenon.
+    yield (
+        "files",
+        [sys.executable, pathlib.Path(__file__).parent.parent / "tests/fuzz/mutated_files.py", build / "bin/tenon",
+         "--seed", seed, "--seconds", seconds, "--out", out / "files"],
+        r"^(\d+ mutated files[^\n]*)",
+    )
     # libFuzzer's targets one after another, where the compiler has it.
     yield (
         "readers",

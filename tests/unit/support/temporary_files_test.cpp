@@ -85,7 +85,11 @@ TEST_F(Files, WhatIsNoFileIsWrittenAsItIs) {
 }
 
 TEST_F(Files, AreGoneAfterASignal) {
-  for (const int number : {SIGTERM, SIGINT, SIGABRT, SIGSEGV}) {
+  std::vector<int> numbers = {SIGTERM, SIGINT, SIGABRT};
+#ifndef TENON_SANITIZE  // which says itself what a wild access was
+  numbers.push_back(SIGSEGV);
+#endif
+  for (const int number : numbers) {
     SCOPED_TRACE(number);
     const int status = in_a_child([&] {
       OutputFile file(folder_.file("out"));
