@@ -76,6 +76,38 @@ TEST(Codegen, MaxOfAnAbsoluteValueAndAZeroThatIsFoundLater) {
   expect_binary<float>(
       kFloat32, a, a, [&](Expr x, Expr) { return min(absolute(x), zero()); },
       [](float x, float) { return x != x ? kNan : 0.0f; });
+  // The same written by hand, and from the other side.
+  const Expr none = imm(kFloat32, 0.0);
+  expect_binary<float>(
+      kFloat32, a, a,
+      [&](Expr x, Expr) {
+        const Expr y = absolute(x);
+        return make<Select>(call("isnan", {y}), y, make<Select>(y > none, y, none));
+      },
+      [](float x, float) { return std::fabs(x); });
+  expect_binary<float>(
+      kFloat32, a, a,
+      [&](Expr x, Expr) {
+        const Expr y = absolute(x);
+        return make<Select>(call("isnan", {y}), y, make<Select>(none < y, y, none));
+      },
+      [](float x, float) { return std::fabs(x); });
+  // Every comparison with 0 is that of the absolute value.
+  using Compare = Expr (*)(Expr, Expr);
+  const std::pair<Compare, bool (*)(float)> kCompares[] = {
+      {[](Expr x, Expr y) { return x > y; }, [](float x) { return x > 0; }},
+      {[](Expr x, Expr y) { return x >= y; }, [](float x) { return x >= 0; }},
+      {[](Expr x, Expr y) { return x < y; }, [](float x) { return x < 0; }},
+      {[](Expr x, Expr y) { return x <= y; }, [](float x) { return x <= 0; }},
+      {[](Expr x, Expr y) { return eq(x, y); }, [](float x) { return x == 0; }},
+      {[](Expr x, Expr y) { return ne(x, y); }, [](float x) { return x != 0; }}};
+  for (const auto& [compare, expected] : kCompares)
+    expect_binary<float>(
+        kFloat32, a, a,
+        [&, compare = compare](Expr x, Expr) {
+          return make<Select>(compare(absolute(x), none), imm(kFloat32, 1.0), none);
+        },
+        [expected = expected](float x, float) { return expected(std::fabs(x)) ? 1.0f : 0.0f; });
 }
 
 TEST(Codegen, MaxWithAConstantIsOneInstruction) {

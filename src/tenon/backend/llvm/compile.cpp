@@ -3,6 +3,7 @@
 
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassManager.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -73,11 +74,55 @@ static std::unique_ptr<llvm::TargetMachine> target_machine(const Target& target,
 // Generated code is flat and its loops are rotated already, so a short list does. Scheduled
 // kernels: clean up, keep accumulators in registers, hoist what is invariant, and nothing that
 // would change the schedule's loops. The others also get LLVM's vectorisers and unrolling.
+namespace {
+
+/// InstCombine of LLVM 19 takes `|x| > 0` for `x > 0` where it joins it with another question of
+/// x's class, such as isnan(|x|) of two selects: before it sees them, |x| goes from comparisons
+/// with 0.
+struct ComparesOfAbsoluteValues : llvm::PassInfoMixin<ComparesOfAbsoluteValues> {
+  static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+    using Compare = llvm::CmpInst;
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& instruction : block) {
+        auto* compare = llvm::dyn_cast<llvm::FCmpInst>(&instruction);
+        if (!compare) continue;
+        llvm::Value* x = nullptr;
+        const auto is_absolute = llvm::PatternMatch::m_FAbs(llvm::PatternMatch::m_Value(x));
+        if (llvm::PatternMatch::match(compare->getOperand(1), is_absolute)) compare->swapOperands();
+        if (!llvm::PatternMatch::match(compare->getOperand(0), is_absolute) ||
+            !llvm::PatternMatch::match(compare->getOperand(1), llvm::PatternMatch::m_AnyZeroFP()))
+          continue;
+        switch (compare->getPredicate()) {
+          case Compare::FCMP_OGT: compare->setPredicate(Compare::FCMP_ONE); break;
+          case Compare::FCMP_UGT: compare->setPredicate(Compare::FCMP_UNE); break;
+          case Compare::FCMP_OLE: compare->setPredicate(Compare::FCMP_OEQ); break;
+          case Compare::FCMP_ULE: compare->setPredicate(Compare::FCMP_UEQ); break;
+          case Compare::FCMP_OGE: compare->setPredicate(Compare::FCMP_ORD); break;
+          case Compare::FCMP_ULT: compare->setPredicate(Compare::FCMP_UNO); break;
+          case Compare::FCMP_OLT:
+          case Compare::FCMP_UGE: continue;  // decided
+          default: break;                    // of x as of |x|
+        }
+        compare->setOperand(0, x);
+      }
+    llvm::PreservedAnalyses kept;
+    kept.preserveSet<llvm::CFGAnalyses>();
+    return kept;
+  }
+};
+
+void add_inst_combine(llvm::FunctionPassManager& passes) {
+  passes.addPass(ComparesOfAbsoluteValues());
+  passes.addPass(llvm::InstCombinePass());
+}
+
+}  // namespace
+
 static llvm::FunctionPassManager function_passes(bool scheduled) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::InstCombinePass());
+  add_inst_combine(passes);
   passes.addPass(llvm::SimplifyCFGPass());
   {
     llvm::LoopPassManager loops;
@@ -90,13 +135,13 @@ static llvm::FunctionPassManager function_passes(bool scheduled) {
   passes.addPass(llvm::DSEPass());
   if (!scheduled) {
     passes.addPass(llvm::CorrelatedValuePropagationPass());
-    passes.addPass(llvm::InstCombinePass());
+    add_inst_combine(passes);
     passes.addPass(llvm::LoopVectorizePass());
     passes.addPass(llvm::SLPVectorizerPass());
     passes.addPass(llvm::LoopUnrollPass());
     passes.addPass(llvm::EarlyCSEPass());
   }
-  passes.addPass(llvm::InstCombinePass());
+  add_inst_combine(passes);
   passes.addPass(llvm::SimplifyCFGPass());
   {
     llvm::LoopPassManager loops;
