@@ -365,7 +365,7 @@ Value Writer::carried(const Array& to) {
   return known;
 }
 
-// Rows of a buffer that a later block of the same loop reads one row behind.
+// Rows of a buffer that another block of the same loop, in front or behind, reads some rows later.
 Value Writer::behind(const Array& to) {
   if (to.shape.size() < 2 || to.shape[0].is_symbol()) return elementwise(to);
   Value known;
@@ -373,7 +373,8 @@ Value Writer::behind(const Array& to) {
   const std::vector<Dim> rest(to.shape.begin() + 1, to.shape.end());
   lines_.add(
       fmt::format("{} = T.alloc_buffer({}, \"{}\")", rows.name, text_of(rows.shape), rows.dtype));
-  const bool is_guarded = random_.coin();
+  const int64_t distance = random_.from(1, 2);
+  const bool reads_first = random_.one_in(3), is_guarded = reads_first || random_.coin();
   const std::string kind = random_.coin() ? "opaque" : "spatial";
   const Value other = number(to.dtype, 1);
   over({to.shape[0]}, false, [&](const std::vector<Index>& row) {
@@ -391,20 +392,26 @@ Value Writer::behind(const Array& to) {
       }
       return axes;
     };
-    over(rest, true, [&](const std::vector<Index>& inner) {
+    const auto write = [&](const std::vector<Index>& inner) {
       const std::vector<Index> axes = block(inner, "spatial");
       store(rows, names_of(axes), axes, known);
-    });
-    lines_.out(lines_.depth() - depth);
-    over(rest, false, [&](const std::vector<Index>& inner) {
+    };
+    const auto read = [&](const std::vector<Index>& inner) {
       const std::vector<Index> axes = block(inner, kind);
       std::vector<std::string> place = names_of(axes);
-      place[0] = is_guarded ? place[0] + " - 1" : fmt::format("T.max({} - 1, 0)", place[0]);
+      place[0] = is_guarded ? fmt::format("{} - {}", place[0], distance)
+                            : fmt::format("T.max({} - {}, 0)", place[0], distance);
       std::string value = fmt::format("{}[{}]", rows.name, joined(place));
       if (is_guarded)
-        value = fmt::format("T.if_then_else({} >= 1, {}, {})", axes[0].name, value, other.text);
+        value = fmt::format("T.if_then_else({} >= {}, {}, {})", axes[0].name, distance, value,
+                            other.text);
       lines_.add(fmt::format("{}[{}] = {}", to.name, joined(names_of(axes)), value));
-    });
+    };
+    if (reads_first) over(rest, false, read);
+    lines_.out(lines_.depth() - depth);
+    over(rest, true, write);
+    lines_.out(lines_.depth() - depth);
+    if (!reads_first) over(rest, false, read);
   });
   known.bound = std::max(known.bound, other.bound);
   return known;
