@@ -82,6 +82,23 @@ TEST(Rfactor, RefusesALoopThatCarriesAReductionAndAnotherAxis) {
       "loop `i1_i2_0_fused` carries spatial axis `v1` and a reduction axis of block `matmul`");
 }
 
+// y[0] = 2 * y[0] + x[v] for each v in order, over two loops.
+TEST(Reorder, KeepsTheOrderOfAScan) {
+  const auto x = tensor("x", std::vector<int64_t>{12});
+  const auto y = tensor("y", std::vector<int64_t>{1});
+  const Ref<Var> v = var("v");
+  for (const IterKind kind : {IterKind::kScan, IterKind::kOpaque}) {
+    const auto f = bound(
+        {x, y}, "scan", {3, 4}, {{v, {int64(0), int64(12)}, kind}},
+        [](const Axes& i) { return Axes{i[0] * 4 + i[1]}; },
+        make<BufferStore>(y, load(y, {int64(0)}) * imm(kFloat32, 2.0) + load(x, {v}),
+                          std::vector<Expr>{int64(0)}));
+    EXPECT_EQ(
+        tried(f, [](Schedule& sch) { sch.reorder({loop(sch, "scan", 1), loop(sch, "scan", 0)}); }),
+        "the scan and opaque axes of block `scan` must run in order");
+  }
+}
+
 // y[v] = x[v] for the first three of eight.
 Ref<PrimFunc> part_of_a_domain() {
   const auto x = tensor("x", std::vector<int64_t>{8}), y = tensor("y", x->shape);
