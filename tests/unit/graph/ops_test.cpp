@@ -174,6 +174,26 @@ TEST(Ops, NoneIsAValueOfSomeAttributes) {
   EXPECT_EQ(call_op("nn.softmax", {x}, {{"axis", AttrValue()}})->attrs.get<int64_t>("axis"), -1);
 }
 
+TEST(Ops, TheBiasOfAnAttentionBroadcastsToTheScores) {
+  const Value q = input({2, 5, 3, 8}), k = input({2, 7, 3, 8});
+  const auto with = [&](const Value& bias) { return type_text("nn.attention", {q, k, k, bias}); };
+  const auto refused = [&](const Value& bias) {
+    return error_text("nn.attention", {q, k, k, bias});
+  };
+  const std::string full = "R.Tensor((2, 5, 3, 8), \"float32\")";
+  EXPECT_EQ(with(input({2, 3, 5, 7})), full);
+  EXPECT_EQ(with(input({1, 1, 5, 7})), full);
+  EXPECT_EQ(with(input({7})), full);
+  // Whether n is 1 or 2 is known when the program runs.
+  EXPECT_EQ(with(symbolic({tenon::Var::size("n"), int64(1), int64(1), int64(7)})),
+            "R.Tensor(dtype=\"float32\", ndim=4)");
+  EXPECT_NE(refused(input({4, 2, 3, 5, 7})), "no error");
+  EXPECT_NE(refused(input({2, 3, 5, 6})), "no error");
+  EXPECT_NE(error_text("nn.attention", {input({1, 5, 3, 8}), input({1, 7, 3, 8}),
+                                        input({1, 7, 3, 8}), input({2, 3, 5, 7})}),
+            "no error");
+}
+
 TEST(Ops, ReshapeInfersOneDimension) {
   const Expr n = tenon::Var::size("n");
   EXPECT_EQ(type_text("reshape", {input({2, 3, 4}), shape({int64(6), int64(-1)})}),

@@ -149,7 +149,16 @@ Type infer_attention(const Call& call) {
   if (arg_or_null(call, 3)) {
     const Ref<TensorType> bias = tensor_arg(call, 3);
     const Shape scores = {q->dim(0), q->dim(2), q->dim(1), k->dim(1)};
-    if (bias->shape) (void)broadcast_shapes(*bias->shape, scores, call.op->name, call.origin);
+    if (!bias->shape) return make<TensorType>(q->dtype, 4);
+    const auto all = broadcast_shapes(*bias->shape, scores, call.op->name, call.origin);
+    // A symbolic dimension where the scores have another: 1 or equal, which only a run tells.
+    if (!all) return make<TensorType>(q->dtype, 4);
+    if (all->size() != scores.size())
+      throw CompileError(kShapeMismatch, call.origin,
+                         "`{}` has a bias of shape {}; expected rank 4", call.op->name,
+                         tenon::str(*bias->shape));
+    for (size_t i = 0; i < scores.size(); ++i)
+      check_dim(call, 3, (*all)[i], scores[i], "a dimension");
   }
   return make<TensorType>(Shape{q->dim(0), q->dim(1), q->dim(2), v->dim(3)}, q->dtype);
 }
