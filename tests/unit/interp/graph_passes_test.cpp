@@ -159,6 +159,23 @@ TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
       }
 }
 
+TEST(GraphPasses, AResultInAnotherLayoutStaysInIt) {
+  const auto x = make<Var>("x", TensorType::of({1, 16, 6, 5}, kFloat32));
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({1, 16, 6, 5}, 5)};
+  for (const std::string out : {"", "NCHW", "NHWC"}) {
+    IRModule module = module_of({x}, [&](BlockBuilder& b) {
+      const Value y = b.op("nn.conv2d", {x, constant({16, 16, 3, 3}, 2)});
+      const Value pooled = b.op("nn.max_pool2d", {y},
+                                {{"pool_size", std::vector<int64_t>{2, 2}}, {"out_layout", out}});
+      const Value z = b.op("nn.conv2d", {y, constant({32, 16, 1, 1}, 3)}, {{"out_layout", out}});
+      return b.emit(make<Tuple>(std::vector<Value>{pooled, z}));
+    });
+    const auto expected = run(module, inputs);
+    module.attrs.set("target", "llvm -mcpu=haswell");
+    expect_close(expected, run(convert_layout(module), inputs), 1e-5);
+  }
+}
+
 // Text has no border between them, so that a module without one would print as another.
 TEST(GraphPasses, PlainBlocksThatFollowOneAnotherAreOne) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));

@@ -136,13 +136,19 @@ class Converter {
     return blocked;
   }
 
+  /// Whether the result has the layout of the data, NCHW.
+  static bool keeps_layout(const Call& call) {
+    const std::string out = call.attrs.get<std::string>("out_layout").value_or("");
+    return out.empty() || out == "NCHW";
+  }
+
   std::optional<Value> convolution(const Call& call, const std::string& name) {
     const Ref<TensorType> data = logical_type(call.args[0]), weight = tensor_type(call.args[1]);
     const auto shape = weight->static_shape();
     if (!channels_of(data) || !shape || weight->dtype != kFloat32 || !call.args[1].as<Constant>())
       return std::nullopt;
     if (call.attrs.get<std::string>("data_layout") != "NCHW" ||
-        call.attrs.get<std::string>("kernel_layout") != "OIHW")
+        call.attrs.get<std::string>("kernel_layout") != "OIHW" || !keeps_layout(call))
       return std::nullopt;
     // With planar operands.
     const auto plain = make<Call>(call.op, std::vector<Value>{make<Var>("x", data), call.args[1]},
@@ -256,7 +262,8 @@ class Converter {
 
   std::optional<Value> pooling(const Call& call, const std::string& name) {
     const Variant* variant = blocked_variant(call.args[0]);
-    if (!variant || call.attrs.get<std::string>("layout") != "NCHW") return std::nullopt;
+    if (!variant || call.attrs.get<std::string>("layout") != "NCHW" || !keeps_layout(call))
+      return std::nullopt;
     const int64_t channels = variant->channels;
     Attrs attrs = call.attrs;
     attrs.set("layout", blocked_name());
