@@ -52,13 +52,17 @@ enum class Op : uint8_t {
 
   // What nearly all programs consist of, one dtype an operation: int64 (and narrower integers that
   // cannot wrap), float32, bool.
-  kNext,    // a += 1; to c where a < b; `immediate` instructions were passed
-  kMulAdd,  // dst = a + b * immediate
-  kDivI,    // dst = a / immediate, for a >= 0 and immediate > 0
-  kModI,    // the remainder of that
+  kInnerLoop,  // kJumpIfGE in front of inner_loops[dst], of which it runs what it can
+  kNext,       // a += 1; to c where a < b; `immediate` instructions were passed
+  kMulAdd,     // dst = a + b * immediate
+  kDivI,       // dst = a / immediate, for a >= 0 and immediate > 0
+  kModI,       // the remainder of that
   kAddI,
   kSubI,
   kMulI,
+  kAddI32,  // int32, which wraps
+  kSubI32,
+  kMulI32,
   kMinI,
   kMaxI,
   kEqualI,
@@ -111,6 +115,24 @@ struct Access {
   DType element;
 };
 
+/// A loop without loops and branches, of float32 elements (copies: of integers too), each access of
+/// which moves by the same number of bytes in every iteration.
+struct InnerLoop {
+  enum class Form : uint8_t {
+    kAccumulate,  // to = to + x * y; `is_fused`: rounded once
+    kCombine,     // to = x `op` y
+    kCopy,        // to = x
+  } form = Form::kCopy;
+  Op op = Op::kAddF;
+  bool is_fused = false;
+  struct Operand {
+    int32_t access = -1, slot = -1;  // one of them
+  };
+  Operand to, x, y;
+  int32_t counter = 0;  // slot
+  int64_t length = 0;   // instructions of an iteration
+};
+
 /// A buffer as code sees it: dims of shape, then the strides' slots where it has any.
 struct ViewInfo {
   Ref<tir::Buffer> buffer;
@@ -150,6 +172,7 @@ struct Code {
   std::vector<Slot> constants_in_slots;  // what slots 0, 1, ... hold from the start
   std::vector<ViewInfo> views;
   std::vector<Access> accesses;
+  std::vector<InnerLoop> inner_loops;
   std::vector<Ref<TensorData>> constants;
   std::vector<const Intrinsic*> intrinsics;
   std::vector<std::vector<int64_t>> tables;  // of shuffles

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tenon/interp/frame.h"
+#include "tenon/interp/inner_loop.h"
 #include "tenon/interp/scalar.h"
 
 namespace tenon::interp {
@@ -71,6 +72,9 @@ inline double greatest(double a, double b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? b : a;
 }
 
+// To 32 bits; what two of these give fits in 64.
+inline int64_t wrapped(int64_t value) { return static_cast<int32_t>(value); }
+
 void binary_lanes(BinaryOp op, Slot* to, const Slot* a, const Slot* b, int lanes) {
   const auto each = [&](auto&& apply) {
     for (int k = 0; k < lanes; ++k) to[k].f = apply(a[k].f, b[k].f);
@@ -127,12 +131,19 @@ class Memories {
     const Access& access = accesses_[index];
     const int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
-    to = base.load && !base.written ? read_element(access.element, base.load + offset)
-                                    : slow_load(view(access), access, offset, *origin);
+    const bool is_there = base.load && (!base.written || base.written[offset]);
+    to = is_there ? read_element(access.element, base.load + offset)
+                  : slow_load(view(access), access, offset, *origin);
   }
   void store_any(int32_t index, Slot value, const Origin* origin) const {
     const Access& access = accesses_[index];
-    slow_store(view(access), access, offset_of(access, slots_), value, *origin);
+    const int64_t offset = offset_of(access, slots_);
+    const Base& base = bases_[access.view];
+    if (!base.store) [[unlikely]]
+      return slow_store(view(access), access, offset, value, *origin);
+    write_element(access.element, base.store + offset, value);
+    if (base.written)
+      std::memset(base.written + offset, 1, static_cast<size_t>(access.element.bytes()));
   }
 
   void load_lanes(int32_t index, int lanes, float* to, const Origin* origin) const {
@@ -200,6 +211,20 @@ void Machine::execute(const Code& code, Frame& frame) {
       case Op::kJumpIfGE:
         if (s[i.a].i >= s[i.b].i) at = first + i.c - 1;
         break;
+      case Op::kInnerLoop: {
+        // In pieces, so that the limit of steps holds.
+        constexpr int64_t kMostAtOnce = 1 << 16;
+        const InnerLoop& loop = code.inner_loops[static_cast<size_t>(i.dst)];
+        for (int64_t left = s[i.b].i - s[i.a].i; left > 0;) {
+          const int64_t most = std::min(left, kMostAtOnce);
+          const int64_t done = run_inner_loop(code, loop, frame.bases.data(), s, most);
+          count_steps(done * loop.length, *origin);
+          s[i.a].i += done;
+          left = done < most ? 0 : left - done;
+        }
+        if (s[i.a].i >= s[i.b].i) at = first + i.c - 1;
+        break;
+      }
       case Op::kReturn: return;
       case Op::kMulAdd:
         s[i.dst].i = static_cast<int64_t>(static_cast<uint64_t>(s[i.a].i) +
@@ -220,6 +245,9 @@ void Machine::execute(const Code& code, Frame& frame) {
         s[i.dst].i =
             static_cast<int64_t>(static_cast<uint64_t>(s[i.a].i) * static_cast<uint64_t>(s[i.b].i));
         break;
+      case Op::kAddI32: s[i.dst].i = wrapped(s[i.a].i + s[i.b].i); break;
+      case Op::kSubI32: s[i.dst].i = wrapped(s[i.a].i - s[i.b].i); break;
+      case Op::kMulI32: s[i.dst].i = wrapped(s[i.a].i * s[i.b].i); break;
       case Op::kMinI: s[i.dst].i = std::min(s[i.a].i, s[i.b].i); break;
       case Op::kMaxI: s[i.dst].i = std::max(s[i.a].i, s[i.b].i); break;
       case Op::kEqualI: s[i.dst].i = s[i.a].i == s[i.b].i; break;

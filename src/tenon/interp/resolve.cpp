@@ -1,3 +1,4 @@
+#include "tenon/interp/inner_loop.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/resolve_expr.h"
 #include "tenon/tir/analysis/reduction_start.h"
@@ -32,6 +33,7 @@ class Resolver : ExpressionResolver {
     stmt(function.body);
     emit({.op = Op::kReturn});
     emitter_.finish();
+    if (!options_.watched) find_inner_loops(*code_);
     return std::move(code_);
   }
 
@@ -217,7 +219,38 @@ class Resolver : ExpressionResolver {
       stmt(loop.body);
       return emitter_.release(mark);
     }
-    const int32_t min = expr(loop.min), extent = expr(loop.extent);
+    const auto extent = as_int(loop.extent);
+    if (!options_.watched && extent && *extent >= kFewIterations && starts_reduction(loop)) {
+      // The others have nothing to ask for.
+      bind_var(loop.loop_var, loop.min);
+      stmt(loop.body);
+      emitter_.release(mark);
+      return iterate(loop, loop.min + imm(loop.loop_var->dtype, int64_t{1}),
+                     imm(loop.extent->dtype, *extent - 1));
+    }
+    iterate(loop, loop.min, loop.extent);
+  }
+
+  static constexpr int64_t kFewIterations = 4;
+
+  // Whether the first iteration of an innermost loop is where a block's results begin.
+  static bool starts_reduction(const For& loop) {
+    bool starts = false, is_innermost = true;
+    walk(loop.body, [&](const NodePtr& node) {
+      is_innermost &= !node.as<For>() && !node.as<While>();
+      const auto* realize = node.as<BlockRealize>();
+      if (!realize || !realize->block->init) return;
+      const std::vector<IterVar>& axes = realize->block->iter_vars;
+      for (size_t i = 0; i < axes.size(); ++i)
+        starts |=
+            axes[i].kind == IterKind::kReduce && realize->iter_values[i].same_as(loop.loop_var);
+    });
+    return starts && is_innermost;
+  }
+
+  void iterate(const For& loop, const Expr& from, const Expr& iterations) {
+    const int32_t mark = emitter_.mark();
+    const int32_t min = expr(from), extent = expr(iterations);
     const Bounds first = emitter_.bounds_of(min),
                  last = first + emitter_.bounds_of(extent) + Bounds::of(-1);
     const int32_t end = value({.op = Op::kBinary,
@@ -293,12 +326,18 @@ class Resolver : ExpressionResolver {
     }
     if (b.init) {
       Expr first = boolean(true);
-      for (const IterVar& iter : b.iter_vars)
-        if (iter.kind == IterKind::kReduce)
-          first = logical_and(first, eq(iter.var, iter.domain.min));
-      const Guard starts = guard(first);
-      stmt(b.init);
-      end_guard(starts);
+      bool never = false;  // it began in an iteration before this
+      for (const IterVar& iter : b.iter_vars) {
+        if (iter.kind != IterKind::kReduce) continue;
+        const Expr begins = eq(iter.var, iter.domain.min);
+        never |= !options_.watched && indices_.decide(begins) == std::optional(false);
+        first = logical_and(first, begins);
+      }
+      if (!never) {
+        const Guard starts = guard(first);
+        stmt(b.init);
+        end_guard(starts);
+      }
     }
     stmt(b.body);
     if (options_.watched) emit({.op = Op::kLeaveBlock});

@@ -1,5 +1,5 @@
-// Code for expressions, and where conditions have to hold. A part of resolve.cpp, which makes code
-// for statements.
+// Code for expressions, and where conditions have to hold; resolve.cpp makes code for statements of
+// it.
 #pragma once
 
 #include <algorithm>
@@ -24,388 +24,62 @@ class ExpressionResolver {
   // ---- slots and views ----
 
   int32_t new_slots(int lanes) { return emitter_.temporary(lanes); }
-  int32_t define_var(const Node* var, const Bounds& bounds = {}) {
-    const DType dtype = static_cast<const Var*>(var)->dtype;
-    const int32_t slot = dtype.lanes > 1 ? new_slots(dtype.lanes) : emitter_.definition(bounds);
-    vars_[var] = slot;
-    return slot;
-  }
+  int32_t define_var(const Node* var, const Bounds& bounds = {});
   // A variable with a value that is in `slot`, or is known as a sum.
-  void bind_var(const Ref<Var>& var, const Expr& value) {
-    if (!options_.watched && var->dtype.is_integer() && var->dtype.lanes == 1) {
-      Affine known = indices_.affine(value);
-      if (indices_.is_settled(known)) return indices_.define(var.get(), std::move(known));
-    }
-    const int32_t slot = expr(value);
-    if (!options_.watched && emitter_.is_settled(slot)) {
-      vars_[var.get()] = slot;
-      return;
-    }
-    emit({.op = Op::kMove,
-          .lanes = var->dtype.lanes,
-          .dst = define_var(var.get(), emitter_.bounds_of(slot)),
-          .a = slot});
-  }
-  int32_t define_view(const Ref<Buffer>& buffer) {
-    const auto index = static_cast<int32_t>(code_->views.size());
-    code_->views.push_back(
-        {buffer, !buffer->strides.empty(), static_cast<bool>(buffer->elem_offset)});
-    views_[buffer.get()] = index;
-    pointers_[buffer->data.get()] = index;
-    return index;
-  }
-  int32_t view_of(const Buffer& buffer, const Origin& origin) const {
-    const auto it = views_.find(&buffer);
-    if (it == views_.end())
-      throw CompileError(kUndefined, origin, "buffer `{}` is used where it is not defined",
-                         buffer.name);
-    return it->second;
-  }
+  void bind_var(const Ref<Var>& var, const Expr& value);
+  int32_t define_view(const Ref<Buffer>& buffer);
+  int32_t view_of(const Buffer& buffer, const Origin& origin) const;
   // Shape and strides of a buffer as numbers, where they are; `source`: of what a match_buffer
   // without strides is a view of.
-  void know_geometry(const Buffer& buffer, const Indices::Geometry* source) {
-    Indices::Geometry known;
-    const auto numbers = [&](const std::vector<Expr>& exprs, std::vector<int64_t>& out) {
-      for (const Expr& e : exprs) {
-        const auto value = indices_.sum(e);
-        if (!value || !value->terms.empty() || value->constant < 0) return false;
-        out.push_back(value->constant);
-      }
-      return true;
-    };
-    if (options_.watched || !buffer.dtype.is_scalar() || !numbers(buffer.shape, known.shape) ||
-        !numbers(buffer.strides, known.strides))
-      return;
-    if (buffer.strides.empty() && source && source->strides.size() >= known.shape.size())
-      known.strides.assign(source->strides.end() - static_cast<std::ptrdiff_t>(known.shape.size()),
-                           source->strides.end());
-    else if (buffer.strides.empty())
-      known.strides = row_major(known.shape);
-    geometries_[&buffer] = std::move(known);
-  }
-  static std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
-    std::vector<int64_t> strides(shape.size());
-    int64_t stride = 1;
-    for (size_t i = shape.size(); i-- > 0;) {
-      strides[i] = stride;
-      stride *= shape[i];
-    }
-    return strides;
-  }
-  const Indices::Geometry* geometry_of(const Buffer& buffer) const {
-    const auto found = geometries_.find(&buffer);
-    return found == geometries_.end() ? nullptr : &found->second;
-  }
+  void know_geometry(const Buffer& buffer, const Indices::Geometry* source);
+  static std::vector<int64_t> row_major(const std::vector<int64_t>& shape);
+  const Indices::Geometry* geometry_of(const Buffer& buffer) const;
 
-  Instr& emit(Instr instr) {
-    emitter_.set_origin(origin_);
-    return emitter_.emit(instr);
-  }
-  int32_t value(Instr instr, std::initializer_list<int32_t> operands, const Bounds& bounds = {}) {
-    emitter_.set_origin(origin_);
-    return emitter_.value(instr, operands, bounds);
-  }
+  Instr& emit(Instr instr);
+  int32_t value(Instr instr, std::initializer_list<int32_t> operands, const Bounds& bounds = {});
   int32_t here() const { return emitter_.here(); }
   void land(int32_t jump) { emitter_.at(jump).c = here(); }
 
-  void bind_dims(const PrimFunc& function) {
-    const std::vector<DimSource> sources = dim_sources(function);
-    check(sources.size() == options_.dims.size(), "code is made for values of all dimensions");
-    for (size_t i = 0; i < sources.size(); ++i) {
-      indices_.define(sources[i].var.get(), Affine{{}, options_.dims[i]});
-      vars_[sources[i].var.get()] = immediate(kInt64, {.i = options_.dims[i]});
-    }
-    for (size_t p = 0; p < function.buffers.size(); ++p) {
-      if (!function.buffers[p]) continue;
-      const std::vector<Expr>& shape = function.buffers[p]->shape;
-      for (size_t d = 0; d < shape.size(); ++d)
-        if (!is_source(sources, p, d)) code_->checks.push_back({p, d, expr(shape[d])});
-    }
-  }
-  static bool is_source(const std::vector<DimSource>& sources, size_t param, size_t dim) {
-    for (const DimSource& source : sources)
-      if (source.what == DimSource::What::kDim && source.param == param && source.dim == dim)
-        return true;
-    return false;
-  }
+  void bind_dims(const PrimFunc& function);
+  static bool is_source(const std::vector<DimSource>& sources, size_t param, size_t dim);
 
   // ---- expressions ----
 
   /// Scalar constants have slots of their own, which hold them from the start.
-  int32_t immediate(DType dtype, Slot number) {
-    check(dtype.is_scalar(), "an immediate with lanes");
-    const int32_t slot = emitter_.constant(dtype.is_float(), number);
-    if (slot >= 0) return slot;
-    Instr instr{.op = Op::kImmediate, .dtype = dtype};
-    instr.immediate = number;
-    return value(instr, {}, dtype.is_float() ? Bounds() : Bounds::of(number.i));
-  }
+  int32_t immediate(DType dtype, Slot number);
 
   enum class Sums : uint8_t { kYes, kNo };  // whether an integer sum may be computed as such
-  int32_t expr(const Expr& e, Sums sums = Sums::kYes) {
-    const Origin outer = origin_;
-    if (e->origin) origin_ = e->origin;
-    emitter_.set_origin(origin_);
-    const auto sum = sums == Sums::kYes && !options_.watched ? indices_.sum(e) : std::nullopt;
-    const int32_t slot = sum ? indices_.slot(*sum) : expr_inner(e);
-    origin_ = outer;
-    return slot;
-  }
+  int32_t expr(const Expr& e, Sums sums = Sums::kYes);
 
   /// The slots of `indices` copied next to each other; the last may be a vector.
-  int32_t consecutive(const std::vector<Expr>& indices) {
-    std::vector<int32_t> slots;
-    int total = 0;
-    for (const Expr& index : indices) {
-      slots.push_back(expr(index));
-      total += index->dtype.lanes;
-    }
-    const int32_t base = new_slots(std::max(1, total));
-    int32_t at = base;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const uint16_t lanes = indices[i]->dtype.lanes;
-      emit({.op = Op::kMove, .lanes = lanes, .dst = at, .a = slots[i]});
-      at += lanes;
-    }
-    return base;
-  }
+  int32_t consecutive(const std::vector<Expr>& indices);
 
-  static bool has_load(const Expr& e) {
-    bool found = false;
-    walk<BufferLoad>(e, [&](const BufferLoad&) { found = true; });
-    return found;
-  }
+  static bool has_load(const Expr& e);
 
-  int32_t expr_inner(const Expr& e) {
-    const uint16_t lanes = e->dtype.lanes;
-    if (const auto* imm_ = e.as<IntImm>()) return immediate(e->dtype, {.i = imm_->value});
-    if (const auto* imm_ = e.as<FloatImm>()) return immediate(e->dtype, {.f = imm_->value});
-    // The function that the code is of keeps the text.
-    if (const auto* text = e.as<StringImm>())
-      return immediate(kInt64, {.i = reinterpret_cast<int64_t>(text->value.c_str())});
-    if (const auto* var = e.as<Var>()) {
-      const auto it = vars_.find(var);
-      if (it != vars_.end()) return it->second;
-      const auto pointer = pointers_.find(var);
-      if (pointer != pointers_.end()) {
-        const int32_t dst = new_slots(1);
-        emit({.op = Op::kViewPointer, .dst = dst, .a = pointer->second});
-        return dst;
-      }
-      throw CompileError(kUndefined, e->origin, "variable `{}` is used where it is not defined",
-                         var->name);
-    }
-    if (const auto* op = e.as<Binary>()) {
-      if (is_logical(op->op) && lanes == 1 && has_load(op->rhs)) return short_circuit(*op);
-      if (const auto known = lanes == 1 && !options_.watched ? indices_.decide(e) : std::nullopt)
-        return immediate(kBool, {.i = *known});
-      return binary(*op);
-    }
-    if (const auto* op = e.as<Not>()) {
-      const int32_t a = expr(op->value);
-      return value({.op = Op::kNot, .lanes = lanes, .a = a}, {a}, {0, 1});
-    }
-    if (const auto* op = e.as<Cast>()) {
-      const int32_t a = expr(op->value);
-      return value({.op = Op::kCast,
-                    .lanes = lanes,
-                    .dtype = e->dtype.element(),
-                    .dtype2 = op->value->dtype.element(),
-                    .a = a},
-                   {a}, Bounds::of(e->dtype));
-    }
-    if (const auto* op = e.as<Select>()) {
-      int32_t c = expr(op->condition);
-      if (op->condition->dtype.lanes == 1 && lanes > 1) c = splat(c, lanes);
-      return select(c, expr(op->true_value), expr(op->false_value), lanes);
-    }
-    if (const auto* op = e.as<Broadcast>()) return splat(expr(op->value), lanes);
-    if (const auto* op = e.as<Ramp>()) {
-      const int32_t a = expr(op->base), b = expr(op->stride);
-      return value({.op = Op::kRamp, .lanes = lanes, .dtype = e->dtype.element(), .a = a, .b = b},
-                   {a, b});
-    }
-    if (const auto* op = e.as<Shuffle>()) {
-      std::vector<Expr> vectors(op->vectors.begin(), op->vectors.end());
-      int total = 0;
-      for (const Expr& v : vectors) total += v->dtype.lanes;
-      const int32_t base = new_slots(total);
-      int32_t at = base;
-      for (const Expr& v : vectors) {
-        const int32_t slot = expr(v);
-        emit({.op = Op::kMove, .lanes = v->dtype.lanes, .dst = at, .a = slot});
-        at += v->dtype.lanes;
-      }
-      const int32_t dst = new_slots(lanes);
-      code_->tables.push_back(op->lanes);
-      emit({.op = Op::kShuffle,
-            .lanes = lanes,
-            .dst = dst,
-            .a = base,
-            .c = static_cast<int32_t>(code_->tables.size()) - 1});
-      return dst;
-    }
-    if (const auto* op = e.as<Let>()) {
-      bind_var(op->var, op->value);
-      return expr(op->body);
-    }
-    if (const auto* load = e.as<BufferLoad>()) {
-      if (const auto at = access(load->buffer, load->indices, lanes, e->origin)) {
-        const int32_t dst = new_slots(lanes);
-        emit({.op = load_op(load->buffer->dtype, lanes), .lanes = lanes, .dst = dst, .a = *at});
-        return dst;
-      }
-      const int32_t indices = consecutive(load->indices), dst = new_slots(lanes);
-      emit({.op = Op::kLoad,
-            .lanes = lanes,
-            .dtype = load->buffer->dtype,
-            .dst = dst,
-            .a = view_of(*load->buffer, e->origin),
-            .b = indices});
-      return dst;
-    }
-    if (const auto* op = e.as<tenon::Call>()) return intrinsic(*op);
-    throw CompileError(kUnsupported, e->origin, "`{}` cannot be interpreted", e->type().name);
-  }
+  int32_t expr_inner(const Expr& e);
 
   int32_t splat(int32_t slot, uint16_t lanes) {
     return value({.op = Op::kSplat, .lanes = lanes, .a = slot}, {slot});
   }
-  int32_t select(int32_t condition, int32_t a, int32_t b, uint16_t lanes) {
-    const Bounds x = emitter_.bounds_of(a), y = emitter_.bounds_of(b);
-    return value({.op = Op::kSelect, .lanes = lanes, .a = condition, .b = a, .c = b},
-                 {condition, a, b}, {std::min(x.low, y.low), std::max(x.high, y.high)});
-  }
+  int32_t select(int32_t condition, int32_t a, int32_t b, uint16_t lanes);
+
+  // Whether every value of `from` is one of `to`, so that converting changes none.
+  static bool holds_all_of(DType to, DType from);
 
   // The one instruction for a scalar operation, where there is one.
-  std::optional<Op> quick_op(BinaryOp op, DType dtype) const {
-    if (options_.watched || dtype.lanes != 1) return std::nullopt;
-    if (dtype == kFloat32) {
-      switch (op) {
-        case BinaryOp::kLT:
-        case BinaryOp::kGT: return Op::kLessF;
-        case BinaryOp::kLE:
-        case BinaryOp::kGE: return Op::kLessEqualF;
-        case BinaryOp::kMin: return Op::kMinF;
-        case BinaryOp::kMax: return Op::kMaxF;
-        default: break;
-      }
-      if (options_.random_rounding) return std::nullopt;
-      switch (op) {
-        case BinaryOp::kAdd: return Op::kAddF;
-        case BinaryOp::kSub: return Op::kSubF;
-        case BinaryOp::kMul: return Op::kMulF;
-        case BinaryOp::kDiv: return Op::kDivF;
-        default: return std::nullopt;
-      }
-    }
-    if (dtype.is_bool()) {
-      if (op == BinaryOp::kAnd) return Op::kAndB;
-      return op == BinaryOp::kOr ? std::optional(Op::kOrB) : std::nullopt;
-    }
-    if (!dtype.is_integer() || dtype == kUInt64) return std::nullopt;
-    switch (op) {
-      case BinaryOp::kMin: return Op::kMinI;
-      case BinaryOp::kMax: return Op::kMaxI;
-      case BinaryOp::kEQ: return Op::kEqualI;
-      case BinaryOp::kNE: return Op::kNotEqualI;
-      case BinaryOp::kLT:
-      case BinaryOp::kGT: return Op::kLessI;
-      case BinaryOp::kLE:
-      case BinaryOp::kGE: return Op::kLessEqualI;
-      default: break;
-    }
-    if (dtype.bits < 64) return std::nullopt;  // it may wrap
-    switch (op) {
-      case BinaryOp::kAdd: return Op::kAddI;
-      case BinaryOp::kSub: return Op::kSubI;
-      case BinaryOp::kMul: return Op::kMulI;
-      default: return std::nullopt;
-    }
-  }
+  std::optional<Op> quick_op(BinaryOp op, DType dtype, const Bounds& a, const Bounds& b) const;
 
-  int32_t binary(const Binary& op) {
-    const uint16_t lanes = op.lhs->dtype.lanes;
-    const DType dtype = op.lhs->dtype.element();
-    const bool divides = op.op == BinaryOp::kFloorDiv || op.op == BinaryOp::kFloorMod ||
-                         op.op == BinaryOp::kDiv || op.op == BinaryOp::kMod;
-    const auto divisor = as_int(op.rhs);
-    int32_t a = expr(op.lhs);
-    const Bounds range = emitter_.bounds_of(a);
-    if (divides && dtype.is_integer() && lanes == 1 && !options_.watched && divisor &&
-        *divisor > 0 && range.low >= 0) {
-      const bool quotient = op.op == BinaryOp::kFloorDiv || op.op == BinaryOp::kDiv;
-      if (range.high < *divisor) return quotient ? immediate(dtype, {.i = 0}) : a;
-      Instr instr{.op = quotient ? Op::kDivI : Op::kModI, .a = a};
-      instr.immediate.i = *divisor;
-      return value(instr, {a},
-                   quotient
-                       ? Bounds{range.low / *divisor,
-                                range.high == Bounds::kFar ? Bounds::kFar : range.high / *divisor}
-                       : Bounds{0, *divisor - 1});
-    }
-    int32_t b = expr(op.rhs);
-    const Bounds other = emitter_.bounds_of(b);
-    Bounds bounds = Bounds::of(is_comparison(op.op) ? kBool : dtype);
-    if (op.op == BinaryOp::kMin)
-      bounds = {std::min(range.low, other.low), std::min(range.high, other.high)};
-    if (op.op == BinaryOp::kMax)
-      bounds = {std::max(range.low, other.low), std::max(range.high, other.high)};
-    if (const auto quick = lanes == 1 ? quick_op(op.op, dtype) : std::nullopt) {
-      if (op.op == BinaryOp::kGT || op.op == BinaryOp::kGE) std::swap(a, b);
-      return value({.op = *quick, .a = a, .b = b}, {a, b}, bounds);
-    }
-    Instr instr{.op = Op::kBinary,
-                .code = static_cast<uint8_t>(op.op),
-                .lanes = lanes,
-                .dtype = dtype,
-                .a = a,
-                .b = b};
-    const bool plain =
-        op.op <= BinaryOp::kDiv || op.op == BinaryOp::kMin || op.op == BinaryOp::kMax;
-    if (lanes > 1 && dtype == kFloat32 && plain && !options_.random_rounding && !options_.watched)
-      instr.op = Op::kBinaryLanes;
-    // A division may fail, so it stays where it is.
-    if (!divides || dtype.is_float() || (divisor && *divisor != 0))
-      return value(instr, {a, b}, bounds);
-    instr.dst = new_slots(lanes);
-    return emit(instr).dst;
-  }
+  // Whether a result of narrow integers cannot wrap.
+  static bool stays_within(BinaryOp op, DType dtype, const Bounds& a, const Bounds& b);
+
+  int32_t binary(const Binary& op);
 
   // An access whose view's geometry is known, of a dtype as it lies in memory.
   std::optional<int32_t> access(const Ref<Buffer>& buffer, const std::vector<Expr>& at,
-                                uint16_t lanes, const Origin& origin) {
-    const int32_t view = view_of(*buffer, origin);
-    const Indices::Geometry* geometry = geometry_of(*buffer);
-    if (!geometry || lanes > kMostQuickLanes || (lanes > 1 && buffer->dtype != kFloat32))
-      return std::nullopt;
-    emitter_.set_origin(origin_);
-    return indices_.access(view, *geometry, buffer->dtype, at, lanes);
-  }
-  static Op load_op(DType dtype, uint16_t lanes) {
-    if (lanes > 1) return Op::kLoadLanes;
-    if (dtype == kFloat32) return Op::kLoadF;
-    if (dtype == kInt64) return Op::kLoadI64;
-    return dtype == kInt32 ? Op::kLoadI32 : Op::kLoadAt;
-  }
+                                uint16_t lanes, const Origin& origin);
+  static Op load_op(DType dtype, uint16_t lanes);
 
-  int32_t short_circuit(const Binary& op) {
-    const int32_t dst = new_slots(1);
-    emit({.op = Op::kMove, .dst = dst, .a = expr(op.lhs)});
-    int32_t test = dst;
-    if (op.op == BinaryOp::kOr) {
-      test = new_slots(1);
-      emit({.op = Op::kNot, .dst = test, .a = dst});
-    }
-    const int32_t jump = here();
-    emit({.op = Op::kJumpIfZero, .a = test});
-    const size_t branch = emitter_.enter_branch();
-    const int32_t rhs = expr(op.rhs);
-    emit({.op = Op::kMove, .dst = dst, .a = rhs});
-    emitter_.leave_branch(branch);
-    land(jump);
-    return dst;
-  }
+  int32_t short_circuit(const Binary& op);
 
   // ---- branches ----
 
@@ -414,230 +88,24 @@ class ExpressionResolver {
     std::vector<int32_t> jumps;
     size_t branch = 0, assumed = 0;
   };
-  Guard guard(const Expr& condition) {
-    Guard out;
-    out.branch = emitter_.enter_branch();
-    out.assumed = indices_.mark();
-    std::vector<Expr> terms;
-    const bool in_order = options_.watched || has_load(condition);
-    conjuncts(condition, in_order, terms);
-    // What varies least is tested first: it decides most steps of the loops inside.
-    std::vector<std::pair<unsigned, size_t>> order;
-    std::vector<int32_t> slots(terms.size());
-    for (size_t i = 0; i < terms.size(); ++i) {
-      if (!in_order) slots[i] = expr(terms[i]);
-      order.emplace_back(in_order ? 0U : static_cast<unsigned>(emitter_.depth_of(slots[i])), i);
-    }
-    std::sort(order.begin(), order.end());
-    for (const auto& [depth, i] : order) {
-      const int32_t test = in_order ? expr(terms[i]) : slots[i];
-      if (emitter_.bounds_of(test).within({1, 1})) continue;  // it always holds
-      out.jumps.push_back(here());
-      emit({.op = Op::kJumpIfZero, .a = test});
-    }
-    if (!options_.watched)
-      for (const Expr& term : terms) indices_.assume(term);
-    return out;
-  }
-  void conjuncts(const Expr& condition, bool in_order, std::vector<Expr>& out) const {
-    const auto* both = condition.as<Binary>();
-    if (const auto* call = condition.as<tenon::Call>(); call && call->is("likely"))
-      return conjuncts(call->arg(0), in_order, out);
-    if (!both || both->op != BinaryOp::kAnd || condition->dtype.lanes != 1 || options_.watched) {
-      out.push_back(condition);
-      return;
-    }
-    conjuncts(both->lhs, in_order, out);
-    conjuncts(both->rhs, in_order, out);
-  }
+  Guard guard(const Expr& condition);
+  void conjuncts(const Expr& condition, bool in_order, std::vector<Expr>& out) const;
   /// What was guarded ends: the jumps land here.
-  void end_guard(const Guard& guard) {
-    indices_.restore(guard.assumed);
-    emitter_.leave_branch(guard.branch);
-    for (const int32_t jump : guard.jumps) land(jump);
-  }
+  void end_guard(const Guard& guard);
 
-  int32_t conditional(const tenon::Call& call) {
-    const uint16_t lanes = call.dtype.lanes;
-    const Expr condition = call.arg(0);
-    if (condition->dtype.lanes > 1) {  // lane by lane: both sides are evaluated, as Select
-      const int32_t c = expr(condition), a = expr(call.arg(1)), b = expr(call.arg(2));
-      return select(c, a, b, lanes);
-    }
-    const int32_t dst = new_slots(lanes);
-    const Guard guarded = guard(condition);
-    const int32_t a = expr(call.arg(1));
-    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = a});
-    const int32_t to_end = here();
-    emit({.op = Op::kJump});
-    end_guard(guarded);
-    const size_t branch = emitter_.enter_branch();
-    const int32_t b = expr(call.arg(2));
-    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = b});
-    emitter_.leave_branch(branch);
-    land(to_end);
-    return dst;
-  }
+  int32_t conditional(const tenon::Call& call);
 
-  int32_t masked(const tenon::Call& call, Op op) {
-    const auto load = tenon::cast<BufferLoad>(call.args.at(0));
-    if (!load)
-      throw CompileError(kBadArgument, call.origin, "the first argument of `T.{}` names no element",
-                         call.op->name);
-    const uint16_t lanes = load->dtype.lanes;
-    const int32_t mask = expr(call.arg(1)), value = expr(call.arg(2)),
-                  indices = consecutive(load->indices);
-    const int32_t dst = new_slots(lanes);
-    emit({.op = Op::kMove, .lanes = lanes, .dst = dst, .a = value});
-    emit({.op = op,
-          .lanes = lanes,
-          .dtype = load->buffer->dtype,
-          .dst = dst,
-          .a = view_of(*load->buffer, call.origin),
-          .b = indices,
-          .c = mask});
-    return dst;
-  }
+  int32_t masked(const tenon::Call& call, Op op);
 
   /// The view that a call is given for a region.
-  int32_t region_view(const BufferRegion& region, const Origin& origin) {
-    std::vector<Expr> parts;
-    for (const Range& range : region.region) parts.push_back(range.min);
-    for (const Range& range : region.region) parts.push_back(range.extent);
-    const int32_t slots = consecutive(parts);
-    const auto view = static_cast<int32_t>(code_->views.size());
-    code_->views.push_back({region.buffer, true, true});
-    emit({.op = Op::kRegion, .dst = view_of(*region.buffer, origin), .a = view, .b = slots});
-    return view;
-  }
+  int32_t region_view(const BufferRegion& region, const Origin& origin);
 
-  int32_t opaque(const tenon::Call& call) {
-    if (call.args.empty() || !call.args[0].as<StringImm>())
-      throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
-                         call.op->name);
-    if (call.dtype.is_handle() || call.dtype.is_vector())
-      throw CompileError(kUnsupported, call.origin,
-                         "the interpreter takes no {} from `T.{}`; expected a scalar",
-                         call.dtype.str(), call.op->name);
-    using Kind = OpaqueCallInfo::Arg::Kind;
-    OpaqueCallInfo info;
-    info.call = ref_to(&call);
-    for (size_t i = 1; i < call.args.size(); ++i) {
-      const NodePtr& arg = call.args[i];
-      auto region = tenon::cast<BufferRegion>(arg);
-      if (const auto buffer = tenon::cast<Buffer>(arg)) region = BufferRegion::whole(buffer);
-      if (region) {
-        info.args.push_back({Kind::kView, region_view(*region, call.origin), region->drop});
-      } else if (arg.as<StringImm>()) {
-        info.args.push_back({Kind::kText});
-      } else {
-        const Expr scalar = downcast<ExprNode>(arg);
-        if (scalar->dtype.is_vector())
-          throw CompileError(kUnsupported, call.origin,
-                             "argument {} of `T.{}` is a vector; expected a scalar", i,
-                             call.op->name);
-        const auto* address = scalar.as<tenon::Call>();
-        const bool is_pointer = (scalar.as<Var>() && pointers_.count(scalar.get())) ||
-                                (address && address->is("address_of"));
-        if (scalar->dtype.is_handle() && !is_pointer)
-          throw CompileError(
-              kUnsupported, call.origin,
-              "argument {} of `T.{}` is a handle that the interpreter cannot follow; "
-              "expected a buffer's data or T.address_of",
-              i, call.op->name);
-        info.args.push_back({is_pointer ? Kind::kPointer : Kind::kScalar, expr(scalar)});
-      }
-    }
-    const int32_t dst = new_slots(1);
-    code_->opaque_calls.push_back(std::move(info));
-    emit(
-        {.op = Op::kOpaque, .dst = dst, .c = static_cast<int32_t>(code_->opaque_calls.size()) - 1});
-    return dst;
-  }
+  int32_t opaque(const tenon::Call& call);
 
-  int32_t intrinsic(const tenon::Call& call) {
-    if (!call.op) {
-      const int32_t dst = new_slots(1);
-      this->call(*call.callee, call.args, call.origin, dst);
-      return dst;
-    }
-    if (call.is("if_then_else")) return conditional(call);
-    if (call.is("likely")) return expr(call.arg(0));
-    if (call.is("masked_load")) return masked(call, Op::kMaskedLoad);
-    if (call.is("masked_store")) return masked(call, Op::kMaskedStore);
-    if (call.is("prefetch") || call.is("assume")) return new_slots(1);
-    if (call.is("ret")) {
-      if (!call.args.empty() && code_->result_slot >= 0)
-        emit({.op = Op::kMove, .dst = code_->result_slot, .a = expr(call.arg(0))});
-      emit({.op = Op::kReturn});
-      return new_slots(1);
-    }
-    if (call.is("address_of")) {
-      const auto load = tenon::cast<BufferLoad>(call.args.at(0));
-      if (!load)
-        throw CompileError(kBadArgument, call.origin,
-                           "the argument of `T.address_of` names no element");
-      const int32_t indices = consecutive(load->indices), dst = new_slots(1);
-      emit(
-          {.op = Op::kAddress, .dst = dst, .a = view_of(*load->buffer, call.origin), .b = indices});
-      return dst;
-    }
-    if (call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
-        call.is("call_cpacked"))
-      return opaque(call);
-    if (call.op->effect == Effect::kOpaque || call.args.size() > 3)
-      throw CompileError(kUnsupported, call.origin, "`T.{}` cannot be interpreted", call.op->name);
-    int32_t args[3] = {0, 0, 0};
-    DType from = call.dtype.element();
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const Expr arg = call.arg(i);
-      args[i] = expr(arg);
-      if (arg->dtype.lanes == 1 && call.dtype.lanes > 1) args[i] = splat(args[i], call.dtype.lanes);
-      if (i == 0) from = arg->dtype.element();
-    }
-    const int32_t dst = new_slots(call.dtype.lanes);
-    if (call.is("fma") && call.dtype.element() == kFloat32 && !options_.random_rounding &&
-        !options_.watched) {
-      emit({.op = Op::kFmaLanes,
-            .lanes = call.dtype.lanes,
-            .dst = dst,
-            .a = args[0],
-            .b = args[1],
-            .c = args[2]});
-      return dst;
-    }
-    size_t code = 0;
-    while (code < code_->intrinsics.size() && code_->intrinsics[code] != call.op) ++code;
-    if (code == code_->intrinsics.size()) code_->intrinsics.push_back(call.op);
-    emit({.op = Op::kIntrinsic,
-          .code = static_cast<uint8_t>(code),
-          .lanes = call.dtype.lanes,
-          .dtype = call.dtype.element(),
-          .dtype2 = from,
-          .dst = dst,
-          .a = args[0],
-          .b = args[1],
-          .c = args[2]});
-    return dst;
-  }
+  int32_t intrinsic(const tenon::Call& call);
 
   void call(const GlobalVar& callee, const std::vector<NodePtr>& args, const Origin& origin,
-            int32_t result) {
-    CallInfo info;
-    info.callee = callee.name;
-    info.origin = origin;
-    info.result = result;
-    for (const NodePtr& arg : args) {
-      const auto* region = arg.as<BufferRegion>();
-      if (!region) {
-        info.args.push_back({false, expr(downcast<ExprNode>(arg)), {}});
-        continue;
-      }
-      info.args.push_back({true, region_view(*region, origin), region->drop});
-    }
-    code_->calls.push_back(std::move(info));
-    emit({.op = Op::kCall, .c = static_cast<int32_t>(code_->calls.size()) - 1});
-  }
+            int32_t result);
 
   std::unique_ptr<Code> code_;
   const ResolveOptions options_;
