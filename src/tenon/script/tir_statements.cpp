@@ -185,16 +185,27 @@ bool TirBuilder::assign_let(const std::string& name, const ast::Expr& call, Stat
   const Arguments::Item* var = args.keyword({"var"});
   if (!var && args.positional == 2) var = args.find(0, {});
   const Arguments::Item& value = need(args, call, args.positional == 2 ? 1 : 0, {"value"});
-  args.keyword({"type_annotation", "type"});
+  const Arguments::Item* type = args.keyword({"type_annotation", "type"});
   finish(args, call);
+  const DType stated = type && !type->value.is_none() ? to_dtype(type->value, type->place) : kVoid;
   if (var && !var->value.is_none()) {
     const Ref<Var> defined = variable(*var);
+    if (!stated.is_void() && stated != defined->dtype)
+      fail(kDTypeMismatch, type->place, "`T.let` of `{}`, which is {}, says {}", defined->name,
+           defined->dtype.str(), stated.str());
     out.list.push_back(
         make<Bind>(defined, to_expr(value.value, value.place, defined->dtype), origin(call.place)));
     if (!name.empty()) define(name, Expr(defined));
     return true;
   }
   if (name.empty()) fail(kBadArgument, call.place, "`T.let` without a variable");
+  if (!stated.is_void()) {
+    const auto typed = make<Var>(name, stated, origin(call.place));
+    out.list.push_back(
+        make<Bind>(typed, to_expr(value.value, value.place, stated), origin(call.place)));
+    define(name, Expr(typed));
+    return true;
+  }
   bind(name, call.place, value.value, kVoid, true, value.place, out);
   return true;
 }
