@@ -234,4 +234,28 @@ TEST_F(CommandLineTest, BenchGivesTheFieldsOfTheContract) {
   EXPECT_GT(json[0]["kernels"][0]["ms"], 0);
 }
 
+TEST_F(CommandLineTest, AProgramForAnotherMachineIsNamed) {
+  // The first bytes of a shared library of 64 bits, with a processor.
+  const auto library = [](char processor) {
+    std::string bytes(
+        "\x7f"
+        "ELF\2\1\1",
+        7);
+    bytes.resize(64, '\0');
+    bytes[16] = 3;
+    bytes[18] = processor;
+    return bytes;
+  };
+#if defined(__aarch64__)
+  write("other.so", library(62));
+  const std::string name = "x86-64";
+#else
+  write("other.so", library(static_cast<char>(183)));
+  const std::string name = "AArch64";
+#endif
+  expect_error("run " + folder_ + "/other.so", 1, "error[TN0310]");
+  expect_error("run " + folder_ + "/other.so", 1, "is a program for " + name);
+  expect_error("bench " + folder_ + "/other.so", 1, "is a program for " + name);
+}
+
 }  // namespace

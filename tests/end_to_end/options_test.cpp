@@ -43,6 +43,7 @@ const std::map<std::string, std::string> kBases = {
     {"plan csv", "plan DIR/p.csv"},
     {"bisect native", "bisect DIR/m.py -o DIR/found.py"},
     {"bisect c", "bisect DIR/m.py -o DIR/found.py --target c"},
+    {"reduce model", "reduce DIR/m.py --fails false -o DIR/made"},
     {"operators onnx", "operators"},
     {"operators graph", "operators --graph"},
     {"operators page", "operators --markdown"},
@@ -113,7 +114,12 @@ const std::map<std::string, Probe> kProbes = {
     {"--check-text", {"--check-text"}},
     {"--no-verify", {"--no-verify"}},
     {"--timings", {"--timings"}},
-    {"--unchecked", {"--unchecked", "--pipeline DIR/short.txt"}},
+    {"--unchecked", {"--unchecked", "--pipeline DIR/checks.txt"}},
+    {"--fails", {"--fails true"}},
+    {"--wrong", {"--wrong"}},
+    {"--crashes", {"--crashes"}},
+    {"--message", {"--message nonsense"}},
+    {"--run-limit", {"--run-limit -1"}},
     {"--list-passes", {"--list-passes"}},
     {"--print-pipeline", {"--print-pipeline"}},
     {"NODE", {"conv2"}},
@@ -159,6 +165,7 @@ class OptionsTest : public CommandTest, public testing::WithParamInterface<const
           "[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8]], \"float32\"))\n"
           "        return v\n");
     write("short.txt", "DeadCodeElimination\n");
+    write("checks.txt", "InstrumentBoundCheckers(unchecked=\"7\")\n");
     write("p.csv", "id,lower,upper,size\na,0,3,16\nb,2,5,16\n");
     fs::copy_file(std::string(TENON_SOURCE_DIR) + "/examples/digits/digits_b1.onnx",
                   folder_ + "/case/digits.onnx");
@@ -304,8 +311,9 @@ TEST_P(OptionsTest, NoneIsSilent) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, OptionsTest,
                          testing::Values("run", "compile", "bench", "test-onnx", "print", "opt",
-                                         "explain", "check", "plan", "bisect", "operators",
-                                         "passes", "relay-operators", "diagnostics", "options"),
+                                         "explain", "check", "plan", "bisect", "reduce",
+                                         "operators", "passes", "relay-operators", "diagnostics",
+                                         "options"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

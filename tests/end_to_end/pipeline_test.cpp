@@ -176,4 +176,46 @@ TEST_F(PipelineTest, LiftedWeightsGiveTheSameResult) {
   EXPECT_EQ(read(folder_ + "/joined/output.npy"), expected);
 }
 
+TEST_F(PipelineTest, KernelsEnterWhereTheGraphIsLowered) {
+  for (const char* pass : {"DefaultSchedule", "LowerOpaqueBlock", "VectorizeLoop"}) {
+    const Outcome printed = tenon("print kernel.py --after " + std::string(pass));
+    EXPECT_EQ(printed.status, 0) << printed.err;
+    EXPECT_NE(printed.out.find("def twice("), std::string::npos) << printed.out;
+  }
+  expect_error("print kernel.py --after FuseOps", 2,
+               "the pipeline does not contain pass `FuseOps`");
+}
+
+TEST_F(PipelineTest, OwnPipelinesCheckAccesses) {
+  write("take.py", R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def take(x: T.Buffer((8,), "float32"), at: T.Buffer((4,), "int32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("take"):
+                v = T.axis.spatial(4, i)
+                y[v] = x[at[v]]
+)");
+  write("wrong.py",
+        "import struct\n"
+        "head = \"{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }\"\n"
+        "head += ' ' * (128 - 11 - len(head)) + chr(10)\n"
+        "open('wrong.npy', 'wb').write(b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + "
+        "head.encode() + struct.pack('<4i', 0, 1, 2, 100))\n");
+  ASSERT_EQ(shell("cd " + folder_ + " && python3 wrong.py").status, 0);
+  std::string passes = tenon("opt --print-pipeline").out;
+  const size_t at = passes.find("InstrumentBoundCheckers");
+  ASSERT_NE(at, std::string::npos);
+  passes.insert(at, "# ");
+  write("own.txt", passes);
+  write("late.txt", passes.substr(passes.find("DefaultSchedule")));
+  for (const char* target : {"native", "c"})
+    for (const char* pipeline : {"own.txt", "late.txt"})
+      expect_error(
+          "run take.py -i at=wrong.npy --target " + std::string(target) + " --pipeline " + pipeline,
+          1, "index 100 of dimension 0 of buffer `x`");
+  EXPECT_EQ(tenon("compile take.py -o unchecked.so --unchecked --pipeline own.txt").status, 0);
+}
+
 }  // namespace

@@ -1,7 +1,9 @@
 #include "tenon/driver/compiler.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +26,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
+#include "tenon/support/target_codes.h"
 #include "tenon/tir/stmt.h"
 #include "tenon/tune/placement.h"
 
@@ -200,31 +203,45 @@ std::shared_ptr<const backend::Libraries> with_external_modules(
   return open_libraries(module, files, opened ? opened->trust() : backend::Trust::kNamed);
 }
 
-// What is asked for in front, then the whole pipeline. A module of PrimFuncs alone enters the
-// latter where the graph has been lowered.
-static Pipeline pipeline_for(const IRModule& module, const CompileRequest& request) {
-  Pipeline pipeline = request.first;
-  for (const Pass& pass : request.whole ? *request.whole : standard_pipeline())
-    pipeline.push_back(pass);
-  if (request.unchecked) {
-    bool any = false;
-    for (Pass& pass : pipeline) {
-      if (pass.name != "InstrumentBoundCheckers") continue;
-      pass.options.set("unchecked", true);
-      any = true;
-    }
-    if (!any)
-      throw UsageError("--unchecked: the pipeline has no `InstrumentBoundCheckers`, which checks");
-  }
+Pipeline for_form(Pipeline pipeline, const IRModule& module) {
   const Form form = form_of(module);
   if (form == Form::kGraph || form == Form::kLegalised) return pipeline;
-  const auto asked = static_cast<std::ptrdiff_t>(request.first.size());
-  pipeline.erase(std::remove_if(pipeline.begin() + asked, pipeline.end(),
+  pipeline.erase(std::remove_if(pipeline.begin(), pipeline.end(),
                                 [](const Pass& pass) {
                                   return pass.needs == Form::kGraph ||
                                          pass.needs == Form::kLegalised;
                                 }),
                  pipeline.end());
+  return pipeline;
+}
+
+static constexpr const char* kChecks = "InstrumentBoundCheckers";
+
+// Nothing goes unchecked because a pipeline of one's own does not name the pass: it stands where
+// the standard pipeline has it, before kernels are scheduled or lowered.
+static void check_accesses(Pipeline& pipeline, bool unchecked) {
+  bool any = false;
+  for (Pass& pass : pipeline) {
+    if (pass.name != kChecks) continue;
+    if (unchecked) pass.options.set("unchecked", true);
+    any = true;
+  }
+  if (any || unchecked) return;
+  const auto place = std::find_if(pipeline.begin(), pipeline.end(), [](const Pass& pass) {
+    return pass.name == "DefaultSchedule" || pass.needs == Form::kTensorIR ||
+           pass.needs == Form::kLowered;
+  });
+  Pass checks = *tenon::find_pass(kChecks);
+  if (!pipeline.empty()) checks.origin = (place == pipeline.end() ? place - 1 : place)->origin;
+  pipeline.insert(place, std::move(checks));
+}
+
+// What is asked for in front, then the whole pipeline.
+static Pipeline pipeline_for(const IRModule& module, const CompileRequest& request) {
+  Pipeline pipeline = request.first;
+  for (Pass& pass : for_form(request.whole ? *request.whole : standard_pipeline(), module))
+    pipeline.push_back(std::move(pass));
+  check_accesses(pipeline, request.unchecked);
   return pipeline;
 }
 
@@ -296,7 +313,40 @@ std::shared_ptr<runtime::Program> link(const llvm_backend::CompiledProgram& prog
   }
 }
 
+// The processor that an ELF file is for, where that is not this one's.
+static std::string other_machine(const std::string& path) {
+  static constexpr std::pair<int, const char*> kMachines[] = {
+      {3, "x86"}, {40, "ARM"}, {62, "x86-64"}, {183, "AArch64"}, {243, "RISC-V"}};
+#if defined(__x86_64__)
+  constexpr int kHost = 62;
+#elif defined(__aarch64__)
+  constexpr int kHost = 183;
+#else
+  constexpr int kHost = 0;
+#endif
+  unsigned char head[20] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(head), sizeof head);
+  if (!file ||
+      std::memcmp(head,
+                  "\x7f"
+                  "ELF",
+                  4) != 0 ||
+      kHost == 0)
+    return "";
+  const bool is_big = head[5] == 2;
+  const int machine = is_big ? head[18] << 8 | head[19] : head[19] << 8 | head[18];
+  if (machine == kHost) return "";
+  for (const auto& [number, name] : kMachines)
+    if (number == machine) return name;
+  return fmt::format("processor number {} of the ELF standard", machine);
+}
+
 std::shared_ptr<runtime::Program> load_program(const std::string& path) {
+  if (const std::string machine = other_machine(path); !machine.empty())
+    throw CompileError(kOtherMachine, {},
+                       "`{}` is a program for {}; it runs on such a machine, not on this one", path,
+                       machine);
   try {
     return runtime::Program::load(path);
   } catch (const runtime::Error& error) {

@@ -87,6 +87,9 @@ struct PipelineInput {
   IRModule module;
   Pipeline passes;
 };
+/// The passes of `pipeline` for a module in this form: one of PrimFuncs alone enters where the graph
+/// has been lowered.
+Pipeline for_form(Pipeline pipeline, const IRModule& module);
 PipelineInput pipeline_input(IRModule module, const CompileRequest& request);
 
 /// A remark for each call of a function that has no signature: nothing of it is checked.

@@ -131,6 +131,15 @@ IRModule run_tensorize(IRModule module, const Attrs& options) {
                                             text("description"), text("implementation")});
 }
 
+// True or False, or an integer as C writes them.
+static bool flag_of(const char* pass, const Attrs& options, const char* name) {
+  const AttrValue* value = options.find(name);
+  if (value && !value->is_none() && !value->as<bool>() && !value->as<int64_t>())
+    throw CompileError(kBadOption, {}, "option `{}` of `{}` is {}; expected True or False", name,
+                       pass, value->str());
+  return options.flag(name);
+}
+
 std::string text_option(const char* pass, const Attrs& options, const char* name) {
   const AttrValue* value = options.find(name);
   if (!value || value->is_none()) return "";
@@ -149,9 +158,10 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   check_options("FuseOpsByPattern", options,
                 {"backend", "bind_constants", "annotate_codegen", "extra_outputs", "file"});
   graph::FuseOptions fuse;
-  if (options.contains("bind_constants")) fuse.bind_constants = options.flag("bind_constants");
-  fuse.annotate_codegen = options.flag("annotate_codegen");
-  fuse.extra_outputs = options.flag("extra_outputs");
+  if (options.contains("bind_constants"))
+    fuse.bind_constants = flag_of("FuseOpsByPattern", options, "bind_constants");
+  fuse.annotate_codegen = flag_of("FuseOpsByPattern", options, "annotate_codegen");
+  fuse.extra_outputs = flag_of("FuseOpsByPattern", options, "extra_outputs");
   const std::string name = text_option("FuseOpsByPattern", options, "backend");
   const std::string file = text_option("FuseOpsByPattern", options, "file");
   if (!file.empty()) {
@@ -194,7 +204,8 @@ IRModule run_partition_graph(IRModule module, const Attrs& options) {
   graph::PartitionOptions partition;
   if (std::string name = text_option("PartitionGraph", options, "mod_name"); !name.empty())
     partition.mod_name = std::move(name);
-  if (options.contains("bind_constants")) partition.bind_constants = options.flag("bind_constants");
+  if (options.contains("bind_constants"))
+    partition.bind_constants = flag_of("PartitionGraph", options, "bind_constants");
   return graph::partition_graph(std::move(module), partition);
 }
 
@@ -249,13 +260,13 @@ IRModule run_dispatch_placement(IRModule module, const Attrs& options) {
 
 IRModule run_inline_calls(IRModule module, const Attrs& options) {
   check_options("InlineCalls", options, {"all"});
-  return tir::inline_calls(std::move(module), options.flag("all"));
+  return tir::inline_calls(std::move(module), flag_of("InlineCalls", options, "all"));
 }
 
 IRModule run_instrument_bound_checkers(IRModule module, const Attrs& options) {
   check_options("InstrumentBoundCheckers", options, {"unchecked"});
-  return tir::instrument_bound_checkers(std::move(module),
-                                        {.unchecked = options.flag("unchecked")});
+  return tir::instrument_bound_checkers(
+      std::move(module), {.unchecked = flag_of("InstrumentBoundCheckers", options, "unchecked")});
 }
 
 IRModule run_rewrite_patterns(IRModule module, const Attrs& options) {

@@ -25,12 +25,17 @@ struct PrintCommandOptions {
 
 int print(const PrintCommandOptions& options) {
   const PipelineChoice& chosen = options.places.chosen;
-  Pipeline pipeline;
-  if (!options.after.empty())
-    pipeline = pipeline_until(options.after, options.places.pipeline());
-  else if (!chosen.passes.empty() || !chosen.file.empty())
-    pipeline = chosen.file.empty() ? options.places.passes() : options.places.pipeline();
   IRModule module = load_module(options.model, options.places.load_options());
+  Pipeline pipeline;
+  if (!options.after.empty()) {
+    pipeline = options.places.passes();
+    const std::optional<Pipeline> whole = chosen.whole();
+    for (Pass& pass : for_form(whole ? *whole : standard_pipeline(), module))
+      pipeline.push_back(std::move(pass));
+    pipeline = pipeline_until(options.after, std::move(pipeline));
+  } else if (!chosen.passes.empty() || !chosen.file.empty()) {
+    pipeline = chosen.file.empty() ? options.places.passes() : options.places.pipeline();
+  }
   if (!pipeline.empty() || options.places.places())
     module = options.places.prepare(std::move(module));
   if (!pipeline.empty()) {

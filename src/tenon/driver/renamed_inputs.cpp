@@ -15,8 +15,14 @@ using Tensors = std::vector<Ref<TensorData>>;
 
 bool same_inputs(const IRModule& before, const IRModule& after) {
   const std::vector<Port> x = signature_of(before).inputs, y = signature_of(after).inputs;
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Port& p, const Port& q) {
-    return p.name == q.name && p.str() == q.str();
+  // Where a graph has an expression, its PrimFunc has a symbol and an assertion.
+  const auto same_dims = [](const PortDim& p, const PortDim& q) {
+    const bool is_computed = p.value < 0 && p.symbol.empty();
+    return p == q || (is_computed && q.value < 0);
+  };
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const Port& p, const Port& q) {
+    return p.name == q.name && p.dtype == q.dtype &&
+           std::equal(p.dims.begin(), p.dims.end(), q.dims.begin(), q.dims.end(), same_dims);
   });
 }
 
