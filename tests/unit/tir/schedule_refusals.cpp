@@ -82,6 +82,22 @@ TEST(Rfactor, RefusesALoopThatCarriesAReductionAndAnotherAxis) {
       "loop `i1_i2_0_fused` carries spatial axis `v1` and a reduction axis of block `matmul`");
 }
 
+// y[v, v] = the sum over k of x[v, k] * w[k]: the padded result is copied out as a whole.
+TEST(PadEinsum, RefusesADiagonalOfTheResult) {
+  const auto x = tensor("x", std::vector<int64_t>{5, 3}), w = tensor("w", std::vector<int64_t>{3});
+  const auto y = tensor("y", std::vector<int64_t>{5, 5});
+  const Ref<Var> v = var("v"), k = var("k");
+  const std::vector<Expr> at = {v, v};
+  const auto f = bound(
+      {x, w, y}, "sum", {5, 3},
+      {{v, {int64(0), int64(5)}, IterKind::kSpatial}, {k, {int64(0), int64(3)}, IterKind::kReduce}},
+      [](const Axes& i) { return i; },
+      make<BufferStore>(y, load(y, at) + load(x, {v, k}) * load(w, {k}), at),
+      make<BufferStore>(y, imm(kFloat32, 0.0), at));
+  EXPECT_EQ(tried(f, [](Schedule& sch) { sch.pad_einsum(sch.get_block("sum"), {4, 1}); }),
+            "block `sum` writes `y` at (v, v), which is not all of shape (5, 5)");
+}
+
 // y[0] = 2 * y[0] + x[v] for each v in order, over two loops.
 TEST(Reorder, KeepsTheOrderOfAScan) {
   const auto x = tensor("x", std::vector<int64_t>{12});
