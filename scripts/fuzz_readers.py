@@ -134,9 +134,10 @@ def main():
     if args.merge:
         return max(merge(reader, args.build, out) for reader in names)
 
-    total, faults = 0, 0
-    for reader in names:
-        executions, first, reached, found = run(reader, args.seconds / len(names), args.build, out)
+    begin, total, faults = time.time(), 0, 0
+    for done, reader in enumerate(names):
+        share = (args.seconds - (time.time() - begin)) / (len(names) - done)
+        executions, first, reached, found = run(reader, max(1, share), args.build, out)
         total += executions
         faults += len(found)
         verdict = f"{len(found)} FAULTS, see {out / 'faults'}" if found else "ok"
