@@ -278,6 +278,11 @@ std::string ModuleCodegen::source() {
       "#define ALIGNED\n"
       "#define NOINLINE\n"
       "#define INLINE static inline\n"
+      "#endif\n"
+      // GCC 12 at -O3 for AVX2 loads what an earlier iteration stores, under a condition, too
+      // early. What should be vectors is written as vectors.
+      "#if IS_GNU && !defined(__clang__)\n"
+      "#pragma GCC optimize(\"no-tree-loop-vectorize\")\n"
       "#endif\n";
   if (prelude_.uses_prefetch())
     out +=
