@@ -24,10 +24,15 @@ Affine Indices::combined(const Affine& a, const Affine& b, int64_t factor) const
   return out;
 }
 
-Bounds Indices::bounds(const Affine& value) const {
+Bounds Indices::bounds_everywhere(const Affine& value) const {
   Bounds all = Bounds::of(value.constant);
   for (const auto& [slot, coefficient] : value.terms)
     all = all + emitter_.bounds_of(slot) * coefficient;
+  return all;
+}
+
+Bounds Indices::bounds(const Affine& value) const {
+  Bounds all = bounds_everywhere(value);
   for (const Assumption& known : assumed_) {
     if (known.terms == value.terms) {
       const Bounds shifted = known.bounds + Bounds::of(value.constant);
@@ -133,7 +138,8 @@ int32_t Indices::slot(const Affine& value) {
     so_far = combined(so_far, {{{term, 1}}, 0}, factor);
     Instr instr{.op = Op::kMulAdd, .a = sum, .b = term};
     instr.immediate.i = factor;
-    sum = emitter_.value(instr, {sum, term}, bounds(so_far));
+    // It may be computed in front of the condition, and be used again behind it.
+    sum = emitter_.value(instr, {sum, term}, bounds_everywhere(so_far));
   }
   return sum;
 }

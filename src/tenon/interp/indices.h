@@ -32,6 +32,8 @@ class Indices {
   /// Every integer expression.
   Affine affine(const Expr& expr);
   Bounds bounds(const Affine& value) const;
+  /// Whatever is assumed here: what holds wherever its value is known.
+  Bounds bounds_everywhere(const Affine& value) const;
   bool is_settled(const Affine& value) const;
   /// Its value in a slot.
   int32_t slot(const Affine& value);

@@ -195,6 +195,21 @@ TEST(Interpreter, RefusesARegionThatTheCalleeDoesNotFit) {
             "TN0101: dimension 0 of parameter `Y` is 3; declared is 6");
 }
 
+// Under `i < 0` the index `i + 1` needs no remainder; it is computed in front of the condition, and
+// behind it nothing of that is known.
+TEST(Interpreter, WhatHoldsUnderAConditionIsNotKnownElsewhere) {
+  const Ref<Var> i = var("i"), j = var("j");
+  const auto a = buffer("A", {int64(2)}), b = buffer("B", {int64(2), int64(3)});
+  const auto next = [&]() -> Expr { return load(a, {floormod(Expr(i) + 1, 2)}); };
+  const Expr value = if_then_else(Expr(i) < int64(0), next(), next() + imm(kFloat32, 1.0));
+  const IRModule module = module_of(
+      "f",
+      PrimFunc::of_buffers({a, b}, nest({i, j}, {int64(2), int64(3)}, store(b, value, {i, j}))));
+  Interpreter interpreter(module);
+  EXPECT_EQ(values_of(interpreter.run_prim_func("f", {floats({2}, {1, 5}), nullptr})[1]),
+            (std::vector<float>{6, 6, 6, 2, 2, 2}));
+}
+
 TEST(Interpreter, IntegerDivisionFollowsItsName) {
   const auto binary_of = [](BinaryOp op, int64_t a, int64_t b) {
     const auto x = make<Buffer>("X", kInt64, std::vector<Expr>{int64(2)});
