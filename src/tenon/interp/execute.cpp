@@ -214,8 +214,9 @@ void Machine::execute(const Code& code, Frame& frame) {
       case Op::kInnerLoop: {
         // In pieces, so that the limit of steps holds.
         constexpr int64_t kMostAtOnce = 1 << 16;
+        constexpr int64_t kFew = 3;  // sooner done than begun
         const InnerLoop& loop = code.inner_loops[static_cast<size_t>(i.dst)];
-        for (int64_t left = s[i.b].i - s[i.a].i; left > 0;) {
+        for (int64_t left = s[i.b].i - s[i.a].i; left >= kFew;) {
           const int64_t most = std::min(left, kMostAtOnce);
           const int64_t done = run_inner_loop(code, loop, frame.bases.data(), s, most);
           count_steps(done * loop.length, *origin);

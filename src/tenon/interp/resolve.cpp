@@ -1,3 +1,5 @@
+#include <unordered_set>
+
 #include "tenon/interp/inner_loop.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/resolve_expr.h"
@@ -220,32 +222,32 @@ class Resolver : ExpressionResolver {
       return emitter_.release(mark);
     }
     const auto extent = as_int(loop.extent);
-    if (!options_.watched && extent && *extent >= kFewIterations && starts_reduction(loop)) {
-      // The others have nothing to ask for.
-      bind_var(loop.loop_var, loop.min);
-      stmt(loop.body);
-      emitter_.release(mark);
-      return iterate(loop, loop.min + imm(loop.loop_var->dtype, int64_t{1}),
-                     imm(loop.extent->dtype, *extent - 1));
-    }
-    iterate(loop, loop.min, loop.extent);
+    const std::vector<const Node*> starting = !options_.watched && extent && *extent > 1
+                                                  ? starting_with(loop)
+                                                  : std::vector<const Node*>();
+    if (starting.empty()) return iterate(loop, loop.min, loop.extent);
+    // All but the first iteration have nothing to ask for.
+    bind_var(loop.loop_var, loop.min);
+    stmt(loop.body);
+    emitter_.release(mark);
+    started_.insert(starting.begin(), starting.end());
+    iterate(loop, loop.min + imm(loop.loop_var->dtype, int64_t{1}),
+            imm(loop.extent->dtype, *extent - 1));
+    for (const Node* block : starting) started_.erase(block);
   }
 
-  static constexpr int64_t kFewIterations = 4;
-
-  // Whether the first iteration of an innermost loop is where a block's results begin.
-  static bool starts_reduction(const For& loop) {
-    bool starts = false, is_innermost = true;
-    walk(loop.body, [&](const NodePtr& node) {
-      is_innermost &= !node.as<For>() && !node.as<While>();
-      const auto* realize = node.as<BlockRealize>();
-      if (!realize || !realize->block->init) return;
-      const std::vector<IterVar>& axes = realize->block->iter_vars;
-      for (size_t i = 0; i < axes.size(); ++i)
-        starts |=
-            axes[i].kind == IterKind::kReduce && realize->iter_values[i].same_as(loop.loop_var);
+  // The blocks whose results begin in the first iteration of a loop, or before it.
+  std::vector<const Node*> starting_with(const For& loop) const {
+    std::vector<const Node*> blocks;
+    walk<BlockRealize>(loop.body, [&](const BlockRealize& realize) {
+      const Block& block = *realize.block;
+      if (!block.init || started_.count(&block)) return;
+      for (size_t i = 0; i < block.iter_vars.size(); ++i)
+        if (block.iter_vars[i].kind == IterKind::kReduce &&
+            realize.iter_values[i].same_as(loop.loop_var))
+          blocks.push_back(&block);
     });
-    return starts && is_innermost;
+    return blocks;
   }
 
   void iterate(const For& loop, const Expr& from, const Expr& iterations) {
@@ -374,6 +376,8 @@ class Resolver : ExpressionResolver {
     }
     name(view.elem_offset, offset);
   }
+
+  std::unordered_set<const Node*> started_;  // blocks whose init is not to run where code is made
 };
 
 }  // namespace
