@@ -147,6 +147,21 @@ def kernel(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
       << said_;
 }
 
+// `(float)i / 3` is no quotient of integers.
+TEST_F(CTargetTest, CastsTakeAllOfTheirOperand) {
+  std::ofstream(folder_ + "/halves.py") << R"(
+@T.prim_func
+def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float16"), C: T.Buffer((8,), "float16")):
+    for i in range(8):
+        B[i] = T.Cast("float16", i // 3)
+        C[i] = T.Cast("float16", i % 3)
+)";
+  tenon("run " + folder_ + "/halves.py --target c -o " + folder_ + "/got");
+  tenon("run " + folder_ + "/halves.py --interpret -o " + folder_ + "/expected");
+  for (const char* name : {"/B.npy", "/C.npy"})
+    EXPECT_EQ(read(folder_ + "/got" + name), read(folder_ + "/expected" + name));
+}
+
 // GCC 12's vectoriser of loops gets a guarded load of what an earlier iteration stored wrong at
 // -O3.
 TEST_F(CTargetTest, RowsThatAreReadLaterAreRight) {

@@ -48,8 +48,9 @@ Text FunctionCodegen::apply(const std::string& function, const std::vector<Text>
   return {function + "(" + list + ")", Text::kAtom};
 }
 
-// `f($0)`, `f($0, $1)`, with no operator inside.
+// `f($0)`, `f($0, $1)`, with no operator inside; a cast, as in `f((float)$0)`, is one.
 static bool is_plain_call(std::string pattern) {
+  if (pattern.find(")$") != std::string::npos) return false;
   for (size_t at = 0; (at = pattern.find(", ", at)) != std::string::npos;) pattern.erase(at, 2);
   return pattern.back() == ')' && pattern[0] != '(' && pattern.find(' ') == std::string::npos;
 }
