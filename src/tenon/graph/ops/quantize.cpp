@@ -60,11 +60,11 @@ OpDef quantize() {
     const Operand x = kernel.arg(0), scale = kernel.arg(1), zero = kernel.arg(2);
     const DType dtype = kernel.dtype();
     return kernel.emit_compute([&](const Indices& i) {
-      // Half floats cannot hold the steps of 16-bit results.
-      const auto wide = [](const Expr& e) {
-        return e->dtype.is_float() && e->dtype.bits >= 32 ? e : tenon::cast(kFloat32, e);
-      };
-      const Expr steps = wide(x(i)) / wide(tenon::cast(x.dtype, parameter(call, scale, i)));
+      // In the wider type of both: half floats cannot hold the steps of 16-bit results, nor a
+      // scale that is given in float32.
+      const DType wide =
+          x.dtype == kFloat64 || scale.dtype == kFloat64 ? kFloat64 : DType(kFloat32);
+      const Expr steps = tenon::cast(wide, x(i)) / tenon::cast(wide, parameter(call, scale, i));
       const Expr shifted =
           float_call("round", {steps}) + tenon::cast(steps->dtype, parameter(call, zero, i));
       const auto limit = [&](const Expr& value) {
