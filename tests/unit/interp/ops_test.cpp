@@ -9,6 +9,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/verifier.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/support/narrow_float.h"
 #include "tenon/tir/verifier.h"
 
 namespace tenon::graph {
@@ -201,6 +202,13 @@ TEST(OpValues, Quantisation) {
       make<Constant>(TensorData::of<float>(kFloat32, {4}, {.01F, .02F, .004F, .1F}));
   const Value zero = make<Constant>(TensorData::of<int8_t>(kInt8, {4}, {1, -3, 5, 0}));
   expect(run("quantize", {rnd(kImage, 1), scale, zero}, {{"axis", 1}}), 0, kImage, 290, -471.6514);
+  // 0.524902 / 0.05 is 10.498 with the scale in float32, 10.502 with it rounded to float16.
+  const auto half =
+      run("quantize",
+          {make<Constant>(TensorData::of<uint16_t>(kFloat16, {1}, {double_to_half(0.524902)})),
+           make<Constant>(TensorData::of<float>(kFloat32, {1}, {0.05F})),
+           make<Constant>(TensorData::of<int8_t>(kInt8, {1}, {3}))});
+  EXPECT_EQ(half.at(0)->at_float(0), 13);
 }
 
 TEST(OpValues, MoreNormalisations) {
