@@ -61,6 +61,24 @@ TEST_P(InputDimensions, AreChecked) {
       << said(inputs(4, 5, 4));
 }
 
+// Rows and columns of one dimension in one loop: where that is 0, simplification finds a division
+// by 0 in the start of the sums, which does not run.
+TEST_P(InputDimensions, OfZeroLeaveDivisionsByZeroInCodeThatDoesNotRun) {
+  const IRModule module = script::parse_module(
+      "@I.ir_module\nclass Module:\n    @R.function\n"
+      "    def main(x: R.Tensor((1, \"n\", \"m\", \"m\"), \"float32\"),\n"
+      "             w: R.Tensor((7,), \"float32\")):\n"
+      "        n = T.int64()\n        m = T.int64()\n        with R.dataflow():\n"
+      "            y = R.einsum((x, w), subscripts=\"ijkl,k->ijk\")\n"
+      "            R.output(y)\n        return y\n");
+  const Tensors given = {random_elements(kFloat32, {1, 2, 7, 7}, 1),
+                         random_elements(kFloat32, {7}, 2)};
+  const auto expected = interpreted(module)->run(given);
+  const auto got = run_for(module, target_, given);
+  const auto wrong = difference(*got.at(0), *expected.at(0), Tolerance{0, 0, 1e-5});
+  EXPECT_FALSE(wrong) << *wrong;
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, InputDimensions, testing::ValuesIn(kTargets),
                          [](const auto& info) { return name_of(info); });
 
