@@ -15,6 +15,11 @@ struct Names {
   std::set<std::string> taken;
   std::unordered_map<std::string, int> next;
 
+  /// False where it is taken already, or no name.
+  bool take(const std::string& name) {
+    return identifier(name) == name && taken.insert(name).second;
+  }
+
   std::string unique(const std::string& hint) {
     const std::string base = identifier(hint);
     if (taken.insert(base).second) return base;
@@ -192,6 +197,33 @@ static bool is_pure(const Value& value, const IRModule& module) {
   return false;
 }
 
+const Binding& BlockBuilder::last() const { return *frames_.back()->bindings.back(); }
+
+void BlockBuilder::push(Ref<Binding> binding) {
+  frames_.back()->bindings.push_back(std::move(binding));
+  ++emitted_;
+}
+
+bool BlockBuilder::emit_kept(const Value& value, const Type& match, const std::string& name,
+                             bool dataflow) {
+  if (!kept_ || !kept_->value.same_as(value) || !kept_->match.same_as(match) ||
+      kept_->var->name != name)
+    return false;
+  Frame& frame = *frames_.back();
+  // A variable of a dataflow block stands in one; those that are seen outside of it may too.
+  if ((kept_->var->is_dataflow && !dataflow) || (!dataflow && frame.explicit_dataflow))
+    return false;
+  // An operator's result follows from the call, which is the same; a function may be another now.
+  const auto* call = value.as<Call>();
+  if (!match && !(call && call->op) && !structural_equal(type_of(value, module_), kept_->var->type))
+    return false;
+  if (!frame.names->take(name)) return false;
+  frame.open(dataflow);
+  push(std::move(kept_));
+  kept_ = {};
+  return true;
+}
+
 Value BlockBuilder::emit(Value value, const std::string& name) {
   check(!frames_.empty(), "a value emitted outside a function");
   if (const auto* tuple = value.as<Tuple>()) {
@@ -216,7 +248,7 @@ Value BlockBuilder::emit(Value value, const std::string& name) {
     Frame& frame = *frames_.back();
     for (const Ref<BindingBlock>& block : seq->blocks) {
       frame.open(block->is_dataflow);
-      for (const Ref<Binding>& binding : block->bindings) frame.bindings.push_back(binding);
+      for (const Ref<Binding>& binding : block->bindings) push(binding);
     }
     return emit(seq->body, name);
   }
@@ -235,8 +267,9 @@ Value BlockBuilder::emit(Value value, const std::string& name) {
   } else if (is_leaf(value)) {
     return value;
   }
-  Type type = type_of(value, module_);
   const bool pure = is_pure(value, module_);
+  if (emit_kept(value, {}, name, pure)) return last().var;
+  Type type = type_of(value, module_);
   Frame& frame = *frames_.back();
   // A branch stands between two dataflow blocks where one was begun.
   check(pure || value.as<If>() || !frame.explicit_dataflow,
@@ -244,7 +277,7 @@ Value BlockBuilder::emit(Value value, const std::string& name) {
   frame.open(pure);
   const Origin origin = value->origin ? value->origin : origin_;
   auto var = make<Var>(frame.names->unique(name), std::move(type), frame.open_is_dataflow, origin);
-  frame.bindings.push_back(make<Binding>(var, std::move(value), nullptr, origin));
+  push(make<Binding>(var, std::move(value), nullptr, origin));
   return var;
 }
 
@@ -256,9 +289,11 @@ Value BlockBuilder::op(std::string_view op, std::vector<Value> args, Attrs attrs
 Value BlockBuilder::match_cast(Value value, Type type, const std::string& name) {
   if (!is_leaf(value)) value = emit(value);
   Frame& frame = *frames_.back();
-  frame.open(frame.explicit_dataflow || frame.open_is_dataflow || frame.bindings.empty());
+  const bool dataflow = frame.explicit_dataflow || frame.open_is_dataflow || frame.bindings.empty();
+  if (emit_kept(value, type, name, dataflow)) return last().var;
+  frame.open(dataflow);
   auto var = make<Var>(frame.names->unique(name), type, frame.open_is_dataflow, origin_);
-  frame.bindings.push_back(make<Binding>(var, std::move(value), std::move(type), origin_));
+  push(make<Binding>(var, std::move(value), std::move(type), origin_));
   return var;
 }
 

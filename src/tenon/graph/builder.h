@@ -32,6 +32,12 @@ class BlockBuilder {
   /// `emit(call_op(op, args, attrs))`.
   Value op(std::string_view op, std::vector<Value> args, Attrs attrs = {},
            const std::string& name = "lv");
+  /// The next `emit` of the very value of `binding` under its name (or `match_cast` of value and
+  /// type) gives this binding again, not a new one: what a pass leaves alone keeps its variable.
+  void keep(Ref<Binding> binding) { kept_ = std::move(binding); }
+  /// How many bindings were emitted, and the last of them.
+  size_t emitted() const { return emitted_; }
+  const Binding& last() const;
   /// `R.match_cast(value, type)`.
   Value match_cast(Value value, Type type, const std::string& name = "lv");
   /// Branches of an If are built between these.
@@ -50,8 +56,13 @@ class BlockBuilder {
 
  private:
   struct Frame;
+  bool emit_kept(const Value& value, const Type& match, const std::string& name, bool dataflow);
+  void push(Ref<Binding> binding);
+
   IRModule& module_;
   Origin origin_;
+  Ref<Binding> kept_;
+  size_t emitted_ = 0;
   std::vector<std::shared_ptr<Frame>> frames_;
   std::map<uint64_t, std::vector<std::string>> by_hash_;  // PrimFuncs of the module by structure
 };

@@ -87,12 +87,6 @@ Step entry_step(std::string_view name) {
           }};
 }
 
-Ref<Function> with_inferred_types(IRModule& module, const Ref<Function>& function) {
-  return graph::rebuild(module, function, [](graph::BlockBuilder&, const Binding&, const Value&) {
-    return std::nullopt;
-  });
-}
-
 // `function` with other parameters and another body. Attributes that list its parameters or results
 // go: they no longer fit.
 Ref<Function> remade(IRModule& module, const Function& function, std::vector<Ref<GraphVar>> params,
@@ -102,7 +96,7 @@ Ref<Function> remade(IRModule& module, const Function& function, std::vector<Ref
   auto* made = new Function(std::move(params), make<SeqExpr>(std::move(blocks), std::move(result)),
                             graph::Type(), std::move(attrs), function.pure, function.origin);
   made->is_private = function.is_private;
-  return with_inferred_types(module, Ref<Function>(made));
+  return graph::with_inferred_types(module, Ref<Function>(made));
 }
 
 std::vector<Value> results_of(const Function& function) {

@@ -444,9 +444,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
     if (backends.empty() && !by_variable && !by_node) continue;
     function = with_own_origins(function);
     if (!has_unique_names(*function)) {
-      function = graph::rebuild(
-          module, function,
-          [](graph::BlockBuilder&, const Binding&, const graph::Value&) { return std::nullopt; });
+      function = graph::with_inferred_types(module, function);
       by_variable = hand_written(function->attrs, "placement", function->origin);
     }
     Placer placer(module, function, backends);

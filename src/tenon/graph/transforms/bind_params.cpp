@@ -32,8 +32,7 @@ static Ref<Function> substituted(IRModule& module, const Ref<Function>& function
                             function->origin);
   copy->is_private = function->is_private;
   const NodePtr keeper = function;  // what `all` is keyed by
-  return rebuild(module, Ref<Function>(copy),
-                 [](BlockBuilder&, const Binding&, const Value&) { return std::nullopt; });
+  return with_inferred_types(module, Ref<Function>(copy));
 }
 
 // Lists that have an item for each parameter lose those of the parameters that go.

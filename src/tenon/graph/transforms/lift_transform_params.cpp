@@ -249,8 +249,7 @@ Ref<Function> over_outputs(IRModule& module, const Part& part, const Outputs& ou
   auto* copy = new Function(std::move(params), body, Type(), std::move(attrs), part.function->pure,
                             part.function->origin);
   copy->is_private = part.function->is_private;
-  return rebuild(module, Ref<Function>(copy),
-                 [](BlockBuilder&, const Binding&, const Value&) { return std::nullopt; });
+  return with_inferred_types(module, Ref<Function>(copy));
 }
 
 void lift(IRModule& module, std::vector<Part> parts, const std::string& name) {

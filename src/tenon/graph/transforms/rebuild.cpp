@@ -10,6 +10,10 @@ class Rebuilder : public Rewriter {
 
   /// Where bindings come to stand in a block of another function, theirs is not opened.
   bool opens_blocks = true;
+  /// Bindings that the rule leaves alone stay the very same.
+  bool keeps = false;
+  /// Whether anything else than the very same bindings was emitted.
+  bool changed() const { return changed_ || builder_.emitted() != visited_; }
 
   Value body(const SeqExpr& seq) {
     for (const Ref<BindingBlock>& block : seq.blocks) {
@@ -38,43 +42,92 @@ class Rebuilder : public Rewriter {
     Value value = binding.value;
     if (const auto* branch = value.as<If>()) {
       const Value condition = (*this)(branch->condition);
-      builder_.begin_branch();
-      const Value then_value = body(*branch->then_branch);
-      const Ref<SeqExpr> then_branch = builder_.end_branch(then_value);
-      builder_.begin_branch();
-      const Value else_value = body(*branch->else_branch);
-      const Ref<SeqExpr> else_branch = builder_.end_branch(else_value);
-      value = make<If>(condition, then_branch, else_branch, branch->origin);
-      replace(binding.var, builder_.emit(value, binding.var->name));
+      const Ref<SeqExpr> then_branch = arm(branch->then_branch);
+      const Ref<SeqExpr> else_branch = arm(branch->else_branch);
+      if (!condition.same_as(branch->condition) || !then_branch.same_as(branch->then_branch) ||
+          !else_branch.same_as(branch->else_branch))
+        value = make<If>(condition, then_branch, else_branch, branch->origin);
+      keep(binding);
+      stands_for(binding, builder_.emit(value, binding.var->name));
       return;
     }
     value = (*this)(value);
     if (binding.match) {
-      replace(binding.var, builder_.match_cast(value, (*this)(binding.match), binding.var->name));
+      const Type match = (*this)(binding.match);
+      keep(binding);
+      stands_for(binding, builder_.match_cast(value, match, binding.var->name));
       return;
     }
+    keep(binding);
     const std::optional<Value> replacement = rule_(builder_, binding, value);
-    replace(binding.var, replacement ? builder_.emit(*replacement, binding.var->name)
-                                     : builder_.emit(value, binding.var->name));
+    stands_for(binding, replacement ? builder_.emit(*replacement, binding.var->name)
+                                    : builder_.emit(value, binding.var->name));
+  }
+
+  Ref<SeqExpr> arm(const Ref<SeqExpr>& given) {
+    const bool changed_outside = changed_;
+    const size_t emitted = builder_.emitted(), visited = visited_;
+    changed_ = false;
+    builder_.begin_branch();
+    const Value value = body(*given);
+    Ref<SeqExpr> made = builder_.end_branch(value);
+    if (!changed_ && builder_.emitted() - emitted == visited_ - visited &&
+        value.same_as(given->body))
+      made = given;
+    else
+      changed_ = true;
+    changed_ = changed_ || changed_outside;
+    return made;
+  }
+
+  void keep(const Binding& binding) {
+    ++visited_;
+    builder_.keep(keeps ? ref_to(&binding) : nullptr);
+  }
+  void stands_for(const Binding& binding, const Value& value) {
+    builder_.keep(nullptr);
+    if (value.same_as(binding.var)) return;
+    changed_ = true;
+    replace(binding.var, value);
   }
 
   BlockBuilder& builder_;
   const BindingRule& rule_;
+  size_t visited_ = 0;
+  bool changed_ = false;
 };
 
 }  // namespace
 
-Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule) {
+namespace {
+
+Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule,
+                      bool keeps) {
   BlockBuilder builder(module);
   builder.begin_function(function->params);
   Rebuilder rebuilder(builder, rule);
+  rebuilder.keeps = keeps;
   const Value result = rebuilder.body(*function->body);
+  if (!rebuilder.changed() && function->result && result.same_as(function->body->body))
+    return function;
   Ref<Function> out =
       builder.end_function(result, function->attrs, function->pure, function->origin);
   if (out->is_private == function->is_private) return out;
   auto* copy = new Function(*out);
   copy->is_private = function->is_private;
   return Ref<Function>(copy);
+}
+
+}  // namespace
+
+Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule) {
+  return rebuild(module, function, rule, true);
+}
+
+Ref<Function> with_inferred_types(IRModule& module, const Ref<Function>& function) {
+  return rebuild(
+      module, function, [](BlockBuilder&, const Binding&, const Value&) { return std::nullopt; },
+      false);
 }
 
 Value emit_body(BlockBuilder& builder, const SeqExpr& body, const Substitution& values,

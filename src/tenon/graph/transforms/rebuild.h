@@ -12,9 +12,14 @@ namespace tenon::graph {
 using BindingRule = std::function<std::optional<Value>(BlockBuilder& builder,
                                                        const Binding& binding, const Value& value)>;
 
-/// `function` with every binding passed through `rule`, branches of If included. Parameters stay
-/// the same variables; the others are new, with inferred types.
+/// `function` with every binding passed through `rule`, branches of If included. Parameters and
+/// bindings that nothing changes stay the very same, and so does a function of which this is true
+/// of all; the other variables are new, with inferred types.
 Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule);
+
+/// `function` with the types of all variables but the parameters inferred afresh, under new
+/// variables with names of their own.
+Ref<Function> with_inferred_types(IRModule& module, const Ref<Function>& function);
 
 /// Emits the bindings of `body`, a function's, with `values` for its parameters and dimensions,
 /// each passed through `rule`; returns what stands for its result.
