@@ -210,9 +210,7 @@ bool BlockBuilder::emit_kept(const Value& value, const Type& match, const std::s
       kept_->var->name != name)
     return false;
   Frame& frame = *frames_.back();
-  // A variable of a dataflow block stands in one; those that are seen outside of it may too.
-  if ((kept_->var->is_dataflow && !dataflow) || (!dataflow && frame.explicit_dataflow))
-    return false;
+  if (dataflow != kept_in_dataflow_ || (!dataflow && frame.explicit_dataflow)) return false;
   // An operator's result follows from the call, which is the same; a function may be another now.
   const auto* call = value.as<Call>();
   if (!match && !(call && call->op) && !structural_equal(type_of(value, module_), kept_->var->type))

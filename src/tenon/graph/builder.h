@@ -34,7 +34,11 @@ class BlockBuilder {
            const std::string& name = "lv");
   /// The next `emit` of the very value of `binding` under its name (or `match_cast` of value and
   /// type) gives this binding again, not a new one: what a pass leaves alone keeps its variable.
-  void keep(Ref<Binding> binding) { kept_ = std::move(binding); }
+  /// \param in_dataflow  whether it stands in a dataflow block, where it has to end up again.
+  void keep(Ref<Binding> binding, bool in_dataflow = false) {
+    kept_ = std::move(binding);
+    kept_in_dataflow_ = in_dataflow;
+  }
   /// How many bindings were emitted, and the last of them.
   size_t emitted() const { return emitted_; }
   const Binding& last() const;
@@ -62,6 +66,7 @@ class BlockBuilder {
   IRModule& module_;
   Origin origin_;
   Ref<Binding> kept_;
+  bool kept_in_dataflow_ = false;
   size_t emitted_ = 0;
   std::vector<std::shared_ptr<Frame>> frames_;
   std::map<uint64_t, std::vector<std::string>> by_hash_;  // PrimFuncs of the module by structure

@@ -19,6 +19,7 @@ class Rebuilder : public Rewriter {
     for (const Ref<BindingBlock>& block : seq.blocks) {
       const bool opens = block->is_dataflow && opens_blocks;
       if (opens) builder_.begin_dataflow();
+      in_dataflow_ = block->is_dataflow;
       for (const Ref<Binding>& binding : block->bindings) bind(*binding);
       if (opens) builder_.end_dataflow();
     }
@@ -42,8 +43,10 @@ class Rebuilder : public Rewriter {
     Value value = binding.value;
     if (const auto* branch = value.as<If>()) {
       const Value condition = (*this)(branch->condition);
+      const bool in_dataflow = in_dataflow_;
       const Ref<SeqExpr> then_branch = arm(branch->then_branch);
       const Ref<SeqExpr> else_branch = arm(branch->else_branch);
+      in_dataflow_ = in_dataflow;
       if (!condition.same_as(branch->condition) || !then_branch.same_as(branch->then_branch) ||
           !else_branch.same_as(branch->else_branch))
         value = make<If>(condition, then_branch, else_branch, branch->origin);
@@ -82,7 +85,7 @@ class Rebuilder : public Rewriter {
 
   void keep(const Binding& binding) {
     ++visited_;
-    builder_.keep(keeps ? ref_to(&binding) : nullptr);
+    builder_.keep(keeps ? ref_to(&binding) : nullptr, in_dataflow_);
   }
   void stands_for(const Binding& binding, const Value& value) {
     builder_.keep(nullptr);
@@ -94,7 +97,7 @@ class Rebuilder : public Rewriter {
   BlockBuilder& builder_;
   const BindingRule& rule_;
   size_t visited_ = 0;
-  bool changed_ = false;
+  bool changed_ = false, in_dataflow_ = false;
 };
 
 }  // namespace
