@@ -153,19 +153,27 @@ std::vector<FieldInfo> BufferLoad::fields() {
   return {field<&BufferLoad::buffer>("buffer"), field<&BufferLoad::indices>("indices")};
 }
 
+// Extents of 32 bits may have a product that has more.
+static Expr product(const Expr& a, const Expr& b) {
+  const auto x = as_int(a), y = as_int(b);
+  int64_t wide = 0;
+  if (x && y && !__builtin_mul_overflow(*x, *y, &wide) && wide > INT32_MAX) return int64(wide);
+  return a * b;
+}
+
 std::vector<Expr> compact_strides(const std::vector<Expr>& shape) {
   std::vector<Expr> strides(shape.size());
   Expr stride = int64(1);
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = stride;
-    stride = shape[i] * stride;
+    stride = product(shape[i], stride);
   }
   return strides;
 }
 
 Expr element_count(const std::vector<Expr>& shape) {
   Expr count = int64(1);
-  for (const Expr& dim : shape) count = count * dim;
+  for (const Expr& dim : shape) count = product(count, dim);
   return count;
 }
 

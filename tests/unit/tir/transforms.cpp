@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/support/remarks.h"
+
 namespace tenon::tir {
 namespace {
 
@@ -73,6 +75,52 @@ int loops_around_allocation(const Stmt& stmt, const std::string& name, int depth
   if (const auto* realize = stmt.as<BlockRealize>())
     return loops_around_allocation(realize->block->body, name, depth);
   return -1;
+}
+
+// Loops of 16 in one another, all marked unrolled, around one store.
+Ref<PrimFunc> nested_unrolling(int depth) {
+  std::vector<Expr> shape, indices;
+  std::vector<Ref<Var>> vars;
+  for (int i = 0; i < depth; ++i) {
+    shape.push_back(n(16));
+    vars.push_back(make<Var>("i" + std::to_string(i), kInt64));
+    indices.push_back(vars.back());
+  }
+  const auto a = buffer("A", shape);
+  Stmt body = store(a, indices, f(1));
+  for (size_t i = vars.size(); i-- > 0;) body = loop(vars[i], n(16), ForKind::kUnrolled, body);
+  return make<PrimFunc>(std::vector<Ref<Var>>{make<Var>("a", kHandle)}, std::vector<Ref<Buffer>>{a},
+                        body);
+}
+
+TEST(UnrollLoop, LoopsAroundLoopsShareTheRoom) {
+  constexpr int64_t kFunctions = 4;
+  for (const int depth : {2, 3, 5}) {
+    IRModule module;
+    for (int k = 0; k < kFunctions; ++k)
+      module.set("f" + std::to_string(k), nested_unrolling(depth));
+    const RemarkScope scope;
+    const IRModule unrolled = unroll_loop(module);
+    int64_t stores = 0, loops = 0;
+    for (const auto& [name, function] : unrolled.functions())
+      walk(function, [&](const NodePtr& node) {
+        stores += node.as<BufferStore>() != nullptr;
+        loops += node.as<For>() != nullptr;
+      });
+    const bool is_small = depth <= 3;
+    if (is_small) EXPECT_EQ(stores, kFunctions * (depth == 2 ? 256 : 4096));
+    EXPECT_LE(stores, kFunctions * 8192) << depth;
+    EXPECT_EQ(loops == 0, is_small) << depth;
+    EXPECT_EQ(scope.remarks().empty(), is_small) << depth;
+    for (const Remark& remark : scope.remarks()) EXPECT_EQ(remark.reason, "too-large");
+  }
+}
+
+TEST(Buffer, StridesOfMoreThan32Bits) {
+  const auto extent = [](int64_t value) { return imm(kInt32, value); };
+  const auto strides = compact_strides({extent(8), extent(65536), extent(65536)});
+  EXPECT_EQ(as_int(strides[0]), int64_t{1} << 32);
+  EXPECT_EQ(as_int(element_count({extent(8), extent(65536), extent(65536)})), int64_t{1} << 35);
 }
 
 TEST(PlanAndUpdateBufferAllocationLocation, StaysOutsideTheLoopsOfAReduction) {

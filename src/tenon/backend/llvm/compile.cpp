@@ -152,6 +152,16 @@ static llvm::FunctionPassManager function_passes(bool scheduled) {
   return passes;
 }
 
+// The vectorisers compare memory accesses in pairs: what is as long as this is not for them.
+static bool is_long(const llvm::Function& function) {
+  constexpr int64_t kMostAccesses = 2048;
+  int64_t accesses = 0;
+  for (const llvm::BasicBlock& block : function)
+    for (const llvm::Instruction& instruction : block)
+      accesses += instruction.mayReadOrWriteMemory();
+  return accesses > kMostAccesses;
+}
+
 static void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -166,7 +176,7 @@ static void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::FunctionPassManager scheduled = function_passes(true), plain = function_passes(false);
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
-    const bool is_scheduled = function.hasFnAttribute(kScheduledAttribute);
+    const bool is_scheduled = function.hasFnAttribute(kScheduledAttribute) || is_long(function);
     (is_scheduled ? scheduled : plain).run(function, functions);
     functions.clear(function, function.getName());
   }

@@ -1,8 +1,9 @@
+#include <algorithm>
+
+#include "tenon/support/remarks.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
-
-static constexpr int64_t kMaxCopies = 4096;
 
 static bool has_definitions(const Stmt& stmt) {
   bool found = false;
@@ -13,24 +14,79 @@ static bool has_definitions(const Stmt& stmt) {
   return found;
 }
 
+namespace {
+
+int64_t nodes_in(const NodePtr& root) {
+  int64_t count = 0;
+  walk(root, [&](const NodePtr&) { ++count; });
+  return count;
+}
+
+/// Unrolls the inner loops first, as far as the room goes that the function and the module have:
+/// loops around loops multiply, and what is made of them is compiled statement by statement.
+class Unroller {
+ public:
+  explicit Unroller(const IRModule& module) {
+    for (const auto& [name, function] : module.functions())
+      if (function.as<PrimFunc>()) of_module_ += kGrowth * nodes_in(function);
+  }
+
+  Ref<PrimFunc> run(const Ref<PrimFunc>& function) {
+    of_function_ = kFreeOfFunction + kGrowth * nodes_in(function);
+    return rewrite(function, [&](const NodePtr& node) { return (*this)(node); });
+  }
+
+ private:
+  std::optional<NodePtr> operator()(const NodePtr& node) {
+    const auto* loop = node.as<For>();
+    if (!loop || loop->kind != ForKind::kUnrolled) return std::nullopt;
+    const auto extent = as_int(loop->extent);
+    if (!extent) return std::nullopt;
+    if (!take_room(*loop, *extent)) {
+      record({"UnrollLoop",
+              loop->loop_var->name,
+              "kept",
+              "too-large",
+              {{"iterations", static_cast<double>(*extent)}},
+              "",
+              loop->origin});
+      return std::nullopt;
+    }
+    const bool renew = has_definitions(loop->body);
+    std::vector<Stmt> stmts;
+    for (int64_t i = 0; i < *extent; ++i) {
+      const Expr value = loop->min + imm(loop->loop_var->dtype, i);
+      const Stmt copy = substitute(loop->body, {{loop->loop_var.get(), value}});
+      stmts.push_back(renew ? renew_definitions(copy) : copy);
+    }
+    return make<Seq>(std::move(stmts), loop->origin);
+  }
+
+  static constexpr int64_t kMaxCopies = 4096;  // of a statement of one loop
+  // Nodes that are made in all. LLVM orders long stretches of statements in quadratic time; the
+  // kernels of large networks make some 10,000 each and 200,000 together.
+  static constexpr int64_t kFreeOfFunction = 16'384, kFreeOfModule = 400'000, kGrowth = 8;
+
+  bool take_room(const For& loop, int64_t extent) {
+    if (extent > kMaxCopies ||
+        static_cast<int64_t>(stmts_of(loop.body).size()) * extent > kMaxCopies)
+      return false;
+    const int64_t made = extent * nodes_in(loop.body);
+    if (made > std::min(of_function_, of_module_)) return false;
+    of_function_ -= made;
+    of_module_ -= made;
+    return true;
+  }
+
+  int64_t of_function_ = 0, of_module_ = kFreeOfModule;  // the room that is left
+};
+
+}  // namespace
+
 IRModule unroll_loop(IRModule module) {
-  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
-    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
-      const auto* loop = node.as<For>();
-      if (!loop || loop->kind != ForKind::kUnrolled) return std::nullopt;
-      const auto extent = as_int(loop->extent);
-      const auto copies = static_cast<int64_t>(stmts_of(loop->body).size()) * extent.value_or(0);
-      if (!extent || copies > kMaxCopies) return std::nullopt;
-      const bool renew = has_definitions(loop->body);
-      std::vector<Stmt> stmts;
-      for (int64_t i = 0; i < *extent; ++i) {
-        const Expr value = loop->min + imm(loop->loop_var->dtype, i);
-        const Stmt copy = substitute(loop->body, {{loop->loop_var.get(), value}});
-        stmts.push_back(renew ? renew_definitions(copy) : copy);
-      }
-      return make<Seq>(std::move(stmts), node.as<For>()->origin);
-    });
-  });
+  Unroller unroller(module);
+  return map_kernels(std::move(module),
+                     [&](const Ref<PrimFunc>& function) { return unroller.run(function); });
 }
 
 }  // namespace tenon::tir
