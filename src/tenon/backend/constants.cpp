@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tenon/support/limit_codes.h"
+
 namespace tenon::backend {
 
 size_t ConstantsBuilder::index_of(const Ref<TensorData>& data) {
@@ -11,6 +13,14 @@ size_t ConstantsBuilder::index_of(const Ref<TensorData>& data) {
   // The shape does not matter to the bytes, but to the hash; equal shapes are the common case.
   const auto [it, is_new] = by_hash_.emplace(data->content_hash(), layout_.items.size());
   if (is_new) {
+    // One number stands for all of a splat until here.
+    constexpr int64_t kMostOfSplats = int64_t{4} << 30;
+    if (data->is_splat() && data->bytes() > kMostOfSplats - splat_bytes_)
+      throw CompileError(kTooMuchWork, {},
+                         "a constant of shape {} and equal elements would take {} bytes of the "
+                         "program; at most {} are accepted of all such constants",
+                         str(data->shape), data->bytes(), kMostOfSplats);
+    if (data->is_splat()) splat_bytes_ += data->bytes();
     layout_.items.push_back({data, layout_.bytes});
     layout_.bytes += (std::max<int64_t>(data->bytes(), 1) + kConstantAlignment - 1) /
                      kConstantAlignment * kConstantAlignment;

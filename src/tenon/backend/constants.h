@@ -26,7 +26,8 @@ inline constexpr int64_t kConstantAlignment = 64;
 /// Lays out constants in the order of first use; equal content is kept once.
 class ConstantsBuilder {
  public:
-  /// Position in `items` of the layout.
+  /// Position in `items` of the layout. \throws CompileError (kTooMuchWork) where constants that
+  /// are one number take more than 4 GiB.
   size_t index_of(const Ref<TensorData>& data);
   int64_t offset_of(const Ref<TensorData>& data) { return layout_.items[index_of(data)].offset; }
   const ConstantsLayout& layout() const { return layout_; }
@@ -36,6 +37,7 @@ class ConstantsBuilder {
   ConstantsLayout layout_;
   std::unordered_map<const Node*, size_t> by_node_;
   std::map<std::string, size_t> by_hash_;
+  int64_t splat_bytes_ = 0;
 };
 
 /// Calls `sink` with pieces in the order of their offsets; what lies between them is zero. Never

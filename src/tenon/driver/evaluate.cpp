@@ -1,28 +1,76 @@
 #include "tenon/driver/evaluate.h"
 
+#include <algorithm>
+#include <memory>
+
+#include "tenon/graph/arithmetic.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/interp/reference/reference.h"
 
 namespace tenon {
 
-// Scalar code that one folded call may cost, about a minute's worth: beyond it the call is left to
-// the program.
-static constexpr int64_t kMostSteps = int64_t{2} << 30;
+namespace {
 
-std::optional<graph::Value> evaluate_constant(const IRModule& module,
-                                              const Ref<graph::Call>& call) {
-  if (Ref<TensorData> value = interp::reference_value(*call))
-    return graph::Value(make<graph::Constant>(std::move(value), call->origin));
-  try {
-    return interp::Interpreter(module, {.step_limit = kMostSteps}).evaluate_call(call);
-  } catch (const CompileError& error) {
-    // What fails when it runs (a division by zero, an index out of range) may never run.
-    const std::string_view id = error.first().code.id;
-    if (id == kLimitExceeded.id || id == kRunFailed.id || id == kUnsupported.id ||
-        id == kOutOfBounds.id)
-      return std::nullopt;
-    throw;
+/// What computing constants may cost, all calls together: some seconds of scalar code, and more
+/// for a module that brings its weights. What is beyond it is left to the program.
+class ConstantWork {
+ public:
+  std::optional<graph::Value> evaluate(const IRModule& module, const Ref<graph::Call>& call) {
+    const graph::Type type = graph::type_of(call);
+    const auto macs = graph::macs_of(*call, type);
+    if (!fits(module, macs.value_or(0))) return std::nullopt;
+    if (Ref<TensorData> value = interp::reference_value(*call)) {
+      used_ += value->is_splat() ? 1 : value->elements();
+      return graph::Value(make<graph::Constant>(std::move(value), call->origin));
+    }
+    interp::Interpreter interpreter(module, {.step_limit = limit(module) - used_});
+    try {
+      auto value = interpreter.evaluate_call(call);
+      used_ += interpreter.steps_used();
+      return value;
+    } catch (const CompileError& error) {
+      used_ += interpreter.steps_used();
+      // What fails when it runs (a division by zero, an index out of range) may never run.
+      const std::string_view id = error.first().code.id;
+      if (id == kLimitExceeded.id || id == kRunFailed.id || id == kUnsupported.id ||
+          id == kOutOfBounds.id)
+        return std::nullopt;
+      throw;
+    }
   }
+
+ private:
+  static constexpr int64_t kFree = int64_t{1} << 28, kForEachByte = 64;
+
+  bool fits(const IRModule& module, double steps) {
+    return used_ < kFree && steps < static_cast<double>(kFree - used_)
+               ? true
+               : used_ < limit(module) && steps < static_cast<double>(limit(module) - used_);
+  }
+
+  // Weights are seen once, when they matter.
+  int64_t limit(const IRModule& module) {
+    if (limit_ == 0) {
+      int64_t bytes = 0;
+      for (const auto& [name, function] : module.functions())
+        walk<graph::Constant>(function, [&](const graph::Constant& constant) {
+          if (!constant.data->is_splat()) bytes += constant.data->bytes();
+        });
+      limit_ = kFree + kForEachByte * bytes;
+    }
+    return limit_;
+  }
+
+  int64_t used_ = 0, limit_ = 0;
+};
+
+}  // namespace
+
+graph::ConstantEvaluator constant_evaluator() {
+  return [work = std::make_shared<ConstantWork>()](const IRModule& module,
+                                                   const Ref<graph::Call>& call) {
+    return work->evaluate(module, call);
+  };
 }
 
 }  // namespace tenon

@@ -2,14 +2,12 @@
 // interpreter.
 #pragma once
 
-#include <optional>
-
-#include "tenon/graph/expr.h"
+#include "tenon/graph/transforms.h"
 
 namespace tenon {
 
-/// The value of a pure call on constants; nothing where it cannot be computed now. For
-/// graph::fold_constants.
-std::optional<graph::Value> evaluate_constant(const IRModule& module, const Ref<graph::Call>& call);
+/// Gives the value of a pure call on constants; nothing where it cannot be computed now, or where
+/// the work that is left for the module does not reach. For graph::fold_constants.
+graph::ConstantEvaluator constant_evaluator();
 
 }  // namespace tenon

@@ -37,7 +37,7 @@ Function plain(std::string name, IRModule (*function)(IRModule)) {
 
 IRModule run_fold_constants(IRModule module, const Attrs& options) {
   check_options("FoldConstant", options, {});
-  return graph::fold_constants(std::move(module), evaluate_constant);
+  return graph::fold_constants(std::move(module), constant_evaluator());
 }
 
 IRModule run_plan_memory(IRModule module, const Attrs& options) {

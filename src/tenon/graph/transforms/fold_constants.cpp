@@ -3,8 +3,10 @@
 
 namespace tenon::graph {
 
-static constexpr int64_t kMostGrowth = int64_t{256}
-                                       << 20;  // bytes of constants that folding may add in all
+// Bytes of constants that folding may add in all; and that it may make, results of which only
+// later results are kept included, with as much again for each byte that the module brings.
+static constexpr int64_t kMostGrowth = int64_t{256} << 20, kMostMade = int64_t{256} << 20,
+                         kMadeForEachByte = 4;
 
 static bool is_constant(const Value& value) {
   if (value.as<Constant>() || value.as<StringValue>() || value.as<FuncRef>()) return true;
@@ -44,8 +46,28 @@ static int64_t constant_bytes(const Call& call) {
   return total;
 }
 
+static int64_t constant_bytes(const IRModule& module) {
+  int64_t total = 0;
+  for (const auto& [name, function] : module.functions())
+    walk<Constant>(function, [&](const Constant& constant) {
+      if (!constant.data->is_splat()) total += constant.data->bytes();
+    });
+  return total;
+}
+
+// Bytes that a value takes: those of a splat are not written out.
+static int64_t bytes_held(const Value& value) {
+  if (const auto* constant = value.as<Constant>())
+    return constant->data->is_splat() ? 0 : constant->data->bytes();
+  int64_t total = 0;
+  if (const auto* tuple = value.as<Tuple>())
+    for (const Value& item : tuple->values) total += bytes_held(item);
+  return total;
+}
+
 IRModule fold_constants(IRModule module, const ConstantEvaluator& evaluate) {
-  int64_t growth = 0;
+  int64_t growth = 0, made = 0, most_made = kMostMade;
+  bool weighed = false;  // whether `most_made` counts the module's own constants
   return rebuild_all(
       std::move(module),
       [&](BlockBuilder& builder, const Binding&, const Value& value) -> std::optional<Value> {
@@ -58,8 +80,15 @@ IRModule fold_constants(IRModule module, const ConstantEvaluator& evaluate) {
         if (!bytes) return std::nullopt;
         const int64_t more = std::max<int64_t>(0, *bytes - constant_bytes(*call));
         if (growth + more > kMostGrowth) return std::nullopt;
+        if (made + *bytes > most_made && !weighed) {
+          most_made += kMadeForEachByte * constant_bytes(builder.module());
+          weighed = true;
+        }
+        if (made + *bytes > most_made) return std::nullopt;
         auto folded = evaluate(builder.module(), ref_to(call));
-        if (folded) growth += more;
+        if (!folded) return std::nullopt;
+        growth += more;
+        made += bytes_held(*folded);
         return folded;
       });
 }
