@@ -14,9 +14,22 @@ using Results = std::optional<std::vector<Elements>>;
 using Rule = std::function<Results(Context&)>;
 using Index = std::vector<int64_t>;
 
+constexpr int kMostTerms = 1000;  // of an element
+
 int64_t count(const std::vector<int64_t>& shape) { return checked_elements(shape); }
 
 Expr tidy(const Expr& value) { return arith::simplify(value); }
+
+// Whether `value`, written out, has more than `left` terms: products of a value with itself share
+// them, and text does not.
+bool is_long(const Expr& value, int& left) {
+  if (--left < 0) return true;
+  bool found = false;
+  each_member(value, [&](const NodePtr& member, FieldRole) {
+    found = found || (member.as<ExprNode>() && is_long(downcast<ExprNode>(member), left));
+  });
+  return found;
+}
 
 // The elements of a result, each from its index; nothing where it would be large.
 Results build(DType dtype, const std::vector<int64_t>& shape,
@@ -27,7 +40,8 @@ Results build(DType dtype, const std::vector<int64_t>& shape,
   Index index(shape.size(), 0);
   for (int64_t i = 0; i < total; ++i) {
     Expr value = element(index);
-    if (!value) return std::nullopt;
+    int left = kMostTerms;
+    if (!value || is_long(value, left)) return std::nullopt;
     out.values.push_back(std::move(value));
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;

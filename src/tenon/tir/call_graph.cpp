@@ -49,8 +49,8 @@ class CallGraph {
  public:
   CallGraph(const IRModule& module,
             const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
-            Diagnostics& diagnostics)
-      : module_(module), calls_(calls), diagnostics_(diagnostics) {}
+            Diagnostics& diagnostics, int most_deep)
+      : module_(module), calls_(calls), diagnostics_(diagnostics), most_deep_(most_deep) {}
 
   std::vector<std::string> order;  // callees first
 
@@ -94,10 +94,10 @@ class CallGraph {
     path_.pop_back();
     depth_[step.name] = step.depth;
     order.push_back(step.name);
-    if (step.depth == kMaxCallDepth + 1)
+    if (step.depth == most_deep_ + 1)
       diagnostics_.error(kTooDeep, module_.find(step.name)->origin,
                          "calls nest {} deep from `{}` on; expected at most {}", step.depth,
-                         step.name, kMaxCallDepth);
+                         step.name, most_deep_);
     if (!path_.empty()) path_.back().depth = std::max(path_.back().depth, step.depth + 1);
   }
 
@@ -118,6 +118,7 @@ class CallGraph {
   const IRModule& module_;
   const std::function<const std::vector<CallSite>*(const std::string&)>& calls_;
   Diagnostics& diagnostics_;
+  int most_deep_;
   std::unordered_map<std::string, int> depth_;  // of the calls below a function, itself included
   std::vector<Step> path_;
 };
@@ -127,8 +128,8 @@ class CallGraph {
 std::vector<std::string> callees_first(
     const IRModule& module,
     const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
-    Diagnostics& diagnostics) {
-  CallGraph graph(module, calls, diagnostics);
+    Diagnostics& diagnostics, int most_deep) {
+  CallGraph graph(module, calls, diagnostics, most_deep);
   for (const auto& [name, function] : module.functions()) graph.visit(name);
   return std::move(graph.order);
 }

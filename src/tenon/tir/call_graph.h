@@ -25,12 +25,14 @@ const ExternFunction* unsafe_function(const IRModule& module, const std::string&
 
 /// How deep calls may nest: what follows them (and a running program) recurses.
 inline constexpr int kMaxCallDepth = 128;
+/// How much deeper passes may nest them: an entry around `main`, parts of a long one.
+inline constexpr int kAddedCallDepth = 8;
 
 /// The functions of the module, each after those that it calls (as `calls` tells; a pointer that
-/// stays valid). Reports cycles, and calls that nest deeper than kMaxCallDepth.
+/// stays valid). Reports cycles, and calls that nest deeper than `most_deep`.
 std::vector<std::string> callees_first(
     const IRModule& module,
     const std::function<const std::vector<CallSite>*(const std::string&)>& calls,
-    Diagnostics& diagnostics);
+    Diagnostics& diagnostics, int most_deep = kMaxCallDepth);
 
 }  // namespace tenon::tir

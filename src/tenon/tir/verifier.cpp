@@ -431,7 +431,8 @@ void verify(const IRModule& module, Diagnostics& diagnostics, VerifierMemory* me
     return it->second;
   };
   const std::vector<std::string> order = callees_first(
-      module, [&](const std::string& name) { return &record_of(name).calls; }, diagnostics);
+      module, [&](const std::string& name) { return &record_of(name).calls; }, diagnostics,
+      accesses ? kMaxCallDepth : kMaxCallDepth + kAddedCallDepth);
   CallEffects effects(module);
   std::unordered_set<std::string> unchanged;
   for (const std::string& name : order) {

@@ -122,6 +122,7 @@ class AccessProver {
         all_.push_back(view->buffer);
       }
     });
+    for (const Ref<Buffer>& buffer : all_) by_root_[root(buffer.get())].push_back(buffer);
   }
 
   // Null: memory that anything may be.
@@ -166,13 +167,16 @@ class AccessProver {
 
   void forget(const Writes& writes) {
     if (writes.roots.empty() && !writes.anything) return;
-    for (const Ref<Buffer>& buffer : all_) {
-      const Node* memory = root(buffer.get());
-      if (constants_.count(buffer.get())) continue;
-      if (!writes.anything && memory && !writes.roots.count(memory)) continue;
-      now_[buffer.get()] = make<Buffer>(buffer->name, buffer->dtype, buffer->shape,
-                                        Buffer::Options{}, buffer->origin);
-    }
+    const auto renew = [&](const std::vector<Ref<Buffer>>& buffers) {
+      for (const Ref<Buffer>& buffer : buffers)
+        if (!constants_.count(buffer.get()))
+          now_[buffer.get()] = make<Buffer>(buffer->name, buffer->dtype, buffer->shape,
+                                            Buffer::Options{}, buffer->origin);
+    };
+    if (writes.anything) return renew(all_);
+    for (const Node* memory : writes.roots)
+      if (const auto known = by_root_.find(memory); known != by_root_.end()) renew(known->second);
+    if (const auto any = by_root_.find(nullptr); any != by_root_.end()) renew(any->second);
   }
   const Node* version(const Ref<Buffer>& buffer) const {
     const auto known = now_.find(buffer.get());
@@ -745,8 +749,9 @@ class AccessProver {
   std::vector<ElementFact> element_facts_;
   Substitution now_;  // axes and bound variables by their values; buffers since they were written
   std::vector<Ref<Buffer>> all_;
-  std::unordered_map<const Node*, Ref<Buffer>> by_data_;  // by their pointers
-  std::unordered_map<const Node*, const Node*> root_;     // the memory that a view is of
+  std::unordered_map<const Node*, std::vector<Ref<Buffer>>> by_root_;  // all_, by root()
+  std::unordered_map<const Node*, Ref<Buffer>> by_data_;               // by their pointers
+  std::unordered_map<const Node*, const Node*> root_;  // the memory that a view is of
   std::unordered_map<const Node*, Ref<TensorData>> constants_;
   std::unordered_map<const Node*, std::pair<int64_t, int64_t>> ranges_;
   std::unordered_map<const Node*, Writes> writes_;

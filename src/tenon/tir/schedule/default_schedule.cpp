@@ -88,6 +88,25 @@ class DefaultScheduler {
     return loads.size() >= 2;
   }
 
+  // Terms of an expression written out, up to `most`: what stands twice in it counts twice.
+  static int64_t terms_of(const Expr& expr, int64_t most) {
+    int64_t terms = 1;
+    each_member(expr, [&](const NodePtr& member, FieldRole) {
+      if (terms < most && member.as<ExprNode>())
+        terms += terms_of(downcast<ExprNode>(member), most - terms);
+    });
+    return terms;
+  }
+
+  // Whether `value` has room in the place of `load`: an index that its value names twice, as that
+  // of `take` does, doubles with every such producer.
+  static bool has_room(const Expr& value, const BufferLoad& load) {
+    constexpr int64_t kMostTerms = 10'000;
+    int64_t terms = 1;
+    for (const Expr& index : load.indices) terms += terms_of(index, kMostTerms);
+    return terms_of(value, kMostTerms) * terms <= kMostTerms;
+  }
+
   void inline_elementwise() {
     for (const BlockRV& block : sch_.blocks()) {
       const Ref<Block> node = sch_.get(block);
@@ -108,7 +127,9 @@ class DefaultScheduler {
         if (is_reduction(*user) && !reads_once(*user, store->buffer) && cost > 0) worth = false;
         if (!is_reduction(*user) && cost > 2 && !reads_once(*user, store->buffer)) worth = false;
         walk<BufferLoad>(user->body, [&](const BufferLoad& load) {
-          uses += load.buffer.same_as(store->buffer);
+          if (!load.buffer.same_as(store->buffer)) return;
+          ++uses;
+          worth = worth && has_room(store->value, load);
         });
       }
       if (uses > 1 && cost > 2) worth = false;
@@ -499,8 +520,11 @@ class Run {
 
 }  // namespace
 
-// What stands between calls is scheduled as if each stretch were a function.
-static Ref<PrimFunc> schedule_around_calls(const Ref<PrimFunc>& function, const Target& target) {
+// Blocks that are scheduled together: every primitive looks for its block among them all.
+static constexpr size_t kMostTogether = 256;
+
+// What stands between calls is scheduled as if each stretch were a function, long ones in parts.
+static Ref<PrimFunc> schedule_in_stretches(const Ref<PrimFunc>& function, const Target& target) {
   const Block& root = *root_block(*function);
   const auto* realize = function->body.as<BlockRealize>();
   if (!realize || root.init || !root.match_buffers.empty()) return function;
@@ -520,7 +544,7 @@ static Ref<PrimFunc> schedule_around_calls(const Ref<PrimFunc>& function, const 
       continue;
     }
     size_t end = i;
-    while (end < all.size() && is_free(all[end])) ++end;
+    while (end < all.size() && end - i < kMostTogether && is_free(all[end])) ++end;
     std::vector<Stmt> stmts(all.begin() + static_cast<std::ptrdiff_t>(i),
                             all.begin() + static_cast<std::ptrdiff_t>(end));
     std::vector<Stmt> rest(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i));
@@ -559,11 +583,11 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
   for (const auto& [name, function] : functions) {
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
     if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
-    if (is_ordered(kernel->body)) {
+    if (is_ordered(kernel->body) || stmts_of(root_block(*kernel)->body).size() > kMostTogether) {
       // Without `tir.is_scheduled`: LLVM's loop transformations stay on for the loops around calls.
       constexpr const char* kDone = "tir.is_scheduled_between_calls";
       if (!kernel->attrs.flag(kDone))
-        module.set(name, schedule_around_calls(kernel, target)->with_attr(kDone, true));
+        module.set(name, schedule_in_stretches(kernel, target)->with_attr(kDone, true));
       continue;
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it

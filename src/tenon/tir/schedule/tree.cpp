@@ -68,7 +68,8 @@ static bool descend(const Stmt& stmt, const std::function<bool(const Stmt&)>& is
                     Path& path) {
   path.stmts.push_back(stmt);
   if (is_target(stmt)) return true;
-  for (const Stmt& child : children_of(stmt))
+  const auto* list = stmt.as<Seq>();  // may be long: not copied
+  for (const Stmt& child : list ? list->stmts : children_of(stmt))
     if (descend(child, is_target, path)) return true;
   path.stmts.pop_back();
   return false;
