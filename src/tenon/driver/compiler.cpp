@@ -23,6 +23,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
+#include "tenon/driver/watch.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
@@ -42,8 +43,14 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
     if (!there) throw UsageError("--print-after {}: no such pass is run", name);
   }
   PassRunner runner;
-  if (options.progress)
-    runner.before = [&](const Pass& pass, const IRModule&) { options.progress(pass.name); };
+  // Around each pass and what is asked of its result; not around --validate, which runs programs.
+  const StepLimits limits = limits_for(module);
+  std::optional<WatchedStep> step;
+  runner.before = [&](const Pass& pass, const IRModule&) {
+    if (options.progress) options.progress(pass.name);
+    step.reset();
+    step.emplace(pass.name, limits);
+  };
   tir::VerifierMemory verified;
   if (options.verify)
     runner.verify = [&](const IRModule& changed) {
@@ -54,6 +61,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   if (options.validate) {
     validator = std::make_unique<Validator>(options.libraries);
     runner.validate = [&](const Pass& pass, const IRModule& before, const IRModule& after) {
+      step.reset();
       validator->compare(pass, before, after);
       if (options.counts) ++options.counts->validated;
     };
@@ -77,6 +85,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   PipelineResult result;
   const RemarkScope remarks;
   result.module = runner.run(std::move(module), pipeline);
+  step.reset();
   result.timings = std::move(runner.timings);
   result.remarks = remarks.remarks();
   return result;
@@ -285,6 +294,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
 llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const CompileRequest& request,
                                        const backend::Libraries* libraries) {
   if (request.pipeline.progress) request.pipeline.progress("code generation");
+  const WatchedStep step("code generation", limits_for(lowered.pipeline.module));
   return llvm_backend::compile(
       lowered.pipeline.module, request.target,
       {.name = request.name, .manifest = lowered.manifest, .libraries = libraries});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 namespace tenon {
 
@@ -48,6 +49,8 @@ static IRModule run_placed(const Pass& pass, IRModule module) {
     std::vector<Diagnostic> diagnostics = error.diagnostics();
     diagnostics.front().origin = pass.origin;
     throw CompileError(std::move(diagnostics));
+  } catch (const std::bad_alloc&) {
+    throw CompileError(kLimitExceeded, pass.origin, "`{}` ran out of memory", pass.name);
   }
 }
 

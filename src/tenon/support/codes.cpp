@@ -21,6 +21,8 @@ static constexpr const Code* kAllCodes[] = {
     &kTooMuchWork,
     &kUntrustedCode,
     &kFileChanged,
+    &kSlowStep,
+    &kTooMuchMemory,
     &kShapeMismatch,
     &kDTypeMismatch,
     &kRankMismatch,

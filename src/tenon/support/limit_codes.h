@@ -16,4 +16,10 @@ inline constexpr Code kUntrustedCode{
 inline constexpr Code kFileChanged{"TN0022", "file-changed",
                                    "a file was cut off while it was in use"};
 
+inline constexpr Code kSlowStep{"TN0023", "slow-step",
+                                "a step of the compilation takes very long (a warning)"};
+inline constexpr Code kTooMuchMemory{
+    "TN0024", "too-much-memory",
+    "a step of the compilation takes more memory than the model's size accounts for"};
+
 }  // namespace tenon

@@ -84,6 +84,68 @@ std::string doubling_functions(int n) {
   return model.message(7, graph).bytes();
 }
 
+// Loops in loops, all to be unrolled: 64^n copies of a statement.
+std::string nested_unrolling(int n) {
+  std::string shape, index, loops, indent(8, ' ');
+  for (int i = 0; i < n; ++i) {
+    const std::string name = "i" + std::to_string(i);
+    shape += "64, ";
+    index += (i == 0 ? "" : ", ") + name;
+    loops += indent + "for " + name + " in T.unroll(64):\n";
+    indent += "    ";
+  }
+  return module("    @T.prim_func\n    def main(A: T.Buffer((" + shape +
+                "), \"float32\"), B: T.Buffer((" + shape + "), \"float32\")):\n" + loops + indent +
+                "B[" + index + "] = A[" + index + "] + T.float32(1)\n");
+}
+
+// PrimFuncs that call one another, `n` deep.
+std::string nested_calls(int n) {
+  std::string text;
+  for (int i = 0; i + 1 < n; ++i)
+    text += "    @T.prim_func(private=True)\n    def f" + std::to_string(i) +
+            "(a: T.Buffer((4,), \"float32\")):\n" +
+            (i == 0 ? "        a[0] = a[0] + T.float32(1)\n"
+                    : "        T.call_tir(Module.f" + std::to_string(i - 1) + ", a[0:4])\n");
+  return module(text +
+                "    @T.prim_func\n    def main(a: T.Buffer((4,), \"float32\")):\n"
+                "        T.call_tir(Module.f" +
+                std::to_string(n - 2) + ", a[0:4])\n");
+}
+
+// Constants that are computed from one another; `op` is an expression of the last one, `a`.
+std::string folding(const std::string& first, const std::string& op, int n) {
+  std::string text =
+      "    @R.function\n    def main(x: R.Tensor((1,), \"float32\")):\n        b = " + first +
+      "\n        a = b\n";
+  for (int i = 0; i < n; ++i) text += "        a = " + op + "\n";
+  return module(text + "        s = R.sum(a)\n        y = R.add(x, s)\n        return y\n");
+}
+
+// A length of the input, multiplied by itself `n` times.
+std::string powers_of_a_length(int n) {
+  const auto node = [](const std::string& op, const std::string& a, const std::string& b,
+                       const std::string& out) {
+    Message message;
+    message.text(1, a);
+    if (!b.empty()) message.text(1, b);
+    return message.text(2, out).text(4, op);
+  };
+  Message model, opset, graph, dim, shape, tensor, type, x;
+  model.number(1, 8).message(8, opset.text(1, "").number(2, 18));
+  graph.message(1, node("Shape", "x", "", "s0"));
+  for (int i = 0; i < n; ++i) {
+    const std::string s = "s" + std::to_string(i);
+    graph.message(1, node("Mul", s, s, "s" + std::to_string(i + 1)));
+  }
+  graph.message(1, node("ConstantOfShape", "s" + std::to_string(n), "", "y")).text(2, "g");
+  tensor.number(1, 1).message(2, shape.message(1, dim.text(2, "n")));
+  x.text(1, "x").message(2, type.message(1, tensor));
+  Message y;
+  y.text(1, "y").message(2, type);
+  return model.message(7, graph.message(11, x).message(12, y)).bytes();
+}
+
 }  // namespace
 
 std::vector<Case> blowup_cases() {
@@ -108,6 +170,28 @@ std::vector<Case> blowup_cases() {
             return module(text + "        return t40\n");
           }(),
           1, "error[TN0020]: "),
+      compiled("LoopsThatUnrollWithoutEnd", nested_unrolling(4), 0, ""),
+      compiled("CallsOfMoreBytesThan32BitsCount", nested_unrolling(6), 0, ""),
+      compiled("CallsAsDeepAsAccepted", nested_calls(120), 0, ""),
+      compiled("CallsDeeperThanAccepted", nested_calls(129), 1, "error[TN0205]: calls nest "),
+      compiled(
+          "ConstantConvolution",
+          folding("R.ones((8, 64, 224, 224), dtype=\"float32\")",
+                  "R.nn.conv2d(a, R.ones((64, 64, 7, 7), dtype=\"float32\"), padding=(3, 3))", 3),
+          0, ""),
+      compiled("ConstantsOfConstants",
+               folding("R.arange(0, 20000000, 1, dtype=\"float32\")", "R.maximum(a, b)", 200), 0,
+               ""),
+      compiled("ConstantOfOneNumber",
+               module("    @R.function\n    def main(x: R.Tensor((1,), \"float32\")):\n"
+                      "        y = R.full((65536, 65536), R.const(1.5, \"float32\"), "
+                      "dtype=\"float32\")\n        z = R.add(R.sum(y), x)\n        return z\n"),
+               0, ""),
+      {"OnnxLengthsThatMultiply",
+       {"compile", "m.onnx", "-o", "m.so"},
+       {{"m.onnx", powers_of_a_length(30)}},
+       1,
+       "error["},
   };
 }
 

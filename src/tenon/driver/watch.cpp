@@ -1,0 +1,136 @@
+#include "tenon/driver/watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "tenon/driver/guarded.h"
+#include "tenon/driver/warnings.h"
+#include "tenon/graph/expr.h"
+#include "tenon/support/limit_codes.h"
+#include "tenon/support/temporary_files.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon {
+
+namespace {
+
+double processor_seconds() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Memory of its own: pages of mapped files are the system's to take back.
+int64_t own_bytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (!file) return 0;
+  long long size = 0, resident = 0, shared = 0;
+  const bool read = std::fscanf(file, "%lld %lld %lld", &size, &resident, &shared) == 3;
+  std::fclose(file);
+  return read ? (resident - shared) * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+/// One thread, begun with the first step; it sleeps where no step is at work.
+class Watch {
+ public:
+  // Never destroyed: its thread is there until the process ends.
+  static Watch& instance() {
+    static auto* watch = new Watch();
+    return *watch;
+  }
+
+  int64_t enter(std::string name, StepLimits limits) {
+    const std::lock_guard lock(mutex_);
+    steps_.push_back({++last_, std::move(name), limits, processor_seconds()});
+    if (pid_ != ::getpid()) {  // the first time, and in a forked child
+      pid_ = ::getpid();
+      std::thread([this] { run(); }).detach();
+    }
+    wake_.notify_all();
+    return last_;
+  }
+
+  void leave(int64_t id) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(steps_, [&](const Step& step) { return step.id == id; });
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (steps_.empty()) {
+        wake_.wait(lock);
+        continue;
+      }
+      look(steps_.back());
+      wake_.wait_for(lock, std::chrono::milliseconds(50));
+    }
+  }
+
+  struct Step {
+    int64_t id;
+    std::string name;
+    StepLimits limits;
+    double begin;
+    bool warned = false;
+  };
+
+  static void look(Step& step) {
+    const int64_t bytes = own_bytes();
+    if (bytes > step.limits.memory) {
+      print_error(fmt::format(
+          "error[{}]: `{}` takes more than {:.2f} GiB of memory, which is more than this model "
+          "should need",
+          kTooMuchMemory.id, step.name, static_cast<double>(step.limits.memory) / (1 << 30)));
+      remove_temporary_files();
+      ::_exit(kInputAtFault);
+    }
+    if (step.warned || processor_seconds() - step.begin < step.limits.seconds) return;
+    step.warned = true;
+    warn(kSlowStep, {},
+         "`{}` has taken {:.0f} s of processor time and is not done; the process has {:.2f} GiB of "
+         "memory",
+         step.name, step.limits.seconds, static_cast<double>(bytes) / (1 << 30));
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Step> steps_;  // at work, the last to begin last
+  int64_t last_ = 0;
+  pid_t pid_ = 0;
+};
+
+}  // namespace
+
+WatchedStep::WatchedStep(std::string name, StepLimits limits)
+    : id_(Watch::instance().enter(std::move(name), limits)) {}
+WatchedStep::~WatchedStep() { Watch::instance().leave(id_); }
+
+StepLimits limits_for(const IRModule& module) {
+  constexpr int64_t kFree = int64_t{7} << 28, kForEachByte = 32;
+  int64_t bytes = 0;
+  std::unordered_set<const TensorData*> seen;
+  const auto add = [&](const Ref<TensorData>& data) {
+    if (!data->is_splat() && seen.insert(data.get()).second) bytes += data->bytes();
+  };
+  for (const auto& [name, function] : module.functions())
+    walk(function, [&](const NodePtr& node) {
+      if (const auto* constant = node.as<graph::Constant>()) add(constant->data);
+      if (const auto* constant = node.as<tir::AllocConst>()) add(constant->data);
+    });
+  const int64_t there = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  const int64_t most = std::max(kFree, there - there / 16);
+  return {bytes > (most - kFree) / kForEachByte ? most : kFree + kForEachByte * bytes};
+}
+
+}  // namespace tenon
