@@ -79,7 +79,8 @@ void Schedule::compute_inline(const BlockRV& block) {
       if (!load || !load->buffer.same_as(buffer)) return std::nullopt;
       auto values = solve_axes(store.indices, realize->block->iter_vars, load->indices, inside);
       if (!values) return std::nullopt;
-      return NodePtr(substitute(store.value, *values));
+      // Two bindings of one variable would be one value to whoever remembers what its uses are.
+      return NodePtr(renew_definitions(substitute(store.value, *values)));
     };
     Block::Parts parts = user->block->parts();
     parts.body = rewrite(parts.body, replacer);
