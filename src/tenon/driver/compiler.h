@@ -87,8 +87,8 @@ struct PipelineInput {
   IRModule module;
   Pipeline passes;
 };
-/// The passes of `pipeline` for a module in this form: one of PrimFuncs alone enters where the graph
-/// has been lowered.
+/// The passes of `pipeline` for a module in this form: one of PrimFuncs alone enters where the
+/// graph has been lowered.
 Pipeline for_form(Pipeline pipeline, const IRModule& module);
 PipelineInput pipeline_input(IRModule module, const CompileRequest& request);
 

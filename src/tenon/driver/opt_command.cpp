@@ -63,7 +63,8 @@ int opt(const OptOptions& options) {
   if (!options.target.empty() || !module.attrs.contains("target"))
     module =
         with_target(std::move(module), resolve(options.target.empty() ? "native" : options.target));
-  const PipelineResult result = run_pipeline(std::move(module), pipeline, options.run.pipeline(options.places));
+  const PipelineResult result =
+      run_pipeline(std::move(module), pipeline, options.run.pipeline(options.places));
   warn_of_unmatched(result.remarks, options.file);
   options.run.tell();
   if (options.out.empty())

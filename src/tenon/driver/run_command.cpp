@@ -106,8 +106,8 @@ void warn_of_seed(const RunOptions& options, const Signature& signature) {
 }
 
 int interpret(const RunOptions& options) {
-  const InterpretedModel model =
-      make_interpreted(options.model, options.target, options.passes.pipeline(options.target.model));
+  const InterpretedModel model = make_interpreted(options.model, options.target,
+                                                  options.passes.pipeline(options.target.model));
   Executable* program = model.program.get();
   InputOptions wanted = input_options(options);
   wanted.meanings = model.meanings;

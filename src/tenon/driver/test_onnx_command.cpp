@@ -110,8 +110,12 @@ std::optional<std::string> run_data_set(Executable& program, const OnnxDataSet& 
 
 std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options) {
   if (options.interpret)
-    return make_interpreted(test.model, options.target, options.passes.pipeline(options.target.model)).program;
-  return compiled(make_ready(test.model, options.target, options.passes.pipeline(options.target.model)).program);
+    return make_interpreted(test.model, options.target,
+                            options.passes.pipeline(options.target.model))
+        .program;
+  return compiled(
+      make_ready(test.model, options.target, options.passes.pipeline(options.target.model))
+          .program);
 }
 
 Outcome run_case(const OnnxCase& test, const TestOptions& options) {

@@ -61,7 +61,9 @@ const std::vector<Case>& cases() {
        {{1, 4, 2, 17}, {15, 17, 1, 3}},
        [](auto& b, auto& x) {
          return b.op("nn.conv2d_transpose", x,
-                     {{"padding", AttrList{2, 0, 2, 0}}, {"data_layout", "NHWC"}, {"kernel_layout", "OIHW"}});
+                     {{"padding", AttrList{2, 0, 2, 0}},
+                      {"data_layout", "NHWC"},
+                      {"kernel_layout", "OIHW"}});
        },
        kClose},
       {"long_add", {{5, 4099}, {5, 4099}}, [](auto& b, auto& x) { return b.op("add", x); }},
