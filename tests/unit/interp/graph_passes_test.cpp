@@ -176,6 +176,60 @@ TEST(GraphPasses, AResultInAnotherLayoutStaysInIt) {
   }
 }
 
+TEST(GraphPasses, ABatchNormOverRowsIsNotFoldedIntoColumns) {
+  const auto x = make<Var>("x", TensorType::of({2, 5, 4}, kFloat32));
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 5, 4}, 5)};
+  for (const int64_t axis : {1, 2}) {
+    const IRModule module = module_of({x}, [&](BlockBuilder& b) {
+      const Value all = b.op("nn.batch_norm",
+                             {b.op("matmul", {x, constant({4, 5}, 2)}), positive_constant({5}, 3),
+                              constant({5}, 4), constant({5}, 5), positive_constant({5}, 6)},
+                             {{"axis", axis}, {"training", false}});
+      return b.emit(make<TupleGetItem>(all, 0));
+    });
+    expect_close(run(module, inputs),
+                 run(eliminate_dead_code(fold(fold_batchnorm(module))), inputs), 1e-5);
+  }
+}
+
+TEST(GraphPasses, SimplifyingKeepsAxesAndShapes) {
+  const auto x = make<Var>("x", TensorType::of({2, 3, 4}, kFloat32));
+  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 3, 4}, 5)};
+  const auto same = [&](const IRModule& module) {
+    const IRModule simple = simplify_graph(module);
+    expect_close(run(module, inputs), run(simple, inputs), 1e-6);
+    return simple;
+  };
+  const auto axes = [](std::vector<int64_t> value) { return Attrs{{"axes", std::move(value)}}; };
+  // A permutation of a permutation, by axes from the end too.
+  for (const std::vector<int64_t>& outer : {std::vector<int64_t>{0, 2, 1}, {1, 0, 2}, {-1, 0, -2}})
+    same(module_of({x}, [&](BlockBuilder& b) {
+      return b.op("permute_dims", {b.op("permute_dims", {x}, axes({1, 2, 0}))}, axes(outer));
+    }));
+  // A square whose exponent has a dimension more.
+  same(module_of({x}, [&](BlockBuilder& b) {
+    const auto twos = TensorData::of<float>(kFloat32, {2, 1, 1, 1}, {2, 2});
+    return b.op("power", {x, make<Constant>(twos)});
+  }));
+  // A normalisation over another axis than the last.
+  for (const int64_t axis : {1, 2}) {
+    const IRModule simple = same(module_of({x}, [&](BlockBuilder& b) {
+      const Attrs rows = {{"axis", std::vector<int64_t>{axis}}, {"keepdims", true}};
+      const auto number = [](float v) -> Value {
+        return make<Constant>(TensorData::of<float>(kFloat32, {}, {v}));
+      };
+      const Value from_mean = b.op("subtract", {x, b.op("mean", {x}, rows)});
+      const Value variance = b.op("mean", {b.op("power", {from_mean, number(2)})}, rows);
+      const Value norm =
+          b.op("divide", {from_mean, b.op("sqrt", {b.op("add", {variance, number(1e-3F)})})});
+      return b.op("add", {b.op("multiply", {norm, constant({4}, 7)}), constant({4}, 8)});
+    }));
+    int norms = 0;
+    walk<Call>(simple.find("main"), [&](const Call& call) { norms += call.is("nn.layer_norm"); });
+    EXPECT_EQ(norms, axis == 2 ? 1 : 0);
+  }
+}
+
 // Text has no border between them, so that a module without one would print as another.
 TEST(GraphPasses, PlainBlocksThatFollowOneAnotherAreOne) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));

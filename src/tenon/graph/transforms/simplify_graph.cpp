@@ -61,7 +61,9 @@ struct Rules {
       const auto first = inner ? inner->attrs.ints("axes") : std::nullopt;
       if (!first || first->size() != outer->size()) return std::nullopt;
       std::vector<int64_t> axes;
-      for (const int64_t axis : *outer) axes.push_back((*first)[static_cast<size_t>(axis)]);
+      const auto ndim = static_cast<int64_t>(first->size());
+      for (const int64_t axis : *outer)
+        axes.push_back((*first)[static_cast<size_t>(axis < 0 ? axis + ndim : axis)]);
       return call_op("permute_dims", {inner->args[0]}, {{"axes", axes}});
     }
     if (call.is("reshape")) {
