@@ -23,7 +23,7 @@ SRC = ROOT / "src" / "tenon"
 ROOMS = {
     "arith": (["test_arith", "test_tir"], ["fuzz_tir"]),
     "tir": (["test_tir", "golden", "test_interp"], ["fuzz_tir"]),
-    "graph": (["test_graph", "golden", "test_driver"], ["fuzz_graphs"]),
+    "graph": (["test_graph", "test_interp", "golden", "test_driver"], ["fuzz_graphs"]),
     "memory": (["test_memory"], []),
 }
 RANDOM = {
