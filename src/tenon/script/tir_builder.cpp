@@ -43,7 +43,7 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
     if (names_buffer(*parameter.annotation)) continue;
     const Object declared = this->declared(*parameter.annotation, parameter.name);
     const auto* expr = declared.as<Expr>();
-    if (!expr)
+    if (!expr || !expr->as<Var>())
       fail(kTypeMismatch, parameter.annotation->place,
            "{} annotates parameter `{}`; expected T.Buffer(...), T.handle or a dtype",
            describe(declared), parameter.name);

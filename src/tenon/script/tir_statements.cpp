@@ -272,7 +272,8 @@ void TirBuilder::assign_call(const std::string& name, const Place& place, const 
   // Annotated: a new variable of that type, always.
   const Object declaration = declared(*stmt.annotation, name);
   const auto* typed = declaration.as<Expr>();
-  if (!typed) fail(kSyntax, stmt.annotation->place, "{} is no dtype", describe(declaration));
+  if (!typed || !typed->as<Var>())
+    fail(kSyntax, stmt.annotation->place, "{} is no dtype", describe(declaration));
   const auto var = downcast<Var>(*typed);
   out.list.push_back(make<Bind>(var, to_expr(value, call.place, var->dtype), origin(place)));
   define(name, *typed);
