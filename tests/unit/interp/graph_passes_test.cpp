@@ -208,8 +208,8 @@ TEST(GraphPasses, SimplifyingKeepsAxesAndShapes) {
     }));
   // A square whose exponent has a dimension more.
   same(module_of({x}, [&](BlockBuilder& b) {
-    const auto twos = TensorData::of<float>(kFloat32, {2, 1, 1, 1}, {2, 2});
-    return b.op("power", {x, make<Constant>(twos)});
+    const auto two = TensorData::of<float>(kFloat32, {1, 1, 1, 1}, {2});
+    return b.op("power", {x, make<Constant>(two)});
   }));
   // A normalisation over another axis than the last.
   for (const int64_t axis : {1, 2}) {
