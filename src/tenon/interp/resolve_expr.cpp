@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenon/interp/machine.h"
+
 namespace tenon::interp {
 
 int32_t ExpressionResolver::define_var(const Node* var, const Bounds& bounds) {
@@ -62,18 +64,8 @@ void ExpressionResolver::know_geometry(const Buffer& buffer, const Indices::Geom
     known.strides.assign(source->strides.end() - static_cast<std::ptrdiff_t>(known.shape.size()),
                          source->strides.end());
   else if (buffer.strides.empty())
-    known.strides = row_major(known.shape);
+    known.strides = compact(known.shape);
   geometries_[&buffer] = std::move(known);
-}
-
-std::vector<int64_t> ExpressionResolver::row_major(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
 }
 
 const Indices::Geometry* ExpressionResolver::geometry_of(const Buffer& buffer) const {

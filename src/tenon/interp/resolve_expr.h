@@ -32,7 +32,6 @@ class ExpressionResolver {
   // Shape and strides of a buffer as numbers, where they are; `source`: of what a match_buffer
   // without strides is a view of.
   void know_geometry(const Buffer& buffer, const Indices::Geometry* source);
-  static std::vector<int64_t> row_major(const std::vector<int64_t>& shape);
   const Indices::Geometry* geometry_of(const Buffer& buffer) const;
 
   Instr& emit(Instr instr);
