@@ -10,6 +10,7 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/interp/call_memo.h"
+#include "tenon/interp/dims.h"
 #include "tenon/interp/machine.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/random_rounding.h"
@@ -67,44 +68,6 @@ View fresh_view(DType dtype, const std::vector<int64_t>& shape, const Origin& or
 
 Ref<TensorData> data_of(View&& view) {
   return TensorData::owned(view.dtype, view.shape, std::move(view.memory->bytes));
-}
-
-/// Values of the symbolic dimensions in one call of a graph function.
-using Dims = std::unordered_map<const Node*, int64_t>;
-
-Expr fold(const Expr& expr) {
-  return rewrite(expr, [](const NodePtr& node) -> std::optional<NodePtr> {
-    if (const auto* op = node.as<Binary>()) return binary(op->op, op->lhs, op->rhs);
-    if (const auto* op = node.as<Cast>()) return tenon::cast(op->dtype, op->value);
-    if (const auto* op = node.as<Select>())
-      return select(op->condition, op->true_value, op->false_value);
-    if (const auto* op = node.as<Not>()) return logical_not(op->value);
-    if (const auto* op = node.as<tenon::Call>(); op && op->is("if_then_else"))
-      return if_then_else(op->arg(0), op->arg(1), op->arg(2));
-    return std::nullopt;
-  });
-}
-
-Substitution substitution_of(const Dims& dims) {
-  Substitution values;
-  for (const auto& [var, value] : dims)
-    values.emplace(var, imm(static_cast<const Var*>(var)->dtype, value));
-  return values;
-}
-
-int64_t evaluate(const Expr& expr, const Dims& dims) {
-  if (const auto value = as_int(expr)) return *value;
-  const Expr folded = fold(substitute(expr, substitution_of(dims)));
-  const auto value = as_int(folded);
-  if (!value)
-    throw CompileError(kUndefined, expr->origin, "`{}` has no value here", tenon::str(expr));
-  return *value;
-}
-
-std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const Dims& dims) {
-  std::vector<int64_t> out;
-  for (const Expr& expr : exprs) out.push_back(evaluate(expr, dims));
-  return out;
 }
 
 }  // namespace
