@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "tenon/arith/polynomial.h"
+#include "tenon/support/deeper.h"
 
 namespace tenon::arith {
 
@@ -10,14 +11,6 @@ namespace tenon::arith {
 // a shared part once for each way to reach it.
 static constexpr int kMaxCases = 3;
 static constexpr int kMostCaseWork = 2000;
-
-namespace {
-struct Deeper {
-  explicit Deeper(int& depth) : depth(depth) { ++depth; }
-  ~Deeper() { --depth; }
-  int& depth;
-};
-}  // namespace
 
 static bool compares_integers(const Binary& op) {
   const DType dtype = op.lhs->dtype;

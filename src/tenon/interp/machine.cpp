@@ -8,6 +8,7 @@
 #include "tenon/interp/races.h"
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
+#include "tenon/support/deeper.h"
 
 namespace tenon::interp {
 
@@ -382,14 +383,6 @@ void Machine::execute_watched(const Code& code, Frame& frame) {
     ++at;
   }
 }
-
-namespace {
-struct Deeper {
-  explicit Deeper(int& depth) : depth(depth) { ++depth; }
-  ~Deeper() { --depth; }
-  int& depth;
-};
-}  // namespace
 
 Slot Machine::call(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
                    const Origin& caller) {
