@@ -72,7 +72,7 @@ std::shared_ptr<runtime::Program> compile(const Network& network, const Configur
   request.name = "network";
   request.target = resolve(with.target);
   request.pipeline.verify = lot % 3 == 0;
-  request.pipeline.check_text = lot % 11 == 0;
+  request.pipeline.check_text = lot % 33 == 0;
   IRModule module = network.module;
   if (!with.libs.empty()) module = PlacementOptions{with.libs, {}}.annotate(std::move(module));
   LoweredModule lowered = lower(std::move(module), request);
