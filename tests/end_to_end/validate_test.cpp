@@ -53,6 +53,15 @@ TEST_F(ValidateTest, RefusesWhatItCannotRun) {
   EXPECT_FALSE(tenon::testing_command::fs::exists(folder_ + "/happened"));
 }
 
+TEST_F(ValidateTest, BisectBlamesNoPassForWhatCannotBeCompared) {
+  write_module("m.py", "1");
+  const auto found = tenon("bisect m.py");
+  EXPECT_EQ(found.status, 1);
+  EXPECT_EQ(found.out, "");
+  EXPECT_NE(found.err.find("m.py:7:20: error[TN0510]"), std::string::npos) << found.err;
+  EXPECT_FALSE(tenon::testing_command::fs::exists(folder_ + "/m.bisected.tvmscript"));
+}
+
 TEST_F(ValidateTest, BisectTellsOfLibrariesThatNothingCalls) {
   write("m.py",
         "from tenon.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n"

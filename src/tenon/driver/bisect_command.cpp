@@ -18,6 +18,7 @@
 #include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
 #include "tenon/driver/warnings.h"
+#include "tenon/support/validation_codes.h"
 
 namespace tenon {
 
@@ -36,6 +37,9 @@ struct Finding {
   std::vector<std::string> functions;  // that the pass spoilt, where that can be told
   Outcome outcome;
   ReducedFile reduced;
+
+  // Whether a pass was found wrong, and not only one whose result nothing can be compared with.
+  bool is_fault() const { return outcome.key.find(kNotCompared.id) == std::string::npos; }
 };
 
 class Bisection {
@@ -80,6 +84,10 @@ class Bisection {
         },
         limits_);
     if (!finding.outcome.failed()) return false;
+    if (!finding.is_fault()) {
+      take_progress(finding.outcome.output);
+      return true;
+    }
     finding.number = take_progress(finding.outcome.output);
     check(finding.number > 0 && finding.number <= input_.passes.size(),
           "bisect: the passes failed before the first one began");
@@ -227,6 +235,14 @@ int bisect(const BisectOptions& options) {
       fmt::print("{}: every pass and the generated code compute what the interpreter computes\n",
                  options.model);
     return 0;
+  }
+  if (!found->is_fault()) {
+    if (options.json)
+      std::cout << nlohmann::ordered_json{{"model", options.model}, {"outcome", found->outcome.key}}
+                       .dump(2)
+                << "\n";
+    fmt::print(stderr, "{}", found->outcome.output);
+    return kInputAtFault;
   }
   const std::string stage = found->pass.empty() ? "code generation" : found->pass;
   if (options.json) {
