@@ -279,10 +279,11 @@ std::string ModuleCodegen::source() {
       "#define NOINLINE\n"
       "#define INLINE static inline\n"
       "#endif\n"
-      // GCC 12 at -O3 for AVX2 loads what an earlier iteration stores, under a condition, too
-      // early. What should be vectors is written as vectors.
+      // Both vectorisers of GCC 12 are wrong at -O3: that of loops loads what an earlier iteration
+      // stores, under a condition, too early; that of straight code makes all ones of comparisons
+      // that become numbers. What should be vectors is written as vectors.
       "#if IS_GNU && !defined(__clang__)\n"
-      "#pragma GCC optimize(\"no-tree-loop-vectorize\")\n"
+      "#pragma GCC optimize(\"no-tree-loop-vectorize\", \"no-tree-slp-vectorize\")\n"
       "#endif\n";
   if (prelude_.uses_prefetch())
     out +=
