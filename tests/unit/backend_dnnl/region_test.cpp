@@ -501,6 +501,13 @@ TEST(Regions, RefusalsSayWhy) {
               net.graph.outputs = {net.add("cumsum", {net.input({4, 4})}, {4, 4})};
             }),
             "operator");
+  // It would lose NaNs.
+  for (const char* name : {"maximum", "minimum"})
+    EXPECT_EQ(code_of([&](Network& net) {
+                const int x = net.input({1, 2, 3, 4}), y = net.input({1, 2, 3, 4});
+                net.graph.outputs = {net.add(name, {x, y}, {1, 2, 3, 4})};
+              }),
+              "operator");
   EXPECT_EQ(code_of([&](Network& net) {
               net.graph.outputs = {
                   net.add("mean", {net.input({1, 2, 3, 4})}, {1, 3, 4}, {{"axis", {1}}})};

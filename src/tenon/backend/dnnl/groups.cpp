@@ -43,10 +43,12 @@ struct Binary {
   int alg;
   bool is_commutative;
 };
+// Not `maximum` and `minimum`: the library's drop a NaN of their first operand.
 constexpr Binary kBinary[] = {
-    {"add", dnnl_binary_add, true},       {"multiply", dnnl_binary_mul, true},
-    {"maximum", dnnl_binary_max, true},   {"minimum", dnnl_binary_min, true},
-    {"subtract", dnnl_binary_sub, false}, {"divide", dnnl_binary_div, false},
+    {"add", dnnl_binary_add, true},
+    {"multiply", dnnl_binary_mul, true},
+    {"subtract", dnnl_binary_sub, false},
+    {"divide", dnnl_binary_div, false},
 };
 
 const Binary* binary_of(const std::string& name) {

@@ -32,7 +32,7 @@ _matmul = is_op("relax.matmul")(transposed_or_not(), transposed_or_not())
 _plain_matmul = is_op("relax.matmul")(wildcard(), wildcard())
 _pool = (is_op("relax.nn.max_pool1d") | is_op("relax.nn.max_pool2d") | is_op("relax.nn.max_pool3d") | is_op("relax.nn.avg_pool1d") | is_op("relax.nn.avg_pool2d") | is_op("relax.nn.avg_pool3d") | is_op("relax.nn.adaptive_avg_pool1d") | is_op("relax.nn.adaptive_avg_pool2d") | is_op("relax.nn.adaptive_avg_pool3d") | is_op("relax.mean"))(wildcard())
 _batch_norm = is_op("relax.nn.batch_norm_result")(wildcard(), wildcard(), wildcard(), wildcard(), wildcard())
-_binary = (is_op("relax.add") | is_op("relax.multiply") | is_op("relax.maximum") | is_op("relax.minimum") | is_op("relax.subtract") | is_op("relax.divide"))(wildcard(), wildcard())
+_binary = (is_op("relax.add") | is_op("relax.multiply") | is_op("relax.subtract") | is_op("relax.divide"))(wildcard(), wildcard())
 
 patterns = [
     ("conv_bias_sum_activation", activated(plus(plus(_conv, is_const()), wildcard()))),
