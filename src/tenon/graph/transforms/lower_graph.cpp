@@ -16,6 +16,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/lifetimes.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/call_verifier.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
@@ -451,6 +452,13 @@ class Lowering {
                          declared ? declared->name : function.params[i]->name)
           .note(function.origin, "it is `{}`", function.prototype());
     if (!declared) return;
+    if (declared->alignment > tir::kMemoryAlignment)
+      throw CompileError(kMisaligned, origin,
+                         "library function `{}` asks for memory of parameter `{}` that is aligned "
+                         "to {} bytes; a program's memory is aligned to {}",
+                         function.symbol, declared->name, declared->alignment,
+                         tir::kMemoryAlignment)
+          .note(declared->origin, "`{}` is declared here", declared->name);
     const Buffer& given = *region->buffer;
     bool fits = given.dtype == declared->dtype && given.ndim() == declared->ndim();
     for (size_t d = 0; fits && d < given.ndim(); ++d) {
@@ -496,8 +504,17 @@ class Lowering {
                   const Origin& origin) {
     const Buffer& declared = *function.buffers[i];
     std::vector<Expr> shape;
-    for (const Expr& dim : declared.shape)
+    for (const Expr& dim : declared.shape) {
+      walk<tenon::Var>(dim, [&](const tenon::Var& var) {
+        if (!bound.count(&var))
+          throw CompileError(kShapeMismatch, origin,
+                             "dimension `{}` of scratch parameter `{}` of library function `{}` "
+                             "follows from no argument",
+                             var.name, declared.name, function.symbol)
+              .note(declared.origin, "`{}` is declared here", declared.name);
+      });
       shape.push_back(arith::simplify(substitute(dim, bound)));  // a number, where it is one
+    }
     const auto buffer = make<Buffer>(
         unique(function.symbol + "_" + declared.name), declared.dtype, shape,
         Buffer::Options{.alignment = std::max<int64_t>(64, declared.alignment)}, origin);
