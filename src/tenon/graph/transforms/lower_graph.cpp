@@ -268,15 +268,17 @@ class Lowering {
                                    false};
   }
 
-  /// Another shape over the same memory.
+  /// Another shape over the same memory. A view of a view is one of the first buffer: a network may
+  /// reshape without end, and what follows pointers to their buffer takes a step for each.
   Ref<Buffer> view(const Ref<Buffer>& source, const std::string& name, const Type& type,
                    const Origin& origin) {
     const Ref<Buffer> buffer = new_buffer(name, type, origin);
-    stmts_.push_back(make<DeclBuffer>(buffer, source->data, origin));
-    view_root_[buffer.get()] = root_of(source);
+    const Buffer* root = root_of(source);
+    stmts_.push_back(make<DeclBuffer>(buffer, root->data, origin));
+    view_root_[buffer.get()] = root;
     return buffer;
   }
-  const Node* root_of(const Ref<Buffer>& buffer) const {
+  const Buffer* root_of(const Ref<Buffer>& buffer) const {
     const auto it = view_root_.find(buffer.get());
     return it == view_root_.end() ? buffer.get() : it->second;
   }
@@ -654,7 +656,7 @@ class Lowering {
            })>
       constant_storage_;  // looked up only, never iterated
   std::deque<Storage> temporaries_;
-  std::unordered_map<const Node*, const Node*> view_root_;
+  std::unordered_map<const Buffer*, const Buffer*> view_root_;
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   std::set<std::string> names_;
