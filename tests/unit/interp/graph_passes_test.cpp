@@ -315,5 +315,26 @@ TEST(GraphPasses, AVeryLongMainIsCutInPieces) {
   expect_close(expected, run(cut, inputs), 0);
 }
 
+// Each view is one of the last: a chain as long as `main`.
+TEST(GraphPasses, AMainIsCutHoweverItsDefinitionsLeadToOneAnother) {
+  constexpr int kViews = 20000;
+  const std::vector<Expr> shape = {int64(3)};
+  const auto parameter = make<tir::Buffer>("x", kFloat32, shape);
+  std::vector<tir::Stmt> body;
+  Ref<tir::Buffer> last = parameter;
+  for (int i = 0; i < kViews; ++i) {
+    const auto view = make<tir::Buffer>("v", kFloat32, shape);
+    body.push_back(make<tir::DeclBuffer>(view, last->data));
+    last = view;
+  }
+  body.push_back(make<tir::BufferStore>(last, imm(kFloat32, 1.0), std::vector<Expr>{int64(1)}));
+  IRModule module;
+  module.set("main", tir::PrimFunc::of_buffers({parameter}, make<tir::Seq>(std::move(body)),
+                                               {{"tenon.entry", true}}));
+  const IRModule cut = tir::outline_main(module, 100);
+  ASSERT_EQ(cut.size(), 2U);
+  EXPECT_EQ(tir::stmts_of(cut.find<tir::PrimFunc>("main_part")->body).size(), kViews + 1U);
+}
+
 }  // namespace
 }  // namespace tenon::graph

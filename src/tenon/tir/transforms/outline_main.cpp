@@ -63,20 +63,26 @@ class Outliner {
     if (const auto* bind = stmt.as<Bind>()) defined_at_[bind->var.get()] = i;
   }
 
-  /// The definitions that `stmt` needs, and those that these need, by their places in `main`.
-  void need(const Stmt& stmt, std::set<size_t>& needed) const {
-    walk(stmt, [&](const NodePtr& node) {
-      const auto it = defined_at_.find(node.get());
-      if (it == defined_at_.end() || stmts_[it->second].same_as(stmt)) return;
-      if (needed.insert(it->second).second) need(stmts_[it->second], needed);
-    });
+  /// The definitions that the statements of `chunk` need, and those that these need, by their
+  /// places in `main`. They may lead to one another in a chain as long as `main`.
+  std::set<size_t> needed_by(const std::vector<size_t>& chunk) const {
+    std::set<size_t> needed;
+    std::vector<size_t> open = chunk;
+    while (!open.empty()) {
+      const size_t user = open.back();
+      open.pop_back();
+      walk(stmts_[user], [&](const NodePtr& node) {
+        const auto it = defined_at_.find(node.get());
+        if (it == defined_at_.end() || it->second == user) return;
+        if (needed.insert(it->second).second) open.push_back(it->second);
+      });
+    }
+    return needed;
   }
 
   Ref<PrimFunc> outline(const std::vector<size_t>& chunk) const {
-    std::set<size_t> needed;
-    for (const size_t i : chunk) need(stmts_[i], needed);
     std::vector<Stmt> body;
-    for (const size_t i : needed) body.push_back(stmts_[i]);
+    for (const size_t i : needed_by(chunk)) body.push_back(stmts_[i]);
     for (const size_t i : chunk) body.push_back(stmts_[i]);
     auto* part = new PrimFunc(main_->params, main_->buffers, make<Seq>(std::move(body)),
                               {{"tenon.part", true}, {"tir.noalias", true}}, main_->origin);
