@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build make ccache mold                               # to build
   llvm-19-dev liblld-19-dev lld-19 zlib1g-dev libzstd-dev                                     # backend/llvm
   protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
-  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libjemalloc-dev
   libdnnl-dev libopenblas-dev                                          # backend/dnnl, backend/blas
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, fuzz, format, lint
