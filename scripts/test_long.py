@@ -122,6 +122,11 @@ class Steps:
         self.networks()
         return self.test_onnx(self.models, "--tolerance", TOLERANCE, "--libs", libs)
 
+    def chains(self):
+        """100,000 operators in a row compile within 30 s of one core."""
+        chains = pathlib.Path(__file__).resolve().parent.parent / "bench" / "chains.py"
+        return last_line(self.run(chains, "--tenon", self.bin / "tenon"))
+
     def nodes(self, *arguments):
         if not self.conformance or not self.conformance.exists():
             raise Skip("no --conformance folder")
@@ -143,6 +148,7 @@ def steps_of(s):
         "divided PrimFuncs": lambda: s.property_test("test_interp", "SplitCallTIRByPattern*", TENON_PATTERN_CASES=1_000),
         "moved blocks": lambda: s.property_test("test_tir", "ComputeAtProperty*", TENON_COMPUTE_AT_RUNS=100_000),
         "kernels in place": lambda: s.property_test("test_driver", "InPlace*", TENON_IN_PLACE_CASES=20_000),
+        "chains": s.chains,
         "node tests": lambda: s.nodes(),
         "node tests, 128 bits": lambda: s.nodes("--target", TARGETS["128 bits"]),
         "networks through text": s.text,
