@@ -13,6 +13,20 @@ bool reads_memory(const Expr& expr) {
   return reads;
 }
 
+// Whether the divisor of an integer division may be 0.
+bool may_fail(const Binary& node) {
+  const bool divides = node.op == BinaryOp::kDiv || node.op == BinaryOp::kMod ||
+                       node.op == BinaryOp::kFloorDiv || node.op == BinaryOp::kFloorMod;
+  const auto divisor = as_int(node.rhs);
+  return divides && node.dtype.is_integer() && (!divisor || *divisor == 0);
+}
+
+bool may_fail(const Expr& expr) {
+  bool fails = false;
+  walk<Binary>(expr, [&](const Binary& node) { fails = fails || may_fail(node); });
+  return fails;
+}
+
 // The body of one loop with the loop's variable as a vector of lanes.
 class Vectorizer {
  public:
@@ -186,6 +200,14 @@ class Vectorizer {
     }
     if (const auto* node = expr.as<Binary>()) {
       Expr a = vector(node->lhs), b = vector(node->rhs);
+      if (mask_ && may_fail(*node)) {
+        // Lanes that do not run divide by 1.
+        if (b->dtype.is_vector() || a->dtype.is_vector())
+          b = make<Select>(mask_, broadcast_to_lanes(b, lanes_),
+                           broadcast_to_lanes(imm(node->dtype, int64_t{1}), lanes_));
+        else if (!guarded_)
+          throw NoVectorForm{};
+      }
       if (a->dtype.is_vector() || b->dtype.is_vector()) {
         if (a->dtype.is_integer())
           if (const Expr ramp = progression(node->op, a, b)) return ramp;
@@ -259,7 +281,7 @@ class Vectorizer {
       const Expr outer = mask_;
       const auto arm = [&](const Expr& value, const Expr& holds) {
         const bool outer_guarded = guarded_;
-        if (reads_memory(value)) {
+        if (reads_memory(value) || may_fail(value)) {
           mask_ = outer ? logical_and(outer, holds) : holds;
           guarded_ = false;
         }
