@@ -75,7 +75,9 @@ bool has_exact_literals(const TensorData& data) {
   std::vector<std::byte> again;
   for (int64_t i = 0; i < count; ++i) {
     again.clear();
-    if (!(floats ? append_element(dtype, data.at_float(i), again)
+    double real = floats ? data.at_float(i) : 0;
+    if (std::isnan(real)) real = std::numeric_limits<double>::quiet_NaN();  // "nan" has no sign
+    if (!(floats ? append_element(dtype, real, again)
                  : append_element(dtype, data.at_int(i), again)))
       return false;
     if (std::memcmp(again.data(), bytes.data() + static_cast<size_t>(i) * width, width) != 0)

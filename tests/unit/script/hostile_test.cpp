@@ -1,11 +1,13 @@
 // Damaged and hostile texts and files give errors, never crashes.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <random>
 
 #include "modules.h"
 #include "tenon/script/constant_file.h"
+#include "tenon/script/constants.h"
 #include "tenon/script/parser.h"
 
 namespace tenon::script {
@@ -148,6 +150,16 @@ TEST(ConstantFile, KeepsContentAndRefusesDamage) {
   content[at] ^= 1;
   EXPECT_TRUE(refuses(content));
   EXPECT_THROW(read_constants("/nonexistent/constants"), CompileError);
+}
+
+// Text has one NaN: others go to the store, or would read back as that one.
+TEST(Constants, KeepTheSignOfNaN) {
+  for (const uint16_t bits : {uint16_t{0xfe00}, uint16_t{0x7e01}, uint16_t{0x7e00}}) {
+    std::vector<std::byte> bytes(2);
+    std::memcpy(bytes.data(), &bits, 2);
+    const auto data = TensorData::owned(kFloat16, {1}, std::move(bytes));
+    EXPECT_EQ(has_exact_literals(*data), bits == 0x7e00) << bits;
+  }
 }
 
 TEST(RoundTrip, LargeConstantsThroughAFile) {
