@@ -15,6 +15,18 @@ static Expr fma(const Expr& a, const Expr& b, const Expr& c, const Origin& origi
   return call("fma", {a, b, c}, kVoid, origin);
 }
 
+// Whether `other` has the product too, rounded there: a * b - a * b is 0, and what the rounding of
+// one of them leaves out where they are joined.
+static bool has_rounded(const Expr& other, const Binary& wanted) {
+  bool found = false;
+  walk<Binary>(other, [&](const Binary& op) {
+    if (found || op.op != BinaryOp::kMul || op.dtype != wanted.dtype) return;
+    found = (structural_equal(op.lhs, wanted.lhs) && structural_equal(op.rhs, wanted.rhs)) ||
+            (structural_equal(op.lhs, wanted.rhs) && structural_equal(op.rhs, wanted.lhs));
+  });
+  return found;
+}
+
 IRModule fuse_multiply_add(IRModule module) {
   if (const auto target = module.attrs.get<std::string>("target"))
     if (!parse_target(*target).has_fma) return module;
@@ -25,9 +37,9 @@ IRModule fuse_multiply_add(IRModule module) {
       const DType element = op->dtype.element();
       if (element != kFloat32 && element != kFloat64) return std::nullopt;
       const bool adds = op->op == BinaryOp::kAdd;
-      if (const Binary* left = product(op->lhs))
+      if (const Binary* left = product(op->lhs); left && !has_rounded(op->rhs, *left))
         return fma(left->lhs, left->rhs, adds ? op->rhs : negated(op->rhs), op->origin);
-      if (const Binary* right = product(op->rhs))
+      if (const Binary* right = product(op->rhs); right && !has_rounded(op->lhs, *right))
         return fma(adds ? right->lhs : negated(right->lhs), right->rhs, op->lhs, op->origin);
       return std::nullopt;
     });
