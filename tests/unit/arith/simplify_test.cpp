@@ -48,6 +48,8 @@ TEST_F(Simplify, Quotients) {
   EXPECT_EQ(of(ceildiv(Expr(n) * 8, int64(8))), "n");
   EXPECT_EQ(of(floordiv(x * 4 + 3, 8)), "x // 2");
   EXPECT_EQ(of((x * 4) / int64(2)), "x * 2");
+  // Not x // 4 % 3, which is below 3: what is added carries, (11 % 12 + 3) // 4 is 3.
+  EXPECT_EQ(of(floordiv(floormod(x, 12) + 3, 4)), "(x % 12 + 3) // 4");
 }
 
 TEST_F(Simplify, FusedIndexStaysWhole) {
