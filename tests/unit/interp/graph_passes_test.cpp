@@ -298,6 +298,26 @@ TEST(GraphPasses, ADimensionThatStandsInNoOperandAloneReachesTheFusedKernel) {
   }
 }
 
+TEST(GraphPasses, CallsWithAnEffectAreNotFolded) {
+  const Value one = make<Constant>(TensorData::of<float>(kFloat32, {1}, std::vector<float>{1}));
+  const Value yes = make<Constant>(TensorData::of<uint8_t>(kBool, {}, std::vector<uint8_t>{1}));
+  IRModule module;
+  BlockBuilder builder(module);
+  builder.begin_function({});
+  builder.emit(call_op("print", {make<StringValue>("{}"), one}), "said");
+  builder.emit(call_op("assert_op", {yes, make<StringValue>("never")}), "tested");
+  const Value sum = builder.op("add", {one, one});
+  module.set("main", builder.end_function(sum));
+  std::vector<std::string> computed, left;
+  const IRModule folded = fold_constants(module, [&](const IRModule& m, const Ref<Call>& call) {
+    computed.push_back(call->op->name);
+    return interp::Interpreter(m).evaluate_call(call);
+  });
+  walk<Call>(folded.find("main"), [&](const Call& call) { left.push_back(call.op->name); });
+  EXPECT_EQ(computed, std::vector<std::string>({"add"}));
+  EXPECT_EQ(left, std::vector<std::string>({"print", "assert_op"}));
+}
+
 TEST(GraphPasses, AVeryLongMainIsCutInPieces) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
   IRModule module = module_of({x}, [&](BlockBuilder& b) {
