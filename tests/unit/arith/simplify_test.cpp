@@ -98,6 +98,9 @@ TEST_F(Simplify, Casts) {
   EXPECT_EQ(of(cast(kInt8, x + 256)), "int8(x + 256)");
   EXPECT_EQ(of(cast(kInt32, x + 256) - int32(256)), "int32(x + 256) - 256");
   EXPECT_EQ(of(cast(kInt64, var("a", kInt32) + 1) - 1), "int64(a)");
+  // Widening does not bring back what narrowing has cut off.
+  EXPECT_EQ(of(cast(kInt64, cast(kInt32, x))), "int64(int32(x))");
+  EXPECT_EQ(of(cast(kInt64, cast(kInt32, x)) - x), "int64(int32(x)) - x");
 }
 
 TEST_F(Simplify, FloatsStayExact) {
