@@ -248,9 +248,11 @@ constexpr const char* kRegistered = R"(
 TEST_F(PackedCallsTest, AMissingFunctionIsNamedWhereItIsLinkedOrLoaded) {
   const IRModule module = parse(graph(kRegistered));
   const auto x = tensor({1, 2, 3, 4});
-  for (const char* target : {"native", "c"}) {
+  const std::pair<const char*, const char*> named[] = {{"native", "packed function `host.add`"},
+                                                       {"c", "library function `host_add`"}};
+  for (const auto& [target, name] : named) {
     const std::string error = error_of([&] { compile_and_run(module, x, target); });
-    EXPECT_NE(error.find("host.add"), std::string::npos) << error;
+    EXPECT_NE(error.find(name), std::string::npos) << error;
     EXPECT_NE(error.find("<script>:7"), std::string::npos) << error;
     EXPECT_NE(error.find("--link"), std::string::npos) << error;
   }
