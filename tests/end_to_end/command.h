@@ -51,10 +51,17 @@ class CommandTest : public testing::Test {
   }
   void write(const std::string& name, const std::string& contents) const {
     std::ofstream(folder_ + "/" + name, std::ios::binary) << contents;
+    given_ += contents;
+  }
+  // A diagnostic shows the line that it is about: what the input says itself is found there anyway.
+  void expect_not_given(const std::string& arguments, const std::string& text) const {
+    EXPECT_EQ(arguments.find(text), std::string::npos) << text;
+    EXPECT_EQ(given_.find(text), std::string::npos) << "a file holds the text itself: " << text;
   }
   // The command fails so, with this text on the error stream and nothing said to be Tenon's fault.
   void expect_error(const std::string& arguments, int status, const std::string& text) const {
     SCOPED_TRACE(arguments);
+    expect_not_given(arguments, text);
     const Outcome outcome = tenon(arguments);
     EXPECT_EQ(outcome.status, status) << outcome.err;
     EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
@@ -63,6 +70,8 @@ class CommandTest : public testing::Test {
   const std::string folder_, place_;
 
  private:
+  mutable std::string given_;  // all files that the test wrote
+
   int run(const std::string& command) const {
     const int status = std::system(("cd " + place_ + " && " + command).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -112,7 +112,8 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error(std::string("run ") + kDigits + " -i image", 2, "expected NAME=VALUE");
   expect_error(std::string("print ") + kDigits + " --after Fly", 2, "no pass `Fly`");
   expect_error(std::string("opt ") + kDigits + " --passes FuseOp", 2, "did you mean `FuseOps`");
-  expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2, "--emit pdf");
+  expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2,
+               "expected so, c, llvm, asm or tvmscript");
   for (const char* absent : {"tune"}) expect_error(absent, 2, "is not there yet");
 }
 
@@ -127,7 +128,7 @@ TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {
   expect_error(std::string("run ") + kDigits + " -i image=examples/digits/test_labels.npy", 1,
                "input `image` is int64 (");
   expect_error("test-onnx " + folder_, 1, "holds no cases");
-  expect_error("plan none.csv", 1, "none.csv");
+  expect_error("plan none.csv", 1, "error[TN0002]: cannot read `none.csv`");
   write("empty.onnx", "");
   expect_error("check " + folder_ + "/empty.onnx", 1, "error[TN0501]");
   write("cut.onnx", read(TENON_SOURCE_DIR "/examples/digits/digits.onnx").substr(0, 5000));

@@ -31,6 +31,7 @@ const TenonBackend* tenon_backend(const TenonHost* host) {
     ASSERT_EQ(outcome.status, 0) << outcome.text;
   }
   void expect(const std::string& arguments, int status, const std::string& text) const {
+    expect_not_given(arguments, text);
     const Said outcome = shell("timeout 300 " TENON_BINARY " " + arguments);
     EXPECT_EQ(outcome.status, status) << arguments << "\n" << outcome.text;
     EXPECT_NE(outcome.text.find(text), std::string::npos) << arguments << "\n" << outcome.text;
@@ -45,7 +46,8 @@ TEST_F(PluginCommandTest, PassesAreThoseOfTheOthers) {
   expect("opt --list-passes --plugin ./tiny.so", 0, "tiny.Same");
   expect(std::string("opt ") + kDigits + " --plugin ./tiny.so --passes tiny.Same", 0,
          "R.nn.conv2d");
-  expect(std::string("opt ") + kDigits + " --passes tiny.Same", 2, "tiny.Same");
+  expect(std::string("opt ") + kDigits + " --passes tiny.Same", 2,
+         "error[TN0005]: no pass `tiny.Same`");
 }
 
 TEST_F(PluginCommandTest, WhatIsNoPluginIsRefused) {
