@@ -147,7 +147,7 @@ def steps_of(s):
         "transformed PrimFuncs": lambda: s.property_test("test_tir", "BlockPatternProperty*", TENON_PATTERN_CASES=1_000),
         "divided PrimFuncs": lambda: s.property_test("test_interp", "SplitCallTIRByPattern*", TENON_PATTERN_CASES=1_000),
         "moved blocks": lambda: s.property_test("test_tir", "ComputeAtProperty*", TENON_COMPUTE_AT_RUNS=100_000),
-        "kernels in place": lambda: s.property_test("test_driver", "InPlace*", TENON_IN_PLACE_CASES=20_000),
+        "kernels in place": lambda: s.property_test("test_interp", "InPlace.*", TENON_IN_PLACE_CASES=20_000),
         "chains": s.chains,
         "node tests": lambda: s.nodes(),
         "node tests, 128 bits": lambda: s.nodes("--target", TARGETS["128 bits"]),
