@@ -6,18 +6,12 @@
 
 namespace tenon {
 
-double half_to_double(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  double value = 0;
-  if (exponent == 31) {
-    value = fraction ? std::numeric_limits<double>::quiet_NaN()
-                     : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    value = std::ldexp(fraction, -24);
-  } else {
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return bits & 0x8000 ? -value : value;
+// The bits of a positive number in the unit of a shorter format, to the nearest, ties to even. The
+// carry of a fraction that rounds up moves into the exponent by itself.
+static uint64_t in_units(double magnitude, uint64_t unit, uint64_t bias) {
+  const uint64_t bits = std::bit_cast<uint64_t>(magnitude) - bias;
+  const uint64_t whole = bits / unit, rest = bits % unit;
+  return whole + (rest > unit / 2 || (rest == unit / 2 && whole % 2 == 1) ? 1 : 0);
 }
 
 uint16_t double_to_half(double value) {
@@ -26,14 +20,8 @@ uint16_t double_to_half(double value) {
   if (std::isnan(value)) return sign | 0x7e00;
   if (magnitude >= 65520.0) return sign | 0x7c00;
   if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24));
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);  // in [0.5, 1)
-  // The carry of a fraction that rounds up to 2048 moves into the exponent by itself.
-  const auto scaled = static_cast<int>(std::nearbyint(fraction * 2048.0));
-  return sign | static_cast<uint16_t>(((exponent + 14) << 10) + (scaled - 1024));
+  return sign | static_cast<uint16_t>(in_units(magnitude, kHalfUnit, kHalfBias));
 }
-
-double bfloat16_to_double(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
 uint16_t double_to_bfloat16(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -42,10 +30,7 @@ uint16_t double_to_bfloat16(double value) {
   if (std::isinf(value)) return sign | 0x7f80;
   if (magnitude < 0x1p-126)
     return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 133)));
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);
-  const auto scaled = static_cast<int>(std::nearbyint(fraction * 256.0));
-  const int bits = ((exponent + 126) << 7) + (scaled - 128);
+  const uint64_t bits = in_units(magnitude, kBFloatUnit, kBFloatBias);
   return sign | static_cast<uint16_t>(bits >= 0x7f80 ? 0x7f80 : bits);
 }
 
