@@ -508,10 +508,33 @@ F<O> hypot(const O& o, const F<O>& x, const F<O>& y) {
 // ---- the table
 // -----------------------------------------------------------------------------------
 
+// A function of float32 numbers. The fused multiply-adds in it are instructions where the processor
+// has them; elsewhere the C library computes the same bits.
+using FloatFunction = float (*)(float);
+
+template <float (*kFunction)(const Numbers<float>&, const float&)>
+float by_library(float x) {
+  return kFunction({}, x);
+}
+#ifdef __x86_64__
+template <float (*kFunction)(const Numbers<float>&, const float&)>
+[[gnu::target("fma"), gnu::flatten]] float by_instructions(float x) {
+  return kFunction({}, x);
+}
+template <float (*kFunction)(const Numbers<float>&, const float&)>
+FloatFunction on_numbers() {
+  return __builtin_cpu_supports("fma") ? by_instructions<kFunction> : by_library<kFunction>;
+}
+#else
+template <float (*kFunction)(const Numbers<float>&, const float&)>
+FloatFunction on_numbers() {
+  return by_library<kFunction>;
+}
+#endif
+
 template <typename O>
 struct Row {
   std::string_view name;
-  bool in_single;  // float32 in its own precision, not in float64
   F<O> (*one)(const O&, const F<O>&);
   F<O> (*two)(const O&, const F<O>&, const F<O>&);
 };
@@ -519,19 +542,19 @@ struct Row {
 template <typename O>
 const Row<O>* find_row(std::string_view name) {
   static const Row<O> kRows[] = {
-      {"exp", true, exp<O>, nullptr},         {"log", true, log<O>, nullptr},
-      {"tanh", true, tanh<O>, nullptr},       {"erf", true, erf<O>, nullptr},
-      {"sigmoid", true, sigmoid<O>, nullptr}, {"exp2", false, exp2<O>, nullptr},
-      {"exp10", false, exp10<O>, nullptr},    {"log1p", false, log1p<O>, nullptr},
-      {"log2", false, log2<O>, nullptr},      {"log10", false, log10<O>, nullptr},
-      {"sin", false, sin<O>, nullptr},        {"cos", false, cos<O>, nullptr},
-      {"tan", false, tan<O>, nullptr},        {"asin", false, asin<O>, nullptr},
-      {"acos", false, acos<O>, nullptr},      {"atan", false, atan<O>, nullptr},
-      {"sinh", false, sinh<O>, nullptr},      {"cosh", false, cosh<O>, nullptr},
-      {"asinh", false, asinh<O>, nullptr},    {"acosh", false, acosh<O>, nullptr},
-      {"atanh", false, atanh<O>, nullptr},    {"pow", false, nullptr, pow<O>},
-      {"atan2", false, nullptr, atan2<O>},    {"hypot", false, nullptr, hypot<O>},
-      {"fmod", false, nullptr, fmod<O>},      {"floormod", false, nullptr, floormod<O>},
+      {"exp", exp<O>, nullptr},         {"log", log<O>, nullptr},
+      {"tanh", tanh<O>, nullptr},       {"erf", erf<O>, nullptr},
+      {"sigmoid", sigmoid<O>, nullptr}, {"exp2", exp2<O>, nullptr},
+      {"exp10", exp10<O>, nullptr},     {"log1p", log1p<O>, nullptr},
+      {"log2", log2<O>, nullptr},       {"log10", log10<O>, nullptr},
+      {"sin", sin<O>, nullptr},         {"cos", cos<O>, nullptr},
+      {"tan", tan<O>, nullptr},         {"asin", asin<O>, nullptr},
+      {"acos", acos<O>, nullptr},       {"atan", atan<O>, nullptr},
+      {"sinh", sinh<O>, nullptr},       {"cosh", cosh<O>, nullptr},
+      {"asinh", asinh<O>, nullptr},     {"acosh", acosh<O>, nullptr},
+      {"atanh", atanh<O>, nullptr},     {"pow", nullptr, pow<O>},
+      {"atan2", nullptr, atan2<O>},     {"hypot", nullptr, hypot<O>},
+      {"fmod", nullptr, fmod<O>},       {"floormod", nullptr, floormod<O>},
   };
   for (const Row<O>& row : kRows)
     if (row.name == name) return &row;
@@ -542,6 +565,19 @@ const Row<O>* find_row(std::string_view name) {
 
 bool is_elementary(std::string_view name) { return find_row<Numbers<double>>(name) != nullptr; }
 
+// Those of float32 that are computed in their own precision, not in float64.
+FloatFunction elementary_of_float(std::string_view name) {
+  using N = Numbers<float>;
+  static const std::pair<std::string_view, FloatFunction> kFunctions[] = {
+      {"exp", on_numbers<exp<N>>()},         {"log", on_numbers<log<N>>()},
+      {"tanh", on_numbers<tanh<N>>()},       {"erf", on_numbers<erf<N>>()},
+      {"sigmoid", on_numbers<sigmoid<N>>()},
+  };
+  for (const auto& [known, function] : kFunctions)
+    if (known == name) return function;
+  return nullptr;
+}
+
 static double of_doubles(Numbers<double> o, std::string_view name, double x, double y) {
   const auto* row = find_row<Numbers<double>>(name);
   check(row != nullptr, "not an elementary function");
@@ -551,9 +587,7 @@ static double of_doubles(Numbers<double> o, std::string_view name, double x, dou
 double elementary(std::string_view name, double x, double y) { return of_doubles({}, name, x, y); }
 
 float elementary(std::string_view name, float x, float y) {
-  const auto* row = find_row<Numbers<float>>(name);
-  check(row != nullptr, "not an elementary function");
-  if (row->in_single) return row->one({}, x);
+  if (const FloatFunction function = elementary_of_float(name)) return function(x);
   return static_cast<float>(of_doubles({.narrow = true}, name, x, y));
 }
 
@@ -569,7 +603,7 @@ static Expr of_exprs(std::string_view name, const std::vector<Expr>& args,
     return tenon::cast(dtype, of_exprs(name, wide, options, narrow));
   };
   if (dtype.element() != kFloat32 && dtype.element() != kFloat64) return through(kFloat32, false);
-  if (dtype.element() == kFloat32 && !row->in_single) return through(kFloat64, true);
+  if (dtype.element() == kFloat32 && !elementary_of_float(name)) return through(kFloat64, true);
   std::vector<std::pair<Ref<Var>, Expr>> lets;
   const Exprs o(dtype, options.fma, narrow, &lets);
   const Expr x = o.let(args[0]);

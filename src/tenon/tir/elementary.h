@@ -30,5 +30,7 @@ Expr elementary(std::string_view name, const std::vector<Expr>& args,
 /// The same on numbers, bit for bit what generated code computes (with fma).
 float elementary(std::string_view name, float x, float y = 0);
 double elementary(std::string_view name, double x, double y = 0);
+/// The first of these as a function, for those that run in float32; null for the others.
+float (*elementary_of_float(std::string_view name))(float);
 
 }  // namespace tenon::tir
