@@ -15,6 +15,8 @@ union Slot {
   double f;  // floats of every width, exactly
 };
 
+using FloatFunction = float (*)(float);
+
 enum class Op : uint8_t {
   kImmediate,   // dst = immediate
   kMove,        // dst = a
@@ -42,6 +44,7 @@ enum class Op : uint8_t {
   kRegion,       // view[a] = region of view[dst] (mins in slots b.., extents after them)
   kCall,         // calls[c]
   kOpaque,       // dst = opaque_calls[c]
+  kCheckDims,    // of the parameters, as `checks` has them
   kAssert,       // reports asserts[c] where a is 0
   kEnterLoop,    // watches[c]: iterations of what follows may run at once
   kIterate,      // the iteration in slot a begins
@@ -52,11 +55,17 @@ enum class Op : uint8_t {
 
   // What nearly all programs consist of, one dtype an operation: int64 (and narrower integers that
   // cannot wrap), float32, bool.
-  kInnerLoop,  // kJumpIfGE in front of inner_loops[dst], of which it runs what it can
-  kNext,       // a += 1; to c where a < b; `immediate` instructions were passed
-  kMulAdd,     // dst = a + b * immediate
-  kDivI,       // dst = a / immediate, for a >= 0 and immediate > 0
-  kModI,       // the remainder of that
+  kInnerLoop,   // kJumpIfGE in front of inner_loops[dst], of which it runs what it can
+  kNext,        // a += 1; to c where a < b; `immediate` instructions were passed
+  kNextSteady,  // kNext, and into steady_loops[dst] where that can be
+  kSteadyNext,  // kNext of that, which leaves it where a >= b
+  kLoadNextF,   // dst = cursors[a], of access b, which moves on
+  kLoadNext,    // of any dtype
+  kStoreNextF,  // cursors[a] = dst, and moves on
+  kStoreNext,
+  kMulAdd,  // dst = a + b * immediate
+  kDivI,    // dst = a / immediate, for a >= 0 and immediate > 0
+  kModI,    // the remainder of that
   kAddI,
   kSubI,
   kMulI,
@@ -79,6 +88,7 @@ enum class Op : uint8_t {
   kLessEqualF,
   kAndB,
   kOrB,
+  kFunctionF,   // dst = function `code`(a)
   kCheckIndex,  // fails where slot a is outside 0..immediate - 1: dimension b of view c
   kLoadF,       // dst = access a
   kLoadI64,
@@ -96,7 +106,7 @@ enum class Op : uint8_t {
 
 struct Instr {
   Op op;
-  uint8_t code = 0;  // BinaryOp; index into Code::intrinsics
+  uint8_t code = 0;  // BinaryOp; index into Code::intrinsics or ::functions
   uint16_t lanes = 1;
   DType dtype = {};
   DType dtype2 = {};
@@ -115,6 +125,11 @@ struct Access {
   DType element;
 };
 
+/// Bytes from the view's first element.
+inline int64_t offset_of(const Access& access, const Slot* slots) {
+  return slots[access.base].i + slots[access.step].i * access.factor + access.offset;
+}
+
 /// A loop without loops and branches, of float32 elements (copies: of integers too), each access of
 /// which moves by the same number of bytes in every iteration.
 struct InnerLoop {
@@ -131,6 +146,26 @@ struct InnerLoop {
   Operand to, x, y;
   int32_t counter = 0;  // slot
   int64_t length = 0;   // instructions of an iteration
+};
+
+/// What a loop without branches does from its second iteration on, behind all other code.
+struct SteadyLoop {
+  int32_t counter = 0, body = 0, exit = 0;  // exit: the instruction behind the loop
+  /// An access that moves by `stride` bytes from one iteration to the next.
+  struct Cursor {
+    int32_t access;
+    int64_t stride;
+    bool stores;
+  };
+  std::vector<Cursor> cursors;
+  struct Scattered {
+    int32_t access;
+    bool stores;
+  };
+  std::vector<Scattered> scattered;  // accesses that move otherwise
+  std::vector<int32_t> kept;         // loads of the first iteration alone
+  /// The access whose element is in a slot until the loop ends; -1: none.
+  int32_t result = -1, result_slot = -1;
 };
 
 /// A buffer as code sees it: dims of shape, then the strides' slots where it has any.
@@ -173,8 +208,11 @@ struct Code {
   std::vector<ViewInfo> views;
   std::vector<Access> accesses;
   std::vector<InnerLoop> inner_loops;
+  std::vector<SteadyLoop> steady_loops;
+  size_t cursors = 0;  // as many as the steady loop with most of them has
   std::vector<Ref<TensorData>> constants;
   std::vector<const Intrinsic*> intrinsics;
+  std::vector<FloatFunction> functions;
   std::vector<std::vector<int64_t>> tables;  // of shuffles
   std::vector<CallInfo> calls;
   std::vector<std::shared_ptr<const WatchInfo>> watches;
@@ -184,12 +222,15 @@ struct Code {
   std::vector<int32_t> param_view, param_slot;
   struct DimCheck {
     size_t param, dim;
-    int32_t slot;  // holds the declared dimension after `prologue` ran
+    int32_t slot;  // holds the declared dimension when kCheckDims is reached
   };
   std::vector<DimCheck> checks;
   int32_t result_slot = -1;  // of what the function returns, if it does
-  int32_t body_start = 0;    // instructions before it compute what `checks` need
 };
+
+inline const Origin& origin_of(const Code& code, const Instr& instr) {
+  return code.origins[static_cast<size_t>(&instr - code.instrs.data())];
+}
 
 /// Whether both do the same on the same arguments, instruction by instruction. Of code that calls
 /// nothing: what a name stands for is no part of it.

@@ -5,15 +5,11 @@
 #include "tenon/interp/frame.h"
 #include "tenon/interp/inner_loop.h"
 #include "tenon/interp/scalar.h"
+#include "tenon/interp/steady_loop.h"
 
 namespace tenon::interp {
 
 namespace {
-
-// The element's place from the view's first one.
-inline int64_t offset_of(const Access& access, const Slot* slots) {
-  return slots[access.base].i + slots[access.step].i * access.factor + access.offset;
-}
 
 void check_memory(const View& view, int64_t at, int64_t bytes, const Origin& origin) {
   if (at < 0 || at + bytes > static_cast<int64_t>(view.memory->bytes.size()))
@@ -90,20 +86,20 @@ void binary_lanes(BinaryOp op, Slot* to, const Slot* a, const Slot* b, int lanes
   }
 }
 
-// The accesses of one instruction in one frame.
+// The accesses of one frame's instructions.
 class Memories {
  public:
   Memories(const Code& code, const std::vector<View>& views, const Base* bases, Slot* slots)
-      : accesses_(code.accesses.data()), views_(views), bases_(bases), slots_(slots) {}
+      : code_(code), accesses_(code.accesses.data()), views_(views), bases_(bases), slots_(slots) {}
 
   template <typename T>
-  T load(int32_t index, const Origin* origin) const {
+  T load(int32_t index, const Instr& instr) const {
     const Access& access = accesses_[index];
     const int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
     if (base.load && (!base.written || base.written[offset])) [[likely]]
       return get<T>(base.load + offset);
-    const Slot value = slow_load(view(access), access, offset, *origin);
+    const Slot value = slow_load(view(access), access, offset, origin(instr));
     if constexpr (std::is_same_v<T, float>)
       return static_cast<float>(value.f);
     else
@@ -111,7 +107,7 @@ class Memories {
   }
 
   template <typename T>
-  void store(int32_t index, T value, const Origin* origin) const {
+  void store(int32_t index, T value, const Instr& instr) const {
     const Access& access = accesses_[index];
     const int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
@@ -121,32 +117,39 @@ class Memories {
         slot.f = value;
       else
         slot.i = value;
-      return slow_store(view(access), access, offset, slot, *origin);
+      return slow_store(view(access), access, offset, slot, origin(instr));
     }
     put(base.store + offset, value);
     if (base.written) std::memset(base.written + offset, 1, sizeof(T));
   }
 
-  void load_any(int32_t index, Slot& to, const Origin* origin) const {
+  void load_any(int32_t index, Slot& to, const Instr& instr) const {
     const Access& access = accesses_[index];
     const int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
     const bool is_there = base.load && (!base.written || base.written[offset]);
     to = is_there ? read_element(access.element, base.load + offset)
-                  : slow_load(view(access), access, offset, *origin);
+                  : slow_load(view(access), access, offset, origin(instr));
   }
-  void store_any(int32_t index, Slot value, const Origin* origin) const {
+  void store_any(int32_t index, Slot value, const Instr& instr) const {
     const Access& access = accesses_[index];
     const int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
     if (!base.store) [[unlikely]]
-      return slow_store(view(access), access, offset, value, *origin);
+      return slow_store(view(access), access, offset, value, origin(instr));
     write_element(access.element, base.store + offset, value);
     if (base.written)
       std::memset(base.written + offset, 1, static_cast<size_t>(access.element.bytes()));
   }
 
-  void load_lanes(int32_t index, int lanes, float* to, const Origin* origin) const {
+  /// The element of a cursor is read before it is written.
+  [[noreturn]] void fail_at(int32_t index, const std::byte* at, const Instr& instr) const {
+    const Access& access = accesses_[index];
+    slow_load(view(access), access, at - bases_[access.view].load, origin(instr));
+    unreachable("an element that can be read");
+  }
+
+  void load_lanes(int32_t index, int lanes, float* to, const Instr& instr) const {
     const Access& access = accesses_[index];
     int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
@@ -154,16 +157,16 @@ class Memories {
       if (base.load && (!base.written || base.written[offset])) [[likely]]
         to[k] = get<float>(base.load + offset);
       else
-        to[k] = static_cast<float>(slow_load(view(access), access, offset, *origin).f);
+        to[k] = static_cast<float>(slow_load(view(access), access, offset, origin(instr)).f);
     }
   }
-  void store_lanes(int32_t index, int lanes, const float* from, const Origin* origin) const {
+  void store_lanes(int32_t index, int lanes, const float* from, const Instr& instr) const {
     const Access& access = accesses_[index];
     int64_t offset = offset_of(access, slots_);
     const Base& base = bases_[access.view];
     for (int k = 0; k < lanes; ++k, offset += access.lane_stride) {
       if (!base.store) [[unlikely]] {
-        slow_store(view(access), access, offset, {.f = from[k]}, *origin);
+        slow_store(view(access), access, offset, {.f = from[k]}, origin(instr));
         continue;
       }
       put(base.store + offset, from[k]);
@@ -173,6 +176,8 @@ class Memories {
 
  private:
   const View& view(const Access& access) const { return views_[static_cast<size_t>(access.view)]; }
+  const Origin& origin(const Instr& instr) const { return origin_of(code_, instr); }
+  const Code& code_;
   const Access* accesses_;
   const std::vector<View>& views_;
   const Base* bases_;
@@ -185,24 +190,18 @@ void Machine::execute(const Code& code, Frame& frame) {
   Slot* const s = frame.slots;
   const Instr* const first = code.instrs.data();
   const Memories memory(code, frame.views, frame.bases.data(), s);
+  Cursor* const cursors = frame.cursors.data();
   float x[kMostQuickLanes], y[kMostQuickLanes], z[kMostQuickLanes];
   const Instr* at = first;
-  // The declared dimensions of parameters are known once the instructions before the body ran.
-  const Instr* const body = first + code.body_start;
   for (;; ++at) {
-    if (at == body && !frame.checked) [[unlikely]] {
-      check_dims(code, frame);
-      frame.checked = true;
-    }
     const Instr& i = *at;
-    const Origin* const origin = code.origins.data() + (at - first);
     switch (i.op) {
       case Op::kNext:
-        count_steps(i.immediate.i, *origin);
+        count_steps(i.immediate.i, code, i);
         if (++s[i.a].i < s[i.b].i) at = first + i.c - 1;
         break;
       case Op::kJump:
-        count_steps(1, *origin);
+        count_steps(1, code, i);
         at = first + i.c - 1;
         break;
       case Op::kJumpIfZero:
@@ -219,11 +218,62 @@ void Machine::execute(const Code& code, Frame& frame) {
         for (int64_t left = s[i.b].i - s[i.a].i; left >= kFew;) {
           const int64_t most = std::min(left, kMostAtOnce);
           const int64_t done = run_inner_loop(code, loop, frame.bases.data(), s, most);
-          count_steps(done * loop.length, *origin);
+          count_steps(done * loop.length, code, i);
           s[i.a].i += done;
           left = done < most ? 0 : left - done;
         }
         if (s[i.a].i >= s[i.b].i) at = first + i.c - 1;
+        break;
+      }
+      case Op::kNextSteady: {
+        constexpr int64_t kFew = 4;  // sooner done than begun
+        count_steps(i.immediate.i, code, i);
+        const int64_t left = s[i.b].i - s[i.a].i - 1;
+        const SteadyLoop& loop = code.steady_loops[static_cast<size_t>(i.dst)];
+        const bool steady = left >= kFew && open_cursors(code, loop, frame, left);
+        ++s[i.a].i;
+        if (left > 0) at = first + (steady ? loop.body : i.c) - 1;
+        break;
+      }
+      case Op::kSteadyNext: {
+        count_steps(i.immediate.i, code, i);
+        if (++s[i.a].i < s[i.b].i) {
+          at = first + i.c - 1;
+          break;
+        }
+        const SteadyLoop& loop = code.steady_loops[static_cast<size_t>(i.dst)];
+        if (loop.result >= 0) memory.store_any(loop.result, s[loop.result_slot], i);
+        at = first + loop.exit - 1;
+        break;
+      }
+      case Op::kLoadNextF: {
+        Cursor& cursor = cursors[i.a];
+        if (cursor.written && !*cursor.written) [[unlikely]]
+          memory.fail_at(i.b, cursor.at, i);
+        s[i.dst].f = get<float>(cursor.at);
+        cursor.next();
+        break;
+      }
+      case Op::kLoadNext: {
+        Cursor& cursor = cursors[i.a];
+        if (cursor.written && !*cursor.written) [[unlikely]]
+          memory.fail_at(i.b, cursor.at, i);
+        s[i.dst] = read_element(i.dtype, cursor.at);
+        cursor.next();
+        break;
+      }
+      case Op::kStoreNextF: {
+        Cursor& cursor = cursors[i.a];
+        put(cursor.at, static_cast<float>(s[i.dst].f));
+        if (cursor.written) std::memset(cursor.written, 1, sizeof(float));
+        cursor.next();
+        break;
+      }
+      case Op::kStoreNext: {
+        Cursor& cursor = cursors[i.a];
+        write_element(i.dtype, cursor.at, s[i.dst]);
+        if (cursor.written) std::memset(cursor.written, 1, static_cast<size_t>(i.dtype.bytes()));
+        cursor.next();
         break;
       }
       case Op::kReturn: return;
@@ -267,38 +317,39 @@ void Machine::execute(const Code& code, Frame& frame) {
       case Op::kMaxF: s[i.dst].f = greatest(s[i.a].f, s[i.b].f); break;
       case Op::kLessF: s[i.dst].i = s[i.a].f < s[i.b].f; break;
       case Op::kLessEqualF: s[i.dst].i = s[i.a].f <= s[i.b].f; break;
+      case Op::kFunctionF: s[i.dst].f = code.functions[i.code](static_cast<float>(s[i.a].f)); break;
       case Op::kCheckIndex:
         if (static_cast<uint64_t>(s[i.a].i) >= static_cast<uint64_t>(i.immediate.i)) [[unlikely]]
           out_of_bounds(frame.views[static_cast<size_t>(i.c)], static_cast<size_t>(i.b), s[i.a].i,
-                        *origin);
+                        origin_of(code, i));
         break;
-      case Op::kLoadF: s[i.dst].f = memory.load<float>(i.a, origin); break;
-      case Op::kLoadI64: s[i.dst].i = memory.load<int64_t>(i.a, origin); break;
-      case Op::kLoadI32: s[i.dst].i = memory.load<int32_t>(i.a, origin); break;
-      case Op::kLoadAt: memory.load_any(i.a, s[i.dst], origin); break;
-      case Op::kStoreF: memory.store(i.a, static_cast<float>(s[i.dst].f), origin); break;
-      case Op::kStoreAt: memory.store_any(i.a, s[i.dst], origin); break;
+      case Op::kLoadF: s[i.dst].f = memory.load<float>(i.a, i); break;
+      case Op::kLoadI64: s[i.dst].i = memory.load<int64_t>(i.a, i); break;
+      case Op::kLoadI32: s[i.dst].i = memory.load<int32_t>(i.a, i); break;
+      case Op::kLoadAt: memory.load_any(i.a, s[i.dst], i); break;
+      case Op::kStoreF: memory.store(i.a, static_cast<float>(s[i.dst].f), i); break;
+      case Op::kStoreAt: memory.store_any(i.a, s[i.dst], i); break;
       case Op::kAccumulate: {
-        const float sum = memory.load<float>(i.a, origin), a = memory.load<float>(i.b, origin),
-                    b = memory.load<float>(i.c, origin);
-        memory.store(i.a, i.code ? std::fma(a, b, sum) : sum + a * b, origin);
+        const float sum = memory.load<float>(i.a, i), a = memory.load<float>(i.b, i),
+                    b = memory.load<float>(i.c, i);
+        memory.store(i.a, i.code ? std::fma(a, b, sum) : sum + a * b, i);
         break;
       }
       case Op::kAccumulateLanes:
-        memory.load_lanes(i.a, i.lanes, x, origin);
-        memory.load_lanes(i.b, i.lanes, y, origin);
-        memory.load_lanes(i.c, i.lanes, z, origin);
+        memory.load_lanes(i.a, i.lanes, x, i);
+        memory.load_lanes(i.b, i.lanes, y, i);
+        memory.load_lanes(i.c, i.lanes, z, i);
         for (int k = 0; k < i.lanes; ++k)
           x[k] = i.code ? std::fma(y[k], z[k], x[k]) : x[k] + y[k] * z[k];
-        memory.store_lanes(i.a, i.lanes, x, origin);
+        memory.store_lanes(i.a, i.lanes, x, i);
         break;
       case Op::kLoadLanes:
-        memory.load_lanes(i.a, i.lanes, x, origin);
+        memory.load_lanes(i.a, i.lanes, x, i);
         for (int k = 0; k < i.lanes; ++k) s[i.dst + k].f = x[k];
         break;
       case Op::kStoreLanes:
         for (int k = 0; k < i.lanes; ++k) x[k] = static_cast<float>(s[i.dst + k].f);
-        memory.store_lanes(i.a, i.lanes, x, origin);
+        memory.store_lanes(i.a, i.lanes, x, i);
         break;
       case Op::kBinaryLanes:
         binary_lanes(static_cast<BinaryOp>(i.code), s + i.dst, s + i.a, s + i.b, i.lanes);
@@ -318,7 +369,7 @@ void Machine::execute(const Code& code, Frame& frame) {
       case Op::kNot:
         for (int k = 0; k < i.lanes; ++k) s[i.dst + k].i = !s[i.a + k].i;
         break;
-      default: step(code, i, *origin, frame);
+      default: step(code, i, origin_of(code, i), frame);
     }
   }
 }

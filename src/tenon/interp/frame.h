@@ -12,19 +12,32 @@ struct Base {
   uint8_t* written = nullptr;  // beside `load`; null: all is written
 };
 
+/// An element that the next iteration of a steady loop accesses.
+struct Cursor {
+  std::byte* at = nullptr;
+  uint8_t* written = nullptr;  // null: all is written
+  int64_t stride = 0;
+
+  void next() {
+    at += stride;
+    if (written) written += stride;
+  }
+};
+
 struct Machine::Frame {
   std::unique_ptr<Slot[]> memory;  // not initialised but for constants
   Slot* slots;
   std::vector<View> views;
   std::vector<Base> bases;
+  std::vector<Cursor> cursors;  // of the steady loop that runs
   std::vector<std::pair<std::shared_ptr<Memory>, int64_t>> pointers;
-  bool checked = false;  // the declared dimensions of parameters
 
   explicit Frame(const Code& code)
       : memory(new Slot[static_cast<size_t>(code.slots) + 1]),
         slots(memory.get()),
         views(code.views.size()),
-        bases(code.views.size()) {
+        bases(code.views.size()),
+        cursors(code.cursors) {
     std::copy(code.constants_in_slots.begin(), code.constants_in_slots.end(), slots);
   }
 

@@ -295,6 +295,7 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
     case Op::kOpaque:
       s[instr.dst] = call_opaque(code.opaque_calls[static_cast<size_t>(instr.c)], frame);
       return;
+    case Op::kCheckDims: return check_dims(code, frame);
     case Op::kAssert:
       if (!s[instr.a].i)
         throw CompileError(kRunFailed, origin, "{}", code.messages[static_cast<size_t>(instr.c)]);
@@ -360,13 +361,8 @@ void Machine::execute_watched(const Code& code, Frame& frame) {
   const size_t end = code.instrs.size();
   const auto slot = [&](int32_t index) -> Slot& { return frame.slots[index]; };
   while (at < end) {
-    // The declared dimensions of parameters are known once the instructions before the body ran.
-    if (at == static_cast<size_t>(code.body_start) && !frame.checked) {
-      check_dims(code, frame);
-      frame.checked = true;
-    }
     const Instr& instr = code.instrs[at];
-    count_steps(1, code.origins[at]);
+    count_steps(1, code, instr);
     watch(code, instr, code.origins[at], frame);
     switch (instr.op) {
       case Op::kJump: at = static_cast<size_t>(instr.c); continue;

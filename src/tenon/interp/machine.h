@@ -82,14 +82,15 @@ class Machine {
   Slot call(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
             const Origin& caller);
 
- private:
   struct Frame;
+
+ private:
   void execute(const Code& code, Frame& frame);
   // Watched by a RaceTracker: instruction after instruction, each told to it first.
   void execute_watched(const Code& code, Frame& frame);
-  void count_steps(int64_t steps, const Origin& origin) {
+  void count_steps(int64_t steps, const Code& code, const Instr& instr) {
     if ((steps_ += steps) >= step_limit_) [[unlikely]]
-      limit_reached(origin);
+      limit_reached(origin_of(code, instr));
   }
   [[noreturn]] static void limit_reached(const Origin& origin);
   static void check_dims(const Code& code, const Frame& frame);

@@ -3,6 +3,7 @@
 #include "tenon/interp/inner_loop.h"
 #include "tenon/interp/races.h"
 #include "tenon/interp/resolve_expr.h"
+#include "tenon/interp/steady_loop.h"
 #include "tenon/tir/analysis/reduction_start.h"
 
 namespace tenon::interp {
@@ -29,13 +30,16 @@ class Resolver : ExpressionResolver {
     }
     bind_dims(function);
     if (!function.result.is_void()) code_->result_slot = new_slots(1);
-    code_->body_start = here();
+    emit({.op = Op::kCheckDims});
     for (size_t i = 0; i < function.buffers.size(); ++i)
       if (function.buffers[i]) know_geometry(*function.buffers[i], nullptr);
     stmt(function.body);
     emit({.op = Op::kReturn});
     emitter_.finish();
-    if (!options_.watched) find_inner_loops(*code_);
+    if (!options_.watched) {
+      find_inner_loops(*code_);
+      find_steady_loops(*code_);
+    }
     return std::move(code_);
   }
 

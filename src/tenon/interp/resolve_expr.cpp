@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/interp/machine.h"
+#include "tenon/interp/scalar.h"
 
 namespace tenon::interp {
 
@@ -598,11 +599,23 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
           .c = args[2]});
     return dst;
   }
-  size_t code = 0;
-  while (code < code_->intrinsics.size() && code_->intrinsics[code] != call.op) ++code;
-  if (code == code_->intrinsics.size()) code_->intrinsics.push_back(call.op);
+  const auto place_in = [](auto& table, const auto& entry) {
+    const auto at = std::find(table.begin(), table.end(), entry) - table.begin();
+    if (static_cast<size_t>(at) == table.size()) table.push_back(entry);
+    return static_cast<uint8_t>(at);
+  };
+  if (call.dtype == kFloat32 && from == kFloat32 && call.args.size() == 1 &&
+      !options_.random_rounding && !options_.watched) {
+    if (const FloatFunction function = float_function(call.op->name)) {
+      emit({.op = Op::kFunctionF,
+            .code = place_in(code_->functions, function),
+            .dst = dst,
+            .a = args[0]});
+      return dst;
+    }
+  }
   emit({.op = Op::kIntrinsic,
-        .code = static_cast<uint8_t>(code),
+        .code = place_in(code_->intrinsics, call.op),
         .lanes = call.dtype.lanes,
         .dtype = call.dtype.element(),
         .dtype2 = from,

@@ -99,15 +99,24 @@ Slot apply_cast(DType to, DType from, Slot value) {
   return {.i = wrap_int(to, value.i)};
 }
 
-// What rounds or is exact in every dtype; nothing where it is an elementary function.
-static std::optional<double> exact_function(std::string_view name, double x) {
-  if (name == "sqrt") return std::sqrt(x);
-  if (name == "floor") return std::floor(x);
-  if (name == "ceil") return std::ceil(x);
-  if (name == "trunc") return std::trunc(x);
-  if (name == "round" || name == "nearbyint") return std::nearbyint(x);
-  if (name == "fabs" || name == "abs") return std::fabs(x);
-  return std::nullopt;
+// What rounds or is exact in every dtype; null where it is an elementary function.
+template <typename T>
+static T (*exact_function(std::string_view name))(T) {
+  if (name == "sqrt") return [](T x) { return std::sqrt(x); };
+  if (name == "floor") return [](T x) { return std::floor(x); };
+  if (name == "ceil") return [](T x) { return std::ceil(x); };
+  if (name == "trunc") return [](T x) { return std::trunc(x); };
+  if (name == "round" || name == "nearbyint") return [](T x) { return std::nearbyint(x); };
+  if (name == "fabs" || name == "abs") return [](T x) { return std::fabs(x); };
+  return nullptr;
+}
+
+static float float_rsqrt(float x) { return 1.0F / std::sqrt(x); }
+
+FloatFunction float_function(std::string_view name) {
+  if (name == "rsqrt") return float_rsqrt;
+  const FloatFunction exact = exact_function<float>(name);
+  return exact ? exact : tir::elementary_of_float(name);
 }
 
 static Slot integer_intrinsic(std::string_view name, DType dtype, Slot a, Slot b,
@@ -201,7 +210,7 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
   }
   if (name == "rsqrt") {
     if (dtype == kFloat64) return {.f = 1.0 / std::sqrt(a.f)};
-    return value(1.0F / std::sqrt(static_cast<float>(a.f)));
+    return value(float_rsqrt(static_cast<float>(a.f)));
   }
   if (name == "fmod") return value(std::fmod(a.f, b.f));
   if (name == "copysign") return value(std::copysign(a.f, b.f));
@@ -209,7 +218,7 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
     return value(std::ldexp(a.f, static_cast<int>(std::clamp<int64_t>(b.i, -100000, 100000))));
   if (name == "nextafter" && dtype == kFloat32)
     return {.f = std::nextafter(static_cast<float>(a.f), static_cast<float>(b.f))};
-  if (const auto exact = exact_function(name, a.f)) return value(*exact);
+  if (const auto exact = exact_function<double>(name)) return value(exact(a.f));
   if (!tir::is_elementary(name))
     throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", name,
                        from.str());
@@ -232,17 +241,20 @@ static void store_as(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
+static constexpr int key_of(DType dtype) { return static_cast<int>(dtype.code) << 8 | dtype.bits; }
+
 Slot read_element(DType dtype, const std::byte* at) {
-  if (dtype == kFloat32) return {.f = load_as<float>(at)};
-  if (dtype == kFloat64) return {.f = load_as<double>(at)};
-  if (dtype == kFloat16) return {.f = half_to_double(load_as<uint16_t>(at))};
-  if (dtype == kBFloat16) return {.f = bfloat16_to_double(load_as<uint16_t>(at))};
-  if (dtype.is_bool()) return {.i = load_as<uint8_t>(at) != 0};
-  if (dtype.is_int()) {
-    if (dtype.bits == 64) return {.i = load_as<int64_t>(at)};
-    if (dtype.bits == 32) return {.i = load_as<int32_t>(at)};
-    if (dtype.bits == 16) return {.i = load_as<int16_t>(at)};
-    return {.i = load_as<int8_t>(at)};
+  switch (key_of(dtype)) {
+    case key_of(kFloat32): return {.f = load_as<float>(at)};
+    case key_of(kFloat64): return {.f = load_as<double>(at)};
+    case key_of(kFloat16): return {.f = half_to_double(load_as<uint16_t>(at))};
+    case key_of(kBFloat16): return {.f = bfloat16_to_double(load_as<uint16_t>(at))};
+    case key_of(kBool): return {.i = load_as<uint8_t>(at) != 0};
+    case key_of(kInt64): return {.i = load_as<int64_t>(at)};
+    case key_of(kInt32): return {.i = load_as<int32_t>(at)};
+    case key_of(kInt16): return {.i = load_as<int16_t>(at)};
+    case key_of(kInt8): return {.i = load_as<int8_t>(at)};
+    default: break;
   }
   if (dtype.bits == 64) return {.i = static_cast<int64_t>(load_as<uint64_t>(at))};
   if (dtype.bits == 32) return {.i = load_as<uint32_t>(at)};
@@ -251,11 +263,14 @@ Slot read_element(DType dtype, const std::byte* at) {
 }
 
 void write_element(DType dtype, std::byte* at, Slot value) {
-  if (dtype == kFloat32) return store_as(at, static_cast<float>(value.f));
-  if (dtype == kFloat64) return store_as(at, value.f);
-  if (dtype == kFloat16) return store_as(at, double_to_half(value.f));
-  if (dtype == kBFloat16) return store_as(at, double_to_bfloat16(value.f));
-  if (dtype.is_bool()) return store_as(at, static_cast<uint8_t>(value.i != 0));
+  switch (key_of(dtype)) {
+    case key_of(kFloat32): return store_as(at, static_cast<float>(value.f));
+    case key_of(kFloat64): return store_as(at, value.f);
+    case key_of(kFloat16): return store_as(at, double_to_half(value.f));
+    case key_of(kBFloat16): return store_as(at, double_to_bfloat16(value.f));
+    case key_of(kBool): return store_as(at, static_cast<uint8_t>(value.i != 0));
+    default: break;
+  }
   if (dtype.bits == 64) return store_as(at, value.i);
   if (dtype.bits == 32) return store_as(at, static_cast<int32_t>(value.i));
   if (dtype.bits == 16) return store_as(at, static_cast<int16_t>(value.i));

@@ -21,6 +21,9 @@ Slot apply_cast(DType to, DType from, Slot value);
 Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin);
 
+/// An intrinsic of one float32 that gives a float32, looked up by its name once; null for others.
+FloatFunction float_function(std::string_view name);
+
 /// An element in memory, as a slot holds it.
 Slot read_element(DType dtype, const std::byte* at);
 void write_element(DType dtype, std::byte* at, Slot value);
