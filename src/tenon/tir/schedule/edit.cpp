@@ -315,7 +315,8 @@ std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
       if (solution.count(iters[i].var.get())) return std::nullopt;
       digits.push_back({i, form->coefficients[i]});
     }
-    Expr value = values[p] - rest;
+    // A value that is an index of the same dimension fits its type.
+    Expr value = tenon::cast(patterns[p]->dtype, values[p]) - rest;
     // From the least significant digit up: each weight is the product of the extents below it.
     Expr weight = imm(patterns[p]->dtype, int64_t{1});
     std::vector<bool> used(digits.size(), false);
@@ -328,7 +329,8 @@ std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
       const IterVar& iter = iters[digits[next].axis];
       Expr digit = floordiv(value, weight);
       if (n + 1 < digits.size()) digit = floormod(digit, iter.domain.extent);
-      solution[iter.var.get()] = analyzer.simplify(digit + iter.domain.min);
+      solution[iter.var.get()] =
+          analyzer.simplify(tenon::cast(iter.var->dtype, digit + iter.domain.min));
       weight = weight * iter.domain.extent;
     }
   }
