@@ -79,6 +79,34 @@ TEST_P(InputDimensions, OfZeroLeaveDivisionsByZeroInCodeThatDoesNotRun) {
   EXPECT_FALSE(wrong) << *wrong;
 }
 
+// A window that is larger than its axis. The other buffers leave the workspace a size above 0, in
+// which a buffer of a negative one would take its neighbour's place.
+TEST_P(InputDimensions, ThatGiveNegativeSizesAreAnError) {
+  const IRModule module = script::parse_module(
+      "@I.ir_module\nclass Module:\n    @R.function\n"
+      "    def main(x: R.Tensor((1, 3, \"n\", 2), \"float32\"),\n"
+      "             z: R.Tensor((40, 9), \"float32\")):\n"
+      "        n = T.int64()\n        with R.dataflow():\n"
+      "            a = R.nn.max_pool2d(x, pool_size=[3, 1])\n"
+      "            b = R.permute_dims(a, axes=[3, 2, 1, 0])\n"
+      "            c = R.nn.softmax(R.permute_dims(b), axis=1)\n"
+      "            d = R.sum(c, axis=[2])\n"
+      "            e = R.permute_dims(R.nn.softmax(z, axis=0))\n"
+      "            f = R.nn.softmax(e, axis=0)\n"
+      "            R.output(d, f)\n        return (d, f)\n");
+  const auto outcome = [&](int64_t n) {
+    try {
+      const Tensors given = {random_elements(kFloat32, {1, 3, n, 2}, 1),
+                             random_elements(kFloat32, {40, 9}, 2)};
+      return std::to_string(run_for(module, target_, given).size()) + " results";
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(outcome(5), "2 results");
+  EXPECT_NE(outcome(1).find("n - 2, is negative"), std::string::npos) << outcome(1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, InputDimensions, testing::ValuesIn(kTargets),
                          [](const auto& info) { return name_of(info); });
 

@@ -124,8 +124,9 @@ Program::Shapes Program::shapes(std::span<const DLTensor* const> inputs) const {
                                  shapes.output_dims.data(), &shapes.workspace_bytes);
   context.check(code, "computing the shapes");
   if (shapes.workspace_bytes < 0)
-    throw Error(TENON_ERROR_INTERNAL, "program asks for a workspace of " +
-                                          std::to_string(shapes.workspace_bytes) + " bytes");
+    throw Error(TENON_ERROR_SHAPE, "dimensions of the inputs give a workspace of " +
+                                       std::to_string(shapes.workspace_bytes) +
+                                       " bytes: a value in the program has a negative dimension");
   size_t at = 0;
   for (const TenonTensorInfo& output : outputs()) {
     for (int32_t i = 0; i < output.ndim; ++i, ++at) {

@@ -72,6 +72,7 @@ class Lowering {
       if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
     }
     std::vector<Stmt> body = std::move(constants_);
+    if (role == Role::kEntry) check_sizes(params, inputs, body);
     body.insert(body.end(), stmts_.begin(), stmts_.end());
     if (role == Role::kCalled)
       return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
@@ -133,6 +134,34 @@ class Lowering {
     stmts_.insert(stmts_.end(), checks.begin(), checks.end());
     storage_[&param] = {{view(buffer, param.name, param.type, param.origin)}, false};
     return buffer;
+  }
+
+  /// Before anything else runs: no buffer whose size follows from the inputs' has a negative
+  /// dimension (a window that is larger than its axis). Places in memory are sums of such sizes.
+  void check_sizes(const std::vector<Ref<Buffer>>& params, size_t inputs, std::vector<Stmt>& body) {
+    std::unordered_set<const Node*> given;
+    for (size_t i = 0; i < inputs; ++i)
+      for (const Expr& dim : params[i]->shape)
+        if (dim.as<tenon::Var>()) given.insert(dim.get());
+    arith::Analyzer analyzer;
+    std::set<std::string> checked;
+    const auto check = [&](const Buffer& buffer) {
+      for (size_t d = 0; d < buffer.ndim(); ++d) {
+        const Expr& dim = buffer.shape[d];
+        if (as_int(dim) || dim.as<tenon::Var>() || !checked.insert(tenon::str(dim)).second)
+          continue;
+        bool is_known = true;
+        walk<tenon::Var>(dim, [&](const tenon::Var& var) { is_known &= given.count(&var) > 0; });
+        if (!is_known || analyzer.proves_nonnegative(dim)) continue;
+        body.push_back(make<tir::Assert>(
+            dim >= imm(dim->dtype, int64_t{0}),
+            fmt::format("dimension {} of `{}`, {}, is negative", d, buffer.name, tenon::str(dim)),
+            buffer.origin));
+      }
+    };
+    for (size_t i = inputs; i < params.size(); ++i) check(*params[i]);
+    for (const Stmt& stmt : stmts_)
+      if (const auto* alloc = stmt.as<AllocBuffer>()) check(*alloc->buffer);
   }
 
   void flatten(const Value& value, std::vector<Value>& out) {
