@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tenon/support/remarks.h"
+#include "tenon/tir/elementary.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -20,6 +21,21 @@ int64_t nodes_in(const NodePtr& root) {
   int64_t count = 0;
   walk(root, [&](const NodePtr&) { ++count; });
   return count;
+}
+
+// What a back end makes of the nodes: an operation for each 512 bits of a vector, some dozens for
+// an elementary function.
+int64_t work_in(const NodePtr& root) {
+  constexpr int64_t kRegister = 512, kElementary = 32;
+  int64_t work = 0;
+  walk(root, [&](const NodePtr& node) {
+    const auto* expr = node.as<ExprNode>();
+    const auto* call = node.as<Call>();
+    const int64_t bits = expr ? int64_t{expr->dtype.lanes} * expr->dtype.bits : 0;
+    work += std::max<int64_t>(1, bits / kRegister) *
+            (call && call->op && is_elementary(call->op->name) ? kElementary : 1);
+  });
+  return work;
 }
 
 /// Unrolls the inner loops first, as far as the room goes that the function and the module have:
@@ -63,15 +79,15 @@ class Unroller {
   }
 
   static constexpr int64_t kMaxCopies = 4096;  // of a statement of one loop
-  // Nodes that are made in all. LLVM orders long stretches of statements in quadratic time; the
-  // kernels of large networks make some 10,000 each and 200,000 together.
+  // Nodes that are made in all, by the work that they are. LLVM orders long stretches of statements
+  // in quadratic time; the kernels of large networks make some 10,000 each and 200,000 together.
   static constexpr int64_t kFreeOfFunction = 16'384, kFreeOfModule = 400'000, kGrowth = 8;
 
   bool take_room(const For& loop, int64_t extent) {
     if (extent > kMaxCopies ||
         static_cast<int64_t>(stmts_of(loop.body).size()) * extent > kMaxCopies)
       return false;
-    const int64_t made = extent * nodes_in(loop.body);
+    const int64_t made = extent * work_in(loop.body);
     if (made > std::min(of_function_, of_module_)) return false;
     of_function_ -= made;
     of_module_ -= made;
