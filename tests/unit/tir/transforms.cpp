@@ -116,6 +116,21 @@ TEST(UnrollLoop, LoopsAroundLoopsShareTheRoom) {
   }
 }
 
+// A copy of an elementary function is dozens of operations, one of a long vector several.
+TEST(UnrollLoop, CountsTheWorkOfACopy) {
+  const auto copies = [](const std::function<Expr(Expr)>& value) {
+    auto x = buffer("x", {n(2000)}), y = buffer("y", {n(2000)});
+    auto i = var("i");
+    const auto out =
+        apply(PrimFunc::of_buffers({x, y}, loop(i, n(1500), ForKind::kUnrolled,
+                                                store(y, {Expr(i)}, value(load(x, {Expr(i)}))))),
+              {unroll_loop});
+    return count<BufferStore>(out);
+  };
+  EXPECT_EQ(copies([](Expr x) { return x + f(1); }), 1500);
+  EXPECT_EQ(copies([](Expr x) { return call("exp", {x}); }), 1);
+}
+
 TEST(Buffer, StridesOfMoreThan32Bits) {
   const auto extent = [](int64_t value) { return imm(kInt32, value); };
   const auto strides = compact_strides({extent(8), extent(65536), extent(65536)});
@@ -314,6 +329,25 @@ TEST(VectorizeLoop, BecomesRamps) {
     ASSERT_NE(s.indices[0].as<Ramp>(), nullptr);
     EXPECT_TRUE(is_int(s.indices[0].as<Ramp>()->base, 8));
   });
+}
+
+TEST(VectorizeLoop, ManyLanesAreALoopOfVectors) {
+  for (const int lanes : {64, 66, 130, 1024, 5000}) {
+    auto x = buffer("x", {n(lanes)}), y = buffer("y", {n(lanes)});
+    auto v = var("v");
+    const auto out =
+        apply(PrimFunc::of_buffers({x, y}, loop(v, n(lanes), ForKind::kVectorized,
+                                                store(y, {Expr(v)}, load(x, {Expr(v)}) + f(1)))),
+              {vectorize_loop});
+    EXPECT_EQ(count<For>(out), lanes > 64 ? 1 : 0);
+    EXPECT_EQ(count<BufferStore>(out), lanes > 64 && lanes % 64 ? 2 : 1);
+    int64_t stored = 0;
+    walk<For>(out, [&](const For& l) { stored += 64 * *as_int(l.extent); });
+    for (const Stmt& stmt : stmts_of(out->body))
+      if (const auto* rest = stmt.as<BufferStore>()) stored += rest->value->dtype.lanes;
+    EXPECT_EQ(stored, lanes);
+    walk<BufferStore>(out, [&](const BufferStore& s) { EXPECT_LE(s.value->dtype.lanes, 64); });
+  }
 }
 
 TEST(VectorizeLoop, LeavesALoopWhereLanesMeet) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -342,17 +344,60 @@ class Vectorizer {
   std::unordered_map<const Node*, Memo> memo_;
 };
 
+/// What a back end takes as one vector.
+struct VectorLimits {
+  int64_t bits;    // of more it makes many operations each, and keeps them on the stack
+  bool any_lanes;  // also numbers of lanes that are no power of two
+};
+// A few registers of any target. C compilers take long to take apart what is no register.
+constexpr VectorLimits kOfLlvm = {2048, true}, kOfC = {512, false};
+
+int64_t widest_element(const Stmt& stmt) {
+  int64_t bits = 8;
+  walk(stmt, [&](const NodePtr& node) {
+    if (const auto* load = node.as<BufferLoad>()) bits = std::max<int64_t>(bits, load->dtype.bits);
+    if (const auto* store = node.as<BufferStore>())
+      bits = std::max<int64_t>(bits, store->buffer->dtype.bits);
+  });
+  return bits;
+}
+
+// The loop in vectors: of all its iterations, or, where these are many, of `most` at a time and one
+// of the rest.
+Stmt in_vectors(const For& loop, int64_t extent, VectorLimits limits) {
+  const int64_t most = limits.bits / widest_element(loop.body);
+  if (extent <= most) return Vectorizer(loop, static_cast<int>(extent)).statement(loop.body);
+  const DType dtype = loop.loop_var->dtype;
+  const int64_t whole = extent / most, rest = extent % most;
+  const auto part = [&](const Expr& min, int64_t lanes) -> Stmt {
+    const bool in_turn = lanes == 1 || (!limits.any_lanes && lanes < most);
+    const auto piece = make<For>(loop.loop_var, min, imm(dtype, lanes),
+                                 in_turn ? ForKind::kSerial : ForKind::kVectorized, loop.body,
+                                 loop.annotations, loop.origin);
+    return in_turn ? Stmt(piece) : Vectorizer(*piece, static_cast<int>(lanes)).statement(loop.body);
+  };
+  const auto outer = make<Var>(loop.loop_var->name + "_0", dtype);
+  const Stmt vectors =
+      make<For>(outer, imm(dtype, int64_t{0}), imm(dtype, whole), ForKind::kSerial,
+                part(loop.min + outer * imm(dtype, most), most), loop.annotations, loop.origin);
+  if (rest == 0) return vectors;
+  return make<Seq>(std::vector<Stmt>{vectors, renew_definitions(
+                                                  part(loop.min + imm(dtype, whole * most), rest))},
+                   loop.origin);
+}
+
 }  // namespace
 
 IRModule vectorize_loop(IRModule module) {
-  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
-    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+  const VectorLimits limits = is_c_target(module) ? kOfC : kOfLlvm;
+  return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
+    return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
       const auto* loop = node.as<For>();
       if (!loop || loop->kind != ForKind::kVectorized) return std::nullopt;
       const auto extent = as_int(loop->extent);
-      if (extent && *extent > 1 && *extent <= 1024) {
+      if (extent && *extent > 1) {
         try {
-          return Vectorizer(*loop, static_cast<int>(*extent)).statement(loop->body);
+          return in_vectors(*loop, *extent, limits);
         } catch (const NoVectorForm&) {
         }
       }
