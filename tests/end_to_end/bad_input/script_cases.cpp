@@ -29,7 +29,7 @@ static std::string repeat(const std::string& text, size_t n) {
 // An entry as PlanMemory leaves it, but for what its attributes say.
 static Case planned(const std::string& name, const std::string& command,
                     const std::string& parameter, const std::string& attributes,
-                    const std::string& says) {
+                    const std::string& says, const std::string& body = "    T.evaluate(0)\n") {
   std::vector<std::string> arguments{command, "m.tvmscript"};
   if (command == "compile") arguments.insert(arguments.end(), {"--target", "c", "-o", "m.c"});
   return {name,
@@ -37,10 +37,13 @@ static Case planned(const std::string& name, const std::string& command,
           {{"m.tvmscript", "@T.prim_func\ndef main(" + parameter +
                                "):\n    T.func_attr({\"global_symbol\": \"main\", "
                                "\"tenon.entry\": True, \"tenon.num_inputs\": 0, " +
-                               attributes + "})\n    T.evaluate(0)\n"}},
+                               attributes + "})\n" + body}},
           1,
           says};
 }
+
+static const char* const kTwoPools =
+    "\"tenon.workspace_bytes\": 192, \"tenon.pools\": [[\"x\", 0, 64], [\"y\", 64, 32]]";
 
 std::vector<Case> script_cases() {
   return {
@@ -146,6 +149,21 @@ std::vector<Case> script_cases() {
       planned("NoPools", "compile", "w: T.Buffer((64,), \"uint8\")",
               "\"tenon.workspace_bytes\": 64, \"tenon.pools\": []",
               "the offsets of `tenon.pools` do not ascend from 0"),
+      planned(
+          "BufferInTwoPools", "compile", "w: T.Buffer((192,), \"uint8\")", kTwoPools,
+          "m.tvmscript:4:5: error[TN0104]: buffer `b` at byte 32 of `w` is not proved to lie in "
+          "one of `tenon.pools`; pool `x` has 64 bytes from byte 0 on",
+          "    b = T.decl_buffer((16,), \"float32\", data=T.address_of(w[32]))\n"
+          "    b[15] = T.float32(1)\n"),
+      planned(
+          "BufferBeyondAPool", "compile", "w: T.Buffer((192,), \"uint8\")", kTwoPools,
+          "buffer `b` at byte 128 of `w` is not proved to lie in one of `tenon.pools`; pool `y` "
+          "has 32 bytes from byte 64 on",
+          "    b = T.decl_buffer((16,), \"float32\", data=T.address_of(w[128]))\n"
+          "    b[15] = T.float32(1)\n"),
+      planned("WorkspaceOfTwoPoolsAsAWhole", "compile", "w: T.Buffer((192,), \"uint8\")", kTwoPools,
+              "`w` is used as a whole, and `tenon.pools` divides it",
+              "    for i in range(192):\n        w[i] = T.uint8(0)\n"),
   };
 }
 

@@ -77,6 +77,7 @@ class ModuleCodegen {
 
  private:
   void find_pools();
+  void check_pools() const;
   void find_writes(FunctionInfo& info);
   std::string library_prototypes() const;
   std::string constant_arrays();

@@ -90,45 +90,6 @@ void ModuleCodegen::find_writes(FunctionInfo& info) {
   });
 }
 
-// The workspace is one pool, or several by the attribute `tenon.pools`: a list of
-// [name, offset, capacity or -1].
-void ModuleCodegen::find_pools() {
-  if (!entry_.has_workspace) return;
-  const AttrValue* pools = entry_.function->attrs.find("tenon.pools");
-  const auto* list = pools ? pools->as<AttrList>() : nullptr;
-  if (!list) {
-    pools_.push_back({"workspace", 0, entry_.workspace_bytes, std::nullopt});
-    return;
-  }
-  Names names;
-  for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code"})
-    names.reserve(own);
-  for (const AttrValue& item : *list) {
-    const auto* row = item.as<AttrList>();
-    const auto* name = row && row->size() == 3 ? (*row)[0].as<std::string>() : nullptr;
-    const auto* offset = name ? (*row)[1].as<int64_t>() : nullptr;
-    const auto* capacity = name ? (*row)[2].as<int64_t>() : nullptr;
-    if (!offset || !capacity)
-      throw CompileError(kBadAttribute, entry_.function->origin,
-                         "`tenon.pools` is no list of [name, offset, capacity]");
-    pools_.push_back({names.take(*name), *offset, Expr(),
-                      *capacity < 0 ? std::nullopt : std::optional(*capacity)});
-  }
-  bool ascends = !pools_.empty() && pools_[0].offset == 0;
-  for (size_t i = 1; i < pools_.size(); ++i)
-    ascends = ascends && pools_[i - 1].offset <= pools_[i].offset;
-  const auto total = as_int(entry_.workspace_bytes);
-  if (!ascends || (total && *total < pools_.back().offset))
-    throw CompileError(kBadAttribute, entry_.function->origin,
-                       "the offsets of `tenon.pools` do not ascend from 0 to at most the {} bytes "
-                       "of the workspace",
-                       str(entry_.workspace_bytes));
-  for (size_t i = 0; i < pools_.size(); ++i) {
-    const Expr end = i + 1 < pools_.size() ? int64(pools_[i + 1].offset) : entry_.workspace_bytes;
-    pools_[i].bytes = end - pools_[i].offset;
-  }
-}
-
 std::string ModuleCodegen::constant(const Ref<TensorData>& data) {
   const size_t index = constants_.index_of(data);
   if (!has_constants_pointer()) return fmt::format("constant_{}", index);
