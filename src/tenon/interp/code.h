@@ -31,15 +31,17 @@ enum class Op : uint8_t {
   kStore,       // view[a](indices in slots b..) = dst
   kMaskedLoad,  // the same where mask (slot c) holds; elsewhere dst keeps what it has
   kMaskedStore,
-  kIntrinsic,    // dst = intrinsic `code`(a, b, c)
-  kJump,         // to target c
-  kJumpIfZero,   // to c where a is 0
-  kJumpIfGE,     // to c where a >= b
-  kAddImm,       // dst = a + immediate (loop counters)
-  kAlloc,        // view[a]: fresh memory of the shape in slots b..
-  kConstant,     // view[a]: constant table[c]
-  kView,         // view[a]: over pointer in slot c with shape in slots b..
-  kAddress,      // dst = pointer to the element of view[a] at indices in slots b..
+  kIntrinsic,   // dst = intrinsic `code`(a, b, c)
+  kJump,        // to target c
+  kJumpIfZero,  // to c where a is 0
+  kJumpIfGE,    // to c where a >= b
+  kAddImm,      // dst = a + immediate (loop counters)
+  kAlloc,       // view[a]: fresh memory of the shape in slots b..
+  kConstant,    // view[a]: constant table[c]
+  kView,        // view[a]: over pointer in slot c with shape in slots b..
+  kAddress,     // dst = pointer to the element of view[a] at indices in slots b..; `code` 1: inside
+  kMovePointer,  // dst = pointer in slot a and slot b elements of dtype, with slot c behind
+                 // it; into view[immediate]
   kViewPointer,  // dst = pointer to the start of view[a]
   kRegion,       // view[a] = region of view[dst] (mins in slots b.., extents after them)
   kCall,         // calls[c]

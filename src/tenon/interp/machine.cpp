@@ -259,10 +259,28 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
     }
     case Op::kAddress: {
       const View& view = frame.views[static_cast<size_t>(instr.a)];
-      int64_t offset = 0;  // one past the end is allowed
-      for (size_t d = 0; d < view.shape.size(); ++d)
-        offset += s[instr.b + static_cast<int>(d)].i * view.strides[d];
+      int64_t offset = 0;  // one past the end is allowed, but where it is followed
+      for (size_t d = 0; d < view.shape.size(); ++d) {
+        const int64_t index = s[instr.b + static_cast<int>(d)].i;
+        if (instr.code && static_cast<uint64_t>(index) >= static_cast<uint64_t>(view.shape[d]))
+          out_of_bounds(view, d, index, origin);
+        offset += index * view.strides[d];
+      }
       frame.pointers.emplace_back(view.memory, view.offset + offset * view.dtype.bytes());
+      s[instr.dst].i = static_cast<int64_t>(frame.pointers.size()) - 1;
+      return;
+    }
+    case Op::kMovePointer: {
+      auto [memory, start] = frame.pointers.at(static_cast<size_t>(s[instr.a].i));
+      const int64_t begin = s[instr.b].i, count = s[instr.c].i, bytes = instr.dtype.bytes(),
+                    room = (static_cast<int64_t>(memory->bytes.size()) - start) / bytes;
+      if (begin < 0 || count < 0 || begin > room || count > room - begin)
+        throw CompileError(kOutOfBounds, origin,
+                           "a pointer to elements {}:{} of the memory of buffer `{}` leaves its {} "
+                           "elements",
+                           begin, begin + count,
+                           code.views[static_cast<size_t>(instr.immediate.i)].buffer->name, room);
+      frame.pointers.emplace_back(std::move(memory), start + begin * bytes);
       s[instr.dst].i = static_cast<int64_t>(frame.pointers.size()) - 1;
       return;
     }

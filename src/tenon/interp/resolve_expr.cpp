@@ -4,6 +4,7 @@
 
 #include "tenon/interp/machine.h"
 #include "tenon/interp/scalar.h"
+#include "tenon/tir/analysis/element_places.h"
 
 namespace tenon::interp {
 
@@ -507,6 +508,20 @@ int32_t ExpressionResolver::region_view(const BufferRegion& region, const Origin
   return view;
 }
 
+int32_t ExpressionResolver::address_of(const tenon::Call& call, bool is_followed) {
+  const auto load = tenon::cast<BufferLoad>(call.args.at(0));
+  if (!load)
+    throw CompileError(kBadArgument, call.origin,
+                       "the argument of `T.address_of` names no element");
+  const int32_t indices = consecutive(load->indices), dst = new_slots(1);
+  emit({.op = Op::kAddress,
+        .code = is_followed,
+        .dst = dst,
+        .a = view_of(*load->buffer, call.origin),
+        .b = indices});
+  return dst;
+}
+
 int32_t ExpressionResolver::opaque(const tenon::Call& call) {
   if (call.args.empty() || !call.args[0].as<StringImm>())
     throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
@@ -533,14 +548,17 @@ int32_t ExpressionResolver::opaque(const tenon::Call& call) {
                            "argument {} of `T.{}` is a vector; expected a scalar", i,
                            call.op->name);
       const auto* address = scalar.as<tenon::Call>();
-      const bool is_pointer = (scalar.as<Var>() && pointers_.count(scalar.get())) ||
-                              (address && address->is("address_of"));
+      const bool is_pointer =
+          (scalar.as<Var>() && pointers_.count(scalar.get())) ||
+          (address && (address->is("address_of") || address->is("tvm_access_ptr")));
       if (scalar->dtype.is_handle() && !is_pointer)
         throw CompileError(kUnsupported, call.origin,
                            "argument {} of `T.{}` is a handle that the interpreter cannot follow; "
-                           "expected a buffer's data or T.address_of",
+                           "expected a buffer's data, T.address_of or T.tvm_access_ptr",
                            i, call.op->name);
-      info.args.push_back({is_pointer ? Kind::kPointer : Kind::kScalar, expr(scalar)});
+      info.args.push_back(
+          {is_pointer ? Kind::kPointer : Kind::kScalar,
+           address && address->is("address_of") ? address_of(*address, true) : expr(scalar)});
     }
   }
   const int32_t dst = new_slots(1);
@@ -566,13 +584,29 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
     emit({.op = Op::kReturn});
     return new_slots(1);
   }
-  if (call.is("address_of")) {
-    const auto load = tenon::cast<BufferLoad>(call.args.at(0));
-    if (!load)
-      throw CompileError(kBadArgument, call.origin,
-                         "the argument of `T.address_of` names no element");
-    const int32_t indices = consecutive(load->indices), dst = new_slots(1);
-    emit({.op = Op::kAddress, .dst = dst, .a = view_of(*load->buffer, call.origin), .b = indices});
+  if (call.is("address_of")) return address_of(call, false);
+  if (call.is("tvm_access_ptr")) {
+    const DType dtype = tir::element_of_access_ptr(call);
+    const Expr data = call.arg(1);
+    const auto view = pointers_.find(data.get());
+    const auto& offset = view == pointers_.end()
+                             ? Expr()
+                             : code_->views[static_cast<size_t>(view->second)].buffer->elem_offset;
+    if (view == pointers_.end() || (offset && !is_int(offset, 0)))
+      throw CompileError(
+          kUnsupported, call.origin,
+          "the interpreter cannot follow pointer `{}`; expected the data of a buffer "
+          "without an offset",
+          tenon::str(data));
+    const int32_t pointer = expr(data), begin = expr(call.arg(2)), count = expr(call.arg(3)),
+                  dst = new_slots(1);
+    emit({.op = Op::kMovePointer,
+          .dtype = dtype,
+          .dst = dst,
+          .a = pointer,
+          .b = begin,
+          .c = count,
+          .immediate = {.i = view->second}});
     return dst;
   }
   if (call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||

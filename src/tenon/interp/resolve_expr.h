@@ -99,6 +99,9 @@ class ExpressionResolver {
   /// The view that a call is given for a region.
   int32_t region_view(const BufferRegion& region, const Origin& origin);
 
+  /// \param is_followed  somebody accesses what is there: it must be an element
+  int32_t address_of(const tenon::Call& call, bool is_followed);
+
   int32_t opaque(const tenon::Call& call);
 
   int32_t intrinsic(const tenon::Call& call);

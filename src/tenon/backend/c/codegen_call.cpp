@@ -216,7 +216,7 @@ Text FunctionCodegen::call(const Call& call) {
     return {"", Text::kAtom};
   }
   if (name == "reinterpret") return reinterpret(call);
-  if (name == "address_of") return pointer_value(ref_to(&call));
+  if (name == "address_of" || name == "tvm_access_ptr") return pointer_value(ref_to(&call));
   if (name == "prefetch") {
     const auto* node = call.args.at(0).as<tir::BufferLoad>();
     const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));

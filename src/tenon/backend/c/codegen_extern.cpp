@@ -2,6 +2,7 @@
 #include <array>
 
 #include "tenon/backend/c/codegen.h"
+#include "tenon/tir/analysis/element_places.h"
 #include "tenon/tir/callee.h"
 
 namespace tenon::c_backend {
@@ -229,8 +230,10 @@ std::string FunctionCodegen::foreign_call(const Call& call) {
       const auto* element = address && address->is("address_of")
                                 ? address->args.at(0).as<tir::BufferLoad>()
                                 : nullptr;
+      const bool has_type = address && address->is("tvm_access_ptr");
       const std::string type = known != data_.end() ? c_type(known->second.element)
                                : element            ? c_type(element->buffer->dtype)
+                               : has_type           ? c_type(tir::element_of_access_ptr(*address))
                                                     : "void";
       add(type + "*", fmt::format("({}*)({})", type, pointer_value(arg).s));
     } else {

@@ -4,6 +4,7 @@
 
 #include "tenon/backend/c/codegen.h"
 #include "tenon/backend/c/vectors.h"
+#include "tenon/tir/analysis/element_places.h"
 
 namespace tenon::c_backend {
 
@@ -172,6 +173,10 @@ Text FunctionCodegen::pointer_value(const Expr& expr) {
   if (const auto* call = expr.as<Call>(); call && call->is("address_of"))
     if (const auto* node = call->args.at(0).as<tir::BufferLoad>())
       return {pointer_to(*node->buffer, node->indices, call->origin), Text::kSum};
+  if (const auto* call = expr.as<Call>(); call && call->is("tvm_access_ptr"))
+    return {fmt::format("({}*)({}) + {}", c_type(tir::element_of_access_ptr(*call)),
+                        pointer_value(call->arg(1)).s, index(call->arg(2)).at(Text::kSum)),
+            Text::kAny};
   if (expr.as<Var>()) {
     const auto it = data_.find(expr.get());
     if (it != data_.end()) {
@@ -349,7 +354,8 @@ void FunctionCodegen::find_slices(const tir::Stmt& body) {
     if (node.as<tir::BufferRegion>()) refuse(node);
     if (const auto* call = node.as<Call>();
         call && (call->is("masked_load") || call->is("masked_store") || call->is("address_of") ||
-                 call->is("prefetch") || (call->op && call->op->effect == Effect::kOpaque)))
+                 call->is("tvm_access_ptr") || call->is("prefetch") ||
+                 (call->op && call->op->effect == Effect::kOpaque)))
       for (const NodePtr& arg : call->args) refuse(arg);
   });
   for (auto& [data, slices] : found) {

@@ -117,6 +117,8 @@ void ModuleCodegen::declare(FunctionInfo& info) {
     if (const auto* call = node.as<Call>(); call && call->is("address_of"))
       if (const auto* element = call->args[0].as<tir::BufferLoad>())
         written.insert(element->buffer.get());
+    if (const auto* call = node.as<Call>(); call && call->is("tvm_access_ptr"))
+      written.insert(call->args[1].get());
   });
   unsigned index = 1;
   for (const Ref<tir::Buffer>& buffer : function.buffers) {

@@ -7,6 +7,7 @@
 #include "tenon/backend/limits.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
+#include "tenon/tir/analysis/element_places.h"
 
 namespace tenon::llvm_backend {
 
@@ -587,6 +588,11 @@ llvm::Value* FunctionCodegen::generate_call(const Call& call) {
   if (name == "address_of") {
     const tir::BufferLoad& node = element(0);
     return address(*node.buffer, node.indices, call.origin).pointer;
+  }
+  if (name == "tvm_access_ptr") {
+    const DType pointed = tir::element_of_access_ptr(call);
+    llvm::Value* offset = value(tenon::cast(kInt64, call.arg(2)) * pointed.bytes());
+    return b_.CreateGEP(b_.getInt8Ty(), value(call.arg(1)), offset);
   }
   if (name == "prefetch") {
     const tir::BufferLoad& node = element(0);
