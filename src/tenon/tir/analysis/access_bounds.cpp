@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tenon/arith/int_set.h"
+#include "tenon/tir/analysis/element_places.h"
 #include "tenon/tir/analysis/points.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/analysis/witness.h"
@@ -345,6 +346,7 @@ class AccessProver {
     if (check.kind == Kind::kView) return at_most(check.index, check.extent);
     const Expr zero = int64(0);
     if (!at_most(zero, check.index)) return false;
+    if (check.kind == Kind::kPointer && !at_most(zero, check.length)) return false;
     if (check.length) return at_most(check.index + check.length, check.extent);
     return at_most(check.index + 1, check.extent);
   }
@@ -475,16 +477,17 @@ class AccessProver {
         masked(*element, call.arg(1), origin);
       return;
     }
-    // Names an element without an access.
-    const bool names = call.is("address_of") || call.is("prefetch");
+    // A hint names an element without an access. The address of one is for whoever follows it.
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto* element = call.args[i].as<BufferLoad>();
-      if (names && i == 0 && element) {
+      if (call.is("prefetch") && i == 0 && element) {
         for (const Expr& at : element->indices) expr(at, origin);
       } else {
         expr(call.args[i], origin);
       }
     }
+    if (call.is("tvm_access_ptr")) return pointer(call, node, origin);
+    if (is_foreign(call)) given(call, node, origin);
     const bool shifts = call.is("shift_left") || call.is("shift_right");
     if (shifts && call.dtype.is_scalar())
       judge({.kind = Kind::kShift,
@@ -494,20 +497,44 @@ class AccessProver {
              .origin = origin});
   }
 
-  // Lane `i` of a vector expression; null where that has no form of its own.
-  static Expr lane_of(const Expr& vector, int64_t i) {
-    if (vector->dtype.is_scalar()) return vector;
-    if (const auto* ramp = vector.as<Ramp>()) return ramp->base + ramp->stride * i;
-    if (const auto* splat = vector.as<Broadcast>()) return splat->value;
-    if (const auto* op = vector.as<Binary>()) {
-      const Expr a = lane_of(op->lhs, i), b = lane_of(op->rhs, i);
-      return a && b ? tenon::binary(op->op, a, b) : Expr();
+  // A pointer with the number of elements behind it.
+  void pointer(const Call& call, const NodePtr& node, const Origin& origin) {
+    const auto known = by_data_.find(call.args[1].get());
+    const int64_t own = element_of_access_ptr(call).bytes();
+    if (known == by_data_.end()) return;
+    const Buffer& source = *known->second;
+    Expr elements = span_of(source);
+    if (own != source.dtype.bytes())
+      elements = floordiv(elements * source.dtype.bytes(), int64(own));
+    judge({.kind = Kind::kPointer,
+           .node = node,
+           .buffer = known->second,
+           .index = cast(kInt64, call.arg(2)),
+           .length = cast(kInt64, call.arg(3)),
+           .extent = elements,
+           .origin = origin});
+  }
+  static bool is_foreign(const Call& call) {
+    return call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
+           call.is("call_cpacked");
+  }
+
+  // What a C function takes of a pointer that has no end is its own affair: it is told, not judged.
+  void given(const Call& call, const NodePtr& node, const Origin& origin) {
+    for (size_t i = 1; i < call.args.size(); ++i) {
+      const auto* var = call.args[i].as<Var>();
+      const auto* pointer = call.args[i].as<Call>();
+      const bool is_element = pointer && pointer->is("address_of");
+      if (!is_element && !(var && var->dtype.is_handle())) continue;
+      AccessCheck told{.kind = Kind::kWhole, .node = node, .origin = origin};
+      if (is_element) {
+        if (const auto* element = pointer->args[0].as<BufferLoad>()) told.buffer = element->buffer;
+      } else if (const auto known = by_data_.find(var); known != by_data_.end()) {
+        told.buffer = known->second;
+      }
+      if (!told.buffer) told.index = call.arg(i);
+      see_(told);
     }
-    if (const auto* op = vector.as<Not>()) {
-      const Expr value = lane_of(op->value, i);
-      return value ? logical_not(value) : Expr();
-    }
-    return {};
   }
 
   // Lanes where the mask holds.
@@ -602,7 +629,6 @@ class AccessProver {
       expr(store->value, origin);
       access(store->buffer, store->indices, s, origin);
     } else if (const auto* view = s.as<DeclBuffer>()) {
-      expr(view->data, origin);
       declared(*view, s);
     } else if (const auto* evaluate = s.as<Evaluate>()) {
       expr(evaluate->value, origin);
@@ -648,31 +674,28 @@ class AccessProver {
     forget(writes_of(self));
   }
 
-  // Elements from the pointer of a buffer to the end of the last one.
-  static Expr span_of(const Buffer& buffer) {
-    Expr span;
-    if (buffer.is_compact()) {
-      span = element_count(buffer.shape);
-    } else {
-      span = int64(1);
-      for (size_t d = 0; d < buffer.ndim(); ++d)
-        span = span + cast(kInt64, buffer.strides[d]) * (cast(kInt64, buffer.shape[d]) - 1);
-    }
-    return buffer.elem_offset ? cast(kInt64, span) + cast(kInt64, buffer.elem_offset) : span;
-  }
-
-  // A view of the memory of a buffer of this function ends where that does. What other pointers
-  // point to is not known.
+  // A view of the memory of a buffer of this function, from its beginning or from an element on,
+  // ends where that does. What other pointers point to is not known.
   void declared(const DeclBuffer& view, const NodePtr& node) {
-    const auto known = by_data_.find(view.data.get());
     const Buffer& shown = *view.buffer;
+    const auto* address = view.data.as<Call>();
+    const auto* element =
+        address && address->is("address_of") ? address->args[0].as<BufferLoad>() : nullptr;
+    // Behind the last element there is room for no elements.
+    const auto count = as_int(element_count(shown.shape));
+    if (!element || count != 0) expr(view.data, view.origin);
+    const auto known = by_data_.find(view.data.get());
     const auto defines = [](const Expr& expr) { return expr && expr.as<Var>(); };
-    if (known == by_data_.end() || defines(shown.elem_offset) ||
+    if ((!element && known == by_data_.end()) || defines(shown.elem_offset) ||
         std::any_of(shown.strides.begin(), shown.strides.end(), defines))
       return;
-    const Buffer& source = *known->second;
+    const Buffer& source = element ? *element->buffer : *known->second;
     const int64_t own = shown.dtype.bytes(), other = source.dtype.bytes();
-    Expr end = cast(kInt64, span_of(shown)), most = cast(kInt64, span_of(source));
+    Expr end = span_of(shown), most = span_of(source);
+    if (element) {
+      if (element->indices.size() != source.ndim()) return;  // an error of its own
+      most = most - place_of(*element);
+    }
     if (own != other) {
       end = end * own;
       most = most * other;

@@ -25,6 +25,8 @@ struct AccessCheck {
     kDivisor,  // index != 0, of an integer division or remainder
     kShift,    // 0 <= index < extent, the bits of what is shifted
     kView,     // index <= extent: elements that a view takes, and that what it shows has
+    kPointer,  // 0 <= index, 0 <= length, index + length <= extent: elements behind a pointer
+    kWhole,    // memory that a C function is given without an end: nothing is known of what it does
   };
   Kind kind = Kind::kIndex;
   NodePtr node =

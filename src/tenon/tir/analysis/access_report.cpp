@@ -5,6 +5,18 @@ namespace tenon::tir {
 
 using Kind = AccessCheck::Kind;
 
+// The C function that a call names.
+static std::string callee_of(const AccessCheck& check) {
+  const auto* call = check.node.as<Call>();
+  const auto* name = call && !call->args.empty() ? call->args[0].as<StringImm>() : nullptr;
+  return name ? name->value : "?";
+}
+
+static std::string as_written(const Expr& value) {
+  const auto* widened = value.as<Cast>();
+  return str(widened ? widened->value : value);
+}
+
 std::string subject_of(const AccessCheck& check) {
   switch (check.kind) {
     case Kind::kIndex:
@@ -20,6 +32,14 @@ std::string subject_of(const AccessCheck& check) {
         return fmt::format("the end of view `{}`, {}", check.buffer->name, str(check.index));
       return fmt::format("dimension {} of view `{}`, {}", check.dim, check.buffer->name,
                          str(check.index));
+    case Kind::kPointer:
+      return fmt::format("pointer to {} elements from {} on of the memory of buffer `{}`",
+                         as_written(check.length), as_written(check.index), check.buffer->name);
+    case Kind::kWhole:
+      return fmt::format("{}, which `{}` is given without an end",
+                         check.buffer ? fmt::format("the memory of buffer `{}`", check.buffer->name)
+                                      : fmt::format("pointer {}", str(check.index)),
+                         callee_of(check));
   }
   unreachable("a kind of check");
 }
@@ -29,7 +49,8 @@ static std::string fault_of(const AccessCheck& check, const std::string& in) {
   const std::string subject = subject_of(check);
   switch (check.kind) {
     case Kind::kIndex:
-    case Kind::kRegion: {
+    case Kind::kRegion:
+    case Kind::kPointer: {
       if (at.empty())
         return fmt::format("{} lies outside of its extent {}", subject, check.extent_value);
       return fmt::format("{} is {}{}; its extent is {}", subject, check.value, at,
@@ -46,8 +67,9 @@ static std::string fault_of(const AccessCheck& check, const std::string& in) {
       return fmt::format("`{}` in `{}` shifts by {}{}; its dtype has {} bits",
                          str(downcast<ExprNode>(check.node)), in, check.value, at,
                          check.extent_value);
+    case Kind::kWhole: break;
   }
-  unreachable("a kind of check");
+  unreachable("a kind of check that fails");
 }
 
 static const Code& code_of(const AccessCheck& check) {

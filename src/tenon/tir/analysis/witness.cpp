@@ -120,7 +120,8 @@ Search::Answer Search::every_iteration(const Question& question) {
     const bool good = check.kind == Kind::kDivisor ? *index != 0
                       : check.kind == Kind::kView
                           ? *index <= *extent
-                          : *index >= 0 && *index <= *extent && *length <= *extent - *index;
+                          : *index >= 0 && *index <= *extent && *length <= *extent - *index &&
+                                (check.kind != Kind::kPointer || *length >= 0);
     if (good) return true;
     if (!holds) {
       open = true;  // another iteration may show it

@@ -19,6 +19,8 @@ std::string_view reason_of(Kind kind) {
     case Kind::kDivisor: return "divisor";
     case Kind::kShift: return "shift";
     case Kind::kView: return "view";
+    case Kind::kPointer:
+    case Kind::kWhole: return "pointer";
   }
   unreachable("a kind of check");
 }
@@ -31,7 +33,7 @@ class Instrumenter final : public Rewriter {
   explicit Instrumenter(const std::string& function) : function_(function) {}
 
   void add(const AccessCheck& check) {
-    auto& of_node = found_[check.node.get()];
+    auto& of_node = (check.masked ? masked_ : found_)[check.node.get()];
     for (const AccessCheck& known : of_node)
       if (known.dim == check.dim && same_as_before(known, check)) return;
     of_node.push_back(check);
@@ -63,6 +65,9 @@ class Instrumenter final : public Rewriter {
     }
     if (node.as<DeclBuffer>()) return with_regions_of({node}, node);
     const NodePtr next = rewrite_members(node);
+    if (const auto* call = node.as<Call>(); call && !call->args.empty())
+      if (const auto known = masked_.find(call->args[0].get()); known != masked_.end())
+        return with_checked_lanes(*next.as<Call>(), known->second);
     if (const auto* call = node.as<Call>(); call && call->callee)
       return with_checked_regions(*call, *next.as<Call>());
     const auto known = found_.find(node.get());
@@ -74,9 +79,10 @@ class Instrumenter final : public Rewriter {
                                store->origin);
     if (const auto* call = next.as<Call>()) {
       const AccessCheck& check = known->second.front();
-      return make<Call>(call->op,
-                        std::vector<NodePtr>{call->args[0], check_of(check, call->arg(1))},
-                        call->result, call->origin);
+      std::vector<NodePtr> args = call->args;
+      const size_t checked = check.kind == Kind::kPointer ? 2 : 1;  // the offset, or the amount
+      args[checked] = check_of(check, call->arg(checked));
+      return make<Call>(call->op, std::move(args), call->result, call->origin);
     }
     return next;  // a divisor: code generators check what is not a constant
   }
@@ -132,7 +138,11 @@ class Instrumenter final : public Rewriter {
   Expr limit(const AccessCheck& check, const Expr& index) {
     Expr extent = (*this)(check.extent);
     if (check.kind == Kind::kView) extent = extent + 1;
-    if (check.length) extent = extent - (*this)(check.length) + 1;
+    if (check.length) {
+      const Expr length = (*this)(check.length);
+      // No elements have no more room than some.
+      extent = extent - (check.kind == Kind::kPointer ? max(length, int64(0)) : length) + 1;
+    }
     return cast(index->dtype, extent);
   }
 
@@ -152,9 +162,15 @@ class Instrumenter final : public Rewriter {
         return fmt::format("a shift by {{value}}{}; the dtype has {{bound}} bits", in);
       case Kind::kView:
         return fmt::format("{}{} is {{value}}; it must be below {{bound}}", subject_of(check), in);
-      case Kind::kDivisor: break;
+      case Kind::kPointer:
+        return fmt::format(
+            "a pointer into the memory of buffer `{}`{} begins at element {{value}}; with what "
+            "lies behind it inside of {} elements it begins below {{bound}}",
+            check.buffer->name, in, str(check.extent));
+      case Kind::kDivisor:
+      case Kind::kWhole: break;
     }
-    unreachable("a divisor has no message of its own");
+    unreachable("a check of a code generator, or none, has no message of its own");
   }
 
   Expr check_of(const AccessCheck& check, Expr index) {
@@ -162,6 +178,46 @@ class Instrumenter final : public Rewriter {
     if (index->dtype.is_uint() || !as_int(check.extent)) index = cast(kInt64, index);
     return call("check_index", {index, limit(check, index), make<StringImm>(message_of(check))},
                 kVoid, check.origin);
+  }
+
+  // T.masked_load or T.masked_store: a lane where the mask does not hold is at index 0 for the
+  // check.
+  NodePtr with_checked_lanes(const Call& call, const std::vector<AccessCheck>& checks) {
+    const auto& element = *call.args[0].as<BufferLoad>();
+    const Expr mask = call.arg(1);
+    const auto lane = [](const Expr& vector, int64_t i) {
+      if (vector->dtype.is_scalar()) return vector;
+      return Expr(make<Shuffle>(std::vector<Expr>{vector}, std::vector<int64_t>{i}));
+    };
+    std::vector<Expr> indices = element.indices;
+    std::vector<bool> done(indices.size());
+    for (const AccessCheck& check : checks) {
+      if (done[check.dim]) continue;
+      done[check.dim] = true;
+      Expr& index = indices[check.dim];
+      const auto* ramp = index.as<Ramp>();
+      Expr first = ramp ? ramp->base : index;
+      std::vector<Expr> lanes;
+      std::vector<int64_t> order;
+      for (int64_t i = 0; i < mask->dtype.lanes; ++i) {
+        const Expr at = ramp ? ramp->base + ramp->stride * i : lane(index, i);
+        const Expr used = make<Select>(lane(mask, i), at, imm(at->dtype, int64_t{0}));
+        const Expr inside = cast(at->dtype, check_of(check, used));
+        if (ramp || index->dtype.is_scalar()) {
+          first = first + (inside - used);  // of one step for all lanes: nothing is added
+        } else {
+          lanes.push_back(inside);
+          order.push_back(i);
+        }
+      }
+      if (ramp)
+        index = make<Ramp>(first, ramp->stride, ramp->lanes);
+      else
+        index = lanes.empty() ? first : make<Shuffle>(std::move(lanes), std::move(order));
+    }
+    std::vector<NodePtr> args = call.args;
+    args[0] = make<BufferLoad>(element.buffer, std::move(indices), element.origin);
+    return make<Call>(call.op, std::move(args), call.result, call.origin);
   }
 
   std::vector<Expr> checked(std::vector<Expr> indices, const std::vector<AccessCheck>& checks) {
@@ -196,6 +252,7 @@ class Instrumenter final : public Rewriter {
 
   const std::string& function_;
   std::unordered_map<const Node*, std::vector<AccessCheck>> found_;
+  std::unordered_map<const Node*, std::vector<AccessCheck>> masked_;  // by the element
 };
 
 }  // namespace
@@ -213,24 +270,20 @@ IRModule instrument_bound_checkers(IRModule module, const BoundCheckOptions& opt
         report(check, name, diagnostics);
         return;
       }
+      const bool judged = check.kind != Kind::kWhole;
       const bool stays = options.unchecked && check.kind != Kind::kDivisor;
-      if (check.masked && !stays) {
-        diagnostics.error(kUnsupported, check.origin,
-                          "{} under a mask is not proved inside its extent {}; expected one that "
-                          "is, a branch instead of the mask, or --unchecked",
-                          subject_of(check), str(check.extent));
-        return;
-      }
       record({.pass = kPass,
               .subject = name,
-              .verdict = stays ? "unchecked" : "checked",
+              .verdict = !judged ? "not judged"
+                         : stays ? "unchecked"
+                                 : "checked",
               .reason = std::string(reason_of(check.kind)),
               .numbers = {},
-              .detail = check.buffer
+              .detail = check.buffer && judged
                             ? fmt::format("{}, extent {}", subject_of(check), str(check.extent))
                             : subject_of(check),
               .origin = check.origin});
-      if (stays || check.kind == Kind::kDivisor) return;
+      if (stays || !judged || check.kind == Kind::kDivisor) return;
       instrumenter.add(check);
       any = true;
     });
