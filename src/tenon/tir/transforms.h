@@ -87,8 +87,9 @@ IRModule vectorize_loop(IRModule module);
 /// function, 400,000 for the module, and 8 for each node of theirs.
 IRModule unroll_loop(IRModule module);
 
-/// a * b + c, a * b - c and c - a * b on float32 and float64 become T.fma where the target has it and
-/// c has no a * b of its own (x - x stays 0). The only place where products and sums are joined.
+/// a * b + c, a * b - c and c - a * b on float32 and float64 become T.fma where the target has it
+/// and c has no a * b of its own (x - x stays 0). The only place where products and sums are
+/// joined.
 IRModule fuse_multiply_add(IRModule module);
 
 /// exp, log, tanh, erf, ... become arithmetic (elementary.h), on scalars and vectors. Nothing calls
