@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tenon/script/printer_impl.h"
+#include "tenon/support/limit_codes.h"
 
 namespace tenon::script {
 
@@ -105,7 +106,15 @@ std::string Printer::call(const Call& call) {
   return text + ")";
 }
 
+// Values may share their parts, and text cannot: n squared thirty times has 2^30 factors.
+static constexpr int64_t kMostValues = 20'000'000;
+
 std::string Printer::expr(const Expr& value, int level) {
+  if (++printed_ > kMostValues)
+    throw CompileError(kTooMuchWork, value->origin,
+                       "the module's text has more than {} values, since its expressions share "
+                       "their parts and text repeats them",
+                       kMostValues);
   if (const auto* imm = value.as<IntImm>()) return integer(imm->dtype, imm->value, default_int_);
   if (const auto* imm = value.as<FloatImm>()) {
     const std::string text = float_text(imm->dtype, imm->value);

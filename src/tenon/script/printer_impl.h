@@ -106,6 +106,7 @@ class Printer {
   const PrintOptions& options_;
   const IRModule* module_;
   std::string out_;
+  int64_t printed_ = 0;  // values
   int indent_ = 0;
   std::unordered_map<const Node*, std::string> names_;
   std::vector<NodePtr> kept_;  // nodes that names_ points to

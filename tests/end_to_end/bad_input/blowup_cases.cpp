@@ -192,6 +192,19 @@ std::vector<Case> blowup_cases() {
        {{"m.onnx", powers_of_a_length(30)}},
        1,
        "error["},
+      compiled(
+          "LengthsThatSquare",
+          [] {
+            std::string text =
+                "    @R.function\n    def main(x: R.Tensor((\"n\",), \"float32\")):\n"
+                "        n = T.int64()\n";
+            for (int i = 0; i < 30; ++i)
+              text +=
+                  "        x = R.flatten(R.multiply(R.expand_dims(x, axis=0), R.expand_dims(x, "
+                  "axis=1)))\n";
+            return module(text + "        return x\n");
+          }(),
+          1, "error[TN0020]: "),
   };
 }
 
