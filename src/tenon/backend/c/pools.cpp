@@ -4,6 +4,7 @@
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/backend/c/codegen.h"
+#include "tenon/tir/analysis/element_places.h"
 
 namespace tenon::c_backend {
 
@@ -48,14 +49,7 @@ void ModuleCodegen::find_pools() {
 }
 
 static std::optional<int64_t> end_of(const tir::Buffer& buffer, std::optional<int64_t> begin) {
-  Expr elements = tir::element_count(buffer.shape);
-  if (!buffer.is_compact()) {
-    elements = int64(1);
-    for (size_t i = 0; i < buffer.ndim(); ++i)
-      elements = elements + cast(kInt64, buffer.shape[i] - 1) * cast(kInt64, buffer.strides[i]);
-  }
-  if (buffer.elem_offset) elements = elements + cast(kInt64, buffer.elem_offset);
-  const auto count = as_int(elements);
+  const auto count = as_int(arith::simplify(tir::span_of(buffer)));
   return begin && count ? std::optional(*begin + *count * buffer.dtype.bytes()) : std::nullopt;
 }
 
