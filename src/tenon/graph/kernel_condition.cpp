@@ -1,5 +1,6 @@
-// The text of `op_when`: Python's expressions over integers.
+// The text of `op_when` and the like: Python's expressions over numbers.
 #include <charconv>
+#include <set>
 
 #include "tenon/graph/kernels.h"
 #include "tenon/support/kernel_codes.h"
@@ -8,20 +9,17 @@ namespace tenon::graph {
 
 namespace {
 
-class ConditionParser {
+class ExpressionParser {
  public:
-  ConditionParser(std::string_view text, const ConditionNames& names, const Origin& origin)
-      : text_(text), names_(names), origin_(origin) {
+  ExpressionParser(std::string_view text, const ExpressionNames& names, const Origin& origin,
+                   std::string_view what, const Code& code)
+      : text_(text), names_(names), origin_(origin), what_(what), code_(code) {
     skip();
   }
 
   Expr parse() {
     const Expr out = disjunction();
     if (at_ < text_.size()) fail("the end");
-    if (!out->dtype.is_bool()) {
-      throw CompileError(kBadKernel, origin_, "condition `{}` is a number; expected a comparison",
-                         text_);
-    }
     return out;
   }
 
@@ -29,8 +27,7 @@ class ConditionParser {
   static constexpr int kMostDepth = 64;
 
   [[noreturn]] void fail(std::string_view expected) const {
-    throw CompileError(kBadKernel, origin_, "condition `{}`: found {} at column {}; expected {}",
-                       text_,
+    throw CompileError(code_, origin_, "{} `{}`: found {} at column {}; expected {}", what_, text_,
                        at_ < text_.size() ? fmt::format("`{}`", text_.substr(at_, 8)) : "the end",
                        at_ + 1, expected);
   }
@@ -50,11 +47,11 @@ class ConditionParser {
   }
 
   struct Deeper {
-    explicit Deeper(ConditionParser& parser) : parser(parser) {
-      if (++parser.depth_ > kMostDepth) parser.fail("a condition that nests less");
+    explicit Deeper(ExpressionParser& parser) : parser(parser) {
+      if (++parser.depth_ > kMostDepth) parser.fail("an expression that nests less");
     }
     ~Deeper() { --parser.depth_; }
-    ConditionParser& parser;
+    ExpressionParser& parser;
   };
 
   Expr boolean_of(const Expr& value) const {
@@ -145,7 +142,7 @@ class ConditionParser {
     if (accept("False")) return boolean(false);
     const size_t begin = at_;
     if (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') return number();
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && (is_word(text_[at_]) || (text_[at_] == '.' && at_ > begin))) ++at_;
     if (at_ == begin) fail("a name or a number");
     std::string name(text_.substr(begin, at_ - begin));
     skip();
@@ -154,11 +151,23 @@ class ConditionParser {
       if (!accept("]")) fail("`]`");
       name += fmt::format("[{}]", as_int(index).value_or(-1));
     }
-    const auto known = names_.find(name);
-    if (known != names_.end()) return known->second;
+    return named(name);
+  }
+  Expr named(const std::string& name) const {
+    if (const auto known = names_.values.find(name); known != names_.values.end())
+      return known->second;
+    if (names_.attributes)
+      if (const Expr number = names_.attributes->number(name)) return number;
+    if (names_.attributes && names_.attributes->has(name))
+      throw CompileError(code_, origin_, "{} `{}`: {}", what_, text_,
+                         names_.attributes->missing(name));
+    std::set<std::string> known;
+    for (const auto& [key, value] : names_.values) known.insert(key);
+    if (names_.attributes)
+      for (const std::string& key : names_.attributes->names()) known.insert(key);
     std::string all;
-    for (const auto& [key, value] : names_) all += (all.empty() ? "`" : ", `") + key + "`";
-    throw CompileError(kBadKernel, origin_, "condition `{}` names `{}`; it may use {}", text_, name,
+    for (const std::string& key : known) all += (all.empty() ? "`" : ", `") + key + "`";
+    throw CompileError(code_, origin_, "{} `{}` names `{}`; it may use {}", what_, text_, name,
                        all.empty() ? "numbers only" : all);
   }
   Expr number() {
@@ -193,20 +202,31 @@ class ConditionParser {
   }
 
   std::string_view text_;
-  const ConditionNames& names_;
+  const ExpressionNames& names_;
   const Origin& origin_;
+  std::string_view what_;
+  const Code& code_;
   size_t at_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-Expr parse_condition(std::string_view text, const ConditionNames& names, const Origin& origin) {
+Expr parse_expression(std::string_view text, const ExpressionNames& names, const Origin& origin,
+                      std::string_view what, const Code& code) {
   constexpr size_t kLongest = 4096;
   if (text.size() > kLongest)
-    throw CompileError(kBadKernel, origin, "a condition of {} characters; expected at most {}",
-                       text.size(), kLongest);
-  return ConditionParser(text, names, origin).parse();
+    throw CompileError(code, origin, "{} of {} characters; expected at most {}", what, text.size(),
+                       kLongest);
+  return ExpressionParser(text, names, origin, what, code).parse();
+}
+
+Expr parse_condition(std::string_view text, const ExpressionNames& names, const Origin& origin) {
+  const Expr out = parse_expression(text, names, origin, "condition", kBadKernel);
+  if (!out->dtype.is_bool())
+    throw CompileError(kBadKernel, origin, "condition `{}` is a number; expected a comparison",
+                       text);
+  return out;
 }
 
 }  // namespace tenon::graph

@@ -10,36 +10,47 @@ namespace {
 struct OnnxName {
   std::string_view onnx;
   std::vector<std::string_view> operators;
+  // ONNX's names of attributes that are called otherwise here, and these.
+  std::vector<std::pair<std::string_view, std::string_view>> attributes = {};
 };
 
 // ONNX's operators that become one operator of the graph, where the names differ by more than the
-// prefix `nn.` and capital letters. (Those with a bias or the like become several.)
+// prefix `nn.` and capital letters, or that have attributes of other names. (Those with a bias or
+// the like become several.)
 const std::vector<OnnxName>& onnx_names() {
+  using Names = std::vector<std::pair<std::string_view, std::string_view>>;
+  const Names conv = {{"dilations", "dilation"}, {"group", "groups"}, {"pads", "padding"}};
+  const Names pool = {
+      {"dilations", "dilation"}, {"kernel_shape", "pool_size"}, {"pads", "padding"}};
+  const Names reduction = {{"axes", "axis"}};
   static const std::vector<OnnxName> kNames = {
       {"Add", {"add"}},
-      {"AveragePool", {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}},
+      {"AveragePool", {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}, pool},
       {"Cast", {"astype"}},
       {"Concat", {"concat"}},
-      {"Conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}},
-      {"ConvTranspose", {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"}},
+      {"Conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}, conv},
+      {"ConvTranspose",
+       {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
+       conv},
       {"Div", {"divide"}},
       {"Gather", {"take"}},
+      {"Gemm", {"nn.gemm"}, {{"transA", "transpose_a"}, {"transB", "transpose_b"}}},
       {"Identity", {}},
       {"LayerNormalization", {"nn.layer_norm"}},
       {"LeakyRelu", {"nn.leakyrelu"}},
       {"LogSoftmax", {"nn.log_softmax"}},
-      {"MaxPool", {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}},
+      {"MaxPool", {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}, pool},
       {"MatMul", {"matmul"}},
       {"Mul", {"multiply"}},
       {"Neg", {"negative"}},
       {"Pow", {"power"}},
-      {"ReduceMax", {"max"}},
-      {"ReduceMean", {"mean"}},
-      {"ReduceMin", {"min"}},
-      {"ReduceProd", {"prod"}},
-      {"ReduceSum", {"sum"}},
+      {"ReduceMax", {"max"}, reduction},
+      {"ReduceMean", {"mean"}, reduction},
+      {"ReduceMin", {"min"}, reduction},
+      {"ReduceProd", {"prod"}, reduction},
+      {"ReduceSum", {"sum"}, reduction},
       {"Sub", {"subtract"}},
-      {"Transpose", {"permute_dims"}},
+      {"Transpose", {"permute_dims"}, {{"perm", "axes"}}},
   };
   return kNames;
 }
@@ -80,6 +91,41 @@ std::vector<const OpDef*> operators_named(std::string_view name) {
                                        "nn." + lower_case(name), "image." + std::string(name)})
     if (const OpDef* op = find_op(candidate)) return {op};
   return {};
+}
+
+// ONNX writes pads as all begins, then all ends; the graph's operators take one number for all
+// sides and one for each axis too.
+static AttrValue all_sides(const AttrValue& padding, std::string_view op) {
+  const auto* list = padding.as<AttrList>();
+  const size_t digit = op.find_first_of("123");
+  if (!list || list->empty() || digit == std::string_view::npos) return padding;
+  const auto axes = static_cast<size_t>(op[digit] - '0');
+  if (list->size() == 2 * axes) return padding;
+  AttrList out;
+  for (size_t i = 0; i < 2 * axes; ++i) out.push_back((*list)[i % list->size()]);
+  return out;
+}
+
+Attrs onnx_attributes(std::string_view op, const Attrs& attrs) {
+  Attrs out;
+  for (const OnnxName& known : onnx_names()) {
+    if (std::find(known.operators.begin(), known.operators.end(), op) == known.operators.end())
+      continue;
+    for (const auto& [onnx, own] : known.attributes)
+      if (const AttrValue* value = attrs.find(std::string(own)))
+        out.set(std::string(onnx), onnx == "pads" ? all_sides(*value, op) : *value);
+  }
+  return out;
+}
+
+std::string own_attribute(std::string_view op, const std::string& name) {
+  for (const OnnxName& known : onnx_names()) {
+    if (std::find(known.operators.begin(), known.operators.end(), op) == known.operators.end())
+      continue;
+    for (const auto& [onnx, own] : known.attributes)
+      if (onnx == name) return std::string(own);
+  }
+  return name;
 }
 
 std::string nearest_operator(std::string_view name) {

@@ -100,12 +100,13 @@ Shape shape_of(const Function& declared) {
   return out;
 }
 
-bool is_known(const std::vector<std::string>& attrs, const std::string& param) {
-  if (std::find(attrs.begin(), attrs.end(), param) != attrs.end()) return true;
-  const size_t cut = param.rfind('_');
-  return cut != std::string::npos && cut + 1 < param.size() &&
-         param.find_first_not_of("0123456789", cut + 1) == std::string::npos &&
-         std::find(attrs.begin(), attrs.end(), param.substr(0, cut)) != attrs.end();
+// Attributes of these names, with a value that may be asked for as a number and by item.
+OperatorAttributes any_attributes(const std::string& op, const std::vector<std::string>& names) {
+  Attrs attrs;
+  for (const std::string& name : names) attrs.set(name, AttrList{AttrValue(1)});
+  OperatorAttributes out;
+  out.add(op, std::move(attrs));
+  return out;
 }
 
 bool is_optional(const Function& declared, const std::string& input) {
@@ -136,13 +137,14 @@ class KernelChecker {
     const Ref<Function> declared = def ? nullptr : declaration_of(module_, op);
     if (!def && !declared) return;
     const Shape shape = def ? shape_of(*def) : shape_of(*declared);
+    const OperatorAttributes attributes = any_attributes(op, shape.attrs);
     std::vector<Ref<tir::Buffer>> buffers;
     for (size_t i = 0; i < function.params.size(); ++i) {
       if (function.buffers[i]) {
         buffers.push_back(function.buffers[i]);
         continue;
       }
-      if (is_known(shape.attrs, function.params[i]->name)) continue;
+      if (attributes.scalar(function.params[i]->name)) continue;
       diagnostics_.error(
           kBadKernel, function.params[i]->origin ? function.params[i]->origin : function.origin,
           "parameter `{}` of kernel `{}` is neither a buffer nor an attribute of `{}`; its "
@@ -152,12 +154,12 @@ class KernelChecker {
     }
     if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
       for (const auto& [name, value] : *pinned)
-        if (std::find(shape.attrs.begin(), shape.attrs.end(), name) == shape.attrs.end() &&
+        if (!attributes.find(name) &&
             !(declared && value.is_none() && is_optional(*declared, name)))
           diagnostics_.error(kBadAttribute, function.origin,
                              "kernel `{}` pins attribute `{}`, which `{}` does not have; it has {}",
                              kernel_.name, name, op, list_of(shape.attrs));
-    check_condition(shape.attrs);
+    check_condition(attributes);
     if (buffers.size() < shape.least + 1) {
       diagnostics_.error(
           kBadKernel, function.origin,
@@ -178,16 +180,12 @@ class KernelChecker {
 
  private:
   // Names that `op_when` may use: dimensions, attributes and items of those.
-  void check_condition(const std::vector<std::string>& attrs) {
+  void check_condition(const OperatorAttributes& attributes) {
     const auto text = kernel_.function->attrs.get<std::string>("op_when");
     if (!text) return;
-    ConditionNames names;
-    constexpr int kMostItems = 8;
-    for (const std::string& attr : attrs) {
-      names[attr] = var(attr);
-      for (int i = 0; i < kMostItems; ++i) names[fmt::format("{}[{}]", attr, i)] = var(attr);
-    }
-    for (const Ref<tenon::Var>& dim : tir::symbolic_vars(*kernel_.function)) names[dim->name] = dim;
+    ExpressionNames names{.values = {}, .attributes = &attributes};
+    for (const Ref<tenon::Var>& dim : tir::symbolic_vars(*kernel_.function))
+      names.values[dim->name] = dim;
     try {
       (void)parse_condition(*text, names, kernel_.function->origin);
     } catch (const CompileError& error) {
@@ -202,11 +200,11 @@ class KernelChecker {
     if (const auto pinned = kernel_.function->attrs.get<AttrValue::Map>("op_attrs"))
       for (const auto& [name, value] : *pinned)
         for (const OpAttr& attr : def.attrs)
-          if (attr.name == name) attrs.set(name, value);
+          if (attr.name == own_attribute(def.name, name)) attrs.set(attr.name, value);
     bool open = shape.any_number;
     for (const OpAttr& attr : def.attrs)
-      open |= !attrs.contains(attr.name) &&
-              (!attr.default_value || attr.default_value->is_none() || is_parameter(attr.name));
+      open |= !attrs.contains(attr.name) && (!attr.default_value || attr.default_value->is_none() ||
+                                             is_parameter(def, attr.name));
     if (open || def.name.starts_with("call_")) return;
     // How many of the buffers are inputs follows from the number of results.
     std::optional<Type> result;
@@ -240,12 +238,12 @@ class KernelChecker {
     diagnostics_.add(CompileError(std::move(first)));
   }
 
-  bool is_parameter(const std::string& attr) const {
+  // Whether a scalar parameter stands for the attribute or an item of it, by whichever name.
+  bool is_parameter(const OpDef& def, const std::string& attr) const {
+    const OperatorAttributes one = any_attributes(def.name, {attr});
     const tir::PrimFunc& function = *kernel_.function;
     for (size_t i = 0; i < function.params.size(); ++i)
-      if (!function.buffers[i] &&
-          (function.params[i]->name == attr || function.params[i]->name.starts_with(attr + "_")))
-        return true;
+      if (!function.buffers[i] && one.find(function.params[i]->name)) return true;
     return false;
   }
 

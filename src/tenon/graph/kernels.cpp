@@ -1,6 +1,7 @@
 #include "tenon/graph/kernels.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/infer.h"
@@ -104,21 +105,13 @@ std::optional<OperatorCall> operator_call(const IRModule& module, const Call& ca
       if (!add_input(out, function->params[i]->name, call.args[i])) return std::nullopt;
   }
   if (!add_outputs(out, type_of(ref_to(&call), module))) return std::nullopt;
+  out.named.add(out.op, out.attrs);
   return out;
 }
 
 // ---- matching
 
 namespace {
-
-std::optional<double> number_of(const AttrValue& value) {
-  if (const auto* flag = value.as<bool>()) return *flag ? 1 : 0;
-  if (const auto* number = value.as<int64_t>()) return static_cast<double>(*number);
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* node = value.as<NodePtr>())
-    if (const auto expr = cast<ExprNode>(*node)) return as_float(expr);
-  return std::nullopt;
-}
 
 // Whether a pinned attribute is the call's: numbers by value, a number for a list whose items all
 // are it, axes counted from either end.
@@ -146,55 +139,65 @@ bool same_attr(const std::string& name, const AttrValue& pinned, const AttrValue
   return text(pinned) == text(given);
 }
 
-// The attribute that a scalar parameter names: `alpha`, or `strides_1` for an item of a list.
-std::optional<AttrValue> attr_for(const Attrs& attrs, const std::string& param) {
-  if (const AttrValue* found = attrs.find(param)) {
-    const auto* list = found->as<AttrList>();
-    return list && list->size() == 1 ? list->front() : *found;
-  }
-  const size_t cut = param.rfind('_');
-  if (cut == std::string::npos || cut + 1 == param.size() || param.size() - cut > 4)
-    return std::nullopt;
-  size_t index = 0;
-  for (size_t i = cut + 1; i < param.size(); ++i) {
-    if (param[i] < '0' || param[i] > '9') return std::nullopt;
-    index = index * 10 + static_cast<size_t>(param[i] - '0');
-  }
-  const AttrValue* found = attrs.find(param.substr(0, cut));
-  const auto* list = found ? found->as<AttrList>() : nullptr;
-  if (!list || list->empty()) return std::nullopt;
-  if (list->size() == 1) return list->front();  // one number for all items
-  if (index >= list->size()) return std::nullopt;
-  return (*list)[index];
-}
-
-ConditionNames condition_names(const tir::PrimFunc& function, const Attrs& attrs,
-                               const Substitution& dims) {
-  ConditionNames names;
-  const auto add = [&](const std::string& name, const AttrValue& value) {
-    const auto number = number_of(value);
-    if (!number) return;
-    const bool whole = value.as<int64_t>() || value.as<bool>();
-    names[name] = whole ? int64(static_cast<int64_t>(*number)) : imm(kFloat64, *number);
-  };
-  for (const auto& [name, value] : attrs) {
-    add(name, value);
-    const auto* list = value.as<AttrList>();
-    for (size_t i = 0; list && i < list->size(); ++i)
-      add(fmt::format("{}[{}]", name, i), (*list)[i]);
-    constexpr size_t kMostAxes = 4;  // one number for all of them
-    for (size_t i = 1; list && list->size() == 1 && i < kMostAxes; ++i)
-      add(fmt::format("{}[{}]", name, i), list->front());
-  }
+// The kernel's dimensions, as the call has them, and the call's attributes.
+ExpressionNames condition_names(const tir::PrimFunc& function, const OperatorAttributes& attributes,
+                                const Substitution& dims) {
+  ExpressionNames names{.values = {}, .attributes = &attributes};
   for (const Ref<tenon::Var>& var : tir::symbolic_vars(function)) {
     const auto bound = dims.find(var.get());
-    names[var->name] = bound == dims.end() ? Expr(var) : downcast<ExprNode>(bound->second);
+    names.values[var->name] = bound == dims.end() ? Expr(var) : downcast<ExprNode>(bound->second);
   }
   return names;
 }
 
 KernelRefusal refused(std::string code, std::string words) {
   return {std::move(code), std::move(words)};
+}
+
+// "with m = 20, strides[0] = 2": what the names in a condition are.
+std::string values_in(std::string_view text, const ExpressionNames& names) {
+  std::string out;
+  std::set<std::string> seen;
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  };
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    while (at < text.size() && is_part(text[at])) ++at;
+    if (at == begin) {
+      ++at;
+      continue;
+    }
+    if (at < text.size() && text[at] == '[') at = std::min(text.find(']', at), text.size() - 1) + 1;
+    const std::string name(text.substr(begin, at - begin));
+    if (!seen.insert(name).second) continue;
+    const auto known = names.values.find(name);
+    const Expr value = known != names.values.end() ? known->second : names.attributes->number(name);
+    if (!value || str(value) == name) continue;
+    out += fmt::format("{}{} = {}", out.empty() ? "with " : ", ", name, str(value));
+  }
+  return out;
+}
+
+std::optional<KernelRefusal> condition_refusal(const tir::PrimFunc& function,
+                                               const OperatorAttributes& attributes,
+                                               const Substitution& dims) {
+  const auto text = function.attrs.get<std::string>("op_when");
+  if (!text) return std::nullopt;
+  const ExpressionNames names = condition_names(function, attributes, dims);
+  Expr condition;
+  try {
+    condition = arith::simplify(parse_condition(*text, names, function.origin));
+  } catch (const CompileError& error) {
+    return refused("condition", error.first().message);
+  }
+  if (is_int(condition, 1) || arith::Analyzer().proves(condition)) return std::nullopt;
+  const std::string values = values_in(*text, names);
+  return refused("condition", fmt::format("`{}` {}{}{}", *text,
+                                          is_int(condition, 0) ? std::string("does not hold")
+                                                               : "is not known to hold",
+                                          values.empty() ? "" : " ", values));
 }
 
 std::optional<KernelRefusal> target_refusal(const AttrValue& wanted, const Target& target) {
@@ -260,20 +263,22 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
     for (const auto& [name, value] : *pinned) {
       if (is_optional(name)) continue;
-      const AttrValue* given = call.attrs.find(name);
-      if (!given || !same_attr(name, value, *given, ndim))
-        return refused("attribute", fmt::format("`{}` is {}; the kernel has {}", name,
-                                                given ? given->str() : "not there", value.str()));
+      const auto given = call.named.find(name);
+      if (!given) return refused("attribute", call.named.missing(name));
+      if (!same_attr(name, value, *given, ndim))
+        return refused("attribute", fmt::format("`{}` is {}; the kernel has {}", name, given->str(),
+                                                value.str()));
     }
   Substitution values;
   for (const size_t i : scalars) {
     const Ref<tenon::Var>& param = function.params[i];
-    const auto value = attr_for(call.attrs, param->name);
+    const auto value = call.named.scalar(param->name);
     const auto number = value ? number_of(*value) : std::nullopt;
     if (!number)
       return refused("attribute",
-                     fmt::format("`{}` is {}; parameter `{}` needs a number known now", param->name,
-                                 value ? value->str() : "not there", param->name));
+                     value ? fmt::format("`{}` is {}; parameter `{}` needs a number known now",
+                                         param->name, value->str(), param->name)
+                           : call.named.missing(param->name));
     if (!param->dtype.is_float() && *number != static_cast<double>(static_cast<int64_t>(*number)))
       return refused("attribute", fmt::format("`{}` is {}; parameter `{}` is {}", param->name,
                                               value->str(), param->name, param->dtype.str()));
@@ -340,18 +345,7 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
                                  declared == here ? "" : ", which is " + here + " here"));
     }
   }
-  if (const auto text = function.attrs.get<std::string>("op_when")) {
-    const Expr condition = arith::simplify(
-        parse_condition(*text, condition_names(function, call.attrs, dims), function.origin));
-    if (!is_int(condition, 1)) {
-      arith::Analyzer analyzer;
-      if (!analyzer.proves(condition))
-        return refused("condition",
-                       fmt::format("`{}` {}", *text,
-                                   is_int(condition, 0) ? std::string("does not hold")
-                                                        : "is not known: " + str(condition)));
-    }
-  }
+  if (auto refusal = condition_refusal(function, call.named, dims)) return std::move(*refusal);
   if (const AttrValue* wanted = function.attrs.find("op_target"); wanted && target)
     if (auto refusal = target_refusal(*wanted, *target)) return std::move(*refusal);
 
@@ -409,6 +403,15 @@ std::vector<const OperatorKernel*> KernelTable::candidates(const OperatorCall& c
   return out;
 }
 
+// Why `a` is asked before `b`.
+static std::string before(const OperatorKernel& a, const OperatorKernel& b) {
+  if (a.node.empty() != b.node.empty()) return "is for this node";
+  if (a.by_hand != b.by_hand) return "is asked for by --kernel";
+  if (a.priority != b.priority)
+    return fmt::format("has priority {}, and it {}", a.priority, b.priority);
+  return "stands before it";
+}
+
 std::string kernel_of_remark(std::string_view detail) {
   if (!detail.starts_with('`')) return "";
   const size_t end = detail.find('`', 1);
@@ -434,13 +437,14 @@ std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call) c
             origin});
   };
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
-    if (chosen) {
-      note(*kernel, "refused", "lower-priority", "`" + chosen->name + "` comes before it");
-      continue;
-    }
     auto match = match_kernel(*kernel, *seen, target_);
     if (const auto* refusal = std::get_if<KernelRefusal>(&match)) {
       note(*kernel, "refused", refusal->code, refusal->words);
+      continue;
+    }
+    if (chosen) {
+      note(*kernel, "refused", "lower-priority",
+           "it would take the call, but `" + chosen->name + "` " + before(*chosen, *kernel));
       continue;
     }
     chosen = kernel;

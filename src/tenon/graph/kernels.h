@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/graph/builder.h"
+#include "tenon/graph/operator_attributes.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/target.h"
 
@@ -49,6 +50,11 @@ std::vector<std::string> left_out_by(const IRModule& module, const tir::PrimFunc
 /// ("softmax"), or those that ONNX's operator of this name becomes alone ("Softmax", "Conv").
 /// Empty where it is none of these.
 std::vector<const OpDef*> operators_named(std::string_view name);
+/// Attributes of a call of `op` under the names that ONNX's operator has them by, where these
+/// differ: `pads`, as begins and ends, for `padding`.
+Attrs onnx_attributes(std::string_view op, const Attrs& attrs);
+/// The attribute of `op` that ONNX calls `name`; `name` itself where it calls none so.
+std::string own_attribute(std::string_view op, const std::string& name);
 /// The name of an operator nearest to one that does not exist; empty where none is near.
 std::string nearest_operator(std::string_view name);
 
@@ -62,7 +68,8 @@ struct OperatorCall {
   };
   std::vector<Input> inputs;  // tensors, items of tuples one by one; without those left out
   std::vector<std::string> optional, left_out;  // inputs of a declared operator
-  Attrs attrs;  // and arguments that are scalars or shapes, by the input's name
+  Attrs attrs;               // and arguments that are scalars or shapes, by the input's name
+  OperatorAttributes named;  // what annotations and scalar parameters of kernels may name
   std::vector<Ref<TensorType>> outputs;
   bool gives_tuple = false;
   const OpDef* def = nullptr;  // null for a declared one
@@ -151,12 +158,20 @@ FusionKind fusion_of(const tir::PrimFunc& function, const OpDef* op);
 /// Whether its author gave it a schedule: loops that are not serial, split axes, annotations.
 bool is_scheduled(const tir::PrimFunc& function);
 
-// ---- op_when
+// ---- op_when, and expressions over dimensions and attributes elsewhere
 
-/// Names that a condition may use, and their values.
-using ConditionNames = std::map<std::string, Expr>;
-/// A condition in Python's syntax over integers: `n % 16 == 0 and axis == -1`, `strides[0] <= 2`.
-/// \throws CompileError (kBadKernel) where it does not parse or names something unknown.
-Expr parse_condition(std::string_view text, const ConditionNames& names, const Origin& origin);
+/// Names that an expression may use, and their values.
+struct ExpressionNames {
+  std::map<std::string, Expr> values = {};         // dimensions, mostly; they come first
+  const OperatorAttributes* attributes = nullptr;  // `strides[0]`, `conv2d.strides[0]`
+};
+/// Arithmetic in Python's syntax: `m // 16 + strides[0]`, `axis == -1 and n > 0`. `what` it is
+/// ("condition") begins the messages. \throws CompileError (`code`) where it does not parse or
+/// names something unknown.
+Expr parse_expression(std::string_view text, const ExpressionNames& names, const Origin& origin,
+                      std::string_view what, const Code& code);
+/// A condition: `n % 16 == 0 and axis == -1`. \throws CompileError (kBadKernel), also where it is a
+/// number.
+Expr parse_condition(std::string_view text, const ExpressionNames& names, const Origin& origin);
 
 }  // namespace tenon::graph

@@ -109,6 +109,29 @@ TEST(OwnKernels, RefusalsShowBothSides) {
       << remarks[0].detail;
 }
 
+TEST(OwnKernels, AConditionThatFailsIsToldWithItsValues) {
+  const std::string narrow =
+      kernel("wide", "\"op\": \"relu\", \"op_when\": \"m % 16 == 0 and n < m\"");
+  const auto remarks = remarks_of(narrow + main_of("R.nn.relu(x)"));
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].detail.find("`m % 16 == 0 and n < m` does not hold with m = 8, n = 3"),
+            std::string::npos)
+      << remarks[0].detail;
+}
+
+TEST(OwnKernels, OnlyAKernelThatWouldTakeTheCallHasLowerPriority) {
+  const std::string first = kernel("first", "\"op\": \"relu\", \"op_priority\": 3");
+  const std::string relu = main_of("R.nn.relu(x)");
+  EXPECT_EQ(story(first + kernel("k", "\"op\": \"relu\", \"op_when\": \"m % 16 == 0\"") + relu),
+            "first used; k condition");
+  EXPECT_EQ(story(first + kernel("k", "\"op\": \"relu\"", "(\"n\", 16)") + relu),
+            "first used; k shape");
+  const auto remarks = remarks_of(first + kernel("k", "\"op\": \"relu\"") + relu);
+  EXPECT_NE(remarks[1].detail.find("it would take the call, but `first` has priority 3, and it 0"),
+            std::string::npos)
+      << remarks[1].detail;
+}
+
 TEST(OwnKernels, ASymbolicConditionMustBeProved) {
   const std::string symbolic = main_of("R.nn.relu(x)", "(\"b\", 8), \"float32\"");
   EXPECT_EQ(story(kernel("k", "\"op\": \"relu\", \"op_when\": \"n <= 64\"") + symbolic),
@@ -420,7 +443,8 @@ TEST(OwnKernels, IsCheckedAgainstItsOperator) {
 }
 
 TEST(OwnKernels, ConditionsFollowPython) {
-  const graph::ConditionNames names = {{"n", int64(12)}, {"axis", int64(-1)}, {"s[0]", int64(2)}};
+  const graph::ExpressionNames names = {
+      .values = {{"n", int64(12)}, {"axis", int64(-1)}, {"s[0]", int64(2)}}};
   const auto holds = [&](const char* text) {
     return as_int(graph::parse_condition(text, names, {})).value_or(-1);
   };
