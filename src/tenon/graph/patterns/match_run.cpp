@@ -12,6 +12,8 @@ namespace {
 
 // Of one attempt. A pattern of ordinary size takes some hundred.
 constexpr int64_t kMostSteps = 1'000'000;
+// Of one that is made for the sake of a message.
+constexpr int64_t kStepsForMessage = 1'000;
 
 bool is_commutative(const OpDef& op) {
   return op.name == "add" || op.name == "multiply" || op.name == "maximum" || op.name == "minimum";
@@ -101,10 +103,12 @@ bool MatchRun::solve(int64_t goals) {
     if (current_ < 0) {
       good = dims_.settled() && is_done();
       if (good) break;
+      if (furthest_) note_failure(nullptr);
     } else {
       const Goal goal = goals_[static_cast<size_t>(current_)];
       current_ = goal.next;
       good = step(goal);
+      if (!good && furthest_) note_failure(&goal);
     }
     if (!good && !backtrack(base)) return false;
   }
@@ -118,7 +122,12 @@ bool MatchRun::step(const Goal& goal) {
     choices_.clear();
     return false;
   }
-  if (++steps_ > kMostSteps)
+  ++steps_;
+  if (furthest_ && steps_ > kStepsForMessage) {
+    choices_.clear();
+    return false;
+  }
+  if (steps_ > kMostSteps)
     throw CompileError(kBadPattern, goal.pattern ? goal.pattern->origin : Origin(),
                        "a pattern took {} steps at one place without an end; expected fewer "
                        "alternatives, or more that tells them apart",

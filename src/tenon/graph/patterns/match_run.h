@@ -20,12 +20,23 @@ struct OpValue final : NodeOf<OpValue, ValueNode> {
   static std::vector<FieldInfo> fields() { return {field<&OpValue::op>("op")}; }
 };
 
+/// The furthest that attempts came which failed (near_miss.cpp).
+struct FailedAttempt {
+  int score = -1;      // what matched, weighed by kind
+  size_t matched = 0;  // operators
+  std::string why = {};
+  Value seen = {};  // what differs
+};
+
 /// A list of goals is worked off; where there are several ways, the others are kept as choices and
 /// tried when a later goal fails. Nothing recurses but `~p`, so the depth of a graph is of no
 /// matter.
 class MatchRun {
  public:
-  explicit MatchRun(Matcher::Index& index) : index_(index) {}
+  /// `furthest`, if given, is told of failures that came further than what it has; the attempt then
+  /// gives up early.
+  explicit MatchRun(Matcher::Index& index, FailedAttempt* furthest = nullptr)
+      : index_(index), furthest_(furthest) {}
 
   bool match(const DFPattern& pattern, const Value& root);
   bool match(const PatternContext& context, const BindingBlock& block);
@@ -33,6 +44,10 @@ class MatchRun {
   /// first.
   Match result() const { return is_solved_ ? solution() : *open_match_; }
   const std::string& why() const { return why_; }
+  /// Values as messages name them: "`nn.relu` (`/r1`)", "a constant".
+  std::string describe(const Value& value) const;
+  /// What uses an inner value of a match outside of the variables `inside`.
+  std::string other_use(const Value& value, const std::unordered_set<const Node*>& inside) const;
 
  private:
   struct Goal {
@@ -96,6 +111,12 @@ class MatchRun {
   bool differ(std::string why);
   Value vector_of(const Value& value, const std::vector<Expr>& dims) const;
 
+  // -- what is told of a failure (near_miss.cpp)
+  void note_failure(const Goal* goal);
+  std::string difference(const PatternNode& pattern, const Value& given) const;
+  std::string place_of(const PatternNode& pattern, const Value& given) const;
+  std::string open_value() const;
+
   // -- several patterns together (match_context.cpp)
   struct Context;
   void plan_context(const PatternContext& context);
@@ -128,6 +149,7 @@ class MatchRun {
   int64_t last_step_ = 0;  // where looking for another ends
   bool is_solved_ = false;
   int nested_ = 0;  // inside of `~p`
+  FailedAttempt* furthest_;
 };
 
 }  // namespace tenon::graph

@@ -97,6 +97,7 @@ class Matcher {
 
  private:
   friend class MatchRun;
+  friend class NearestMiss;
   struct Index;
   std::unique_ptr<Index> index_;
 };

@@ -4,6 +4,7 @@
 #include "tenon/graph/backend.h"
 #include "tenon/graph/dimensions.h"
 #include "tenon/graph/partition_passes.h"
+#include "tenon/graph/patterns/near_miss.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/partition.h"
 #include "tenon/support/remarks.h"
@@ -44,7 +45,7 @@ struct Chosen {
 
 struct Tally {
   int found = 0;
-  std::string why;  // where nothing was found, what came nearest
+  std::string refused;  // the first match that was refused, and why
 };
 
 /// The matches of one function.
@@ -71,7 +72,7 @@ class Matches {
       std::vector<Ref<Binding>> roots = roots_of(p);
       for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
         if (!partition.index_of((*root)->var.get())) continue;  // of another block
-        auto match = matcher_.match(pattern.pattern, *root, &tallies_[p].why);
+        auto match = matcher_.match(pattern.pattern, *root);
         if (!match) continue;
         auto found = consider(p, *match, block, partition);
         if (!found) continue;
@@ -86,7 +87,11 @@ class Matches {
                  std::includes(found->members.begin(), found->members.end(), part.members.begin(),
                                part.members.end());
         });
-        if (!subsumes) continue;
+        if (!subsumes) {
+          const std::string& other = patterns_[chosen[*overlapped.begin()]->pattern].name;
+          refuse(p, *match, "overlap", "a match of `" + other + "` has a part of it");
+          continue;
+        }
         if (!partition.merge(found->members)) {
           refuse(p, *match, "cycle", "it would depend on its own result");
           continue;
@@ -119,15 +124,20 @@ class Matches {
   }
 
   void refuse(size_t p, const Match& match, std::string code, std::string words) {
-    if (tallies_[p].why.empty()) tallies_[p].why = words;
     const Binding& root = *match.bindings.back();
+    const Origin& origin = root.origin ? root.origin : root.value->origin;
+    if (tallies_[p].refused.empty())
+      tallies_[p].refused = fmt::format(
+          "a match at `{}` is refused ({}): {}",
+          origin && origin->kind != OriginInfo::Kind::kScript ? origin.name() : root.var->name,
+          code, words);
     record({"FuseOpsByPattern",
             root.var->name,
             "refused",
             std::move(code),
             {},
             "`" + patterns_[p].name + "`: " + words,
-            root.origin ? root.origin : root.value->origin});
+            origin});
   }
 
   std::optional<Chosen> consider(size_t p, const Match& match, const BindingBlock& block,
@@ -137,7 +147,14 @@ class Matches {
     out.pattern = p;
     for (const Ref<Binding>& binding : match.bindings) {
       const auto index = partition.index_of(binding->var.get());
-      if (!index || !is_pure_call(module_, *block.bindings[*index])) return std::nullopt;
+      if (!index) {
+        refuse(p, match, "blocks", "it spans several blocks");
+        return std::nullopt;
+      }
+      if (!is_pure_call(module_, *block.bindings[*index])) {
+        refuse(p, match, "effects", "`" + binding->var->name + "` has effects");
+        return std::nullopt;
+      }
       out.members.push_back(*index);
     }
     if (out.members.empty()) return std::nullopt;
@@ -258,15 +275,19 @@ class Fusion {
 };
 
 // A pattern of the module that is nowhere is most likely not what was meant.
-void report(const std::vector<FusionPattern>& patterns, const std::vector<Tally>& tallies) {
+void report(const IRModule& before, const std::vector<FusionPattern>& patterns,
+            const std::vector<Tally>& tallies) {
   for (size_t p = 0; p < patterns.size(); ++p) {
     if (!patterns[p].pattern) continue;  // one over TensorIR
+    std::string why = tallies[p].refused;
+    if (!tallies[p].found && why.empty())
+      if (const auto miss = nearest_miss(before, patterns[p].pattern)) why = miss->text();
     record({"FuseOpsByPattern",
             patterns[p].name,
             tallies[p].found ? "matched" : "unmatched",
             "",
             {{"times", static_cast<double>(tallies[p].found)}},
-            tallies[p].found ? "" : tallies[p].why,
+            tallies[p].found ? "" : why,
             patterns[p].origin});
   }
 }
@@ -292,16 +313,18 @@ static IRModule fuse(IRModule module, const std::vector<FusionPattern>& patterns
 IRModule fuse_ops_by_pattern(IRModule module, const std::vector<FusionPattern>& patterns,
                              const FuseOptions& options) {
   std::vector<Tally> tallies(patterns.size());
+  const IRModule before = options.tells_unmatched ? module : IRModule();
   module = fuse(std::move(module), patterns, options, tallies);
-  if (options.tells_unmatched) report(patterns, tallies);
+  if (options.tells_unmatched) report(before, patterns, tallies);
   return module;
 }
 
 IRModule fuse_ops_by_pattern(IRModule module, const FuseOptions& options) {
   const std::vector<FusionPattern> patterns = take_patterns(module);
   std::vector<Tally> tallies(patterns.size());
+  const IRModule before = module;
   module = fuse(std::move(module), patterns, options, tallies);
-  report(patterns, tallies);
+  report(before, patterns, tallies);
   return module;
 }
 
