@@ -258,12 +258,7 @@ std::string ModuleCodegen::source() {
       "#pragma STDC FP_CONTRACT OFF\n"
       "#endif\n";
   if (prelude_.has_vectors())
-    out += fmt::format(
-        "#ifndef {0}\n#define {0} IS_GNU\n#endif\n"
-        "#if {0}\n"
-        "#pragma GCC diagnostic ignored \"-Wpsabi\" /* of static functions only */\n"
-        "#endif\n",
-        macro);
+    out += fmt::format("#ifndef {0}\n#define {0} IS_GNU\n#endif\n", macro);
   if (prelude.find("HAS_ELEMENTWISE_FMA") != std::string::npos)
     out +=
         "#if defined(__has_builtin)\n"

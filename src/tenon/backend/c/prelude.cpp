@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "tenon/backend/c/names.h"
@@ -115,6 +116,58 @@ static bool repeats(const std::string& pattern, size_t arguments) {
   return false;
 }
 
+static bool is_of_a_name(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// `text` with `prefix` in front of each of `names`.
+static std::string prefixed(const std::string& text, const std::vector<std::string>& names,
+                            const std::string& prefix) {
+  std::string out, word;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && is_of_a_name(text[i])) {
+      word += text[i];
+      continue;
+    }
+    if (std::find(names.begin(), names.end(), word) != names.end()) out += prefix;
+    out += word;
+    word.clear();
+    if (i < text.size()) out += text[i];
+  }
+  return out;
+}
+
+// A macro of GNU C that evaluates each argument once. A function would do, but GCC has a note or a
+// warning for each that takes or returns vectors which the processor that is compiled for lacks
+// (-Wpsabi, which no pragma silences). Its variables have names of the operation, so that they are
+// not those of an argument.
+static std::string macro_text(const std::string& name, const std::string& parameters,
+                              const std::string& body) {
+  const std::vector<std::string> names = names_of(parameters);
+  std::string list, out;
+  for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
+  out = fmt::format("#define {}({}) __extension__({{ \\\n", name, list);
+  size_t begin = 0;
+  for (const std::string& each : names) {
+    const size_t end = std::min(parameters.find(',', begin), parameters.size());
+    const std::string declared =
+        parameters.substr(begin, end - begin - each.size());  // "const float* "
+    out += fmt::format("  {}{}_{} = ({}); \\\n", declared, name, each, each);
+    begin = end + 2;
+  }
+  std::string line;
+  for (const char c : prefixed(body, names, name + "_")) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    if (const size_t at = line.find("return "); at != std::string::npos) line.erase(at, 7);
+    out += line + " \\\n";
+    line.clear();
+  }
+  return out + "})\n";
+}
+
 static std::string function_text(const std::string& result, const std::string& name,
                                  const std::string& parameters, const std::string& body) {
   return fmt::format("INLINE {} {}({}) {{\n{}}}\n", result, name, parameters, body);
@@ -158,21 +211,21 @@ std::string Prelude::text() const {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     const char* begin = "#if";
+    bool always = false;
     for (const Form& form : op.forms) {
       out += fmt::format("{} {}{}{}\n", begin, macro_, form.condition.empty() ? "" : " && ",
                          form.condition);
       begin = "#elif";
+      always |= form.condition.empty();
       if (repeats(form.text, names.size())) {
-        out += function_text(op.result, op.name, op.parameters,
-                             "  return " + fill(form.text, names) + ";\n");
+        out += macro_text(op.name, op.parameters, "  " + fill(form.text, names) + ";\n");
       } else {
         out += fmt::format("#define {}({}) {}\n", op.name, list, fill(form.text, args));
       }
     }
-    if (!op.forms.empty()) out += "#else\n";
-    out += function_text(op.result, op.name, op.parameters, op.body);
-    if (!op.forms.empty()) out += "#endif\n";
-    out += "\n";
+    if (!always)
+      out += fmt::format("{} {}\n", begin, macro_) + macro_text(op.name, op.parameters, op.body);
+    out += "#else\n" + function_text(op.result, op.name, op.parameters, op.body) + "#endif\n\n";
   }
   return out;
 }
