@@ -7,7 +7,7 @@
 namespace tenon::c_backend {
 
 // Tables of the program in front of this; `typedef struct { const char* name; size_t element; int
-// ndim; const int64_t* dims; const char* type; } Tensor`.
+// ndim; const int64_t* dims; const char* type; const char* dtype; } Tensor`.
 static constexpr const char* kMainBody = R"c(
 static void fail(const char* what, const char* name) {
   fprintf(stderr, "%s: %s\n", name, what);
@@ -121,6 +121,20 @@ static unsigned char* made_up(const Tensor* tensor, int64_t* symbols, size_t* si
   return data;
 }
 
+/* FOLDER and the folders that it lies in, where they are not there yet. */
+static void make_folders(const char* folder) {
+  char path[1024];
+  size_t i;
+  if (strlen(folder) >= sizeof(path)) fail("too long a name", folder);
+  for (i = 0; i <= strlen(folder); ++i) {
+    path[i] = folder[i];
+    if (i == 0 || (folder[i] != '/' && folder[i] != '\0')) continue;
+    path[i] = '\0';
+    if (MAKE_FOLDER(path) != 0 && errno != EEXIST) fail(strerror(errno), path);
+    path[i] = folder[i];
+  }
+}
+
 static void write_npy(const char* folder, const Tensor* tensor, const int64_t* dims,
                       const void* data, size_t bytes) {
   char path[1024], header[512];
@@ -137,13 +151,15 @@ static void write_npy(const char* folder, const Tensor* tensor, const int64_t* d
   while ((used + 11) % 64 != 0) header[used++] = ' ';
   header[used++] = '\n';
   file = fopen(path, "wb");
-  if (!file) fail("cannot be written", path);
+  if (!file) fail(strerror(errno), path);
   fwrite("\x93NUMPY\x01\x00", 1, 8, file);
   fputc((int)(used % 256), file);
   fputc((int)(used / 256), file);
   fwrite(header, 1, used, file);
-  if (fwrite(data, 1, bytes, file) != bytes) fail("cannot be written", path);
-  fclose(file);
+  if (fwrite(data, 1, bytes, file) != bytes || fclose(file) != 0) fail(strerror(errno), path);
+  printf("wrote %s: %s (", path, tensor->dtype);
+  for (d = 0; d < tensor->ndim; ++d) printf("%s%ld", d ? ", " : "", (long)dims[d]);
+  printf(")\n");
 }
 
 static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
@@ -174,7 +190,8 @@ static std::string dims_table(const Program& program, const tir::Buffer& buffer)
 static std::string tables(const Program& program) {
   std::string text =
       "typedef struct {\n  const char* name;\n  size_t element; /* bytes */\n  int ndim;\n"
-      "  const int64_t* dims; /* -1 - s is symbol s */\n  const char* type;\n} Tensor;\n\n";
+      "  const int64_t* dims; /* -1 - s is symbol s */\n  const char* type; /* of .npy */\n"
+      "  const char* dtype;\n} Tensor;\n\n";
   const auto rows = [&](const char* what, size_t count, bool output,
                         const std::vector<std::string>& names) {
     for (size_t i = 0; i < count; ++i)
@@ -184,15 +201,40 @@ static std::string tables(const Program& program) {
     text += fmt::format("static const Tensor {}_table[] = {{\n", what);
     for (size_t i = 0; i < count; ++i) {
       const tir::Buffer& buffer = output ? program.entry.output(i) : program.entry.input(i);
-      text += fmt::format("    {{\"{}\", {}, {}, {}_{}_dims, \"{}\"}},\n", names[i],
-                          buffer.dtype.bytes(), buffer.ndim(), what, i, npy_type(buffer.dtype));
+      text += fmt::format("    {{\"{}\", {}, {}, {}_{}_dims, \"{}\", \"{}\"}},\n", names[i],
+                          buffer.dtype.bytes(), buffer.ndim(), what, i, npy_type(buffer.dtype),
+                          buffer.dtype.str());
     }
-    if (count == 0) text += "    {0, 0, 0, 0, 0},\n";
+    if (count == 0) text += "    {0, 0, 0, 0, 0, 0},\n";
     text += "};\n\n";
   };
   rows("input", program.entry.inputs, false, program.inputs);
   rows("output", program.entry.outputs, true, program.outputs);
   return text;
+}
+
+// How it is called, and what each input is: on the error stream, unless it was asked for.
+static std::string usage_function(const Program& program) {
+  std::string names, lines;
+  for (size_t i = 0; i < program.entry.inputs; ++i) {
+    const tir::Buffer& buffer = program.entry.input(i);
+    names += " " + program.inputs[i];
+    lines += "  fputs(" +
+             c_string(fmt::format("  {}  {} {}\n", program.inputs[i], buffer.dtype.str(),
+                                  comment_text(str(buffer.shape)))) +
+             ", to);\n";
+  }
+  return "static int usage(const char* given) {\n"
+         "  const int asked = strcmp(given, \"-h\") == 0 || strcmp(given, \"--help\") == 0;\n"
+         "  FILE* to = asked ? stdout : stderr;\n"
+         "  fputs(" +
+         c_string(fmt::format("usage: main_{} [-o FOLDER] [-n REPEAT]{}{}\n", program.name,
+                              program.has_constants_parameter ? " [-c CONSTANTS]" : "", names)) +
+         ", to);\n" + lines +
+         "  fputs(\"Inputs are .npy files, files of their elements, or - for numbers that are made "
+         "\"\n"
+         "        \"up.\\n\", to);\n"
+         "  return asked ? 0 : 2;\n}\n\n";
 }
 
 std::string main_program(const Program& program) {
@@ -205,12 +247,17 @@ std::string main_program(const Program& program) {
       "/* Runs `{0}` on files: main_{0} [-o FOLDER] [-n REPEAT]{1} INPUT...\n"
       " * Inputs in the order of {0}_inputs, each a .npy file, its elements alone, or - for "
       "numbers\n"
-      " * that are made up; outputs are written to FOLDER/OUTPUT.npy. With -n it prints the "
-      "processor time of a run. */\n"
-      "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n\n"
+      " * that are made up; outputs are written to FOLDER/OUTPUT.npy (default: here), which is "
+      "made "
+      "where it is\n"
+      " * not there. With -n it prints the processor time of a run. */\n"
+      "#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+      "#include <time.h>\n\n"
+      "#ifdef _WIN32\n#include <direct.h>\n#define MAKE_FOLDER(path) _mkdir(path)\n#else\n"
+      "#include <sys/stat.h>\n#define MAKE_FOLDER(path) mkdir(path, 0777)\n#endif\n\n"
       "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN 64\n\n",
       name, maps ? " [-c CONSTANTS]" : "");
-  out += tables(program) + std::string(kMainBody + 1) + "\n";
+  out += tables(program) + std::string(kMainBody + 1) + "\n" + usage_function(program);
   out += "int main(int argc, char** argv) {\n";
   out += "  const char* folder = \".\";\n";
   if (maps) out += fmt::format("  const char* constants_path = \"{}.constants\";\n", name);
@@ -236,9 +283,11 @@ std::string main_program(const Program& program) {
   if (maps)
     out +=
         "    else if (strcmp(argv[i], \"-c\") == 0 && i + 1 < argc) constants_path = argv[++i];\n";
-  out += fmt::format("    else if (given < {}) paths[given++] = argv[i];\n", inputs);
-  out += "    else fail(\"too many inputs\", argv[i]);\n  }\n";
-  out += fmt::format("  if (given != {}) fail(\"expected {} inputs\", argv[0]);\n", inputs, inputs);
+  out += fmt::format(
+      "    else if (given < {} && (argv[i][0] != '-' || !argv[i][1])) paths[given++] = argv[i];\n",
+      inputs);
+  out += "    else return usage(argv[i]);\n  }\n";
+  out += fmt::format("  if (given != {}) return usage(\"\");\n", inputs);
   out += fmt::format("  for (i = 0; i < {}; ++i) symbols[i] = -1;\n", program.dims.size() + 1);
   out +=
       "  for (i = 0; i < given; ++i) {\n"
@@ -317,7 +366,7 @@ std::string main_program(const Program& program) {
     out += fmt::format("  check_guards({0}_pool, {0}_pool_bytes, \"{0}\");\n", pool.name);
   if (maps)
     out += fmt::format("  check_guards(constants, {}_CONSTANTS_SIZE, \"constants\");\n", macro);
-  out += "  if (repeat > 1) printf(\"%.6f ms\\n\", best * 1e3);\n";
+  out += "  if (repeat > 1) printf(\"%.6f ms\\n\", best * 1e3);\n  make_folders(folder);\n";
   out +=
       fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs, [&] {
         size_t most = 1;
@@ -354,6 +403,15 @@ static std::string make_word(const std::string& text) {
   return out + "'";
 }
 
+// What a compiler is told that does not know the name of the processor: the instructions of its
+// vectors.
+static std::string vector_options(const Target& target) {
+  std::string out;
+  if (target.vector_bits >= 512) out += " -mavx512f -mavx512dq -mavx512bw -mavx512vl";
+  if (target.vector_bits >= 256) out += " -mavx2";
+  return out + (target.has_fma ? " -mfma" : "");
+}
+
 std::string makefile(const Program& program, const Target& target) {
   std::string linked;
   for (const Program::Linked& file : program.linked) {
@@ -362,17 +420,25 @@ std::string makefile(const Program& program, const Target& target) {
     // Found beside the program that is built.
     if (file.is_beside && is_shared) linked += " -Wl,-rpath,'$$ORIGIN'";
   }
+  std::string machine;
+  if (!target.cpu.empty())
+    machine = fmt::format(
+        "# The processor that the C was written for; older compilers know its instructions, not "
+        "its "
+        "name.\n"
+        "MACHINE := $(shell $(CC) {0} -E -x c /dev/null > /dev/null 2>&1 && echo {0} || echo{1})\n",
+        make_word("-march=" + target.cpu), vector_options(target));
   return fmt::format(
       "# Builds main_{0}, which runs the model on files. Options of the compiler: CFLAGS; "
       "libraries, objects\n"
       "# or sources of the functions that the program calls: LDLIBS.\n"
-      "CC ?= cc\nCFLAGS ?= -O3{1}\n"
+      "CC ?= cc\n{1}CFLAGS ?= -O3{2}\n"
       "# Results do not depend on the compiler where it contracts nothing.\n"
       "STRICT := -std=c99 -pedantic -Wall -Wextra -ffp-contract=off -fno-math-errno\n\n"
       "main_{0}: main_{0}.c {0}.c {0}.h\n"
-      "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c{2} $(LDLIBS) -lm\n\n"
+      "\t$(CC) $(STRICT) $(CFLAGS) -o $@ main_{0}.c {0}.c{3} $(LDLIBS) -lm\n\n"
       ".PHONY: clean\nclean:\n\trm -f main_{0}\n",
-      program.name, target.cpu.empty() ? "" : " " + make_word("-march=" + target.cpu), linked);
+      program.name, machine, machine.empty() ? "" : " $(MACHINE)", linked);
 }
 
 std::string adapter(const Program& program) {
