@@ -1,6 +1,7 @@
 // The command line as scripts see it: exit status, both outputs, files.
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "command.h"
 
@@ -101,7 +102,7 @@ TEST_F(CommandLineTest, AKernelComputesAWholeGemm) {
 
 TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error("", 2, "no command is given");
-  expect_error("fly", 2, "not expected: fly");
+  expect_error("fly", 2, "there is no command `fly`");
   expect_error("run", 2, "MODEL is required");
   expect_error(std::string("run ") + kDigits + " --repeat 0", 2, "--repeat 0 is below 1");
   expect_error(std::string("run ") + kDigits + " --threads -1", 2, "--threads -1 is not between");
@@ -114,7 +115,64 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error(std::string("opt ") + kDigits + " --passes FuseOp", 2, "did you mean `FuseOps`");
   expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2,
                "expected so, c, llvm, asm or tvmscript");
-  for (const char* absent : {"tune"}) expect_error(absent, 2, "is not there yet");
+}
+
+// What is misspelled is told with what was probably meant.
+TEST_F(CommandLineTest, NamesThatAreNotThereGetSuggestions) {
+  const std::string model = std::string(kDigits) + " ";
+  expect_error("exlpain " + model, 2, "there is no command `exlpain`; did you mean `explain`?");
+  expect_error("tune " + model, 2, "there is no command `tune`");
+  EXPECT_EQ(tenon("--help").out.find("tune"), std::string::npos);
+  expect_error("--verison", 2, "`tenon` has no option `--verison`; did you mean `--version`?");
+  expect_error("run " + model + "--taret c", 2, "no option `--taret`; did you mean `--target`?");
+  expect_error("run --moodel", 2, "`tenon run` has no option `--moodel`");
+  expect_error("compile --ouput x.so " + model, 2, "did you mean `--out`?");
+  expect_error("run " + model + "-y", 2, "no option `-y`; `tenon run --help` lists");
+  expect_error("run " + model + "again", 2, "`tenon run` takes MODEL, and `again` is left over");
+  expect_error("diagnostics TN0001", 2, "`tenon diagnostics` takes options alone");
+  expect_error("run " + model + "-i imag=x.npy", 1, "did you mean `image`?");
+  expect_error("run " + model + "--dim bach=2", 2, "did you mean `batch`?");
+  expect_error("run " + model + "--print-after FuseOp", 2, "did you mean `FuseOps`?");
+  expect_error("run " + model + "--target nativ", 1, "did you mean `native`?");
+  expect_error("run " + model + "--libs nonee", 2, "did you mean `none`?");
+  expect_error("run " + model + "--backend-option dnln.x=1", 2, "there is no back end `dnln`");
+  expect_error("compile " + model + "-o x.so --emit asn", 2, "did you mean `asm`?");
+  expect_error("explain " + model + "cnv2", 1, "did you mean `conv2`?");
+  expect_error("explain " + model + "--pass FuseOp", 2, "did you mean `FuseOps`?");
+  expect_error("operators Cnov", 2, "no operator's name contains `Cnov`; did you mean `Conv`?");
+  expect_error("operators --graph nn.cnov2d", 2, "did you mean `nn.conv2d`?");
+  const std::string network = "run examples/own_kernel/classifier.onnx --kernel ";
+  const std::string file = "=examples/own_kernel/softmax.py:";
+  expect_error(network + "Sofmax" + file + "my_softmax", 2, "did you mean `nn.softmax`?");
+  expect_error(network + "/fc0/Gem" + file + "my_softmax", 2, "did you mean `/fc0/Gemm`?");
+  expect_error(network + "softmax" + file + "my_sofmax", 2, "did you mean `my_softmax`?");
+  expect_error("opt " + model +
+                   "--passes 'BindSymbolicVars(binding_map={\"batch\": 1}, "
+                   "func_name=\"mian\")'",
+               1, "did you mean `main`?");
+}
+
+// The options that commands share stand in groups, in lines that a terminal holds.
+TEST_F(CommandLineTest, HelpHasGroups) {
+  const std::string help = tenon("run --help").out;
+  size_t at = 0;
+  for (const char* title :
+       {"What is read, and what comes of it", "How it runs", "What it is compiled for",
+        "Libraries, called by name", "Back ends, and what is placed in them", "Kernels of your own",
+        "Passes, and what is checked around them"}) {
+    const size_t found = help.find("\n" + std::string(title), at);
+    ASSERT_NE(found, std::string::npos) << title << "\n" << help;
+    at = found;
+  }
+  // What all options of a group share stands once.
+  EXPECT_NE(help.find("Kernels of your own [refused with a compiled .so]:"), std::string::npos);
+  EXPECT_LT(help.find("Libraries, called by name"), help.find("--link"));
+  EXPECT_LT(help.find("--link"), help.find("Back ends, and"));
+  EXPECT_EQ(help.find("TEXT ..."), std::string::npos) << "one value each time";
+  for (const char* command : {"", "run ", "compile ", "explain ", "check "}) {
+    std::istringstream lines(tenon(std::string(command) + "--help").out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
 }
 
 TEST_F(CommandLineTest, FaultsOfTheInputAreStatus1WithACode) {

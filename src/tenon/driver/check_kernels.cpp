@@ -17,6 +17,7 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/support/nearest.h"
 #include "tenon/tir/analysis/longest_sum.h"
 
 namespace tenon {
@@ -338,12 +339,12 @@ std::map<std::string, int64_t> sizes_of(const CheckKernels& options,
     if (equals == 0 || value < 1 || value > kMost)
       throw UsageError("--size {}: expected NAME=N, N from 1 to {}", text, kMost);
     const std::string name = text.substr(0, equals);
-    const bool known = std::any_of(kernels.begin(), kernels.end(), [&](const auto* kernel) {
-      const std::vector<Ref<Var>> dims = tir::symbolic_vars(*kernel->function);
-      return std::any_of(dims.begin(), dims.end(),
-                         [&](const Ref<Var>& dim) { return dim->name == name; });
-    });
-    if (!known) throw UsageError("--size {}: no kernel has a dimension `{}`", text, name);
+    std::vector<std::string> known;
+    for (const graph::OperatorKernel* kernel : kernels)
+      for (const Ref<Var>& dim : tir::symbolic_vars(*kernel->function)) known.push_back(dim->name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UsageError("--size {}: no kernel has a dimension `{}`{}", text, name,
+                       did_you_mean(name, known));
     sizes[name] = value;
   }
   return sizes;

@@ -37,8 +37,6 @@ void add_reduce_command(CLI::App& app, Action& action);
 void add_bisect_command(CLI::App& app, Action& action);
 /// `passes`, `operators`, `diagnostics`: the generated tables of docs/.
 void add_table_commands(CLI::App& app, Action& action);
-/// Commands of the contract that this version does not have: they say so, with status 2.
-void add_absent_commands(CLI::App& app, Action& action);
 
 /// Options that commands share which compile for a machine.
 struct TargetOptions {

@@ -14,6 +14,7 @@
 #include "tenon/driver/trust.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -99,8 +100,10 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
 int compile(const CompileCommandOptions& options) {
   options.target.check();
   for (const std::string& kind : options.emit) {
-    if (kind != "so" && kind != "c" && kind != "llvm" && kind != "asm" && kind != "tvmscript")
-      throw UsageError("--emit {}: expected so, c, llvm, asm or tvmscript", kind);
+    static const std::vector<std::string> kKinds = {"so", "c", "llvm", "asm", "tvmscript"};
+    if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+      throw UsageError("--emit {}: expected so, c, llvm, asm or tvmscript{}", kind,
+                       did_you_mean(kind, kKinds));
   }
   const auto wanted = [&](const char* kind) {
     return std::find(options.emit.begin(), options.emit.end(), kind) != options.emit.end();

@@ -27,6 +27,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
+#include "tenon/support/nearest.h"
 #include "tenon/support/target_codes.h"
 #include "tenon/tir/stmt.h"
 #include "tenon/tune/placement.h"
@@ -40,7 +41,10 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   for (const std::string& name : options.print_after) {
     const bool there = name == "all" || std::any_of(pipeline.begin(), pipeline.end(),
                                                     [&](const Pass& p) { return p.name == name; });
-    if (!there) throw UsageError("--print-after {}: no such pass is run", name);
+    if (there) continue;
+    std::vector<std::string> names = {"all"};
+    for (const Pass& pass : pipeline) names.push_back(pass.name);
+    throw UsageError("--print-after {}: no such pass is run{}", name, did_you_mean(name, names));
   }
   PassRunner runner;
   // Around each pass and what is asked of its result; not around --validate, which runs programs.

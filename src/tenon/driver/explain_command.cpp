@@ -1,5 +1,6 @@
 // `tenon explain`: what the passes decided, and why.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,10 +9,13 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/option_table.h"
+#include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/story.h"
+#include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -42,6 +46,16 @@ std::string line_of(const Remark& remark) {
 
 void print_json(const nlohmann::ordered_json& json) {
   std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+// A pass that --pass names: one that there is, or one that had something to say.
+void check_pass(const std::string& name, const std::vector<Remark>& remarks) {
+  if (name.empty()) return;
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes()) names.push_back(pass.name);
+  for (const Remark& remark : remarks) names.push_back(remark.pass);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UsageError("--pass {}: there is no such pass{}", name, did_you_mean(name, names));
 }
 
 int explain(const ExplainOptions& options) {
@@ -76,6 +90,7 @@ int explain(const ExplainOptions& options) {
       std::cout << story->text();
     return 0;
   }
+  check_pass(options.pass, result.remarks);
   auto json = nlohmann::ordered_json::array();
   int64_t shown = 0;
   std::set<std::string> said;

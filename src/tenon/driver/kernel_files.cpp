@@ -5,9 +5,11 @@
 #include <set>
 
 #include "tenon/driver/load.h"
+#include "tenon/driver/story.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 
 namespace tenon {
@@ -138,10 +140,10 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
   } else {
     std::set<std::string> found = operators_of_node(module, asked);
     if (found.empty()) {
-      const std::string nearest = graph::nearest_operator(asked);
+      const std::string node = nearest(asked, node_names(module));
+      const std::string meant = node.empty() ? graph::nearest_operator(asked) : node;
       throw UsageError("--kernel {}: the model has no node `{}`, and there is no such operator{}",
-                       choice.text, asked,
-                       nearest.empty() ? "" : "; did you mean `" + nearest + "`?");
+                       choice.text, asked, meant.empty() ? "" : "; did you mean `" + meant + "`?");
     }
     copy->attrs.set("op_node", asked);
     std::set<std::string> wanted;
@@ -223,8 +225,10 @@ IRModule KernelFiles::add_to(IRModule module) const {
       std::set<std::string> names;
       for (const auto& [name, function] : file.functions())
         if (function.as<tir::PrimFunc>()) names.insert(name);
-      throw UsageError("--kernel {}: {} has no PrimFunc `{}`; it has {}", text, choice.file,
-                       choice.function, joined(names));
+      const std::vector<std::string> list(names.begin(), names.end());
+      throw UsageError("--kernel {}: {} has no PrimFunc `{}`; it has {}{}", text, choice.file,
+                       choice.function, names.empty() ? "none" : joined(names),
+                       did_you_mean(choice.function, list));
     }
     const auto names = adder.add(file, [&](const std::string& name) {
       return name == choice.function || graph::declares_operator(*file.find(name));

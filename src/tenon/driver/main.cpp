@@ -4,6 +4,7 @@
 
 #include "tenon/driver/commands.h"
 #include "tenon/driver/guarded.h"
+#include "tenon/driver/help.h"
 #include "tenon/driver/library_backends.h"
 #include "tenon/driver/option_table.h"
 
@@ -13,6 +14,7 @@ static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
                "tenon");
   app.require_subcommand(0, 1);  // none is told apart from an unknown one below
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "tenon " TENON_VERSION "\nlibraries: " + library_backends());
   Action action;
   add_run_command(app, action);
@@ -27,13 +29,15 @@ static int run(int argc, char** argv) {
   add_reduce_command(app, action);
   add_bisect_command(app, action);
   add_table_commands(app, action);
-  add_absent_commands(app, action);
-  describe_options(app);
+  arrange_options(app);
+  arrange_commands(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // of --help and --version
+    return app.exit(success, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    // Help and version arrive here too, with status 0.
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kWrongUsage;
+    print_error("error: " + wrong_usage(app, error));
+    return kWrongUsage;
   }
   if (!action) {
     print_error("error: no command is given; `tenon --help` lists them");

@@ -7,9 +7,11 @@
 
 #include "tenon/driver/kernel_files.h"
 #include "tenon/driver/option_table.h"
+#include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/onnx/operators.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -31,6 +33,12 @@ std::string cell(std::string_view text) {
   return out;
 }
 
+// Nothing was listed: the names of operators that there are.
+[[noreturn]] void throw_none(const OperatorsOptions& options, std::vector<std::string> names) {
+  throw UsageError("no operator's name contains `{}`{}", options.name,
+                   did_you_mean(options.name, names));
+}
+
 int list_onnx(const OperatorsOptions& options) {
   if (options.markdown)
     fmt::print(
@@ -40,15 +48,20 @@ int list_onnx(const OperatorsOptions& options) {
         "| operator | opsets | element types | not imported; operands known at compile time "
         "|\n|---|---|---|---|\n",
         onnx::kNewestOpset);
+  std::vector<std::string> names;
+  bool any = false;
   for (const onnx::OperatorRow& row : onnx::all_operators()) {
     const std::string name = row.domain.empty() ? row.name : row.domain + "." + row.name;
+    names.push_back(name);
     if (!options.name.empty() && name.find(options.name) == std::string::npos) continue;
+    any = true;
     const std::string opsets = fmt::format("{}-{}", row.first_opset, onnx::kNewestOpset);
     if (options.markdown)
       fmt::print("| {} | {} | {} | {} |\n", name, opsets, cell(row.types), cell(row.forms));
     else
       fmt::print("{:<32} {:<6} {:<12} {}\n", name, opsets, row.types, row.forms);
   }
+  if (!any) throw_none(options, std::move(names));
   return 0;
 }
 
@@ -128,9 +141,13 @@ int list_graph(const OperatorsOptions& options) {
     const auto found = map.find(key);
     return found == map.end() ? std::string() : found->second;
   };
+  std::vector<std::string> names;
+  bool any = false;
   for (const graph::OpDef* op : graph::all_ops()) {
     if (op->name.starts_with("call_")) continue;
+    names.push_back(op->name);
     if (!options.name.empty() && op->name.find(options.name) == std::string::npos) continue;
+    any = true;
     const std::string own = op->lower ? "yes" : "no";
     if (options.markdown) {
       fmt::print("| `{}` | {} | {} | {} |\n", op->name, cell(inputs_of(*op)),
@@ -138,16 +155,19 @@ int list_graph(const OperatorsOptions& options) {
       continue;
     }
     std::string has = op->lower ? "our kernel" : "interpreter";
-    if (const std::string names = at(backends, op->name); !names.empty()) has += "; " + names;
-    if (const std::string names = at(kernels, op->name); !names.empty()) has += "; yours: " + names;
+    if (const std::string takers = at(backends, op->name); !takers.empty()) has += "; " + takers;
+    if (const std::string yours = at(kernels, op->name); !yours.empty()) has += "; yours: " + yours;
     fmt::print("{:<28} {:<12} {:<34} {}\n", op->name, at(types, op->name), has, inputs_of(*op));
   }
   for (const std::string& op : declared) {
+    names.push_back(op);
     if (!options.name.empty() && op.find(options.name) == std::string::npos) continue;
-    const std::string names = at(kernels, op);
+    any = true;
+    const std::string yours = at(kernels, op);
     fmt::print("{:<28} {:<12} {}\n", op, "declared",
-               names.empty() ? "no kernel" : "yours: " + names);
+               yours.empty() ? "no kernel" : "yours: " + yours);
   }
+  if (!any) throw_none(options, std::move(names));
   return 0;
 }
 

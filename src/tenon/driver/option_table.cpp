@@ -63,8 +63,8 @@ const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--com
                                                 "--call-by-name"};
 
 // Cells: a word for each command that has the option, a letter (Use) for each of its forms.
-const OptionRow kRows[] = {
-    // What is read, and what comes of it.
+// A table for each group of `--help`.
+const OptionRow kFiles[] = {
     {"MODEL", "run:aaaa compile:aa bench:aaa print:aa explain:aa reduce:a bisect:aa"},
     {"FILE", "opt:rraa check:aa"},
     {"DIR", "test-onnx:aaa"},
@@ -84,8 +84,9 @@ const OptionRow kRows[] = {
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
      {},
      "parameters are of .relay models"},
+};
 
-    // How a model runs.
+const OptionRow kRuns[] = {
     {"--input", "run:aaaa"},
     {"--dim", "run:aaaa bench:aaa"},
     {"--seed", "run:aaaa check:ra"},
@@ -109,8 +110,9 @@ const OptionRow kRows[] = {
     {"--wrong", "reduce:a"},
     {"--crashes", "reduce:a"},
     {"--message", "reduce:a"},
+};
 
-    // What a model is compiled for.
+const OptionRow kTargets[] = {
     {"--target",
      "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra",
      kPasses},
@@ -121,8 +123,9 @@ const OptionRow kRows[] = {
      "it is of C that is written, or compiled to be run"},
     {"--constants", "compile:ra"},
     {"--separate-arrays", "compile:ra"},
+};
 
-    // Libraries, back ends, kernels.
+const OptionRow kLibraries[] = {
     {"--link",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nn",
      {},
@@ -138,6 +141,9 @@ const OptionRow kRows[] = {
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--composite",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+};
+
+const OptionRow kBackends[] = {
     {"--plugin",
      "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aa check:aa",
      kPasses},
@@ -158,13 +164,17 @@ const OptionRow kRows[] = {
      "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar",
      {},
      "what back ends take is counted where a model is compiled to be run"},
+};
+
+const OptionRow kKernels[] = {
     {"--kernels",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa "
      "operators:aar"},
     {"--kernel",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa"},
+};
 
-    // Passes, and what is looked at around them.
+const OptionRow kOfPasses[] = {
     {"--passes",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--pipeline",
@@ -183,6 +193,16 @@ const OptionRow kRows[] = {
     {"--timings", "opt:rrna"},
     {"--list-passes", "opt:arrr"},
     {"--print-pipeline", "opt:rarr"},
+};
+
+const OptionGroup kGroups[] = {
+    {"What is read, and what comes of it", kFiles},
+    {"How it runs", kRuns},
+    {"What it is compiled for", kTargets},
+    {"Libraries, called by name", kLibraries},
+    {"Back ends, and what is placed in them", kBackends},
+    {"Kernels of your own", kKernels},
+    {"Passes, and what is checked around them", kOfPasses},
 };
 
 // The letters of a command; empty where it has no such option.
@@ -213,7 +233,7 @@ std::vector<CLI::App*> commands_of(CLI::App& app) {
 }  // namespace
 
 std::span<const CommandForm> command_forms() { return kForms; }
-std::span<const OptionRow> option_rows() { return kRows; }
+std::span<const OptionGroup> option_groups() { return kGroups; }
 
 std::string limits_of(const OptionRow& row, const CLI::App& command) {
   std::map<Use, std::vector<std::string_view>> forms;
@@ -228,7 +248,7 @@ std::string limits_of(const OptionRow& row, const CLI::App& command) {
     if (use == Use::kRefusedAlone || use == Use::kNoEffectAlone)
       out += " without " + join(row.needs, " or ");
   }
-  return out.empty() ? out : " [" + out + "]";
+  return out;
 }
 
 Use use_of(const OptionRow& row, const CommandForm& form) {
@@ -250,20 +270,33 @@ std::string option_name(const CLI::Option& option) {
   return option.get_name(true);
 }
 
-const OptionRow& row_of(const CLI::App& command, const CLI::Option& option) {
+// The group of an option, and its row there.
+static std::pair<const OptionGroup&, const OptionRow&> place_of(const CLI::App& command,
+                                                                const CLI::Option& option) {
   const std::string name = option_name(option);
-  for (const OptionRow& row : kRows)
-    if (row.option == name && !cells_of(row, command.get_name()).empty()) return row;
+  for (const OptionGroup& group : kGroups)
+    for (const OptionRow& row : group.rows)
+      if (row.option == name && !cells_of(row, command.get_name()).empty()) return {group, row};
   throw InternalError(fmt::format("option {} of `tenon {}` is not in the table of options", name,
                                   command.get_name()));
 }
 
-void describe_options(CLI::App& app) {
+const OptionRow& row_of(const CLI::App& command, const CLI::Option& option) {
+  return place_of(command, option).second;
+}
+
+void arrange_options(CLI::App& app) {
   for (CLI::App* command : commands_of(app)) {
     for (CLI::Option* option : command->get_options()) {
       if (option == command->get_help_ptr()) continue;
-      const std::string limits = limits_of(row_of(*command, *option), *command);
-      option->description(option->get_description() + limits);
+      const OptionGroup& group = place_of(*command, *option).first;
+      if (option->get_positional()) continue;
+      option->group(std::string(group.title));
+      if (option->get_expected_max() < CLI::detail::expected_max_vector_size) continue;
+      // What follows the value is a positional of the command, or the next option.
+      option->allow_extra_args(false);
+      if (option->get_description().find("may be repeated") == std::string::npos)
+        option->description(option->get_description() + "; may be repeated");
     }
   }
 }

@@ -1,5 +1,5 @@
 // What every option means in every form of every command: the one table from which parsing refuses
-// and warns, `--help` tells, and docs/options.md is made.
+// and warns, `--help` tells (help.h), and docs/options.md is made.
 #pragma once
 
 #include <span>
@@ -30,7 +30,13 @@ struct OptionRow {
   std::vector<std::string_view> needs = {};  // of `R` and `N`: any of these
   std::string_view why = {};                 // it does not apply; empty: what the form says
 };
-std::span<const OptionRow> option_rows();
+
+/// Options that `--help` shows together.
+struct OptionGroup {
+  std::string_view title;
+  std::span<const OptionRow> rows;
+};
+std::span<const OptionGroup> option_groups();
 
 enum class Use : char {
   kAbsent = '.',         // the command has no such option
@@ -47,12 +53,14 @@ std::string option_name(const CLI::Option& option);
 /// \throws InternalError where the option is not in the table.
 const OptionRow& row_of(const CLI::App& command, const CLI::Option& option);
 
-/// What the help of a command adds to an option: " [refused with a compiled .so]".
+/// What the help of a command says beside an option: "refused with a compiled .so"; empty where the
+/// option applies everywhere.
 std::string limits_of(const OptionRow& row, const CLI::App& command);
 
-/// Tells in the help of every option of every command where it does not apply.
+/// Puts every option of every command into its group; one that may be given several times takes one
+/// value each time. To be called when all are added.
 /// \throws InternalError where an option is not in the table.
-void describe_options(CLI::App& app);
+void arrange_options(CLI::App& app);
 
 /// Looks at the options that a command was given, in the form that it is used in.
 /// \throws UsageError at those that are refused; those without effect are told.

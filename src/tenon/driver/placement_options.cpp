@@ -29,7 +29,7 @@ static std::vector<std::string> names_in(const std::string& list) {
 
 static void check_backend(const std::string& name, const std::string& option) {
   if (graph::find_backend(name)) return;
-  std::vector<std::string> known;
+  std::vector<std::string> known = {"none"};
   std::string list;
   for (const graph::Backend* backend : graph::all_backends()) {
     known.push_back(backend->name);

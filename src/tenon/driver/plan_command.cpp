@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
+#include <iostream>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <sstream>
 
+#include "tenon/driver/commands.h"
+#include "tenon/driver/option_table.h"
 #include "tenon/memory/csv.h"
 #include "tenon/memory/report.h"
 #include "tenon/support/diagnostics.h"
@@ -60,6 +63,24 @@ int run_plan_command(const PlanCommand& command, std::ostream& out, std::ostream
     return 1;
   }
   return 0;
+}
+
+void add_plan_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<PlanCommand>();
+  CLI::App* command =
+      app.add_subcommand("plan", "the memory planner alone, on a CSV of MiniMalloc's form");
+  command->add_option("PROBLEM", options->problem, "CSV: id,lower,upper,size")->required();
+  command->add_option("--capacity", options->capacity, "bytes: fail where more is needed");
+  command->add_option("--time-limit", options->time_limit, "seconds of a usual processor");
+  command->add_option("-o,--out", options->out, "CSV: the problem with offsets");
+  command->add_flag_callback(
+      "--json", [options] { options->format = PlanCommand::Format::kJson; }, "the plan as JSON");
+  command->callback([options, command, &action] {
+    action = [options, command] {
+      check_options(*command, "csv");
+      return run_plan_command(*options, std::cout, std::cerr);
+    };
+  });
 }
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 
 #include "tenon/backend/plugin/plugin.h"
 #include "tenon/driver/usage.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -42,8 +43,12 @@ IRModule PluginOptions::annotate(IRModule module) const {
     if (dot == std::string::npos || equals == std::string::npos || dot == 0 || dot + 1 >= equals)
       throw UsageError("--backend-option {}: expected NAME.KEY=VALUE", text);
     const std::string name = text.substr(0, dot);
-    if (!graph::find_backend(name))
-      throw UsageError("--backend-option {}: there is no back end `{}`", text, name);
+    if (!graph::find_backend(name)) {
+      std::vector<std::string> known;
+      for (const graph::Backend* backend : graph::all_backends()) known.push_back(backend->name);
+      throw UsageError("--backend-option {}: there is no back end `{}`{}", text, name,
+                       did_you_mean(name, known));
+    }
     if (std::none_of(files.begin(), files.end(), [&](const std::string& file) {
           return plugin::load_plugin(file, {in_process, seconds}) == name;
         }))

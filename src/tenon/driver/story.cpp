@@ -24,8 +24,7 @@ static Origin origin_of(const graph::Binding& binding) {
   return binding.origin ? binding.origin : binding.value->origin;
 }
 
-// The names by which a user may ask: of the model's nodes, and of variables of `main`.
-static std::vector<std::string> names_in(const IRModule& module) {
+std::vector<std::string> node_names(const IRModule& module) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   const auto add = [&](const std::string& name) {
@@ -62,9 +61,8 @@ Story::Story(std::string node, const IRModule& imported) : node_(std::move(node)
         if (places_.empty()) origin_ = "`main`";
       });
   if (origin_.empty()) {
-    const std::vector<std::string> names = names_in(imported);
     throw CompileError(kUndefined, {}, "the model has no node `{}`{}", node_,
-                       did_you_mean(node_, names));
+                       did_you_mean(node_, node_names(imported)));
   }
   steps_.push_back({"", lines_in(imported)});
 }

@@ -60,6 +60,10 @@ class Story {
   bool is_planned_ = false;
 };
 
+/// The names by which a user may ask for a node of a model: of its nodes, and of variables of
+/// `main`.
+std::vector<std::string> node_names(const IRModule& module);
+
 /// A remark as every --json of remarks writes it.
 nlohmann::ordered_json json_of(const Remark& remark);
 

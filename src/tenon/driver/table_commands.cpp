@@ -117,9 +117,11 @@ const char* text_of(Use use) {
 // A line for each option in each form of each command.
 void list_uses() {
   for (const CommandForm& form : command_forms())
-    for (const OptionRow& row : option_rows())
-      if (const Use use = use_of(row, form); use != Use::kAbsent)
-        fmt::print("{:<16} {:<10} {:<18} {}\n", form.command, form.name, row.option, text_of(use));
+    for (const OptionGroup& group : option_groups())
+      for (const OptionRow& row : group.rows)
+        if (const Use use = use_of(row, form); use != Use::kAbsent)
+          fmt::print("{:<16} {:<10} {:<18} {}\n", form.command, form.name, row.option,
+                     text_of(use));
 }
 
 void print_uses_page(const CLI::App& app) {
@@ -149,9 +151,7 @@ void print_uses_page(const CLI::App& app) {
       const OptionRow& row = row_of(*described, *option);
       fmt::print("| `{}` |", row.option);
       for (const CommandForm* each : forms) fmt::print(" {} |", text_of(use_of(row, *each)));
-      const std::string help = option->get_description();
-      const size_t limits = limits_of(row, *described).size();
-      fmt::print(" {} |\n", cell(std::string_view(help).substr(0, help.size() - limits)));
+      fmt::print(" {} |\n", cell(option->get_description()));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/graph/shape.h"
 #include "tenon/onnx/model.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -59,6 +60,20 @@ std::map<std::string, int64_t> check_inputs(const Signature& signature,
     }
   }
   return symbols;
+}
+
+static std::vector<std::string> list_of(const std::vector<Port>& ports) {
+  std::vector<std::string> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  return names;
+}
+
+static std::vector<std::string> symbols_of(const Signature& signature) {
+  std::vector<std::string> names;
+  for (const Port& port : signature.inputs)
+    for (const PortDim& dim : port.dims)
+      if (!dim.symbol.empty()) names.push_back(dim.symbol);
+  return names;
 }
 
 static std::string names_of(const std::vector<Port>& ports) {
@@ -117,8 +132,8 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
     const bool known = std::any_of(signature.inputs.begin(), signature.inputs.end(),
                                    [&](const Port& port) { return port.name == name; });
     if (!known)
-      throw CompileError(kBadInput, {}, "no input is named `{}`; the program takes {}", name,
-                         names_of(signature.inputs));
+      throw CompileError(kBadInput, {}, "no input is named `{}`; the program takes {}{}", name,
+                         names_of(signature.inputs), did_you_mean(name, list_of(signature.inputs)));
   }
   // Symbols that a given file or option decides hold for the others.
   std::map<std::string, int64_t> symbols = options.dims;
@@ -143,7 +158,8 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
   }
   for (const auto& [symbol, value] : options.dims) {
     if (!mentioned.count(symbol))
-      throw UsageError("--dim {}={}: no input has a dimension `{}`", symbol, value, symbol);
+      throw UsageError("--dim {}={}: no input has a dimension `{}`{}", symbol, value, symbol,
+                       did_you_mean(symbol, symbols_of(signature)));
     if (value < 0) throw UsageError("--dim {}={} is negative", symbol, value);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {

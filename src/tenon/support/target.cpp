@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon {
 
@@ -89,11 +90,12 @@ static bool has_feature(std::string_view features, std::string_view name) {
 
 Target parse_target(std::string_view text) {
   std::istringstream in{std::string(text)};
+  static const std::vector<std::string> kKinds = {"native", "llvm", "c"};
   Target target;
   if (!(in >> target.kind) || (target.kind != "llvm" && target.kind != "c"))
     throw CompileError(kBadOption, {},
-                       "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`",
-                       text);
+                       "target `{}` is not known; expected `native`, `llvm -mcpu=...` or `c`{}",
+                       text, did_you_mean(target.kind, kKinds));
   if (target.kind == "c") {  // four lanes: what nearly every processor with vectors has
     target.vector_bits = 128;
     target.has_fma = false;

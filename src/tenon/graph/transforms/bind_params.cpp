@@ -70,12 +70,20 @@ static void check_bound(const Var& param, const TensorData& data, const Substitu
                        tenon::str(data.shape), str(param.type));
 }
 
+static std::vector<std::string> graph_functions(const IRModule& module) {
+  std::vector<std::string> names;
+  for (const auto& [name, function] : module.functions())
+    if (function.as<Function>()) names.push_back(name);
+  return names;
+}
+
 IRModule bind_params(IRModule module, const std::map<std::string, Ref<TensorData>>& params,
                      const std::string& name) {
   const auto function = module.find<Function>(name);
   if (!function)
     throw CompileError(kUndefined, {},
-                       "the module has no graph function `{}` to bind parameters of", name);
+                       "the module has no graph function `{}` to bind parameters of{}", name,
+                       did_you_mean(name, graph_functions(module)));
   std::vector<std::string> names;
   for (const Ref<Var>& param : function->params) names.push_back(param->name);
   for (const auto& [wanted, data] : params) {
@@ -123,7 +131,8 @@ IRModule bind_symbolic_vars(IRModule module, const std::map<std::string, int64_t
                             const std::optional<std::string>& only) {
   if (only && !module.find<Function>(*only))
     throw CompileError(kUndefined, {},
-                       "the module has no graph function `{}` to bind dimensions of", *only);
+                       "the module has no graph function `{}` to bind dimensions of{}", *only,
+                       did_you_mean(*only, graph_functions(module)));
   std::set<std::string> bound;
   std::vector<std::string> known;
   const std::vector<IRModule::Entry> entries = module.functions();
