@@ -51,7 +51,7 @@ struct Backend {
   std::string name;
   std::string version = {};
 
-  /// What it takes.
+  /// What it takes; set_user_patterns adds to it.
   std::vector<FusionPattern> patterns = {};
 
   /// What `lower` is given: each composite by itself, or each region with the composites in it.
@@ -64,6 +64,9 @@ struct Backend {
   Threads threads = Threads::kCaller;
   /// Its results are bit-equal for every number of threads.
   bool same_at_every_thread_count = true;
+
+  /// A library that is called by name (call_by_name).
+  bool by_name = false;
 
   int priority = 0;  // among back ends that take the same: higher first
   /// Seconds that a match takes on one thread; nothing: not declared.
@@ -89,10 +92,13 @@ struct Backend {
 };
 
 /// The one registry, of this process: back ends in the tree come from driver/, others from
-/// --plugin. Safe to use from several threads; what find_backend returns stays valid until it is
-/// unregistered.
-/// 	hrows CompileError (kBadBackend) at a name that is empty, has a dot, or is taken.
+/// --plugin and --call-by-name. Safe to use from several threads; what find_backend returns stays
+/// valid until it is unregistered. A library by name makes room for another back end of its name.
+/// \throws CompileError (kBadBackend) at a name that is empty, has a dot, or is taken.
 void register_backend(Backend backend);
+/// Patterns of the user's for a back end that is registered, behind its own and instead of what
+/// was added before. What find_backend returned stays as it was.
+void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns);
 /// Of tests, mostly: nothing may use it any more. False where there was none.
 bool unregister_backend(const std::string& name);
 /// Null where there is none.
@@ -138,6 +144,9 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
 /// the module with this symbol; where there is none it follows from the composite's type (pointers
 /// to the inputs in order, then to the outputs), and the composite is its reference body.
 Backend call_by_name(const std::string& name);
+/// Whether the signature that the module declares takes a match; refusals have the code
+/// `signature`. One that is not declared is derived, which fits.
+Verdict fits_signature(const PatternCheck& check);
 
 /// The part of attr `Composite` (or all of attr `Compiler` or `Codegen`) that names a back end, and
 /// of a composite the rest; empty where the function has no such attr.

@@ -14,6 +14,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<const Backend>> backends;
+  std::vector<std::unique_ptr<const Backend>> replaced;  // which somebody may still look at
 };
 
 Registry& registry() {
@@ -31,10 +32,36 @@ void register_backend(Backend backend) {
                        backend.name);
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  for (const auto& known : all.backends)
-    if (known->name == backend.name)
+  for (auto& known : all.backends) {
+    if (known->name != backend.name) continue;
+    if (!known->by_name)
       throw CompileError(kBadBackend, {}, "there are two back ends `{}`", backend.name);
+    all.replaced.push_back(std::move(known));
+    known = std::make_unique<const Backend>(std::move(backend));
+    return;
+  }
   all.backends.push_back(std::make_unique<const Backend>(std::move(backend)));
+}
+
+void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (auto& known : all.backends) {
+    if (known->name != name) continue;
+    Backend backend = *known;
+    const auto is_users = [](const FusionPattern& pattern) { return pattern.is_users; };
+    const bool had_some = std::any_of(backend.patterns.begin(), backend.patterns.end(), is_users);
+    if (!had_some && patterns.empty()) return;
+    std::erase_if(backend.patterns, is_users);
+    for (FusionPattern& pattern : patterns) {
+      pattern.is_users = true;
+      backend.patterns.push_back(std::move(pattern));
+    }
+    all.replaced.push_back(std::move(known));
+    known = std::make_unique<const Backend>(std::move(backend));
+    return;
+  }
+  throw CompileError(kBadBackend, {}, "there is no back end `{}` to add patterns to", name);
 }
 
 bool unregister_backend(const std::string& name) {

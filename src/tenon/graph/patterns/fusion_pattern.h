@@ -40,7 +40,8 @@ struct FusionPattern {
   std::function<Verdict(const PatternCheck&)> check = {};
   /// Attributes of the composite, beside `Composite`.
   std::function<Attrs(const PatternCheck&)> attrs = {};
-  Origin origin = {};  // where its text stands
+  Origin origin = {};     // where its text stands
+  bool is_users = false;  // the user's own: one that matches nothing is most likely a mistake
 };
 
 /// The parts of a match that the pattern's annotations name.

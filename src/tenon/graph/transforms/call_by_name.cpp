@@ -314,14 +314,22 @@ std::string c_symbol(const std::string& composite) {
   return name;
 }
 
+/// The function that the module declares with this symbol, and its name; null where there is none.
+static std::pair<std::string, Ref<ExternFunction>> declared_function(const IRModule& module,
+                                                                     const std::string& symbol) {
+  for (const auto& [name, function] : module.functions()) {
+    const auto declared = cast<ExternFunction>(function);
+    if (declared && declared->symbol == symbol && !declared->attrs.flag("derived"))
+      return {name, declared};
+  }
+  return {};
+}
+
 LibraryCall library_call_of(IRModule& module, const Function& composite, const std::string& backend,
                             const std::string& symbol) {
   const std::vector<Type> results = results_of(composite, module);
-  for (const auto& [other, function] : module.functions()) {
-    const auto declared = cast<ExternFunction>(function);
-    if (!declared || declared->symbol != symbol || declared->attrs.flag("derived")) continue;
-    return {other, SignatureMatcher(composite, backend, *declared, results).run()};
-  }
+  if (const auto [name, declared] = declared_function(module, symbol); declared)
+    return {name, SignatureMatcher(composite, backend, *declared, results).run()};
   std::vector<Value> values(composite.params.begin(), composite.params.end());
   std::vector<LibraryCall::Argument> arguments(values.size());
   for (size_t i = 0; i < values.size(); ++i) arguments[i].input = i;
@@ -345,9 +353,28 @@ std::vector<Value> LibraryCall::arguments_of(const std::vector<Value>& inputs) c
   return out;
 }
 
+Verdict fits_signature(const PatternCheck& check) {
+  const Function& composite = *check.composite;
+  const auto declared = declared_function(check.module, c_symbol(composite_name(composite)));
+  if (!declared.second) return {};
+  try {
+    SignatureMatcher(composite, backend_of(composite), *declared.second,
+                     results_of(composite, check.module))
+        .run();
+    return {};
+  } catch (const CompileError& error) {
+    if (error.first().code.id != kSignatureMismatch.id) throw;
+    const Diagnostic& why = error.first();
+    std::string words = why.message;
+    for (const Note& note : why.notes) words += "; " + note.message;
+    return Verdict::refuse("signature", words);
+  }
+}
+
 Backend call_by_name(const std::string& name) {
   Backend backend;
   backend.name = name;
+  backend.by_name = true;
   backend.unit = Backend::Unit::kComposite;
   backend.lower = [name](IRModule module, const std::string& function, const BackendContext&) {
     return lower_by_name(std::move(module), function, name);
