@@ -49,7 +49,7 @@ class Bisection {
     CompileRequest request;
     request.target = resolve(options.target.target);
     request.first = options.target.model.passes();
-    request.whole = options.target.model.chosen.whole();
+    request.whole = options.target.model.whole();
     const ModelOptions& model = options.target.model;
     input_ =
         pipeline_input(with_pools(model.prepare(load_module(options.model, model.load_options())),

@@ -123,7 +123,7 @@ int compile(const CompileCommandOptions& options) {
   const ModelOptions& model = options.target.model;
   auto libraries = model.libraries();
   request.first = model.passes();
-  request.whole = model.chosen.whole();
+  request.whole = model.whole();
   request.required = options.target.requirements();
   request.unchecked = options.target.unchecked;
   const IRModule module = model.prepare(load_module(options.model, model.load_options()));

@@ -63,7 +63,7 @@ int explain(const ExplainOptions& options) {
   CompileRequest request;
   request.target = resolve(options.target);
   request.first = options.places.passes();
-  request.whole = options.places.chosen.whole();
+  request.whole = options.places.whole();
   request.pipeline.progress = [&](const std::string& what) {
     progress.show(options.model + ": " + what);
   };

@@ -7,10 +7,12 @@
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms/partition.h"
+#include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/extern_function.h"
 
@@ -32,6 +34,9 @@ void ModelOptions::add_to(CLI::App& app) {
                  "TVMScript file of extern functions, which replace derived signatures");
   app.add_option("--composite", composite,
                  "TVMScript file of patterns; what matches one becomes a composite of its name");
+  app.add_option("--composite-before", composite_before,
+                 "PASS: look for the patterns of --composite before this pass of the pipeline, and "
+                 "not as placement does, after batch norms are folded");
   plugins.add_to(app);
   app.add_option(
          "--kernels", kernels.files,
@@ -82,54 +87,73 @@ static IRModule with_main(IRModule module) {
   return module;
 }
 
-// Combinators; nothing where the file is a module, whose functions are its patterns.
-std::optional<script::PatternFile> ModelOptions::pattern_text(const std::string& file) const {
-  const auto source = std::make_shared<const SourceFile>(SourceFile{file, read_file(file)});
-  script::PatternFile read;
-  try {
-    read = script::read_pattern_file(source, {.backend = only_library()});
-  } catch (const CompileError&) {
-    // Whoever wrote a module is told what is wrong with the module.
-    if (source->text.find("is_op(") == std::string::npos) return std::nullopt;
-    throw;
-  }
-  if (read.named.empty()) return std::nullopt;
-  return read;
-}
-
 std::string ModelOptions::only_library() const {
   return call_by_name.size() == 1 ? call_by_name[0] : "";
 }
 
-std::string ModelOptions::full_name(const std::string& file, const std::string& name,
-                                    const Origin& origin) const {
-  if (name.find('.') != std::string::npos) return name;
-  // A Python name has no dot: it is a function of the back end that is called by name.
-  if (only_library().empty())
-    throw CompileError(kBadPattern, origin,
-                       "--composite {}: pattern `{}` belongs to no back end; give it the "
-                       "attribute {{\"Composite\": \"BACKEND.{}\"}}, or one --call-by-name",
-                       file, name, name);
-  return only_library() + "." + name;
+// Graph functions, PrimFuncs, or combinators.
+static std::vector<graph::FusionPattern> read_patterns(const std::string& file,
+                                                       const std::string& backend) {
+  const auto source = std::make_shared<const SourceFile>(SourceFile{file, read_file(file)});
+  try {
+    const script::PatternFile read = script::read_pattern_file(source, {.backend = backend});
+    if (!read.named.empty()) return read.patterns;
+  } catch (const CompileError&) {
+    // Whoever wrote a module is told what is wrong with the module.
+    if (source->text.find("is_op(") != std::string::npos) throw;
+  }
+  const IRModule module = load_module(file);
+  for (const auto& [name, function] : module.functions())
+    if (!function.as<graph::Function>() && !function.as<tir::PrimFunc>())
+      throw CompileError(kBadPattern, function->origin,
+                         "--composite {}: `{}` is an extern function; expected patterns under "
+                         "@R.function or @T.prim_func",
+                         file, name);
+  return graph::read_patterns(module, backend);
 }
 
-void ModelOptions::add_pattern(IRModule& module, const std::string& name,
-                               const BaseFunc& function) const {
-  const auto add = [&](auto* copy) {
-    copy->is_private = true;
-    copy->attrs.erase("Composite");
-    copy->attrs.set("Pattern", name);
-    module.add_unique(graph::identifier(name), BaseFunc(copy));
-  };
-  if (const auto* graph = function.as<graph::Function>()) return add(new graph::Function(*graph));
-  add(new tir::PrimFunc(*function.as<tir::PrimFunc>()));
-  // It is found after the pass of --call-by-name.
-  AttrList libraries;
-  for (const std::string& library : call_by_name) libraries.emplace_back(library);
-  if (!libraries.empty()) module.attrs.set("call_by_name", std::move(libraries));
+std::vector<graph::FusionPattern> ModelOptions::patterns() const {
+  std::vector<graph::FusionPattern> out;
+  for (const std::string& file : composite)
+    for (graph::FusionPattern& pattern : read_patterns(file, only_library())) {
+      // A Python name has no dot: it is a function of the back end that is called by name.
+      if (pattern.name.find('.') == std::string::npos)
+        throw CompileError(kBadPattern, pattern.origin,
+                           "--composite {}: pattern `{}` belongs to no back end; give it the "
+                           "attribute {{\"Composite\": \"BACKEND.{}\"}}, or one --call-by-name",
+                           file, pattern.name, pattern.name);
+      out.push_back(std::move(pattern));
+    }
+  return out;
+}
+
+static std::string backend_of(const graph::FusionPattern& pattern) {
+  return pattern.name.substr(0, pattern.name.find('.'));
+}
+
+void ModelOptions::load() const {
+  plugins.load();
+  for (const std::string& name : call_by_name) {
+    const graph::Backend* known = graph::find_backend(name);
+    if (known && !known->by_name)
+      throw UsageError("--call-by-name {}: back end `{}` makes code of its own; expected --libs {}",
+                       name, name, name);
+    if (!known) graph::register_backend(graph::call_by_name(name));
+  }
+  std::map<std::string, std::vector<graph::FusionPattern>> of_backend;
+  for (const graph::Backend* backend : graph::all_backends()) of_backend[backend->name];
+  for (graph::FusionPattern& pattern : patterns())
+    if (const auto known = of_backend.find(backend_of(pattern)); known != of_backend.end()) {
+      // What the library's function takes is a question of its signature.
+      if (pattern.pattern && graph::find_backend(known->first)->by_name)
+        pattern.check = graph::fits_signature;
+      known->second.push_back(std::move(pattern));
+    }
+  for (auto& [name, list] : of_backend) graph::set_user_patterns(name, std::move(list));
 }
 
 IRModule ModelOptions::prepare(IRModule module) const {
+  load();
   module = placement.annotate(plugins.annotate(with_main(std::move(module))));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);
@@ -143,54 +167,100 @@ IRModule ModelOptions::prepare(IRModule module) const {
       module.add_unique(name, external);
     }
   }
-  for (const std::string& file : composite) {
-    if (const auto text = pattern_text(file)) {
-      for (const graph::FusionPattern& pattern : text->patterns) {
-        const std::string name = full_name(file, pattern.name, pattern.origin);
-        if (pattern.tir) add_pattern(module, name, pattern.tir);
-      }
-      continue;
-    }
-    const IRModule patterns = load_module(file);
-    for (const auto& [name, function] : patterns.functions()) {
-      if (!function.as<graph::Function>() && !function.as<tir::PrimFunc>())
-        throw CompileError(kBadPattern, function->origin,
-                           "--composite {}: `{}` is an extern function; expected patterns under "
-                           "@R.function or @T.prim_func",
-                           file, name);
-      const auto given = function->attrs.get<std::string>("Composite");
-      add_pattern(module, given ? *given : full_name(file, name, function->origin), function);
+  for (const graph::FusionPattern& pattern : patterns()) {
+    const graph::Backend* backend = graph::find_backend(backend_of(pattern));
+    if (backend && backend->by_name) {
+      module.attrs.set("call_by_name", AttrList(call_by_name.begin(), call_by_name.end()));
+    } else if (!backend && pattern.tir) {
+      // Nobody's, until a pass hands it to somebody.
+      auto* copy = new tir::PrimFunc(*pattern.tir);
+      copy->is_private = true;
+      copy->attrs.erase("Composite");
+      copy->attrs.set("Pattern", pattern.name);
+      module.add_unique(graph::identifier(pattern.name), BaseFunc(copy));
     }
   }
   return kernels.add_to(std::move(module));
 }
 
-Pipeline ModelOptions::passes() const {
-  plugins.load();
-  Pipeline pipeline;
-  const auto add = [&](const char* name, Attrs options) {
-    const Pass* pass = find_pass(name);
-    check(pass != nullptr, "a pass that is not in the table");
-    pipeline.push_back(*pass);
-    pipeline.back().options = std::move(options);
-  };
-  bool has_functions = false;
+static Pass pass_of(const char* name, Attrs options = {}) {
+  const Pass* found = find_pass(name);
+  check(found != nullptr, "a pass that is not in the table");
+  Pass pass = *found;
+  pass.options = std::move(options);
+  return pass;
+}
+
+static bool has_pass(const Pipeline& pipeline, std::string_view name) {
+  return std::any_of(pipeline.begin(), pipeline.end(),
+                     [&](const Pass& pass) { return pass.name == name; });
+}
+
+// Patterns for nobody who is known here are looked for by file.
+Pipeline ModelOptions::fusing_passes(bool is_placing) const {
+  Pipeline out;
+  std::set<std::string> names;
   for (const std::string& file : composite) {
-    if (pattern_text(file))
-      add("FuseOpsByPattern", {{"file", file}, {"backend", only_library()}});
-    else
-      has_functions = true;
+    bool is_known = true;
+    for (const graph::FusionPattern& pattern : read_patterns(file, only_library())) {
+      const std::string name = backend_of(pattern);
+      const bool is_there = graph::find_backend(name) != nullptr;
+      is_known &= is_there;
+      if (is_there && !is_placing && pattern.pattern && names.insert(name).second)
+        out.push_back(pass_of("FuseOpsByPattern", {{"backend", name}}));
+    }
+    if (!is_known)
+      out.push_back(pass_of("FuseOpsByPattern", {{"file", file}, {"backend", only_library()}}));
   }
-  if (has_functions) add("FuseOpsByPattern", {});
-  for (const std::string& backend : call_by_name) add("CallByName", {{"backend", backend}});
-  for (Pass& pass : chosen.first()) pipeline.push_back(std::move(pass));
+  return out;
+}
+
+Pipeline ModelOptions::passes(Then then) const {
+  load();
+  const Pipeline first = chosen.first();
+  if (then == Then::kNothing && !composite_before.empty())
+    throw UsageError("--composite-before {}: no pipeline runs here; expected --pipeline with it",
+                     composite_before);
+  Pipeline pipeline;
+  if (composite_before.empty()) {
+    // Placement looks for them where it runs: after batch norms are folded.
+    const bool is_placing =
+        then == Then::kNothing
+            ? has_pass(first, "AnnotatePlacement")
+            : has_pass(chosen.whole().value_or(standard_pipeline()), "AnnotatePlacement");
+    pipeline = fusing_passes(is_placing);
+  }
+  for (const std::string& backend : call_by_name)
+    pipeline.push_back(pass_of("CallByName", {{"backend", backend}}));
+  pipeline.insert(pipeline.end(), first.begin(), first.end());
+  return pipeline;
+}
+
+std::optional<Pipeline> ModelOptions::whole() const {
+  std::optional<Pipeline> given = chosen.whole();
+  if (composite_before.empty()) return given;
+  load();
+  Pipeline pipeline = given ? *given : standard_pipeline();
+  auto place = std::find_if(pipeline.begin(), pipeline.end(),
+                            [&](const Pass& pass) { return pass.name == composite_before; });
+  if (place == pipeline.end()) {
+    std::vector<std::string> names;
+    for (const Pass& pass : pipeline) names.push_back(pass.name);
+    throw UsageError(
+        "--composite-before {}: the pipeline does not contain this pass{}; `tenon "
+        "passes` lists the pipeline",
+        composite_before, did_you_mean(composite_before, names));
+  }
+  Pipeline added = fusing_passes(false);
+  for (const std::string& backend : call_by_name)
+    added.push_back(pass_of("CallByName", {{"backend", backend}}));
+  pipeline.insert(place, added.begin(), added.end());
   return pipeline;
 }
 
 Pipeline ModelOptions::pipeline() const {
   Pipeline pipeline = passes();
-  const std::optional<Pipeline> whole = chosen.whole();
-  for (const Pass& pass : whole ? *whole : standard_pipeline()) pipeline.push_back(pass);
+  for (const Pass& pass : whole().value_or(standard_pipeline())) pipeline.push_back(pass);
   return pipeline;
 }
 

@@ -28,6 +28,7 @@ struct ModelOptions {
   std::vector<std::string> call_by_name;  // back ends whose composites become calls by name
   std::vector<std::string> signatures;    // files of extern functions that replace derived ones
   std::vector<std::string> composite;     // files of patterns
+  std::string composite_before;           // the pass before which they are looked for
 
   PipelineChoice chosen;  // passes
   PluginOptions plugins;
@@ -39,6 +40,9 @@ struct ModelOptions {
   LoadOptions load_options() const {
     return {params, kernels.declared(), kernels.may_compute_gemm()};
   }
+  /// Loads what back ends there are: plugins, and libraries that are called by name, with the
+  /// patterns of the files. \throws CompileError what reading the files finds.
+  void load() const;
   bool places() const {
     return !call_by_name.empty() || !composite.empty() || !plugins.empty() || !kernels.empty() ||
            !placement.empty() || !signatures.empty();
@@ -48,8 +52,12 @@ struct ModelOptions {
   /// files finds; kUndefined where no function can be the entry.
   IRModule prepare(IRModule module) const;
   /// The passes that go in front of the pipeline. \throws UsageError at faults of --passes.
-  Pipeline passes() const;
-  /// These, then the whole pipeline. \throws CompileError at faults of the file of --pipeline.
+  enum class Then : uint8_t { kPipeline, kNothing };
+  Pipeline passes(Then then = Then::kPipeline) const;
+  /// The pipeline behind them; nothing: the standard one. \throws CompileError at faults of the
+  /// file of --pipeline; UsageError where it has not the pass of --composite-before.
+  std::optional<Pipeline> whole() const;
+  /// Both. \throws CompileError at faults of the file of --pipeline.
   Pipeline pipeline() const;
   /// The libraries of --link, opened. \throws CompileError (kFileError, kLinkFailed).
   std::shared_ptr<const backend::Libraries> libraries() const;
@@ -64,11 +72,11 @@ struct ModelOptions {
  private:
   /// The library of --call-by-name where there is one only.
   std::string only_library() const;
-  std::optional<script::PatternFile> pattern_text(const std::string& file) const;
-  /// \throws CompileError (kBadPattern) where it is no back end's.
-  std::string full_name(const std::string& file, const std::string& name,
-                        const Origin& origin) const;
-  void add_pattern(IRModule& module, const std::string& name, const BaseFunc& function) const;
+  /// The patterns of --composite, with full names. \throws CompileError (kBadPattern) where one is
+  /// no back end's.
+  std::vector<graph::FusionPattern> patterns() const;
+  /// The passes that look for them by themselves, and not as placement does.
+  Pipeline fusing_passes(bool is_placing) const;
 };
 
 }  // namespace tenon

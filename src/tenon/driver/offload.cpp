@@ -26,7 +26,10 @@ double Offload::share(const std::string& backend) const {
 }
 
 // One remark an operator; a pass that runs twice decides anew about what is left.
-static bool is_decision(const Remark& remark) { return remark.pass == "AnnotatePlacement"; }
+static bool is_decision(const Remark& remark) {
+  return remark.pass == "AnnotatePlacement" && remark.verdict != "matched" &&
+         remark.verdict != "unmatched";
+}
 
 // An operator that a back end was given and made no code for: a decision taken back.
 static bool is_taken_back(const Remark& remark) {

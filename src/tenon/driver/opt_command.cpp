@@ -36,7 +36,7 @@ std::string_view form_of(const OptOptions& options) {
 }
 
 int opt(const OptOptions& options) {
-  options.places.plugins.load();
+  options.places.load();
   if (options.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<40} {}\n", pass.name, pass.summary);
     for (const graph::Backend* backend : graph::all_backends())
@@ -55,7 +55,8 @@ int opt(const OptOptions& options) {
     pipeline.push_back(*find_pass("RewritePatterns"));
     pipeline.back().options = {{"file", file}};
   }
-  for (const Pass& pass : has_file ? options.places.pipeline() : options.places.passes())
+  for (const Pass& pass :
+       has_file ? options.places.pipeline() : options.places.passes(ModelOptions::Then::kNothing))
     pipeline.push_back(pass);
   IRModule module = load_module(options.file, options.places.load_options());
   if (options.places.places()) module = options.places.prepare(std::move(module));

@@ -141,6 +141,9 @@ const OptionRow kLibraries[] = {
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--composite",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+    {"--composite-before",
+     "run:RRrR compile:RR bisect:RR bench:RRr test-onnx:RRR print:RR opt:rrRR explain:RR",
+     {"--composite"}},
 };
 
 const OptionRow kBackends[] = {

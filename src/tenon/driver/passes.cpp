@@ -80,7 +80,9 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
             return true;
         return false;
       });
-  if (!has_composite) record({"CallByName", *backend, "unmatched", "", {}, "", {}});
+  const graph::Backend* known = graph::find_backend(*backend);
+  if (!has_composite && !(known && !known->patterns.empty()))
+    record({"CallByName", *backend, "unmatched", "", {}, "", {}});
   return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
 }
 
@@ -173,6 +175,8 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
   const auto& patterns = patterns_of("FuseOpsByPattern", name);
   if (patterns.empty()) return module;
+  fuse.tells_unmatched = std::any_of(patterns.begin(), patterns.end(),
+                                     [](const auto& pattern) { return pattern.is_users; });
   return graph::fuse_ops_by_pattern(std::move(module), patterns, fuse);
 }
 

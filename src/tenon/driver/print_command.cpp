@@ -29,12 +29,13 @@ int print(const PrintCommandOptions& options) {
   Pipeline pipeline;
   if (!options.after.empty()) {
     pipeline = options.places.passes();
-    const std::optional<Pipeline> whole = chosen.whole();
+    const std::optional<Pipeline> whole = options.places.whole();
     for (Pass& pass : for_form(whole ? *whole : standard_pipeline(), module))
       pipeline.push_back(std::move(pass));
     pipeline = pipeline_until(options.after, std::move(pipeline));
   } else if (!chosen.passes.empty() || !chosen.file.empty()) {
-    pipeline = chosen.file.empty() ? options.places.passes() : options.places.pipeline();
+    pipeline = chosen.file.empty() ? options.places.passes(ModelOptions::Then::kNothing)
+                                   : options.places.pipeline();
   }
   if (!pipeline.empty() || options.places.places())
     module = options.places.prepare(std::move(module));

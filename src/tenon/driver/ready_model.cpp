@@ -10,6 +10,7 @@
 #include "tenon/driver/load.h"
 #include "tenon/driver/manifest.h"
 #include "tenon/driver/passes.h"
+#include "tenon/driver/pipelines.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
@@ -44,7 +45,7 @@ void TargetOptions::add_to(CLI::App& app) {
 void TargetOptions::check() const {
   if (threads < 0 || threads > kMostThreads)
     throw UsageError("--threads {} is not between 1 and {}", threads, kMostThreads);
-  model.plugins.load();
+  model.load();
   model.placement.check();
   requirements();
 }
@@ -143,7 +144,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     auto libraries = options.model.libraries();
     IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
     request.first = options.model.passes();
-    request.whole = options.model.chosen.whole();
+    request.whole = options.model.whole();
     request.required = options.requirements();
     request.unchecked = options.unchecked;
     ready.import_seconds = seconds_since(start);
@@ -183,16 +184,32 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
   return ready;
 }
 
+// As far as libraries that are called by name have their operators: what they compute is no matter
+// of the interpreter's.
+static Pipeline until_called(Pipeline pipeline) {
+  size_t end = 0;
+  for (size_t i = 0; i < pipeline.size(); ++i)
+    if (pipeline[i].name == "CallByName" || (end == 0 && pipeline[i].name == "RunCodegen"))
+      end = i + 1;
+  pipeline.resize(end);
+  return pipeline;
+}
+
 InterpretedModel make_interpreted(const std::string& path, const TargetOptions& options,
                                   const PipelineOptions& pipeline) {
   const ModelOptions& model = options.model;
   const auto opened = model.libraries();
   IRModule module = with_entry(model.prepare(load_module(path, model.load_options())));
   Pipeline passes = model.passes();
-  if (const auto whole = model.chosen.whole())
-    passes.insert(passes.end(), whole->begin(), whole->end());
-  else if (!model.kernels.empty() && form_of(module) == Form::kGraph)
+  if (!model.chosen.file.empty()) {
+    const Pipeline whole = *model.whole();
+    passes.insert(passes.end(), whole.begin(), whole.end());
+  } else if (!model.composite.empty() && form_of(module) == Form::kGraph) {
+    const Pipeline whole = until_called(model.whole().value_or(standard_pipeline()));
+    passes.insert(passes.end(), whole.begin(), whole.end());
+  } else if (!model.kernels.empty() && form_of(module) == Form::kGraph) {
     passes.push_back(*find_pass(graph::kSelectKernels));
+  }
   if (!passes.empty()) {
     const IRModule prepared = module;
     PipelineResult result =

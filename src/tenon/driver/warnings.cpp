@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -22,8 +23,14 @@ static bool is_users(const Remark& remark) {
   if (remark.pass == "FuseOpsByPattern" || remark.pass == "RewritePatterns" ||
       remark.pass == "CallByName")
     return true;
-  return remark.pass == "SplitCallTIRByPattern" &&
-         !graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
+  if (remark.pass == "AnnotatePlacement")
+    return remark.verdict == "matched" || remark.verdict == "unmatched";
+  if (remark.pass != "SplitCallTIRByPattern") return false;
+  const auto* backend = graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
+  return !backend || std::any_of(backend->patterns.begin(), backend->patterns.end(),
+                                 [&](const graph::FusionPattern& pattern) {
+                                   return pattern.is_users && pattern.name == remark.subject;
+                                 });
 }
 
 void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& model) {
@@ -36,6 +43,11 @@ void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& mo
     if (remark.pass == "CallByName") {
       warn(kMatchesNothing, {}, "{} has no composite of `{}`, whose functions are called by name",
            model, remark.subject);
+      continue;
+    }
+    if (remark.reason == "refused") {
+      warn(kMatchesNothing, remark.origin, "pattern `{}` takes none of its matches in {}: {}",
+           remark.subject, model, remark.detail);
       continue;
     }
     warn(kMatchesNothing, remark.origin, "{} `{}` matches nothing in {}{}",

@@ -1,6 +1,7 @@
 #include "tenon/tune/placement.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tenon/graph/arithmetic.h"
@@ -114,14 +115,22 @@ const std::string& target_of(const AttrValue& value, const std::string& key, con
   return *text;
 }
 
+/// What became of a pattern of the user's.
+struct Tally {
+  int64_t accepted = 0, refused = 0;
+  std::string why;  // the first refusal; where nothing matched, what came nearest
+};
+using Tallies = std::map<const graph::FusionPattern*, Tally>;
+
 /// Decides about one function.
 class Placer {
  public:
   Placer(const IRModule& module, const Ref<Function>& function,
-         const std::vector<const Backend*>& backends)
+         const std::vector<const Backend*>& backends, Tallies& tallies)
       : module_(module),
         function_(function),
         backends_(backends),
+        tallies_(tallies),
         asked_(backends.size()),
         search_(module, function) {
     walk_if(function->body, [&](const NodePtr& node) {
@@ -238,6 +247,7 @@ class Placer {
   void find(const Target& target) {
     for (const Backend* backend : backends_)
       for (Found& found : search_.all(*backend)) found_.push_back(std::move(found));
+    tally();
     for (size_t i = 0; i < found_.size(); ++i) {
       const Found& found = found_[i];
       const std::vector<Operator*> covered = operators_of(found);
@@ -273,6 +283,26 @@ class Placer {
       candidate.number = i;
       candidates_.push_back(candidate);
     }
+  }
+
+  // A pattern of the user's that matches nothing, or whose matches are all refused, is told.
+  void tally() {
+    for (const Found& found : found_) {
+      if (!found.pattern->is_users) continue;
+      Tally& tally = tallies_[found.pattern];
+      if (found.verdict.accepted) {
+        ++tally.accepted;
+        continue;
+      }
+      if (tally.refused++ == 0) tally.why = found.verdict.words;
+    }
+    for (const Backend* backend : backends_)
+      for (const graph::FusionPattern& pattern : backend->patterns) {
+        if (!pattern.is_users || !pattern.pattern) continue;
+        Tally& tally = tallies_[&pattern];
+        if (tally.accepted == 0 && tally.refused == 0 && tally.why.empty())
+          tally.why = search_.nearest(*backend, pattern);
+      }
   }
 
   static bool before(const Candidate& a, const Candidate& b) {
@@ -385,6 +415,7 @@ class Placer {
   const IRModule& module_;
   Ref<Function> function_;
   std::vector<const Backend*> backends_;  // those asked for, then those that the hand names
+  Tallies& tallies_;
   size_t asked_;
   PlacementSearch search_;
   std::vector<Operator> operators_;
@@ -416,17 +447,44 @@ std::vector<const Backend*> backends_of(const std::vector<std::string>& libs) {
   return backends;
 }
 
+void report_patterns(const std::vector<const Backend*>& backends, const Tallies& tallies) {
+  for (const Backend* backend : backends)
+    for (const graph::FusionPattern& pattern : backend->patterns) {
+      const auto found = tallies.find(&pattern);
+      if (found == tallies.end()) continue;
+      const Tally& tally = found->second;
+      const bool is_matched = tally.accepted > 0;
+      record({"AnnotatePlacement",
+              pattern.name,
+              is_matched ? "matched" : "unmatched",
+              is_matched || tally.refused == 0 ? "" : "refused",
+              {{"times", static_cast<double>(tally.accepted)},
+               {"refused", static_cast<double>(tally.refused)}},
+              is_matched ? "" : tally.why,
+              pattern.origin});
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> libs_of(const IRModule& module) {
-  const AttrValue* value = module.attrs.find("libs");
-  if (!value) return {};
-  const auto libs = module.attrs.strings("libs");
-  if (!libs)
-    throw CompileError(kBadOption, {},
-                       "module attribute `libs` is {}; expected a list of back ends", value->str());
-  backends_of(*libs);
-  return *libs;
+  std::vector<std::string> names;
+  if (const AttrValue* value = module.attrs.find("libs")) {
+    const auto libs = module.attrs.strings("libs");
+    if (!libs)
+      throw CompileError(kBadOption, {},
+                         "module attribute `libs` is {}; expected a list of back ends",
+                         value->str());
+    backends_of(*libs);
+    names = *libs;
+  }
+  // Libraries that are called by name: of a module that was read again they may not be known, and
+  // have their composites already.
+  for (const std::string& name :
+       module.attrs.strings("call_by_name").value_or(std::vector<std::string>{}))
+    if (graph::find_backend(name) && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return names;
 }
 
 IRModule annotate_placement(IRModule module, const std::optional<std::vector<std::string>>& libs) {
@@ -435,6 +493,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
   AttrValue::Map for_kernels;
   std::set<std::string> found_nodes;
   std::vector<std::string> known_nodes;
+  Tallies tallies;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
@@ -447,7 +506,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
       function = graph::with_inferred_types(module, function);
       by_variable = hand_written(function->attrs, "placement", function->origin);
     }
-    Placer placer(module, function, backends);
+    Placer placer(module, function, backends, tallies);
     if (by_variable) placer.want_variables(*by_variable);
     if (by_node)
       for (const auto& [node, value] : *by_node) {
@@ -470,6 +529,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
       if (!found_nodes.count(node))
         throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
                            node, target_of(value, node, {}), node, did_you_mean(node, known_nodes));
+  report_patterns(backends, tallies);
   module.attrs.erase("place");
   if (!for_kernels.empty()) module.attrs.set(kPlaceKernels, std::move(for_kernels));
   return module;

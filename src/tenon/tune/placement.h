@@ -36,8 +36,8 @@ IRModule annotate_placement(IRModule module,
 /// \throws CompileError (kBadPlacement) where there is no such match, or two overlap.
 IRModule dispatch_placement(IRModule module);
 
-/// Attr `libs`: the back ends that may be used. \throws CompileError (kBadOption) at an unknown
-/// one.
+/// The back ends that may be used: attr `libs`, and the libraries of attr `call_by_name` that are
+/// registered. \throws CompileError (kBadOption) at an unknown one of `libs`.
 std::vector<std::string> libs_of(const IRModule& module);
 
 }  // namespace tenon::tune

@@ -111,6 +111,15 @@ const BindingBlock& PlacementSearch::block_of(const Found& found) const {
   return *block_of_.at(found.root().get());
 }
 
+std::string PlacementSearch::nearest(const Backend& backend, const FusionPattern& pattern) const {
+  std::string why;
+  for (const Ref<Binding>& root : matcher_.roots(pattern.pattern)) {
+    match(backend, pattern, root, &why);
+    if (!why.empty()) break;
+  }
+  return why;
+}
+
 std::string PlacementSearch::near_misses(const Backend& backend, const Ref<Binding>& root) const {
   std::string text;
   for (const FusionPattern* pattern : in_order(backend)) {
