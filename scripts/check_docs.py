@@ -41,7 +41,7 @@ class Pages:
         self.faults = []
         self.counts = {}
         helped = tenon_says(tenon, "--help")
-        commands = re.findall(r"^  ([a-z][a-z-]+) ", helped[helped.index("Subcommands:"):], re.M)
+        commands = re.findall(r"^  ([a-z][a-z-]+) ", helped, re.M)
         self.options = {command: set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", tenon_says(tenon, command, "--help")))
                         for command in commands}
         self.passes = {line.split()[0] for line in tenon_says(tenon, "opt", "--list-passes").splitlines() if line}
