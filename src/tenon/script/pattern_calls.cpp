@@ -272,6 +272,7 @@ std::optional<PatternValue> PatternReader::call_combinator(const std::string& na
     auto made = std::make_shared<FusionPattern>(fusion_pattern(parts, place));
     if (const ast::Expr* priority = args.find(3, "priority"))
       made->priority = static_cast<int>(number(*priority));
+    if (args.find(4, "bind_constants")) made->bind_constants = args.flag(4, "bind_constants", true);
     return PatternValue(std::shared_ptr<const FusionPattern>(std::move(made)));
   }
   if (name == "register_patterns") {

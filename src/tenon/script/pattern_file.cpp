@@ -113,6 +113,16 @@ void PatternReader::finish() {
       out_.patterns.push_back(std::move(made));
     }
   }
+  // `bind_constants = False` speaks for the patterns of the file that say nothing themselves.
+  if (const PatternValue* bind = lookup("bind_constants")) {
+    const auto* flag = bind->as<Object>() ? bind->as<Object>()->as<bool>() : nullptr;
+    if (!flag)
+      throw CompileError(kBadPattern, {},
+                         "`bind_constants` is no flag; expected `bind_constants = False`, which "
+                         "makes the constants that patterns match arguments");
+    for (FusionPattern& pattern : out_.patterns)
+      if (!pattern.bind_constants) pattern.bind_constants = *flag;
+  }
   for (FusionPattern& pattern : of_functions_) out_.patterns.push_back(std::move(pattern));
 }
 
@@ -279,6 +289,24 @@ FusionPattern PatternReader::fusion_pattern(const std::vector<PatternValue>& par
       if (!part) fail(kBadPattern, place, "annotation `{}` is no pattern", parts[2].keys[i]);
       out.annotations[parts[2].keys[i]] = *part;
     }
+  }
+  // A dictionary of options in the place of a check.
+  if (parts.size() == 4 && parts[3].as<Items>() && !parts[3].keys.empty()) {
+    for (size_t i = 0; i < parts[3].keys.size(); ++i) {
+      const auto* value = (**parts[3].as<Items>())[i].as<Object>();
+      const auto* flag = value ? value->as<bool>() : nullptr;
+      const auto* number = value ? value->as<ast::Integer>() : nullptr;
+      if (parts[3].keys[i] == "bind_constants" && flag)
+        out.bind_constants = *flag;
+      else if (parts[3].keys[i] == "priority" && number)
+        out.priority = static_cast<int>(*number);
+      else
+        fail(kBadPattern, place,
+             "option `{}` of a pattern; expected `bind_constants`, True or False, or `priority`, a "
+             "number",
+             parts[3].keys[i]);
+    }
+    return out;
   }
   if (parts.size() > 3)
     fail(kUnsupported, place,

@@ -47,7 +47,8 @@ Verdict PlacementSearch::legal(const Match& match) const {
     return {false, "used-outside",
             fmt::format("`{}` inside is used elsewhere too", match.escaping.front()->name)};
   if (!matcher_.is_convex(match.bindings))
-    return {false, "cycle", "something outside needs a part of it and is needed by another"};
+    return {false, "cycle",
+            "something outside uses one of its operators and is used by another of them"};
   return {};
 }
 
@@ -58,7 +59,7 @@ std::optional<Found> PlacementSearch::match(const Backend& backend, const Fusion
   Found found{&backend, &pattern, std::move(*match), {}, {}, {}};
   found.verdict = legal(found.match);
   if (!found.verdict.accepted) return found;
-  found.composite = graph::make_composite(pattern.name, found.match);
+  found.composite = graph::make_composite(pattern, found.match);
   if (!graph::defines_dimensions(*found.composite.function)) {
     found.verdict = {false, "symbolic", graph::kOpenDimension};
     return found;

@@ -16,8 +16,9 @@ class Outline {
       : name_(name), match_(match), options_(options) {}
 
   Composite run() {
-    for (const MatchInput& input : match_.inputs) parameter(input);
-    if (!options_.bind_constants) lift_constants();
+    std::vector<MatchInput> inputs = match_.inputs;
+    if (!options_.bind_constants) add_constants(inputs);
+    for (const MatchInput& input : inputs) parameter(input);
     std::vector<Origin> origins;
     const std::vector<Ref<Var>>& outputs =
         options_.outputs.empty() ? match_.outputs : options_.outputs;
@@ -76,12 +77,40 @@ class Outline {
       leaves_.emplace_back(input.seen, stand);
   }
 
-  void lift_constants() {
+  // Inputs and constants, in the order of their first use.
+  void add_constants(std::vector<MatchInput>& inputs) const {
+    std::vector<MatchInput> out;
+    if (match_.states_inputs) out = inputs;
+    const auto add = [&](const MatchInput& input) {
+      for (const MatchInput& known : out)
+        if (is_same_value(known.seen, input.seen)) return;
+      out.push_back(input);
+    };
     for (const Ref<Binding>& binding : match_.bindings)
       each_input(binding->value, [&](const Value& value) {
-        if (value.as<Constant>() && !leaf(value))
-          parameter({"const", value, value, MatchInput::View::kItself});
+        if (value.as<Constant>()) {
+          if (!is_stated(value))
+            add({name_of_constant(value), value, value, MatchInput::View::kItself});
+          return;
+        }
+        for (const MatchInput& input : inputs)
+          if (is_same_value(input.seen, value)) add(input);
       });
+    for (const MatchInput& input : inputs) add(input);
+    inputs = std::move(out);
+  }
+
+  // The pattern names its value.
+  bool is_stated(const Value& value) const {
+    return std::any_of(match_.values.begin(), match_.values.end(), [&](const auto& entry) {
+      return NodePtr(entry.first).template as<ExprPattern>() && is_same_value(entry.second, value);
+    });
+  }
+
+  std::string name_of_constant(const Value& value) const {
+    for (const auto& [name, matched] : options_.names)
+      if (is_same_value(matched, value)) return name;
+    return "const";
   }
 
   // What stands for a constant or an item of a tuple that is a parameter; null where none is.

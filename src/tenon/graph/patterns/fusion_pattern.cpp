@@ -14,6 +14,13 @@ std::map<std::string, Value> annotated_values(const FusionPattern& pattern, cons
   return out;
 }
 
+Composite make_composite(const FusionPattern& pattern, const Match& match,
+                         CompositeOptions options) {
+  options.bind_constants = pattern.bind_constants.value_or(options.bind_constants);
+  if (!options.bind_constants) options.names = annotated_values(pattern, match);
+  return make_composite(pattern.name, match, options);
+}
+
 std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns) {
   std::vector<size_t> sizes, order(patterns.size());
   for (const FusionPattern& pattern : patterns)
@@ -38,6 +45,8 @@ std::vector<FusionPattern> read_patterns(const IRModule& module, const std::stri
       pattern.name = backend + "." + pattern.name;
     pattern.priority = static_cast<int>(std::clamp<int64_t>(
         base->attrs.get<int64_t>("priority").value_or(0), -1'000'000, 1'000'000));
+    if (base->attrs.contains("bind_constants"))
+      pattern.bind_constants = base->attrs.flag("bind_constants");
     pattern.origin = base->origin;
     if (const auto graph = cast<Function>(base)) {
       pattern.pattern = pattern_from_function(pattern.name, *graph, {.module = &module});

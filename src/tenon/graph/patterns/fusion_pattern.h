@@ -36,6 +36,9 @@ struct FusionPattern {
   DFPattern pattern = {};       // over graph operators; null where it is over TensorIR only
   Ref<tir::PrimFunc> tir = {};  // over TensorIR; null where it is over graph operators only
   int priority = 0;             // higher first; then the larger; then the order of registration
+  /// Whether constants that it matches stand in the composite or are parameters of it; none: as the
+  /// pass that looks for it says.
+  std::optional<bool> bind_constants = {};
   std::map<std::string, DFPattern> annotations = {};
   std::function<Verdict(const PatternCheck&)> check = {};
   /// Attributes of the composite, beside `Composite`.
@@ -46,6 +49,10 @@ struct FusionPattern {
 
 /// The parts of a match that the pattern's annotations name.
 std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match);
+
+/// What `match` of the pattern becomes; `options.names` may be empty.
+Composite make_composite(const FusionPattern& pattern, const Match& match,
+                         CompositeOptions options = {});
 
 /// The order in which patterns are tried: indices into `patterns`.
 std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns);

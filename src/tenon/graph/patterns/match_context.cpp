@@ -307,6 +307,7 @@ Match MatchRun::solution() const {
       if (inside.count(var.get())) out.outputs.push_back(var);
   };
   if (graph_) {
+    out.states_inputs = true;
     for (const PatternPtr& result : graph_->results) give(known(result.get()));
     for (const PatternPtr& param : graph_->params)
       for (const auto& [pattern, input] : inputs_)

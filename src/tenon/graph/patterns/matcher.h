@@ -1,6 +1,7 @@
 // Looks for patterns (graph/patterns/dataflow_pattern.h) in one graph function.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -31,6 +32,7 @@ struct Match {
   /// Of a graph function as pattern its parameters, in order; of others what the bindings use and
   /// none of them computes, constants left out, in the order of first use.
   std::vector<MatchInput> inputs;
+  bool states_inputs = false;  // the pattern is a graph function, whose parameters they are
   /// Inner variables that are used outside too, other than `outputs`.
   std::vector<Ref<Var>> escaping;
   /// What the pattern's bare dimensions stand for.
@@ -49,9 +51,12 @@ struct Composite {
   std::vector<Value> arguments;  // Vars, constants, or calls on them (views of constants)
 };
 struct CompositeOptions {
-  /// Constants stand in the function; otherwise they are parameters of it. What a parameter of a
-  /// graph function matched is a parameter always.
+  /// Constants stand in the function; otherwise they are parameters of it: among the others in the
+  /// order of first use, after those that a graph function states. What a parameter of a graph
+  /// function matched is a parameter always, a constant that the pattern names by its value never.
   bool bind_constants = true;
+  /// Names for parameters that are constants, by what was matched.
+  std::map<std::string, Value> names = {};
   /// What it returns (a tuple where there are several); empty: the match's outputs.
   std::vector<Ref<Var>> outputs = {};
 };

@@ -89,7 +89,7 @@ class Matches {
         });
         if (!subsumes) {
           const std::string& other = patterns_[chosen[*overlapped.begin()]->pattern].name;
-          refuse(p, *match, "overlap", "a match of `" + other + "` has a part of it");
+          refuse(p, *match, "overlap", "a match of `" + other + "` has an operator of it");
           continue;
         }
         if (!partition.merge(found->members)) {
@@ -168,7 +168,7 @@ class Matches {
       out.outputs.insert(out.outputs.end(), match.escaping.begin(), match.escaping.end());
     }
     out.composite = make_composite(
-        pattern.name, match, {.bind_constants = options_.bind_constants, .outputs = out.outputs});
+        pattern, match, {.bind_constants = options_.bind_constants, .outputs = out.outputs});
     if (!defines_dimensions(*out.composite.function)) {
       refuse(p, match, "symbolic", kOpenDimension);
       return std::nullopt;

@@ -86,7 +86,7 @@ class Annotator {
         const auto match = matcher.match(pattern.pattern, matcher.binding_of(binding.var));
         if (!match || match->bindings.size() != 1) continue;
         const std::map<std::string, Value> annotated = annotated_values(pattern, *match);
-        const Composite composite = make_composite(pattern.name, *match);
+        const Composite composite = make_composite(pattern, *match);
         const PatternCheck check{module_, function, *match, composite.function, annotated};
         if (!pattern.check || pattern.check(check).accepted) return target;
       }
