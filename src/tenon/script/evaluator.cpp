@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/graph/op.h"
+
 namespace tenon::script {
 
 using ast::ExprKind;
@@ -78,6 +80,11 @@ std::string canonical(const std::string& path) {
   };
   const auto it = kSpellings.find(path);
   if (it != kSpellings.end()) return it->second;
+  // `op.conv2d`, as `from tvm.relax import op` was first written: neural operators are among them.
+  if (path.starts_with("op.")) {
+    const std::string name = path.substr(3);
+    return !graph::find_op(name) && graph::find_op("nn." + name) ? "R.nn." + name : "R." + name;
+  }
   // The packages of TVM and of Tenon in which the languages are found.
   for (const std::string_view package :
        {"tvm.script.parser.", "tvm.script.ir_builder.", "tvm.script.", "tenon.script.", "tvm."}) {
@@ -165,11 +172,16 @@ Object Evaluator::eval_name(const ast::Expr& expr) {
       {"zip", "py.zip"},
       {"enumerate", "py.enumerate"},
       {"reversed", "py.reversed"},
-      {"TypeVar", "py.TypeVar"}};
+      {"TypeVar", "py.TypeVar"},
+      {"op", "op"},
+      {"dataflow", "R.dataflow"}};
   const auto provided = kProvided.find(expr.text);
   if (provided != kProvided.end()) return Path{std::string(provided->second)};
   if (expr.text == "cls" || (!module_.class_name.empty() && expr.text == module_.class_name))
     return ModuleName{};
+  // A function of the module, by its name alone.
+  const auto function = module_.functions.find(expr.text);
+  if (function != module_.functions.end()) return FunctionName{function->second.name};
   fail(kUndefined, expr.place, "`{}` is not defined", expr.text);
 }
 

@@ -83,6 +83,10 @@ Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
 
 Ref<graph::SeqExpr> GraphBuilder::declaration(const ast::Stmt& definition, const Type& result,
                                               const Origin& at) {
+  if (!result && definition.body.size() > 1)
+    fail(kSyntax, definition.body.back()->place,
+         "`...` in the place of the rest of `{}`; expected statements that end with `return`",
+         definition.text);
   if (!result)
     fail(kSyntax, definition.name_place, "function `{}` has no body and no result type",
          definition.text);

@@ -53,6 +53,7 @@ class GraphBuilder final : public Evaluator {
   }
   graph::Value constant(const Object& object, std::optional<DType> dtype, const Place& place);
   std::optional<Object> call_relax(const std::string& name, const ast::Expr& call);
+  std::optional<graph::Type> type_of_shape(Arguments& args, const Arguments::Item& item);
   graph::Value call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call);
   std::vector<graph::Type> take_type_args(Arguments& args);
   graph::Type infer(const graph::Value& value);

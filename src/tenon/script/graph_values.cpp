@@ -262,6 +262,65 @@ static size_t input_named(const graph::OpDef& op, const std::string& keyword) {
   return found;
 }
 
+// Relax's first form of what a call gives: a shape, or a list of them, and `dtype=`. Without that
+// it is the one dtype of the arguments. Nothing where the item is a type or a list of types.
+std::optional<Type> GraphBuilder::type_of_shape(Arguments& args, const Arguments::Item& item) {
+  const auto* list = item.value.as<List>();
+  const auto is_dim = [](const Object& object) {
+    return object.as<ast::Integer>() || object.as<Expr>();
+  };
+  const auto is_shape = [&](const Object& object) {
+    const auto* dims = object.as<List>();
+    return dims && std::all_of(dims->items->begin(), dims->items->end(), is_dim);
+  };
+  const auto* value = item.value.as<Value>();
+  const auto* given = value ? value->as<graph::ShapeExpr>() : nullptr;
+  const auto* stated = args.find(3, {"dtype"});
+  const bool is_one = given || (list && is_shape(item.value) && (stated || !list->items->empty()));
+  const bool are_several = list && !is_one && !list->items->empty() &&
+                           std::all_of(list->items->begin(), list->items->end(), is_shape);
+  if (!is_one && !are_several) return std::nullopt;
+  std::vector<DType> dtypes;
+  const size_t count = is_one ? 1 : list->items->size();
+  if (stated) {
+    const auto* several = stated->value.as<List>();
+    if (several)
+      for (const Object& one : *several->items) dtypes.push_back(to_dtype(one, stated->place));
+    else
+      dtypes.assign(count, to_dtype(stated->value, stated->place));
+    if (dtypes.size() != count)
+      fail(kBadArgument, stated->place, "{} dtypes for {} outputs", dtypes.size(), count);
+  } else {
+    DType one = kVoid;
+    bool differ = false;
+    const Type inputs = graph::type_of(argument(args.items[1].value, args.items[1].place));
+    const auto note = [&](const Type& type) {
+      const auto* tensor = type.as<graph::TensorType>();
+      if (!tensor) return;
+      differ |= !one.is_void() && one != tensor->dtype;
+      one = tensor->dtype;
+    };
+    if (const auto* tuple = inputs.as<graph::TupleType>())
+      for (const Type& type : tuple->types) note(type);
+    else
+      note(inputs);
+    if (differ || one.is_void())
+      fail(
+          kBadArgument, item.place,
+          "a shape without a dtype, and the arguments have no dtype in common; expected "
+          "`dtype=\"float32\"` or alike after it, or a type such as R.Tensor((2, 3), \"float32\")");
+    dtypes.assign(count, one);
+  }
+  const auto tensor = [&](const Object& shape, DType dtype) -> Type {
+    return make<graph::TensorType>(given ? given->values : to_shape(shape, item.place), dtype,
+                                   origin(item.place));
+  };
+  if (is_one) return tensor(item.value, dtypes[0]);
+  std::vector<Type> types;
+  for (size_t i = 0; i < count; ++i) types.push_back(tensor((*list->items)[i], dtypes[i]));
+  return Type(make<graph::TupleType>(std::move(types), origin(item.place)));
+}
+
 Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call) {
   const Origin at = origin(call.place);
   const bool is_call = op.name.starts_with("call_tir") || op.name.starts_with("call_dps");
@@ -269,9 +328,12 @@ Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const
   if (is_call && args.positional > 2) {  // out_sinfo by position
     auto& item = args.items[2];
     item.used = true;
-    type_args = item.value.as<List>()
-                    ? std::vector<Type>{make<graph::TupleType>(to_types(item.value, item.place))}
-                    : std::vector<Type>{to_type(item.value, item.place)};
+    if (const auto type = type_of_shape(args, item)) {
+      type_args = {*type};
+    } else
+      type_args = item.value.as<List>()
+                      ? std::vector<Type>{make<graph::TupleType>(to_types(item.value, item.place))}
+                      : std::vector<Type>{to_type(item.value, item.place)};
   } else {
     type_args = take_type_args(args);
   }
@@ -341,6 +403,10 @@ std::optional<Object> GraphBuilder::call_relax(const std::string& name, const as
     return item;
   };
   if (name == "const") {
+    if (args.positional == 0 && args.keyword({"shape"}))
+      fail(kBadArgument, call.place,
+           "a constant of a shape without a value; expected R.const(value, \"float32\"), "
+           "R.zeros((2, 3), \"float32\"), or a parameter of the function");
     const auto& value = only("value");
     const auto* dtype = args.find(1, {"dtype"});
     finish(args, call);

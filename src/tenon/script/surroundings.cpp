@@ -18,6 +18,7 @@ std::string decorator_name(const ast::Stmt& stmt) {
         decorator->kind == ExprKind::kCall ? decorator->items[0].get() : decorator.get();
     if (at->kind != ExprKind::kAttribute && at->kind != ExprKind::kName) continue;
     if (at->text == "inline") return "macro";
+    if (at->text == "func" && at->kind == ExprKind::kAttribute) return "function";  // R.func
     for (const std::string_view name :
          {"ir_module", "prim_func", "function", "extern_func", "macro", "rewriter"})
       if (at->text == name) return at->text;

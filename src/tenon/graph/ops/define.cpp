@@ -24,6 +24,11 @@ Ref<TensorType> tensor_arg(const Call& call, size_t i) {
 
 static void require_shape(const TensorType& type, const Call& call, std::string_view what) {
   if (type.shape && !type.dtype.is_void()) return;
+  if (type.shape)
+    throw CompileError(kUnsupported, call.origin,
+                       "`{}` cannot be lowered: its {} is {}, without a dtype; expected one where "
+                       "the value comes from, as in R.Tensor((2, 3), \"float32\")",
+                       call.op->name, what, str(ref_to(&type)));
   throw CompileError(kUnsupported, call.origin,
                      "`{}` cannot be lowered: its {} is {}; a match_cast can state its shape",
                      call.op->name, what, str(ref_to(&type)));
