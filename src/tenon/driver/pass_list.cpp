@@ -125,13 +125,12 @@ class Reader {
     if (accept('{')) return AttrValue(map(depth));
     if (c == '"' || c == '\'') return AttrValue(string());
     if (c == '-' || c == '+' || c == '.' || (c >= '0' && c <= '9')) return number();
-    const size_t begin = at_;
+    if (!is_word(c)) fail("a literal (None, True, a number, a string, a list)");
     const std::string_view word = name("a literal");
     if (word == "None") return {};
     if (word == "True") return AttrValue(true);
     if (word == "False") return AttrValue(false);
-    at_ = begin;
-    fail("a literal (None, True, a number, a string, a list)");
+    return AttrValue(std::string(word));  // a name needs no quotes: RunCodegen(backend=toy)
   }
   AttrList items(char close, int depth) {
     AttrList list;

@@ -29,6 +29,11 @@ TEST(PassListTest, ReadsNamesAndLiterals) {
   EXPECT_EQ(passes[1].options.str(),
             R"({"a": "x\n", "b": [1, 2.5, None], "c": {"k": True}, "work_limit": -3})");
   EXPECT_TRUE(parse_pass_list("  ").empty());
+  // Names as values need no quotes.
+  EXPECT_EQ(parse_pass_list("RunCodegen(function=conv_relu, backend=toy)")[0].options.str(),
+            R"({"backend": "toy", "function": "conv_relu"})");
+  EXPECT_EQ(parse_pass_list("RunCodegen(options={\"a\": b.c}, x=[d, True])")[0].options.str(),
+            R"({"options": {"a": "b.c"}, "x": ["d", True]})");
 }
 
 std::string error_in(std::string_view text) {
