@@ -137,6 +137,109 @@ TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounte
       1, "error[TN0813]");
 }
 
+// What a back end made is all that is needed of it afterwards.
+TEST_F(PluginCommandTest, AModuleAfterRunCodegenNeedsNoBackEnd) {
+  std::ofstream(folder_ + "/fussy.c") << kFussy;
+  std::ofstream(folder_ + "/m.py") << kFourOperators;
+  const std::string passes =
+      " --plugin ./fussy.so --passes AnnotatePlacement,DispatchPlacement,MergeCompositeFunctions,"
+      "RunCodegen";
+  expect("run m.py -o own", 0, "output  float32 (8, 8)");
+  for (const char* unit : {"TENON_UNIT_MATCH", "TENON_UNIT_REGION"}) {
+    SCOPED_TRACE(unit);
+    ASSERT_EQ(shell("cc -shared -fPIC -DUNIT=" + std::string(unit) +
+                    " -I" TENON_SOURCE_DIR "/include fussy.c -o fussy.so")
+                  .status,
+              0);
+    ASSERT_EQ(shell(TENON_BINARY " opt m.py" + passes + " -o n.py").status, 0);
+    ASSERT_EQ(shell("rm fussy.so").status, 0);
+    // Its code is the model's: it is linked where the user says so (docs/trust.md).
+    expect("run n.py", 1, "error[TN0021]");
+    expect("run n.py --allow-code -o with", 0, "output  float32 (8, 8)");
+    expect("compile n.py --allow-code -o n.so", 0, "operators");
+    expect("run n.so", 0, "output  float32 (8, 8)");
+    const auto bytes = [&](const std::string& file) {
+      std::ifstream in(folder_ + file, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    ASSERT_FALSE(bytes("/own/output.npy").empty());
+    EXPECT_EQ(bytes("/own/output.npy"), bytes("/with/output.npy"));
+  }
+  // Nor where it made nothing.
+  ASSERT_EQ(shell("sed 's/strstr(text, \"relu\")/1/' fussy.c > no.c && cc -shared -fPIC "
+                  "-DUNIT=TENON_UNIT_MATCH -I" TENON_SOURCE_DIR "/include no.c -o no.so")
+                .status,
+            0);
+  ASSERT_EQ(shell(TENON_BINARY " opt m.py --plugin ./no.so --passes "
+                               "AnnotatePlacement,DispatchPlacement,RunCodegen -o n.py")
+                .status,
+            0);
+  expect("run n.py", 0, "output  float32 (8, 8)");
+  // One that is still needed is missed.
+  ASSERT_EQ(
+      shell(TENON_BINARY " opt m.py --plugin ./no.so --passes AnnotatePlacement -o n.py").status,
+      0);
+  expect("run n.py", 1, "no back end `fussy`");
+}
+
+// Stores outside of a buffer whose dimension is known only when the program runs.
+constexpr const char* kWide = R"(#include <stdio.h>
+#include <tenon/backend.h>
+static int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  char text[900];
+  snprintf(text, sizeof text,
+           "@T.prim_func\ndef %s(x: T.handle, y: T.handle):\n    n = T.int64()\n"
+           "    X = T.match_buffer(x, (n, 4), \"float32\")\n"
+           "    Y = T.match_buffer(y, (n, 4), \"float32\")\n"
+           "    for i in range(4):\n        Y[ROW, i] = X[0, i]\n",
+           host->symbol(match));
+  return host->emit(answer, TENON_TVMSCRIPT, text, TENON_TEXT);
+}
+const TenonBackend* tenon_backend(const TenonHost* host) {
+  static TenonBackend backend = {.size = sizeof(TenonBackend), .abi = TENON_BACKEND_ABI,
+                                 .name = "wide", .flags = TENON_TAKES_SYMBOLIC_SHAPES,
+                                 .patterns = "relu = is_op('relax.nn.relu')(wildcard())\n",
+                                 .generate = generate};
+  return host ? &backend : NULL;
+}
+)";
+
+TEST_F(PluginCommandTest, TensorIRThatItAnswersIsCheckedForBounds) {
+  std::string text = kWide;
+  const auto build_for = [&](const std::string& row) {
+    std::string source = text;
+    source.replace(source.find("ROW"), 3, row);
+    std::ofstream(folder_ + "/wide.c") << source;
+    ASSERT_EQ(shell("cc -shared -fPIC -I" TENON_SOURCE_DIR "/include wide.c -o wide.so").status, 0);
+  };
+  const std::string model = R"(
+from tenon.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((DIM, 4), "float32")) -> R.Tensor((DIM, 4), "float32"):
+        y = R.nn.relu(x)
+        return y
+)";
+  for (const auto& [file, dim] : {std::pair("/one.py", "1"), std::pair("/any.py", "\"n\"")}) {
+    std::string made = model;
+    for (int i = 0; i < 2; ++i) made.replace(made.find("DIM"), 3, dim);
+    std::ofstream(folder_ + file) << made;
+  }
+  build_for("1");
+  expect("run one.py --plugin ./wide.so", 1, "index 1 of dimension 0 of buffer `Y`");
+  for (const char* command : {"run any.py --dim n=1", "run any.py --dim n=1 --target c"})
+    expect(command + std::string(" --plugin ./wide.so"), 1, "lies outside of its extent 1");
+  expect("run any.py --dim n=2 --plugin ./wide.so", 0, "output  float32 (2, 4)");
+  // The same after the module was written and read again, without the back end.
+  ASSERT_EQ(shell(TENON_BINARY " opt any.py --plugin ./wide.so --passes "
+                               "AnnotatePlacement,DispatchPlacement,RunCodegen -o n.py")
+                .status,
+            0);
+  expect("run n.py --dim n=1", 1, "lies outside of its extent 1");
+}
+
 // A back end whose function gets the number of rows, and needs a library that linkers name by a
 // text.
 constexpr const char* kRoots = R"(#include <stdio.h>

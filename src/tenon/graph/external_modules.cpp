@@ -236,6 +236,14 @@ void add_external_module(IRModule& module, const ExternalModule& added) {
   module.attrs.set(kAttr, list);
 }
 
+bool has_code_of(const IRModule& module, const std::string& backend) {
+  for (const ExternalModule& external : external_modules(module))
+    if (external.origin == backend) return true;
+  for (const auto& [name, function] : module.functions())
+    if (function->attrs.get<std::string>("target").value_or("") == backend) return true;
+  return false;
+}
+
 IRModule merge_modules(IRModule module, const IRModule& other) {
   for (const auto& [name, function] : other.functions()) {
     const BaseFunc known = module.find(name);

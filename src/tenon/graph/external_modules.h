@@ -41,6 +41,10 @@ std::vector<ExternalModule> external_modules(const IRModule& module);
 /// one has.
 void add_external_module(IRModule& module, const ExternalModule& added);
 
+/// Whether the module has code that this back end made: an artefact of its, or a PrimFunc that
+/// stands for a unit of it.
+bool has_code_of(const IRModule& module, const std::string& backend);
+
 /// Two modules as one: the functions of both and the artefacts of both. Functions of the same name
 /// must be equal, but that a declaration of a library function gives way to nothing else.
 /// \throws CompileError (kDuplicateName) at functions of one name that differ;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tenon/graph/arithmetic.h"
+#include "tenon/graph/external_modules.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/kernel_operators.h"
@@ -326,7 +327,7 @@ class Placer {
           [&](const Ref<Binding>& binding) { return taken.count(binding->var.get()) != 0; });
       if (!is_free) {
         for (Operator* op : covered)
-          op->refusals.push_back({&found, "overlap", "another match takes a part of it"});
+          op->refusals.push_back({&found, "overlap", "another match takes an operator of it"});
         continue;
       }
       // Matches may be together what none of them is alone: needed by what they need.
@@ -475,8 +476,10 @@ std::vector<std::string> libs_of(const IRModule& module) {
       throw CompileError(kBadOption, {},
                          "module attribute `libs` is {}; expected a list of back ends",
                          value->str());
-    backends_of(*libs);
-    names = *libs;
+    // Of a back end that has made its code for the module already, the code is all that is needed.
+    for (const std::string& name : *libs)
+      if (graph::find_backend(name) || !graph::has_code_of(module, name)) names.push_back(name);
+    backends_of(names);
   }
   // Libraries that are called by name: of a module that was read again they may not be known, and
   // have their composites already.

@@ -3,6 +3,7 @@
 
 #include "tenon/graph/backend.h"
 #include "tenon/graph/extern_call.h"
+#include "tenon/graph/external_modules.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/partition_passes.h"
 #include "tenon/graph/transforms.h"
@@ -140,16 +141,6 @@ IRModule call_library(IRModule module, const std::string& backend) {
   return module;
 }
 
-IRModule run_registered(IRModule module, const Backend& backend, const BackendContext& context) {
-  if (backend.lower) {
-    module = run_backend(std::move(module), backend, context);
-    if (backend.unit == Backend::Unit::kComposite) dissolve_regions(module, backend.name);
-  } else {
-    module = call_library(std::move(module), backend.name);
-  }
-  return generate_backend_code(std::move(module), backend);
-}
-
 // Back ends that functions of the module, or inside of them, are for.
 std::set<std::string> named_backends(const IRModule& module) {
   std::set<std::string> names;
@@ -158,6 +149,33 @@ std::set<std::string> named_backends(const IRModule& module) {
       if (std::string backend = backend_of(inner); !backend.empty()) names.insert(backend);
     });
   return names;
+}
+
+// A back end that was given units and made code for none of them: the module needs it no more.
+IRModule without_library(IRModule module, const std::string& name) {
+  const auto libs = module.attrs.strings("libs");
+  if (!libs || has_code_of(module, name)) return module;
+  AttrList left;
+  for (const std::string& lib : *libs)
+    if (lib != name) left.emplace_back(lib);
+  module.attrs.erase("libs");
+  if (!left.empty()) module.attrs.set("libs", std::move(left));
+  return module;
+}
+
+IRModule run_registered(IRModule module, const Backend& backend, const BackendContext& context) {
+  const bool has_units = named_backends(module).count(backend.name) != 0;
+  const bool takes_kernels =
+      std::any_of(backend.patterns.begin(), backend.patterns.end(),
+                  [](const FusionPattern& pattern) { return static_cast<bool>(pattern.tir); });
+  if (backend.lower) {
+    module = run_backend(std::move(module), backend, context);
+    if (backend.unit == Backend::Unit::kComposite) dissolve_regions(module, backend.name);
+  } else {
+    module = call_library(std::move(module), backend.name);
+  }
+  module = generate_backend_code(std::move(module), backend);
+  return has_units && !takes_kernels ? without_library(std::move(module), backend.name) : module;
 }
 
 std::string known_backends() {
