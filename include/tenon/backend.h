@@ -58,7 +58,7 @@ extern "C" {
 #define TENON_BACKEND_ABI \
   ((uint32_t)TENON_BACKEND_ABI_MAJOR << 16 | (uint32_t)TENON_BACKEND_ABI_MINOR)
 
-/* One part of the program that matched a pattern, or a region of such parts. Valid during the
+/* What matched a pattern, or a region of neighbouring matches. Valid during the
  * callback. */
 typedef struct TenonMatch TenonMatch;
 /* What a callback answers is gathered here. Valid during the callback. */
@@ -219,9 +219,13 @@ typedef struct TenonHost {
 
   /* -- answers -- */
   /* "No", with a short reason code ("dtype", "layout", "shape", "rank", "attribute", ...:
-   * [a-z0-9-], up to 32 characters) and words for people. In `check` the match stays where it is
-   * and the reason is recorded; in other callbacks, where it is too late to say no, compilation
-   * ends with the words. Returns 1, so that a callback can end with `return host->refuse(...)`. */
+   * [a-z0-9-], up to 32 characters) and words for people.
+   *  - In `check` the match is not placed here: another pattern or back end may take it.
+   *  - In `pack` and `generate` the match or region becomes own code, whose reason the report tells
+   *    (no other back end is asked any more); where the user named the function, RunCodegen(
+   *    function=...), compilation ends with the words.
+   *  - In a pass compilation ends with the words.
+   * Returns 1, so that a callback can end with `return host->refuse(...)`. */
   int32_t (*refuse)(TenonAnswer* answer, const char* code, const char* words);
   /* Hands over an answer; see TENON_PACKED and those after it. `size` in bytes, or TENON_TEXT.
    * Returns 0, or 1 where the host does not take it (it has then recorded why: the callback should
