@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tenon/graph/infer.h"
+#include "tenon/graph/patterns/near_miss.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/support/remarks.h"
 
@@ -565,6 +566,7 @@ Ref<Function> PatternRewriter::operator()(const Ref<Function>& function, const I
 
 IRModule PatternRewriter::operator()(IRModule module, const RewriteOptions& options) const {
   std::vector<int> counts(rules_.size());
+  const IRModule before = module;
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
@@ -574,14 +576,17 @@ IRModule PatternRewriter::operator()(IRModule module, const RewriteOptions& opti
     module.set(name, run.run(function));
     for (size_t i = 0; i < counts.size(); ++i) counts[i] += run.counts()[i];
   }
-  for (size_t i = 0; i < counts.size(); ++i)
+  for (size_t i = 0; i < counts.size(); ++i) {
+    std::optional<NearMiss> miss;
+    if (!counts[i]) miss = nearest_miss(before, rules_[i]->pattern);
     record({"RewritePatterns",
             rules_[i]->name.empty() ? fmt::format("rule {}", i + 1) : rules_[i]->name,
             counts[i] ? "rewritten" : "unmatched",
             "",
             {{"times", static_cast<double>(counts[i])}},
-            "",
+            miss ? miss->text() : "",
             rules_[i]->origin});
+  }
   return module;
 }
 
