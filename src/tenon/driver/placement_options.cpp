@@ -10,9 +10,10 @@
 namespace tenon {
 
 void PlacementOptions::add_to(CLI::App& app) {
-  app.add_option("--libs", libs,
-                 "back ends that may take parts of the model, separated by commas, or none (the "
-                 "default)");
+  app.add_option(
+      "--libs", libs,
+      "back ends that may compute operators of the model, separated by commas, or none (the "
+      "default)");
   app.add_option("--place", places,
                  "NODE=BACKEND: run the model's node NODE there, or in our own code (none); may be "
                  "repeated");

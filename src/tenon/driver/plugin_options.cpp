@@ -10,9 +10,10 @@
 namespace tenon {
 
 void PluginOptions::add_to(CLI::App& app) {
-  app.add_option("--plugin", files,
-                 "x.so: a back end (tenon/backend.h), which may take parts of the model and has "
-                 "passes; may be repeated");
+  app.add_option(
+      "--plugin", files,
+      "x.so: a back end (tenon/backend.h), which may compute operators of the model and has "
+      "passes; may be repeated");
   app.add_flag(
       "--in-process", in_process,
       "plugins run in this process, not in one of their own: faster to ask, and a fault of "
