@@ -1,0 +1,1 @@
+softmax = is_call_tir("softmax")
