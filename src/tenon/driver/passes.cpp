@@ -175,6 +175,9 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
   const auto& patterns = patterns_of("FuseOpsByPattern", name);
   if (patterns.empty()) return module;
+  // A C function has no other way to its weights.
+  if (!options.contains("bind_constants"))
+    fuse.bind_constants = !graph::find_backend(name)->by_name;
   fuse.tells_unmatched = std::any_of(patterns.begin(), patterns.end(),
                                      [](const auto& pattern) { return pattern.is_users; });
   return graph::fuse_ops_by_pattern(std::move(module), patterns, fuse);

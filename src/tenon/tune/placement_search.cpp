@@ -59,7 +59,8 @@ std::optional<Found> PlacementSearch::match(const Backend& backend, const Fusion
   Found found{&backend, &pattern, std::move(*match), {}, {}, {}};
   found.verdict = legal(found.match);
   if (!found.verdict.accepted) return found;
-  found.composite = graph::make_composite(pattern, found.match);
+  found.composite =
+      graph::make_composite(pattern, found.match, {.bind_constants = !backend.by_name});
   if (!graph::defines_dimensions(*found.composite.function)) {
     found.verdict = {false, "symbolic", graph::kOpenDimension};
     return found;
