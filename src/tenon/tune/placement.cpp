@@ -302,7 +302,7 @@ class Placer {
         if (!pattern.is_users || !pattern.pattern) continue;
         Tally& tally = tallies_[&pattern];
         if (tally.accepted == 0 && tally.refused == 0 && tally.why.empty())
-          tally.why = search_.nearest(*backend, pattern);
+          tally.why = search_.nearest(pattern);
       }
   }
 

@@ -4,6 +4,7 @@
 
 #include "tenon/graph/dimensions.h"
 #include "tenon/graph/op.h"
+#include "tenon/graph/patterns/near_miss.h"
 
 namespace tenon::tune {
 
@@ -113,13 +114,9 @@ const BindingBlock& PlacementSearch::block_of(const Found& found) const {
   return *block_of_.at(found.root().get());
 }
 
-std::string PlacementSearch::nearest(const Backend& backend, const FusionPattern& pattern) const {
-  std::string why;
-  for (const Ref<Binding>& root : matcher_.roots(pattern.pattern)) {
-    match(backend, pattern, root, &why);
-    if (!why.empty()) break;
-  }
-  return why;
+std::string PlacementSearch::nearest(const FusionPattern& pattern) const {
+  const auto miss = graph::nearest_miss(module_, *function_, pattern.pattern);
+  return miss ? miss->text() : "";
 }
 
 std::string PlacementSearch::near_misses(const Backend& backend, const Ref<Binding>& root) const {

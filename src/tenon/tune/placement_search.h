@@ -35,7 +35,7 @@ class PlacementSearch {
   /// The block in which all of a match that is accepted stands.
   const graph::BindingBlock& block_of(const Found& found) const;
   /// Where a pattern matches nothing: what came nearest.
-  std::string nearest(const graph::Backend& backend, const graph::FusionPattern& pattern) const;
+  std::string nearest(const graph::FusionPattern& pattern) const;
   /// What kept the patterns from matching at this binding, whose operator they begin with.
   std::string near_misses(const graph::Backend& backend, const Ref<graph::Binding>& root) const;
 
