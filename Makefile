@@ -12,11 +12,14 @@ LONG ?=
 # ONNX's operator cases, for `make test-long`; where they are not, that step is skipped.
 CONFORMANCE ?= ../shared/onnx-conformance
 
+# Where `make install` installs.
+PREFIX ?= /usr/local
+
 # How long `make fuzz` looks.
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench package format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -63,6 +66,9 @@ test-models: tenon models  ## the larger test networks, and the whole networks t
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
+
+install: tenon  ## install the compiler, the runtime and its headers below PREFIX (/usr/local)
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 package: tenon  ## a release archive and a .deb in build/package, tried in a bare Debian 12 where root and debootstrap are there
 	cmake --build $(BUILD) --target package

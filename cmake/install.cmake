@@ -1,17 +1,25 @@
 # What others build against: the header of back ends, the runtime for programs, the binary, and a package for CMake:
 #   find_package(Tenon REQUIRED)
 #   Tenon::backend  the header that a plugin needs, nothing to link
-#   Tenon::runtime  what a program links that loads compiled models
+#   Tenon::runtime  what a program links that loads compiled models; Tenon::shared the same as libtenon.so
 #   Tenon::tenon    the compiler
+# and, for everyone else, a file for pkg-config: `pkg-config --cflags --libs tenon`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(FILES ${PROJECT_SOURCE_DIR}/include/tenon/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon)
-install(FILES ${PROJECT_SOURCE_DIR}/src/tenon/runtime/abi.h ${PROJECT_SOURCE_DIR}/src/tenon/runtime/tenon_runtime.h
+install(FILES ${PROJECT_SOURCE_DIR}/src/tenon/runtime/abi.h ${PROJECT_SOURCE_DIR}/src/tenon/runtime/dltensor.h
+              ${PROJECT_SOURCE_DIR}/src/tenon/runtime/tenon_runtime.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/runtime)
-install(TARGETS tenon tenon-plugin-host tenon_runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenon tenon-plugin-host tenon_runtime tenon_shared RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Beside the program in the archive of releases (package.cmake), else where they were found when it was linked.
 set_target_properties(tenon tenon-plugin-host PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/tenon/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+
+# It says where it is by where it lies, so that the prefix may move.
+file(RELATIVE_PATH TENON_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TenonConfig.cmake.in ${PROJECT_BINARY_DIR}/TenonConfig.cmake

@@ -30,6 +30,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # libtenon.so; the linker's cache is made anew
 # Found through its link in /usr/lib/llvm-19, which dpkg-shlibdeps does not follow to the package.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libllvm19 (>= 1:19.1)")
 # For --target c, C files of --link, and back ends that answer in C; for --libs.

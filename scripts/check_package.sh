@@ -34,12 +34,15 @@ begin() {
 }
 finish() { umount "$work/root/proc" "$work/root" "$work/upper"; }
 
-# Networks run and compile; what needs a compiler says so.
+# Networks run and compile; what needs a compiler says so. The third argument is libtenon.so, which needs what is there.
 try() {
   local tenon=$1 said
+  said=$(bare ldd "$3") || { echo "$2: $3: $said"; exit 1; }
+  if grep 'not found' <<< "$said"; then echo "$2: $3 lacks libraries"; exit 1; fi
   bare "$tenon" run /try/digits_b1.onnx | grep -q '^run ' || { echo "$2: run fails"; exit 1; }
   bare "$tenon" compile /try/digits_b1.onnx -o /try/digits.so > /dev/null
   bare "$tenon" run /try/digits.so | grep -q '^run ' || { echo "$2: the compiled library does not run"; exit 1; }
+  bare "$tenon" show /try/digits.so | grep -q '^inputs' || { echo "$2: the compiled library does not tell its interface"; exit 1; }
   bare "$tenon" compile /try/digits_b1.onnx --target c -o /try/c > /dev/null
   bare "$tenon" opt /try/network.py --passes LegalizeOps,FuseOps > /dev/null
   for arguments in "run /try/digits_b1.onnx --target c" "run /try/network.py --call-by-name toy --link /try/toy.c"; do
@@ -53,7 +56,8 @@ try() {
 for archive in "$packages"/tenon-*.tar.gz; do
   begin
   tar -C "$work/root/opt" -xzf "$archive"
-  try "/opt/$(basename "$archive" .tar.gz)/bin/tenon" "$(basename "$archive")"
+  folder=/opt/$(basename "$archive" .tar.gz)
+  try "$folder/bin/tenon" "$(basename "$archive")" "$folder/lib/libtenon.so"
   finish
 done
 for deb in "$packages"/tenon_*.deb; do
@@ -63,6 +67,7 @@ for deb in "$packages"/tenon_*.deb; do
   for proxy in /etc/apt/apt.conf.d/*proxy*; do [ -f "$proxy" ] && cp "$proxy" "$work/root/etc/apt/apt.conf.d/"; done
   bare apt-get -qq update
   bare apt-get -qq install -y --no-install-recommends /try/tenon.deb > "$packages/apt.log" 2>&1 || { tail -5 "$packages/apt.log"; exit 1; }
-  try tenon "$(basename "$deb")"
+  bare ldconfig -p | grep -q 'libtenon\.so\.' || { echo "$(basename "$deb"): the linker does not find libtenon.so"; exit 1; }
+  try tenon "$(basename "$deb")" /usr/lib/libtenon.so
   finish
 done

@@ -14,15 +14,16 @@
  * aligned than the program declares (TenonTensorInfo.alignment, else TenonProgram.alignment; mostly
  * 64) is copied on its way: right, but slower.
  *
- * Link with the static library tenon_runtime, the C++ standard library, pthreads and dl.
+ * Link with libtenon.so (`pkg-config --cflags --libs tenon`), or with the static library
+ * tenon_runtime, the C++ standard library, pthreads and dl.
  */
 #ifndef TENON_RUNTIME_TENON_RUNTIME_H_
 #define TENON_RUNTIME_TENON_RUNTIME_H_
 
-#include <dlpack/dlpack.h>
 #include <stdint.h>
 
 #include "tenon/runtime/abi.h"
+#include "tenon/runtime/dltensor.h"
 
 #ifdef __cplusplus
 extern "C" {
