@@ -24,6 +24,8 @@ const std::map<std::string, std::string> kBases = {
     {"run interpret", "run DIR/m.py --interpret"},
     {"compile native", "compile examples/digits/digits_b1.onnx -o DIR/made"},
     {"compile c", "compile examples/digits/digits_b1.onnx -o DIR/made --target c"},
+    {"show compiled", "show DIR/m.so"},
+    {"show model", "show DIR/m.py"},
     {"bench native", "bench DIR/m.py --repeat 1"},
     {"bench c", "bench DIR/m.py --repeat 1 --target c"},
     {"bench compiled", "bench DIR/m.so --repeat 1"},
@@ -185,7 +187,8 @@ class OptionsTest : public CommandTest, public testing::WithParamInterface<const
   }
 
   bool needs_program() const {
-    return std::string(GetParam()) == "run" || std::string(GetParam()) == "bench";
+    const std::string command = GetParam();
+    return command == "run" || command == "bench" || command == "show";
   }
 
   std::string in_folder(std::string text) const {
@@ -312,8 +315,8 @@ TEST_P(OptionsTest, NoneIsSilent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, OptionsTest,
-                         testing::Values("run", "compile", "bench", "test-onnx", "print", "opt",
-                                         "explain", "check", "plan", "bisect", "reduce",
+                         testing::Values("run", "compile", "show", "bench", "test-onnx", "print",
+                                         "opt", "explain", "check", "plan", "bisect", "reduce",
                                          "operators", "passes", "relay-operators", "diagnostics",
                                          "options"),
                          [](const auto& info) {

@@ -57,14 +57,7 @@ Measurement measure(const std::string& model, const BenchOptions& options) {
     };
   result.ready = make_ready(model, options.target, pipeline, adjust);
   InputOptions inputs;
-  for (const std::string& text : options.dims) {
-    const size_t equals = text.find('=');
-    int64_t number = 0;
-    if (equals == std::string::npos ||
-        !CLI::detail::lexical_cast(text.substr(equals + 1), number) || number < 0)
-      throw UsageError("--dim {}: expected NAME=N", text);
-    inputs.dims[text.substr(0, equals)] = number;
-  }
+  inputs.dims = parse_dims(options.dims);
   inputs.meanings = result.ready.meanings;
   BoundRun bound(result.ready.program,
                  make_inputs(signature_of(result.ready.program->declaration()), inputs));

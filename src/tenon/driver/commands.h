@@ -26,6 +26,7 @@ using Action = std::function<int()>;
 
 void add_run_command(CLI::App& app, Action& action);
 void add_compile_command(CLI::App& app, Action& action);
+void add_show_command(CLI::App& app, Action& action);
 void add_print_command(CLI::App& app, Action& action);
 void add_check_command(CLI::App& app, Action& action);
 void add_opt_command(CLI::App& app, Action& action);

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "tenon/support/diagnostics.h"
 
@@ -28,6 +30,10 @@ void Progress::clear() {
   fmt::print(stderr, "\r\033[K");
   std::fflush(stderr);
   shown_ = false;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
 std::string time_text(double seconds) {

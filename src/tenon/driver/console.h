@@ -1,6 +1,7 @@
 // What a person sees while something long runs: a line on a terminal, nothing in a pipe.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "tenon/support/temporary_files.h"
@@ -28,6 +29,9 @@ class Progress {
 std::string time_text(double seconds);
 /// "512 bytes", "1.5 KiB", "4.0 MiB", "2.00 GiB".
 std::string bytes_text(int64_t bytes);
+
+/// On the standard output.
+void print_json(const nlohmann::ordered_json& json);
 
 /// \throws CompileError (kFileError).
 std::string read_file(const std::string& path);

@@ -44,6 +44,7 @@ class BoundRun {
   double run();
   std::vector<Ref<TensorData>> outputs() const;
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  const std::vector<std::vector<int64_t>>& output_shapes() const { return output_shapes_; }
 
  private:
   std::shared_ptr<runtime::Program> program_;

@@ -44,10 +44,6 @@ std::string line_of(const Remark& remark) {
   return line;
 }
 
-void print_json(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-}
-
 // A pass that --pass names: one that there is, or one that had something to say.
 void check_pass(const std::string& name, const std::vector<Remark>& remarks) {
   if (name.empty()) return;

@@ -7,8 +7,18 @@
 #include "tenon/driver/help.h"
 #include "tenon/driver/library_backends.h"
 #include "tenon/driver/option_table.h"
+#include "tenon/driver/show_command.h"
 
 namespace tenon {
+
+// The compiled program that a command with --help was given: "tenon run x.so --help".
+static std::string compiled_program_of(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    if (const CLI::Option* model = command->get_option_no_throw("MODEL"))
+      for (const std::string& given : model->results())
+        if (given.ends_with(".so")) return given;
+  return "";
+}
 
 static int run(int argc, char** argv) {
   CLI::App app("Tenon: compiles machine-learning models, with kernels and libraries, to fast code.",
@@ -19,6 +29,7 @@ static int run(int argc, char** argv) {
   Action action;
   add_run_command(app, action);
   add_compile_command(app, action);
+  add_show_command(app, action);
   add_print_command(app, action);
   add_check_command(app, action);
   add_opt_command(app, action);
@@ -34,7 +45,13 @@ static int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // of --help and --version
-    return app.exit(success, std::cout, std::cerr);
+    const int status = app.exit(success, std::cout, std::cerr);
+    const std::string program = compiled_program_of(app);
+    if (program.empty()) return status;
+    return guarded([&] {
+      std::cout << "\n" << program << ", as `tenon show` tells:\n\n" << interface_text(program);
+      return 0;
+    });
   } catch (const CLI::ParseError& error) {
     print_error("error: " + wrong_usage(app, error));
     return kWrongUsage;

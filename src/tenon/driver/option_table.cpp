@@ -27,6 +27,8 @@ constexpr CommandForm kForms[] = {
     {"run", "interpret", "--interpret", kInterprets},
     {"compile", "native", "machine code", kMachine},
     {"compile", "c", "--target c", ""},
+    {"show", "compiled", "a compiled .so", kDone},
+    {"show", "model", "a model", "a model's memory is planned when it is compiled"},
     {"bench", "native", "machine code", kMachine},
     {"bench", "c", "--target c", ""},
     {"bench", "compiled", "a compiled .so", kDone},
@@ -65,7 +67,7 @@ const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--com
 // Cells: a word for each command that has the option, a letter (Use) for each of its forms.
 // A table for each group of `--help`.
 const OptionRow kFiles[] = {
-    {"MODEL", "run:aaaa compile:aa bench:aaa print:aa explain:aa reduce:a bisect:aa"},
+    {"MODEL", "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aa reduce:a bisect:aa"},
     {"FILE", "opt:rraa check:aa"},
     {"DIR", "test-onnx:aaa"},
     {"PROBLEM", "plan:a"},
@@ -75,7 +77,7 @@ const OptionRow kFiles[] = {
      "run:aaaa compile:aa print:aa opt:rraa plan:a explain:rr reduce:a bisect:aa",
      {},
      kNoPage},
-    {"--json", "run:aaaa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa"},
+    {"--json", "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa"},
     {"--markdown", "operators:aaa passes:a relay-operators:a diagnostics:a options:a"},
     {"--graph", "operators:aaa"},
     {"--emit", "compile:aa"},
@@ -88,7 +90,7 @@ const OptionRow kFiles[] = {
 
 const OptionRow kRuns[] = {
     {"--input", "run:aaaa"},
-    {"--dim", "run:aaaa bench:aaa"},
+    {"--dim", "run:aaaa show:ar bench:aaa"},
     {"--seed", "run:aaaa check:ra"},
     {"--interpret", "run:aara test-onnx:aaa"},
     {"--compare", "run:aarr"},

@@ -50,14 +50,7 @@ InputOptions input_options(const RunOptions& options) {
     if (!inputs.files.emplace(name, file).second)
       throw UsageError("--input {}: the input is given twice", text);
   }
-  for (const std::string& text : options.dims) {
-    const auto [name, value] = split(text, "--dim");
-    constexpr int64_t kLargestDim = int64_t{1} << 40;
-    int64_t number = 0;
-    if (!CLI::detail::lexical_cast(value, number) || number < 0 || number > kLargestDim)
-      throw UsageError("--dim {}: expected a number from 0 to {}", text, kLargestDim);
-    inputs.dims[name] = number;
-  }
+  inputs.dims = parse_dims(options.dims);
   return inputs;
 }
 

@@ -1,6 +1,7 @@
 #include "tenon/driver/tensors.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -125,6 +126,23 @@ RandomRange range_of(const InputMeaning& meaning, const std::map<std::string, in
   range.values = values;
   if (meaning.extent) range.extent = value_of(meaning.extent, symbols).value_or(1);
   return range;
+}
+
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
+  constexpr int64_t kLargest = int64_t{1} << 40;
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      throw UsageError("--dim {}: expected NAME=VALUE", text);
+    int64_t number = -1;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data() + equals + 1, end, number);
+    if (read.ec != std::errc() || read.ptr != end || number < 0 || number > kLargest)
+      throw UsageError("--dim {}: expected a number from 0 to {}", text, kLargest);
+    dims[text.substr(0, equals)] = number;
+  }
+  return dims;
 }
 
 std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const InputOptions& options) {

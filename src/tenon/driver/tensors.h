@@ -22,6 +22,9 @@ Ref<TensorData> random_tensor(DType dtype, std::vector<int64_t> shape, uint64_t 
 /// What symbols of dimensions are without a value given.
 inline constexpr int64_t kDefaultDim = 4;
 
+/// "batch=4" of --dim, each. \throws UsageError at anything else.
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);
+
 struct InputOptions {
   std::map<std::string, std::string> files;  // by name of the input
   std::map<std::string, int64_t> dims;       // values of symbols, for inputs not given

@@ -36,7 +36,8 @@ static int64_t alignment_of(const TenonProgram& program, const TenonTensorInfo& 
   return tensor.alignment > 0 ? tensor.alignment : program.alignment;
 }
 
-Program::Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner)
+Program::Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner,
+                 Packed packed)
     : owner_(std::move(owner)) {
   if (program == nullptr) throw Error(TENON_ERROR_LOAD, "not a valid program: it is null");
   uint32_t version = program->abi_version;
@@ -62,16 +63,27 @@ Program::Program(const TenonProgram* program, const void* constants, std::shared
                     std::to_string(program_.alignment) + " bytes");
   if (program_.packed_count < 0 || (program_.packed_count > 0 && program_.packed == nullptr))
     throw Error(TENON_ERROR_LOAD, "not a valid program: its packed functions are null");
-  packed_ = resolve_packed({program_.packed, static_cast<size_t>(program_.packed_count)});
+  if (packed == Packed::kNeeded)
+    packed_ = resolve_packed({program_.packed, static_cast<size_t>(program_.packed_count)});
 }
 
 std::shared_ptr<Program> Program::wrap(const TenonProgram* program, const void* constants,
                                        std::shared_ptr<void> owner) {
-  return std::shared_ptr<Program>(new Program(program, constants, std::move(owner)));
+  return std::shared_ptr<Program>(
+      new Program(program, constants, std::move(owner), Packed::kNeeded));
 }
 
 std::shared_ptr<Program> Program::load(const std::string& path, const std::string& prefix,
                                        const void* constants) {
+  return open(path, prefix, constants, Packed::kNeeded);
+}
+
+std::shared_ptr<Program> Program::inspect(const std::string& path) {
+  return open(path, "", nullptr, Packed::kMayBeMissing);
+}
+
+std::shared_ptr<Program> Program::open(const std::string& path, const std::string& prefix,
+                                       const void* constants, Packed packed) {
   // Without a slash dlopen would look in the system's folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -88,7 +100,7 @@ std::shared_ptr<Program> Program::load(const std::string& path, const std::strin
                 "`" + path + "` has no function `" + symbol + "`; it is not a compiled program");
   auto function = reinterpret_cast<TenonProgramFunction>(address);
   try {
-    return wrap(function(), constants, std::move(library));
+    return std::shared_ptr<Program>(new Program(function(), constants, std::move(library), packed));
   } catch (const Error& error) {
     throw Error(error.code(), "`" + path + "`: " + error.what());
   }

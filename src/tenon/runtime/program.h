@@ -31,6 +31,9 @@ class Program {
   static std::shared_ptr<Program> load(const std::string& path, const std::string& prefix = "",
                                        const void* constants = nullptr);
 
+  /// The same to be looked at, not to be run: packed functions may be missing.
+  static std::shared_ptr<Program> inspect(const std::string& path);
+
   /// A program in memory: linked in, or made by the JIT.
   /// \param owner  released after the program: whatever holds its code and constants
   /// \throws Error (TENON_ERROR_LOAD) where it is not valid or of another version, or calls a
@@ -70,7 +73,11 @@ class Program {
   void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
 
  private:
-  Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner);
+  enum class Packed : uint8_t { kNeeded, kMayBeMissing };
+  Program(const TenonProgram* program, const void* constants, std::shared_ptr<void> owner,
+          Packed packed);
+  static std::shared_ptr<Program> open(const std::string& path, const std::string& prefix,
+                                       const void* constants, Packed packed);
 
   struct Workspace {
     std::shared_ptr<void> data;
