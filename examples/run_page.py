@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the commands of a page as they are printed on it, and compares what they print.
 
-    run_page.py examples/library_calls/README.md --bin build/bin [--update]
+    run_page.py examples/library_calls/README.md --bin build/bin [--install build] [--update]
 
 A fenced block that begins with ```console holds commands, each on a line after `$ ` (a line that ends in `\\` goes on on the
 next one, after `> `), with what they print below them; `[status N]` as the last line says that the command ends with that
 status. Where the block begins with ```console needs models/resnet18, its commands run if --models has resnet18/, which they find
-under that name; otherwise they are skipped, and a line says so. In the expected output a line `...` stands for any lines, and `...` inside of a line for any text. Commands run by
+under that name; where it begins with ```console needs rustc, they run where that program is found. Otherwise they are skipped, and a
+line says so. In the expected output a line `...` stands for any lines, and `...` inside of a line for any text. Commands run by
 bash in a copy of the page's folder, with --bin in front of PATH, and the headers of include/ found as if they were installed. Status 1 where something differs; --update writes what
 was printed into the page instead, but keeps a block with `...` that matches.
 """
@@ -29,10 +30,14 @@ def commands(lines, models):
         if block[:1] != ["```console"]:
             at += 1
             continue
-        needs = block[2].removeprefix("models/") if block[1:2] == ["needs"] else ""
+        needs = block[2] if block[1:2] == ["needs"] else ""
+        model = needs.removeprefix("models/")
         at += 1
-        if needs and not (models / needs).is_dir():
-            print(f"skipped: line {at} needs models/{needs}, which is not in {models} (`make models` generates it)")
+        if needs.startswith("models/") and not (models / model).is_dir():
+            print(f"skipped: line {at} needs models/{model}, which is not in {models} (`make models` generates it)")
+            continue
+        if needs and not needs.startswith("models/") and not shutil.which(needs):
+            print(f"skipped: line {at} needs {needs}, which is not installed")
             continue
         while at < len(lines) and lines[at].strip() != "```":
             if not lines[at].startswith("$ "):
@@ -59,10 +64,20 @@ def matches(expected, printed):
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
 
 
+def install(build, prefix, environment):
+    """Installs `build` into `prefix`, and lets commands find it there: programs, libraries, headers by pkg-config alone."""
+    subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+    environment["PATH"] = f"{prefix}/bin:{environment['PATH']}"
+    environment["LD_LIBRARY_PATH"] = f"{prefix}/lib"
+    environment["PKG_CONFIG_PATH"] = f"{prefix}/lib/pkgconfig"
+    del environment["C_INCLUDE_PATH"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path)
     parser.add_argument("--bin", type=Path, required=True)
+    parser.add_argument("--install", type=Path, help="a build, which is installed for the page and found as a user's is")
     parser.add_argument("--models", type=Path, default=Path("build/models"))
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
@@ -75,6 +90,8 @@ def main():
         work = Path(folder) / options.page.parent.name
         shutil.copytree(options.page.parent, work)
         (work / "models").symlink_to(options.models.resolve())
+        if options.install:
+            install(options.install, Path(folder) / "prefix", environment)
         for begin, end, command, expected in commands(lines, options.models):
             run = subprocess.run(["bash", "-c", command], cwd=work, env=environment, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, timeout=300)

@@ -5,6 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build make ccache mold                               # to build
+  pkg-config                                                           # tests: programs that are linked with what is installed
   llvm-19-dev liblld-19-dev lld-19 zlib1g-dev libzstd-dev                                     # backend/llvm
   protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libjemalloc-dev

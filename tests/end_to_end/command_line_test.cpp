@@ -114,7 +114,7 @@ TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error(std::string("print ") + kDigits + " --after Fly", 2, "no pass `Fly`");
   expect_error(std::string("opt ") + kDigits + " --passes FuseOp", 2, "did you mean `FuseOps`");
   expect_error(std::string("compile ") + kDigits + " -o x.so --emit pdf", 2,
-               "expected so, c, llvm, asm or tvmscript");
+               "expected so, c, llvm, asm, tvmscript or c-example");
 }
 
 // What is misspelled is told with what was probably meant.

@@ -56,7 +56,10 @@ def main():
         for plugin in (plain, work / "build" / "acc.so"):
             printed = run(tenon, "run", source / "digits.onnx", "--plugin", plugin, env=environment)
             assert "accelerator: " in printed, printed
-        check_runtime(work, prefix, example / "digits.onnx")
+        if "__asan_init" in run("nm", "-D", prefix / "lib" / "libtenon.so"):
+            print("skipped: programs that link a runtime with sanitizers need theirs")
+        else:
+            check_runtime(work, prefix, example / "digits.onnx")
     print("ok")
 
 

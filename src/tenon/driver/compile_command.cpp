@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "tenon/backend/c/example_program.h"
 #include "tenon/backend/c/names.h"
 #include "tenon/backend/llvm/jit.h"
 #include "tenon/backend/llvm/shared_library.h"
+#include "tenon/driver/c_example.h"
 #include "tenon/driver/c_header.h"
 #include "tenon/driver/commands.h"
 #include "tenon/driver/console.h"
@@ -85,6 +87,10 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
   }
   for (std::string& file : write_c(program, request.target, options.out))
     files.push_back(std::move(file));
+  if (std::find(options.emit.begin(), options.emit.end(), "c-example") != options.emit.end()) {
+    files.push_back((folder / (program.name + "_example.c")).string());
+    write_file(files.back(), c_backend::example_program(program));
+  }
   if (std::find(options.emit.begin(), options.emit.end(), "tvmscript") != options.emit.end()) {
     files.push_back((folder / (c_backend::c_identifier(request.name) + ".tvmscript")).string());
     write_module(lowered.pipeline.module, files.back());
@@ -100,9 +106,10 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
 int compile(const CompileCommandOptions& options) {
   options.target.check();
   for (const std::string& kind : options.emit) {
-    static const std::vector<std::string> kKinds = {"so", "c", "llvm", "asm", "tvmscript"};
+    static const std::vector<std::string> kKinds = {"so",  "c",         "llvm",
+                                                    "asm", "tvmscript", "c-example"};
     if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
-      throw UsageError("--emit {}: expected so, c, llvm, asm or tvmscript{}", kind,
+      throw UsageError("--emit {}: expected so, c, llvm, asm, tvmscript or c-example{}", kind,
                        did_you_mean(kind, kKinds));
   }
   const auto wanted = [&](const char* kind) {
@@ -138,15 +145,22 @@ int compile(const CompileCommandOptions& options) {
   const IRModule& program_module = lowered.pipeline.module;
   std::vector<std::string> files;
   const auto written = [&](const std::string& path) { files.push_back(path); };
-  if (wanted("so")) {
+  if (wanted("so") || wanted("c-example")) {  // an example of a program that is there
     const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
     llvm_backend::write_shared_library(program, place(".so"), libraries.get());
     written(place(".so"));
-    write_file(place(".h"), c_header(*llvm_backend::link_in_process(program, libraries)->program(),
-                                     request.name));
+    const auto linked = llvm_backend::link_in_process(program, libraries);
+    write_file(place(".h"), c_header(*linked->program(), request.name));
     written(place(".h"));
     write_file(place(".json"), lowered.manifest + "\n");
     written(place(".json"));
+    if (wanted("c-example")) {
+      const std::string source = place("_example.c");
+      write_file(source, c_example(*linked->program(), request.name,
+                                   fs::path(place(".so")).filename().string(),
+                                   fs::path(source).filename().string()));
+      written(source);
+    }
   }
   if (wanted("tvmscript")) {
     write_module(program_module, place(".tvmscript"));
@@ -176,8 +190,10 @@ void add_compile_command(CLI::App& app, Action& action) {
                    "x.so (with x.h and x.json beside it), or a folder for all files")
       ->required();
   command
-      ->add_option("--emit", options->emit,
-                   "so, llvm, asm, tvmscript, separated by commas; target c: c, tvmscript")
+      ->add_option(
+          "--emit", options->emit,
+          "so, llvm, asm, tvmscript, c-example (C that calls the .so), separated by commas; "
+          "target c: c, tvmscript, c-example")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--name", options->name, "of the program (default: the model's file name)");
