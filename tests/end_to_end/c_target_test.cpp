@@ -133,6 +133,33 @@ TEST_F(CTargetTest, MainProgramSaysWhatItDoes) {
   }
 }
 
+// What docs/c_target.md shows of pools is C that compiles against the header.
+TEST_F(CTargetTest, PoolsAreCalledAsDocumented) {
+  tenon(std::string("compile ") + kDigits1 + " --target c -o " + folder_ +
+        "/p --name net --pool sram=4KiB --pool dram --pool flash=ro");
+  const std::string page = read(TENON_SOURCE_DIR "/docs/c_target.md");
+  const size_t begin = page.find("```c\nstatic uint8_t sram[NET_SRAM_SIZE]"),
+               call = page.find("\n\ncode = net_run(", begin), end = page.find("```", call);
+  ASSERT_NE(end, std::string::npos);
+  write("p/use.c", "#include \"net.h\"\n" + page.substr(begin + 5, call - begin - 4) +
+                       "int32_t use(net_inputs in, net_outputs out);\n"
+                       "int32_t use(net_inputs in, net_outputs out) {\n  int32_t code;\n" +
+                       page.substr(call + 2, end - call - 2) + "  return code;\n}\n");
+  EXPECT_EQ(
+      run(std::string("cc ") + kStrict + " -c -o " + folder_ + "/use.o " + folder_ + "/p/use.c"), 0)
+      << said_;
+}
+
+// Sources of the functions that a program calls by name are words of LDLIBS.
+TEST_F(CTargetTest, MakefileLinksWhatLDLIBSNames) {
+  tenon("compile examples/library_calls/network.relay --call-by-name toy --target c -o " + folder_ +
+        "/p --name net");
+  const std::string make = "make -B -C " + folder_ + "/p CFLAGS=-O1";
+  EXPECT_NE(run(make), 0) << "the library is not named";
+  EXPECT_NE(said_.find("undefined reference"), std::string::npos) << said_;
+  EXPECT_EQ(run(make + " LDLIBS=" TENON_SOURCE_DIR "/examples/library_calls/toy.c"), 0) << said_;
+}
+
 // A processor whose name the C compiler does not know is built for by its instructions.
 TEST_F(CTargetTest, MakefileSuitsOlderCompilers) {
   tenon(std::string("compile ") + kDigits1 + " --target 'c -mcpu=haswell' -o " + folder_ +
