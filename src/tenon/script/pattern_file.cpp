@@ -113,6 +113,7 @@ void PatternReader::finish() {
       out_.patterns.push_back(std::move(made));
     }
   }
+  for (FusionPattern& pattern : out_.patterns) name_constants(pattern);
   // `bind_constants = False` speaks for the patterns of the file that say nothing themselves.
   if (const PatternValue* bind = lookup("bind_constants")) {
     const auto* flag = bind->as<Object>() ? bind->as<Object>()->as<bool>() : nullptr;
@@ -124,6 +125,22 @@ void PatternReader::finish() {
       if (!pattern.bind_constants) pattern.bind_constants = *flag;
   }
   for (FusionPattern& pattern : of_functions_) out_.patterns.push_back(std::move(pattern));
+}
+
+// `w = is_const()` is annotated as `w`, where the file says nothing else of it.
+void PatternReader::name_constants(FusionPattern& pattern) const {
+  if (!pattern.pattern) return;  // over TensorIR
+  std::set<const Node*> inside, annotated;
+  tenon::walk(pattern.pattern, [&](const NodePtr& node) { inside.insert(node.get()); });
+  for (const auto& [name, part] : pattern.annotations) annotated.insert(part.get());
+  for (const auto& [name, part] : out_.named) {
+    if (!inside.count(part.get()) || annotated.count(part.get())) continue;
+    bool is_constant = false;
+    tenon::walk(part, [&](const NodePtr& node) {
+      is_constant |= node.as<graph::ConstantPattern>() != nullptr;
+    });
+    if (is_constant && graph::pattern_size(part) == 0) pattern.annotations.emplace(name, part);
+  }
 }
 
 bool PatternReader::is_part(const DFPattern& pattern) const {

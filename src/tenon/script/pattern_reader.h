@@ -76,6 +76,8 @@ class PatternReader {
                : options_.backend + "." + name;
   }
 
+  void name_constants(graph::FusionPattern& pattern) const;
+
   // A part of another pattern that has a name.
   bool is_part(const graph::DFPattern& pattern) const;
 

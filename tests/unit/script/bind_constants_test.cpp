@@ -48,7 +48,7 @@ TEST(BindConstants, StandInTheCompositeByDefault) { EXPECT_EQ(parameters(kPatter
 
 TEST(BindConstants, OfAFile) {
   // In the order of first use; what the pattern names by its value stays inside.
-  EXPECT_EQ(parameters(std::string(kPattern) + "bind_constants = False\n"), "x const r const");
+  EXPECT_EQ(parameters(std::string(kPattern) + "bind_constants = False\n"), "x w r b");
 }
 
 TEST(BindConstants, OfOnePattern) {
@@ -58,13 +58,18 @@ TEST(BindConstants, OfOnePattern) {
       "x weight r bias");
   EXPECT_EQ(parameters(std::string(kPattern) +
                        "patterns = [FusionPattern('y', y, {'weight': w}, bind_constants=False)]"),
-            "x weight r const");
+            "x weight r b");
+}
+
+TEST(BindConstants, WithoutAName) {
+  EXPECT_EQ(parameters("y = is_op('add')(wildcard(), is_const())\nbind_constants = False\n"),
+            "h constant");
 }
 
 TEST(BindConstants, APatternSaysMoreThanThePass) {
   FuseOptions lifted;
   lifted.bind_constants = false;
-  EXPECT_EQ(parameters(kPattern, lifted), "x const r const");
+  EXPECT_EQ(parameters(kPattern, lifted), "x w r b");
   EXPECT_EQ(parameters(std::string(kPattern) + "bind_constants = True\n", lifted), "x r");
 }
 

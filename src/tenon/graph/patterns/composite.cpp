@@ -110,7 +110,7 @@ class Outline {
   std::string name_of_constant(const Value& value) const {
     for (const auto& [name, matched] : options_.names)
       if (is_same_value(matched, value)) return name;
-    return "const";
+    return "constant";
   }
 
   // What stands for a constant or an item of a tuple that is a parameter; null where none is.

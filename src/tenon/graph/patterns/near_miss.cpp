@@ -454,11 +454,11 @@ class NearestMiss {
     }
     for (const std::string& user : users) seen += (seen.empty() ? "" : " and ") + user;
     if (seen.empty()) seen = "used by nothing";
-    best_ = {
-        {progress.score, progress.operators,
-         fmt::format("{} is {}, and by {} in the pattern", run.describe(root->var), seen, words),
-         root->var},
-        root};
+    best_ = {{progress.score, progress.operators,
+              fmt::format("{} is {}, and {}by {} in the pattern", run.describe(root->var), seen,
+                          seen.starts_with("used by") ? "" : "used ", words),
+              root->var},
+             root};
   }
 
   DFPattern pattern_;
