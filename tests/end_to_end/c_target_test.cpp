@@ -351,6 +351,14 @@ TEST_F(CTargetTest, PoolsSpillAndSayWhatIsMissing) {
   ASSERT_GT(whole, 1024);
   const long small = whole / 2 / 64 * 64;
   tenon(pools("--pool sram=" + std::to_string(small) + " --pool dram --pool flash=ro"));
+  // The summary says of each pool what the header says.
+  const auto says = [&](const std::string& line) {
+    EXPECT_NE(said_.find(line), std::string::npos) << line << "\n" << said_;
+  };
+  says("pool       sram " + std::to_string(size_of("DIGITS_SRAM_SIZE")) + " of " +
+       std::to_string(small) + " bytes, ");
+  says("pool       dram " + std::to_string(size_of("DIGITS_DRAM_SIZE")) + " bytes, ");
+  EXPECT_NE(said_.find("pool       flash "), std::string::npos) << said_;
   EXPECT_LE(size_of("DIGITS_SRAM_SIZE"), small);
   EXPECT_GT(size_of("DIGITS_SRAM_SIZE"), 0);
   EXPECT_GT(size_of("DIGITS_DRAM_SIZE"), 0);

@@ -140,6 +140,7 @@ int bench(const BenchOptions& options) {
                     {"gflops", gflops}});
     if (!symbolic) json.back()["bound_bytes"] = program.bound_bytes;
     if (!result.ready.offload.empty()) json.back()["offload"] = json_of(result.ready.offload);
+    json.back()["memory"] = json_of(result.ready.memory);
     if (options.per_kernel) json.back()["kernels"] = kernels_json(result);
     if (options.json) continue;
     fmt::print(

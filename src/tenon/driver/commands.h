@@ -11,6 +11,7 @@
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/input_meaning.h"
+#include "tenon/driver/memory_use.h"
 #include "tenon/driver/model_options.h"
 #include "tenon/driver/offload.h"
 
@@ -84,6 +85,7 @@ struct ReadyModel {
   double gflop = 0;
   std::vector<std::string> own_kernels;  // where those of --kernels run: a line for each
   Offload offload;
+  MemoryUse memory;
 };
 /// `adjust`, where it is given, sees a module that is compiled here before code generation.
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,

@@ -57,13 +57,14 @@ Place place_of(const CompileCommandOptions& options, const std::string& name) {
 }
 
 void print_files(const std::vector<std::string>& files, const LoweredModule& lowered,
-                 const Target& target) {
+                 const Target& target, std::optional<int64_t> constant_bytes) {
   for (const std::string& file : files)
     fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
   fmt::print(
       "operators  {}; target {}\n",
       operators_text(lowered.operators, lowered.kernels, lowered.library_calls, lowered.offload),
       target.str());
+  fmt::print("{}", memory_lines(lowered.memory, constant_bytes));
 }
 
 int write_as_c(LoweredModule& lowered, const CompileRequest& request,
@@ -96,7 +97,7 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
     write_module(lowered.pipeline.module, files.back());
   }
   progress.clear();
-  print_files(files, lowered, request.target);
+  print_files(files, lowered, request.target, program.constants.bytes);
   for (const Remark& remark : lowered.pipeline.remarks)
     if (remark.pass == "CheckPrototypes")
       std::fprintf(stderr, "remark: `%s`: %s\n", remark.subject.c_str(), remark.detail.c_str());
@@ -145,8 +146,10 @@ int compile(const CompileCommandOptions& options) {
   const IRModule& program_module = lowered.pipeline.module;
   std::vector<std::string> files;
   const auto written = [&](const std::string& path) { files.push_back(path); };
+  std::optional<int64_t> constant_bytes;
   if (wanted("so") || wanted("c-example")) {  // an example of a program that is there
     const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
+    constant_bytes = program.constants.bytes;
     llvm_backend::write_shared_library(program, place(".so"), libraries.get());
     written(place(".so"));
     const auto linked = llvm_backend::link_in_process(program, libraries);
@@ -175,7 +178,7 @@ int compile(const CompileCommandOptions& options) {
     written(place(".s"));
   }
   progress.clear();
-  print_files(files, lowered, request.target);
+  print_files(files, lowered, request.target, constant_bytes);
   return 0;
 }
 

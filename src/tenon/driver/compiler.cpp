@@ -165,6 +165,7 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   if (lowered.library_calls > 0) json["library_calls"] = lowered.library_calls;
   json["gflop"] = lowered.gflop;
   if (!lowered.offload.empty()) json["offload"] = json_of(lowered.offload);
+  json["memory"] = json_of(lowered.memory);
   for (const Pass& pass : passes) json["passes"].push_back(pass_text(pass));
   const auto ports = [](const std::vector<Port>& ports) {
     auto list = nlohmann::ordered_json::array();
@@ -289,6 +290,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   check_requirements(request.required, lowered.offload, lowered.pipeline.remarks);
   lowered.kernels = count_kernels(lowered.pipeline.module, "main");
   lowered.library_calls = count_library_calls(lowered.pipeline.module);
+  lowered.memory = memory_use_of(lowered.pipeline.module, lowered.pipeline.remarks);
   for (Remark& remark : unchecked_calls(lowered.pipeline.module))
     lowered.pipeline.remarks.push_back(std::move(remark));
   lowered.manifest = manifest_of(lowered, request, pipeline);

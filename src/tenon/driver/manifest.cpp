@@ -16,6 +16,8 @@ Manifest read_manifest(std::string_view text) {
     out.gflop = json.value("gflop", 0.0);
     if (const auto offload = json.find("offload"); offload != json.end())
       out.offload = offload_from(*offload);
+    if (const auto memory = json.find("memory"); memory != json.end())
+      out.memory = memory_use_from(*memory);
     return out;
   } catch (const nlohmann::json::exception&) {
     return {};  // a member of another type

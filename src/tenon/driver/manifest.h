@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "tenon/driver/memory_use.h"
 #include "tenon/driver/offload.h"
 
 namespace tenon {
@@ -13,6 +14,7 @@ struct Manifest {
   int64_t operators = 0, kernels = 0, library_calls = 0;
   double gflop = 0;
   Offload offload = {};
+  MemoryUse memory = {};
 };
 
 /// Empty and zeros where the text says nothing that can be read: it is no part of the program.

@@ -107,6 +107,7 @@ static void read_manifest(ReadyModel& ready) {
   ready.library_calls = manifest.library_calls;
   ready.gflop = manifest.gflop;
   ready.offload = std::move(manifest.offload);
+  ready.memory = std::move(manifest.memory);
 }
 
 // A library for another processor is told by what its manifest says.
@@ -179,6 +180,12 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
     ready.gflop = lowered.gflop;
     ready.offload = lowered.offload;
+    ready.memory = lowered.memory;
+  }
+  if (ready.memory.pools.empty() && ready.program->declaration().workspace_bytes >= 0) {
+    // A library whose manifest says nothing of it.
+    ready.memory.bytes = ready.program->declaration().workspace_bytes;
+    ready.memory.bound_bytes = ready.program->declaration().bound_bytes;
   }
   ready.program->set_threads(options.threads);
   return ready;

@@ -192,6 +192,7 @@ int run(const RunOptions& options) {
         {"min_ms", fastest * 1e3},
         {"median_ms", median(times) * 1e3}};
     if (!ready.offload.empty()) json["offload"] = json_of(ready.offload);
+    json["memory"] = json_of(ready.memory);
     if (!symbolic) {
       json["planned_bytes"] = declaration.planned_bytes;
       json["bound_bytes"] = declaration.bound_bytes;
@@ -204,12 +205,7 @@ int run(const RunOptions& options) {
   fmt::print("operators  {}\n",
              operators_text(ready.operators, ready.kernels, ready.library_calls, ready.offload));
   for (const std::string& line : ready.own_kernels) fmt::print("kernel     {}\n", line);
-  fmt::print("memory     peak {} bytes", bound.workspace_bytes());
-  if (symbolic)
-    fmt::print(" for these dimensions");
-  else
-    fmt::print(", lower bound {} bytes", declaration.bound_bytes);
-  fmt::print("; constants {} bytes\n", declaration.constant_bytes);
+  fmt::print("{}", memory_lines(ready.memory, declaration.constant_bytes, bound.workspace_bytes()));
   if (ready.compile_seconds > 0)
     fmt::print("compile    {} (import {}, passes {}, code generation {}), link {}\n",
                time_text(ready.compile_seconds), time_text(ready.import_seconds),

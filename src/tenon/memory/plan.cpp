@@ -128,37 +128,66 @@ static Packing pack(std::span<const Item> items, int64_t target, Work& work, std
   return best;
 }
 
-/// ``the largest at step 7 are `a` (64 bytes), `b` (32 bytes)``.
-static std::string largest_at(const Problem& problem, int pool, int64_t step) {
+std::vector<const Allocation*> largest_alive(const Problem& problem, int pool, int64_t step,
+                                             size_t count) {
   std::vector<const Allocation*> alive;
   for (const Allocation& b : problem.buffers)
     if (b.pool == pool && b.lower <= step && step < b.upper) alive.push_back(&b);
-  const size_t count = std::min<size_t>(alive.size(), 5);
+  count = std::min(count, alive.size());
   std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(count), alive.end(),
                     [](const Allocation* a, const Allocation* b) {
                       return std::pair(-a->bytes, a) < std::pair(-b->bytes, b);
                     });
-  std::string text;
-  for (size_t i = 0; i < count; ++i)
-    text += fmt::format("{}`{}` ({} bytes)", i > 0 ? ", " : "", alive[i]->name, alive[i]->bytes);
-  if (count < alive.size()) text += fmt::format(" and {} more", alive.size() - count);
-  return text;
+  alive.resize(count);
+  return alive;
 }
 
-static void require_fit(const Problem& problem, int index, const PoolPlan& planned, Load bound) {
-  const Pool& pool = problem.pools[index];
-  if (!pool.capacity || planned.peak <= *pool.capacity) return;
-  const bool is_impossible = bound.bytes > *pool.capacity;
-  throw CompileError(
-      kDoesNotFit, {},
-      "pool `{}` has {} bytes, and {}; most bytes are alive at step {}: {}, the largest {}",
-      pool.name, *pool.capacity,
-      is_impossible ? fmt::format("no plan needs less than {}", bound.bytes)
-                    : fmt::format("the best plan found needs {}", planned.peak),
-      bound.step, bound.bytes, largest_at(problem, index, bound.step));
+/// ``most bytes are alive at step 7: 128, the largest `a` (64 bytes), `b` (32 bytes)``.
+static std::string most_alive(const Problem& problem, int pool, Load bound) {
+  constexpr size_t kMostNamed = 5;
+  std::string text =
+      fmt::format("most bytes are alive at step {}: {}, the largest ", bound.step, bound.bytes);
+  const auto all =
+      std::count_if(problem.buffers.begin(), problem.buffers.end(), [&](const Allocation& b) {
+        return b.pool == pool && b.lower <= bound.step && bound.step < b.upper;
+      });
+  const std::vector<const Allocation*> named = largest_alive(problem, pool, bound.step, kMostNamed);
+  for (size_t i = 0; i < named.size(); ++i)
+    text += fmt::format("{}`{}` ({} bytes)", i > 0 ? ", " : "", named[i]->name, named[i]->bytes);
+  const auto more = static_cast<size_t>(all) - named.size();
+  return more > 0 ? text + fmt::format(" and {} more", more) : text;
+}
+
+void require_fit(const Problem& problem, const Plan& plan, std::string_view otherwise) {
+  for (size_t p = 0; p < problem.pools.size(); ++p) {
+    const Pool& pool = problem.pools[p];
+    const PoolPlan& planned = plan.pools[p];
+    if (!pool.capacity || planned.peak <= *pool.capacity) continue;
+    const auto index = static_cast<int>(p);
+    const Load bound = lower_bound(problem, index);
+    const bool is_impossible = bound.bytes > *pool.capacity;
+    CompileError error(kDoesNotFit, {}, "pool `{}` has {} bytes, and {}{}; {}", pool.name,
+                       *pool.capacity,
+                       is_impossible ? fmt::format("no plan needs less than {}", bound.bytes)
+                                     : fmt::format("the best plan found needs {}", planned.peak),
+                       otherwise, most_alive(problem, index, bound));
+    constexpr size_t kMostNotes = 3;
+    for (const Allocation* buffer : largest_alive(problem, index, bound.step, kMostNotes))
+      if (buffer->origin)
+        error.note(buffer->origin, "`{}`, {} bytes, is of this", buffer->name, buffer->bytes);
+    throw error;
+  }
 }
 
 Plan plan(const Problem& problem, const PlanOptions& options) {
+  Plan result = plan_without_limits(problem, options);
+  require_fit(problem, result);
+  const auto fault = check_plan(problem, result);
+  check(!fault, fault ? "the memory planner made an illegal plan: " + *fault : "");
+  return result;
+}
+
+Plan plan_without_limits(const Problem& problem, const PlanOptions& options) {
   validate(problem);
   Plan result;
   result.offsets.assign(problem.buffers.size(), 0);
@@ -176,10 +205,7 @@ Plan plan(const Problem& problem, const PlanOptions& options) {
     planned.peak = packing.peak;
     for (size_t i = 0; i < pool.items.size(); ++i)
       result.offsets[pool.buffers[i]] = packing.offsets[i];
-    require_fit(problem, index, planned, bound);
   }
-  const auto fault = check_plan(problem, result);
-  check(!fault, fault ? "the memory planner made an illegal plan: " + *fault : "");
   return result;
 }
 

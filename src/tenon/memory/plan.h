@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/memory/problem.h"
@@ -42,6 +43,15 @@ struct PlanOptions {
 /// than the peak: it names the step at which most bytes are alive and the largest buffers there.
 /// Source of the greedy packings: Pisarchyk and Lee, arXiv:2001.03288.
 Plan plan(const Problem& problem, const PlanOptions& options = {});
+
+/// plan(), whatever the capacities of the pools.
+Plan plan_without_limits(const Problem& problem, const PlanOptions& options = {});
+/// \throws CompileError (kDoesNotFit) where a pool's peak is above its capacity; `otherwise` goes
+/// on with what it needs: " or 4096 in all".
+void require_fit(const Problem& problem, const Plan& plan, std::string_view otherwise = {});
+/// The buffers of a pool that are alive at a step, at most `count`, largest first.
+std::vector<const Allocation*> largest_alive(const Problem& problem, int pool, int64_t step,
+                                             size_t count);
 
 /// What is wrong with the plan, the first thing only, naming the buffers and the step: two that
 /// live at once overlap, an offset is negative or not aligned, a buffer ends beyond its pool's

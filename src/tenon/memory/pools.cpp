@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tenon/memory/bounds.h"
+#include "tenon/support/c_words.h"
 #include "tenon/support/check.h"
 #include "tenon/support/diagnostics.h"
 
@@ -47,6 +48,11 @@ static PoolOption parse_pool(std::string_view text) {
   const size_t equals = text.find('=');
   pool.name = std::string(text.substr(0, equals));
   if (!is_name(pool.name)) throw wrong("the name is no identifier");
+  if (is_c_keyword(pool.name))
+    throw wrong(fmt::format("`{}` is a word of C, and the name is one of a parameter", pool.name));
+  for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code"})
+    if (pool.name == own)
+      throw wrong(fmt::format("`{}` is a parameter that programs have already", pool.name));
   if (equals == std::string_view::npos) return pool;
   std::string_view rest = text.substr(equals + 1);
   while (!rest.empty()) {
@@ -65,15 +71,27 @@ static PoolOption parse_pool(std::string_view text) {
   return pool;
 }
 
+static std::string in_capitals(std::string name) {
+  for (char& c : name)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return name;
+}
+
 std::vector<PoolOption> parse_pools(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::vector<PoolOption> pools;
   bool has_read_only = false;
   for (std::string word; in >> word;) {
     PoolOption pool = parse_pool(word);
-    for (const PoolOption& other : pools)
+    for (const PoolOption& other : pools) {
       if (other.name == pool.name)
         throw CompileError(kBadOption, {}, "--pool {}: the name is given twice", word);
+      if (in_capitals(other.name) == in_capitals(pool.name))
+        throw CompileError(kBadOption, {},
+                           "--pool {}: `{}` and `{}` differ in capitals only, and both would be "
+                           "{}_SIZE in C",
+                           word, other.name, pool.name, in_capitals(pool.name));
+    }
     if (pool.is_read_only && has_read_only)
       throw CompileError(kBadOption, {}, "--pool {}: there is a read-only pool already", word);
     has_read_only |= pool.is_read_only;
@@ -165,6 +183,20 @@ Plan plan_pools(Problem& problem, const PlanOptions& options) {
   validate(problem);
   for (size_t pool = 0; pool < problem.pools.size(); ++pool)
     PoolFill(problem, static_cast<int>(pool), options).run();
+  if (problem.pools.size() == 1) return plan(problem, options);
+  const Plan placed = plan_without_limits(problem, options);
+  const size_t last = problem.pools.size() - 1;
+  if (const auto capacity = problem.pools[last].capacity;
+      capacity && placed.pools[last].peak > *capacity) {
+    // Every other pool is full.
+    int64_t all = 0;
+    for (const PoolPlan& pool : placed.pools) all += pool.peak;
+    Problem alone = problem;
+    for (Allocation& buffer : alone.buffers) buffer.pool = 0;
+    require_fit(problem, placed,
+                fmt::format(" ({} in all); `{}` alone would need {}", all, problem.pools[0].name,
+                            plan_without_limits(alone, options).pools[0].peak));
+  }
   return plan(problem, options);
 }
 

@@ -4,6 +4,7 @@
 
 #include "problems.h"
 #include "tenon/memory/bounds.h"
+#include "tenon/memory/pools.h"
 
 namespace tenon::memory {
 
@@ -164,6 +165,32 @@ TEST(Plan, NamesTheStepAndTheBuffersThatDoNotFit) {
             "bytes)");
   problem.pools[0].capacity = 120;
   EXPECT_EQ(plan(problem).pools[0].peak, 120);
+}
+
+TEST(Pools, SayWhatOneOfThemOrAllWouldNeed) {
+  Problem problem{{buffer("weights", 0, 9, 40), buffer("x", 0, 4, 30), buffer("y", 3, 6, 50)}};
+  problem.pools = {{"fast", 64}, {"slow", 32}};
+  EXPECT_EQ(error_of([&] { plan_pools(problem); }),
+            "does-not-fit: pool `slow` has 32 bytes, and no plan needs less than 80 (120 in all); "
+            "`fast` alone would need 120; most bytes are alive at step 3: 80, the largest `y` (50 "
+            "bytes), `x` (30 bytes)");
+  // Either of the two is enough.
+  problem.pools[1].capacity = 80;
+  EXPECT_EQ(plan_pools(problem).pools[1].peak, 80);
+  problem.pools = {{"fast", 120}, {"slow", 0}};
+  EXPECT_EQ(plan_pools(problem).pools[0].peak, 120);
+}
+
+TEST(Pools, HaveNamesThatCHas) {
+  const auto refuse = [](const char* text) { return error_of([&] { parse_pools(text); }); };
+  EXPECT_NE(refuse("2fast").find("the name is no identifier"), std::string::npos);
+  EXPECT_NE(refuse("a-b=64").find("the name is no identifier"), std::string::npos);
+  EXPECT_NE(refuse("double").find("`double` is a word of C"), std::string::npos);
+  EXPECT_NE(refuse("inputs=1KiB").find("`inputs` is a parameter that programs have already"),
+            std::string::npos);
+  EXPECT_NE(refuse("sram sram").find("given twice"), std::string::npos);
+  EXPECT_NE(refuse("sram=64KiB SRAM").find("differ in capitals only"), std::string::npos);
+  EXPECT_EQ(parse_pools("sram=64KiB dram flash=ro").size(), 3u);
 }
 
 TEST(Plan, RefusesWhatIsMalformed) {

@@ -2,18 +2,9 @@
 
 #include <fmt/core.h>
 
-namespace tenon::c_backend {
+#include "tenon/support/c_words.h"
 
-static bool is_keyword(const std::string& word) {
-  static const std::set<std::string> kWords = {
-      "auto",     "bool",    "break",  "case",     "char",     "class",  "const",     "continue",
-      "default",  "delete",  "do",     "double",   "else",     "enum",   "extern",    "float",
-      "for",      "goto",    "if",     "inline",   "int",      "long",   "namespace", "new",
-      "operator", "private", "public", "register", "restrict", "return", "short",     "signed",
-      "sizeof",   "static",  "struct", "switch",   "template", "this",   "typedef",   "union",
-      "unsigned", "virtual", "void",   "volatile", "while",    "true",   "false",     "asm"};
-  return kWords.count(word) != 0;
-}
+namespace tenon::c_backend {
 
 std::string c_identifier(const std::string& text) {
   std::string out;
@@ -23,7 +14,7 @@ std::string c_identifier(const std::string& text) {
     if (out.empty() && digit) out += '_';
     out += letter || digit ? c : '_';
   }
-  if (out.empty() || is_keyword(out)) out += '_';
+  if (out.empty() || is_c_keyword(out)) out += '_';
   return out;
 }
 

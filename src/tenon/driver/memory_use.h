@@ -1,0 +1,51 @@
+// What a program's memory holds, pool by pool: a rendering of the remarks of PlanMemory.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/ir/module.h"
+#include "tenon/support/remarks.h"
+
+namespace tenon {
+
+/// The memory of a compiled program.
+struct MemoryUse {
+  struct Buffer {
+    std::string name;
+    int64_t offset = 0, bytes = 0;  // the offset counts from the begin of its pool
+  };
+  struct Pool {
+    std::string name;
+    std::optional<int64_t> capacity;  // bytes; unlimited where not set
+    int64_t offset = 0;               // in the workspace
+    std::optional<int64_t> bytes;     // that are used; not set: depends on the symbols
+    int64_t buffers = 0;
+    std::vector<Buffer> largest;  // of those of known size, largest first
+    bool is_read_only = false;    // holds the constants, and has no buffers
+  };
+  std::vector<Pool> pools;  // in the order of preference; one, `workspace`, where none is stated
+  std::optional<int64_t> bytes, bound_bytes;  // of the workspace; not set: depend on the symbols
+};
+
+/// Of a module that PlanMemory planned: its attributes, and what PlanMemory remarked.
+MemoryUse memory_use_of(const IRModule& module, const std::vector<Remark>& remarks);
+
+/// The lines of a summary: "memory     peak N bytes, lower bound N bytes; constants N bytes", then,
+/// where pools are stated, a line "pool       NAME N of N bytes, ..." for each.
+/// \param constant_bytes   not set: not known, as no code was generated.
+/// \param workspace_bytes  of a run, where the size depends on its dimensions.
+std::string memory_lines(const MemoryUse& use, std::optional<int64_t> constant_bytes,
+                         std::optional<int64_t> workspace_bytes = {});
+
+/// `{"bytes", "bound_bytes", "pools": [{"name", "capacity", "bytes", "buffers", "largest":
+/// [{"name", "offset", "bytes"}]}]}`; null for what is not limited, or known only at run time. A
+/// pool of constants has `"read_only": true` and no buffers.
+nlohmann::ordered_json json_of(const MemoryUse& use);
+/// Of what json_of gave; without pools where it is something else.
+MemoryUse memory_use_from(const nlohmann::json& json);
+
+}  // namespace tenon
