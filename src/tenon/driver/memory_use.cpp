@@ -108,7 +108,7 @@ static std::string pool_line(const MemoryUse::Pool& pool, std::optional<int64_t>
   else if (bytes)
     text += fmt::format("{} bytes", *bytes);
   else
-    text += pool.is_read_only ? "constants" : "depends on the dimensions";
+    text += pool.is_read_only ? "constants" : "known only at run time";
   if (pool.is_read_only) return text + (bytes ? " of constants\n" : "\n");
   text += fmt::format(", {} buffer{}", pool.buffers, pool.buffers == 1 ? "" : "s");
   constexpr size_t kMostNamed = 3;
@@ -126,9 +126,9 @@ std::string memory_lines(const MemoryUse& use, std::optional<int64_t> constant_b
   if (use.bytes)
     text += fmt::format("{} bytes, lower bound {} bytes", *use.bytes, use.bound_bytes.value_or(0));
   else if (workspace_bytes)
-    text += fmt::format("{} bytes for these dimensions", *workspace_bytes);
+    text += fmt::format("{} bytes in this run", *workspace_bytes);
   else
-    text += "depends on the dimensions";
+    text += "known only at run time";
   if (constant_bytes) text += fmt::format("; constants {} bytes", *constant_bytes);
   text += "\n";
   const bool is_stated =

@@ -118,7 +118,7 @@ const OptionRow kTargets[] = {
     {"--target",
      "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra",
      kPasses},
-    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar"},
+    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar plan:a"},
     {"--include",
      "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar",
      {},

@@ -11,6 +11,7 @@
 #include "tenon/driver/commands.h"
 #include "tenon/driver/option_table.h"
 #include "tenon/memory/csv.h"
+#include "tenon/memory/pools.h"
 #include "tenon/memory/report.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/temporary_files.h"
@@ -26,13 +27,35 @@ static void write_solution(const std::string& path, const memory::Problem& probl
   write_file(path, text.view());
 }
 
+static std::vector<memory::Pool> pools_of(const PlanCommand& command) {
+  std::string text;
+  for (const std::string& pool : command.pools) text += (text.empty() ? "" : " ") + pool;
+  std::vector<memory::Pool> pools;
+  for (const memory::PoolOption& pool : memory::parse_pools(text)) {
+    if (pool.is_read_only)
+      throw CompileError(kBadOption, {},
+                         "--pool {}=ro: the buffers of a problem are written; expected {}=SIZE",
+                         pool.name, pool.name);
+    pools.push_back({pool.name, pool.capacity});
+  }
+  if (command.capacity)
+    throw CompileError(kBadOption, {}, "--capacity {}: the pools have their own",
+                       *command.capacity);
+  if (pools.size() > 1 && !command.out.empty())
+    throw CompileError(kBadOption, {},
+                       "-o {}: the form has no column for pools; expected one --pool, or --json",
+                       command.out);
+  return pools;
+}
+
 static void plan_and_report(const PlanCommand& command, std::ostream& out) {
   memory::Problem problem = memory::read_csv(command.problem).problem;
   problem.pools[0].capacity = command.capacity;
+  if (!command.pools.empty()) problem.pools = pools_of(command);
   memory::PlanOptions options;
   if (command.time_limit)
     options.work_limit = std::llround(*command.time_limit * memory::kWorkPerSecond);
-  const memory::Plan plan = memory::plan(problem, options);
+  const memory::Plan plan = memory::plan_pools(problem, options);
   if (!command.out.empty()) write_solution(command.out, problem, plan);
   if (command.format == PlanCommand::Format::kJson) {
     // An id need not be UTF-8.
@@ -41,8 +64,12 @@ static void plan_and_report(const PlanCommand& command, std::ostream& out) {
     return;
   }
   out << plan_report(problem, plan);
-  out << fmt::format("peak {} bytes, lower bound {} bytes\n", plan.pools[0].peak,
-                     plan.pools[0].lower_bound);
+  int64_t peak = 0, bound = 0;
+  for (const memory::PoolPlan& pool : plan.pools) {
+    peak += pool.peak;
+    bound += pool.lower_bound;
+  }
+  out << fmt::format("peak {} bytes, lower bound {} bytes\n", peak, bound);
 }
 
 int run_plan_command(const PlanCommand& command, std::ostream& out, std::ostream& err) {
@@ -71,6 +98,8 @@ void add_plan_command(CLI::App& app, Action& action) {
       app.add_subcommand("plan", "the memory planner alone, on a CSV of MiniMalloc's form");
   command->add_option("PROBLEM", options->problem, "CSV: id,lower,upper,size")->required();
   command->add_option("--capacity", options->capacity, "bytes: fail where more is needed");
+  command->add_option("--pool", options->pools,
+                      "NAME=SIZE: several pools, in order of preference, instead of --capacity");
   command->add_option("--time-limit", options->time_limit, "seconds of a usual processor");
   command->add_option("-o,--out", options->out, "CSV: the problem with offsets");
   command->add_flag_callback(

@@ -70,6 +70,36 @@ TEST_F(PlanCommandTest, Json) {
   EXPECT_EQ(json["buffers"][1]["id"], "b");
 }
 
+TEST_F(PlanCommandTest, ShowsEveryBufferOfEveryPool) {
+  PlanCommand plan = command(kThree);
+  plan.pools = {"fast=6", "slow=1KiB"};
+  const Outcome outcome = run(plan);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("pool fast: peak 6 bytes"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(", capacity 6 bytes"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("pool slow: peak 4 bytes"), std::string::npos) << outcome.out;
+  plan.format = PlanCommand::Format::kJson;
+  const auto json = nlohmann::json::parse(run(plan).out);
+  EXPECT_EQ(json["pools"].size(), 2u);
+  EXPECT_EQ(json["buffers"].size(), 3u);
+  EXPECT_EQ(json["buffers"][1]["pool"], "fast");
+
+  const auto refuse = [&](std::vector<std::string> pools) {
+    plan.pools = std::move(pools);
+    const Outcome refused = run(plan);
+    EXPECT_EQ(refused.status, 1);
+    return refused.err;
+  };
+  EXPECT_NE(refuse({"fast=6", "slow=1"}).find("(10 in all); `fast` alone would need 10"),
+            std::string::npos);
+  EXPECT_NE(refuse({"flash=ro"}).find("expected flash=SIZE"), std::string::npos);
+  plan.capacity = 9;
+  EXPECT_NE(refuse({"fast=6"}).find("the pools have their own"), std::string::npos);
+  plan.capacity.reset();
+  plan.out = folder_ + "/out.csv";
+  EXPECT_NE(refuse({"fast=6", "slow"}).find("no column for pools"), std::string::npos);
+}
+
 TEST_F(PlanCommandTest, StatusSaysWhoIsAtFault) {
   PlanCommand plan = command(kThree);
   plan.capacity = 9;
