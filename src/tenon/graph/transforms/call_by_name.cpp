@@ -277,6 +277,17 @@ class SignatureMatcher {
   std::vector<Value> constants_;          // one for each argument; null where it is an input
 };
 
+/// Where the operators of a composite came from, in their order, where a network names them (nodes
+/// of ONNX, spans of Relay); else the place of the composite.
+Origin origin_of_operators(const Function& composite) {
+  std::vector<Origin> named;
+  walk<Call>(composite.body, [&](const Call& call) {
+    if (call.op && call.origin && call.origin->kind != OriginInfo::Kind::kScript)
+      named.push_back(call.origin);
+  });
+  return named.empty() ? composite.origin : Origin::merge(named);
+}
+
 IRModule lower_by_name(IRModule module, const std::string& name, const std::string& backend) {
   const Ref<Function> composite = module.find<Function>(name);
   const std::vector<Type> results = results_of(*composite, module);
@@ -289,11 +300,12 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
   const Type result =
       results.size() == 1 ? results[0] : Type(make<TupleType>(std::vector<Type>(results)));
   const auto output = make<Var>("output", result);
+  const Origin origin = origin_of_operators(*composite);
   const auto call = make<Call>(find_op("call_dps_packed"),
                                std::vector<Value>{make<FuncRef>(callee), make<Tuple>(arguments)},
-                               Attrs(), std::vector<Type>{result}, composite->origin);
+                               Attrs(), std::vector<Type>{result}, origin);
   const auto block = make<BindingBlock>(
-      std::vector<Ref<Binding>>{make<Binding>(output, call, Type(), composite->origin)}, false);
+      std::vector<Ref<Binding>>{make<Binding>(output, call, Type(), origin)}, false);
   const auto body = make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, output);
   const auto caller =
       make<Function>(composite->params, body, result, Attrs(), true, composite->origin);
