@@ -7,26 +7,31 @@
 
 namespace tenon::backend {
 
-size_t ConstantsBuilder::index_of(const Ref<TensorData>& data) {
-  const auto known = by_node_.find(data.get());
-  if (known != by_node_.end()) return known->second;
+size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment) {
+  alignment = std::max(alignment, kConstantAlignment);
+  const auto serves = [&](size_t index) { return layout_.items[index].alignment >= alignment; };
+  if (const auto known = by_node_.find(data.get());
+      known != by_node_.end() && serves(known->second))
+    return known->second;
   // The shape does not matter to the bytes, but to the hash; equal shapes are the common case.
-  const auto [it, is_new] = by_hash_.emplace(data->content_hash(), layout_.items.size());
-  if (is_new) {
-    // One number stands for all of a splat until here.
-    constexpr int64_t kMostOfSplats = int64_t{4} << 30;
-    if (data->is_splat() && data->bytes() > kMostOfSplats - splat_bytes_)
-      throw CompileError(kTooMuchWork, {},
-                         "a constant of shape {} and equal elements would take {} bytes of the "
-                         "program; at most {} are accepted of all such constants",
-                         str(data->shape), data->bytes(), kMostOfSplats);
-    if (data->is_splat()) splat_bytes_ += data->bytes();
-    layout_.items.push_back({data, layout_.bytes});
-    layout_.bytes += (std::max<int64_t>(data->bytes(), 1) + kConstantAlignment - 1) /
-                     kConstantAlignment * kConstantAlignment;
-  }
-  by_node_.emplace(data.get(), it->second);
-  return it->second;
+  const std::string hash = data->content_hash();
+  if (const auto same = by_hash_.find(hash); same != by_hash_.end() && serves(same->second))
+    return by_node_[data.get()] = same->second;
+  // One number stands for all of a splat until here.
+  constexpr int64_t kMostOfSplats = int64_t{4} << 30;
+  if (data->is_splat() && data->bytes() > kMostOfSplats - splat_bytes_)
+    throw CompileError(kTooMuchWork, {},
+                       "a constant of shape {} and equal elements would take {} bytes of the "
+                       "program; at most {} are accepted of all such constants",
+                       str(data->shape), data->bytes(), kMostOfSplats);
+  if (data->is_splat()) splat_bytes_ += data->bytes();
+  const auto round_up = [](int64_t value, int64_t to) { return (value + to - 1) / to * to; };
+  const int64_t offset = round_up(layout_.bytes, alignment);
+  layout_.items.push_back({data, offset, alignment});
+  layout_.bytes = offset + round_up(std::max<int64_t>(data->bytes(), 1), kConstantAlignment);
+  align(alignment);
+  by_hash_[hash] = layout_.items.size() - 1;
+  return by_node_[data.get()] = layout_.items.size() - 1;
 }
 
 void stream_constants(

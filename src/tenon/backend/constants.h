@@ -1,6 +1,7 @@
 // The constants of a program as one range of bytes: where each lies, and the bytes piece by piece.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <span>
@@ -16,20 +17,27 @@ namespace tenon::backend {
 struct ConstantsLayout {
   struct Item {
     Ref<TensorData> data;
-    int64_t offset;  // a multiple of kConstantAlignment
+    int64_t offset;     // a multiple of its alignment
+    int64_t alignment;  // at least kConstantAlignment
   };
   std::vector<Item> items;  // by offset
   int64_t bytes = 0;
+  int64_t alignment = 64;  // of the whole: that of every item, or more
 };
 inline constexpr int64_t kConstantAlignment = 64;
 
-/// Lays out constants in the order of first use; equal content is kept once.
+/// Lays out constants in the order of first use; equal content is kept once, but for what is asked
+/// to be aligned more than before.
 class ConstantsBuilder {
  public:
   /// Position in `items` of the layout. \throws CompileError (kTooMuchWork) where constants that
   /// are one number take more than 4 GiB.
-  size_t index_of(const Ref<TensorData>& data);
-  int64_t offset_of(const Ref<TensorData>& data) { return layout_.items[index_of(data)].offset; }
+  size_t index_of(const Ref<TensorData>& data, int64_t alignment = kConstantAlignment);
+  int64_t offset_of(const Ref<TensorData>& data, int64_t alignment = kConstantAlignment) {
+    return layout_.items[index_of(data, alignment)].offset;
+  }
+  /// Makes the whole a multiple of `alignment`.
+  void align(int64_t alignment) { layout_.alignment = std::max(layout_.alignment, alignment); }
   const ConstantsLayout& layout() const { return layout_; }
   ConstantsLayout take() && { return std::move(layout_); }
 

@@ -1,5 +1,9 @@
 #include "tenon/backend/entry.h"
 
+#include <algorithm>
+
+#include "tenon/tir/needed_alignment.h"
+
 namespace tenon::backend {
 
 static Expr expression_of(const Attrs& attrs, const char* name) {
@@ -67,6 +71,14 @@ Entry entry_of(const IRModule& module) {
   entry.input_names = names_of(entry, "input_names", 0, entry.inputs);
   entry.output_names = names_of(entry, "output_names", entry.inputs, entry.outputs);
   entry.workspace_bytes = expression_of(function.attrs, "tenon.workspace_bytes");
+  tir::NeededAlignments needed(module);
+  for (size_t i = 0; i < buffers; ++i) entry.alignments.push_back(needed.of(entry.name, i));
+  if (entry.has_workspace) {
+    const int64_t asked = needed.of(entry.name, buffers);
+    entry.checks_workspace = asked > 1;
+    entry.workspace_alignment =
+        std::max({asked, entry.workspace_alignment, function.buffers.back()->alignment});
+  }
   for (const Ref<Var>& symbol : tir::symbolic_vars(function))
     entry.symbols.push_back(source_of(entry, symbol));
   for (size_t i = 0; i < entry.inputs; ++i)

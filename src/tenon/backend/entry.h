@@ -1,6 +1,7 @@
 // What a program takes and gives, read from its entry function: the same for every back end.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "tenon/tir/stmt.h"
 
 namespace tenon::backend {
+
+/// Bytes that the address of every buffer of a program is a multiple of at least.
+inline constexpr int64_t kLeastAlignment = 64;
 
 /// A dimension known only at run time, and where it is read from.
 struct EntrySymbol {
@@ -24,7 +28,22 @@ struct Entry {
   std::vector<std::string> input_names, output_names;  // as many
   std::vector<EntrySymbol> symbols;                    // those of tir::symbolic_vars
   Expr workspace_bytes;                                // int64; over the symbols
+  int64_t workspace_alignment = 64;                    // bytes, as its buffer declares it
+  /// Bytes that library functions need the address of each input and output to be a multiple of.
+  std::vector<int64_t> alignments;
+  bool checks_workspace = false;  // a library function asks for an alignment in it
 
+  /// Whether a library function asks for an alignment of memory that the caller hands over.
+  bool checks_addresses() const {
+    return checks_workspace || std::any_of(alignments.begin(), alignments.end(),
+                                           [](int64_t alignment) { return alignment > 1; });
+  }
+  /// What TenonTensorInfo says of buffer `i`, an input or an output, in a program whose other
+  /// memory has `alignment`: 0 where that is enough said.
+  int64_t stated_alignment(size_t i, int64_t alignment) const {
+    const int64_t needed = std::max(kLeastAlignment, alignments[i]);
+    return needed == alignment ? 0 : needed;
+  }
   const tir::Buffer& input(size_t i) const { return *function->buffers[i]; }
   const tir::Buffer& output(size_t i) const { return *function->buffers[inputs + i]; }
   /// An attribute that is an integer or an expression: 0 where it is absent, nothing where it is

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/tir/callee.h"
+#include "tenon/tir/scratch_query.h"
 
 namespace tenon::backend {
 
@@ -57,8 +58,11 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
       callees.emplace_back(callee.name, place);
       if (const auto prim = module_.find<tir::PrimFunc>(callee.name))
         info.can_fail |= !unproved_facts(tir::callee_of(callee.name, prim), args).empty();
-      if (const auto external = module_.find<tir::ExternFunction>(callee.name))
+      if (const auto external = module_.find<tir::ExternFunction>(callee.name)) {
         info.can_fail |= !unproved_facts(tir::callee_of(callee.name, external), args).empty();
+        for (const tir::ScratchQuery& query : tir::scratch_queries(*external))
+          add_library({query.symbol, {}, name, place});
+      }
     };
     if (const auto* call = node.as<tir::CallTir>()) calls(*call->callee, call->args, call->origin);
     if (const auto* call = node.as<Call>(); call && call->callee)
@@ -191,6 +195,11 @@ std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
 }
 
 std::string message_of(const tir::CallFact& fact, const tir::Callee& callee) {
+  if (fact.kind == tir::CallFact::Kind::kScratch)
+    return fmt::format(
+        "library function `{}` asks for {{bound}} bytes of scratch; `{}`, argument {}, has "
+        "{{value}}",
+        callee.external()->symbol, callee.buffers[fact.argument]->name, fact.argument + 1);
   const bool is_extent = fact.kind == tir::CallFact::Kind::kExtent;
   return fmt::format(
       "argument {} of `{}` has {} {{value}} in dimension {}; parameter `{}` has {{bound}}",

@@ -107,6 +107,7 @@ class LoadedC {
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_)
       throw CompileError(kLinkFailed, {}, "the compiled C cannot be loaded: {}", dlerror());
+    program_alignment_ = std::max(program.alignment, program.entry.workspace_alignment);
     copy_constants(program.constants);
     declare(program);
   }
@@ -126,7 +127,9 @@ class LoadedC {
 
   void copy_constants(const backend::ConstantsLayout& layout) {
     if (layout.bytes == 0) return;
-    constants_ = aligned_alloc(backend::kConstantAlignment, static_cast<size_t>(layout.bytes));
+    const auto alignment = static_cast<size_t>(program_alignment_);
+    const auto bytes = static_cast<size_t>(layout.bytes);
+    constants_ = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!constants_)
       throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
                          layout.bytes);
@@ -136,8 +139,9 @@ class LoadedC {
     });
   }
 
-  void add_tensor(const backend::Entry& entry, const tir::Buffer& buffer, const std::string& name,
+  void add_tensor(const backend::Entry& entry, size_t i, const std::string& name,
                   std::vector<TenonTensorInfo>& out) {
+    const tir::Buffer& buffer = *entry.function->buffers[i];
     std::vector<int64_t>& dims = dims_.emplace_back();
     for (const Expr& dim : buffer.shape) {
       int64_t stated = as_int(dim).value_or(TENON_DIM_COMPUTED);
@@ -148,15 +152,15 @@ class LoadedC {
     const DLDataType dtype = dlpack_dtype(buffer.dtype);
     names_.push_back(name);
     out.push_back({names_.back().c_str(), dims.data(), static_cast<int32_t>(dims.size()),
-                   dtype.code, dtype.bits, dtype.lanes, 0, 0});
+                   dtype.code, dtype.bits, dtype.lanes,
+                   static_cast<int32_t>(entry.stated_alignment(i, program_alignment_)), 0});
   }
 
   void declare(const c_backend::Program& program) {
     const backend::Entry& entry = program.entry;
-    for (size_t i = 0; i < entry.inputs; ++i)
-      add_tensor(entry, entry.input(i), entry.input_names[i], inputs_);
+    for (size_t i = 0; i < entry.inputs; ++i) add_tensor(entry, i, entry.input_names[i], inputs_);
     for (size_t i = 0; i < entry.outputs; ++i)
-      add_tensor(entry, entry.output(i), entry.output_names[i], outputs_);
+      add_tensor(entry, entry.inputs + i, entry.output_names[i], outputs_);
     for (const backend::EntrySymbol& symbol : entry.symbols) {
       names_.push_back(symbol.var->name);
       symbols_.push_back({names_.back().c_str(), TENON_SYMBOL_DIM,
@@ -172,7 +176,7 @@ class LoadedC {
     program_.inputs = inputs_.data();
     program_.outputs = outputs_.data();
     program_.symbol_count = static_cast<int32_t>(symbols_.size());
-    program_.alignment = 64;
+    program_.alignment = static_cast<int32_t>(program_alignment_);
     program_.symbols = symbols_.data();
     program_.shapes = symbol<decltype(program_.shapes)>("tenon_c_shapes");
     program_.run = symbol<decltype(program_.run)>("tenon_c_run");
@@ -191,6 +195,7 @@ class LoadedC {
   std::string name_, manifest_;
   void* handle_ = nullptr;
   void* constants_ = nullptr;
+  int64_t program_alignment_ = backend::kLeastAlignment;
   std::deque<std::vector<int64_t>> dims_;
   std::deque<std::string> names_;
   std::vector<TenonTensorInfo> inputs_, outputs_;

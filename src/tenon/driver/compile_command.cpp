@@ -130,6 +130,7 @@ int compile(const CompileCommandOptions& options) {
       throw UsageError("--emit {} is not of target `{}`", kind, options.target.target);
   const ModelOptions& model = options.target.model;
   auto libraries = model.libraries();
+  request.libraries = libraries;
   request.first = model.passes();
   request.whole = model.whole();
   request.required = options.target.requirements();

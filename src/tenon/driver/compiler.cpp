@@ -10,6 +10,7 @@
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
 #include "tenon/backend/plugin/plugin.h"
+#include "tenon/driver/ask_scratch.h"
 #include "tenon/driver/backend_context.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
@@ -29,6 +30,7 @@
 #include "tenon/support/content_hash.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/target_codes.h"
+#include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
 #include "tenon/tune/placement.h"
 
@@ -133,6 +135,7 @@ static int64_t count_library_calls(const IRModule& module) {
 
 std::vector<Remark> unchecked_calls(const IRModule& module) {
   std::vector<Remark> remarks;
+  const std::vector<std::string> queries = tir::scratch_query_symbols(module);
   for (const auto& [name, function] : module.functions()) {
     const auto prim = cast<tir::PrimFunc>(function);
     if (!prim) continue;
@@ -140,6 +143,9 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
       for (const char* form : {"call_extern", "call_pure_extern", "call_packed", "call_cpacked"})
         if (call.is(form)) {
           const auto* symbol = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
+          // How much scratch a declared function needs is declared with it.
+          if (symbol && std::find(queries.begin(), queries.end(), symbol->value) != queries.end())
+            continue;
           remarks.push_back({"Verify",
                              symbol ? symbol->value : "?",
                              "unchecked",
@@ -283,8 +289,15 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.module_hash = content_hash(script::print(module));
   const std::vector<std::string> libs = tune::libs_of(module);
   const Pipeline pipeline = pipeline_for(module, request);
+  Pipeline run = pipeline;
+  if (request.libraries) {
+    // What is answered is planned.
+    const auto plan = std::find_if(run.begin(), run.end(),
+                                   [](const Pass& pass) { return pass.name == "PlanMemory"; });
+    run.insert(plan, ask_scratch(request.libraries));
+  }
   lowered.pipeline =
-      run_pipeline(with_target(std::move(module), request.target), pipeline, request.pipeline);
+      run_pipeline(with_target(std::move(module), request.target), run, request.pipeline);
   check_lowered(lowered.pipeline.module, pipeline);
   lowered.offload = offload_of(lowered.pipeline.remarks, libs);
   check_requirements(request.required, lowered.offload, lowered.pipeline.remarks);

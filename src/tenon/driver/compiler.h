@@ -62,10 +62,13 @@ struct CompileRequest {
   std::string name = "model";
   Target target;
   PipelineOptions pipeline = {};
-  Pipeline first = {};                        // passes in front of the pipeline
-  std::optional<Pipeline> whole = {};         // instead of the standard pipeline
-  bool unchecked = false;                     // accesses are not checked at run time
-  std::vector<Requirement> required = {};     // of what back ends take
+  Pipeline first = {};                     // passes in front of the pipeline
+  std::optional<Pipeline> whole = {};      // instead of the standard pipeline
+  bool unchecked = false;                  // accesses are not checked at run time
+  std::vector<Requirement> required = {};  // of what back ends take
+  /// Libraries that are asked, while compiling, for the scratch that their functions need; null:
+  /// the program asks.
+  std::shared_ptr<const backend::Libraries> libraries = {};
   std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
 };
 

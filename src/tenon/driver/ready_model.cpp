@@ -144,6 +144,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     if (pipeline.progress) pipeline.progress("import");
     auto libraries = options.model.libraries();
     IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
+    request.libraries = libraries;
     request.first = options.model.passes();
     request.whole = options.model.whole();
     request.required = options.requirements();

@@ -4,8 +4,8 @@
 
 namespace tenon::interp {
 
-static Expr fold(const Expr& expr) {
-  return rewrite(expr, [](const NodePtr& node) -> std::optional<NodePtr> {
+static Expr fold(const Expr& expr, const AskLibrary& ask) {
+  return rewrite(expr, [&](const NodePtr& node) -> std::optional<NodePtr> {
     if (const auto* op = node.as<Binary>()) return binary(op->op, op->lhs, op->rhs);
     if (const auto* op = node.as<Cast>()) return tenon::cast(op->dtype, op->value);
     if (const auto* op = node.as<Select>())
@@ -13,6 +13,8 @@ static Expr fold(const Expr& expr) {
     if (const auto* op = node.as<Not>()) return logical_not(op->value);
     if (const auto* op = node.as<tenon::Call>(); op && op->is("if_then_else"))
       return if_then_else(op->arg(0), op->arg(1), op->arg(2));
+    if (const auto* op = node.as<tenon::Call>(); op && ask && op->is("call_pure_extern"))
+      return imm(op->dtype, ask(*op));
     return std::nullopt;
   });
 }
@@ -24,10 +26,13 @@ Substitution substitution_of(const Dims& dims) {
   return values;
 }
 
-int64_t evaluate(const Expr& expr, const Dims& dims) {
-  if (const auto value = as_int(expr)) return *value;
-  const Expr folded = fold(substitute(expr, substitution_of(dims)));
-  const auto value = as_int(folded);
+std::optional<int64_t> value_of(const Expr& expr, const Dims& dims, const AskLibrary& ask) {
+  if (const auto value = as_int(expr)) return value;
+  return as_int(fold(substitute(expr, substitution_of(dims)), ask));
+}
+
+int64_t evaluate(const Expr& expr, const Dims& dims, const AskLibrary& ask) {
+  const auto value = value_of(expr, dims, ask);
   if (!value)
     throw CompileError(kUndefined, expr->origin, "`{}` has no value here", tenon::str(expr));
   return *value;

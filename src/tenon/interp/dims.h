@@ -1,6 +1,8 @@
 // Symbolic dimensions of graph functions while they are interpreted.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,8 +16,13 @@ using Dims = std::unordered_map<const Node*, int64_t>;
 
 Substitution substitution_of(const Dims& dims);
 
+/// What a library says when it is asked for a size (T.call_pure_extern); the arguments are numbers.
+using AskLibrary = std::function<int64_t(const tenon::Call& call)>;
+
 /// \throws CompileError (kUndefined) where a variable has no value.
-int64_t evaluate(const Expr& expr, const Dims& dims);
+int64_t evaluate(const Expr& expr, const Dims& dims, const AskLibrary& ask = {});
+/// The same; nothing where a variable has no value.
+std::optional<int64_t> value_of(const Expr& expr, const Dims& dims, const AskLibrary& ask = {});
 std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const Dims& dims);
 
 }  // namespace tenon::interp

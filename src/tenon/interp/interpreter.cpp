@@ -16,6 +16,7 @@
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/tir/scratch_query.h"
 
 namespace tenon::interp {
 
@@ -247,6 +248,17 @@ class Interpreter::Impl {
     return result;
   }
 
+  /// How much scratch a library function needs, by the library.
+  AskLibrary ask() {
+    if (!options_.call_opaque) return {};
+    return [this](const tenon::Call& call) {
+      std::vector<OpaqueArgument> arguments(call.args.size() - 1);
+      for (size_t i = 0; i < arguments.size(); ++i)
+        arguments[i].scalar.i = evaluate(call.arg(i + 1), {});
+      return call_opaque(call, arguments).i;
+    };
+  }
+
   /// What a library reports has no place of its own.
   template <typename Action>
   static void place_errors(const Origin& origin, const Action& action) {
@@ -310,7 +322,7 @@ class Interpreter::Impl {
     for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
     if (options_.find_races) races_ = std::make_unique<RaceTracker>();
     Machine machine = machine_for(module);
-    allocate_missing(*function, views, scalars);
+    allocate_missing(*function, views, scalars, ask());
     const Code* code = code_of(function, views);
     if (races_)
       for (const View& view : views) races_->watch_output(view.memory.get());
@@ -692,6 +704,13 @@ class Interpreter::Impl {
       }
       bind(i);
     }
+    // A reference body computes in its own memory: only the library knows what it would ask for.
+    Dims known = bound;
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (!function->buffers[i]) known.emplace(function->params[i].get(), numbers[i].i);
+    for (const tir::ScratchQuery& query : tir::scratch_queries(*function))
+      if (const Var* extent = query.extent(*function))
+        bound.emplace(extent, function->body ? 0 : evaluate(query.bytes({}), known, ask()));
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == From::kDimension) numbers[i].i = bound.at(function->params[i].get());
       if (slots[i].from == From::kScratch)

@@ -448,10 +448,10 @@ Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector
 }
 
 void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
-                      const std::vector<Slot>& scalars) {
+                      const std::vector<Slot>& scalars, const AskLibrary& ask) {
   // Dimensions bound by the given buffers, and scalars, feed the declared shapes of the missing
   // ones.
-  std::unordered_map<const Node*, int64_t> known;
+  Dims known;
   size_t next_buffer = 0, next_scalar = 0;
   std::vector<size_t> position(function.params.size());
   for (size_t p = 0; p < function.params.size(); ++p) {
@@ -468,22 +468,12 @@ void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
       if (declared->shape[d].as<Var>())
         known.emplace(declared->shape[d].get(), buffers[position[p]].shape[d]);
   }
-  Substitution values;
-  for (const auto& [var, value] : known)
-    values.emplace(var, imm(static_cast<const Var*>(var)->dtype, value));
   for (size_t p = 0; p < function.params.size(); ++p) {
     const Ref<tir::Buffer>& declared = function.buffers[p];
     if (!declared || buffers[position[p]].memory) continue;
     View& view = buffers[position[p]];
     for (const Expr& dim : declared->shape) {
-      // Constant operands fold as the expression is built again.
-      const Expr value =
-          rewrite(substitute(dim, values), [](const NodePtr& node) -> std::optional<NodePtr> {
-            if (const auto* op = node.as<Binary>()) return binary(op->op, op->lhs, op->rhs);
-            if (const auto* op = node.as<Cast>()) return tenon::cast(op->dtype, op->value);
-            return std::nullopt;
-          });
-      const auto number = as_int(value);
+      const auto number = value_of(dim, known, ask);
       if (!number)
         throw CompileError(kBadInput, declared->origin,
                            "dimension {} of `{}` is not determined by the inputs", tenon::str(dim),

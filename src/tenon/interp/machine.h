@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/interp/code.h"
+#include "tenon/interp/dims.h"
 
 namespace tenon::interp {
 
@@ -112,9 +113,10 @@ class Machine {
 };
 
 /// The views for a function's buffer parameters where some are missing (no memory): allocated from
-/// their declared shapes, as far as the given ones and the scalars determine these.
+/// their declared shapes, as far as the given ones, the scalars and what libraries answer determine
+/// these.
 void allocate_missing(const tir::PrimFunc& function, std::vector<View>& buffers,
-                      const std::vector<Slot>& scalars);
+                      const std::vector<Slot>& scalars, const AskLibrary& ask = {});
 
 /// The values of dim_sources(function) for these arguments.
 std::vector<int64_t> dims_of(const tir::PrimFunc& function, const std::vector<View>& buffers);

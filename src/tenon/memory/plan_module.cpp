@@ -186,11 +186,15 @@ ModulePlan plan_several_pools(const ModuleProblem& module, const std::vector<Poo
   ModulePlan out;
   out.offsets.resize(module.allocations.size());
   out.pools.assign(module.allocations.size(), pools[last].name);
+  // Where a pool begins is a multiple of what is asked in any.
+  int64_t alignment = 64;
+  for (const SymbolicAllocation& buffer : module.allocations)
+    alignment = std::max(alignment, buffer.alignment);
   int64_t base = 0;
   for (size_t p = 0; p < pools.size(); ++p) {
     out.layout.push_back(AttrList{pools[p].name, base, pools[p].capacity.value_or(int64_t{-1})});
     out.bound_bytes += placed.pools[p].lower_bound;
-    if (p < last) base += align_up(placed.pools[p].peak, int64_t{64});
+    if (p < last) base = align_up(base + placed.pools[p].peak, alignment);
   }
   for (size_t k = 0; k < constant.size(); ++k) {
     const auto pool = static_cast<size_t>(problem.buffers[k].pool);
@@ -237,7 +241,12 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
       continue;
     const ModuleProblem problem = extract_problem(*function);
     const ModulePlan plan = plan_of(module, problem, options);
-    const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total});
+    // Offsets are multiples of each buffer's alignment, so the whole has the greatest.
+    int64_t alignment = 64;
+    for (const SymbolicAllocation& buffer : problem.allocations)
+      alignment = std::max(alignment, buffer.alignment);
+    const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total},
+                                        Buffer::Options{.alignment = alignment});
     auto* planned = new tir::PrimFunc(*function);
     planned->params.push_back(make<Var>("workspace_handle", kHandle));
     planned->buffers.push_back(workspace);

@@ -56,9 +56,11 @@ void Buffer::finish() {
     checked_elements(*known, std::max<int64_t>(1, dtype.bytes()), origin);
   for (const Expr& stride : strides) check_index(stride, "a stride");
   if (elem_offset) check_index(elem_offset, "elem_offset");
-  if (alignment < 1 || (alignment & (alignment - 1)) != 0)
+  constexpr int64_t kMostAlignment = int64_t{1} << 30;  // programs state it in 32 bits
+  if (alignment < 1 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment)
     throw CompileError(kBadAttribute, origin,
-                       "buffer `{}` has alignment {}; expected a power of two", name, alignment);
+                       "buffer `{}` has alignment {}; expected a power of two up to {}", name,
+                       alignment, kMostAlignment);
 }
 
 std::vector<FieldInfo> Buffer::fields() {

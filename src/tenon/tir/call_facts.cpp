@@ -1,8 +1,11 @@
 #include "tenon/tir/call_facts.h"
 
+#include "tenon/tir/scratch_query.h"
+
 namespace tenon::tir {
 
 Expr CallFact::condition() const {
+  if (kind == Kind::kScratch) return declared <= actual;
   const Expr equal = eq(actual, declared);
   return kind == Kind::kExtent ? equal : logical_or(extent <= int64(1), equal);
 }
@@ -32,10 +35,24 @@ std::vector<CallFact> call_facts(const Callee& callee, const std::vector<NodePtr
       if (buffer->is_compact()) row = row * wide(extents[d]);
     }
   }
+  if (const ExternFunction* function = callee.external()) {
+    Substitution values = bound;
+    bind_scratch(*function, args, values);
+    for (const ScratchQuery& query : scratch_queries(*function)) {
+      if (query.parameter >= args.size()) continue;
+      const auto* region = args[query.parameter].as<BufferRegion>();
+      if (!region || kept_extents(*region).size() != 1) continue;
+      const Expr extent = wide(kept_extents(*region)[0]);
+      facts.push_back(
+          {CallFact::Kind::kScratch, query.parameter, 0, extent, query.bytes(values), extent});
+    }
+  }
   return facts;
 }
 
 Verdict judge(const CallFact& fact, arith::Analyzer& analyzer) {
+  if (fact.kind == CallFact::Kind::kScratch)  // what a library answers is known when it is asked
+    return structural_equal(fact.actual, fact.declared) ? Verdict::kHolds : Verdict::kUnknown;
   const auto actual = as_int(fact.actual), declared = as_int(fact.declared);
   const auto extent = as_int(fact.extent);
   const bool is_stride = fact.kind == CallFact::Kind::kStride;

@@ -8,10 +8,15 @@
 
 namespace tenon::tir {
 
-/// One equation: an extent or a stride of an argument's region, and what the callee's declaration
-/// makes of it once its symbolic dimensions are bound. Both int64, in the caller's terms.
+/// One equation (of kScratch: `actual` is at least `declared`): an extent or a stride of an
+/// argument's region, and what the callee's declaration makes of it once its symbolic dimensions
+/// are bound. Both int64, in the caller's terms.
 struct CallFact {
-  enum class Kind : uint8_t { kExtent, kStride };
+  enum class Kind : uint8_t {
+    kExtent,
+    kStride,
+    kScratch,  // bytes that the caller provides, and those that the library asks for
+  };
   Kind kind;
   size_t argument;
   size_t dim;  // of the parameter

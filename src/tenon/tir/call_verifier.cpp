@@ -315,56 +315,33 @@ int64_t CallVerifier::offset_alignment(const BufferRegion& region, int64_t most)
   return 1;
 }
 
-int64_t CallVerifier::needed_alignment(const std::string& name, size_t i, int depth) {
-  const auto known = alignments_.find(name);
-  if (known != alignments_.end()) return i < known->second.size() ? known->second[i] : 1;
-  // Calls that nest deeper are an error of their own.
-  if (depth > kMaxCallDepth) return 1;
-  alignments_[name] = {};  // where a cycle closes
-  std::vector<int64_t> needed;
-  if (const auto external = module_.find<ExternFunction>(name)) {
-    for (const Ref<Buffer>& buffer : external->buffers)
-      needed.push_back(buffer && buffer->alignment > std::max<int64_t>(1, buffer->dtype.bytes())
-                           ? buffer->alignment
-                           : 1);
-  } else if (const auto function = module_.find<PrimFunc>(name)) {
-    needed.assign(function->params.size(), 1);
-    walk<CallTir>(function->body, [&](const CallTir& call) {
-      for (size_t k = 0; k < call.args.size(); ++k) {
-        const auto* region = call.args[k].as<BufferRegion>();
-        if (!region) continue;
-        for (size_t p = 0; p < needed.size(); ++p)
-          if (function->buffers[p].get() == region->buffer.get())
-            needed[p] = std::max(needed[p], needed_alignment(call.callee->name, k, depth + 1));
-      }
-    });
-  }
-  const int64_t own = i < needed.size() ? needed[i] : 1;
-  alignments_[name] = std::move(needed);
-  return own;
-}
-
 void CallVerifier::alignments(const CheckedCall& site, const Callee& callee) {
   for (size_t i = 0; i < site.args->size(); ++i) {
     const auto* region = (*site.args)[i].as<BufferRegion>();
-    const int64_t needed = region ? needed_alignment(callee.name, i) : 1;
+    const int64_t needed = region ? alignments_.of(callee.name, i) : 1;
     if (needed <= 1) continue;
     // Through views to the memory itself.
     int64_t known = offset_alignment(*region, needed);
+    const auto shown_by = [&](const Buffer* buffer) -> const BufferRegion* {
+      for (const auto* views : {site.views, site.declared}) {
+        if (!views) continue;
+        if (const auto view = views->find(buffer); view != views->end()) return view->second.get();
+      }
+      return nullptr;
+    };
     const Buffer* buffer = region->buffer.get();
-    while (site.views) {
-      const auto view = site.views->find(buffer);
-      if (view == site.views->end()) break;
-      known = std::min(known, offset_alignment(*view->second, needed));
-      buffer = view->second->buffer.get();
+    for (const BufferRegion* shown = shown_by(buffer); shown; shown = shown_by(buffer)) {
+      known = std::min(known, offset_alignment(*shown, needed));
+      buffer = shown->buffer.get();
     }
-    // A parameter is what its declaration says; every other memory is the program's own.
+    // A parameter is what its declaration says, which its callers are held to; every other memory
+    // is the program's own.
     const auto function = module_.find<PrimFunc>(site.in);
     const bool is_param =
         function && std::any_of(function->buffers.begin(), function->buffers.end(),
                                 [&](const Ref<Buffer>& param) { return param.get() == buffer; });
     const int64_t base =
-        is_param ? std::min(kMemoryAlignment, buffer->alignment) : kMemoryAlignment;
+        is_param ? buffer->alignment : std::max(kMemoryAlignment, buffer->alignment);
     known = std::min(known, base);
     if (known >= needed) continue;
     std::string what = fmt::format(
@@ -372,9 +349,9 @@ void CallVerifier::alignments(const CheckedCall& site, const Callee& callee) {
         "for {}",
         i + 1, callee.name, str(*region), known, known == 1 ? "" : "s", callee.buffers[i]->name,
         needed);
-    if (needed > kMemoryAlignment)
-      what += fmt::format("; a program's memory is aligned to {}", kMemoryAlignment);
-    else if (base >= needed)
+    if (base < needed)
+      what += fmt::format("; declare `{}` with align={}", buffer->name, needed);
+    else
       what += "; copy it into a buffer of its own";
     declared(error(site, i, kMisaligned, what), callee, i);
   }

@@ -9,6 +9,7 @@
 #include "tenon/support/diagnostics.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_facts.h"
+#include "tenon/tir/needed_alignment.h"
 
 namespace tenon::tir {
 
@@ -21,16 +22,15 @@ struct CheckedCall {
   bool is_expression = false;  // Call with a callee, whose value is used
   DType result = kVoid;        // as the expression states it
   const std::unordered_map<const Node*, Ref<BufferRegion>>* views = nullptr;  // what views show
+  /// What DeclBuffers show, where that is the begin of a buffer or a place known by numbers.
+  const std::unordered_map<const Node*, Ref<BufferRegion>>* declared = nullptr;
   const For* parallel = nullptr;  // the loop whose iterations run it beside one another
 };
-
-/// Bytes that the address of memory which a program allocates, takes or holds is a multiple of.
-inline constexpr int64_t kMemoryAlignment = 64;
 
 class CallVerifier {
  public:
   CallVerifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics)
-      : module_(module), effects_(effects), diagnostics_(diagnostics) {}
+      : module_(module), effects_(effects), diagnostics_(diagnostics), alignments_(module) {}
 
   /// Reports what is wrong with the call; each error shows the callee's declaration beside it.
   void check(const CheckedCall& site);
@@ -44,9 +44,6 @@ class CallVerifier {
   void overlaps(const CheckedCall& site, const Callee& callee);
   void threads(const CheckedCall& site);
   void alignments(const CheckedCall& site, const Callee& callee);
-  /// What a call of `name` asks of the address of argument `i`, in bytes: as its extern function
-  /// declares, or what a PrimFunc needs for the calls in it.
-  int64_t needed_alignment(const std::string& name, size_t i, int depth = 0);
   int64_t offset_alignment(const BufferRegion& region, int64_t most);
   bool apart(const CheckedCall& site, const BufferRegion& a, const BufferRegion& b);
 
@@ -56,7 +53,7 @@ class CallVerifier {
   arith::Analyzer analyzer_;
   std::unordered_map<std::string, std::optional<Callee>> callees_;
   std::unordered_map<std::string, const ExternFunction*> unsafe_;
-  std::unordered_map<std::string, std::vector<int64_t>> alignments_;
+  NeededAlignments alignments_;
 };
 
 }  // namespace tenon::tir

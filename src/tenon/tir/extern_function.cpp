@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "tenon/tir/scratch_query.h"
+
 namespace tenon::tir {
 
 // ---- uses and C types
@@ -238,6 +240,7 @@ void ExternFunction::finish() {
                          "parameter `{}` of extern function `{}` has dtype {}; its C type is `{}`",
                          name, symbol, dtype.str(), c_types[i]);
   }
+  (void)scratch_queries(*this);  // its errors
 }
 
 std::vector<FieldInfo> ExternFunction::fields() {

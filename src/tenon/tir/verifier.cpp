@@ -63,6 +63,18 @@ class Verifier {
     define(buffer.get(), buffer->name, buffer->origin);
     // A view may share the pointer of the buffer that it looks at.
     if (visible_.insert(buffer->data.get()).second) scope_.push_back(buffer->data.get());
+    by_data_.emplace(buffer->data.get(), buffer);
+  }
+  // The place that a declaration shows; null where it depends on what is not known.
+  Ref<BufferRegion> place_of(const DeclBuffer& decl) const {
+    if (const auto it = by_data_.find(decl.data.get()); it != by_data_.end())
+      return it->second.same_as(decl.buffer) ? nullptr : BufferRegion::whole(it->second);
+    const auto* call = decl.data.as<Call>();
+    const auto* at = call && call->is("address_of") && !call->args.empty()
+                         ? call->args[0].as<BufferLoad>()
+                         : nullptr;
+    if (!at || !as_ints(at->indices)) return nullptr;
+    return BufferRegion::point(at->buffer, at->indices);
   }
   void close(size_t size) {
     while (scope_.size() > size) {
@@ -304,6 +316,8 @@ class Verifier {
       own(alloc->buffer);
     } else if (const auto* decl = s.as<DeclBuffer>()) {
       expr(decl->data, origin);
+      if (const Ref<BufferRegion> place = place_of(*decl))
+        declared_.emplace(decl->buffer.get(), place);
       define_buffer(decl->buffer);
       view_shape(*decl->buffer);
       own(decl->buffer);
@@ -348,6 +362,7 @@ class Verifier {
                   .is_expression = is_expression,
                   .result = result,
                   .views = &views_,
+                  .declared = &declared_,
                   .parallel = parallel_});
   }
 
@@ -356,7 +371,8 @@ class Verifier {
   CallVerifier calls_;
   bool accesses_;
   std::string in_;
-  std::unordered_map<const Node*, Ref<BufferRegion>> views_;
+  std::unordered_map<const Node*, Ref<BufferRegion>> views_, declared_;
+  std::unordered_map<const Node*, Ref<Buffer>> by_data_;  // the first buffer of a pointer
   const For* parallel_ = nullptr;  // the loop around whose iterations run beside one another
   int64_t others_ = 0;             // its iterations that a branch around has left out
   std::vector<Open> blocks_;

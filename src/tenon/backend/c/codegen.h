@@ -31,9 +31,6 @@ struct Text {
   std::string at(int least) const { return level >= least ? s : "(" + s + ")"; }
 };
 
-/// Bytes that the address of a pool is a multiple of.
-inline constexpr int64_t kPoolAlignment = 64;
-
 /// A PrimFunc with the C function that stands for it: a pointer for each buffer parameter, the
 /// symbolic Vars, the scalar parameters, the constants where it uses them, the error where it can
 /// fail.
@@ -61,6 +58,8 @@ class ModuleCodegen {
   /// where another call shows another.
   void declare_foreign(const std::string& symbol, const std::string& result,
                        const std::vector<std::string>& types, const Origin& origin);
+  /// A function that says how much scratch another needs: a size_t.
+  bool is_scratch_query(const std::string& symbol) const { return queries_.count(symbol) > 0; }
   void use_tensors() { uses_tensors_ = true; }
   void use_packed() { uses_tensors_ = uses_packed_ = true; }
   const EmitOptions& options() const { return options_; }
@@ -72,12 +71,16 @@ class ModuleCodegen {
   std::string entry_prototype() const;
   const std::string& name() const { return name_; }
   /// Pointer to a constant: an array, or a place in the memory that the caller hands over.
-  std::string constant(const Ref<TensorData>& data);
+  std::string constant(const tir::AllocConst& constant);
+  int64_t constants_alignment() const { return constants_.layout().alignment; }
+  /// An attribute of a declaration of memory.
+  std::string aligned(int64_t alignment);
   bool has_constants_pointer() const { return options_.constants == Constants::kPointer; }
 
  private:
   void find_pools();
   void check_pools() const;
+  void align_pools();
   void find_writes(FunctionInfo& info);
   std::string library_prototypes() const;
   std::string constant_arrays();
@@ -100,7 +103,8 @@ class ModuleCodegen {
   std::vector<std::string> inputs_, outputs_, dims_;          // members of structs
   std::vector<std::pair<std::string, std::string>> foreign_;  // symbols, prototypes
   std::set<std::string> standard_headers_;                    // of C functions that are called
-  bool uses_tensors_ = false, uses_packed_ = false;
+  std::set<std::string> queries_;
+  bool uses_tensors_ = false, uses_packed_ = false, uses_alignments_ = false;
   bool can_fail_ = false;
   bool dynamic_ = false;        // has a function for shapes
   bool is_definition_ = false;  // of the entry: parameters are then unpacked
@@ -217,6 +221,7 @@ class FunctionCodegen {
   std::string where(const Origin& origin) const;
   std::string parameters();
   std::string unpack();
+  void check_addresses();
 
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {

@@ -26,9 +26,20 @@ enum ValueCode {
 
 void FunctionCodegen::check_facts(const std::vector<tir::CallFact>& facts,
                                   const tir::Callee& callee, const Origin& origin) {
-  for (const tir::CallFact& fact : facts)
+  for (const tir::CallFact& fact : facts) {
+    const Text actual = index(fact.actual);
+    if (fact.kind == tir::CallFact::Kind::kScratch) {
+      // What a library answers is a size_t.
+      const Text asked = hoist(kInt64, index(fact.declared), "asked");
+      fail_unless({fmt::format("(uint64_t){} <= (uint64_t){}", asked.at(Text::kUnary),
+                               actual.at(Text::kUnary)),
+                   Text::kAny},
+                  kErrorShape, where(origin), backend::message_of(fact, callee), actual.s, asked.s);
+      continue;
+    }
     fail_unless(value(fact.condition()), kErrorShape, where(origin),
-                backend::message_of(fact, callee), index(fact.actual).s, index(fact.declared).s);
+                backend::message_of(fact, callee), actual.s, index(fact.declared).s);
+  }
 }
 
 // `result`: the variable that takes what the callee returns; empty where that is nothing.
@@ -240,11 +251,14 @@ std::string FunctionCodegen::foreign_call(const Call& call) {
       add(arg->dtype.is_bool() ? "_Bool" : c_type(arg->dtype), value(arg).s);
     }
   }
-  const std::string result = call.dtype.is_void()     ? "void"
+  const bool is_query = m_.is_scratch_query(symbol->value);
+  const std::string result = is_query                 ? "size_t"
+                             : call.dtype.is_void()   ? "void"
                              : call.dtype.is_handle() ? "void*"
                              : call.dtype.is_bool()   ? "_Bool"
                                                       : c_type(call.dtype);
   m_.declare_foreign(symbol->value, result, types, call.origin);
+  if (is_query) return "(int64_t)" + symbol->value + "(" + list + ")";
   if (is_entry_) comment_origin(call.origin);
   return symbol->value + "(" + list + ")";
 }

@@ -222,7 +222,8 @@ void FunctionCodegen::view(const tir::DeclBuffer& decl) {
   const auto elements = as_int(tir::element_count(buffer.shape));
   if (!is_used(name)) {
   } else if (in_workspace && m_.options().separate_arrays && elements) {
-    line("static {} {}[{}] ALIGNED;", c, name, std::max<int64_t>(1, *elements));
+    line("static {} {}[{}] {};", c, name, std::max<int64_t>(1, *elements),
+         m_.aligned(buffer.alignment));
   } else {
     Text from = pointer_value(decl.data);
     if (!at_start)
@@ -269,7 +270,8 @@ void FunctionCodegen::allocate(const tir::AllocBuffer& alloc) {
   Place at;
   at.element = buffer.dtype;
   const std::string name = names_.take(buffer.name);
-  if (is_used(name)) line("{} {}[{}] ALIGNED;", c_type(buffer.dtype), name, count);
+  if (is_used(name))
+    line("{} {}[{}] {};", c_type(buffer.dtype), name, count, m_.aligned(buffer.alignment));
   at.own_name = at.pointer = name;
   data_[buffer.data.get()] = at;
   if (skipped > 0) at.pointer = fmt::format("({} + {})", name, skipped);

@@ -92,11 +92,11 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
       if (is_used(at.own_name)) {
         use("constants");
         line("const {0}* const {1} = (const {0}*)({2}); /* {3} */", c_type(buffer.dtype),
-             at.own_name, m_.constant(node->data), comment_text(str(buffer.shape)));
+             at.own_name, m_.constant(*node), comment_text(str(buffer.shape)));
       }
       at.pointer = at.own_name;
     } else {
-      at.pointer = m_.constant(node->data);
+      at.pointer = m_.constant(*node);
     }
     places_[&buffer] = at;
     data_[buffer.data.get()] = at;
@@ -252,6 +252,32 @@ std::string FunctionCodegen::parameters() {
 }
 
 // What the entry's parameters and the members of its structs are called inside.
+// Library functions rely on the alignment of memory that the caller hands over.
+void FunctionCodegen::check_addresses() {
+  const backend::Entry& entry = m_.entry();
+  if (!entry.checks_addresses()) return;
+  static constexpr int kErrorArgument = 1;  // as in runtime/abi.h
+  const auto check_address = [&](const std::string& address, const std::string& name,
+                                 int64_t alignment) {
+    if (alignment <= 1) return;
+    fail_unless({fmt::format("(uintptr_t){} % {} == 0", address, alignment), Text::kAny},
+                kErrorArgument, name, "its address {value} is no multiple of {bound}",
+                fmt::format("(int64_t)(uintptr_t){}", address), std::to_string(alignment));
+  };
+  for (const PoolParameter& pool : m_.pools())
+    check_address(pool.name + "_", pool.name, pool.alignment);
+  if (m_.has_constants_pointer())
+    check_address(m_.options().constants_pool + "_", m_.options().constants_pool,
+                  m_.constants_alignment());
+  for (size_t i = 0; i < entry.inputs; ++i)
+    if (entry.alignments[i] > 1)
+      check_address(use("inputs") + "->" + m_.inputs()[i], m_.inputs()[i], entry.alignments[i]);
+  for (size_t i = 0; i < entry.outputs; ++i)
+    if (entry.alignments[entry.inputs + i] > 1)
+      check_address(use("outputs") + "->" + m_.outputs()[i], m_.outputs()[i],
+                    entry.alignments[entry.inputs + i]);
+}
+
 std::string FunctionCodegen::unpack() {
   const backend::Entry& entry = m_.entry();
   const tir::PrimFunc& function = *entry.function;
@@ -318,6 +344,7 @@ std::string FunctionCodegen::define(const std::unordered_set<std::string>* used_
   is_entry_ = info_.name == m_.entry().name;
   const std::string opening = is_entry_ ? unpack() : parameters();
   find_slices(info_.function->body);
+  if (is_entry_) check_addresses();
   generate(info_.function->body);
   std::string text;
   if (is_entry_) {

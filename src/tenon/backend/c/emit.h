@@ -33,6 +33,7 @@ struct PoolParameter {
   int64_t offset = 0;  // in the workspace of the module
   Expr bytes;          // int64; over the symbols of the entry
   std::optional<int64_t> capacity = {};
+  int64_t alignment = backend::kLeastAlignment;  // bytes, of its address
 };
 
 /// The texts of a program. Deterministic.
@@ -46,6 +47,7 @@ struct Program {
   bool has_constants_parameter = false;
   std::string constants_parameter;  // its name
   bool can_fail = false;            // the entry has a parameter for the error
+  bool has_shapes = false;          // NAME_shapes says sizes that are known only at run time
   /// What the Makefile links besides: files in its folder, and shared libraries by name.
   struct Linked {
     std::string name;
@@ -54,6 +56,8 @@ struct Program {
   std::vector<Linked> linked = {};
   // Members of the structs, as many as inputs, outputs and symbols.
   std::vector<std::string> inputs, outputs, dims;
+  /// Bytes: the greatest alignment that any of its memory needs.
+  int64_t alignment = backend::kLeastAlignment;
 };
 
 /// \throws CompileError as llvm_backend::compile does; kBadAttribute where the pools of the module

@@ -72,7 +72,7 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += "/* Bytes that the caller provides, and what their address is a multiple of. */\n";
     for (const PoolParameter& pool : pools_) {
       out += size_macro(name_, pool.name, pool.bytes);
-      out += fmt::format("#define {}_{}_ALIGN {}\n", macro, upper(pool.name), kPoolAlignment);
+      out += fmt::format("#define {}_{}_ALIGN {}\n", macro, upper(pool.name), pool.alignment);
     }
     out += "\n";
   }
@@ -80,7 +80,7 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += fmt::format(
         "/* Constant bytes that the caller provides: the file {0}.constants. */\n"
         "#define {1}_CONSTANTS_SIZE {2}\n#define {1}_CONSTANTS_ALIGN {3}\n\n",
-        name_, macro, program.constants.bytes, backend::kConstantAlignment);
+        name_, macro, program.constants.bytes, program.constants.alignment);
   else
     out += fmt::format(
         "/* Bytes of constants that the caller provides: they are in the source. */\n"
@@ -95,16 +95,21 @@ std::string ModuleCodegen::header(const Program& program) const {
                          comment_text(entry_.input_names[symbol.input]));
     }
     out += fmt::format("}} {}_dims;\n\n", name_);
-    out +=
-        "/* What follows from them: bytes of memory, and dimensions of outputs. */\n"
-        "typedef struct {\n";
+  }
+  if (dynamic_) {
+    out += dims_.empty()
+               ? "/* Bytes of memory that a library is asked for, and dimensions of outputs. */\n"
+               : "/* What follows from them: bytes of memory, and dimensions of outputs. */\n";
+    out += "typedef struct {\n";
     for (const PoolParameter& pool : pools_) out += fmt::format("  int64_t {};\n", pool.name);
     for (size_t i = 0; i < entry_.outputs; ++i)
       if (entry_.output(i).ndim() > 0)
         out += fmt::format("  int64_t {}[{}]; /* {} */\n", outputs_[i], entry_.output(i).ndim(),
                            shape_text(entry_.output(i)));
     out += fmt::format("}} {}_sizes;\n\n", name_);
-    out += "/* 0; 1 where a dimension is negative. */\n" + shapes_prototype() + ";\n\n";
+    out += std::string("/* 0; 1 where a dimension is negative") +
+           (queries_.empty() ? "" : ", or what a library asks for is too much") + ". */\n" +
+           shapes_prototype() + ";\n\n";
   }
 
   out += "/* Elements are packed, row-major. No output overlaps another buffer. */\n";
@@ -113,8 +118,11 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += "typedef struct {\n";
     for (size_t i = 0; i < count; ++i) {
       const tir::Buffer& buffer = is_output ? entry_.output(i) : entry_.input(i);
-      out += fmt::format("  {}{}* {}; /* {} */\n", is_output ? "" : "const ", c_type(buffer.dtype),
-                         names[i], shape_text(buffer));
+      const int64_t alignment = entry_.alignments[is_output ? entry_.inputs + i : i];
+      out += fmt::format(
+          "  {}{}* {}; /* {}{} */\n", is_output ? "" : "const ", c_type(buffer.dtype), names[i],
+          shape_text(buffer),
+          alignment > 1 ? fmt::format(", its address a multiple of {}", alignment) : "");
     }
     if (count == 0) out += "  int unused;\n";
     out += fmt::format("}} {}_{};\n\n", name_, what);
@@ -128,9 +136,10 @@ std::string ModuleCodegen::header(const Program& program) const {
         "and\n * {{bound}} stand for the numbers. */\n"
         "typedef struct {{\n  int32_t code;\n  const char* where;\n  const char* message;\n"
         "  int64_t value, bound;\n}} {}_error;\n\n"
-        "/* Codes: 2 an index out of range, 3 a shape, 4 a value, 6 a library's function failed.\n"
+        "/* Codes: {}2 an index out of range, 3 a shape, 4 a value, 6 a library's function "
+        "failed.\n"
         " * `error` may be null. */\n",
-        name_);
+        name_, entry_.checks_addresses() ? "1 an address, " : "");
   else
     out += "/* Returns 0. */\n";
   out += entry_prototype() + ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " + guard + " */\n";

@@ -240,7 +240,7 @@ static std::string usage_function(const Program& program) {
 std::string main_program(const Program& program) {
   const std::string& name = program.name;
   const std::string macro = upper(name);
-  const bool dynamic = !program.dims.empty();
+  const bool dynamic = program.has_shapes, has_dims = !program.dims.empty();
   const bool maps = program.has_constants_parameter;
   const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
   std::string out = fmt::format(
@@ -255,8 +255,8 @@ std::string main_program(const Program& program) {
       "#include <time.h>\n\n"
       "#ifdef _WIN32\n#include <direct.h>\n#define MAKE_FOLDER(path) _mkdir(path)\n#else\n"
       "#include <sys/stat.h>\n#define MAKE_FOLDER(path) mkdir(path, 0777)\n#endif\n\n"
-      "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN 64\n\n",
-      name, maps ? " [-c CONSTANTS]" : "");
+      "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN {2}\n\n",
+      name, maps ? " [-c CONSTANTS]" : "", program.alignment);
   out += tables(program) + std::string(kMainBody + 1) + "\n" + usage_function(program);
   out += "int main(int argc, char** argv) {\n";
   out += "  const char* folder = \".\";\n";
@@ -269,7 +269,8 @@ std::string main_program(const Program& program) {
   out +=
       fmt::format("  unsigned char* owned[{}] = {{0}};\n  unsigned char* file;\n  size_t size;\n",
                   inputs + outputs + program.pools.size() + 2);
-  if (dynamic) out += fmt::format("  {0}_dims dims;\n  {0}_sizes sizes;\n", name);
+  if (has_dims) out += fmt::format("  {0}_dims dims;\n", name);
+  if (dynamic) out += fmt::format("  {0}_sizes sizes;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
   for (const PoolParameter& pool : program.pools)
@@ -303,8 +304,8 @@ std::string main_program(const Program& program) {
   for (size_t s = 0; s < program.dims.size(); ++s)
     out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
   if (dynamic)
-    out +=
-        fmt::format("  if ({}_shapes(&dims, &sizes) != 0) fail(\"dimensions\", argv[0]);\n", name);
+    out += fmt::format("  if ({}_shapes({}&sizes) != 0) fail(\"dimensions\", argv[0]);\n", name,
+                       has_dims ? "&dims, " : "");
   for (size_t i = 0; i < outputs; ++i) {
     std::string count = fmt::format("{}", program.entry.output(i).dtype.bytes());
     for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
@@ -340,7 +341,7 @@ std::string main_program(const Program& program) {
   for (size_t i = 0; i < outputs; ++i)
     out += fmt::format("  out.{} = ({}*)data[{}];\n", program.outputs[i],
                        c_type(program.entry.output(i).dtype), inputs + i);
-  std::string args = dynamic ? "&dims, &in, &out" : "&in, &out";
+  std::string args = has_dims ? "&dims, &in, &out" : "&in, &out";
   for (const PoolParameter& pool : program.pools) args += ", " + pool.name + "_pool";
   if (maps) args += ", constants";
   if (program.can_fail) args += ", &error";
@@ -443,7 +444,7 @@ std::string makefile(const Program& program, const Target& target) {
 
 std::string adapter(const Program& program) {
   const std::string& name = program.name;
-  const bool dynamic = !program.dims.empty();
+  const bool dynamic = program.has_shapes, has_dims = !program.dims.empty();
   // The head of TenonContext, which is fixed within a major version of runtime/abi.h.
   std::string out = fmt::format(
       "#include \"{}.h\"\n\n"
@@ -456,14 +457,15 @@ std::string adapter(const Program& program) {
     out +=
         "int32_t tenon_c_shapes(Context* context, const int64_t* symbols, int64_t* output_dims, "
         "int64_t* workspace_bytes) {\n";
-    out += fmt::format("  {0}_dims dims;\n  {0}_sizes sizes;\n  int32_t code;\n", name);
+    if (has_dims) out += fmt::format("  {}_dims dims;\n", name);
+    out += fmt::format("  {}_sizes sizes;\n  int32_t code;\n  (void)symbols;\n", name);
     for (size_t s = 0; s < program.dims.size(); ++s)
       out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
     out += fmt::format(
-        "  code = {}_shapes(&dims, &sizes);\n"
-        "  if (code != 0) return context->report(context, code, \"{}\", \"a dimension is "
-        "negative\", 0, 0);\n",
-        name, name);
+        "  code = {0}_shapes({1}&sizes);\n"
+        "  if (code != 0) return context->report(context, code, \"{0}\", \"{2}\", 0, 0);\n",
+        name, has_dims ? "&dims, " : "",
+        has_dims ? "a dimension is negative" : "a library asks for too much scratch");
     size_t at = 0;
     for (size_t i = 0; i < program.entry.outputs; ++i)
       for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
@@ -478,7 +480,7 @@ std::string adapter(const Program& program) {
   out +=
       "int32_t tenon_c_run(Context* context, void* const* buffers, const int64_t* symbols, void* "
       "workspace, const void* constants) {\n";
-  if (dynamic) out += fmt::format("  {}_dims dims;\n", name);
+  if (has_dims) out += fmt::format("  {}_dims dims;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
   out += "  int32_t code;\n  (void)symbols;\n  (void)workspace;\n  (void)constants;\n";
@@ -492,7 +494,7 @@ std::string adapter(const Program& program) {
     out += fmt::format("  out.{} = ({}*)buffers[{}];\n", program.outputs[i],
                        c_type(program.entry.output(i).dtype), program.entry.inputs + i);
   if (program.entry.outputs == 0) out += "  out.unused = 0;\n";
-  std::string args = dynamic ? "&dims, &in, &out" : "&in, &out";
+  std::string args = has_dims ? "&dims, &in, &out" : "&in, &out";
   for (const PoolParameter& pool : program.pools)
     args += fmt::format(", (char*)workspace + {}", pool.offset);
   if (program.has_constants_parameter) args += ", constants";

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tenon/backend/c/codegen.h"
+#include "tenon/tir/scratch_query.h"
 
 namespace tenon::c_backend {
 
@@ -23,13 +24,17 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
     info.c_name = functions.take("k_" + function.name);
     find_writes(info);
   }
-  can_fail_ = callee(entry_.name, {}).can_fail;
+  FunctionInfo& entry = functions_[program_.index_of(entry_.name, {})];
+  entry.can_fail |= entry_.checks_addresses();
+  can_fail_ = entry.can_fail;
   Names inputs, outputs, dims;
   for (const std::string& name : entry_.input_names) inputs_.push_back(inputs.take(name));
   for (const std::string& name : entry_.output_names) outputs_.push_back(outputs.take(name));
   for (const backend::EntrySymbol& symbol : entry_.symbols)
     dims_.push_back(dims.take(symbol.var->name));
-  dynamic_ = !entry_.symbols.empty();
+  const bool has_unknown_size = entry_.has_workspace && !as_int(entry_.workspace_bytes);
+  dynamic_ = !entry_.symbols.empty() || has_unknown_size;
+  for (std::string& symbol : tir::scratch_query_symbols(module)) queries_.insert(std::move(symbol));
   find_pools();
 }
 
@@ -90,8 +95,8 @@ void ModuleCodegen::find_writes(FunctionInfo& info) {
   });
 }
 
-std::string ModuleCodegen::constant(const Ref<TensorData>& data) {
-  const size_t index = constants_.index_of(data);
+std::string ModuleCodegen::constant(const tir::AllocConst& constant) {
+  const size_t index = constants_.index_of(constant.data, constant.buffer->alignment);
   if (!has_constants_pointer()) return fmt::format("constant_{}", index);
   const int64_t offset = constants_.layout().items[index].offset;
   return offset == 0 ? "constants" : fmt::format("constants + {}", offset);
@@ -99,6 +104,12 @@ std::string ModuleCodegen::constant(const Ref<TensorData>& data) {
 
 // ---- constants
 // -----------------------------------------------------------------------------------
+
+std::string ModuleCodegen::aligned(int64_t alignment) {
+  if (alignment <= backend::kLeastAlignment) return "ALIGNED";
+  uses_alignments_ = true;
+  return fmt::format("ALIGNED_TO({})", alignment);
+}
 
 static std::string element_text(const TensorData& data, int64_t i) {
   const DType dtype = data.dtype;
@@ -132,9 +143,9 @@ std::string ModuleCodegen::constant_arrays() {
   for (const backend::ConstantsLayout::Item& item : constants_.layout().items) {
     const TensorData& data = *item.data;
     const int64_t count = std::max<int64_t>(1, data.elements());
-    out +=
-        fmt::format("/* {} {} */\nstatic const {} constant_{}[{}] ALIGNED = {{", data.dtype.str(),
-                    comment_text(str(data.shape)), c_type(data.dtype), index++, count);
+    out += fmt::format("/* {} {} */\nstatic const {} constant_{}[{}] {} = {{", data.dtype.str(),
+                       comment_text(str(data.shape)), c_type(data.dtype), index++, count,
+                       aligned(item.alignment));
     size_t column = 100;
     for (int64_t i = 0; i < count; ++i) {
       const std::string text = data.elements() == 0 ? "0" : element_text(data, i);
@@ -169,7 +180,8 @@ std::string ModuleCodegen::entry_prototype() const {
 }
 
 std::string ModuleCodegen::shapes_prototype() const {
-  return fmt::format("int32_t {0}_shapes(const {0}_dims* dims, {0}_sizes* sizes)", name_);
+  return fmt::format("int32_t {0}_shapes({1}{0}_sizes* sizes)", name_,
+                     dims_.empty() ? "" : fmt::format("const {}_dims* dims, ", name_));
 }
 
 std::string ModuleCodegen::function(const FunctionInfo& info) {
@@ -199,6 +211,10 @@ std::string ModuleCodegen::shapes_function() {
     text += fmt::format("  if (dims->{} < 0) return 1;\n", dims_[s]);
   for (const PoolParameter& pool : pools_)
     body += fmt::format("  sizes->{} = {};\n", pool.name, code.dimension(pool.bytes));
+  // What a library asks for may be anything.
+  for (const PoolParameter& pool : pools_)
+    if (!queries_.empty() && !as_int(pool.bytes))
+      body += fmt::format("  if (sizes->{} < 0) return 1;\n", pool.name);
   for (size_t i = 0; i < entry_.outputs; ++i)
     for (size_t d = 0; d < entry_.output(i).ndim(); ++d)
       body += fmt::format("  sizes->{}[{}] = {};\n", outputs_[i], d,
@@ -246,6 +262,10 @@ std::string ModuleCodegen::source() {
       "#if IS_GNU && !defined(__clang__)\n"
       "#pragma GCC optimize(\"no-tree-loop-vectorize\", \"no-tree-slp-vectorize\")\n"
       "#endif\n";
+  if (uses_alignments_)
+    out +=
+        "#if IS_GNU\n#define ALIGNED_TO(n) __attribute__((aligned(n)))\n"
+        "#else\n#define ALIGNED_TO(n)\n#endif\n";
   if (prelude_.uses_prefetch())
     out +=
         "#if IS_GNU\n"
@@ -291,6 +311,12 @@ Program ModuleCodegen::run() {
   program.inputs = inputs_;
   program.outputs = outputs_;
   program.dims = dims_;
+  program.has_shapes = dynamic_;
+  program.alignment = program.constants.alignment;
+  for (const PoolParameter& pool : pools_)
+    program.alignment = std::max(program.alignment, pool.alignment);
+  for (const int64_t alignment : entry_.alignments)
+    program.alignment = std::max(program.alignment, alignment);
   program.header = header(program);
   return program;
 }

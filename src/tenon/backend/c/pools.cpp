@@ -15,7 +15,8 @@ void ModuleCodegen::find_pools() {
   const AttrValue* pools = entry_.function->attrs.find("tenon.pools");
   const auto* list = pools ? pools->as<AttrList>() : nullptr;
   if (!list) {
-    pools_.push_back({"workspace", 0, entry_.workspace_bytes, std::nullopt});
+    pools_.push_back(
+        {"workspace", 0, entry_.workspace_bytes, std::nullopt, entry_.workspace_alignment});
     return;
   }
   Names names;
@@ -46,11 +47,37 @@ void ModuleCodegen::find_pools() {
     pools_[i].bytes = end - pools_[i].offset;
   }
   check_pools();
+  align_pools();
 }
 
 static std::optional<int64_t> end_of(const tir::Buffer& buffer, std::optional<int64_t> begin) {
   const auto count = as_int(arith::simplify(tir::span_of(buffer)));
   return begin && count ? std::optional(*begin + *count * buffer.dtype.bytes()) : std::nullopt;
+}
+
+// The workspace's place that a view shows; null where it shows something else.
+static const tir::BufferLoad* place_in(const Ref<tir::Buffer>& workspace,
+                                       const tir::DeclBuffer& view) {
+  const auto* call = view.data.as<Call>();
+  const auto* at = call && call->is("address_of") ? call->args[0].as<tir::BufferLoad>() : nullptr;
+  return at && at->buffer.same_as(workspace) && at->indices.size() == 1 ? at : nullptr;
+}
+
+// A pool's address is a multiple of what the buffers in it are.
+void ModuleCodegen::align_pools() {
+  walk<tir::DeclBuffer>(entry_.function->body, [&](const tir::DeclBuffer& view) {
+    const auto* at = place_in(entry_.function->buffers.back(), view);
+    if (!at) return;
+    size_t p = pools_.size() - 1;
+    if (const auto begin = as_int(at->indices[0]))
+      while (p > 0 && *begin < pools_[p].offset) --p;
+    pools_[p].alignment = std::max(pools_[p].alignment, view.buffer->alignment);
+  });
+  for (const PoolParameter& pool : pools_)
+    if (pool.offset % pool.alignment != 0)
+      throw CompileError(kBadAttribute, entry_.function->origin,
+                         "pool `{}` begins at byte {}, and a buffer in it is aligned to {}",
+                         pool.name, pool.offset, pool.alignment);
 }
 
 // Each pool is memory of its own: a buffer that began in one and ended in the next would end
@@ -85,15 +112,11 @@ void ModuleCodegen::check_pools() const {
           pool.offset);
   };
   walk_if(function.body, [&](const NodePtr& node) {
-    if (const auto* view = node.as<tir::DeclBuffer>()) {
-      const auto* call = view->data.as<Call>();
-      const auto* at =
-          call && call->is("address_of") ? call->args[0].as<tir::BufferLoad>() : nullptr;
-      if (at && at->buffer.same_as(workspace) && at->indices.size() == 1) {
+    if (const auto* view = node.as<tir::DeclBuffer>())
+      if (const auto* at = place_in(workspace, *view)) {
         check_view(*view, at->indices[0]);
         return false;
       }
-    }
     if (node.same_as(workspace) || node.same_as(workspace->data))
       throw CompileError(kBadAttribute, function.origin,
                          "`{}` is used as a whole, and `tenon.pools` divides it; expected "

@@ -53,7 +53,9 @@ class ModuleCodegen {
     return module_.find<tir::ExternFunction>(name);
   }
   size_t packed_index(const std::string& name) const { return program_.packed_index(name); }
-  int64_t constant_offset(const Ref<TensorData>& data) { return constants_.offset_of(data); }
+  int64_t constant_offset(const Ref<TensorData>& data, int64_t alignment) {
+    return constants_.offset_of(data, alignment);
+  }
   llvm::Constant* text(const std::string& value);
   llvm::Type* register_type(DType dtype, const Origin& origin);
   llvm::Type* memory_type(DType dtype, const Origin& origin);
@@ -62,6 +64,10 @@ class ModuleCodegen {
  private:
   void declare(FunctionInfo& info);
   void define_program();
+  /// Bytes that the addresses of the workspace and of the constants are multiples of.
+  int64_t alignment() const {
+    return std::max(entry_.workspace_alignment, constants_.layout().alignment);
+  }
   llvm::Constant* packed_table();
   llvm::Constant* tensor_infos(bool output, bool& computed);
 

@@ -79,7 +79,10 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
     infos.push_back(llvm::ConstantStruct::get(
         abi.info,
         {text(name), table, integer(32, dims.size()), integer(8, dtype_code(dtype, buffer.origin)),
-         integer(8, dtype.bits), integer(16, dtype.lanes), integer(32, 0), integer(32, 0)}));
+         integer(8, dtype.bits), integer(16, dtype.lanes),
+         integer(32, static_cast<uint64_t>(
+                         entry_.stated_alignment(output ? entry_.inputs + i : i, alignment()))),
+         integer(32, 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(
@@ -116,6 +119,7 @@ llvm::Constant* ModuleCodegen::packed_table() {
 }
 
 void ModuleCodegen::define_program() {
+  constants_.align(alignment());
   const FunctionInfo& info = callee(entry_.name, {});
   const tir::PrimFunc& entry = *entry_.function;
   const AbiTypes abi(context_);
@@ -217,7 +221,7 @@ void ModuleCodegen::define_program() {
                                         input_infos,
                                         output_infos,
                                         number(info.symbols.size()),
-                                        number(kConstantAlignment),
+                                        number(static_cast<uint64_t>(alignment())),
                                         symbols,
                                         shapes,
                                         run,

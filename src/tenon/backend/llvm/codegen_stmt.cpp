@@ -80,7 +80,7 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   }
   if (const auto* node = stmt.as<tir::AllocBuffer>()) return generate_alloc(*node);
   if (const auto* node = stmt.as<tir::AllocConst>()) {
-    const int64_t offset = m_.constant_offset(node->data);
+    const int64_t offset = m_.constant_offset(node->data, node->buffer->alignment);
     llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_,
                                                 b_.getInt64(static_cast<uint64_t>(offset)));
     buffers_[node->buffer.get()] = pointer;

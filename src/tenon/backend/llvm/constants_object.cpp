@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -52,7 +53,7 @@ void write_constants_object(const ConstantsLayout& layout, const Target& target,
   sections[1].sh_flags = SHF_ALLOC | (target.is_x86() ? kLargeSection : 0);
   sections[1].sh_offset = data_at;
   sections[1].sh_size = bytes;
-  sections[1].sh_addralign = 4096;
+  sections[1].sh_addralign = std::max<uint64_t>(4096, static_cast<uint64_t>(layout.alignment));
   sections[2].sh_name = kSymbolsName;
   sections[2].sh_type = SHT_SYMTAB;
   sections[2].sh_offset = symbols_at;

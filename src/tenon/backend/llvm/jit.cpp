@@ -28,17 +28,25 @@ class JitProgram final : public LoadedProgram {
   }
   ~JitProgram() override {
     jit_.reset();
-    if (constants_) munmap(constants_, static_cast<size_t>(constant_bytes_));
+    if (mapped_) munmap(mapped_, mapped_bytes_);
   }
 
  private:
   void load_constants(const ConstantsLayout& layout) {
-    constant_bytes_ = layout.bytes;
     const auto size = static_cast<size_t>(layout.bytes);
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    // Pages have an alignment of their own.
+    const auto alignment = static_cast<uintptr_t>(layout.alignment);
+    constexpr uintptr_t kPage = 4096;
+    mapped_bytes_ = size + (alignment > kPage ? alignment : 0);
+    mapped_ =
+        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped_ == MAP_FAILED) {
+      mapped_ = nullptr;
       throw CompileError(kLinkFailed, {}, "{} bytes for constants could not be allocated",
                          layout.bytes);
+    }
+    const uintptr_t address = reinterpret_cast<uintptr_t>(mapped_) + alignment - 1;
+    void* memory = reinterpret_cast<void*>(address / alignment * alignment);
     constants_ = memory;
     madvise(memory, size, MADV_HUGEPAGE);  // large weights: fewer page faults and TLB misses
     backend::stream_constants(layout, [&](int64_t offset, std::span<const std::byte> bytes) {
@@ -91,8 +99,9 @@ class JitProgram final : public LoadedProgram {
 
   std::shared_ptr<const backend::Libraries> libraries_;
   std::unique_ptr<llvm::orc::LLJIT> jit_;
-  void* constants_ = nullptr;
-  int64_t constant_bytes_ = 0;
+  void* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
+  void* constants_ = nullptr;  // in what is mapped
 };
 
 }  // namespace

@@ -16,7 +16,8 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/lifetimes.h"
 #include "tenon/support/remarks.h"
-#include "tenon/tir/call_verifier.h"
+#include "tenon/tir/needed_alignment.h"
+#include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
@@ -41,7 +42,7 @@ struct Storage {
 class Lowering {
  public:
   Lowering(IRModule& module, const Function& function)
-      : module_(module), function_(function), lifetimes_(function) {}
+      : module_(module), function_(function), lifetimes_(function), needed_alignments_(module) {}
 
   enum class Role : uint8_t { kEntry, kCalled };
 
@@ -74,6 +75,7 @@ class Lowering {
     std::vector<Stmt> body = std::move(constants_);
     if (role == Role::kEntry) check_sizes(params, inputs, body);
     body.insert(body.end(), stmts_.begin(), stmts_.end());
+    align_memory(params, body);
     if (role == Role::kCalled)
       return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
                                   {{"tir.noalias", true}}, function_.origin);
@@ -356,6 +358,7 @@ class Lowering {
       if (const auto* dims = call.args[2].as<ShapeExpr>())
         for (const Expr& value : dims->values) args.push_back(value);
     const auto callee = module_.find<PrimFunc>(ref->name);
+    align(ref->name, args);
     if (callee->attrs.flag("tenon.inline"))
       inline_body(callee, args, origin);
     else
@@ -453,7 +456,8 @@ class Lowering {
       }
     }
     // Dimensions and scratch follow from these.
-    const Substitution bound = tir::bind_symbols(*callee, args);
+    Substitution bound = tir::bind_symbols(*callee, args);
+    tir::bind_scratch(function, args, bound);
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == From::kDimension) {
         const auto it = bound.find(function.params[i].get());
@@ -466,9 +470,43 @@ class Lowering {
       if (slots[i].from == From::kScratch) args[i] = scratch(function, i, bound, origin);
     }
     for (size_t i = 0; i < args.size(); ++i) check_argument(function, i, args[i], bound, origin);
+    align(callee->name, args);
     stmts_.push_back(
         make<CallTir>(make<GlobalVar>(callee->name), std::move(args), Attrs(), origin));
     storage_[binding.var.get()] = std::move(storage);
+  }
+
+  /// What a call asks of its arguments' addresses is asked of the memory that they are views of.
+  void align(const std::string& callee, const std::vector<NodePtr>& args) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      const auto* region = args[i].as<BufferRegion>();
+      const int64_t needed = region ? needed_alignments_.of(callee, i) : 1;
+      if (needed <= tir::kMemoryAlignment) continue;
+      int64_t& known = alignments_[root_of(region->buffer)];
+      known = std::max(known, needed);
+    }
+  }
+
+  /// Gives memory the alignment that calls ask of it, in its declaration.
+  void align_memory(std::vector<Ref<Buffer>>& params, std::vector<Stmt>& body) {
+    if (alignments_.empty()) return;
+    Substitution aligned;
+    const auto change = [&](const Ref<Buffer>& buffer) {
+      const auto asked = alignments_.find(buffer.get());
+      if (asked == alignments_.end() || asked->second <= buffer->alignment) return;
+      auto* declared = new Buffer(*buffer);
+      declared->alignment = asked->second;
+      finish_node(*declared);
+      aligned.emplace(buffer.get(), Ref<Buffer>(declared));
+    };
+    for (const Ref<Buffer>& param : params) change(param);
+    for (const Stmt& stmt : body) {
+      walk<AllocBuffer>(stmt, [&](const AllocBuffer& alloc) { change(alloc.buffer); });
+      if (const auto* constant = stmt.as<AllocConst>()) change(constant->buffer);
+    }
+    if (aligned.empty()) return;
+    for (Ref<Buffer>& param : params) param = substitute(param, aligned);
+    for (Stmt& stmt : body) stmt = substitute(stmt, aligned);
   }
 
   // The declaration against what the graph gives.
@@ -483,13 +521,6 @@ class Lowering {
                          declared ? declared->name : function.params[i]->name)
           .note(function.origin, "it is `{}`", function.prototype());
     if (!declared) return;
-    if (declared->alignment > tir::kMemoryAlignment)
-      throw CompileError(kMisaligned, origin,
-                         "library function `{}` asks for memory of parameter `{}` that is aligned "
-                         "to {} bytes; a program's memory is aligned to {}",
-                         function.symbol, declared->name, declared->alignment,
-                         tir::kMemoryAlignment)
-          .note(declared->origin, "`{}` is declared here", declared->name);
     const Buffer& given = *region->buffer;
     bool fits = given.dtype == declared->dtype && given.ndim() == declared->ndim();
     for (size_t d = 0; fits && d < given.ndim(); ++d) {
@@ -686,6 +717,8 @@ class Lowering {
       constant_storage_;  // looked up only, never iterated
   std::deque<Storage> temporaries_;
   std::unordered_map<const Buffer*, const Buffer*> view_root_;
+  tir::NeededAlignments needed_alignments_;
+  std::unordered_map<const Buffer*, int64_t> alignments_;  // that calls ask of memory
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   std::set<std::string> names_;
