@@ -100,6 +100,26 @@ TEST_F(CommandLineTest, AKernelComputesAWholeGemm) {
   expect_error("check --kernels " + folder_ + "/wrong.py", 1, "error[TN0903]");
 }
 
+// What a user declares is what the operator means, also where the importer has it.
+TEST_F(CommandLineTest, ADeclarationComesBeforeTheImportersOwn) {
+  write("relu.py",
+        "@R.function\n"
+        "def relu(x: R.Tensor((\"n\", \"m\"), \"float32\")) -> R.Tensor((\"n\", \"m\"), "
+        "\"float32\"):\n    R.func_attr({\"op\": \"ai.onnx::Relu\"})\n    ...\n\n"
+        "@T.prim_func\n"
+        "def my_relu(x: T.Buffer((\"n\", \"m\"), \"float32\"), y: T.Buffer((\"n\", \"m\"), "
+        "\"float32\")):\n    T.func_attr({\"op\": \"ai.onnx::Relu\"})\n    n = T.int64()\n"
+        "    m = T.int64()\n    for i, j in T.grid(n, m):\n        y[i, j] = T.max(x[i, j], "
+        "T.float32(0))\n");
+  const Outcome outcome =
+      tenon("run examples/own_kernel/classifier.onnx --kernels " + folder_ + "/relu.py");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning[TN0013]: the importer's own `ai.onnx::Relu` is not used"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.out.find("my_relu in 1 place\n"), std::string::npos) << outcome.out;
+}
+
 TEST_F(CommandLineTest, WrongUsageIsStatus2) {
   expect_error("", 2, "no command is given");
   expect_error("fly", 2, "there is no command `fly`");

@@ -9,12 +9,22 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/onnx/operators.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 
 namespace tenon {
 
 namespace {
+
+constexpr std::string_view kOnnx = "ai.onnx::";
+
+// The operator of ONNX that `op` names ("Conv", "ai.onnx::Conv"), in full.
+std::optional<std::string> onnx_operator(const std::string& op) {
+  const std::string name = op.starts_with(kOnnx) ? op.substr(kOnnx.size()) : op;
+  if (!onnx::find_operator("", name)) return std::nullopt;
+  return std::string(kOnnx) + name;
+}
 
 // `NAME=FILE:FUNCTION`.
 struct Choice {
@@ -33,21 +43,56 @@ Choice parse_choice(const std::string& text) {
 // Of a --kernel option: whether it names an operator, and no node.
 bool is_operator(const std::string& name) {
   return name.find("::") != std::string::npos ||
-         (!name.starts_with('/') && !graph::operators_named(name).empty());
+         (!name.starts_with('/') && (onnx_operator(name) || !graph::operators_named(name).empty()));
+}
+
+// A graph function that a kernel names as what it computes is a pattern.
+bool is_pattern(const IRModule& module, const std::string& name) {
+  const auto function = name == "main" ? nullptr : module.find<graph::Function>(name);
+  return function && !graph::declares_operator(*function);
+}
+
+void mark_pattern(IRModule& module, const std::string& name) {
+  auto* copy = new graph::Function(*module.find<graph::Function>(name));
+  copy->attrs.erase("Composite");
+  copy->attrs.set("Pattern", name);
+  module.set(name, Ref<graph::Function>(copy));
 }
 
 IRModule load_kernels(const std::string& file) {
   if (kind_of(file) != ModelKind::kScript)
     throw UsageError("--kernels {}: expected TVMScript, .py or .tvmscript", file);
-  return load_module(file);
+  IRModule module = load_module(file);
+  for (const auto& [name, function] : std::vector<IRModule::Entry>(module.functions())) {
+    const auto op = function->attrs.get<std::string>("op");
+    const auto kernel = cast<tir::PrimFunc>(function);
+    if (!kernel || !op) continue;
+    if (is_pattern(module, *op)) {
+      mark_pattern(module, *op);
+      continue;
+    }
+    if (op->starts_with(kOnnx) && !onnx_operator(*op) && !graph::declaration_of(module, *op))
+      throw CompileError(kUnknownOperator, function->origin,
+                         "kernel `{}` is for `{}`, which neither the importer has nor a function "
+                         "under @R.function declares; `tenon operators` lists what it has",
+                         name, *op);
+    // One that is no single operator of the graph is told by its domain.
+    if (!onnx_operator(*op) || !graph::operators_named(*op).empty()) continue;
+    auto* copy = new tir::PrimFunc(*kernel);
+    copy->attrs.set("op", *onnx_operator(*op));
+    module.set(name, Ref<tir::PrimFunc>(copy));
+  }
+  return module;
 }
 
-// The operators of the calls that come from node `name`.
-std::set<std::string> operators_of_node(const IRModule& module, const std::string& name) {
+// The operators of the calls that come from node `name`. Of a node that stays whole, with `inside`,
+// also those in it.
+std::set<std::string> operators_of_node(const IRModule& module, const std::string& name,
+                                        bool inside) {
   std::set<std::string> found;
   for (const auto& [key, function] : module.functions()) {
     const auto graph = cast<graph::Function>(function);
-    if (!graph) continue;
+    if (!graph || (graph::is_node_function(*graph) && !inside)) continue;
     walk<graph::Call>(graph->body, [&](const graph::Call& call) {
       if (!call.origin || call.origin.name() != name) return;
       if (const auto seen = graph::operator_call(module, call)) found.insert(seen->op);
@@ -99,7 +144,7 @@ class Adder {
                 return NodePtr(make<GlobalVar>(to->second, ref->origin));
             return std::nullopt;
           });
-      module_.set(names[name], hidden(renamed, keep(name)));
+      module_.set(names[name], hidden(with_pattern_of(renamed, names), keep(name)));
     }
     return names;
   }
@@ -110,6 +155,22 @@ class Adder {
       std::string candidate = fmt::format("{}_{}", name, i);
       if (!module_.contains(candidate) && !file.contains(candidate)) return candidate;
     }
+  }
+  // Patterns go by the names of their functions, which may be others now.
+  static BaseFunc with_pattern_of(const BaseFunc& function,
+                                  const std::map<std::string, std::string>& names) {
+    const bool is_kernel = function.as<tir::PrimFunc>() != nullptr;
+    const char* attr = is_kernel ? "op" : "Pattern";
+    const auto old = function->attrs.get<std::string>(attr);
+    const auto found = old ? names.find(*old) : names.end();
+    if (found == names.end() || found->second == found->first) return function;
+    const auto changed = [&](auto* copy) {
+      copy->attrs.set(attr, found->second);
+      return BaseFunc(copy);
+    };
+    if (is_kernel) return changed(new tir::PrimFunc(*function.as<tir::PrimFunc>()));
+    const auto* graph = function.as<graph::Function>();
+    return graph ? changed(new graph::Function(*graph)) : function;
   }
   static BaseFunc hidden(const BaseFunc& function, bool keeps_annotation) {
     const auto changed = [&](auto* copy) {
@@ -127,7 +188,8 @@ class Adder {
   IRModule& module_;
 };
 
-void annotate(IRModule& module, const std::string& name, const Choice& choice) {
+void annotate(IRModule& module, const std::string& name, const Choice& choice,
+              const std::map<std::string, std::string>& names) {
   const auto function = module.find<tir::PrimFunc>(name);
   auto* copy = new tir::PrimFunc(*function);
   const Ref<tir::PrimFunc> made(copy);
@@ -135,10 +197,15 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
   copy->is_private = true;
   const std::string& asked = choice.name;
   const auto own = function->attrs.get<std::string>("op");
-  if (is_operator(asked)) {
-    copy->attrs.set("op", asked);
+  const auto group = names.find(asked);
+  if (group != names.end() && graph::pattern_named(module, group->second)) {
+    copy->attrs.set("op", group->second);
+  } else if (is_operator(asked)) {
+    copy->attrs.set("op", onnx_operator(asked).value_or(asked));
+  } else if (own && graph::pattern_named(module, *own)) {
+    copy->attrs.set("op_node", asked);
   } else {
-    std::set<std::string> found = operators_of_node(module, asked);
+    std::set<std::string> found = operators_of_node(module, asked, own.has_value());
     if (found.empty()) {
       const std::string node = nearest(asked, node_names(module));
       const std::string meant = node.empty() ? graph::nearest_operator(asked) : node;
@@ -148,11 +215,14 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice) {
     copy->attrs.set("op_node", asked);
     std::set<std::string> wanted;
     if (own) {
-      // A Gemm that was kept whole is these where no kernel takes all of it.
+      // A Gemm is these where no kernel takes all of it.
       if (found.count("nn.gemm")) found.insert({"matmul", "multiply", "add", "permute_dims"});
       if (own->find("::") != std::string::npos) wanted.insert(*own);
+      if (const auto onnx = onnx_operator(*own)) wanted.insert(*onnx);
       for (const graph::OpDef* op : graph::operators_named(*own)) wanted.insert(op->name);
       std::erase_if(wanted, [&](const std::string& op) { return !found.count(op); });
+      // The whole node before what is in it, which the same kernel is asked about after it.
+      if (const auto onnx = onnx_operator(*own); onnx && wanted.count(*onnx)) wanted = {*onnx};
     } else {
       wanted = found;
     }
@@ -192,26 +262,35 @@ DeclaredOperators KernelFiles::declared() const {
   return out;
 }
 
-bool KernelFiles::may_compute_gemm() const {
-  const auto is_gemm = [](const std::string& name) {
-    const auto operators = graph::operators_named(name);
-    return operators.size() == 1 && operators[0]->name == "nn.gemm";
+KernelFiles::Whole KernelFiles::whole() const {
+  Whole out;
+  const auto add = [&](const std::string& op) {
+    // ONNX's Gemm is this operator, which the importer takes apart.
+    if (op == "gemm" || op == "nn.gemm") out.operators.insert("ai.onnx::Gemm");
+    if (const auto name = onnx_operator(op)) out.operators.insert(*name);
   };
   for (const std::string& file : files) {
     const IRModule module = load_kernels(file);
     for (const auto& [name, function] : module.functions())
-      if (is_gemm(function->attrs.get<std::string>("op").value_or(""))) return true;
+      if (function.as<tir::PrimFunc>()) add(function->attrs.get<std::string>("op").value_or(""));
   }
   for (const std::string& text : choices) {
     const Choice choice = parse_choice(text);
-    if (is_gemm(choice.name)) return true;
-    if (is_operator(choice.name)) continue;
-    const auto function = load_kernels(choice.file).find<tir::PrimFunc>(choice.function);
+    const IRModule file = load_kernels(choice.file);
+    if (is_pattern(file, choice.name)) continue;
+    if (is_operator(choice.name)) {
+      add(choice.name);
+      continue;
+    }
+    const auto function = file.find<tir::PrimFunc>(choice.function);
     if (!function) continue;  // add_to() reports it
     const auto own = function->attrs.get<std::string>("op");
-    if (!own || is_gemm(*own)) return true;
+    if (own)
+      add(*own);
+    else
+      out.nodes.insert(choice.name);
   }
-  return false;
+  return out;
 }
 
 IRModule KernelFiles::add_to(IRModule module) const {
@@ -220,7 +299,8 @@ IRModule KernelFiles::add_to(IRModule module) const {
     adder.add(load_kernels(file), [](const std::string&) { return true; });
   for (const std::string& text : choices) {
     const Choice choice = parse_choice(text);
-    const IRModule file = load_kernels(choice.file);
+    IRModule file = load_kernels(choice.file);
+    if (is_pattern(file, choice.name)) mark_pattern(file, choice.name);
     if (!file.find<tir::PrimFunc>(choice.function)) {
       std::set<std::string> names;
       for (const auto& [name, function] : file.functions())
@@ -231,9 +311,15 @@ IRModule KernelFiles::add_to(IRModule module) const {
                        did_you_mean(choice.function, list));
     }
     const auto names = adder.add(file, [&](const std::string& name) {
-      return name == choice.function || graph::declares_operator(*file.find(name));
+      return name == choice.function || !file.find<tir::PrimFunc>(name);
     });
-    annotate(module, names.at(choice.function), choice);
+    annotate(module, names.at(choice.function), choice, names);
+  }
+  for (const auto& [name, function] : module.functions()) {
+    const auto op = function->attrs.get<std::string>("op");
+    if (op && op->starts_with(kOnnx) && onnx_operator(*op) && graph::declares_operator(*function))
+      warn(kNotUsed, function->origin,
+           "the importer's own `{}` is not used: it is declared here, for all nodes of it", *op);
   }
   if (!empty()) {
     Diagnostics diagnostics;
@@ -241,6 +327,22 @@ IRModule KernelFiles::add_to(IRModule module) const {
     diagnostics.throw_if_any();
   }
   return module;
+}
+
+// How far a call came before it was refused: in the order in which these are looked at.
+static size_t nearness(const Remark& remark) {
+  static const std::vector<std::string> kOrder = {"arity", "attribute", "dtype",  "rank",
+                                                  "shape", "condition", "target", "lower-priority"};
+  return static_cast<size_t>(std::find(kOrder.begin(), kOrder.end(), remark.reason) -
+                             kOrder.begin());
+}
+
+// Why a kernel was asked about no call.
+static std::string absent(const IRModule& module, const std::string& op, const std::string& node) {
+  const std::string where = node.empty() ? "" : " in node `" + node + "`";
+  if (graph::pattern_named(module, op))
+    return fmt::format("pattern `{}` matches nothing{}", op, where);
+  return fmt::format("the model calls no `{}`{}", op, where);
 }
 
 void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remark>& remarks) const {
@@ -260,7 +362,7 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
       if (remark.pass != graph::kSelectKernels || graph::kernel_of_remark(remark.detail) != name)
         continue;
       used |= remark.verdict == "used";
-      if (!nearest) nearest = &remark;
+      if (!nearest || nearness(remark) > nearness(*nearest)) nearest = &remark;
     }
     const std::string op = function->attrs.get<std::string>("op").value_or("?");
     const std::string node = function->attrs.get<std::string>("op_node").value_or("");
@@ -268,8 +370,7 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
         nearest ? fmt::format("{}: {} [{}]", nearest->reason,
                               std::string_view(nearest->detail).substr(name.size() + 4),
                               nearest->subject)
-                : fmt::format("the model calls no `{}`{}", op,
-                              node.empty() ? "" : " in node `" + node + "`");
+                : absent(module, op, node);
     if (by_hand) {
       if (!used) warn(kNotUsed, function->origin, "kernel `{}` is not used: {}", name, why);
       continue;
@@ -289,22 +390,24 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
 
 std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks) {
   struct Count {
-    std::set<std::string> used;
-    std::map<std::string, std::set<std::string>> refused;  // by reason
+    int64_t calls = 0;
+    std::set<std::string> used, seen;
+    std::map<std::string, std::set<std::string>> refused;  // by reason, the first of each place
   };
   std::map<std::string, Count> counts;
   for (const Remark& remark : remarks) {
     if (remark.pass != graph::kSelectKernels) continue;
     Count& count = counts[graph::kernel_of_remark(remark.detail)];
-    if (remark.verdict == "used")
-      count.used.insert(remark.subject);
-    else
+    if (remark.verdict == "used") {
+      count.calls += count.used.insert(remark.subject).second && remark.reason != graph::kInGroup;
+    } else if (count.seen.insert(remark.subject).second) {
       count.refused[remark.reason].insert(remark.subject);
+    }
   }
   std::vector<std::string> out;
   for (auto& [name, count] : counts) {
-    std::string line = fmt::format("{} in {} {}", name, count.used.size(),
-                                   count.used.size() == 1 ? "place" : "places");
+    std::string line =
+        fmt::format("{} in {} {}", name, count.calls, count.calls == 1 ? "place" : "places");
     std::string refused;
     for (auto& [reason, where] : count.refused) {
       for (const std::string& subject : count.used) where.erase(subject);

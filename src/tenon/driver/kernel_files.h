@@ -2,6 +2,7 @@
 // module.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +22,12 @@ struct KernelFiles {
   bool empty() const { return files.empty() && choices.empty(); }
   /// The operators that the files declare. \throws CompileError what reading them finds.
   DeclaredOperators declared() const;
-  /// Whether a kernel is for `nn.gemm`, or for a node and does not say for which operator.
-  bool may_compute_gemm() const;
+  /// What of an ONNX network is to stay whole, for a kernel that computes all of it.
+  struct Whole {
+    std::set<std::string> operators;  // "ai.onnx::Conv"
+    std::set<std::string> nodes;
+  };
+  Whole whole() const;
   /// The module with the kernels of the files, and what these call, beside its own functions.
   /// \throws CompileError what reading the files finds; UsageError at a choice that is malformed or
   /// names no operator, node or function.

@@ -47,7 +47,8 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
     case ModelKind::kOnnx: {
       onnx::ImportOptions import;
       import.operators = options.operators;
-      import.keeps_gemm = options.keeps_gemm;
+      import.whole = options.whole.operators;
+      import.whole_nodes = options.whole.nodes;
       module = onnx::import_onnx(path, import);
       break;
     }

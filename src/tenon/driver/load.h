@@ -25,8 +25,8 @@ struct LoadOptions {
   std::vector<std::string> params = {};
   /// Operators that are declared beside the model: what an .onnx network may call.
   DeclaredOperators operators = {};
-  /// Whether one of their kernels may compute an ONNX `Gemm` as a whole.
-  bool keeps_gemm = false;
+  /// What of an .onnx network their kernels may compute as a whole.
+  KernelFiles::Whole whole = {};
 };
 
 /// Imports or parses a model, and verifies it. Constants that a script refers to are read from

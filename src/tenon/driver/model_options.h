@@ -37,9 +37,7 @@ struct ModelOptions {
   std::vector<std::string> params;  // files with parameters of a .relay model
 
   void add_to(CLI::App& app);
-  LoadOptions load_options() const {
-    return {params, kernels.declared(), kernels.may_compute_gemm()};
-  }
+  LoadOptions load_options() const { return {params, kernels.declared(), kernels.whole()}; }
   /// Loads what back ends there are: plugins, and libraries that are called by name, with the
   /// patterns of the files. \throws CompileError what reading the files finds.
   void load() const;

@@ -17,6 +17,7 @@ static constexpr PipelineStep kCleanUp[] = {
     {"SelectKernels", "operators that simplifying spelled, before a back end may take them"},
     {"FoldBatchnormToConv2D", "leaves arithmetic on weights, which the next step computes"},
     {"FoldConstant", "weights scaled by batch norms"},
+    {"SelectKernels", "groups with the biases that batch norms became"},
     {"EliminateCommonSubexpr", "after folding, which makes calls equal"},
     {"DeadCodeElimination", "what folding left behind"},
 };

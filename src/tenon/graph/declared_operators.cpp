@@ -9,8 +9,26 @@ namespace tenon::graph {
 
 bool declares_operator(const FunctionNode& function) {
   const auto op = function.attrs.get<std::string>("op");
-  return op && op->find("::") != std::string::npos &&
+  return op && op->find("::") != std::string::npos && !is_node_function(function) &&
          dynamic_cast<const Function*>(&function) != nullptr;
+}
+
+bool is_node_function(const FunctionNode& function) {
+  return function.attrs.contains("op_values") &&
+         dynamic_cast<const Function*>(&function) != nullptr;
+}
+
+Ref<Function> pattern_named(const IRModule& module, const std::string& name) {
+  for (const auto& [key, base] : module.functions())
+    if (base->attrs.get<std::string>("Pattern") == name)
+      if (const auto function = cast<Function>(base)) return function;
+  return {};
+}
+
+bool is_group(const IRModule& module, const FunctionNode& function) {
+  const auto name = function.attrs.get<std::string>("Composite");
+  return name && dynamic_cast<const Function*>(&function) != nullptr &&
+         pattern_named(module, *name);
 }
 
 Ref<SeqExpr> no_body(const Type& result, const Origin& origin) {

@@ -187,6 +187,21 @@ class ExpressionParser {
     return int64(whole);
   }
 
+  // Attributes that are no whole numbers: nothing is to be proved of them.
+  static Expr of_floats(BinaryOp op, double x, double y) {
+    switch (op) {
+      case BinaryOp::kEQ: return boolean(x == y);
+      case BinaryOp::kNE: return boolean(x != y);
+      case BinaryOp::kLT: return boolean(x < y);
+      case BinaryOp::kLE: return boolean(x <= y);
+      case BinaryOp::kGT: return boolean(x > y);
+      case BinaryOp::kGE: return boolean(x >= y);
+      case BinaryOp::kAdd: return imm(kFloat64, x + y);
+      case BinaryOp::kSub: return imm(kFloat64, x - y);
+      case BinaryOp::kMul: return imm(kFloat64, x * y);
+      default: return {};
+    }
+  }
   Expr arithmetic(BinaryOp op, const Expr& a, const Expr& b) const {
     const auto operand = [&](const Expr& e, const Expr& other) {
       const DType wanted = other->dtype.is_float() ? other->dtype
@@ -194,7 +209,11 @@ class ExpressionParser {
                                                    : kInt64;
       return e->dtype == wanted ? e : tenon::cast(wanted, e);
     };
-    return binary(op, operand(a, b), operand(b, a));
+    const Expr left = operand(a, b), right = operand(b, a);
+    const auto x = as_float(left), y = as_float(right);
+    if (left->dtype.is_float() && x && y)
+      if (const Expr known = of_floats(op, *x, *y)) return known;
+    return binary(op, left, right);
   }
   Expr division(BinaryOp op, const Expr& a, const Expr& b) const {
     if (is_int(b, 0) || b->dtype.is_float() || a->dtype.is_float()) fail("a divisor other than 0");

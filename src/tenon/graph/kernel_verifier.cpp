@@ -10,6 +10,8 @@ namespace tenon::graph {
 
 namespace {
 
+constexpr std::string_view kOnnx = "ai.onnx::";
+
 constexpr const char* kAnnotations[] = {"op",          "op_attrs", "op_when",    "op_target",
                                         "op_priority", "op_node",  "op_by_hand", "op_pattern"};
 
@@ -34,6 +36,12 @@ struct Reader {
   std::vector<std::string> operators(const std::string& op) {
     if (op.find("::") != std::string::npos) {
       if (declaration_of(module, op)) return {op};
+      if (op.starts_with(kOnnx)) {
+        // Nodes that the importer keeps whole, and what these are where it does not.
+        std::vector<std::string> out = {op};
+        for (const OpDef* def : operators_named(op.substr(kOnnx.size()))) out.push_back(def->name);
+        return out;
+      }
       diagnostics.error(
           kUnknownOperator, function->origin,
           "kernel `{}` is for `{}`, which nothing declares; expected a function under "
@@ -41,8 +49,12 @@ struct Reader {
           name, op, op);
       return {};
     }
+    // A graph function of the file, which becomes a pattern where the file is one of kernels.
+    if (pattern_named(module, op) || (op != "main" && module.find<Function>(op))) return {op};
     std::vector<std::string> out;
     for (const OpDef* def : operators_named(op)) out.push_back(def->name);
+    if (!out.empty() && op[0] >= 'A' && op[0] <= 'Z')
+      out.insert(out.begin(), std::string(kOnnx) + op);
     if (out.empty()) {
       const std::string nearest = nearest_operator(op);
       diagnostics.error(
@@ -135,7 +147,7 @@ class KernelChecker {
     const tir::PrimFunc& function = *kernel_.function;
     const OpDef* def = find_op(op);
     const Ref<Function> declared = def ? nullptr : declaration_of(module_, op);
-    if (!def && !declared) return;
+    if (!def && !declared) return check_group(op);
     const Shape shape = def ? shape_of(*def) : shape_of(*declared);
     const OperatorAttributes attributes = any_attributes(op, shape.attrs);
     std::vector<Ref<tir::Buffer>> buffers;
@@ -179,6 +191,40 @@ class KernelChecker {
   }
 
  private:
+  // The names that a kernel for a group uses are attributes of its operators, and it has a buffer
+  // for each parameter of the pattern and for each result.
+  void check_group(const std::string& op) {
+    const Ref<Function> pattern = pattern_named(module_, op);
+    if (!pattern) return;
+    OperatorAttributes attributes;
+    for (const Binding* binding : operator_bindings(*pattern)) {
+      const OpDef& def = *binding->value.as<Call>()->op;
+      Attrs any;
+      for (const std::string& name : shape_of(def).attrs) any.set(name, AttrList{AttrValue(1)});
+      attributes.add(def.name, std::move(any));
+    }
+    check_condition(attributes);
+    const tir::PrimFunc& function = *kernel_.function;
+    size_t buffers = 0;
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      const Ref<tenon::Var>& param = function.params[i];
+      if (function.buffers[i])
+        ++buffers;
+      else if (!attributes.has(param->name))
+        diagnostics_.error(kBadKernel, param->origin ? param->origin : function.origin,
+                           "parameter `{}` of kernel `{}` is neither a buffer nor an attribute of "
+                           "`{}`; {}",
+                           param->name, kernel_.name, op, attributes.missing(param->name));
+    }
+    const auto* results = pattern->result.as<TupleType>();
+    const size_t wanted = pattern->params.size() + (results ? results->types.size() : 1);
+    if (buffers != wanted)
+      diagnostics_.error(
+          kBadKernel, function.origin,
+          "kernel `{}` has {} buffers; pattern `{}` has {} parameters and {} results", kernel_.name,
+          buffers, op, pattern->params.size(), wanted - pattern->params.size());
+  }
+
   // Names that `op_when` may use: dimensions, attributes and items of those.
   void check_condition(const OperatorAttributes& attributes) {
     const auto text = kernel_.function->attrs.get<std::string>("op_when");
@@ -357,6 +403,23 @@ std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::str
   return out;
 }
 
+// Kernels for nodes of ONNX have other inputs and attributes than the operators that these become:
+// a bias, integers for flags. Calls and `check` compare them with what the importer makes of a
+// node.
+static bool is_of_onnx(const OperatorKernel& kernel) {
+  return kernel.operators.front().starts_with(kOnnx) && kernel.operators.size() > 1;
+}
+static bool has_enough_buffers(const OperatorKernel& kernel) {
+  const auto& buffers = kernel.function->buffers;
+  const auto count = static_cast<size_t>(
+      std::count_if(buffers.begin(), buffers.end(),
+                    [](const Ref<tir::Buffer>& buffer) { return static_cast<bool>(buffer); }));
+  return std::any_of(kernel.operators.begin(), kernel.operators.end(), [&](const std::string& op) {
+    const OpDef* def = find_op(op);
+    return def && shape_of(*def).least < count;
+  });
+}
+
 void verify_kernels(const IRModule& module, Diagnostics& diagnostics) {
   for (const auto& [name, function] : module.functions()) {
     if (!function.as<tir::PrimFunc>() || !function->attrs.contains("op")) continue;
@@ -364,7 +427,9 @@ void verify_kernels(const IRModule& module, Diagnostics& diagnostics) {
     if (!kernel) continue;
     // Of several operators (Conv) its rank suits one; what is wrong with that one is reported.
     std::optional<Diagnostics> nearest;
+    if (is_of_onnx(*kernel) && has_enough_buffers(*kernel)) continue;
     for (const std::string& op : kernel->operators) {
+      if (op.starts_with(kOnnx) && is_of_onnx(*kernel)) continue;
       Diagnostics found;
       KernelChecker(module, *kernel, found).check_against(op);
       const bool other_rank = !found.empty() && found.items()[0].code.id == kRankMismatch.id;

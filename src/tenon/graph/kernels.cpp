@@ -77,32 +77,68 @@ bool add_outputs(OperatorCall& out, const Type& type) {
 
 }  // namespace
 
-std::optional<OperatorCall> operator_call(const IRModule& module, const Call& call) {
+// Of several operators the one whose structure decides how all of them may be fused with others: a
+// contraction or reduction with nothing but elementwise work around it.
+static const OpDef* core_of(const Function& function) {
+  const OpDef* core = nullptr;
+  for (const Binding* binding : operator_bindings(function)) {
+    const OpDef* op = binding->value.as<Call>()->op;
+    const bool is_light = op->fusion <= FusionKind::kInjective;
+    const bool has_heavy = core && core->fusion > FusionKind::kInjective;
+    if (is_light && has_heavy) continue;
+    if (!is_light && has_heavy) return nullptr;
+    core = !core || op->fusion > core->fusion ? op : core;
+  }
+  return core;
+}
+
+std::optional<OperatorCall> function_call(const IRModule& module, const Function& function,
+                                          const std::vector<Value>& args) {
+  if (function.params.size() != args.size()) return std::nullopt;
   OperatorCall out;
-  if (call.op) {
-    if (call.op->name.starts_with("call_") || call.is("undefined")) return std::nullopt;
-    out.op = call.op->name;
-    out.def = call.op;
-    out.attrs = call.attrs;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      if (!call.args[i]) continue;
-      const auto* none = call.args[i].as<Call>();
-      if (none && none->is("null_value")) continue;
-      const std::string name = call.op->inputs.empty()
-                                   ? std::to_string(i)
-                                   : call.op->inputs[std::min(i, call.op->inputs.size() - 1)].name;
-      if (!add_input(out, name, call.args[i])) return std::nullopt;
-    }
+  if (is_node_function(function) || function.attrs.contains("Composite")) {
+    out.op = function.attrs.get<std::string>(is_node_function(function) ? "op" : "Composite")
+                 .value_or("");
+    out.named = OperatorAttributes::of(module, function);
+    out.def = core_of(function);
+    const auto values = function.attrs.get<AttrValue::Map>("op_values");
+    for (const auto& [name, value] : values.value_or(AttrValue::Map())) out.attrs.set(name, value);
+  } else if (declares_operator(function)) {
+    out.op = *function.attrs.get<std::string>("op");
+    out.optional = optional_inputs(function);
+    out.left_out = left_out_inputs(function);
   } else {
+    return std::nullopt;
+  }
+  Substitution bound;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!add_input(out, function.params[i]->name, args[i])) return std::nullopt;
+    unify(function.params[i]->type, type_of(args[i]), bound);
+  }
+  if (!add_outputs(out, substitute(function.result, bound))) return std::nullopt;
+  if (declares_operator(function)) out.named.add(out.op, out.attrs);
+  return out;
+}
+
+std::optional<OperatorCall> operator_call(const IRModule& module, const Call& call) {
+  if (!call.op) {
     const auto* ref = call.callee.as<FuncRef>();
     const auto function = ref ? module.find<Function>(ref->name) : nullptr;
-    if (!function || !declares_operator(*function) || function->params.size() != call.args.size())
-      return std::nullopt;
-    out.op = *function->attrs.get<std::string>("op");
-    out.optional = optional_inputs(*function);
-    out.left_out = left_out_inputs(*function);
-    for (size_t i = 0; i < call.args.size(); ++i)
-      if (!add_input(out, function->params[i]->name, call.args[i])) return std::nullopt;
+    return function ? function_call(module, *function, call.args) : std::nullopt;
+  }
+  if (call.op->name.starts_with("call_") || call.is("undefined")) return std::nullopt;
+  OperatorCall out;
+  out.op = call.op->name;
+  out.def = call.op;
+  out.attrs = call.attrs;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (!call.args[i]) continue;
+    const auto* none = call.args[i].as<Call>();
+    if (none && none->is("null_value")) continue;
+    const std::string name = call.op->inputs.empty()
+                                 ? std::to_string(i)
+                                 : call.op->inputs[std::min(i, call.op->inputs.size() - 1)].name;
+    if (!add_input(out, name, call.args[i])) return std::nullopt;
   }
   if (!add_outputs(out, type_of(ref_to(&call), module))) return std::nullopt;
   out.named.add(out.op, out.attrs);
@@ -228,6 +264,13 @@ std::optional<KernelRefusal> target_refusal(const AttrValue& wanted, const Targe
 // The operator, and what it says in words: layouts.
 static AttrValue::Map computed_operator(const OperatorCall& call) {
   AttrValue::Map out;
+  // A convolution of ONNX without a bias is ours.
+  if (call.def && call.op == "ai.onnx::Conv" && call.inputs.size() == 2) {
+    for (const char* name : {"data_layout", "kernel_layout"})
+      if (const auto layout = call.named.find(name)) out.emplace(name, *layout);
+    out.emplace("op", AttrValue(call.def->name));
+    return out;
+  }
   for (const auto& [name, value] : call.attrs)
     if (value.as<std::string>()) out.emplace(name, value);
   out.insert_or_assign("op", AttrValue(call.op));
@@ -391,13 +434,46 @@ KernelTable::KernelTable(const IRModule& module) {
   if (!kernels_.empty() && module.attrs.contains("target")) target_ = target_of(module);
 }
 
+// Of a group: whether one of its operators is this node.
+static bool is_at(const Origin& origin, const std::string& node) {
+  if (!origin) return false;
+  if (origin->kind != OriginInfo::Kind::kMerged) return origin.name() == node;
+  return std::any_of(origin->parts.begin(), origin->parts.end(),
+                     [&](const Origin& part) { return is_at(part, node); });
+}
+
+std::vector<std::string> KernelTable::groups(const IRModule& module) const {
+  std::vector<std::string> out;
+  for (const OperatorKernel& kernel : kernels_)
+    for (const std::string& op : kernel.operators)
+      if (std::find(out.begin(), out.end(), op) == out.end() && pattern_named(module, op))
+        out.push_back(op);
+  return out;
+}
+
+Verdict KernelTable::verdict(const IRModule& module, const Function& composite,
+                             const Origin& origin) const {
+  const auto seen =
+      function_call(module, composite, {composite.params.begin(), composite.params.end()});
+  if (!seen)
+    return Verdict::refuse("rank", "its arguments or results are no tensors of a known rank");
+  Verdict nearest = Verdict::refuse("node", "the kernel is for another node");
+  for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+    const auto match = match_kernel(*kernel, *seen, target_);
+    const auto* refusal = std::get_if<KernelRefusal>(&match);
+    if (!refusal) return {};
+    nearest = Verdict::refuse(refusal->code, fmt::format("`{}`: {}", kernel->name, refusal->words));
+  }
+  return nearest;
+}
+
 std::vector<const OperatorKernel*> KernelTable::candidates(const OperatorCall& call,
                                                            const Origin& origin) const {
   std::vector<const OperatorKernel*> out;
   for (const OperatorKernel& kernel : kernels_) {
     const auto& operators = kernel.operators;
     if (std::find(operators.begin(), operators.end(), call.op) == operators.end()) continue;
-    if (!kernel.node.empty() && (!origin || origin.name() != kernel.node)) continue;
+    if (!kernel.node.empty() && !is_at(origin, kernel.node)) continue;
     out.push_back(&kernel);
   }
   return out;
@@ -418,28 +494,46 @@ std::string kernel_of_remark(std::string_view detail) {
   return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
 }
 
+// Whether a kernel for a whole node of ONNX is asked about a convolution that is left of one: it
+// has too many buffers, and was refused for the node already.
+static bool is_rest_of_node(const OperatorKernel& kernel, const OperatorCall& call,
+                            const Origin& origin, const KernelRefusal& refusal) {
+  return kernel.operators.front().starts_with("ai.onnx::") &&
+         call.op.find("::") == std::string::npos && origin &&
+         origin->kind == OriginInfo::Kind::kModel && refusal.code == "arity";
+}
+
 std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call) const {
   if (kernels_.empty()) return std::nullopt;
   const auto seen = operator_call(builder.module(), call);
   if (!seen) return std::nullopt;
   const Origin origin = call.origin ? call.origin : builder.origin();
-  const std::string subject = origin ? origin.name() : seen->op;
   const OperatorKernel* chosen = nullptr;
   std::optional<Value> out;
   const auto note = [&](const OperatorKernel& kernel, const char* verdict, const std::string& code,
                         const std::string& words) {
-    record({kSelectKernels,
-            subject,
-            verdict,
-            code,
-            {},
-            fmt::format("`{}`{}{} ({})", kernel.name, words.empty() ? "" : ": ", words, seen->op),
-            origin});
+    // A kernel for a node of ONNX is for that, whatever is left of it.
+    const std::string& op =
+        kernel.operators.front().starts_with("ai.onnx::") ? kernel.operators.front() : seen->op;
+    const std::string detail =
+        fmt::format("`{}`{}{} ({})", kernel.name, words.empty() ? "" : ": ", words, op);
+    std::vector<Origin> parts = {origin};
+    if (origin && origin->kind == OriginInfo::Kind::kMerged) parts = origin->parts;
+    // The other operators of a group go with its first.
+    for (size_t i = 0; i < parts.size(); ++i)
+      record({kSelectKernels,
+              parts[i] ? parts[i].name() : seen->op,
+              verdict,
+              i > 0 && code.empty() ? kInGroup : code,
+              {},
+              detail,
+              parts[i]});
   };
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
     auto match = match_kernel(*kernel, *seen, target_);
     if (const auto* refusal = std::get_if<KernelRefusal>(&match)) {
-      note(*kernel, "refused", refusal->code, refusal->words);
+      if (!is_rest_of_node(*kernel, *seen, origin, *refusal))
+        note(*kernel, "refused", refusal->code, refusal->words);
       continue;
     }
     if (chosen) {

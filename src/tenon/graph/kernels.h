@@ -11,6 +11,7 @@
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/operator_attributes.h"
+#include "tenon/graph/patterns/fusion_pattern.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/target.h"
 
@@ -20,6 +21,15 @@ namespace tenon::graph {
 /// operator: its parameters are the inputs (tensors), then the attributes (scalars, shapes), its
 /// result type is the type rule, and its body, where it has one, the meaning.
 bool declares_operator(const FunctionNode& function);
+/// A function that stands for one node of an ONNX network (onnx/node_function.h): attribute `op` is
+/// the operator, `op_values` holds its attributes, the body what it means. It declares nothing.
+bool is_node_function(const FunctionNode& function);
+/// Whether it is a group: what a pattern of the module matched, as a function (attribute
+/// `Composite`, the pattern's name), which a kernel with this name as `op` may compute.
+bool is_group(const IRModule& module, const FunctionNode& function);
+/// The module's pattern of this name: a graph function with attribute `Pattern`; null where it has
+/// none.
+Ref<Function> pattern_named(const IRModule& module, const std::string& name);
 /// Its body is `...`: only kernels compute it.
 bool has_no_body(const Function& function);
 /// The body of a function whose text is `...`.
@@ -72,11 +82,16 @@ struct OperatorCall {
   OperatorAttributes named;  // what annotations and scalar parameters of kernels may name
   std::vector<Ref<TensorType>> outputs;
   bool gives_tuple = false;
-  const OpDef* def = nullptr;  // null for a declared one
+  /// The operator; of several the one that the others surround. Null for a declared one.
+  const OpDef* def = nullptr;
 };
 /// Nothing where `call` is of neither kind (a call primitive, a plain function), or gives or takes
 /// what is no tensor of a known rank.
 std::optional<OperatorCall> operator_call(const IRModule& module, const Call& call);
+/// The same of a call of `function`, the module's or one that is not there yet: a group, a node, a
+/// declared operator.
+std::optional<OperatorCall> function_call(const IRModule& module, const Function& function,
+                                          const std::vector<Value>& args);
 
 /// An annotated PrimFunc.
 struct OperatorKernel {
@@ -132,6 +147,12 @@ class KernelTable {
   /// each kernel of its operator: used, or refused with the reason.
   std::optional<Value> use(BlockBuilder& builder, const Call& call) const;
 
+  /// The names of patterns whose matches some kernel computes, the kernel of highest priority
+  /// first.
+  std::vector<std::string> groups(const IRModule& module) const;
+  /// The answer to a match that became `composite`: some kernel takes it. Records nothing.
+  Verdict verdict(const IRModule& module, const Function& composite, const Origin& origin) const;
+
   /// "no kernel ..." for a call that none takes: the nearest reason, or that there are none.
   std::string nearest_refusal(const IRModule& module, const Call& call) const;
 
@@ -151,6 +172,8 @@ IRModule select_kernels(IRModule module);
 /// The kernel that a remark of `SelectKernels` is about.
 inline constexpr const char* kSelectKernels = "SelectKernels";
 std::string kernel_of_remark(std::string_view detail);
+/// Reason of the remark "used" of each operator of a group but its first.
+inline constexpr const char* kInGroup = "in-group";
 
 /// How FuseOps may combine a kernel for `op` (null: a declared operator) with its neighbours:
 /// kOpaque where it is scheduled, or not made of blocks.

@@ -128,9 +128,8 @@ std::optional<AttrValue> item(const AttrValue& value, size_t index) {
 
 }  // namespace
 
-std::vector<std::pair<const OperatorAttributes::Member*, AttrValue>> OperatorAttributes::all(
-    std::string_view name) const {
-  std::vector<std::pair<const Member*, AttrValue>> out;
+std::vector<OperatorAttributes::Found> OperatorAttributes::all(std::string_view name) const {
+  std::vector<Found> out;
   // `attr` of the operators called `qualifier` (empty: of all), or an item of it.
   const auto look = [&](std::string_view qualifier, std::string_view attr,
                         std::optional<size_t> index) {
@@ -139,7 +138,7 @@ std::vector<std::pair<const OperatorAttributes::Member*, AttrValue>> OperatorAtt
       const AttrValue* value = of_member(member, std::string(attr));
       if (!value) continue;
       if (const auto found = index ? item(*value, *index) : std::optional(*value))
-        out.emplace_back(&member, *found);
+        out.push_back({&member, *found, std::string(attr), index});
     }
     return !out.empty();
   };
@@ -171,11 +170,19 @@ std::vector<std::pair<const OperatorAttributes::Member*, AttrValue>> OperatorAtt
 std::optional<AttrValue> OperatorAttributes::find(std::string_view name) const {
   const auto found = all(name);
   if (found.empty()) return std::nullopt;
-  for (const auto& [member, value] : found)
-    if (member->is_whole) return value;
-  for (const auto& [member, value] : found)
-    if (!(value == found[0].second)) return std::nullopt;
-  return found[0].second;
+  for (const Found& one : found)
+    if (one.member->is_whole) return one.value;
+  for (const Found& one : found)
+    if (!(one.value == found[0].value)) return std::nullopt;
+  return found[0].value;
+}
+
+std::vector<OperatorAttributes::Place> OperatorAttributes::places(std::string_view name) const {
+  std::vector<Place> out;
+  for (const Found& one : all(name))
+    out.push_back({static_cast<size_t>(one.member - members_.data()),
+                   own_attribute(one.member->op, one.attr), one.index});
+  return out;
 }
 
 std::optional<AttrValue> OperatorAttributes::scalar(std::string_view name) const {
@@ -197,15 +204,17 @@ std::string OperatorAttributes::missing(std::string_view name) const {
   const auto found = all(name);
   std::string text;
   if (found.size() > 1 && !find(name)) {
-    for (const auto& [member, value] : found)
-      text += fmt::format("{}{} of `{}`", text.empty() ? "" : ", ", value.str(),
-                          member->label.empty() ? member->op : member->label);
-    return fmt::format("`{}` is {}; say which, as in `{}.{}`", name, text,
-                       found[0].first->label.empty() ? found[0].first->op : found[0].first->label,
+    const auto called = [](const Member& member) {
+      return member.label.empty() ? member.op : member.label;
+    };
+    for (const Found& one : found)
+      text += fmt::format("{}{} of `{}`", text.empty() ? "" : ", ", one.value.str(),
+                          called(*one.member));
+    return fmt::format("`{}` is {}; say which, as in `{}.{}`", name, text, called(*found[0].member),
                        name);
   }
   if (!found.empty())
-    return fmt::format("`{}` is {}; expected a number", name, found[0].second.str());
+    return fmt::format("`{}` is {}; expected a number", name, found[0].value.str());
   for (const std::string& known : names())
     text += fmt::format("{}`{}`", text.empty() ? "" : ", ", known);
   return fmt::format("there is no attribute `{}`; there {}", name,

@@ -41,6 +41,13 @@ class OperatorAttributes {
   std::optional<AttrValue> scalar(std::string_view name) const;
   /// A number as an expression of dtype int64 or float64; null where it is none.
   Expr number(std::string_view name) const;
+  /// Which attribute of which operator a name means, in the order in which these were added.
+  struct Place {
+    size_t position;
+    std::string attr;             // as the operator has it
+    std::optional<size_t> index;  // of a list
+  };
+  std::vector<Place> places(std::string_view name) const;
   /// Why find() or scalar() gives nothing: both sides of an ambiguity, or what there is.
   std::string missing(std::string_view name) const;
   /// What may be named, sorted: `strides` or, where that is ambiguous, `conv2d.strides`.
@@ -52,9 +59,15 @@ class OperatorAttributes {
     Attrs attrs, onnx;  // as the operator has them, and under ONNX's names
     bool is_whole = false;
   };
+  struct Found {
+    const Member* member;
+    AttrValue value;
+    std::string attr;
+    std::optional<size_t> index;
+  };
   const AttrValue* of_member(const Member& member, const std::string& attr) const;
   static bool is_called(const Member& member, std::string_view qualifier);
-  std::vector<std::pair<const Member*, AttrValue>> all(std::string_view name) const;
+  std::vector<Found> all(std::string_view name) const;
 
   std::vector<Member> members_;
 };

@@ -50,6 +50,7 @@ const Elements* Context::elements(size_t i) {
 
 Ref<TensorData> Context::constant(size_t i) {
   (void)item(i);
+  if (inputs_[i]->data) return inputs_[i]->data;
   if (const auto* c = inputs_[i]->value.as<graph::Constant>()) return c->data;
   return inputs_[i]->elements ? tensor_of(*inputs_[i]->elements) : nullptr;
 }
@@ -61,6 +62,11 @@ Dims Context::dims(size_t i, std::string_view what) {
         type.str());
   const Elements* known = elements(i);
   if (!known) unsupported("operand `{}` known only at run time", what);
+  numbers_.insert(i);
+  if (const auto numbers = as_ints(known->values))
+    note(std::string(what), *numbers);
+  else
+    has_symbolic_numbers_ = true;
   return known->values;
 }
 
@@ -84,6 +90,8 @@ std::vector<double> Context::floats(size_t i, std::string_view what) {
   if (data->elements() > kMostElements) unsupported("operand `{}` of that size", what);
   std::vector<double> values;
   for (int64_t e = 0; e < data->elements(); ++e) values.push_back(data->at_float(e));
+  numbers_.insert(i);
+  note(std::string(what), AttrList(values.begin(), values.end()));
   return values;
 }
 
@@ -140,6 +148,7 @@ bool Context::has_attr(const std::string& name) { return find(name) != nullptr; 
 
 int64_t Context::int_attr(const std::string& name, int64_t otherwise) {
   const auto* value = typed<int64_t>(name, "an integer");
+  note(name, value ? *value : otherwise);
   return value ? *value : otherwise;
 }
 int64_t Context::int_attr(const std::string& name) {
@@ -152,6 +161,7 @@ bool Context::flag_attr(const std::string& name, bool otherwise) {
 }
 double Context::float_attr(const std::string& name, double otherwise) {
   const auto* value = typed<double>(name, "a float");
+  note(name, value ? *value : otherwise);
   return value ? *value : otherwise;
 }
 double Context::float_attr(const std::string& name) {
@@ -161,10 +171,12 @@ double Context::float_attr(const std::string& name) {
 }
 std::string Context::string_attr(const std::string& name, const std::string& otherwise) {
   const auto* value = typed<std::string>(name, "a string");
+  note(name, value ? *value : otherwise);
   return value ? *value : otherwise;
 }
 std::vector<int64_t> Context::ints_attr(const std::string& name, std::vector<int64_t> otherwise) {
   const auto* value = typed<std::vector<int64_t>>(name, "a list of integers");
+  note(name, value ? *value : otherwise);
   return value ? *value : otherwise;
 }
 std::vector<int64_t> Context::ints_attr(const std::string& name) {
@@ -174,11 +186,14 @@ std::vector<int64_t> Context::ints_attr(const std::string& name) {
 }
 std::vector<double> Context::floats_attr(const std::string& name, std::vector<double> otherwise) {
   const auto* value = typed<std::vector<double>>(name, "a list of floats");
-  return value ? *value : otherwise;
+  const std::vector<double>& values = value ? *value : otherwise;
+  note(name, AttrList(values.begin(), values.end()));
+  return values;
 }
 std::vector<std::string> Context::strings_attr(const std::string& name,
                                                std::vector<std::string> otherwise) {
   const auto* value = typed<std::vector<std::string>>(name, "a list of strings");
+  note(name, value ? *value : otherwise);
   return value ? *value : otherwise;
 }
 Tensor Context::tensor_attr(const std::string& name) {
@@ -199,6 +214,16 @@ std::string Context::unread_attribute() const {
   for (const auto& [name, attribute] : node_.attributes)
     if (!read_.count(name)) return name;
   return "";
+}
+
+void Context::note_number(size_t i, const std::string& name, const Expr& value) {
+  numbers_.insert(i);
+  if (const auto whole = as_int(value))
+    note(name, *whole);
+  else if (const auto real = as_float(value))
+    note(name, *real);
+  else
+    has_symbolic_numbers_ = true;
 }
 
 // ---- building

@@ -26,6 +26,7 @@ struct Item {
   Value value;                       // null until elements are needed as a tensor
   std::optional<Elements> elements;  // where known
   bool elements_asked = false;
+  Ref<TensorData> data;     // of a parameter that stands for a constant
   bool poisoned = false;    // the result of a node that is not supported, which is listed already
   std::string unsupported;  // why it cannot be used: "a tensor of type string"
 
@@ -63,9 +64,10 @@ class Context {
   const Origin& origin() const { return builder_.origin(); }
   graph::BlockBuilder& builder() { return builder_; }
 
-  /// ImportOptions::keeps_gemm.
-  void keep_gemm(bool keeps) { keeps_gemm_ = keeps; }
-  bool keeps_gemm() const { return keeps_gemm_; }
+  /// Whether the node becomes a function by itself (node_function.h): an operator of the graph that
+  /// is all of it may stand in that, even where it is taken apart afterwards.
+  void stand_alone(bool alone) { stands_alone_ = alone; }
+  bool stands_alone() const { return stands_alone_; }
 
   // ---- operands. Those that are left out may be asked for by has() only.
 
@@ -116,6 +118,18 @@ class Context {
   /// The first attribute that nobody asked for; empty where there is none.
   std::string unread_attribute() const;
 
+  /// Attributes as they are in effect: those that were asked for, with their defaults, and operands
+  /// that were asked for as numbers, by their names. note() states one that follows from others.
+  const AttrValue::Map& effective() const { return effective_; }
+  void note(const std::string& name, AttrValue value) {
+    effective_.insert_or_assign(name, std::move(value));
+  }
+  /// An operand that was asked for as a number in another way.
+  void note_number(size_t i, const std::string& name, const Expr& value);
+  /// Operands that were asked for as numbers, and whether some depend on symbolic dimensions.
+  const std::set<size_t>& numbers() const { return numbers_; }
+  bool has_symbolic_numbers() const { return has_symbolic_numbers_; }
+
   // ---- building
 
   /// Operands with a clamped dimension that do not go together with the others are taken to have
@@ -160,7 +174,9 @@ class Context {
   bool in_branch_;
   std::vector<ClampedDim>& clamped_;
   std::set<std::string> read_;
-  bool keeps_gemm_ = false;
+  AttrValue::Map effective_;
+  std::set<size_t> numbers_;
+  bool has_symbolic_numbers_ = false, stands_alone_ = false;
 };
 
 /// The type of a value with a known shape.

@@ -4,6 +4,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/onnx/node_function.h"
 #include "tenon/onnx/operators.h"
 #include "tenon/onnx/scope.h"
 #include "tenon/onnx/text.h"
@@ -29,6 +30,8 @@ struct Problem {
   Origin origin;
   std::string op_type, form;
 };
+
+constexpr const char* kNoOperator = "the operator";  // form of a node that no row is for
 
 class Importer {
  public:
@@ -296,7 +299,7 @@ class Importer {
   void convert_operator(const Node& node, Scope& scope, const Body& body) {
     const bool is_if = node.domain.empty() && node.op_type == "If";
     const OperatorRow* row = find_operator(node.domain, node.op_type);
-    if (!row && !is_if) unsupported("the operator");
+    if (!row && !is_if) unsupported(kNoOperator);
     const auto opset = body.opsets->find(node.domain);
     if (opset == body.opsets->end())
       throw CompileError(kBadModel, builder_.origin(), "operator set `{}` is not imported",
@@ -320,9 +323,8 @@ class Importer {
       if (inputs[i] && !inputs[i]->unsupported.empty())
         unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
 
-    Context context(node, std::move(inputs), opset->second, builder_, body.attributes,
-                    body.in_branch, clamped_);
-    context.keep_gemm(options_.keeps_gemm);
+    Context context(node, inputs, opset->second, builder_, body.attributes, body.in_branch,
+                    clamped_);
     if (is_if) {
       convert_if(context, scope, body);
       return;
@@ -336,6 +338,7 @@ class Importer {
       check_outputs(node, known->size());
       return;
     }
+    if (stays_whole(node) && call_whole(node, *row, context, inputs, scope, body)) return;
     const Results results = row->convert(context);
     if (const std::string name = context.unread_attribute(); !name.empty())
       unsupported("attribute `{}` in opset {}", printable(name), opset->second);
@@ -350,18 +353,74 @@ class Importer {
     }
   }
 
+  // ---- nodes that stay whole
+
+  bool stays_whole(const Node& node) const {
+    return options_.whole.count(qualified_name(node.domain, node.op_type)) ||
+           options_.whole_nodes.count(builder_.origin().name());
+  }
+
+  // False where the node is no function by itself.
+  bool call_whole(const Node& node, const OperatorRow& row, Context& context,
+                  const std::vector<ItemRef>& inputs, Scope& scope, const Body& body) {
+    const auto whole =
+        node_function(node, row, inputs, context.opset(), body.attributes, builder_.origin());
+    if (!whole) return false;
+    std::vector<Value> args;
+    for (const size_t i : whole->operands) args.push_back(context.value(i));
+    const std::string name = module_.add_unique(
+        identifier(node.name.empty() ? node.op_type : node.name), whole->function);
+    const auto call = make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
+                                        std::vector<graph::Type>{}, builder_.origin());
+    if (!has_known_shapes(graph::type_of(call, module_))) {
+      module_.erase(name);
+      return false;
+    }
+    set_outputs(node, call, scope);
+    return true;
+  }
+
+  static bool has_known_shapes(const graph::Type& type) {
+    if (const auto* tuple = type.as<graph::TupleType>())
+      return std::all_of(tuple->types.begin(), tuple->types.end(), has_known_shapes);
+    const auto* tensor = type.as<TensorType>();
+    return tensor && tensor->shape && !tensor->dtype.is_void();
+  }
+
+  // The results of a call of a function are the node's.
+  void set_outputs(const Node& node, const Value& call, Scope& scope) {
+    const Value result =
+        builder_.emit(call, node.outputs.empty() ? "v" : identifier(node.outputs[0]));
+    std::vector<Value> results;
+    const graph::Type type = graph::type_of(result);
+    if (const auto* tuple = type.as<graph::TupleType>()) {
+      for (size_t i = 0; i < tuple->types.size(); ++i)
+        results.push_back(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)));
+    } else {
+      results.push_back(result);
+    }
+    check_outputs(node, results.size());
+    for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      auto item = std::make_shared<Item>();
+      (void)shaped(results[i]);
+      item->value = results[i];
+      scope.set(node.outputs[i], std::move(item));
+    }
+  }
+
   // ---- operators that are declared beside the network
 
   using Declaration = std::pair<std::string, Ref<graph::Function>>;
   const Declaration* declaration_of(const Node& node) const {
     if (declared_.empty()) return nullptr;
-    const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
-    const auto found = declared_.find(domain + "::" + node.op_type);
+    const auto found = declared_.find(qualified_name(node.domain, node.op_type));
     return found == declared_.end() ? nullptr : &found->second;
   }
 
   void convert_declared(const Node& node, Scope& scope, const Body& body) {
     auto [name, function] = *declaration_of(node);
+    ++declared_nodes_;
     const auto opset = body.opsets->find(node.domain);
     std::vector<ItemRef> inputs;
     bool poisoned = false;
@@ -414,26 +473,10 @@ class Importer {
                          "`{}` has attribute `{}`, which its declaration does not have",
                          name_of(node), printable(extra))
           .note(function->origin, "it is declared here");
-    const Value result =
-        builder_.emit(make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
-                                        std::vector<graph::Type>{}, builder_.origin()),
-                      node.outputs.empty() ? "v" : identifier(node.outputs[0]));
-    std::vector<Value> results;
-    const graph::Type type = graph::type_of(result);
-    if (const auto* tuple = type.as<graph::TupleType>()) {
-      for (size_t i = 0; i < tuple->types.size(); ++i)
-        results.push_back(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)));
-    } else {
-      results.push_back(result);
-    }
-    check_outputs(node, results.size());
-    for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      auto item = std::make_shared<Item>();
-      (void)shaped(results[i]);
-      item->value = results[i];
-      scope.set(node.outputs[i], std::move(item));
-    }
+    set_outputs(node,
+                make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
+                                  std::vector<graph::Type>{}, builder_.origin()),
+                scope);
   }
 
   // The optional inputs that a node leaves out: by an empty name, or at the end.
@@ -487,6 +530,12 @@ class Importer {
                           param.name, otherwise->str(), graph::str(param.type));
     };
     if (const auto* prim = param.type.as<graph::PrimType>()) {
+      // A number of the node's own: seeds that the file leaves open differ.
+      const auto* word = !given ? otherwise->as<std::string>() : nullptr;
+      if (word && *word == "node")
+        return make<graph::PrimValue>(prim->dtype.is_float()
+                                          ? imm(prim->dtype, static_cast<double>(declared_nodes_))
+                                          : imm(prim->dtype, declared_nodes_));
       if (prim->dtype.is_float()) {
         double value = 0;
         if (given) {
@@ -697,6 +746,16 @@ class Importer {
         problems_.size() == 1 ? "one node is" : fmt::format("{} nodes are", problems_.size()),
         list);
     for (const Problem& problem : problems_) error.note(problem.origin, "{}", problem.form);
+    if (const auto lacks =
+            std::find_if(problems_.begin(), problems_.end(),
+                         [](const Problem& problem) { return problem.form == kNoOperator; });
+        lacks != problems_.end())
+      error.note({},
+                 "a file of --kernels may declare what is missing, by a graph function with "
+                 "{{\"op\": \"{}\"}}, and a kernel compute it",
+                 lacks->op_type.find('.') == std::string::npos
+                     ? "ai.onnx::" + lacks->op_type
+                     : std::string(lacks->op_type).replace(lacks->op_type.rfind('.'), 1, "::"));
     throw error;
   }
 
@@ -713,6 +772,7 @@ class Importer {
   std::set<std::string> names_;
   std::vector<Problem> problems_;
   int64_t read_nodes_ = 0, most_nodes_ = 0;
+  int64_t declared_nodes_ = 0;  // nodes of declared operators so far
   std::map<const std::vector<Node>*, int64_t> written_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct ImportOptions {
   /// functions with attribute `op`, "domain::Name" (graph/kernels.h). A node of one becomes a call
   /// of the function; they come before the file's own functions of the same name.
   std::vector<std::pair<std::string, Ref<graph::Function>>> operators = {};
-  /// `Gemm` becomes one call of `nn.gemm`, for a kernel that computes all of it, instead of a
-  /// product and what surrounds it.
-  bool keeps_gemm = false;
+  /// Operators ("ai.onnx::Conv"), and nodes by their names, that become a call of a function each,
+  /// whose body is what they mean (node_function.h), so that a kernel may take all of it. Those
+  /// that are none by themselves are taken apart like all others.
+  std::set<std::string> whole = {}, whole_nodes = {};
 };
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the

@@ -136,7 +136,7 @@ Results convert_clip(Context& c) {
   if (c.opset() < 11) {
     // Absent bounds are those of float32.
     const bool least = c.has_attr("min"), most = c.has_attr("max");
-    const double low = c.float_attr("min", 0), high = c.float_attr("max", 0);
+    const double low = least ? c.float_attr("min") : 0, high = most ? c.float_attr("max") : 0;
     if (least && most)
       return {c.op("clip", {c.value(0), c.prim(imm(dtype, low)), c.prim(imm(dtype, high))})};
     if (least) return {c.op("maximum", {c.value(0), c.scalar(dtype, low)})};
@@ -145,7 +145,11 @@ Results convert_clip(Context& c) {
   }
   if (c.has(1) && c.has(2)) {
     const Expr low = scalar_of(c, 1), high = scalar_of(c, 2);
-    if (low && high) return {c.op("clip", {c.value(0), c.prim(low), c.prim(high)})};
+    if (low && high) {
+      c.note_number(1, "min", low);
+      c.note_number(2, "max", high);
+      return {c.op("clip", {c.value(0), c.prim(low), c.prim(high)})};
+    }
   }
   Value x = c.value(0);
   if (c.has(1)) x = c.op("maximum", {x, c.reshape(c.value(1), {})});

@@ -25,7 +25,7 @@ Results convert_gemm(Context& c) {
   for (size_t i = 0; i < 2; ++i)
     if (c.ndim(i) != 2)
       c.bad(kRankMismatch, "operand {} of `Gemm` has rank {}; expected 2", i, c.ndim(i));
-  if (c.keeps_gemm()) {
+  if (c.stands_alone()) {
     std::vector<Value> args = {c.value(0), c.value(1)};
     if (c.has(2)) args.push_back(c.value(2));
     return {c.op("nn.gemm", args,

@@ -25,6 +25,7 @@ struct Window {
     if (kernel.size() != rank)
       c.bad(kRankMismatch, "kernel_shape of `{}` has {} dimensions; the input has {} spatial axes",
             c.node().op_type, kernel.size(), rank);
+    c.note("kernel_shape", kernel);
     strides = sized(c, "strides", rank, 1, 1);
     dilations = sized(c, "dilations", rank, 1, 1);
     for (const int64_t k : kernel)
@@ -35,6 +36,7 @@ struct Window {
     pads = sized(c, "pads", 2 * rank, 0, mode == "NOTSET" ? 0 : INT64_MIN);
     if (mode == "NOTSET") return;
     pads.assign(2 * rank, 0);
+    c.note("pads", pads);
     if (mode == "VALID") return;
     if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
       c.bad(kBadAttribute, "attribute `auto_pad` of `{}` is `{}`", c.node().op_type, mode);
@@ -70,6 +72,7 @@ struct Window {
       const int64_t total = std::max<int64_t>(0, (count - 1) * strides[d] + reach - *extent);
       split(d, total, same);
     }
+    c.note("pads", pads);
   }
   void split(size_t d, int64_t total, Same how) {
     const int64_t less = total / 2, more = total - less;
@@ -178,6 +181,8 @@ Results convert_conv_transpose(Context& c) {
       }
     }
   }
+  c.note("pads", window.pads);
+  c.note("output_padding", extra);
   const Value y = c.op(fmt::format("nn.conv{}d_transpose", rank), {c.value(0), c.value(1)},
                        {{"strides", window.strides},
                         {"padding", window.pads},

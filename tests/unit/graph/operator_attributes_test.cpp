@@ -84,6 +84,11 @@ TEST(OperatorAttributes, StandInExpressions) {
   };
   EXPECT_EQ(value("n * conv.strides[0] + Conv.pads[1]"), 23);
   EXPECT_EQ(value("(n + strides_0 - 1) // strides_0"), 5);
+  OperatorAttributes leaky;
+  leaky.add("nn.leakyrelu", {{"alpha", 0.125}});
+  const ExpressionNames of_leaky{.attributes = &leaky};
+  EXPECT_EQ(as_int(parse_condition("alpha < 2 and 8 * alpha == 1", of_leaky, {})), 1);
+  EXPECT_EQ(as_int(parse_condition("alpha >= 0.5", of_leaky, {})), 0);
   try {
     value("axis + 1");
     FAIL() << "an ambiguous name";

@@ -77,7 +77,9 @@ std::vector<Case> cases() {
          return m;
        },
        "TN0502: m.onnx: one node is not supported: `com.example.Relu` (the operator)\n"
-       "  relu: the operator"},
+       "  relu: the operator\n"
+       "  : a file of --kernels may declare what is missing, by a graph function with {\"op\": "
+       "\"com.example::Relu\"}, and a kernel compute it"},
       {"dangling_input", [] { return one("Relu", {"z"}); },
        "TN0501: n: input `z` is defined by no node, initialiser or graph input"},
       {"dangling_output",
@@ -232,7 +234,9 @@ std::vector<Case> cases() {
          return m;
        },
        "TN0502: m.onnx: 3 nodes are not supported: `Frobnicate` (the operator, 2 nodes); "
-       "`Loop` (the operator)\n  n: the operator\n  l: the operator\n  n2: the operator"},
+       "`Loop` (the operator)\n  n: the operator\n  l: the operator\n  n2: the operator\n"
+       "  : a file of --kernels may declare what is missing, by a graph function with {\"op\": "
+       "\"ai.onnx::Frobnicate\"}, and a kernel compute it"},
       {"string_operand",
        [] {
          M m = one("Equal", {"x", "s"});

@@ -76,6 +76,103 @@ TEST(Import, OptionalInputsOfDeclaredOperatorsMayBeLeftOut) {
   }
 }
 
+// "Conv(x, w, b) pads=[1, 1, 2, 2] ...; Relu(...)": the nodes that `whole` keeps, with attributes.
+std::string whole_nodes(const ModelBuilder& model, const std::set<std::string>& operators,
+                        const std::set<std::string>& nodes = {}) {
+  const Directory directory;
+  ImportOptions options;
+  options.whole = operators;
+  options.whole_nodes = nodes;
+  const IRModule module = import_onnx(directory.write("m.onnx", model.bytes()), options);
+  std::string text;
+  for (const auto& [name, function] : module.functions()) {
+    if (!graph::is_node_function(*function)) continue;
+    text += fmt::format("{}{}(", text.empty() ? "" : "; ", *function->attrs.get<std::string>("op"));
+    for (const auto& param : cast<graph::Function>(function)->params)
+      text += fmt::format("{}{}", text.ends_with('(') ? "" : ", ", param->name);
+    text += ") " + function->attrs.find("op_values")->str();
+  }
+  return text;
+}
+
+TEST(Import, ANodeThatStaysWholeHasItsAttributesInEffect) {
+  ModelBuilder m;
+  m.input("x", {"n", "1", "5", "5"});
+  m.tensor("w", {1, 1, 2, 2}, {1, 2, 3, 4});
+  m.tensor("b", {1}, {1});
+  m.node("Conv", {"x", "w", "b"}, {"y"}, "first").add_attribute()->CopyFrom([] {
+    pb::AttributeProto a;
+    a.set_name("auto_pad");
+    a.set_type(pb::AttributeProto::STRING);
+    a.set_s("SAME_UPPER");
+    return a;
+  }());
+  auto& second = m.node("Conv", {"y", "w"}, {"z"}, "second");
+  set_ints(second, "strides", {2, 1});
+  m.node("Relu", {"z"}, {"r"}, "relu");
+  m.output("r");
+  const std::string second_text =
+      "ai.onnx::Conv(y, w) {\"auto_pad\": \"NOTSET\", \"dilations\": [1, 1], \"group\": 1, "
+      "\"kernel_shape\": [2, 2], \"pads\": [0, 0, 0, 0], \"strides\": [2, 1]}";
+  EXPECT_EQ(
+      whole_nodes(m, {"ai.onnx::Conv"}),
+      "ai.onnx::Conv(x, w, b) {\"auto_pad\": \"SAME_UPPER\", \"dilations\": [1, 1], "
+      "\"group\": 1, \"kernel_shape\": [2, 2], \"pads\": [0, 0, 1, 1], \"strides\": [1, 1]}; " +
+          second_text);
+  EXPECT_EQ(whole_nodes(m, {}, {"second"}), second_text);
+  EXPECT_EQ(whole_nodes(m, {"ai.onnx::Relu"}), "ai.onnx::Relu(z) {}");
+  EXPECT_EQ(whole_nodes(m, {}), "");
+}
+
+TEST(Import, OperandsThatAreNumbersAreAttributesOfAWholeNode) {
+  ModelBuilder m(18);
+  m.input("x", {"n", "4"});
+  m.tensor("low", {}, {-1});
+  m.tensor("high", {}, {2});
+  m.ints("axes", {1});
+  m.node("Clip", {"x", "low", "high"}, {"c"}, "clip");
+  m.node("ReduceMax", {"c", "axes"}, {"y"}, "max");
+  m.output("y");
+  EXPECT_EQ(whole_nodes(m, {"ai.onnx::Clip", "ai.onnx::ReduceMax"}),
+            "ai.onnx::Clip(x) {\"max\": 2.0, \"min\": -1.0}; ai.onnx::ReduceMax(c) {\"axes\": [1], "
+            "\"keepdims\": 1, \"noop_with_empty_axes\": 0}");
+}
+
+TEST(Import, ANodeThatMeantSomethingElseIsTakenApart) {
+  // Before opset 13 a softmax runs over all axes from `axis` on.
+  for (const int64_t opset : {11, 13}) {
+    ModelBuilder m(opset);
+    m.input("x", {"2", "3", "4"});
+    set_int(m.node("Softmax", {"x"}, {"y"}, "s"), "axis", 1);
+    m.output("y");
+    EXPECT_EQ(whole_nodes(m, {"ai.onnx::Softmax"}),
+              opset < 13 ? "" : "ai.onnx::Softmax(x) {\"axis\": 1}");
+  }
+}
+
+TEST(Import, NodesOfAnOperatorWithARandomResultAreDeclared) {
+  const auto shape = make<graph::Var>(
+      "shape", make<graph::ShapeType>(std::vector<Expr>{Var::size("n"), Var::size("m")}));
+  const auto seed = make<graph::Var>("seed", make<graph::PrimType>(kFloat32));
+  const auto* dims = shape->type.as<graph::ShapeType>();
+  const graph::Type type = make<graph::TensorType>(*dims->values, kFloat32);
+  const auto declared = make<graph::Function>(
+      std::vector<Ref<graph::Var>>{shape, seed}, graph::no_body(type), type,
+      Attrs{{"op", "ai.onnx::RandomNormal"}, {"op_attrs", AttrValue::Map{{"seed", "node"}}}});
+  ImportOptions options;
+  options.operators = {{"random_normal", declared}};
+  ModelBuilder m;
+  for (const char* name : {"a", "b"})
+    set_ints(m.node("RandomNormal", {}, {name}, name), "shape", {2, 3});
+  m.node("Add", {"a", "b"}, {"y"});
+  m.output("y");
+  std::string seeds;
+  walk<graph::PrimValue>(import_main(m, options)->body,
+                         [&](const graph::PrimValue& value) { seeds += str(value.value) + " "; });
+  EXPECT_EQ(seeds, "1 2 ");
+  EXPECT_EQ(result_type(m, options), "R.Tensor((2, 3), \"float32\")");
+}
+
 TEST(Import, NamesAndOrigins) {
   ModelBuilder m;
   m.input("image:0", {"2", "3"});

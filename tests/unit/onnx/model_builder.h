@@ -154,7 +154,7 @@ inline std::string error_of(const std::function<void(const std::string& path)>& 
     text =
         fmt::format("{}: {}{}{}", d.code.id, d.origin ? d.origin.name() + ": " : "", "", d.message);
     for (const Note& note : d.notes)
-      text += fmt::format("\n  {}: {}", note.origin.name(), note.message);
+      text += fmt::format("\n  {}: {}", note.origin ? note.origin.name() : "", note.message);
   }
   const std::string prefix = directory / "";
   for (size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());

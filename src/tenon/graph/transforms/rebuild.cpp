@@ -106,6 +106,7 @@ namespace {
 
 Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const BindingRule& rule,
                       bool keeps) {
+  if (function->attrs.contains("Pattern")) return function;  // is looked for, not computed
   BlockBuilder builder(module);
   builder.begin_function(function->params);
   Rebuilder rebuilder(builder, rule);
