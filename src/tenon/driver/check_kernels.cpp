@@ -59,6 +59,7 @@ IRModule with_only(const IRModule& module, const std::string* kernel) {
 
 // `main`: the one call, over its inputs.
 IRModule with_call(IRModule module, const KernelSample& sample) {
+  if (sample.function) module.set(kSampledFunction, sample.function);
   graph::BlockBuilder builder(module);
   builder.begin_function(sample.params);
   const graph::Value result = builder.emit(sample.call);
@@ -215,7 +216,8 @@ class KernelCheck {
 
   bool has_body(const KernelSample& sample) const {
     const auto* ref = sample.call->callee ? sample.call->callee.as<graph::FuncRef>() : nullptr;
-    return !ref || !graph::has_no_body(*module_.find<graph::Function>(ref->name));
+    return !ref || sample.function ||
+           !graph::has_no_body(*module_.find<graph::Function>(ref->name));
   }
 
   // By the interpreter's meaning of the operator; empty where it has none.
@@ -260,7 +262,7 @@ class KernelCheck {
   }
 
   std::optional<std::string> target_refusal(const KernelSample& sample) const {
-    const auto seen = graph::operator_call(module_, *sample.call);
+    const auto seen = seen_call(module_, sample);
     const auto match = graph::match_kernel(kernel_, *seen, target_);
     const auto* refusal = std::get_if<graph::KernelRefusal>(&match);
     return refusal ? std::optional(refusal->words) : std::nullopt;

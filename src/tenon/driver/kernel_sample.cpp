@@ -1,14 +1,42 @@
 #include "tenon/driver/kernel_sample.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
+#include "tenon/driver/sampled_function.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
 
 namespace tenon {
 
 using graph::Value;
+
+// 16 of `m` in "n > 1 and m % 16 == 0"; 1 where the condition has no such term.
+static int64_t divisor_in(const std::string& condition, const std::string& name) {
+  constexpr int64_t kMost = 1024;
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t at = condition.find(name); at != std::string::npos;
+       at = condition.find(name, at + 1)) {
+    if (at > 0 && is_word(condition[at - 1])) continue;
+    size_t next = at + name.size();
+    const auto skip = [&] {
+      while (next < condition.size() && condition[next] == ' ') ++next;
+    };
+    skip();
+    if (next >= condition.size() || condition[next] != '%') continue;
+    ++next;
+    skip();
+    int64_t divisor = 0;
+    while (next < condition.size() && condition[next] >= '0' && condition[next] <= '9' &&
+           divisor <= kMost)
+      divisor = divisor * 10 + (condition[next++] - '0');
+    if (divisor > 1 && divisor <= kMost) return divisor;
+  }
+  return 1;
+}
 
 KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel,
                              uint64_t seed, const std::map<std::string, int64_t>& sizes)
@@ -25,6 +53,8 @@ KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel
                      [&](const Ref<Var>& scalar) { return scalar.same_as(var); }))
       dims_.push_back(var);
   if (const auto map = function.attrs.get<AttrValue::Map>("op_attrs")) pins_ = *map;
+  const std::string condition = function.attrs.get<std::string>("op_when").value_or("");
+  for (const Ref<Var>& dim : dims_) divisors_.push_back(divisor_in(condition, dim->name));
 }
 
 // splitmix64, as random_tensor().
@@ -76,6 +106,9 @@ int64_t KernelSampler::size_of(size_t dim, int trial, int round) {
   constexpr int kRoundsOfKind = 40;
   if (const auto given = sizes_.find(dims_[dim]->name); given != sizes_.end()) return given->second;
   if (trial == 0 && round == 0) return 1;
+  // Mostly of what the kernel's condition asks of it.
+  if (const int64_t divisor = divisors_[dim]; divisor > 1 && random() % 8 != 0)
+    return divisor * pick({1, 2, 3});
   const auto count = static_cast<double>(std::max<size_t>(2, dims_.size()));
   const auto below = [&](const std::vector<int64_t>& sizes, double most) {
     std::vector<int64_t> out;
@@ -120,8 +153,14 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
         buffers_[i]->name, make<graph::TensorType>(std::move(shape), buffers_[i]->dtype)));
   }
   try {
-    sample.call = call_of(op, sample.params, sizes, as_tuple);
-    const auto seen = graph::operator_call(module_, *sample.call);
+    sample.function = function_of(op, sample.params);
+    sample.call =
+        sample.function
+            ? make<graph::Call>(make<graph::FuncRef>(kSampledFunction),
+                                std::vector<Value>(sample.params.begin(), sample.params.end()),
+                                Attrs{}, std::vector<graph::Type>{}, kernel_.function->origin)
+            : call_of(op, sample.params, sizes, as_tuple);
+    const auto seen = seen_call(module_, sample);
     if (!seen) return std::nullopt;
     auto match = graph::match_kernel(kernel_, *seen, std::nullopt);
     if (const auto* refusal = std::get_if<graph::KernelRefusal>(&match)) {
@@ -141,6 +180,10 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
     for (const auto& [name, value] : seen->attrs)
       if (pinned(name) || is_scalar_parameter(name))
         sample.text += fmt::format(", {}={}", name, value.str());
+    for (const Ref<Var>& scalar : scalars_)
+      if (const auto value = seen->named.scalar(scalar->name);
+          value && seen->attrs.empty() && sample.function)
+        sample.text += fmt::format(", {}={}", scalar->name, value->str());
   } catch (const CompileError& error) {
     const std::string_view code = error.first().code.id;
     const bool other_form =
@@ -201,6 +244,23 @@ Value KernelSampler::scalar_argument(const std::string& name, DType dtype,
 
 std::vector<std::string> KernelSampler::kernel_left_out(const std::string& op) const {
   return graph::left_out_by(module_, *kernel_.function, op);
+}
+
+std::optional<graph::OperatorCall> seen_call(const IRModule& module, const KernelSample& sample) {
+  return sample.function ? graph::function_call(module, *sample.function, sample.call->args)
+                         : graph::operator_call(module, *sample.call);
+}
+
+Ref<graph::Function> KernelSampler::function_of(const std::string& op,
+                                                const std::vector<Ref<graph::Var>>& tensors) {
+  AttributeWishes wishes{
+      pins_, {}, [this](const std::vector<int64_t>& from) { return pick(from); }};
+  for (const Ref<Var>& scalar : scalars_) wishes.parameters.emplace(scalar->name, scalar->dtype);
+  if (const auto pattern = graph::pattern_named(module_, op))
+    return sampled_group(module_, op, *pattern, tensors, wishes);
+  if (op.find("::") == std::string::npos || graph::declaration_of(module_, op)) return {};
+  return sampled_node(op, tensors, buffers_.size() - tensors.size(), wishes,
+                      kernel_.function->origin);
 }
 
 Ref<graph::Call> KernelSampler::call_of(const std::string& op,

@@ -14,11 +14,18 @@ struct KernelSample {
   std::string op;
   std::vector<Ref<graph::Var>> params;  // of the call, tensors of constant shapes
   Ref<graph::Call> call;
+  /// What it calls, where that is a node of ONNX or a group; the module does not have it.
+  Ref<graph::Function> function;
   Ref<tir::PrimFunc> kernel;                   // for this call
   std::vector<Ref<graph::TensorType>> inputs;  // of the kernel: items of tuples one by one
   size_t outputs = 0;
   std::string text;  // "x float32 (5, 7), axis=-1"
 };
+
+/// The name under which a sample calls `function`.
+inline constexpr const char* kSampledFunction = "sampled_function";
+/// What kernels see of the call.
+std::optional<graph::OperatorCall> seen_call(const IRModule& module, const KernelSample& sample);
 
 /// Makes calls from what the kernel declares: its symbolic dimensions get sizes (1, primes, those
 /// next to powers of two, one dimension of up to some thousands beside small ones), its scalar
@@ -50,6 +57,9 @@ class KernelSampler {
                                           size_t count, bool as_tuple);
   // Optional inputs of a declared operator that the kernel has no buffers for.
   std::vector<std::string> kernel_left_out(const std::string& op) const;
+  // Null where `op` is neither ONNX's nor a pattern.
+  Ref<graph::Function> function_of(const std::string& op,
+                                   const std::vector<Ref<graph::Var>>& tensors);
   Ref<graph::Call> call_of(const std::string& op, const std::vector<Ref<graph::Var>>& tensors,
                            const Substitution& sizes, bool as_tuple);
   AttrValue attribute(const graph::OpAttr& attr);
@@ -66,6 +76,7 @@ class KernelSampler {
   const std::map<std::string, int64_t>& sizes_;
   std::vector<Ref<tir::Buffer>> buffers_;
   std::vector<Ref<Var>> scalars_, dims_;
+  std::vector<int64_t> divisors_;  // of each dimension, by the kernel's condition
   AttrValue::Map pins_;
   int64_t attempts_ = 0;
   int nearest_rank_ = -1;

@@ -492,7 +492,7 @@ TEST_F(CheckKernelsTest, ARightKernelPasses) {
 )") + kLeaky,
                                  0);
   EXPECT_NE(said.find("my_sum: ok, sum of 4 shapes"), std::string::npos) << said;
-  EXPECT_NE(said.find("leaky: ok, nn.leakyrelu of 4 shapes"), std::string::npos) << said;
+  EXPECT_NE(said.find("leaky: ok, ai.onnx::LeakyRelu of 4 shapes"), std::string::npos) << said;
 }
 
 TEST_F(CheckKernelsTest, FindsAWrongIndex) {
@@ -594,6 +594,76 @@ def transpose(x: T.Buffer(("n", "m"), "float32"), y: T.Buffer(("n", "m"), "float
         y[i, j] = x[j, i]
 )",
          {"TN0905", "nearest: condition: `n < m` does not hold"});
+}
+
+// A node of ONNX is what the importer makes of it, with attributes that are drawn.
+std::string hard_sigmoid(const std::string& value) {
+  return R"(
+@T.prim_func
+def hard(x: T.Buffer(("n", "m"), "float32"), y: T.Buffer(("n", "m"), "float32"), alpha: T.float32, beta: T.float32):
+    T.func_attr({"op": "HardSigmoid", "op_when": "m % 8 == 0"})
+    n = T.int64()
+    m = T.int64()
+    for i, j in T.grid(n, m):
+        with T.block("hard"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = )" +
+         value + "\n";
+}
+
+TEST_F(CheckKernelsTest, ChecksNodesOfOnnx) {
+  const std::string right = "T.max(T.float32(0), T.min(T.float32(1), alpha * x[vi, vj] + beta))";
+  EXPECT_NE(check(hard_sigmoid(right), 0).find("hard: ok, ai.onnx::HardSigmoid of 4 shapes"),
+            std::string::npos)
+      << check(hard_sigmoid(right), 0);
+  const std::string said =
+      check(hard_sigmoid("T.max(T.float32(0), T.min(T.float32(1), beta * x[vi, vj] + alpha))"));
+  EXPECT_NE(said.find("wrong, largest error"), std::string::npos) << said;
+  EXPECT_NE(said.find("as `ai.onnx::HardSigmoid` of x float32 ("), std::string::npos) << said;
+  const std::string unknown = check(
+      "@T.prim_func\ndef k(x: T.Buffer((\"n\",), \"float32\"), y: T.Buffer((\"n\",), "
+      "\"float32\")):\n    T.func_attr({\"op\": \"ai.onnx::HardSigmoids\"})\n    n = T.int64()\n   "
+      " "
+      "for i in range(n):\n        y[i] = x[i]\n");
+  EXPECT_NE(unknown.find("`ai.onnx::HardSigmoids`, which neither the importer has nor"),
+            std::string::npos)
+      << unknown;
+}
+
+// A group is what its pattern says.
+std::string leaky_sum(const std::string& value, const std::string& when = "leakyrelu.alpha < 2") {
+  return R"(
+@R.function
+def leaky_sum(x: R.Tensor, b: R.Tensor(ndim=1)):
+    R.func_attr({"any": True})
+    s = R.add(x, b)
+    y = R.nn.leakyrelu(s)
+    return y
+
+@T.prim_func
+def leaky(x: T.Buffer(("n", "c", "m"), "float32"), b: T.Buffer(("c",), "float32"), y: T.Buffer(("n", "c", "m"), "float32"), alpha: T.float32):
+    T.func_attr({"op": "leaky_sum", "op_when": ")" +
+         when + R"("})
+    n = T.int64()
+    c = T.int64()
+    m = T.int64()
+    for i, j, k in T.grid(n, c, m):
+        with T.block("leaky"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            y[vi, vj, vk] = )" +
+         value + "\n";
+}
+
+TEST_F(CheckKernelsTest, ChecksGroups) {
+  const std::string x = "(x[vi, vj, vk] + b[vj])";
+  const std::string right =
+      leaky_sum("T.if_then_else(" + x + " < T.float32(0), " + x + " * alpha, " + x + ")");
+  EXPECT_NE(check(right, 0).find("leaky: ok, leaky_sum of "), std::string::npos) << check(right, 0);
+  const std::string said = check(leaky_sum(x + " * alpha"));
+  EXPECT_NE(said.find("wrong, largest error"), std::string::npos) << said;
+  const std::string mistyped = check(leaky_sum(x, "leakyrelu.alpa < 2"));
+  EXPECT_NE(mistyped.find("names `leakyrelu.alpa`; it may use `alpha`"), std::string::npos)
+      << mistyped;
 }
 
 TEST_F(CheckKernelsTest, FindsAWrongDType) {
