@@ -67,6 +67,49 @@ TEST(DefaultSchedule, Dense) {
   }
 }
 
+/// The same without init: it adds to what stands in its output.
+Ref<PrimFunc> without_init(const Ref<PrimFunc>& f) {
+  return f->with_body(rewrite(f->body, [](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* block = node.as<Block>();
+    if (!block || !block->init) return std::nullopt;
+    Block::Parts parts = block->parts();
+    parts.init = {};
+    parts.reads.push_back(parts.writes.at(0));
+    return NodePtr(make<Block>(std::move(parts), block->origin));
+  }));
+}
+
+TEST(DefaultSchedule, PartialSumsAreScheduledLikeSums) {
+  for (const char* target : kTargets) {
+    for (const int64_t rows : {1, 5, 29, 96}) {
+      const auto f = testing::dense(int64(rows), 96, 24, 48, true);
+      const Schedule sum = check_schedule(f, target),
+                     part = check_schedule(without_init(f), target);
+      EXPECT_TRUE(has_local(part)) << dump(*part.func());
+      EXPECT_EQ(count(part, ForKind::kVectorized), count(sum, ForKind::kVectorized));
+      // Nothing but the registers holds the partial sums.
+      EXPECT_EQ(root_block(*part.func())->alloc_buffers.size(),
+                root_block(*sum.func())->alloc_buffers.size())
+          << dump(*part.func());
+    }
+    check_schedule(without_init(testing::dense(int64(13), 70, 7, 32, true)), target);
+  }
+}
+
+// What no schedule is for keeps its author's form: no buffer is added in vain.
+TEST(DefaultSchedule, PartialSumsThatNothingSuitsStay) {
+  const auto x = tensor("x", std::vector<int64_t>{7, 40}), y = tensor("y", std::vector<int64_t>{7});
+  const auto f =
+      without_init(function({x, y}, {},
+                            {compute(
+                                "spread", y, {int64(7), int64(5)},
+                                [&](const auto& v) { return load(x, {v[0], v[1] * v[1]}); }, 1)}));
+  for (const char* target : kTargets) {
+    const Schedule s = check_schedule(f, target);
+    EXPECT_TRUE(root_block(*s.func())->alloc_buffers.empty()) << dump(*s.func());
+  }
+}
+
 TEST(DefaultSchedule, DenseOfSymbolicRows) {
   const Ref<Var> m = Var::size("m");
   const auto f = testing::dense(m, 96, 8, 48);

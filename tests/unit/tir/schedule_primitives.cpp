@@ -360,6 +360,29 @@ TEST(DecomposeReduction, RefusesASumThatIsTakenAgain) {
       "start once only");
 }
 
+TEST(CacheWrite, GivesAPartialSumASumOfItsOwn) {
+  for (const BinaryOp op : {BinaryOp::kAdd, BinaryOp::kMul, BinaryOp::kMin, BinaryOp::kMax}) {
+    const auto x = testing::tensor("x", std::vector<int64_t>{4, 6}),
+               y = testing::tensor("y", std::vector<int64_t>{4});
+    const auto with_init = testing::function(
+        {x, y}, {},
+        {testing::compute("part", y, x->shape, [&](const auto& v) { return load(x, v); }, 1, op)});
+    const Ref<PrimFunc> f = with_init->with_body(
+        rewrite(with_init->body, [](const NodePtr& node) -> std::optional<NodePtr> {
+          const auto* block = node.as<Block>();
+          if (!block || !block->init) return std::nullopt;
+          Block::Parts parts = block->parts();
+          parts.init = {};
+          parts.reads.push_back(parts.writes.at(0));
+          return NodePtr(make<Block>(std::move(parts)));
+        }));
+    Schedule sch(f);
+    sch.cache_write(sch.get_block("part"), 0, "local");
+    EXPECT_TRUE(sch.get(sch.get_block("part"))->init);
+    expect_same(*f, *sch.func());
+  }
+}
+
 TEST(CacheWrite, RefusesABlockThatRunsForAPartOfItsPlaces) {
   const auto f = dense(int64(4), 6, 3, 6, true);
   Schedule sch(f);

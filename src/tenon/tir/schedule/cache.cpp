@@ -8,15 +8,21 @@ namespace tenon::tir {
 
 namespace {
 
-/// A block that copies element by element over `domains`: `to[to_indices] = from[from_indices]`.
-Ref<Block> copy_block(const std::string& name, std::vector<IterVar> iters, const Ref<Buffer>& to,
-                      const std::vector<Expr>& to_indices, const Ref<Buffer>& from,
-                      const std::vector<Expr>& from_indices, const Origin& origin) {
+/// A block over spatial axes: `to[to_indices] = value`.
+Ref<Block> element_wise(const std::string& name, std::vector<IterVar> iters, const Ref<Buffer>& to,
+                        const std::vector<Expr>& to_indices, const Expr& value,
+                        const Origin& origin) {
   Block::Parts parts;
   parts.name = name;
   parts.iter_vars = std::move(iters);
-  parts.body = make<BufferStore>(to, load(from, from_indices), to_indices, origin);
+  parts.body = make<BufferStore>(to, value, to_indices, origin);
   return with_accesses(make<Block>(std::move(parts), origin));
+}
+/// The same that copies: `to[to_indices] = from[from_indices]`.
+Ref<Block> copy_block(const std::string& name, std::vector<IterVar> iters, const Ref<Buffer>& to,
+                      const std::vector<Expr>& to_indices, const Ref<Buffer>& from,
+                      const std::vector<Expr>& from_indices, const Origin& origin) {
+  return element_wise(name, std::move(iters), to, to_indices, load(from, from_indices), origin);
 }
 
 /// Fresh axes that run as those given.
@@ -94,14 +100,15 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   const auto* realize = path.target().as<BlockRealize>();
   const Ref<Block> old = realize->block;
   const Ref<Buffer> buffer = region_at(old->writes, write, *old, "writes")->buffer;
-  if (!is_spatial(*old) && !is_reduction(*old))
+  const BufferStore* accumulating = accumulating_store(*old);
+  if (!is_spatial(*old) && !is_reduction(*old) && !accumulating)
     illegal(old->origin, "block `{}` is neither element-wise nor a reduction", block.name);
   if (!is_int(realize->predicate, 1))
     illegal(old->origin, "block `{}` runs under a predicate; expected none", block.name);
   if (!runs_whole_domain(path))
     illegal(old->origin, "the loops of block `{}` are not known to run all of its domain",
             block.name);
-  if (!old->init && reads_buffer(*old, buffer))
+  if (!old->init && !accumulating && reads_buffer(*old, buffer))
     illegal(old->origin, "block `{}` reads what it writes to `{}`; the new buffer does not hold it",
             block.name, buffer->name);
   // One place of the buffer for each point of the spatial axes.
@@ -151,15 +158,24 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   const Ref<Buffer> cache =
       make<Buffer>(unique_buffer_name(root(), *func_, buffer->name + "_" + scope), buffer->dtype,
                    shape, Buffer::Options{.scope = scope}, buffer->origin);
-  const Ref<Block> next =
-      redirected(old, buffer, cache, [&](const std::vector<Expr>&) { return here; });
+  Ref<Block> next = redirected(old, buffer, cache, [&](const std::vector<Expr>&) { return here; });
+  std::optional<Combiner> combiner;
+  if (accumulating) {
+    combiner = combiner_of(*accumulating);
+    Block::Parts parts = next->parts();
+    parts.init = make<BufferStore>(cache, neutral_value(combiner->op, buffer->dtype), here);
+    next = with_accesses(with_parts(next, std::move(parts)));
+  }
   Substitution values;
   const std::vector<IterVar> axes = renewed(spatial, values);
   std::vector<Expr> to, from;
   for (const Expr& index : place) to.push_back(substitute(index, values));
   for (const Expr& index : here) from.push_back(substitute(index, values));
   const std::string name = unique_name(cache->name);
-  const Ref<Block> copy = copy_block(name, axes, buffer, to, cache, from, old->origin);
+  const Expr value = load(cache, from);
+  const Ref<Block> copy =
+      element_wise(name, axes, buffer, to,
+                   combiner ? joined(*combiner, load(buffer, to), value) : value, old->origin);
   const Nest nest = make_nest(copy, domains_of(*copy));
   // Others of the same nest must not look at the buffer before it is copied back.
   const Path outer = nest_path(path);

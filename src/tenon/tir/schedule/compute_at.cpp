@@ -196,6 +196,20 @@ void check_runs_all(const BlockRealize& realize, const Path& at, const AxisRange
             block.name, times == Times::kOnce ? "exactly once" : "at least once");
 }
 
+/// Whether all that a block reads of `buffer` are the elements that it writes, one by one, as where
+/// it adds to them.
+bool reads_what_it_writes(const Block& block, const Ref<Buffer>& buffer) {
+  const BufferStore* store = only_store(block);
+  if (!store || !store->buffer.same_as(buffer)) return false;
+  bool same = true;
+  walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
+    if (!load.buffer.same_as(buffer)) return;
+    for (size_t d = 0; d < load.indices.size(); ++d)
+      same = same && structural_equal(load.indices[d], store->indices[d]);
+  });
+  return same && !block.init;
+}
+
 /// All that the block reads in an iteration of the loops of `at` must be written by then.
 void check_inputs_are_there(const Stmt& root, const BlockRealize& realize, const Path& at,
                             const AxisRanges& axes, arith::Analyzer& analyzer) {
@@ -208,8 +222,11 @@ void check_inputs_are_there(const Stmt& root, const BlockRealize& realize, const
   }
   for (const Ref<BufferRegion>& read : block.reads) {
     std::optional<std::vector<std::vector<Range>>> boxes;
+    const bool own = reads_what_it_writes(block, read->buffer);
     for (const StoreSite& site : store_sites(root, read->buffer)) {
       if (site.realize && site.realize.get() == &realize) continue;
+      if (own && site.realize && write_apart(realize, *site.realize, read->buffer, analyzer))
+        continue;
       size_t shared = 0;
       while (shared < outer.size() && shared < site.loops.size() &&
              site.loops[shared].var.same_as(outer[shared]->loop_var))
@@ -236,7 +253,7 @@ void check_keeps_apart(const Stmt& root, const BlockRealize& realize, const Path
     for (const Ref<BufferRegion>& write : block.writes) {
       const Block& o = *other->block;
       const bool reads =
-          reads_buffer(o, write->buffer) &&
+          reads_buffer(o, write->buffer) && !reads_what_it_writes(o, write->buffer) &&
           !proves_disjoint(whole_region(realize, block.writes, write->buffer, analyzer),
                            whole_region(*other, o.reads, write->buffer, analyzer), analyzer);
       if (reads || (writes_buffer(o, write->buffer) &&

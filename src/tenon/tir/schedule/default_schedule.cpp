@@ -33,16 +33,28 @@ bool attempt(Schedule& schedule, const F& f) {
 
 class DefaultScheduler {
  public:
-  DefaultScheduler(const Ref<PrimFunc>& function, const Target& target)
-      : sch_(function), target_(target) {}
+  /// \param kept  names of blocks that accumulate and stay as they are
+  DefaultScheduler(const Ref<PrimFunc>& function, const Target& target,
+                   const std::unordered_set<std::string>& kept)
+      : sch_(function), target_(target), kept_(kept) {}
+
+  /// Blocks that accumulate and were given a sum of their own, of which no schedule made use.
+  const std::unordered_set<std::string>& in_vain() const { return in_vain_; }
 
   Schedule run() {
     if (sch_.blocks().empty()) return sch_;
     for (const BlockRV& block : sch_.blocks())
       if (!understood(block)) return sch_;
+    // Partial sums that are added to what is there are sums like others, joined to it at their end.
+    for (const BlockRV& block : sch_.blocks())
+      if (!kept_.count(block.name) && accumulating_store(*sch_.get(block)) &&
+          attempt(sch_, [&] { sch_.cache_write(block, 0, "global"); }))
+        in_vain_.insert(block.name);
     inline_elementwise();
-    const bool rows = attempt(sch_, [&] { fuse_rows(); });
-    if (rows) return sch_;
+    if (attempt(sch_, [&] { fuse_rows(); })) {
+      in_vain_.clear();
+      return sch_;
+    }
     std::vector<BlockRV> paddings;
     for (const BlockRV& block : sch_.blocks()) {
       if (!sch_.has_block(block.name) || done_.count(block.name)) continue;
@@ -282,18 +294,11 @@ class DefaultScheduler {
       std::unordered_set<std::string> before;
       for (const BlockRV& other : sch_.blocks()) before.insert(other.name);
       const auto readers = sch_.consumers(block);
-      if (attempt(sch_, [&] { schedule_tiles(sch_, block, target_); })) {
-        finish(before, block, readers);
-        return;
-      }
-      if (attempt(sch_, [&] { schedule_row_alone(block); })) {
-        finish(before, block, {});
-        return;
-      }
-      if (attempt(sch_, [&] { schedule_window(sch_, block, target_); })) {
-        finish(before, block, {});
-        return;
-      }
+      if (attempt(sch_, [&] { schedule_tiles(sch_, block, target_); }))
+        return finish(before, block, readers);
+      if (attempt(sch_, [&] { schedule_row_alone(block); })) return finish(before, block, {});
+      if (attempt(sch_, [&] { schedule_window(sch_, block, target_); }))
+        return finish(before, block, {});
       attempt(sch_, [&] {
         std::vector<LoopRV> loops;
         for (size_t a = 0; a < node->iter_vars.size(); ++a) {
@@ -345,6 +350,7 @@ class DefaultScheduler {
   void finish(const std::unordered_set<std::string>& before, const BlockRV& block,
               const std::vector<BlockRV>& readers) {
     done_.insert(block.name);
+    in_vain_.erase(block.name);
     for (const BlockRV& other : sch_.blocks())
       if (!before.count(other.name)) done_.insert(other.name);
     // A reader that stands below the block's loops was taken in.
@@ -362,13 +368,20 @@ class DefaultScheduler {
 
   Schedule sch_;
   const Target& target_;
-  std::unordered_set<std::string> done_;
+  const std::unordered_set<std::string>& kept_;
+  std::unordered_set<std::string> done_, in_vain_;
 };
 
 }  // namespace
 
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target) {
-  return DefaultScheduler(function, target).run();
+  std::unordered_set<std::string> kept;
+  while (true) {
+    DefaultScheduler scheduler(function, target, kept);
+    Schedule schedule = scheduler.run();
+    if (scheduler.in_vain().empty()) return schedule;
+    kept.insert(scheduler.in_vain().begin(), scheduler.in_vain().end());
+  }
 }
 
 // Calls and pipelines order what is around them: they stay where their author put them.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tenon/tir/compute.h"
+
 namespace tenon::tir {
 
 Ref<Block> with_parts(const Ref<Block>& block, Block::Parts parts) {
@@ -105,13 +107,21 @@ bool is_spatial(const Block& block) {
   return !block.init && std::all_of(block.iter_vars.begin(), block.iter_vars.end(),
                                     [](const IterVar& i) { return i.kind == IterKind::kSpatial; });
 }
-bool is_reduction(const Block& block) {
+static bool has_reduce_axes(const Block& block) {
   bool reduces = false;
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce) return false;
     reduces = reduces || iter.kind == IterKind::kReduce;
   }
-  return reduces && block.init;
+  return reduces;
+}
+
+bool is_reduction(const Block& block) { return block.init && has_reduce_axes(block); }
+
+const BufferStore* accumulating_store(const Block& block) {
+  if (block.init || !has_reduce_axes(block)) return nullptr;
+  const BufferStore* store = only_store(block);
+  return store && combiner_of(*store) ? store : nullptr;
 }
 
 std::vector<Range> domains_of(const Block& block) {
@@ -228,6 +238,18 @@ std::optional<Combiner> combiner_of(const BufferStore& store) {
     again = again || load.buffer.same_as(store.buffer);
   });
   return again ? std::nullopt : std::optional(out);
+}
+
+Expr joined(const Combiner& combiner, const Expr& accumulator, const Expr& value) {
+  return combiner.on_left ? make<Binary>(combiner.op, accumulator, value)
+                          : make<Binary>(combiner.op, value, accumulator);
+}
+
+Expr neutral_value(BinaryOp op, DType dtype) {
+  if (op == BinaryOp::kMax) return least_value(dtype);
+  if (op == BinaryOp::kMin) return greatest_value(dtype);
+  const int64_t value = op == BinaryOp::kMul;
+  return dtype.is_float() ? imm(dtype, static_cast<double>(value)) : imm(dtype, value);
 }
 
 static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {

@@ -89,6 +89,15 @@ struct Combiner {
 };
 /// Nothing where the store does not, or uses what it stands on elsewhere too.
 std::optional<Combiner> combiner_of(const BufferStore& store);
+/// The accumulator joined to `value`, on the side where it stands.
+Expr joined(const Combiner& combiner, const Expr& accumulator, const Expr& value);
+/// What joins to any value without effect.
+Expr neutral_value(BinaryOp op, DType dtype);
+
+/// The store of a block that goes on from what stands in its buffer: no init, at least one reduce
+/// axis, the others spatial, and one store that joins a value to its own place. Null where the
+/// block is another.
+const BufferStore* accumulating_store(const Block& block);
 
 /// The conditions that `condition` joins by `and`.
 std::vector<Expr> conjuncts(const Expr& condition);

@@ -108,9 +108,7 @@ namespace {
 /// What joins without effect to anything that started at `start`. Joining is idempotent for min and
 /// max, so that the start itself is neutral.
 Expr neutral_of(BinaryOp op, DType dtype, const Expr& start) {
-  const int64_t value = op == BinaryOp::kMul;
-  if (op != BinaryOp::kAdd && op != BinaryOp::kMul) return start;
-  return dtype.is_float() ? imm(dtype, static_cast<double>(value)) : imm(dtype, value);
+  return op == BinaryOp::kMin || op == BinaryOp::kMax ? start : neutral_value(op, dtype);
 }
 
 }  // namespace
@@ -139,10 +137,8 @@ void Schedule::pad_reduction(const BlockRV& block, int64_t axis, int64_t factor)
   const Expr value = if_then_else(Expr(iter.var) < end, combiner->value,
                                   neutral_of(combiner->op, store->buffer->dtype, start));
   const Expr self = load(store->buffer, store->indices);
-  parts.body = make<BufferStore>(store->buffer,
-                                 combiner->on_left ? Expr(make<Binary>(combiner->op, self, value))
-                                                   : Expr(make<Binary>(combiner->op, value, self)),
-                                 store->indices, store->origin);
+  parts.body = make<BufferStore>(store->buffer, joined(*combiner, self, value), store->indices,
+                                 store->origin);
   // The regions stay: what is beyond the end is not read.
   const Ref<Block> next = with_parts(old, std::move(parts));
   commit(replace(nest_path(path), make_nest(next, domains_of(*next)).stmt));
@@ -246,13 +242,9 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
   const Expr whole_start = old->init.as<BufferStore>()->value;
   const Expr start = substitute(neutral_of(combiner->op, dtype, whole_start), axes);
   part.init = make<BufferStore>(partial, start, part_place);
-  const auto join = [&](const Expr& accumulator, const Expr& value) {
-    return combiner->on_left ? Expr(make<Binary>(combiner->op, accumulator, value))
-                             : Expr(make<Binary>(combiner->op, value, accumulator));
-  };
-  part.body =
-      make<BufferStore>(partial, join(load(partial, part_place), substitute(combiner->value, axes)),
-                        part_place, store->origin);
+  part.body = make<BufferStore>(
+      partial, joined(*combiner, load(partial, part_place), substitute(combiner->value, axes)),
+      part_place, store->origin);
   arith::Analyzer analyzer;
   const Ref<Block> part_block = with_accesses(make<Block>(std::move(part), old->origin));
   // The whole: the spatial axes as they were, reducing over the parts.
@@ -265,7 +257,8 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
     if (!is_int(iter.domain.extent, 1)) whole_place.push_back(Expr(iter.var) - iter.domain.min);
   whole_place.push_back(axis);
   whole.body = make<BufferStore>(
-      store->buffer, join(load(store->buffer, store->indices), load(partial, whole_place)),
+      store->buffer,
+      joined(*combiner, load(store->buffer, store->indices), load(partial, whole_place)),
       store->indices, store->origin);
   const Ref<Block> whole_block = with_accesses(make<Block>(std::move(whole), old->origin));
   const std::string part_name = part_block->name;

@@ -134,7 +134,8 @@ class Schedule {
   /// A copy of the whole region that a block reads of its `read`th region, made before it.
   BlockRV cache_read(const BlockRV& block, int64_t read, const std::string& scope);
   /// The block writes a new buffer, indexed by its spatial axes; a copy after it puts that in
-  /// place.
+  /// place. A reduction without init, which goes on from what stands in its buffer, gets the init
+  /// of a sum of its own, and the copy joins that to what stands there (another order of rounding).
   BlockRV cache_write(const BlockRV& block, int64_t write, const std::string& scope);
   /// cache_read into a buffer indexed by the given axes of the block in that order (a packed copy).
   BlockRV reindex_cache_read(const BlockRV& block, int64_t read, const std::string& scope,
