@@ -14,6 +14,7 @@
 #include "tenon/memory/plan_module.h"
 #include "tenon/script/pattern_file.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/analysis/parallel_races.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/tensorize.h"
@@ -384,6 +385,9 @@ std::vector<Pass> make_table() {
        kExact, nullptr, run_inline_calls},
       {"Tensorize", "puts a call of a kernel in the place of a loop that does the same", Form::kAny,
        kReassociating, nullptr, run_tensorize},
+      {"VerifyParallelLoops",
+       "refuses parallel loops whose iterations touch one element and write it", Form::kAny, kExact,
+       tir::verify_parallel_loops},
       {"InstrumentBoundCheckers", "checks at run time what is not proved to lie inside its buffer",
        Form::kAny, kExact, nullptr, run_instrument_bound_checkers},
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,

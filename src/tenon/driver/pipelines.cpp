@@ -57,6 +57,7 @@ static constexpr PipelineStep kSchedule[] = {
     {"EliminateCommonCalls", "before a call may become statements, which are not compared"},
     {"RemoveDeadCalls", "what nobody reads is not scheduled"},
     {"InlineCalls", "before scheduling: the body is scheduled with what surrounds it"},
+    {"VerifyParallelLoops", "sizes are known, and indices are as their author wrote them"},
     {"InstrumentBoundCheckers", "sizes are as fixed as they get, and no schedule hides an index"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
 };

@@ -8,6 +8,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/ir/division.h"
 #include "tenon/tir/analysis/access_bounds.h"
+#include "tenon/tir/analysis/parallel_races.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_graph.h"
 #include "tenon/tir/call_verifier.h"
@@ -21,13 +22,15 @@ namespace {
 class Verifier {
  public:
   Verifier(const IRModule& module, CallEffects& effects, Diagnostics& diagnostics, bool accesses)
-      : effects_(effects),
+      : module_(module),
+        effects_(effects),
         diagnostics_(diagnostics),
         calls_(module, effects, diagnostics),
         accesses_(accesses) {}
 
   void function(const std::string& name, const PrimFunc& f) {
     in_ = name;
+    const size_t faults = diagnostics_.size();
     for (size_t i = 0; i < f.params.size(); ++i) {
       define(f.params[i].get(), f.params[i]->name, f.params[i]->origin);
       if (f.buffers[i]) define_buffer(f.buffers[i]);
@@ -37,6 +40,10 @@ class Verifier {
       if (buffer) shape(*buffer);
     stmt(f.body);
     if (accesses_) bounds(f);
+    if (accesses_ && diagnostics_.size() == faults)
+      find_races(f, module_, effects_, [&](const Race& race) {
+        if (race.fails) report(race, diagnostics_);
+      });
   }
 
  private:
@@ -366,6 +373,7 @@ class Verifier {
                   .parallel = parallel_});
   }
 
+  const IRModule& module_;
   CallEffects& effects_;
   Diagnostics& diagnostics_;
   CallVerifier calls_;
