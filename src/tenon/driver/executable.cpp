@@ -41,6 +41,7 @@ class Interpreted final : public Executable {
                                  uint64_t rounding_seed) {
     interp::Options options;
     options.rounding_seed = rounding_seed;
+    options.watch_open_loops = true;
     if (!libraries)
       libraries = std::make_shared<const backend::Libraries>(std::vector<std::string>{});
     options.call_library = library_caller(libraries);

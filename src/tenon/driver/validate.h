@@ -54,6 +54,7 @@ class Validator {
                                    int64_t terms, const char* what, const std::string& where);
 
   LibrariesOf libraries_;
+  bool has_watched_ = false;  // parallel loops that are not proved free of races
   uint64_t seed_;
   std::shared_ptr<interp::CallMemo> memo_;
   std::shared_ptr<const backend::Libraries> opened_;  // what the callers below call

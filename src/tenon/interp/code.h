@@ -203,6 +203,7 @@ struct OpaqueCallInfo {
 
 struct Code {
   Ref<tir::PrimFunc> function;
+  bool watched = false;  // as ResolveOptions asked for
   std::vector<Instr> instrs;
   std::vector<Origin> origins;  // of each instruction
   int32_t slots = 0;

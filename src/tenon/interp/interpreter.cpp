@@ -16,6 +16,7 @@
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/tir/analysis/parallel_races.h"
 #include "tenon/tir/scratch_query.h"
 
 namespace tenon::interp {
@@ -77,6 +78,7 @@ class Interpreter::Impl {
  public:
   Impl(const IRModule& module, Options options) : module_(module), options_(options) {
     if (options_.rounding_seed) rounding_.emplace(options_.rounding_seed);
+    if (options_.watch_open_loops && !options_.find_races && !rounding_) find_open_loops();
   }
 
   std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
@@ -178,14 +180,24 @@ class Interpreter::Impl {
 
   // ---- TensorIR ----
 
+  // The functions with parallel loops that are not proved free of races.
+  void find_open_loops() {
+    tir::CallEffects effects(module_);
+    for (const auto& [name, function] : module_.functions())
+      if (const auto* prim = function.as<tir::PrimFunc>())
+        tir::find_races(*prim, module_, effects, [&](const tir::Race&) { open_.insert(prim); });
+    if (!open_.empty()) races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kParallelLoops);
+  }
+
   // For these arguments: code is made for the values of symbolic dimensions.
   const Code* code_of(const Ref<tir::PrimFunc>& function, const std::vector<View>& buffers) {
     auto& [keeper, codes] = code_[function.get()];
     if (!keeper) keeper = function;
     std::vector<int64_t> dims = dims_of(*function, buffers);
-    std::unique_ptr<Code>& code = codes[dims];
-    if (!code)
-      code = resolve(function, {std::move(dims), options_.find_races, rounding_.has_value()});
+    const bool watched = options_.find_races ||
+                         (races_ && (races_->is_running() || open_.count(function.get()) > 0));
+    std::unique_ptr<Code>& code = codes[{dims, watched}];
+    if (!code) code = resolve(function, {std::move(dims), watched, rounding_.has_value()});
     return code.get();
   }
 
@@ -320,15 +332,15 @@ class Interpreter::Impl {
                                            const std::vector<Slot>& scalars) {
     std::vector<View> views;
     for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
-    if (options_.find_races) races_ = std::make_unique<RaceTracker>();
+    if (options_.find_races) races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kAll);
     Machine machine = machine_for(module);
     allocate_missing(*function, views, scalars, ask());
     const Code* code = code_of(function, views);
-    if (races_)
+    if (options_.find_races)
       for (const View& view : views) races_->watch_output(view.memory.get());
-    watched_ = races_ ? views : std::vector<View>();
+    watched_ = options_.find_races ? views : std::vector<View>();
     machine.run(*code, views, scalars, function->origin);
-    if (races_) check_written(views, *function);
+    if (options_.find_races) check_written(views, *function);
     std::vector<Ref<TensorData>> out;
     for (View& view : views) out.push_back(data_of(std::move(view)));
     return out;
@@ -749,13 +761,14 @@ class Interpreter::Impl {
   Options options_;
   int64_t steps_ = 0;
   std::unique_ptr<RaceTracker> races_;
+  std::unordered_set<const Node*> open_;  // functions that are watched wherever they run
   std::optional<RandomRounding> rounding_;
   std::vector<View> watched_;
   // Code by the module that it calls functions of, which lives as long as this does.
   std::map<std::pair<const IRModule*, const Code*>, MemoProgram*> programs_;
   struct Codes {
     Ref<tir::PrimFunc> function;
-    std::map<std::vector<int64_t>, std::unique_ptr<Code>> by_dims;
+    std::map<std::pair<std::vector<int64_t>, bool>, std::unique_ptr<Code>> by_dims;  // watched?
   };
   std::unordered_map<const Node*, Codes> code_;
   std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>

@@ -47,6 +47,10 @@ struct Options {
   /// run_prim_func() also finds iterations that may run at once and depend on one another (kRace),
   /// and elements of outputs that are never written (kNotWritten). Much slower.
   bool find_races = false;
+  /// Parallel loops that are not proved free of races (tir/analysis/parallel_races.h) are watched
+  /// in every run: of the functions that have them, and of what these call. The rest is as fast as
+  /// ever.
+  bool watch_open_loops = false;
   CallOpaque call_opaque = {};  // empty: such calls cannot be run
   /// Not 0: floating-point operations that are not exact are rounded at random from this seed, for
   /// estimates of what rounding does to a result (random_rounding.h).

@@ -218,6 +218,8 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       }
       checked_elements(view.shape, std::max<int64_t>(1, view.dtype.bytes()), origin);
       view.memory = allocate((elements + offset) * view.dtype.bytes(), info.buffer->name, origin);
+      if (code.watched && instr.c >= 0)
+        view.memory->owner = code.watches[static_cast<size_t>(instr.c)]->name;
       view.offset = offset * view.dtype.bytes();
       frame.set_view(instr.a, std::move(view));
       return;
@@ -440,10 +442,13 @@ Slot Machine::run(const Code& code, std::vector<View> buffers, const std::vector
     view.buffer = declared.get();
     frame.set_view(code.param_view[p], std::move(view));
   }
-  if (races_)
+  if (races_ && code.watched) {
+    races_->begin();
     execute_watched(code, frame);
-  else
+    races_->end();
+  } else {
     execute(code, frame);
+  }
   return code.result_slot < 0 ? Slot{0} : frame.slots[code.result_slot];
 }
 

@@ -18,6 +18,7 @@ struct Memory {
   std::vector<uint8_t> written;
   bool read_only = false;
   std::string name;
+  std::string owner = {};  // the block that allocates it, in code that is watched
 };
 
 /// A buffer at run time.

@@ -3,8 +3,19 @@
 #include <algorithm>
 
 #include "tenon/support/kernel_codes.h"
+#include "tenon/tir/analysis/parallel_races.h"
 
 namespace tenon::interp {
+
+void RaceTracker::begin() {
+  if (running_++ > 0) return;
+  paths_.clear();
+  open_.clear();
+  now_ = -1;
+  instances_.clear();
+  blocks_.clear();
+  shadows_.clear();
+}
 
 void RaceTracker::enter_loop(const WatchInfo* loop) {
   open_.push_back(now_);
@@ -25,6 +36,7 @@ void RaceTracker::leave_loop() {
 }
 
 void RaceTracker::enter_block(const WatchInfo* block, const Slot* slots) {
+  if (scope_ == Scope::kParallelLoops) return;
   Instance next{block, 0, {}};
   next.axes.reserve(block->slots.size());
   for (const int32_t slot : block->slots) next.axes.push_back(slots[slot].i);
@@ -40,7 +52,9 @@ void RaceTracker::enter_block(const WatchInfo* block, const Slot* slots) {
   blocks_.push_back(static_cast<int32_t>(instances_.size()) - 1);
 }
 
-void RaceTracker::leave_block() { blocks_.pop_back(); }
+void RaceTracker::leave_block() {
+  if (scope_ != Scope::kParallelLoops) blocks_.pop_back();
+}
 
 RaceTracker::Cell& RaceTracker::cell(const View& view, int64_t at) {
   Shadow& shadow = shadows_[view.memory.get()];
@@ -70,7 +84,8 @@ const RaceTracker::Path* RaceTracker::concurrent(int32_t a, int32_t b, int64_t& 
     for (int32_t y = b; y >= 0; y = paths_[static_cast<size_t>(y)].parent) {
       const Path& other = paths_[static_cast<size_t>(y)];
       if (one.execution != other.execution) continue;
-      if (one.iteration != other.iteration) {
+      const bool counts = scope_ == Scope::kAll || !one.loop->in_lanes;
+      if (counts && one.iteration != other.iteration) {
         found = &one;  // the outermost such loop decides
         first = one.iteration;
         second = other.iteration;
@@ -87,20 +102,58 @@ void RaceTracker::check(int32_t before, const View& view, int64_t at, const Orig
   int64_t first = 0, second = 0;
   const Path* loop = concurrent(before, now_, first, second);
   if (!loop) return;
+  fail(*loop, view, at, first, second, there, here, what);
+}
+
+void RaceTracker::fail(const Path& loop, const View& view, int64_t at, int64_t first,
+                       int64_t second, const Origin& there, const Origin& here,
+                       const char* what) const {
   CompileError error(kRace, here,
                      "{} is {} by iterations {} and {} of loop `{}`, which may run at once",
-                     element(view, at), what, first, second, loop->loop->name);
+                     element(view, at), what, first, second, loop.loop->name);
   if (there) error.note(there, "iteration {} is here", first);
-  if (loop->loop->origin) error.note(loop->loop->origin, "the loop is here");
+  if (loop.loop->origin) error.note(loop.loop->origin, "the loop is here");
+  if (!view.memory->owner.empty())
+    error.note(view.buffer ? view.buffer->origin : here, "{}",
+               tir::owner_hint(view.memory->name, view.memory->owner, loop.loop->name));
   throw error;
+}
+
+// Whether an iteration of the execution of `loop` is under way.
+bool RaceTracker::is_inside(const Path& loop) const {
+  for (int32_t x = now_; x >= 0; x = paths_[static_cast<size_t>(x)].parent)
+    if (paths_[static_cast<size_t>(x)].execution == loop.execution) return true;
+  return false;
+}
+
+// Whether `writer` is of the iteration of the outermost loop that is under way.
+bool RaceTracker::is_own(int32_t writer) const {
+  if (writer < 0 || now_ < 0) return writer == now_;
+  const auto outermost = [&](int32_t x) -> const Path& {
+    while (paths_[static_cast<size_t>(x)].parent >= 0) x = paths_[static_cast<size_t>(x)].parent;
+    return paths_[static_cast<size_t>(x)];
+  };
+  const Path &a = outermost(writer), &b = outermost(now_);
+  return a.execution == b.execution && a.iteration == b.iteration;
 }
 
 void RaceTracker::load(const View& view, int64_t at, int64_t bytes, const Origin& origin) {
   (void)bytes;
-  if (now_ < 0) return;
+  const bool is_scratch = !view.memory->owner.empty();
+  if (now_ < 0 && !is_scratch) return;
   Cell& seen = cell(view, at);
+  if (seen.clash_first >= 0) {
+    const Path& first = paths_[static_cast<size_t>(seen.clash_first)];
+    int64_t one = 0, other = 0;
+    const Path* loop = concurrent(seen.clash_first, seen.clash_second, one, other);
+    if (loop && !is_inside(first))
+      fail(*loop, view, at, one, other, seen.clash_writer, seen.writer, "written");
+  }
+  if (now_ < 0) return;
   check(seen.written_by, view, at, seen.writer, origin, "written and then read");
-  if (seen.read_by == now_) return;
+  // What a block around the loop allocates becomes each iteration's own where no iteration reads
+  // of it what it did not write.
+  if (seen.read_by == now_ || (is_scratch && is_own(seen.written_by))) return;
   if (seen.read_by >= 0) seen.read_by_other = seen.read_by;
   seen.read_by = now_;
 }
@@ -108,8 +161,18 @@ void RaceTracker::load(const View& view, int64_t at, int64_t bytes, const Origin
 void RaceTracker::store(const View& view, int64_t at, int64_t bytes, const Origin& origin) {
   (void)bytes;
   Cell& seen = cell(view, at);
+  const bool is_scratch = !view.memory->owner.empty();
+  if (seen.clash_first >= 0 && !is_inside(paths_[static_cast<size_t>(seen.clash_first)]))
+    seen.clash_first = seen.clash_second = -1;
   if (now_ >= 0) {
-    check(seen.written_by, view, at, seen.writer, origin, "written");
+    int64_t first = 0, second = 0;
+    if (!is_scratch) {
+      check(seen.written_by, view, at, seen.writer, origin, "written");
+    } else if (seen.written_by >= 0 && concurrent(seen.written_by, now_, first, second)) {
+      seen.clash_first = seen.written_by;
+      seen.clash_second = now_;
+      seen.clash_writer = seen.writer;
+    }
     check(seen.read_by, view, at, origin, origin, "read and then written");
     check(seen.read_by_other, view, at, origin, origin, "read and then written");
   }

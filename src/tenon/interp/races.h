@@ -18,10 +18,22 @@ struct WatchInfo {
   std::vector<int32_t> slots;     // their values
   bool outputs_only = false;      // scratch of a block that is no definition is its own affair
   Origin origin;
+  bool in_lanes = false;  // a loop whose iterations are lanes of vectors
 };
 
 class RaceTracker {
  public:
+  enum class Scope : uint8_t {
+    kAll,            // loops of every kind that may run at once, and data-parallel axes
+    kParallelLoops,  // in functions that ask for it
+  };
+  explicit RaceTracker(Scope scope) : scope_(scope) {}
+
+  /// Around the run of code that is watched. What is watched again begins afresh.
+  void begin();
+  void end() { --running_; }
+  bool is_running() const { return running_ > 0; }
+
   // ---- loops whose iterations may run at once
 
   void enter_loop(const WatchInfo* loop);
@@ -60,19 +72,28 @@ class RaceTracker {
   struct Cell {
     int32_t written_by = -1, read_by = -1, read_by_other = -1;  // paths
     int32_t instance = -1;                                      // that wrote it
-    Origin writer;
+    // Iterations that may run at once wrote it: a race where it is read behind their loop.
+    int32_t clash_first = -1, clash_second = -1;
+    Origin writer, clash_writer;
   };
   struct Shadow {
     std::shared_ptr<Memory> keeper;
     std::unordered_map<int64_t, Cell> cells;  // by first byte of an element
   };
 
+  bool is_inside(const Path& loop) const;
+  bool is_own(int32_t writer) const;
+  [[noreturn]] void fail(const Path& loop, const View& view, int64_t at, int64_t first,
+                         int64_t second, const Origin& there, const Origin& here,
+                         const char* what) const;
   const Path* concurrent(int32_t a, int32_t b, int64_t& first, int64_t& second) const;
   void check(int32_t before, const View& view, int64_t at, const Origin& there, const Origin& here,
              const char* what) const;
   std::string element(const View& view, int64_t at) const;
   Cell& cell(const View& view, int64_t at);
 
+  Scope scope_;
+  int running_ = 0;
   std::vector<Path> paths_;
   std::vector<int32_t> open_;  // paths of the loops that are open
   int32_t now_ = -1;

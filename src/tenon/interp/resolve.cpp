@@ -19,6 +19,7 @@ class Resolver : ExpressionResolver {
 
   std::unique_ptr<Code> run() {
     const PrimFunc& function = *code_->function;
+    code_->watched = options_.watched;
     for (size_t i = 0; i < function.params.size(); ++i) {
       if (function.buffers[i]) {
         code_->param_view.push_back(define_view(function.buffers[i]));
@@ -62,9 +63,14 @@ class Resolver : ExpressionResolver {
     return consecutive(all);
   }
 
-  void allocate(const Ref<Buffer>& buffer) {
+  /// `owner`: a watch of the block that allocates it, or -1.
+  void allocate(const Ref<Buffer>& buffer, int32_t owner = -1) {
     const int32_t shape = geometry(*buffer);
-    emit({.op = Op::kAlloc, .dtype = buffer->dtype, .a = define_view(buffer), .b = shape});
+    emit({.op = Op::kAlloc,
+          .dtype = buffer->dtype,
+          .a = define_view(buffer),
+          .b = shape,
+          .c = owner});
     know_geometry(*buffer, nullptr);
   }
 
@@ -269,7 +275,13 @@ class Resolver : ExpressionResolver {
         options_.watched && (loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized ||
                              loop.kind == ForKind::kThreadBinding);
     if (at_once)
-      emit({.op = Op::kEnterLoop, .c = watch({loop.loop_var->name, {}, {}, false, loop.origin})});
+      emit({.op = Op::kEnterLoop,
+            .c = watch({loop.loop_var->name,
+                        {},
+                        {},
+                        false,
+                        loop.origin,
+                        loop.kind != ForKind::kParallel})});
     emitter_.open_loop();
     const int32_t var = define_var(loop.loop_var.get(), {first.low, last.high});
     if (!options_.watched) indices_.define(loop.loop_var.get(), {{{var, 1}}, 0});
@@ -310,8 +322,12 @@ class Resolver : ExpressionResolver {
     Guard guarded = guard(realize.predicate);
     for (size_t i = 0; i < b.iter_vars.size(); ++i)
       bind_var(b.iter_vars[i].var, realize.iter_values[i]);
-    if (options_.watched) emit({.op = Op::kEnterBlock, .c = watch(axes_of(b))});
-    for (const Ref<Buffer>& buffer : b.alloc_buffers) allocate(buffer);
+    int32_t watched = -1;
+    if (options_.watched) {
+      watched = watch(axes_of(b));
+      emit({.op = Op::kEnterBlock, .c = watched});
+    }
+    for (const Ref<Buffer>& buffer : b.alloc_buffers) allocate(buffer, watched);
     std::vector<const Node*> named;
     for (const MatchBuffer& match : b.match_buffers) {
       std::vector<Expr> mins;

@@ -164,10 +164,16 @@ class Judge {
     race.buffer = a.memory;
     race.first = shown(a, loop);
     race.second = shown(b, loop);
+    const auto reads = [](const Access& access) {
+      bool found = access.from_memory;
+      for (const Range& range : access.box)
+        walk<BufferLoad>(range.min, [&](const BufferLoad&) { found = true; });
+      return found;
+    };
     const bool whole = !a.is_known || !b.is_known;
-    race.reason = whole                            ? "unknown-memory"
-                  : a.from_memory || b.from_memory ? "index-from-memory"
-                                                   : "not-proved";
+    race.reason = whole                  ? "unknown-memory"
+                  : reads(a) || reads(b) ? "index-from-memory"
+                                         : "not-proved";
     return race;
   }
 
