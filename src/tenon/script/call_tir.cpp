@@ -1,10 +1,12 @@
 // Calls of functions of the module from PrimFuncs: `T.call_tir(cls.f, ...)`, as a statement or for
 // the scalar that it returns.
+#include "tenon/arith/analyzer.h"
 #include "tenon/script/tir_builder.h"
 
 namespace tenon::script {
 
 using namespace tir;
+using ast::ExprKind, ast::StmtKind;
 
 bool has_calls(const Stmt& body) {
   bool found = false;
@@ -76,6 +78,13 @@ std::vector<NodePtr> TirBuilder::call_arguments(const ast::Expr& call, const Fun
     const Expr scalar = to_expr(value, item.place, expected);
     const auto* load = scalar.as<BufferLoad>();
     if (load && is_declared && declaration->buffer_params[param]) {
+      for (const Expr& index : load->indices)
+        if (const auto* ramp = index.as<Ramp>(); ramp && !is_int(ramp->stride, 1))
+          fail(kUnsupported, item.place,
+               "a region with step {} of `{}` as an argument of `{}`; a region has no "
+               "steps: pass a region of a view, `T.decl_buffer(shape, dtype, data={}.data, "
+               "strides=[...])`, to a parameter with strides",
+               str(ramp->stride), load->buffer->name, function.name, load->buffer->name);
       // One element where a buffer is wanted: every dimension is dropped.
       const auto region = to_region(value, item.place);
       const std::vector<bool> drop(region->region.size(), true);
@@ -108,38 +117,119 @@ Object TirBuilder::call_value(const ast::Expr& call, const FunctionName& functio
                          origin(call.place)));
 }
 
-std::string TirBuilder::text_of(const Place& place) const {
-  const std::string& text = module_.file->text;
-  size_t begin = 0;
-  for (uint32_t line = 1; line < place.line; ++line) {
-    begin = text.find('\n', begin);
-    if (begin == std::string::npos) return "...";
-    ++begin;
+bool TirBuilder::assign_result(const ast::Expr& target, const ast::Expr& call, Statements& out) {
+  if (call.kind != ExprKind::kCall) return false;
+  if (target.kind != ExprKind::kName && target.kind != ExprKind::kSubscript) return false;
+  FunctionName function;
+  size_t first = 0;
+  if (callee_path(call) == "T.call_tir") {
+    function = callee_of_call(call);
+    first = 1;
+  } else if (call.items[0]->kind == ExprKind::kAttribute &&
+             call.items[0]->items[0]->kind == ExprKind::kName) {
+    const std::string& owner = call.items[0]->items[0]->text;
+    const Object* known = lookup(owner);
+    const bool is_module =
+        known ? known->as<ModuleName>() != nullptr : owner == "cls" || owner == module_.class_name;
+    if (!is_module) return false;
+    const Object callee = eval(*call.items[0]);
+    const auto* named = callee.as<FunctionName>();
+    if (!named) return false;
+    function = *named;
+  } else {
+    return false;
   }
-  begin += place.column - 1;
-  const size_t end = std::min(text.find('\n', begin), begin + place.length);
-  return begin < text.size() ? text.substr(begin, end - begin) : "...";
+  const Declaration* declaration = declaration_of(function);
+  if (!declaration || !declaration->is_prim_func || !declaration->result.is_void()) return false;
+  Attrs annotations;
+  std::vector<NodePtr> args = call_arguments(call, function, first, &annotations);
+  const size_t params = declaration->buffer_params.size();
+  if (params == 0 || !declaration->buffer_params.back())
+    fail(kBadArgument, call.place,
+         "`{}` has no last parameter that is a buffer for its result; call it as a statement",
+         function.name);
+  if (args.size() + 1 != params)
+    fail(kBadArgument, call.place,
+         "a call of `{}` for its result has {} arguments; expected {}: all but the last parameter, "
+         "which is the result",
+         function.name, args.size(), params - 1);
+  args.push_back(result_region(target, call, function, args));
+  out.list.push_back(make<CallTir>(make<GlobalVar>(function.name, origin(call.items[first]->place)),
+                                   std::move(args), std::move(annotations), origin(call.place)));
+  return true;
 }
 
-void TirBuilder::require_result(const std::string& name, const ast::Expr& call) {
-  const FunctionName function = callee_of_call(call);
-  const Declaration* declaration = declaration_of(function);
-  if (!declaration || !declaration->is_prim_func || !declaration->result.is_void()) return;
-  // The form with a buffer for the output, in the words of the text at hand.
-  std::string type = "(...), \"float32\"";
-  const auto& parameters = declaration->definition->parameters;
-  if (!parameters.empty() && parameters.back().annotation) {
-    const std::string written = text_of(parameters.back().annotation->place);
-    constexpr std::string_view kBuffer = "T.Buffer(";
-    if (written.starts_with(kBuffer) && written.ends_with(")"))
-      type = written.substr(kBuffer.size(), written.size() - kBuffer.size() - 1);
+NodePtr TirBuilder::result_region(const ast::Expr& target, const ast::Expr& call,
+                                  const FunctionName& function, const std::vector<NodePtr>& args) {
+  const Origin at = origin(target.place);
+  if (target.kind == ExprKind::kSubscript) {
+    const Object place = eval(target);
+    if (const auto* region = place.as<Region>())
+      return make<BufferRegion>(region->region->buffer, region->region->region,
+                                region->region->drop, at);
+    const auto region = to_region(place, target.place);
+    return make<BufferRegion>(region->buffer, region->region,
+                              std::vector<bool>(region->region.size(), true), at);
   }
-  std::string args;
-  for (size_t i = 1; i < call.items.size(); ++i) args += text_of(call.items[i]->place) + ", ";
-  fail(kTypeMismatch, call.place,
-       "`{}` returns no value: it writes a buffer that its caller gives it; write `{} = "
-       "T.alloc_buffer({})` and then `T.call_tir({}{})`",
-       function.name, name, type, args, name);
+  if (const Object* known = lookup_own(target.text))
+    if (const auto* buffer = known->as<Ref<Buffer>>()) {
+      const auto whole = BufferRegion::whole(*buffer);
+      return make<BufferRegion>(whole->buffer, whole->region, std::vector<bool>{}, at);
+    }
+  const Callee callee = header_of(function, call.place);
+  const Buffer& declared = *callee.buffers.back();
+  const Substitution bound = bind_symbols(callee, args);
+  const auto has = [&](const Var& var) {
+    for (const auto& [loop, domain] : loop_domains_)
+      if (loop == &var) return true;
+    return false;
+  };
+  std::vector<Expr> shape;
+  for (const Expr& dim : declared.shape) {
+    walk<Var>(dim, [&](const Var& var) {
+      if (!bound.count(&var))
+        fail(kShapeMismatch, call.place,
+             "the result of `{}` has shape {}; no argument of the call determines `{}`: allocate "
+             "the buffer and pass it as the last argument",
+             function.name, str(declared.shape), var.name);
+    });
+    shape.push_back(arith::simplify(substitute(dim, bound)));
+    walk<Var>(shape.back(), [&](const Var& var) {
+      if (has(var))
+        fail(kShapeMismatch, call.place,
+             "the result of `{}` has extent {} here, which changes with loop `{}`; allocate a "
+             "buffer of the largest extent and pass a region of it as the last argument",
+             function.name, str(shape.back()), var.name);
+    });
+  }
+  const auto buffer = make<Buffer>(target.text, declared.dtype, std::move(shape), at);
+  (frames_.empty() ? root_ : *frames_.back()).parts.alloc_buffers.push_back(buffer);
+  define(target.text, buffer);
+  module_.result_calls.push_back({function.name, origin(call.place)});
+  const auto whole = BufferRegion::whole(buffer);
+  return make<BufferRegion>(whole->buffer, whole->region, std::vector<bool>{}, at);
+}
+
+Callee TirBuilder::header_of(const FunctionName& function, const Place& place) {
+  const ast::Stmt& definition = *declaration_of(function)->definition;
+  TirBuilder header(module_);
+  header.parameters(definition);
+  // Dimensions, and the buffers behind handles, stand first in the body.
+  Statements none;
+  for (const auto& stmt : definition.body) {
+    const std::string path =
+        stmt->kind == StmtKind::kAssign && stmt->value ? callee_path(*stmt->value) : "";
+    const bool describes = stmt->kind == StmtKind::kExpr;  // T.func_attr, a text
+    const bool declares =
+        stmt->kind == StmtKind::kAssign &&
+        (path == "T.match_buffer" || DType::parse(path.substr(std::min<size_t>(2, path.size()))) ||
+         stmt->target->kind == ExprKind::kTuple);
+    if (!describes && !declares) break;
+    if (declares) header.statement(*stmt, none);
+  }
+  if (header.buffers_.empty() || !header.buffers_.back())
+    fail(kBadArgument, place, "`{}` does not say what its last parameter is", function.name);
+  return {function.name, header.params_, header.buffers_, kVoid, {}};
 }
 
 }  // namespace tenon::script

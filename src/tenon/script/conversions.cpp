@@ -262,7 +262,10 @@ Object Evaluator::index_buffer(const Ref<tir::Buffer>& buffer, const ast::Expr& 
   if (has_slice) {
     for (const tir::Range& range : ranges)
       if (range.min->dtype.is_vector())
-        fail(kUnsupported, expr.place, "slices with and without a step in one index");
+        fail(kUnsupported, expr.place,
+             "a slice with a step beside one without in an index of `{}`; a region has no steps: "
+             "name a view, `T.decl_buffer(shape, dtype, data={}.data, strides=[...])`",
+             buffer->name, buffer->name);
     return Region{
         make<tir::BufferRegion>(buffer, std::move(ranges), std::move(drop), origin(expr.place))};
   }

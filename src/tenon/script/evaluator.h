@@ -38,6 +38,13 @@ struct ModuleContext {
   std::map<std::string, Declaration> functions;  // by the name in the text
   std::map<std::string, const Declaration*> by_module_name;
   Diagnostics* diagnostics = nullptr;
+  /// Calls that were given a buffer for their result; the callee must fill it (`y =
+  /// T.call_tir(...)`).
+  struct ResultCall {
+    std::string callee;
+    Origin origin;
+  };
+  std::vector<ResultCall> result_calls;
   const Evaluator* surroundings = nullptr;  // the names of the Python around the module
   // Against endless expansion of helpers and macros:
   int64_t work_left = 1000000;

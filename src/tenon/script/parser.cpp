@@ -113,6 +113,30 @@ IRModule with_inferred_regions(IRModule module) {
   return out;
 }
 
+// What `y = T.call_tir(f, ...)` allocates holds nothing before `f` writes it.
+void check_results(const IRModule& module, const std::vector<ModuleContext::ResultCall>& calls,
+                   Diagnostics& diagnostics) {
+  tir::CallEffects effects(module);
+  for (const ModuleContext::ResultCall& call : calls) {
+    const auto callee = module.find<tir::PrimFunc>(call.callee);
+    const std::vector<tir::ParamEffect> uses =
+        callee ? effects.of(call.callee) : std::vector<tir::ParamEffect>();
+    if (uses.empty() || uses.back().is_out()) continue;
+    const Ref<tir::Buffer>& last = callee->buffers.back();
+    const std::string name = last ? last->name : "?";
+    Diagnostic& diagnostic =
+        uses.back().writes
+            ? diagnostics.error(kUninitialisedRead, call.origin,
+                                "`{}` reads `{}` before it writes it, so it has no result of its "
+                                "own; allocate a buffer, fill it, and pass it as the last argument",
+                                call.callee, name)
+            : diagnostics.error(kBadArgument, call.origin,
+                                "`{}` does not write `{}`, its last parameter; it has no result",
+                                call.callee, name);
+    if (last) diagnostic.notes.push_back({last->origin, "it is declared here"});
+  }
+}
+
 /// Reads one file.
 class Reader {
  public:
@@ -143,6 +167,8 @@ class Reader {
     // First what every body may refer to, then the bodies.
     walk(body, [&](const ast::Stmt& stmt) { declare(stmt); });
     walk(body, [&](const ast::Stmt& stmt) { define(stmt); });
+    diagnostics_.throw_if_any();
+    check_results(out_, context_.result_calls, diagnostics_);
     diagnostics_.throw_if_any();
     return with_inferred_regions(std::move(out_));
   }

@@ -5,6 +5,7 @@
 
 #include "tenon/script/evaluator.h"
 #include "tenon/script/mutable_names.h"
+#include "tenon/tir/callee.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::script {
@@ -103,9 +104,14 @@ class TirBuilder final : public Evaluator {
                                       size_t first, Attrs* annotations);
   tir::Stmt call_tir(const ast::Expr& call, const FunctionName& function, size_t first);
   Object call_value(const ast::Expr& call, const FunctionName& function, size_t first);
-  /// Refuses `name = T.call_tir(...)` of a function that returns nothing.
-  void require_result(const std::string& name, const ast::Expr& call);
-  std::string text_of(const Place& place) const;
+  /// `target = T.call_tir(f, ...)` of a function that returns nothing: the call, with the target in
+  /// the place of the last parameter; where that names no buffer yet, with one that is allocated
+  /// for it. False where `call` is something else.
+  bool assign_result(const ast::Expr& target, const ast::Expr& call, Statements& out);
+  NodePtr result_region(const ast::Expr& target, const ast::Expr& call,
+                        const FunctionName& function, const std::vector<NodePtr>& args);
+  /// The parameters of a function of the module, as a call of it sees them.
+  tir::Callee header_of(const FunctionName& function, const Place& place);
   tir::Stmt attribute(const ast::Expr& call, tir::Stmt inner);
   Object declared(const ast::Expr& annotation, const std::string& name);
 

@@ -125,6 +125,7 @@ void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
   if (!stmt.more_targets.empty()) fail(kUnsupported, stmt.place, "an assignment with several `=`");
   const ast::Expr& target = *stmt.target;
   const std::string path = callee_path(*stmt.value);
+  if (assign_result(target, *stmt.value, out)) return;
   if (path.starts_with("T.axis.") && assign_axis(path, target, *stmt.value)) return;
   if (target.kind == ExprKind::kSubscript) {
     const Object value = eval(*stmt.value);
@@ -135,7 +136,6 @@ void TirBuilder::assign(const ast::Stmt& stmt, Statements& out) {
     return assign_items(target, eval(*stmt.value), stmt, out);
   }
   if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "this cannot be assigned to");
-  if (path == "T.call_tir") require_result(target.text, *stmt.value);
   assign_call(target.text, target.place, stmt, out);
 }
 
