@@ -178,12 +178,14 @@ void CallVerifier::facts(const CheckedCall& site, const Callee& callee) {
     Diagnostic& diagnostic =
         error(site, fact.argument, is_extent ? kRegionMismatch : kRegionMismatch, message);
     declared(diagnostic, callee, fact.argument);
-    // Where its symbolic dimension got another value.
-    const Expr& dim = is_extent ? buffer->shape[fact.dim]
-                                : (buffer->is_compact() ? Expr() : buffer->strides[fact.dim]);
-    if (!dim || as_int(dim)) continue;
+    // What each name of the declaration stands for, and which argument said so.
+    std::vector<Expr> names;
+    if (is_extent)
+      names = buffer->shape;
+    else if (!buffer->is_compact())
+      names = buffer->strides;
     std::vector<const Node*> told;
-    walk<Var>(dim, [&](const Var& var) {
+    const auto tell = [&](const Var& var) {
       const auto value = bound.find(&var);
       if (value == bound.end() || std::find(told.begin(), told.end(), &var) != told.end()) return;
       told.push_back(&var);
@@ -202,7 +204,8 @@ void CallVerifier::facts(const CheckedCall& site, const Callee& callee) {
       diagnostic.notes.push_back(
           {place_of(site, by), fmt::format("`{}` is {}, from argument {}", var.name,
                                            tenon::str(downcast<ExprNode>(value->second)), by + 1)});
-    });
+    };
+    for (const Expr& name : names) walk<Var>(name, tell);
   }
 }
 
