@@ -124,6 +124,7 @@ void PatternReader::finish() {
     for (FusionPattern& pattern : out_.patterns)
       if (!pattern.bind_constants) pattern.bind_constants = *flag;
   }
+  for (FusionPattern& pattern : out_.patterns) add_labels(pattern);
   for (FusionPattern& pattern : of_functions_) out_.patterns.push_back(std::move(pattern));
 }
 
@@ -141,6 +142,15 @@ void PatternReader::name_constants(FusionPattern& pattern) const {
     });
     if (is_constant && graph::pattern_size(part) == 0) pattern.annotations.emplace(name, part);
   }
+}
+
+// Python's names for the parts of a pattern; what it annotates itself goes first.
+void PatternReader::add_labels(FusionPattern& pattern) const {
+  if (!pattern.pattern) return;
+  std::set<const Node*> parts;
+  tenon::walk(pattern.pattern, [&](const NodePtr& node) { parts.insert(node.get()); });
+  for (const auto& [name, part] : out_.named)
+    if (parts.count(part.get())) pattern.annotations.emplace(name, part);
 }
 
 bool PatternReader::is_part(const DFPattern& pattern) const {

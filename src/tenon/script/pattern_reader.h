@@ -79,6 +79,7 @@ class PatternReader {
   void name_constants(graph::FusionPattern& pattern) const;
 
   // A part of another pattern that has a name.
+  void add_labels(graph::FusionPattern& pattern) const;
   bool is_part(const graph::DFPattern& pattern) const;
 
   // ---- statements -------------------------------------------------------------------------------

@@ -153,6 +153,8 @@ struct PatternContext {
 struct GraphPatternOptions {
   bool exclusive = true;  // what it computes inside has no other use, but for its results
   const IRModule* module = nullptr;
+  /// Where not null: gets what each variable of the body is bound to, by its name.
+  std::map<std::string, DFPattern>* labels = nullptr;
 };
 DFPattern pattern_from_function(const std::string& name, const Function& function,
                                 const GraphPatternOptions& options = {});

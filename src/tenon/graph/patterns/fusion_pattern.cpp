@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tenon/graph/operator_attributes.h"
 #include "tenon/tir/patterns/block_pattern.h"
 
 namespace tenon::graph {
@@ -14,11 +15,32 @@ std::map<std::string, Value> annotated_values(const FusionPattern& pattern, cons
   return out;
 }
 
+static void add_labels(Composite& composite, const FusionPattern& pattern, const Match& match) {
+  std::unordered_map<const Node*, int64_t> positions;
+  for (const Ref<Binding>& binding : match.bindings) {
+    const auto* call = binding->value.as<Call>();
+    if (call && call->op)
+      positions.emplace(binding->var.get(), static_cast<int64_t>(positions.size()));
+  }
+  if (positions.size() != operator_bindings(*composite.function).size()) return;
+  AttrValue::Map labels;
+  for (const auto& [name, value] : annotated_values(pattern, match)) {
+    const auto found = positions.find(value.get());
+    if (found != positions.end()) labels.emplace(name, found->second);
+  }
+  if (labels.empty()) return;
+  auto* labelled = new Function(*composite.function);
+  labelled->attrs.set(kLabels, std::move(labels));
+  composite.function = Ref<Function>(labelled);
+}
+
 Composite make_composite(const FusionPattern& pattern, const Match& match,
                          CompositeOptions options) {
   options.bind_constants = pattern.bind_constants.value_or(options.bind_constants);
   if (!options.bind_constants) options.names = annotated_values(pattern, match);
-  return make_composite(pattern.name, match, options);
+  Composite composite = make_composite(pattern.name, match, options);
+  add_labels(composite, pattern, match);
+  return composite;
 }
 
 std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns) {
@@ -49,7 +71,8 @@ std::vector<FusionPattern> read_patterns(const IRModule& module, const std::stri
       pattern.bind_constants = base->attrs.flag("bind_constants");
     pattern.origin = base->origin;
     if (const auto graph = cast<Function>(base)) {
-      pattern.pattern = pattern_from_function(pattern.name, *graph, {.module = &module});
+      pattern.pattern = pattern_from_function(pattern.name, *graph,
+                                              {.module = &module, .labels = &pattern.annotations});
     } else if (const auto prim = cast<tir::PrimFunc>(base)) {
       // One that a graph pattern names is a part of that one.
       bool named = false;

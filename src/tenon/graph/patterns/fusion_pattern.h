@@ -39,7 +39,7 @@ struct FusionPattern {
   /// Whether constants that it matches stand in the composite or are parameters of it; none: as the
   /// pass that looks for it says.
   std::optional<bool> bind_constants = {};
-  std::map<std::string, DFPattern> annotations = {};
+  std::map<std::string, DFPattern> annotations = {};  // its parts that have names
   std::function<Verdict(const PatternCheck&)> check = {};
   /// Attributes of the composite, beside `Composite`.
   std::function<Attrs(const PatternCheck&)> attrs = {};
@@ -50,7 +50,11 @@ struct FusionPattern {
 /// The parts of a match that the pattern's annotations name.
 std::map<std::string, Value> annotated_values(const FusionPattern& pattern, const Match& match);
 
-/// What `match` of the pattern becomes; `options.names` may be empty.
+/// Attribute of a composite: for each label of its pattern that stands at an operator (a variable's
+/// name in a graph function, Python's or an annotation's in combinators) the position of that
+/// operator among operator_bindings (graph/operator_attributes.h).
+inline constexpr const char* kLabels = "labels";
+/// What `match` of the pattern becomes, with its labels; `options.names` may be empty.
 Composite make_composite(const FusionPattern& pattern, const Match& match,
                          CompositeOptions options = {});
 

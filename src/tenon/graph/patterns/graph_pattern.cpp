@@ -62,7 +62,9 @@ class FromFunction {
   void bind(const Binding& binding) {
     if (binding.value.as<If>() || binding.value.as<FunctionValue>() || binding.match)
       throw bad(binding.origin, "has control flow; expected operators only");
-    known_.emplace(binding.var.get(), pattern(binding.value));
+    const PatternPtr bound = pattern(binding.value);
+    known_.emplace(binding.var.get(), bound);
+    if (options_.labels && bound) options_.labels->insert_or_assign(binding.var->name, bound);
   }
 
   PatternPtr pattern(const Value& value) {
