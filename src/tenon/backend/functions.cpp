@@ -149,7 +149,9 @@ void ProgramFunctions::add_library(LibraryFunction library) {
   for (LibraryFunction& known : libraries_) {
     if (known.symbol != library.symbol) continue;
     if (!known.function) known.function = library.function;
-    if (!library.function || library.function->c_types == known.function->c_types) return;
+    if (!library.function || (library.function->c_types == known.function->c_types &&
+                              library.function->groups == known.function->groups))
+      return;
     throw CompileError(kDTypeMismatch, library.origin,
                        "library function `{}` is declared twice: as `{}` and as `{}`",
                        library.symbol, known.function->prototype(), library.function->prototype())
@@ -164,9 +166,18 @@ std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,
     throw CompileError(kBadArgument, call.origin, "a call of `{}` has {} arguments; expected {}",
                        call.callee->name, call.args.size(), function.params.size());
   std::vector<LibraryArgument> out;
-  for (size_t i = 0; i < call.args.size(); ++i) {
+  for (const tir::ExternFunction::CParameter& parameter : function.c_parameters()) {
+    const size_t i = parameter.first;
     LibraryArgument argument;
-    argument.type = function.c_type(i);
+    argument.type = parameter.type;
+    if (parameter.group) {
+      argument.group = parameter.group;
+      for (size_t k = 0; k < parameter.count; ++k)
+        argument.items.push_back(
+            tenon::cast(function.c_type(i + k).dtype(), downcast<ExprNode>(call.args[i + k])));
+      out.push_back(std::move(argument));
+      continue;
+    }
     const auto* region = call.args[i].as<tir::BufferRegion>();
     if (static_cast<bool>(function.buffers[i]) != (region != nullptr))
       throw CompileError(kRegionMismatch, call.origin, "argument {} of `{}` must be a {}", i + 1,

@@ -105,11 +105,13 @@ inline CallArguments bind_arguments(const tir::CallTir& call, const ProgramFunct
 /// What a call hands to a library function: an argument for each parameter, in C's order.
 struct LibraryArgument {
   tir::CType type;
-  Ref<tir::BufferRegion> region;       // of a buffer
-  CallArguments::Pointer pointer;      // of a buffer: its first element
-  std::vector<Expr> extents, strides;  // of a DLTensor; strides in elements
-  DType dtype;                         // of a DLTensor's elements
-  Expr scalar;                         // of a scalar or text, in the dtype of its C type
+  Ref<tir::BufferRegion> region;           // of a buffer
+  CallArguments::Pointer pointer;          // of a buffer: its first element
+  std::vector<Expr> extents, strides;      // of a DLTensor; strides in elements
+  DType dtype;                             // of a DLTensor's elements
+  Expr scalar;                             // of a scalar or text, in the dtype of its C type
+  const tir::ParamGroup* group = nullptr;  // of an array or a struct
+  std::vector<Expr> items;                 // of one, each in the dtype of its C type
 };
 /// \throws CompileError kBadArgument, kRegionMismatch.
 std::vector<LibraryArgument> bind_library_arguments(const tir::CallTir& call,

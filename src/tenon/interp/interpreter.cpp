@@ -705,6 +705,9 @@ class Interpreter::Impl {
           views[i] = view_of(*datum.tensor);
         else
           numbers[i] = datum.scalar;
+        // Sizes of scratch may name scalars.
+        if (!function->buffers[i] && !function->params[i]->dtype.is_float())
+          bound.emplace(function->params[i].get(), numbers[i].i);
       } else if (slot.from == From::kOutput) {
         const graph::Type& type = types[fresh[slot.index]];
         const auto* tensor = type.as<graph::TensorType>();

@@ -69,12 +69,7 @@ std::vector<NodePtr> TirBuilder::call_arguments(const ast::Expr& call, const Fun
     }
     // A literal takes the dtype of the parameter.
     DType expected = kVoid;
-    if (is_declared && value.is_literal()) {
-      const auto& annotation = declaration->definition->parameters[param].annotation;
-      const std::string path = annotation ? path_of(*annotation) : "";
-      if (path.starts_with("T.")) expected = DType::parse(path.substr(2)).value_or(kVoid);
-      if (expected.is_handle()) expected = kVoid;
-    }
+    if (is_declared && value.is_literal()) expected = declaration->scalar_dtypes[param];
     const Expr scalar = to_expr(value, item.place, expected);
     const auto* load = scalar.as<BufferLoad>();
     if (load && is_declared && declaration->buffer_params[param]) {

@@ -10,6 +10,7 @@
 
 #include "tenon/script/object.h"
 #include "tenon/script/parser.h"
+#include "tenon/tir/param_group.h"
 
 namespace tenon::script {
 
@@ -18,8 +19,9 @@ struct Declaration {
   std::string name;  // in the module
   const ast::Stmt* definition = nullptr;
   bool is_prim_func = false, is_extern = false;
-  std::vector<bool> buffer_params;  // of a PrimFunc: which parameters are buffers
-  DType result = kVoid;             // of a PrimFunc
+  std::vector<bool> buffer_params;   // of a PrimFunc: which parameters are buffers
+  std::vector<DType> scalar_dtypes;  // as many: of a scalar its dtype, else void
+  DType result = kVoid;              // of a PrimFunc
 };
 
 class Evaluator;
@@ -93,6 +95,13 @@ class Evaluator {
 
   Object eval(const ast::Expr& expr);
   AttrValue to_attr(const Object& object, const Place& place);
+  /// A parameter of an extern function that C takes as one and that is several scalars here:
+  /// `T.Array(4, "int64")`, `T.Struct("conv_params", strides="int32[2]", groups="int32")`.
+  struct GroupAnnotation {
+    tir::ParamGroup group;
+    std::vector<DType> dtypes;  // of each item
+  };
+  std::optional<GroupAnnotation> group_annotation(const ast::Parameter& parameter);
   /// The path that a callee or annotation names, `T.Buffer`; empty where it is something else.
   std::string path_of(const ast::Expr& callee);
   /// Null where there is none of this name.

@@ -1,5 +1,7 @@
 // `@T.extern_func`: a library function with its C signature. The declared facts stand in its
 // T.func_attr; what follows is its reference body.
+#include <algorithm>
+
 #include "tenon/script/implicit_root.h"
 #include "tenon/script/tir_builder.h"
 
@@ -17,14 +19,96 @@ void TirBuilder::define_dimensions(const ast::Expr& shape) {
     if (item) define_dimensions(*item);
 }
 
+static constexpr int64_t kMostItems = 4096;
+
+// `int32`, or `int32[4]` for an array inside of a struct.
+static std::optional<std::pair<DType, int64_t>> member_type(const std::string& text) {
+  const size_t open = text.find('[');
+  const auto dtype = DType::parse(text.substr(0, open));
+  if (!dtype || dtype->is_handle() || dtype->lanes != 1) return std::nullopt;
+  if (open == std::string::npos) return std::pair(*dtype, int64_t{0});
+  int64_t count = 0;
+  for (size_t i = open + 1; i + 1 < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    count = std::min(count * 10 + (text[i] - '0'), kMostItems + 1);
+  }
+  if (text.back() != ']' || count < 1 || count > kMostItems) return std::nullopt;
+  return std::pair(*dtype, count);
+}
+
+std::optional<Evaluator::GroupAnnotation> Evaluator::group_annotation(
+    const ast::Parameter& parameter) {
+  if (!parameter.annotation || parameter.annotation->kind != ExprKind::kCall) return std::nullopt;
+  const ast::Expr& annotation = *parameter.annotation;
+  const std::string path = callee_path(annotation);
+  if (path != "T.Array" && path != "T.Struct") return std::nullopt;
+  GroupAnnotation out;
+  out.group.name = parameter.name;
+  const auto add = [&](const std::string& name, DType dtype, int64_t count) {
+    out.group.members.push_back({name, count});
+    out.dtypes.insert(out.dtypes.end(), static_cast<size_t>(out.group.members.back().size()),
+                      dtype);
+  };
+  const auto& items = annotation.items;
+  if (path == "T.Array") {
+    if (items.size() != 3 || !annotation.keywords.empty())
+      fail(kSyntax, annotation.place,
+           "array `{}` is not `T.Array(COUNT, \"DTYPE\")`, as `T.Array(4, \"int64\")`",
+           parameter.name);
+    const int64_t count = to_int(eval(*items[1]), items[1]->place, "the number of items");
+    if (count < 1 || count > kMostItems)
+      fail(kBadAttribute, items[1]->place, "array `{}` has {} items; expected 1 to {}",
+           parameter.name, count, kMostItems);
+    add("", to_dtype(eval(*items[2]), items[2]->place), count);
+    return out;
+  }
+  if (items.size() != 2 || annotation.keywords.empty())
+    fail(kSyntax, annotation.place,
+         "struct `{}` is not `T.Struct(\"TYPE\", MEMBER=\"DTYPE\", ...)`, as "
+         "`T.Struct(\"conv_params\", strides=\"int32[2]\", groups=\"int32\")`",
+         parameter.name);
+  out.group.struct_type = to_string(eval(*items[1]), items[1]->place, "the type of the struct");
+  for (const ast::Keyword& member : annotation.keywords) {
+    const std::string text =
+        to_string(eval(*member.value), member.value->place, "the type of a member");
+    const auto type = member_type(text);
+    if (!type)
+      fail(kBadAttribute, member.value->place,
+           "member `{}` of struct `{}` is \"{}\"; expected a dtype, or an array as \"int32[4]\"",
+           member.name, parameter.name, text);
+    add(member.name, type->first, type->second);
+  }
+  return out;
+}
+
+bool TirBuilder::group_parameter(const ast::Parameter& parameter) {
+  auto group = group_annotation(parameter);
+  if (!group) return false;
+  group->group.first = params_.size();
+  for (size_t k = 0; k < group->dtypes.size(); ++k) {
+    const std::string name = group->group.item_name(k);
+    if (lookup_own(name))
+      fail(kRedefined, parameter.place, "item `{}` of parameter `{}` has the name of another one",
+           name, parameter.name);
+    params_.push_back(make<Var>(name, group->dtypes[k], origin(parameter.place)));
+    buffers_.emplace_back();
+    define(name, Expr(params_.back()));
+  }
+  groups_.push_back(std::move(group->group));
+  return true;
+}
+
 namespace {
 
 /// Takes facts out of the attributes of an extern function.
 class Facts {
  public:
-  Facts(Attrs& attrs, std::vector<std::string> params, const ast::Stmt& definition, Origin origin)
+  /// \param sizes  of each parameter of the text, how many it is in the module
+  Facts(Attrs& attrs, std::vector<std::string> params, std::vector<size_t> sizes,
+        const ast::Stmt& definition, Origin origin)
       : attrs_(attrs),
         params_(std::move(params)),
+        sizes_(std::move(sizes)),
         name_(definition.text),
         origin_(std::move(origin)) {}
 
@@ -48,15 +132,16 @@ class Facts {
     attrs_.erase(key);
     return otherwise;
   }
-  /// A string for each parameter, from a list of all or a dict of some; empty where none is given.
+  /// A string for each parameter of the module, from a list of all of the text or a dict of some;
+  /// empty where none is given.
   std::vector<std::string> by_parameter(const std::string& key) {
     const AttrValue* found = attrs_.find(key);
     if (!found) return {};
-    std::vector<std::string> out(params_.size());
+    std::vector<std::string> given(params_.size());
     const auto put = [&](size_t i, const AttrValue& value) {
       const auto* text = value.as<std::string>();
       if (!text) fail(key, *found, "strings");
-      out[i] = *text;
+      given[i] = *text;
     };
     if (const auto* list = found->as<AttrList>()) {
       if (list->size() != params_.size())
@@ -78,6 +163,8 @@ class Facts {
       fail(key, *found, "a list with an item for each parameter, or a dict by their names");
     }
     attrs_.erase(key);
+    std::vector<std::string> out;
+    for (size_t i = 0; i < given.size(); ++i) out.insert(out.end(), sizes_[i], given[i]);
     return out;
   }
 
@@ -89,6 +176,7 @@ class Facts {
  private:
   Attrs& attrs_;
   std::vector<std::string> params_;
+  std::vector<size_t> sizes_;
   std::string name_;
   Origin origin_;
 };
@@ -115,17 +203,26 @@ Ref<ExternFunction> TirBuilder::extern_function(const ast::Stmt& definition) {
     }
   }
   std::vector<std::string> names;
-  for (size_t i = 0; i < params_.size(); ++i) names.push_back(definition.parameters[i].name);
-  Facts facts(attrs_, names, definition, at);
+  std::vector<size_t> sizes;
+  std::vector<Place> places;  // of each parameter of the module
+  for (const ast::Parameter& parameter : definition.parameters) {
+    const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const ParamGroup& one) {
+      return one.name == parameter.name;
+    });
+    names.push_back(parameter.name);
+    sizes.push_back(group == groups_.end() ? 1 : group->size());
+    places.insert(places.end(), sizes.back(), parameter.place);
+  }
+  Facts facts(attrs_, names, sizes, definition, at);
   const std::string symbol = facts.text("symbol", definition.text);
   parts.c_types = facts.by_parameter("c_types");
   for (size_t i = 0; i < params_.size(); ++i) {
     const bool says = i < parts.c_types.size() && !parts.c_types[i].empty();
     if (!buffers_[i] && params_[i]->dtype.is_handle() && !says && !attrs_.flag("packed"))
-      fail(kUnsupported, definition.parameters[i].place,
+      fail(kUnsupported, places[i],
            "parameter `{}` of an extern function is a handle; expected T.Buffer(...), a scalar, or "
            "C type `const char*` for a text",
-           definition.parameters[i].name);
+           params_[i]->name);
   }
   const std::vector<std::string> effects = facts.by_parameter("effects");
   if (!effects.empty()) {
@@ -152,6 +249,7 @@ Ref<ExternFunction> TirBuilder::extern_function(const ast::Stmt& definition) {
   parts.is_packed = facts.flag("packed", false);
   parts.params = params_;
   parts.buffers = buffers_;
+  parts.groups = groups_;
   if (attrs_.contains("scratch"))
     fail(kBadAttribute, definition.name_place,
          "extern function `{}` declares `scratch`; expected a parameter `T.Buffer((bytes,), "

@@ -70,7 +70,17 @@ class ModuleEvaluator final : public Evaluator {
       const std::string path = !type                           ? ""
                                : type->kind == ExprKind::kCall ? callee_path(*type)
                                                                : path_of(*type);
+      if (const auto group = out.is_extern ? group_annotation(parameter) : std::nullopt) {
+        out.buffer_params.resize(out.buffer_params.size() + group->dtypes.size());
+        out.scalar_dtypes.insert(out.scalar_dtypes.end(), group->dtypes.begin(),
+                                 group->dtypes.end());
+        continue;
+      }
       out.buffer_params.push_back(path == "T.Buffer" || path == "T.handle");
+      const std::string annotated = type ? path_of(*type) : "";
+      const auto dtype =
+          annotated.starts_with("T.") ? DType::parse(annotated.substr(2)) : std::nullopt;
+      out.scalar_dtypes.push_back(dtype && !dtype->is_handle() ? *dtype : kVoid);
     }
     if (stmt.returns && stmt.returns->kind != ExprKind::kNone) {
       const std::string path = path_of(*stmt.returns);

@@ -7,6 +7,21 @@ namespace tenon::script {
 
 using namespace tir;
 
+static std::string group_type(const ExternFunction& function, const ParamGroup& group) {
+  const auto dtype = [&](size_t i) { return function.params[i]->dtype.str(); };
+  if (!group.is_struct())
+    return fmt::format("T.Array({}, {})", group.members[0].count, quoted(dtype(group.first)));
+  std::string text = "T.Struct(" + quoted(group.struct_type);
+  size_t next = group.first;
+  for (const ParamGroup::Member& member : group.members) {
+    std::string type = dtype(next);
+    if (member.count > 0) type += fmt::format("[{}]", member.count);
+    text += ", " + member.name + "=" + quoted(type);
+    next += static_cast<size_t>(member.size());
+  }
+  return text + ")";
+}
+
 void Printer::extern_function(const std::string& name, const ExternFunction& function) {
   default_int_ = kInt64;
   std::string options;
@@ -31,6 +46,11 @@ void Printer::extern_function(const std::string& name, const ExternFunction& fun
   for (size_t i = 0; i < function.params.size(); ++i) {
     const Ref<Buffer>& buffer = function.buffers[i];
     signature += i ? ", " : "";
+    if (const ParamGroup* group = function.group_of(i)) {
+      signature += group->name + ": " + group_type(function, *group);
+      i += group->size() - 1;
+      continue;
+    }
     if (!buffer) {
       signature += name_of(function.params[i]) + ": " + var_type(*function.params[i]);
       continue;
@@ -51,19 +71,25 @@ void Printer::extern_function(const std::string& name, const ExternFunction& fun
   Attrs facts = function.attrs;
   if (function.symbol != function_name(name)) facts.set("symbol", function.symbol);
   std::vector<std::string> effects, c_types;
-  for (const ParamUse use : function.uses) effects.emplace_back(tir::name_of(use));
+  for (const ExternFunction::CParameter& parameter : function.c_parameters())
+    effects.emplace_back(tir::name_of(function.uses[parameter.first]));
   if (!effects.empty()) facts.set("effects", effects);
   // As they would follow from dtypes and effects.
   ExternFunction::Parts plain;
   plain.params = function.params;
   plain.buffers = function.buffers;
   plain.uses = function.uses;
+  plain.groups = function.groups;
   plain.is_packed = function.is_packed;
   bool is_stated = ExternFunction(function.symbol, std::move(plain)).c_types != function.c_types;
   // A handle says nothing without its C type.
   for (size_t i = 0; i < function.params.size() && !function.is_packed; ++i)
     is_stated |= function.c_type(i).kind == CType::Kind::kText;
-  if (is_stated) facts.set("c_types", function.c_types);
+  for (const ExternFunction::CParameter& parameter : function.c_parameters())
+    // Members of a struct are what their dtypes say.
+    c_types.push_back(
+        parameter.group && parameter.group->is_struct() ? "" : function.c_types[parameter.first]);
+  if (is_stated) facts.set("c_types", c_types);
   if (function.is_packed) facts.set("packed", true);
   if (!function.result.is_void() && !function.is_packed)
     facts.set("returns", function.result.str());

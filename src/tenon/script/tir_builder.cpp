@@ -31,15 +31,18 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
     if (dtype && dtype->is_integer()) declared_dims_.emplace(stmt->target->text, *dtype);
   }
   // Scalars first: shapes may name them wherever they stand.
-  params_.resize(definition.parameters.size());
-  buffers_.resize(definition.parameters.size());
+  std::vector<size_t> position;  // of each parameter: several scalars may be one of C's
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     const ast::Parameter& parameter = definition.parameters[i];
+    position.push_back(params_.size());
     for (size_t k = 0; k < i; ++k)
       if (definition.parameters[k].name == parameter.name)
         fail(kRedefined, parameter.place, "two parameters are named `{}`", parameter.name);
     if (!parameter.annotation)
       fail(kSyntax, parameter.place, "parameter `{}` has no annotation", parameter.name);
+    if (is_extern_ && group_parameter(parameter)) continue;
+    params_.emplace_back();
+    buffers_.emplace_back();
     if (names_buffer(*parameter.annotation)) continue;
     const Object declared = this->declared(*parameter.annotation, parameter.name);
     const auto* expr = declared.as<Expr>();
@@ -47,12 +50,13 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
       fail(kTypeMismatch, parameter.annotation->place,
            "{} annotates parameter `{}`; expected T.Buffer(...), T.handle or a dtype",
            describe(declared), parameter.name);
-    params_[i] = downcast<Var>(*expr);
+    params_.back() = downcast<Var>(*expr);
     define(parameter.name, declared);
   }
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     const ast::Parameter& parameter = definition.parameters[i];
-    if (params_[i]) continue;
+    const size_t at = position[i];
+    if (params_[at]) continue;
     const ast::Expr& annotation = *parameter.annotation;
     if (annotation.kind != ExprKind::kCall && annotation.kind != ExprKind::kSubscript)
       fail(kSyntax, annotation.place, "`T.Buffer` needs a shape");
@@ -76,10 +80,10 @@ void TirBuilder::parameters(const ast::Stmt& definition) {
         args.items.push_back({(*list->items)[1], annotation.items[1]->place, "", false});
       args.positional = args.items.size();
     }
-    buffers_[i] = buffer(parameter.name, args, annotation, 0);
+    buffers_[at] = buffer(parameter.name, args, annotation, 0);
     finish(args, annotation);
-    params_[i] = make<Var>(parameter.name + "_handle", kHandle, origin(parameter.place));
-    define(parameter.name, buffers_[i]);
+    params_[at] = make<Var>(parameter.name + "_handle", kHandle, origin(parameter.place));
+    define(parameter.name, buffers_[at]);
   }
 }
 

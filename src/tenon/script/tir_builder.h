@@ -43,6 +43,8 @@ class TirBuilder final : public Evaluator {
 
   /// Reads the parameters into params_ and buffers_.
   void parameters(const ast::Stmt& definition);
+  /// Adds the items of an array or a struct; false where the parameter is neither.
+  bool group_parameter(const ast::Parameter& parameter);
   void define_dimensions(const ast::Expr& shape);
   void define_match(const ast::Expr& dimension);
   tir::Stmt body(const ast::Body& statements);
@@ -127,6 +129,7 @@ class TirBuilder final : public Evaluator {
   std::unordered_map<const Node*, tir::Range> loop_domains_;
   std::vector<Ref<Var>> params_;
   std::vector<Ref<tir::Buffer>> buffers_;
+  std::vector<tir::ParamGroup> groups_;  // of an extern function
   Attrs attrs_;
   std::unordered_set<const ast::Stmt*> mutable_;
   std::unordered_map<std::string, DType> declared_dims_;

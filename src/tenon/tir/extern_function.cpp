@@ -125,6 +125,7 @@ ExternFunction::ExternFunction(std::string symbol, Parts parts, Attrs attrs, Ori
       buffers(std::move(parts.buffers)),
       uses(std::move(parts.uses)),
       c_types(std::move(parts.c_types)),
+      groups(std::move(parts.groups)),
       result(parts.result),
       is_pure(parts.is_pure),
       is_thread_safe(parts.is_thread_safe),
@@ -158,6 +159,7 @@ void ExternFunction::finish() {
                        "extern function `{}` returns {}; expected nothing, or int32 (a code that "
                        "is 0 where it succeeded)",
                        symbol, result.str());
+  check_groups();
   c_types.resize(params.size());
   for (size_t i = 0; i < params.size(); ++i) {
     if (c_types[i].empty()) continue;
@@ -249,6 +251,7 @@ std::vector<FieldInfo> ExternFunction::fields() {
           field<&ExternFunction::buffers>("buffers", FieldRole::kDefinition),
           field<&ExternFunction::uses>("effects"),
           field<&ExternFunction::c_types>("c_types"),
+          field<&ExternFunction::groups>("groups"),
           field<&ExternFunction::result>("returns"),
           field<&ExternFunction::is_pure>("pure"),
           field<&ExternFunction::is_thread_safe>("thread_safe"),
@@ -266,9 +269,97 @@ Ref<PrimFunc> ExternFunction::reference() const {
 std::string ExternFunction::prototype() const {
   if (is_packed) return "packed function " + symbol;
   std::string text = (result.is_void() ? "void " : "int32_t ") + symbol + "(";
-  for (size_t i = 0; i < params.size(); ++i)
-    text += (i ? ", " : "") + c_types[i] + " " + (buffers[i] ? buffers[i]->name : params[i]->name);
+  bool is_first = true;
+  for (const CParameter& parameter : c_parameters()) {
+    text += is_first ? "" : ", ";
+    text += parameter.type.str() + " " + parameter.name;
+    is_first = false;
+  }
   return text + (params.empty() ? "void)" : ")");
 }
 
+const ParamGroup* ExternFunction::group_of(size_t i) const {
+  for (const ParamGroup& group : groups)
+    if (i >= group.first && i < group.first + group.size()) return &group;
+  return nullptr;
+}
+
+std::vector<ExternFunction::CParameter> ExternFunction::c_parameters() const {
+  std::vector<CParameter> out;
+  for (size_t i = 0; i < params.size();) {
+    const ParamGroup* group = group_of(i);
+    CParameter parameter{buffers[i] ? buffers[i]->name : params[i]->name, c_type(i), i, 1, group};
+    if (group) {
+      parameter.name = group->name;
+      parameter.count = group->size();
+      parameter.type.kind = group->is_struct() ? CType::Kind::kStruct : CType::Kind::kPointer;
+      parameter.type.is_const = true;
+      if (group->is_struct()) parameter.type.element = group->struct_type;
+    }
+    i += parameter.count;
+    out.push_back(std::move(parameter));
+  }
+  return out;
+}
+
+// ---- groups of scalars
+
+// `T.Array` has items, and a struct one member at least.
+void ExternFunction::check_groups() const {
+  size_t next = 0;
+  for (const ParamGroup& group : groups) {
+    const auto bad = [&](const std::string& why) {
+      return CompileError(kBadAttribute, origin, "parameter `{}` of extern function `{}` {}",
+                          group.name, symbol, why);
+    };
+    if (is_packed) throw bad("is an array or a struct; a packed function takes numbers one by one");
+    if (group.members.empty()) throw bad("is a struct without members");
+    if (group.is_struct()) {
+      std::string_view name = group.struct_type;
+      if (name.starts_with("struct ")) name.remove_prefix(7);
+      if (!is_c_name(std::string(name)))
+        throw bad("has struct type `" + group.struct_type + "`, which is no name of C");
+    }
+    for (const ParamGroup::Member& member : group.members) {
+      if (group.is_struct() && !is_c_name(member.name))
+        throw bad("has member `" + member.name + "`, which is no name of C");
+      if (member.count < 0 || (!group.is_struct() && member.count == 0))
+        throw bad("has no items; expected one at least");
+    }
+    check(group.first >= next && group.first + group.size() <= params.size(),
+          "groups of an extern function that are no parameters of it");
+    next = group.first + group.size();
+    for (size_t i = group.first; i < next; ++i) {
+      check(!buffers[i], "a buffer in a group of scalars");
+      if (params[i]->dtype.is_handle()) throw bad("has items that are no numbers");
+    }
+  }
+}
+
+std::string ParamGroup::item_name(size_t k) const {
+  for (const Member& member : members) {
+    const auto size = static_cast<size_t>(member.size());
+    if (k >= size) {
+      k -= size;
+      continue;
+    }
+    const std::string stem = name + (is_struct() ? "_" + member.name : "");
+    return member.count == 0 ? stem : fmt::format("{}_{}", stem, k);
+  }
+  return name;
+}
+
 }  // namespace tenon::tir
+
+namespace tenon {
+
+uint64_t FieldTraits<tir::ParamGroup>::hash(const tir::ParamGroup& m) {
+  using Text = FieldTraits<std::string>;
+  uint64_t h = hash_combine(Text::hash(m.name), Text::hash(m.struct_type));
+  h = hash_combine(h, m.first);
+  for (const tir::ParamGroup::Member& member : m.members)
+    h = hash_combine(hash_combine(h, Text::hash(member.name)), static_cast<uint64_t>(member.count));
+  return h;
+}
+
+}  // namespace tenon

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/tir/param_group.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::tir {
@@ -23,6 +24,7 @@ struct CType {
     kPointer,  // `float *`, `const float *`, `void *`: the address of the first element
     kTensor,   // `DLTensor *`: address, shape and strides
     kText,     // `const char *`: a constant string
+    kStruct,   // `const conv_params *`: of a ParamGroup; never parsed
   };
   Kind kind = Kind::kPointer;
   bool is_const = false;
@@ -49,12 +51,15 @@ std::string c_element(DType dtype);
 /// A packed function is one whose arguments are packed into values with codes
 /// (TenonPackedFunction, runtime/abi.h) and whose name is looked up: `symbol` is that name, each
 /// `out` is a tensor of its result, in order, and every other parameter is an argument.
+///
+/// C's parameters are these, but for `groups`: scalars that make one array or struct of C's.
 struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
   std::string symbol;
   std::vector<Ref<Var>> params;  // in C's order: a scalar, or the handle of the buffer beside it
   std::vector<Ref<Buffer>> buffers;  // as many; null for a scalar
   std::vector<ParamUse> uses;        // as many; kIn for a scalar
   std::vector<std::string> c_types;  // as many, as CType::str() gives them
+  std::vector<ParamGroup> groups;    // in order: scalars that C takes together
   DType result = kVoid;              // kVoid, or kInt32: a code, and other than 0 stops the program
   bool is_pure = true;          // no effect but on what it is given: may be dropped, moved, merged
   bool is_thread_safe = true;   // may run at the same time as itself
@@ -67,6 +72,7 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
     std::vector<Ref<Buffer>> buffers = {};
     std::vector<ParamUse> uses = {};        // empty: from const, else the last buffer is written
     std::vector<std::string> c_types = {};  // empty, or an empty item: from dtype and use
+    std::vector<ParamGroup> groups = {};
     DType result = kVoid;
     bool is_pure = true, is_thread_safe = true, works_in_place = false, is_packed = false;
     Stmt body = {};
@@ -75,6 +81,16 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
   /// Fills in what the parts leave open and checks the whole.
   void finish();
   CType c_type(size_t i) const { return *CType::parse(c_types[i]); }
+  /// The group that parameter `i` is in; null where it is one of C's own.
+  const ParamGroup* group_of(size_t i) const;
+  /// The parameters as C has them.
+  struct CParameter {
+    std::string name;
+    CType type;
+    size_t first = 0, count = 1;        // of the parameters above
+    const ParamGroup* group = nullptr;  // null: one parameter
+  };
+  std::vector<CParameter> c_parameters() const;
   /// The body as a function of its own; null where there is none.
   Ref<PrimFunc> reference() const;
   /// As C declares it: `int32_t f(const float* x, float* y)`.
@@ -82,6 +98,9 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
 
   static constexpr std::string_view kName = "ExternFunction";
   static std::vector<FieldInfo> fields();
+
+ private:
+  void check_groups() const;
 };
 
 }  // namespace tenon::tir

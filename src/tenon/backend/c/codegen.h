@@ -151,6 +151,7 @@ class FunctionCodegen {
   void call_function(const GlobalVar& callee, const std::vector<NodePtr>& args,
                      const Origin& origin, const std::string& result);
   std::string dl_tensor(const tir::BufferRegion& region, const Origin& origin);
+  std::string group_literal(const backend::LibraryArgument& argument);
   std::string call_packed(const std::string& name, const std::vector<NodePtr>& args,
                           const std::vector<NodePtr>& results, const Origin& origin);
   Text apply(const std::string& function, const std::vector<Text>& args) const;

@@ -113,6 +113,26 @@ std::string FunctionCodegen::dl_tensor(const BufferRegion& region, const Origin&
                      static_cast<int>(dtype.bits), numbers(extents), numbers(strides));
 }
 
+// An array or a struct that lives as long as the block around.
+std::string FunctionCodegen::group_literal(const backend::LibraryArgument& argument) {
+  const tir::ParamGroup& group = *argument.group;
+  size_t next = 0;
+  const auto items = [&](int64_t count) {
+    std::string list;
+    for (int64_t k = 0; k < count; ++k)
+      list += (list.empty() ? "" : ", ") + value(argument.items[next++]).s;
+    return list;
+  };
+  if (!group.is_struct())
+    return fmt::format("(const {}[]){{{}}}", argument.type.element, items(group.members[0].count));
+  std::string list;
+  for (const tir::ParamGroup::Member& member : group.members) {
+    list += fmt::format("{}.{} = ", list.empty() ? "" : ", ", member.name);
+    list += member.count == 0 ? items(1) : "{" + items(member.count) + "}";
+  }
+  return fmt::format("&(const {}){{{}}}", group.struct_type, list);
+}
+
 // Arguments as C's order has them; a code other than 0 stops the program.
 void FunctionCodegen::generate_call_library(const tir::CallTir& call,
                                             const tir::ExternFunction& function) {
@@ -130,7 +150,9 @@ void FunctionCodegen::generate_call_library(const tir::CallTir& call,
   for (const backend::LibraryArgument& argument : backend::bind_library_arguments(call, function)) {
     const tir::CType& type = argument.type;
     std::string text;
-    if (argument.scalar) {
+    if (argument.group) {
+      text = group_literal(argument);
+    } else if (argument.scalar) {
       text = value(argument.scalar).s;
     } else if (type.kind == tir::CType::Kind::kTensor) {
       text = dl_tensor(*argument.region, call.origin);

@@ -13,15 +13,42 @@ static std::string size_macro(const std::string& name, const std::string& what, 
   return fmt::format("#define {}_{}_SIZE {}\n", upper(name), upper(what), *number);
 }
 
+// What the program fills in and hands to a library: `typedef struct {...} conv_params;`.
+static std::string struct_definition(const tir::ExternFunction& function,
+                                     const tir::ParamGroup& group) {
+  std::string_view type = group.struct_type;
+  const bool is_tagged = type.starts_with("struct ");
+  std::string out = is_tagged ? group.struct_type + " {\n" : "typedef struct {\n";
+  size_t next = group.first;
+  for (const tir::ParamGroup::Member& member : group.members) {
+    out += fmt::format("  {} {}", function.c_type(next).str(), member.name);
+    out += member.count == 0 ? ";\n" : fmt::format("[{}];\n", member.count);
+    next += static_cast<size_t>(member.size());
+  }
+  return out + (is_tagged ? "};\n" : fmt::format("}} {};\n", type));
+}
+
 // Each once, in the order of their first calls.
 std::string ModuleCodegen::library_prototypes() const {
   std::string out;
   Names known;
+  std::map<std::string, std::string> structs;
   for (const FunctionInfo& info : functions_)
     walk<tir::CallTir>(info.function->body, [&](const tir::CallTir& call) {
       const auto library = library_function(call.callee->name);
       if (!library || library->is_packed || known.has(library->symbol)) return;
       known.reserve(library->symbol);
+      for (const tir::ParamGroup& group : library->groups) {
+        if (!group.is_struct()) continue;
+        const std::string text = struct_definition(*library, group);
+        const auto [defined, is_new] = structs.emplace(group.struct_type, text);
+        if (is_new) out += text;
+        if (defined->second != text)
+          throw CompileError(kDTypeMismatch, library->origin,
+                             "struct `{}` of library function `{}` has other members than where "
+                             "another function takes it",
+                             group.struct_type, library->symbol);
+      }
       out += library->prototype() + ";\n";
     });
   for (const auto& [symbol, prototype] : foreign_)
@@ -61,13 +88,15 @@ std::string ModuleCodegen::header(const Program& program) const {
       " * keeps no state, and may run in several threads at once, each with its own memory. */\n"
       "#ifndef {}\n#define {}\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
       comment_text(options_.name), name_, guard, guard);
+  const std::string prototypes = options_.includes.empty() ? library_prototypes() : "";
+  if (prototypes.find("bool ") != std::string::npos) out += "#include <stdbool.h>\n\n";
   for (const std::string& include : options_.includes)
     out += fmt::format("#include \"{}\"\n\n", include);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 
   if (uses_tensors_) out += kTensors;
   if (uses_packed_) out += kValues;
-  if (options_.includes.empty()) out += library_prototypes();
+  out += prototypes;
   if (!pools_.empty()) {
     out += "/* Bytes that the caller provides, and what their address is a multiple of. */\n";
     for (const PoolParameter& pool : pools_) {

@@ -148,6 +148,12 @@ class Reader {
   // `typedef float toy_float;`
   void type_name(const Tokens& head) {
     if (head.size() < 3 || is_function(head) || head.back().text == "]") return;
+    const std::string& kind = head[1].text;
+    if (kind == "struct" || kind == "union") return;  // a type of its own
+    if (kind == "enum") {
+      names_[head.back().text] = {{"int", head.back().line}};
+      return;
+    }
     names_[head.back().text] = Tokens(head.begin() + 1, head.end() - 1);
   }
 
@@ -240,12 +246,26 @@ class Reader {
 
 std::vector<Prototype> read_prototypes(const std::string& header) { return Reader(header).run(); }
 
+// `const struct conv_params*` of `conv_params` and of `struct conv_params`, and `const void*`.
+static bool is_pointer_to(const std::string& type, std::string_view element) {
+  if (element.starts_with("struct ")) element.remove_prefix(7);
+  size_t stars = 0;
+  bool is_const = false, is_it = false;
+  for (const Token& token : tokens_of(type)) {
+    stars += token.text == "*";
+    is_const |= token.text == "const" && stars == 0;
+    is_it |= token.text == element || token.text == "void";
+  }
+  return stars == 1 && is_const && is_it;
+}
+
 std::optional<std::string> difference(const Prototype& prototype,
                                       const tir::ExternFunction& function) {
   using Kind = tir::CType::Kind;
-  if (prototype.types.size() != function.c_types.size())
+  const std::vector<tir::ExternFunction::CParameter> parameters = function.c_parameters();
+  if (prototype.types.size() != parameters.size())
     return fmt::format("it has {} parameters; calls pass {} arguments", prototype.types.size(),
-                       function.c_types.size());
+                       parameters.size());
   const auto result =
       prototype.result == "void" ? std::nullopt : tir::CType::parse(prototype.result);
   if (prototype.result != "void" && !result) return std::nullopt;
@@ -260,8 +280,13 @@ std::optional<std::string> difference(const Prototype& prototype,
     return fmt::format("it returns `{}`; calls expect `int32_t`", prototype.result);
   for (size_t i = 0; i < prototype.types.size(); ++i) {
     const auto declared = tir::CType::parse(prototype.types[i]);
+    const tir::CType& passed = parameters[i].type;
+    if (passed.kind == Kind::kStruct) {
+      if (is_pointer_to(prototype.types[i], passed.element)) continue;
+      return fmt::format("parameter {} is `{}`; calls pass `{}`", i + 1, prototype.types[i],
+                         passed.str());
+    }
     if (!declared) return std::nullopt;
-    const tir::CType passed = function.c_type(i);
     bool fits = declared->kind == passed.kind;
     if (declared->kind == Kind::kPointer && passed.kind == Kind::kPointer) {
       // Any pointer to data becomes one to void, and back; const may be added only.

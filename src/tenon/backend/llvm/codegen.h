@@ -148,6 +148,7 @@ class FunctionCodegen {
   void generate_parallel(const tir::For& loop);
   void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
   void generate_packed_library(const tir::CallTir& call, const tir::ExternFunction& function);
+  llvm::Value* group_memory(const backend::LibraryArgument& argument);
   llvm::Value* dl_tensor(const backend::LibraryArgument& argument, llvm::Value* data);
   llvm::Value* dl_tensor(const tir::BufferRegion& region, const Origin& origin);
   struct PackedValues {

@@ -145,6 +145,35 @@ void FunctionCodegen::generate_packed_library(const tir::CallTir& call,
               call.origin);
 }
 
+// An array, or a struct as C lays it out: LLVM's own layout of these members is C's.
+llvm::Value* FunctionCodegen::group_memory(const backend::LibraryArgument& argument) {
+  const auto passed = [&](const Expr& item) {
+    llvm::Value* scalar = value(item);
+    return item->dtype.is_bool() ? b_.CreateZExt(scalar, b_.getInt8Ty()) : scalar;
+  };
+  std::vector<llvm::Value*> values;
+  for (const Expr& item : argument.items) values.push_back(passed(item));
+  std::vector<llvm::Type*> members;
+  size_t next = 0;
+  for (const tir::ParamGroup::Member& member : argument.group->members) {
+    llvm::Type* item = values[next]->getType();
+    members.push_back(
+        member.count == 0 ? item : llvm::ArrayType::get(item, static_cast<uint64_t>(member.count)));
+    next += static_cast<size_t>(member.size());
+  }
+  auto* type = llvm::StructType::get(b_.getContext(), members);
+  llvm::AllocaInst* memory = stack_memory(type, 16, argument.group->name.c_str());
+  next = 0;
+  for (size_t m = 0; m < members.size(); ++m) {
+    llvm::Value* place = b_.CreateStructGEP(type, memory, static_cast<unsigned>(m));
+    const tir::ParamGroup::Member& member = argument.group->members[m];
+    for (int64_t k = 0; k < member.size(); ++k, ++next)
+      b_.CreateStore(values[next], b_.CreateConstInBoundsGEP1_64(values[next]->getType(), place,
+                                                                 static_cast<uint64_t>(k)));
+  }
+  return memory;
+}
+
 void FunctionCodegen::generate_call_library(const tir::CallTir& call,
                                             const tir::ExternFunction& function) {
   check_facts(backend::unproved_facts(call, function),
@@ -153,7 +182,9 @@ void FunctionCodegen::generate_call_library(const tir::CallTir& call,
   std::vector<llvm::Value*> args;
   std::vector<llvm::Type*> types;
   for (const backend::LibraryArgument& argument : backend::bind_library_arguments(call, function)) {
-    if (const auto* text = argument.scalar ? argument.scalar.as<StringImm>() : nullptr) {
+    if (argument.group) {
+      args.push_back(group_memory(argument));
+    } else if (const auto* text = argument.scalar ? argument.scalar.as<StringImm>() : nullptr) {
       args.push_back(m_.text(text->value));
     } else if (argument.scalar) {
       llvm::Value* scalar = value(argument.scalar);
