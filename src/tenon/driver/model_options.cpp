@@ -7,11 +7,13 @@
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/signature_warnings.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms/partition.h"
+#include "tenon/graph/transforms/signature_arguments.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/extern_function.h"
@@ -164,7 +166,15 @@ IRModule ModelOptions::prepare(IRModule module) const {
                            "--signatures {}: `{}` is no extern function; expected definitions "
                            "under @T.extern_func",
                            file, name);
-      module.add_unique(name, external);
+      graph::check_signature(*external);
+      if (!module.contains(name) || external->attrs.contains("composite")) {
+        module.add_unique(name, external);
+        continue;
+      }
+      // Another function of the module has its name, by which composites find it.
+      auto* named = new tir::ExternFunction(*external);
+      named->attrs.set("composite", name);
+      module.add_unique(name, Ref<tir::ExternFunction>(named));
     }
   }
   for (const graph::FusionPattern& pattern : patterns()) {
@@ -264,6 +274,21 @@ Pipeline ModelOptions::pipeline() const {
   return pipeline;
 }
 
+// Those of the model's functions and of patterns.
+std::vector<std::string> ModelOptions::composite_names(const IRModule& prepared) const {
+  std::vector<std::string> out;
+  const auto add = [&](const FunctionNode& function) {
+    for (const char* attribute : {"Composite", "Pattern"})
+      if (const auto given = function.attrs.get<std::string>(attribute)) out.push_back(*given);
+  };
+  for (const auto& [name, function] : prepared.functions()) {
+    if (!function.as<graph::Function>()) add(*function);
+    walk<graph::Function>(function, [&](const graph::Function& inner) { add(inner); });
+  }
+  for (const graph::FusionPattern& pattern : patterns()) out.push_back(pattern.name);
+  return out;
+}
+
 void ModelOptions::warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
                                   const backend::Libraries* opened) const {
   kernels.warn_of_unused(prepared, lowered.remarks);
@@ -272,15 +297,7 @@ void ModelOptions::warn_of_unused(const IRModule& prepared, const PipelineResult
   std::set<std::string> called;
   for (const backend::LibraryFunction& library : functions.libraries())
     called.insert(library.symbol);
-  for (const std::string& file : signatures) {
-    const IRModule declared = load_module(file);
-    const auto is_called = [&](const auto& entry) {
-      const auto* external = entry.second.template as<tir::ExternFunction>();
-      return external && called.count(external->symbol) > 0;
-    };
-    if (std::none_of(declared.functions().begin(), declared.functions().end(), is_called))
-      warn(kNotUsed, {}, "--signatures {}: the program calls none of its functions", file);
-  }
+  warn_of_signatures(signatures, call_by_name, composite_names(prepared), functions);
   for (const backend::PackedFunction& packed : functions.packed())
     called.insert(backend::packed_symbol(packed.name));
   if (!opened) return;

@@ -75,6 +75,7 @@ struct ModelOptions {
   std::vector<graph::FusionPattern> patterns() const;
   /// The passes that look for them by themselves, and not as placement does.
   Pipeline fusing_passes(bool is_placing) const;
+  std::vector<std::string> composite_names(const IRModule& prepared) const;
 };
 
 }  // namespace tenon

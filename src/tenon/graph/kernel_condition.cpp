@@ -115,6 +115,8 @@ class ExpressionParser {
     for (;;) {
       if (accept("//")) {
         out = division(BinaryOp::kFloorDiv, out, unary());
+      } else if (accept("/")) {
+        out = arithmetic(BinaryOp::kDiv, tenon::cast(kFloat64, out), unary());
       } else if (accept("%")) {
         out = division(BinaryOp::kFloorMod, out, unary());
       } else if (accept("*")) {

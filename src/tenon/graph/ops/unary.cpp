@@ -276,8 +276,9 @@ OpDef clip() {
   op.summary = "Holds every element between two scalars; where min > max the result is max.";
   op.inputs = {{"x", "any shape"}, {"min", "a scalar"}, {"max", "a scalar"}};
   op.infer_type = [](const Call& call) -> Type {
-    (void)scalar_arg(call, 1);
-    (void)scalar_arg(call, 2);
+    // A parameter that is a number may be any, as in a pattern.
+    for (const size_t i : {size_t{1}, size_t{2}})
+      if (!call.args.at(i) || !type_of(call.args[i]).as<PrimType>()) (void)scalar_arg(call, i);
     return tensor_arg(call, 0);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {

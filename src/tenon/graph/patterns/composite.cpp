@@ -52,11 +52,13 @@ class Outline {
                                   make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
                                   type, {{"Composite", name_}}, true, Origin::merge(origins));
     function->is_private = true;
+    if (!constants_.empty()) function->attrs.set("constants", std::move(constants_));
     return {with_own_dimensions(renew_definitions(Ref<Function>(function))), std::move(arguments_)};
   }
 
  private:
   void parameter(const MatchInput& input) {
+    if (captured(input)) return;
     const auto param = make<Var>(input.name, type_of(input.argument));
     params_.push_back(param);
     arguments_.push_back(input.argument);
@@ -75,6 +77,19 @@ class Outline {
       stands_.emplace(input.seen.get(), stand);
     else
       leaves_.emplace_back(input.seen, stand);
+  }
+
+  // A number is a part of what the composite computes; who calls it finds it by the pattern's name.
+  bool captured(const MatchInput& input) {
+    const auto* number = input.argument.as<PrimValue>();
+    if (!number) return false;
+    if (const auto whole = as_int(number->value))
+      constants_.emplace(input.name, *whole);
+    else if (const auto real = as_float(number->value))
+      constants_.emplace(input.name, *real);
+    else
+      return false;
+    return true;
   }
 
   // Inputs and constants, in the order of their first use.
@@ -147,6 +162,7 @@ class Outline {
   const Match& match_;
   const CompositeOptions& options_;
   std::vector<Ref<Var>> params_;
+  AttrValue::Map constants_;  // numbers that parameters of the pattern matched
   std::vector<Value> arguments_;
   std::vector<Ref<Binding>> body_;
   Substitution stands_;                          // by variable

@@ -5,13 +5,16 @@
 #include <numeric>
 #include <set>
 
+#include "tenon/graph/arithmetic.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/infer.h"
+#include "tenon/graph/operator_attributes.h"
 #include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/library_call.h"
+#include "tenon/graph/transforms/signature_arguments.h"
 #include "tenon/tir/call_transforms.h"
 
 namespace tenon::graph {
@@ -122,36 +125,59 @@ Value as_constant(const AttrValue& value, DType dtype) {
 /// Matches a composite with a declared signature.
 class SignatureMatcher {
  public:
-  SignatureMatcher(const Function& composite, std::string backend, const ExternFunction& declared,
-                   std::vector<Type> results)
-      : composite_(composite),
+  SignatureMatcher(const IRModule& module, const Function& composite, std::string backend,
+                   const ExternFunction& declared, std::vector<Type> results)
+      : module_(module),
+        composite_(composite),
         backend_(std::move(backend)),
         declared_(declared),
-        results_(std::move(results)) {}
+        results_(std::move(results)) {
+    check_signature(declared);
+    find_order();
+  }
 
-  std::vector<LibraryCall::Argument> run() {
-    const std::vector<size_t> order = order_of_inputs();
+  std::vector<LibraryCall::Argument> arguments() const {
+    const SignatureArguments scalars = this->scalars();
     std::vector<LibraryCall::Argument> arguments;
     size_t next = 0;
-    for (const Value& constant : constants_)
-      arguments.push_back(constant ? LibraryCall::Argument{0, constant}
-                                   : LibraryCall::Argument{order[next++], {}});
+    for (const size_t param : arguments_)
+      arguments.push_back(declared_.buffers[param] ? LibraryCall::Argument{order_[next++], {}}
+                                                   : LibraryCall::Argument{0, scalars.of(param)});
     return arguments;
   }
 
+  /// Seconds that the signature declares.
+  std::optional<double> cost() const {
+    const AttrValue* cost = declared_.attrs.find("cost");
+    if (!cost) return std::nullopt;
+    if (const auto* whole = cost->as<int64_t>()) return static_cast<double>(*whole);
+    if (const auto* real = cost->as<double>()) return *real;
+    double flop = 0, bytes = 0;
+    for (const Binding* binding : operator_bindings(composite_))
+      flop +=
+          2 *
+          macs_of(*binding->value.as<Call>(), binding->var->type, SymbolicDims::kAsOne).value_or(0);
+    for (const Ref<Var>& param : composite_.params) bytes += bytes_of(param->type);
+    for (const Type& result : results_) bytes += bytes_of(result);
+    const Expr seconds =
+        scalars().evaluate(*cost->as<std::string>(), "`cost`",
+                           {{"flop", imm(kFloat64, flop)}, {"bytes", imm(kFloat64, bytes)}});
+    return as_float(seconds);  // nothing: it depends on a size that is not known
+  }
+
  private:
+  SignatureArguments scalars() const {
+    return SignatureArguments(module_, composite_, declared_, dims_);
+  }
+
   /// For each tensor that the function takes, the composite's input that it is.
-  std::vector<size_t> order_of_inputs() {
+  void find_order() {
     const std::vector<ExternSlot> slots = extern_slots(declared_);
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == ExternSlot::From::kOutput) outputs_.push_back(i);
       if (slots[i].from != ExternSlot::From::kArgument) continue;
-      if (!declared_.buffers[i]) {
-        constants_.push_back(constant_for(*declared_.params[i]));
-        continue;
-      }
-      constants_.emplace_back();
-      inputs_.push_back(i);
+      arguments_.push_back(i);
+      if (declared_.buffers[i]) inputs_.push_back(i);
     }
     const size_t inputs = composite_.params.size();
     if (inputs_.size() != inputs || outputs_.size() != results_.size())
@@ -159,6 +185,12 @@ class SignatureMatcher {
           fmt::format("it takes {} tensors and gives {}; the composite has {} inputs and {} "
                       "outputs",
                       inputs_.size(), outputs_.size(), inputs, results_.size()));
+    order_ = order_of_inputs();
+    (void)misfit(order_, &dims_);
+  }
+
+  std::vector<size_t> order_of_inputs() const {
+    const size_t inputs = composite_.params.size();
     std::vector<size_t> order(inputs);
     std::iota(order.begin(), order.end(), size_t{0});
     if (declared_.attrs.contains("inputs")) {
@@ -182,21 +214,6 @@ class SignatureMatcher {
                                 text, text));
       }
     throw fault(why);
-  }
-
-  Value constant_for(const tenon::Var& param) const {
-    const AttrValue::Map& captured = captured_constants(composite_);
-    const auto found = captured.find(param.name);
-    if (found == captured.end())
-      throw fault(
-          fmt::format("scalar parameter `{}` is no dimension of a buffer{}, so nothing gives its "
-                      "value",
-                      param.name, captured.empty() ? "" : " and no captured constant"));
-    Value value = as_constant(found->second, param.dtype);
-    if (!value)
-      throw fault(fmt::format("scalar parameter `{}` is {}, the captured constant {}", param.name,
-                              param.dtype.str(), found->second.str()));
-    return value;
   }
 
   CompileError fault(const std::string& why) const {
@@ -230,7 +247,7 @@ class SignatureMatcher {
   }
 
   // Why the function's parameters are not these inputs and the outputs; empty where they are.
-  std::string misfit(const std::vector<size_t>& order) const {
+  std::string misfit(const std::vector<size_t>& order, Substitution* dims = nullptr) const {
     Substitution bound;
     for (size_t k = 0; k < order.size(); ++k)
       if (std::string why = fit(inputs_[k], composite_.params[order[k]]->type,
@@ -240,6 +257,7 @@ class SignatureMatcher {
     for (size_t k = 0; k < outputs_.size(); ++k)
       if (std::string why = fit(outputs_[k], results_[k], "the output", bound); !why.empty())
         return why;
+    if (dims) *dims = std::move(bound);
     return "";
   }
 
@@ -269,12 +287,14 @@ class SignatureMatcher {
     return "";
   }
 
+  const IRModule& module_;
   const Function& composite_;
   std::string backend_;
   const ExternFunction& declared_;
   std::vector<Type> results_;
-  std::vector<size_t> inputs_, outputs_;  // parameters of the function
-  std::vector<Value> constants_;          // one for each argument; null where it is an input
+  std::vector<size_t> arguments_, inputs_, outputs_;  // parameters of the function
+  std::vector<size_t> order_;                         // for each input, the composite's
+  Substitution dims_;  // what the function's dimensions are, in terms of the composite's
 };
 
 /// Where the operators of a composite came from, in their order, where a network names them (nodes
@@ -292,7 +312,7 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
   const Ref<Function> composite = module.find<Function>(name);
   const std::vector<Type> results = results_of(*composite, module);
   const LibraryCall target =
-      library_call_of(module, *composite, backend, c_symbol(composite_name(*composite)));
+      library_call_of(module, *composite, backend, backend + "." + composite_name(*composite));
   const std::vector<Value> arguments =
       target.arguments_of({composite->params.begin(), composite->params.end()});
   const std::string& callee = target.callee;
@@ -326,26 +346,54 @@ std::string c_symbol(const std::string& composite) {
   return name;
 }
 
-/// The function that the module declares with this symbol, and its name; null where there is none.
-static std::pair<std::string, Ref<ExternFunction>> declared_function(const IRModule& module,
-                                                                     const std::string& symbol) {
-  for (const auto& [name, function] : module.functions()) {
-    const auto declared = cast<ExternFunction>(function);
-    if (declared && declared->symbol == symbol && !declared->attrs.flag("derived"))
-      return {name, declared};
-  }
-  return {};
+std::optional<Signature> signature_for(const IRModule& module, const std::string& composite) {
+  const size_t dot = composite.find('.');
+  const std::string name =
+      c_symbol(dot == std::string::npos ? composite : composite.substr(dot + 1));
+  const auto find = [&](const auto& is_it) -> std::optional<Signature> {
+    for (const auto& [other, function] : module.functions()) {
+      const auto declared = cast<ExternFunction>(function);
+      if (!declared || declared->attrs.flag("derived")) continue;
+      if (is_it(other, *declared)) return Signature{other, declared};
+    }
+    return std::nullopt;
+  };
+  const auto stated = [](const ExternFunction& declared) {
+    return declared.attrs.get<std::string>("composite").value_or("");
+  };
+  if (auto found = find([&](const std::string&, const ExternFunction& declared) {
+        return stated(declared) == composite;
+      }))
+    return found;
+  if (auto found = find([&](const std::string& other, const ExternFunction& declared) {
+        const std::string given = stated(declared);
+        return given.empty() ? other == name : c_symbol(given) == name;
+      }))
+    return found;
+  return find([&](const std::string&, const ExternFunction& declared) {
+    return stated(declared).empty() && declared.symbol == name;
+  });
+}
+
+std::optional<double> signature_cost(const IRModule& module, const Function& composite,
+                                     const ExternFunction& declared) {
+  return SignatureMatcher(module, composite, backend_of(composite), declared,
+                          results_of(composite, module))
+      .cost();
 }
 
 LibraryCall library_call_of(IRModule& module, const Function& composite, const std::string& backend,
-                            const std::string& symbol) {
+                            const std::string& name) {
   const std::vector<Type> results = results_of(composite, module);
-  if (const auto [name, declared] = declared_function(module, symbol); declared)
-    return {name, SignatureMatcher(composite, backend, *declared, results).run()};
+  if (const auto found = signature_for(module, name))
+    return {found->name,
+            SignatureMatcher(module, composite, backend, *found->function, results).arguments(),
+            composite.params};
+  const std::string symbol = c_symbol(name.substr(name.find('.') + 1));
   std::vector<Value> values(composite.params.begin(), composite.params.end());
   std::vector<LibraryCall::Argument> arguments(values.size());
   for (size_t i = 0; i < values.size(); ++i) arguments[i].input = i;
-  for (const auto& [name, captured] : captured_constants(composite)) {
+  for (const auto& [constant_name, captured] : captured_constants(composite)) {
     const Value constant = as_constant(captured, captured.as<double>() ? kFloat64 : kInt64);
     values.push_back(constant);
     arguments.push_back({0, constant});
@@ -355,24 +403,46 @@ LibraryCall library_call_of(IRModule& module, const Function& composite, const s
   // A reference has the captured constants in it, and the function is called with others too.
   const auto reference =
       captured_constants(composite).empty() ? reference_of(module, composite) : nullptr;
-  return {add_extern_function(module, with_reference(derived, reference)), arguments};
+  return {add_extern_function(module, with_reference(derived, reference)), arguments,
+          composite.params};
 }
 
 std::vector<Value> LibraryCall::arguments_of(const std::vector<Value>& inputs) const {
+  // Dimensions of the composite, as they are here.
+  Substitution dims;
+  for (size_t k = 0; k < params.size() && k < inputs.size(); ++k) {
+    const auto* declared = params[k]->type.as<TensorType>();
+    const Type given_type = type_of(inputs[k]);
+    const auto* given = given_type.as<TensorType>();
+    if (!declared || !given || !declared->shape || !given->shape) continue;
+    for (size_t d = 0; d < declared->shape->size() && d < given->shape->size(); ++d)
+      if (const auto* var = (*declared->shape)[d].as<tenon::Var>())
+        dims.emplace(var, (*given->shape)[d]);
+  }
   std::vector<Value> out;
-  for (const Argument& argument : arguments)
-    out.push_back(argument.constant ? argument.constant : inputs.at(argument.input));
+  for (const Argument& argument : arguments) {
+    const auto* scalar = argument.constant ? argument.constant.as<PrimValue>() : nullptr;
+    if (scalar && !dims.empty())
+      out.push_back(make<PrimValue>(substitute(scalar->value, dims)));
+    else
+      out.push_back(argument.constant ? argument.constant : inputs.at(argument.input));
+  }
   return out;
+}
+
+static std::optional<Signature> signature_of(const PatternCheck& check) {
+  return signature_for(check.module,
+                       check.composite->attrs.get<std::string>("Composite").value_or(""));
 }
 
 Verdict fits_signature(const PatternCheck& check) {
   const Function& composite = *check.composite;
-  const auto declared = declared_function(check.module, c_symbol(composite_name(composite)));
-  if (!declared.second) return {};
+  const auto declared = signature_of(check);
+  if (!declared) return {};
   try {
-    SignatureMatcher(composite, backend_of(composite), *declared.second,
-                     results_of(composite, check.module))
-        .run();
+    (void)SignatureMatcher(check.module, composite, backend_of(composite), *declared->function,
+                           results_of(composite, check.module))
+        .arguments();
     return {};
   } catch (const CompileError& error) {
     if (error.first().code.id != kSignatureMismatch.id) throw;
@@ -388,6 +458,11 @@ Backend call_by_name(const std::string& name) {
   backend.name = name;
   backend.by_name = true;
   backend.unit = Backend::Unit::kComposite;
+  backend.cost = [](const PatternCheck& check) -> std::optional<double> {
+    const auto declared = signature_of(check);
+    if (!declared) return std::nullopt;
+    return signature_cost(check.module, *check.composite, *declared->function);
+  };
   backend.lower = [name](IRModule module, const std::string& function, const BackendContext&) {
     return lower_by_name(std::move(module), function, name);
   };

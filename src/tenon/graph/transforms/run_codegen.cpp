@@ -37,10 +37,11 @@ class LibraryCalls {
 
   /// From now on calls of `name` are calls of `symbol`; by the symbol itself where `by_symbol`.
   enum class By : uint8_t { kFunction, kSymbol };
-  void take(const std::string& name, const std::string& symbol, By by) {
+  void take(const std::string& name, const std::string& wanted, By by) {
     const Ref<Function> function = module_.find<Function>(name);
-    Target target{library_call_of(module_, *function, backend_, symbol), nullptr};
+    Target target{library_call_of(module_, *function, backend_, wanted), nullptr};
     target.callee = make<FuncRef>(target.call.callee);
+    const std::string symbol = module_.find<ExternFunction>(target.call.callee)->symbol;
     if (by == By::kSymbol) {
       // A call by symbol finds what is declared, and what was derived is declared from here on.
       target.callee = make<ExternRef>(symbol);
@@ -124,7 +125,7 @@ IRModule call_library(IRModule module, const std::string& backend) {
     const auto function = cast<Function>(base);
     if (!function || backend_of(*function) != backend || callers_of(module, name).empty()) continue;
     if (function->attrs.contains("Composite")) {
-      calls.take(name, c_symbol(composite_name(*function)), LibraryCalls::By::kFunction);
+      calls.take(name, backend + "." + composite_name(*function), LibraryCalls::By::kFunction);
       continue;
     }
     bool has_composites = false;
