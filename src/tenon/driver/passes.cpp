@@ -73,17 +73,23 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
     throw CompileError(kBadOption, {},
                        "option `backend` of `CallByName` is missing; expected the name that "
                        "composites begin with: CallByName(backend=\"toy\")");
-  const bool has_composite =
-      std::any_of(module.functions().begin(), module.functions().end(), [&](const auto& entry) {
-        for (const char* attribute : {"Composite", "Pattern"})
-          if (const auto name = entry.second->attrs.template get<std::string>(attribute);
-              name && name->starts_with(*backend + "."))
-            return true;
-        return false;
-      });
+  std::vector<std::string> others;  // whose composites there are
+  bool has_composite = false;
+  for (const auto& [name, function] : module.functions())
+    for (const char* attribute : {"Composite", "Pattern"}) {
+      const auto composite = function->attrs.get<std::string>(attribute);
+      if (!composite) continue;
+      const std::string other = composite->substr(0, composite->find('.'));
+      has_composite |= other == *backend;
+      if (std::find(others.begin(), others.end(), other) == others.end()) others.push_back(other);
+    }
   const graph::Backend* known = graph::find_backend(*backend);
-  if (!has_composite && !(known && !known->patterns.empty()))
-    record({"CallByName", *backend, "unmatched", "", {}, "", {}});
+  if (!has_composite && !(known && !known->patterns.empty())) {
+    std::string detail;
+    for (const std::string& other : others)
+      detail += (detail.empty() ? "its composites are of `" : ", `") + other + "`";
+    record({"CallByName", *backend, "unmatched", "", {}, detail, {}});
+  }
   return graph::run_backend(std::move(module), graph::call_by_name(*backend), {});
 }
 

@@ -41,8 +41,9 @@ void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& mo
   for (const Remark& remark : remarks) {
     if (!is_users(remark) || !told.insert(remark.subject).second) continue;
     if (remark.pass == "CallByName") {
-      warn(kMatchesNothing, {}, "{} has no composite of `{}`, whose functions are called by name",
-           model, remark.subject);
+      warn(kMatchesNothing, {},
+           "{} has no composite of `{}`, whose functions are called by name{}{}", model,
+           remark.subject, remark.detail.empty() ? "" : "; ", remark.detail);
       continue;
     }
     if (remark.reason == "refused") {

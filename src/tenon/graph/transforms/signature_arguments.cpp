@@ -53,6 +53,23 @@ const AttrValue* find_entry(const AttrValue::Map& entries, const std::string& na
   return inner && member != inner->end() ? &member->second : nullptr;
 }
 
+// Arithmetic on floats that are known, as the host computes it.
+Expr folded(const Expr& expr) {
+  return rewrite(expr, [](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* op = node.as<Binary>();
+    if (!op || !op->dtype.is_float()) return std::nullopt;
+    const auto a = as_float(op->lhs), b = as_float(op->rhs);
+    if (!a || !b) return std::nullopt;
+    switch (op->op) {
+      case BinaryOp::kAdd: return NodePtr(imm(op->dtype, *a + *b));
+      case BinaryOp::kSub: return NodePtr(imm(op->dtype, *a - *b));
+      case BinaryOp::kMul: return NodePtr(imm(op->dtype, *a * *b));
+      case BinaryOp::kDiv: return NodePtr(imm(op->dtype, *a / *b));
+      default: return std::nullopt;
+    }
+  });
+}
+
 bool is_number(const AttrValue& value) {
   return value.as<int64_t>() || value.as<double>() || value.as<bool>();
 }
@@ -167,7 +184,8 @@ Expr SignatureArguments::evaluate(const std::string& text, const std::string& wh
                                   const std::map<std::string, Expr>& more) const {
   ExpressionNames names{dims_, &attributes_};
   for (const auto& [name, value] : more) names.values.insert_or_assign(name, value);
-  return arith::simplify(parse_expression(text, names, declared_.origin, what, kBadAttribute));
+  return folded(
+      arith::simplify(parse_expression(text, names, declared_.origin, what, kBadAttribute)));
 }
 
 std::string SignatureArguments::place_of(const Slot& slot) const {
