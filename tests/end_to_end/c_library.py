@@ -14,7 +14,7 @@ import tempfile
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "c_library"
 # The least number of calls: with fewer, operators that the library has are left to own code.
-NETWORKS = {"tiny_resnet8": 12, "resnet18": 31, "mobilenet_v2": 64}
+NETWORKS = {"tiny_resnet8": 15, "resnet18": 31, "mobilenet_v2": 64}
 LIBRARY = ["--composite", "patterns.py", "--call-by-name", "nn", "--signatures", "signatures.py"]
 # The sum of some thousand products in another order: 2^-24 for each, of values that the last layer has.
 TOLERANCE = 1e-3
