@@ -41,11 +41,11 @@ def outputs(folder):
 def scratch_of(text):
     """The most bytes that one call works in."""
     sizes = [0]
-    for dims in re.findall(r"_patch\w* = T\.decl_buffer\(\(([\d, ]+)\), \"float32\"\)", text):
-        bytes_ = 4
-        for dim in dims.split(","):
-            bytes_ *= int(dim) if dim.strip() else 1
-        sizes.append((bytes_ + 63) // 64 * 64)
+    for dims in re.findall(r"_patch\w* = T\.decl_buffer\(\((.*?)\), \"float32\"", text):
+        elements = 1
+        for dim in re.findall(r"(?:T\.int64\()?(\d+)\)?(?:,|$)", dims):
+            elements *= int(dim)
+        sizes.append((4 * elements + 63) // 64 * 64)
     return max(sizes)
 
 
