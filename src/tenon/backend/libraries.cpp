@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tenon/backend/linker_script.h"
+#include "tenon/runtime/shared_object.h"
 #include "tenon/support/limit_codes.h"
 
 namespace tenon::backend {
@@ -93,7 +94,7 @@ Libraries::~Libraries() {
   for (void* handle : handles_) dlclose(handle);
 }
 
-static void* load(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); }
+static void* load(const std::string& path) { return runtime::open_shared_object(path); }
 
 void* Libraries::must_load(const std::string& path, const std::string& given) {
   if (void* handle = load(path)) return handle;

@@ -21,6 +21,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/memory/pools.h"
+#include "tenon/runtime/shared_object.h"
 
 extern char** environ;
 
@@ -104,7 +105,7 @@ class LoadedC {
   LoadedC(const c_backend::Program& program, const LoweredModule& lowered, const std::string& name,
           const std::string& library)
       : name_(name), manifest_(lowered.manifest) {
-    handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = runtime::open_shared_object(library);
     if (!handle_)
       throw CompileError(kLinkFailed, {}, "the compiled C cannot be loaded: {}", dlerror());
     program_alignment_ = std::max(program.alignment, program.entry.workspace_alignment);

@@ -9,6 +9,7 @@
 
 #include "tenon/runtime/float_state.h"
 #include "tenon/runtime/run_context.h"
+#include "tenon/runtime/shared_object.h"
 
 namespace tenon::runtime {
 
@@ -86,7 +87,7 @@ std::shared_ptr<Program> Program::open(const std::string& path, const std::strin
                                        const void* constants, Packed packed) {
   // Without a slash dlopen would look in the system's folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = open_shared_object(file);
   if (handle == nullptr) {
     const char* reason = dlerror();
     throw Error(TENON_ERROR_LOAD,
