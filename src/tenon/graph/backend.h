@@ -110,8 +110,9 @@ std::vector<const Backend*> all_backends();
 /// and makes the calls of these functions R.call_tir, or R.call_dps_packed of an extern function.
 /// Records a remark for each unit.
 /// A unit that the hook refuses becomes a function like others, with the composites in it; a remark
-/// for each of its operators says why (pass "RunCodegen", verdict "refused"; numbers: "flop", and
-/// "times", the calls of the unit; of a kernel one for each call, number "kernels").
+/// for each of its operators at each call says why (pass "RunCodegen", verdict "refused", number
+/// "flop"; of a kernel one for each call, number "kernels"). What it takes has such remarks, too:
+/// verdict "placed", reason: the composite.
 /// \throws CompileError (kBadBackend) where the hook broke its contract; (kBackendRefused) where it
 /// refuses, with OnRefusal::kError.
 enum class OnRefusal : uint8_t { kOwnCode, kError };

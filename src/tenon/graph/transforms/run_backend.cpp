@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <set>
 
-#include "tenon/graph/arithmetic.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_effects.h"
 
@@ -92,68 +92,38 @@ static std::vector<Type> results_of(const Type& type) {
 
 // ---- units that the back end refuses
 
-static int64_t calls_of(const IRModule& module, const std::string& name) {
-  int64_t count = 0;
-  for (const auto& [other, function] : module.functions())
-    walk<Call>(function, [&](const Call& call) {
-      const auto* ref = call.op ? nullptr : call.callee.as<FuncRef>();
-      count += ref && ref->name == name;
-    });
-  return count;
-}
-
-// Calls `visit` for each operator of `function` and of the composites that it calls.
-template <typename Visit>
-static void each_operator(const IRModule& module, const Function& function, const Visit& visit) {
-  walk<Binding>(function.body, [&](const Binding& binding) {
-    const auto* call = binding.value.as<Call>();
-    if (!call) return;
-    if (call->op) return visit(binding, *call);
-    const auto* ref = call->callee.as<FuncRef>();
-    const auto inner = ref ? module.find<Function>(ref->name) : nullptr;
-    if (inner) each_operator(module, *inner, visit);
-  });
-}
-
 std::string backend_of_refusal(std::string_view detail) {
   const size_t end = detail.starts_with('`') ? detail.find('`', 1) : std::string_view::npos;
   return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
 }
 
-// Where `name` is called from.
-static std::vector<Origin> sites_of(const IRModule& module, const std::string& name) {
-  std::vector<Origin> sites;
-  for (const auto& [other, function] : module.functions())
-    walk<Binding>(function, [&](const Binding& binding) {
-      const auto* call = binding.value.as<Call>();
-      const auto* ref = call && !call->op ? call->callee.as<FuncRef>() : nullptr;
-      if (ref && ref->name == name) sites.push_back(binding.origin ? binding.origin : call->origin);
-    });
-  return sites;
-}
-
 static void record_refusal(const IRModule& module, const std::string& name, const Backend& backend,
                            const BackendRefusal& refusal) {
-  const auto times = static_cast<double>(calls_of(module, name));
-  each_operator(
-      module, *module.find<Function>(name), [&](const Binding& binding, const Call& call) {
-        const auto refused = [&](const Origin& origin, const std::string& variable,
-                                 std::vector<std::pair<std::string, double>> numbers) {
-          const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
-          record({"RunCodegen", is_node ? origin.name() : variable, "refused", refusal.reason,
-                  std::move(numbers),
-                  fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words),
-                  origin});
-        };
-        // What a kernel computes is known where it is called.
-        if (call.is("call_tir")) {
-          for (const Origin& site : sites_of(module, name)) refused(site, name, {{"kernels", 1}});
-          return;
-        }
-        const double macs = macs_of(call, binding.var->type, SymbolicDims::kAsOne).value_or(0);
-        refused(binding.origin ? binding.origin : call.origin, binding.var->name,
-                {{"flop", 2 * macs}, {"times", times}});
-      });
+  const std::string detail =
+      fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words);
+  for (const UnitOperator& op : operators_of_unit(module, name))
+    record({"RunCodegen",
+            op.subject,
+            "refused",
+            refusal.reason,
+            {{"flop", op.flop}},
+            detail,
+            op.origin});
+  // What a kernel computes is known where it is called.
+  bool is_kernel = false;
+  walk<Call>(module.find<Function>(name)->body,
+             [&](const Call& call) { is_kernel |= call.is("call_tir"); });
+  if (!is_kernel) return;
+  for (const CallSite& site : sites_of(module, name)) {
+    const bool is_node = site.origin && site.origin->kind != OriginInfo::Kind::kScript;
+    record({"RunCodegen",
+            is_node ? site.origin.name() : name,
+            "refused",
+            refusal.reason,
+            {{"kernels", 1}},
+            detail,
+            site.origin});
+  }
 }
 
 // A function like others, and so are those that it calls.
@@ -177,6 +147,7 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
   std::vector<std::string> refused;
   for (const std::string& name : units) {
     const auto before = module.find<Function>(name);
+    const std::vector<UnitOperator> operators = operators_of_unit(module, name);
     try {
       module = backend.lower(module, name, context);
     } catch (const BackendRefusal& refusal) {
@@ -192,6 +163,7 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
       module.set(name, Ref<PrimFunc>(copy));
     }
     taken.emplace(name, before);
+    record_taken(operators, backend.name, name);
     record(
         {"RunBackend", name, "lowered", backend.name, {}, composite_name(*before), before->origin});
   }

@@ -10,6 +10,7 @@
 #include "tenon/graph/transforms/library_call.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
+#include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
@@ -50,6 +51,7 @@ class LibraryCalls {
       module_.set(target.call.callee, Ref<ExternFunction>(declared));
     }
     targets_.emplace(name, std::move(target));
+    record_taken(operators_of_unit(module_, name), backend_, symbol);
     record(
         {"RunCodegen", name, "called", backend_, {}, "symbol `" + symbol + "`", function->origin});
   }
