@@ -76,7 +76,7 @@ def row_of(args, model, libs, own_peak):
         peak = good[0].get("planned_bytes")
         offload = good[0].get("offload") or {}
         share = f"{100 * offload['share']:.0f} %" if "share" in offload else "0 %"
-        declared = sum(backend.get("scratch_bytes", 0) for backend in offload.get("backends", []))
+        declared = sum(backend.get("scratch_bytes", 0) for backend in offload.get("providers", []))
         if own_peak is not None and peak is not None and peak > own_peak + declared:
             problem = f"peak: {peak} bytes; own code {own_peak}, declared {declared}"
     if not problem and args.check:

@@ -191,7 +191,7 @@ def check_symbolic(tenon, library, name, folder):
             compare(found, expected)
             once = once or found.tobytes()
             assert found.tobytes() == once, f"{values}: other bits with {threads} threads, target {target}"
-            assert sum(one["operators"] for one in report["offload"]["backends"]) > 0, f"refused: {report['offload']['refused']}"
+            assert sum(one["operators"] for one in report["offload"]["providers"]) > 0, f"refused: {report['offload']['refused']}"
 
 
 def check(tenon, library, name, folder):
@@ -216,7 +216,7 @@ def check(tenon, library, name, folder):
     assert found.tobytes() == again.tobytes(), "2 threads give other bits than 1"
     wanted = dnnl if library == "dnnl" else blas
     offload = report["offload"]
-    taken = sum(one["operators"] for one in offload["backends"])
+    taken = sum(one["operators"] for one in offload["providers"])
     if wanted in REFUSALS:
         assert wanted in offload["refused"], f"refused: {offload['refused']}; expected {wanted}"
     else:

@@ -113,7 +113,7 @@ def main():
                 run = [program, "run", *network, *target, "--libs", libs, "--json"]
                 report = json.loads(tenon(run))
                 explain = [program, "explain", *network, *target, "--libs", libs, "--json"]
-                backends = report["offload"]["backends"]
+                backends = report["offload"]["providers"]
                 scratch = max(one["scratch_bytes"] for one in backends)
                 taken += sum(one["operators"] for one in backends)
                 checked += 1

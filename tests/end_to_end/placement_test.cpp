@@ -89,7 +89,7 @@ TEST_F(PlacementCommandTest, TheLineSaysWhereOperatorsRan) {
   EXPECT_NE(outcome.out.find("operators  dnnl "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find(" of the arithmetic; own code "), std::string::npos) << outcome.out;
   const auto json = nlohmann::json::parse(tenon("run " + kDigits + " --libs dnnl --json").out);
-  EXPECT_EQ(json["offload"]["backends"][0]["name"], "dnnl");
+  EXPECT_EQ(json["offload"]["providers"][0]["name"], "dnnl");
   EXPECT_EQ(json["own_operators"], json["offload"]["own_operators"]);
   ASSERT_EQ(tenon("compile " + kDigits + " --libs dnnl -o " + folder_ + "/m.so").status, 0);
   EXPECT_EQ(nlohmann::json::parse(read(folder_ + "/m.json"))["offload"], json["offload"]);

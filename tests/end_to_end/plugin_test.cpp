@@ -122,7 +122,11 @@ TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounte
            "fussy 1 of 6 operators, 0 % of the arithmetic; own code 5; refused: 3 memory");
     expect("run m.py --plugin ./fussy.so --json", 0, "\"share\": 0.0");
     expect("run m.py --plugin ./fussy.so --require-offload 10%", 1,
-           "`c`, 100.0 % of the arithmetic: refused (memory): `fussy` made no code for");
+           "`c`, 100.0 % of the arithmetic: own code (memory): `fussy` made no code for");
+    expect("explain m.py a --plugin ./fussy.so", 0,
+           "placement    own code (memory): `fussy` made no code for");
+    EXPECT_EQ(shell(TENON_BINARY " explain m.py a --plugin ./fussy.so").text.find("placed"),
+              std::string::npos);
     const auto bytes = [&](const std::string& file) {
       std::ifstream in(folder_ + file, std::ios::binary);
       return std::string(std::istreambuf_iterator<char>(in), {});

@@ -92,9 +92,16 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust = {});
 
-/// Where a model's operators run: "own code 6 of 6, in 2 kernels", or what back ends took.
-std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,
-                           const Offload& offload);
+/// Who computes a model, as `run`, `compile` and `explain` print it.
+struct AccountOptions {
+  int64_t operators = 0, kernels = 0, library_calls = 0;
+  const Offload& offload;
+  std::vector<std::string> own_kernels = {};  // kernel_lines
+  std::string_view more = {};                 // behind the first line
+};
+/// "operators  own code 6 of 6, in 2 kernels", or what every provider took; then a line for each
+/// kernel of the user's.
+std::string account_lines(const AccountOptions& account);
 
 /// A model in the interpreter, after the passes that are asked for, where there are any.
 struct InterpretedModel {

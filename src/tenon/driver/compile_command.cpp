@@ -60,10 +60,9 @@ void print_files(const std::vector<std::string>& files, const LoweredModule& low
                  const Target& target, std::optional<int64_t> constant_bytes) {
   for (const std::string& file : files)
     fmt::print("{:<40} {}\n", file, bytes_text(static_cast<int64_t>(fs::file_size(file))));
-  fmt::print(
-      "operators  {}; target {}\n",
-      operators_text(lowered.operators, lowered.kernels, lowered.library_calls, lowered.offload),
-      target.str());
+  const std::string more = "; target " + target.str();
+  fmt::print("{}", account_lines({lowered.operators, lowered.kernels, lowered.library_calls,
+                                  lowered.offload, kernel_lines(lowered.pipeline.remarks), more}));
   fmt::print("{}", memory_lines(lowered.memory, constant_bytes));
 }
 

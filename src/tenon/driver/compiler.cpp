@@ -300,7 +300,9 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
       run_pipeline(with_target(std::move(module), request.target), run, request.pipeline);
   check_lowered(lowered.pipeline.module, pipeline);
   lowered.offload = offload_of(lowered.pipeline.remarks, libs);
-  check_requirements(request.required, lowered.offload, lowered.pipeline.remarks);
+  check_requirements(request.required, lowered.offload);
+  for (const Placement& placement : lowered.offload.placements)
+    lowered.pipeline.remarks.push_back(remark_of(placement));
   lowered.kernels = count_kernels(lowered.pipeline.module, "main");
   lowered.library_calls = count_library_calls(lowered.pipeline.module);
   lowered.memory = memory_use_of(lowered.pipeline.module, lowered.pipeline.remarks);

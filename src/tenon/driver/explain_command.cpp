@@ -50,6 +50,7 @@ void check_pass(const std::string& name, const std::vector<Remark>& remarks) {
   std::vector<std::string> names;
   for (const Pass& pass : all_passes()) names.push_back(pass.name);
   for (const Remark& remark : remarks) names.push_back(remark.pass);
+  names.emplace_back(kPlacementRemark);
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw UsageError("--pass {}: there is no such pass{}", name, did_you_mean(name, names));
 }
@@ -74,7 +75,8 @@ int explain(const ExplainOptions& options) {
       story->after(pass, after);
     };
   }
-  const PipelineResult result = lower(std::move(module), request).pipeline;
+  const LoweredModule lowered = lower(std::move(module), request);
+  const PipelineResult& result = lowered.pipeline;
   progress.clear();
   warn_of_unmatched(result.remarks, options.model);
   options.places.warn_of_unused(prepared, result, nullptr);
@@ -103,7 +105,9 @@ int explain(const ExplainOptions& options) {
   if (options.json)
     print_json(json);
   else
-    fmt::print("{} of {} remarks\n", shown, result.remarks.size());
+    fmt::print("{} of {} remarks\n{}", shown, result.remarks.size(),
+               account_lines({lowered.operators, lowered.kernels, lowered.library_calls,
+                              lowered.offload, kernel_lines(result.remarks)}));
   return 0;
 }
 

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms/kernel_operators.h"
+#include "tenon/tune/placement.h"
 
 namespace tenon {
 
@@ -16,10 +21,10 @@ int64_t Offload::own_operators() const {
   return own;
 }
 
-double Offload::share(const std::string& backend) const {
+double Offload::share(const std::string& provider) const {
   double part = 0;
   for (const Taken& one : taken)
-    if (backend.empty() || one.backend == backend)
+    if (provider.empty() || one.provider == provider)
       part += flop > 0 ? one.flop : static_cast<double>(one.operators);
   const double whole = flop > 0 ? flop : static_cast<double>(operators);
   return whole > 0 ? part / whole : 0;
@@ -35,6 +40,8 @@ static bool is_decision(const Remark& remark) {
 static bool is_taken_back(const Remark& remark) {
   return remark.pass == "RunCodegen" && remark.verdict == "refused";
 }
+
+static constexpr const char* kOwnCode = "own code";
 
 static std::string backend_of(const std::string& pattern) {
   return pattern.substr(0, pattern.find('.'));
@@ -56,129 +63,232 @@ static void sort_by_count(std::vector<Offload::Refused>& refused) {
 
 namespace {
 
-/// What became of an operator in the end.
-struct Decision {
-  const Remark* remark;  // of AnnotatePlacement
-  std::string backend = {};
-  std::string refusal = {};  // a reason code
-  const Remark* last;        // what decided
-  bool is_kernel = false;    // it was taken by a pattern over TensorIR
-};
+/// Of each operator, in the order of the program, what became of it in the end: a pass that runs
+/// later decides about what the passes before it left. Operators are known by their origins, which
+/// AnnotatePlacement makes their own.
+class Account {
+ public:
+  explicit Account(const std::vector<Remark>& remarks) {
+    for (const Remark& remark : remarks) {
+      if (remark.pass == graph::kSelectKernels) add_kernel(remark);
+      if (is_decision(remark)) add_decision(remark);
+      if (remark.pass == "SplitCallTIRByPattern") add_split(remark);
+      if (remark.pass == "RunCodegen") add_codegen(remark);
+    }
+  }
+  std::vector<Placement> take() { return std::move(placements_); }
 
-/// Of each operator, in the order of the program. Patterns over TensorIR decide about what patterns
-/// over graphs left; operators are known by their origins, which are their own.
-std::vector<Decision> decisions_of(const std::vector<Remark>& remarks) {
-  std::vector<Decision> decisions;
-  std::unordered_map<const OriginInfo*, size_t> index;
-  const auto each = [&](const Origin& origin, const auto& visit) {
+ private:
+  Placement& add(const Remark& remark) {
+    Placement placement;
+    placement.node = remark.subject;
+    placement.flop = flop_of(remark);
+    placement.detail = remark.detail;
+    placement.origin = remark.origin;
+    placements_.push_back(std::move(placement));
+    return placements_.back();
+  }
+  void remember(const Origin& origin) {
+    graph::each_part(origin, [&](const Origin& part) { index_[&*part] = placements_.size() - 1; });
+  }
+  // The operators that an origin stands for, of those that are known.
+  template <typename Visit>
+  bool each(const Origin& origin, const Visit& visit) {
+    bool found = false;
     graph::each_part(origin, [&](const Origin& part) {
-      const auto found = index.find(&*part);
-      if (found != index.end()) visit(decisions[found->second]);
+      const auto known = index_.find(&*part);
+      if (known == index_.end()) return;
+      visit(placements_[known->second]);
+      found = true;
     });
-  };
-  for (const Remark& remark : remarks) {
-    if (is_decision(remark)) {
-      Decision decision{&remark, {}, {}, &remark};
-      if (remark.verdict == "placed") decision.backend = backend_of(remark.reason);
-      if (remark.verdict == "refused") decision.refusal = remark.reason;
-      if (remark.origin) index[&*remark.origin] = decisions.size();
-      decisions.push_back(std::move(decision));
-    } else if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "taken") {
-      each(remark.origin, [&](Decision& decision) {
-        if (decision.backend.empty())
-          decision = {decision.remark, backend_of(remark.reason), {}, &remark, true};
+    return found;
+  }
+  static void put(Placement& to, const std::string& provider, std::string by) {
+    to.provider = provider;
+    to.by = std::move(by);
+    to.reason.clear();
+  }
+  static void keep(Placement& to, const Remark& remark) {
+    to.provider.clear();
+    to.by.clear();
+    to.reason = remark.reason;
+    to.detail = remark.detail;
+  }
+
+  void add_kernel(const Remark& remark) {
+    if (remark.verdict == "refused") {
+      // Of an operator that nobody else takes it is the reason.
+      refused_kernels_.emplace(remark.subject, &remark);
+    } else if (remark.verdict == "used") {
+      const std::string kernel = graph::kernel_of_remark(remark.detail);
+      const auto use = [&](Placement& placement) { put(placement, tune::kKernels, kernel); };
+      if (each(remark.origin, use)) return;
+      Placement& placement = add(remark);
+      placement.detail.clear();
+      use(placement);
+    }
+  }
+
+  void add_decision(const Remark& remark) {
+    const std::string provider = backend_of(remark.reason);
+    // A call that a pass before made of composites, which are counted.
+    if (remark.verdict == "placed" && provider == tune::kExtern &&
+        each(remark.origin, [](auto&) {}))
+      return;
+    Placement& placement = add(remark);
+    if (remark.verdict == "placed") {
+      put(placement, provider, provider == tune::kExtern ? remark.reason.substr(7) : remark.reason);
+    } else {
+      placement.reason = remark.reason;
+      const auto refused = refused_kernels_.find(remark.subject);
+      if (remark.reason == "no-pattern" && refused != refused_kernels_.end())
+        keep(placement, *refused->second);
+      placement.is_refused = remark.verdict == "refused" || placement.reason != remark.reason;
+    }
+    remember(remark.origin);
+    graph::each_part(remark.origin, [&](const Origin& part) { decided_.insert(&*part); });
+  }
+
+  void add_split(const Remark& remark) {
+    if (remark.verdict == "taken") {
+      each(remark.origin, [&](Placement& placement) {
+        if (!placement.provider.empty()) return;
+        put(placement, backend_of(remark.reason), remark.reason);
+        placement.detail = remark.detail;
+        placement.is_refused = false;
+        placement.is_kernel = true;
       });
-    } else if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "left") {
-      each(remark.origin, [&](Decision& decision) {
-        if (decision.backend.empty() && decision.refusal.empty() &&
-            decision.remark->reason != "by-hand")
-          decision = {decision.remark, {}, remark.reason, &remark};
-      });
-    } else if (is_taken_back(remark) && number_of(remark, "kernels") > 0) {
-      each(remark.origin, [&](Decision& decision) {
-        if (decision.is_kernel && decision.backend == graph::backend_of_refusal(remark.detail))
-          decision = {decision.remark, {}, remark.reason, &remark};
+    } else if (remark.verdict == "left") {
+      each(remark.origin, [&](Placement& placement) {
+        if (!placement.provider.empty() || placement.is_refused || placement.reason == "by-hand")
+          return;
+        keep(placement, remark);
+        placement.is_refused = true;
       });
     }
   }
-  return decisions;
-}
+
+  void add_codegen(const Remark& remark) {
+    if (remark.verdict == "placed") {
+      // Composites that came with the module, or from passes in front, and no decision of
+      // placement.
+      bool is_decided = false;
+      graph::each_part(remark.origin,
+                       [&](const Origin& part) { is_decided |= decided_.count(&*part) > 0; });
+      if (is_decided) return;
+      put(add(remark), backend_of(remark.reason), remark.reason);
+      remember(remark.origin);
+    } else if (is_taken_back(remark)) {
+      const bool is_kernel = number_of(remark, "kernels") > 0;
+      const auto refuse = [&](Placement& placement) {
+        if (is_kernel && !(placement.is_kernel &&
+                           placement.provider == graph::backend_of_refusal(remark.detail)))
+          return;
+        keep(placement, remark);
+        placement.is_refused = true;
+        placement.is_kernel = false;
+      };
+      if (!each(remark.origin, refuse) && !is_kernel) refuse(add(remark));
+    }
+  }
+
+  std::vector<Placement> placements_;
+  std::unordered_map<const OriginInfo*, size_t> index_;
+  std::map<std::string, const Remark*> refused_kernels_;  // the first, by the model's node
+  std::unordered_set<const OriginInfo*> decided_;         // by AnnotatePlacement
+};
 
 }  // namespace
+
+std::vector<Placement> placements_of(const std::vector<Remark>& remarks) {
+  return Account(remarks).take();
+}
+
+static Offload::Taken& entry_of(Offload& offload, const std::string& provider) {
+  const auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
+                                  [&](const auto& one) { return one.provider == provider; });
+  if (taken != offload.taken.end()) return *taken;
+  offload.taken.push_back({provider});
+  return offload.taken.back();
+}
 
 Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs) {
   Offload offload;
   for (const std::string& name : libs) offload.taken.push_back({name});
-  const auto entry_of = [&](const std::string& backend) -> Offload::Taken& {
-    const auto taken = std::find_if(offload.taken.begin(), offload.taken.end(),
-                                    [&](const auto& one) { return one.backend == backend; });
-    if (taken != offload.taken.end()) return *taken;
-    offload.taken.push_back({backend});
-    return offload.taken.back();
-  };
-  const auto refuse = [&](const std::string& code, int64_t operators) {
-    auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
-                                [&](const auto& one) { return one.code == code; });
-    if (refused == offload.refused.end())
-      refused = offload.refused.insert(offload.refused.end(), {code});
-    refused->operators += operators;
-  };
-  for (const Decision& decision : decisions_of(remarks)) {
+  offload.placements = placements_of(remarks);
+  for (const Remark& remark : remarks)
+    if (remark.pass == graph::kSelectKernels) entry_of(offload, tune::kKernels);
+  for (const Placement& placement : offload.placements) {
     ++offload.operators;
-    offload.flop += flop_of(*decision.remark);
-    if (!decision.backend.empty()) {
-      Offload::Taken& taken = entry_of(decision.backend);
+    offload.flop += placement.flop;
+    if (!placement.provider.empty()) {
+      Offload::Taken& taken = entry_of(offload, placement.provider);
       ++taken.operators;
-      taken.flop += flop_of(*decision.remark);
-    } else if (!decision.refusal.empty()) {
-      refuse(decision.refusal, 1);
+      taken.flop += placement.flop;
+    } else if (placement.is_refused) {
+      auto refused = std::find_if(offload.refused.begin(), offload.refused.end(),
+                                  [&](const auto& one) { return one.code == placement.reason; });
+      if (refused == offload.refused.end())
+        refused = offload.refused.insert(offload.refused.end(), {placement.reason});
+      ++refused->operators;
     }
   }
-  const auto take_back = [&](const Remark& remark) {
-    const std::string backend = graph::backend_of_refusal(remark.detail);
-    for (Offload::Taken& one : offload.taken) {
-      if (one.backend != backend) continue;
-      if (number_of(remark, "kernels") > 0) {
-        one.kernels = std::max(int64_t{0}, one.kernels - 1);
-        one.parts = std::min(one.parts, one.kernels);
-        continue;
-      }
-      const int64_t operators =
-          std::min(one.operators, static_cast<int64_t>(number_of(remark, "times")));
-      one.operators -= operators;
-      one.flop = std::max(0.0, one.flop - flop_of(remark) * static_cast<double>(operators));
-      if (operators > 0) refuse(remark.reason, operators);
-    }
-  };
   for (const Remark& remark : remarks) {
     // Patterns of the module itself are no back end's.
     if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed" &&
         offload.operators > 0) {
-      Offload::Taken& taken = entry_of(backend_of(remark.reason));
+      Offload::Taken& taken = entry_of(offload, backend_of(remark.reason));
       ++taken.kernels;
       taken.parts += number_of(remark, "operators") == 0;
     }
-    if (is_taken_back(remark)) take_back(remark);
+    if (is_taken_back(remark) && number_of(remark, "kernels") > 0) {
+      Offload::Taken& one = entry_of(offload, graph::backend_of_refusal(remark.detail));
+      one.kernels = std::max(int64_t{0}, one.kernels - 1);
+      one.parts = std::min(one.parts, one.kernels);
+    }
     if (remark.pass == "RunBackend" && remark.verdict == "scratch")
       for (Offload::Taken& one : offload.taken)
-        if (one.backend == remark.reason)
+        if (one.provider == remark.reason)
           one.scratch_bytes =
               std::max(one.scratch_bytes, static_cast<int64_t>(number_of(remark, "bytes")));
   }
   sort_by_count(offload.refused);
+  // Where nobody else was asked, there is nothing to tell.
+  if (offload.taken.empty()) offload.placements.clear();
   return offload;
 }
+
+// As it is written: what is read again from a manifest gives the same.
+static double rounded(double share) { return std::round(share * 1e6) / 1e6; }
 
 // Rounded down: 100 % is all of it.
 static std::string percent(double share) {
   return fmt::format("{} %", static_cast<int>(share * 100 + 1e-9));
 }
 
+Remark remark_of(const Placement& placement) {
+  return {kPlacementRemark,
+          placement.node,
+          placement.provider.empty() ? kOwnCode : placement.provider,
+          placement.provider.empty() ? placement.reason : placement.by,
+          {{"flop", placement.flop}},
+          placement.detail,
+          placement.origin};
+}
+
+std::string str(const Placement& placement) {
+  std::string text = placement.provider.empty() ? kOwnCode : placement.provider;
+  const std::string& why = placement.provider.empty() ? placement.reason : placement.by;
+  if (!why.empty()) text += " (" + why + ")";
+  if (!placement.detail.empty()) text += ": " + placement.detail;
+  return text;
+}
+
 std::string str(const Offload& offload) {
   std::string text;
   for (const Offload::Taken& one : offload.taken) {
     const bool is_first = text.empty();
-    text += fmt::format("{}{} {}", is_first ? "" : "; ", one.backend, one.operators);
+    text += fmt::format("{}{} {}", is_first ? "" : "; ", one.provider, one.operators);
     if (is_first) text += fmt::format(" of {} operators", offload.operators);
     if (offload.flop > 0) {
       text += ", " + percent(one.flop / offload.flop);
@@ -194,22 +304,31 @@ std::string str(const Offload& offload) {
   return text;
 }
 
+nlohmann::ordered_json json_of(const Placement& placement) {
+  return {{"node", placement.node},
+          {"provider", placement.provider.empty() ? kOwnCode : placement.provider},
+          {"by", placement.by},
+          {"reason", placement.reason}};
+}
+
 nlohmann::ordered_json json_of(const Offload& offload) {
   nlohmann::ordered_json json = {{"operators", offload.operators},
                                  {"own_operators", offload.own_operators()},
                                  {"gflop", offload.flop / 1e9},
-                                 {"share", offload.share()},
-                                 {"backends", nlohmann::ordered_json::array()},
+                                 {"share", rounded(offload.share())},
+                                 {"providers", nlohmann::ordered_json::array()},
                                  {"refused", nlohmann::ordered_json::object()}};
   for (const Offload::Taken& one : offload.taken)
-    json["backends"].push_back({{"name", one.backend},
-                                {"operators", one.operators},
-                                {"gflop", one.flop / 1e9},
-                                {"share", offload.share(one.backend)},
-                                {"scratch_bytes", one.scratch_bytes},
-                                {"kernels", one.kernels},
-                                {"parts", one.parts}});
+    json["providers"].push_back({{"name", one.provider},
+                                 {"operators", one.operators},
+                                 {"gflop", one.flop / 1e9},
+                                 {"share", rounded(offload.share(one.provider))},
+                                 {"scratch_bytes", one.scratch_bytes},
+                                 {"kernels", one.kernels},
+                                 {"parts", one.parts}});
   for (const Offload::Refused& one : offload.refused) json["refused"][one.code] = one.operators;
+  json["placements"] = nlohmann::ordered_json::array();
+  for (const Placement& one : offload.placements) json["placements"].push_back(json_of(one));
   return json;
 }
 
@@ -218,7 +337,7 @@ Offload offload_from(const nlohmann::json& json) {
   try {
     offload.operators = json.value("operators", int64_t{0});
     offload.flop = json.value("gflop", 0.0) * 1e9;
-    for (const auto& one : json.value("backends", nlohmann::json::array()))
+    for (const auto& one : json.value("providers", nlohmann::json::array()))
       offload.taken.push_back({one.value("name", ""), one.value("operators", int64_t{0}),
                                one.value("gflop", 0.0) * 1e9,
                                one.value("scratch_bytes", int64_t{0}),
@@ -226,6 +345,15 @@ Offload offload_from(const nlohmann::json& json) {
     const nlohmann::json refused = json.value("refused", nlohmann::json::object());
     for (const auto& [code, count] : refused.items())
       offload.refused.push_back({code, count.get<int64_t>()});
+    for (const auto& one : json.value("placements", nlohmann::json::array())) {
+      Placement placement;
+      placement.node = one.value("node", "");
+      placement.provider = one.value("provider", "");
+      if (placement.provider == kOwnCode) placement.provider.clear();
+      placement.by = one.value("by", "");
+      placement.reason = one.value("reason", "");
+      offload.placements.push_back(std::move(placement));
+    }
     sort_by_count(offload.refused);
   } catch (const nlohmann::json::exception&) {
     return {};
@@ -238,11 +366,11 @@ Requirement parse_requirement(const std::string& text) {
   Requirement out;
   std::string_view number = text;
   if (equals != std::string::npos) {
-    out.backend = text.substr(0, equals);
+    out.provider = text.substr(0, equals);
     number.remove_prefix(equals + 1);
   }
   const auto wrong = [&] {
-    return UsageError("--require-offload {}: expected 0% to 100%, or BACKEND=90%", text);
+    return UsageError("--require-offload {}: expected 0% to 100%, or PROVIDER=90%", text);
   };
   if (!number.ends_with('%') || equals == 0) throw wrong();
   number.remove_suffix(1);
@@ -255,44 +383,38 @@ Requirement parse_requirement(const std::string& text) {
   return out;
 }
 
-void check_requirements(const std::vector<Requirement>& requirements, const Offload& offload,
-                        const std::vector<Remark>& remarks) {
+void check_requirements(const std::vector<Requirement>& requirements, const Offload& offload) {
   constexpr size_t kMostNotes = 40;
-  struct Left {
-    double flop;
-    size_t number;  // in the order of the program
-    const Remark* remark;
-  };
   for (const Requirement& wanted : requirements) {
-    const double share = offload.share(wanted.backend);
+    const double share = offload.share(wanted.provider);
     if (share + 1e-9 >= wanted.share) continue;
-    const std::string who = wanted.backend.empty() ? "back ends take" : wanted.backend + " takes";
+    const std::string who = wanted.provider.empty() ? "providers take" : wanted.provider + " takes";
     CompileError error(kNotOffloaded, {}, "{} {:.1f} % of the {}; {:.6g} % is required", who,
                        share * 100, offload.flop > 0 ? "arithmetic" : "operators",
                        wanted.share * 100);
-    if (offload.empty()) error.note({}, "no back end was asked for; expected --libs");
-    std::vector<Left> left;
-    for (const Decision& decision : decisions_of(remarks)) {
-      const bool taken = !decision.backend.empty() &&
-                         (wanted.backend.empty() || decision.backend == wanted.backend);
-      if (!taken) left.push_back({flop_of(*decision.remark), left.size(), decision.last});
+    if (offload.empty())
+      error.note({},
+                 "there is no provider but own code; expected --libs, --plugin, --call-by-name "
+                 "or --kernels");
+    std::vector<const Placement*> left;
+    for (const Placement& placement : offload.placements) {
+      const bool is_taken = !placement.provider.empty() &&
+                            (wanted.provider.empty() || placement.provider == wanted.provider);
+      if (!is_taken) left.push_back(&placement);
     }
-    for (const Remark& remark : remarks)
-      if (is_taken_back(remark) && number_of(remark, "kernels") == 0)
-        left.push_back({flop_of(remark), left.size(), &remark});
-    std::sort(left.begin(), left.end(), [&](const Left& a, const Left& b) {
-      return std::pair(-a.flop, a.number) < std::pair(-b.flop, b.number);
+    // Those of equal arithmetic stay in order: placements lie in one vector.
+    std::sort(left.begin(), left.end(), [](const Placement* a, const Placement* b) {
+      return std::pair(-a->flop, a) < std::pair(-b->flop, b);
     });
     for (size_t i = 0; i < left.size(); ++i) {
       if (i == kMostNotes) {
         error.note({}, "and {} more operators", left.size() - i);
         break;
       }
-      const Remark& remark = *left[i].remark;
-      const double part = offload.flop > 0 ? left[i].flop / offload.flop * 100 : 0;
-      error.note(remark.origin, "`{}`{}: {} ({}){}{}", remark.subject,
-                 part > 0 ? fmt::format(", {:.1f} % of the arithmetic", part) : "", remark.verdict,
-                 remark.reason, remark.detail.empty() ? "" : ": ", remark.detail);
+      const Placement& one = *left[i];
+      const double part = offload.flop > 0 ? one.flop / offload.flop * 100 : 0;
+      error.note(one.origin, "`{}`{}: {}", one.node,
+                 part > 0 ? fmt::format(", {:.1f} % of the arithmetic", part) : "", str(one));
     }
     throw error;
   }

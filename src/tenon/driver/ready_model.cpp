@@ -132,7 +132,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.load_seconds = seconds_since(start);
     read_manifest(ready);
     check_runs_here(ready);
-    check_requirements(options.requirements(), ready.offload, {});
+    check_requirements(options.requirements(), ready.offload);
   } else {
     CompileRequest request;
     request.name = std::filesystem::path(path).stem().string();
@@ -230,14 +230,21 @@ InterpretedModel make_interpreted(const std::string& path, const TargetOptions& 
   return {interpreted(module, libraries), named_meanings(module)};
 }
 
-std::string operators_text(int64_t operators, int64_t kernels, int64_t library_calls,
-                           const Offload& offload) {
-  if (!offload.empty()) return str(offload);
-  if (library_calls == 0)
-    return fmt::format("own code {} of {}, in {} kernels", operators, operators, kernels);
-  return fmt::format("{}, in {} {} of own code and {} {} of libraries", operators, kernels,
-                     kernels == 1 ? "kernel" : "kernels", library_calls,
-                     library_calls == 1 ? "call" : "calls");
+std::string account_lines(const AccountOptions& account) {
+  std::string text;
+  if (!account.offload.empty())
+    text = str(account.offload);
+  else if (account.library_calls == 0)
+    text = fmt::format("own code {} of {}, in {} kernels", account.operators, account.operators,
+                       account.kernels);
+  else
+    text = fmt::format("{}, in {} {} of own code and {} {} of libraries", account.operators,
+                       account.kernels, account.kernels == 1 ? "kernel" : "kernels",
+                       account.library_calls, account.library_calls == 1 ? "call" : "calls");
+  std::string lines = fmt::format("operators  {}{}\n", text, account.more);
+  for (const std::string& kernel : account.own_kernels)
+    lines += fmt::format("kernel     {}\n", kernel);
+  return lines;
 }
 
 double median(std::vector<double> values) {

@@ -202,9 +202,8 @@ int run(const RunOptions& options) {
   }
   print_tensors("inputs", signature.inputs, inputs);
   print_tensors("outputs", signature.outputs, outputs);
-  fmt::print("operators  {}\n",
-             operators_text(ready.operators, ready.kernels, ready.library_calls, ready.offload));
-  for (const std::string& line : ready.own_kernels) fmt::print("kernel     {}\n", line);
+  fmt::print("{}", account_lines({ready.operators, ready.kernels, ready.library_calls,
+                                  ready.offload, ready.own_kernels}));
   fmt::print("{}", memory_lines(ready.memory, declaration.constant_bytes, bound.workspace_bytes()));
   if (ready.compile_seconds > 0)
     fmt::print("compile    {} (import {}, passes {}, code generation {}), link {}\n",

@@ -233,6 +233,9 @@ void Story::finish(const std::vector<Remark>& remarks, const Target& target) {
     if (is_about(remark.origin) || remark.subject == node_ ||
         (names.count(remark.subject) && remark.pass == "DefaultSchedule"))
       remarks_.push_back(remark);
+  for (Placement& placement : placements_of(remarks))
+    if (is_about(placement.origin) || placement.node == node_)
+      placements_.push_back(std::move(placement));
   for (const std::string& kernel : kernels_)
     symbols_.push_back(target.kind == "c" ? c_backend::c_identifier(kernel) : "fn." + kernel);
   symbols_.insert(symbols_.end(), libraries_.begin(), libraries_.end());
@@ -246,9 +249,11 @@ static std::string list_of(const std::vector<std::string>& names) {
 
 // What was decided about an operator.
 static bool is_placement(const Remark& remark) {
-  return remark.pass == "AnnotatePlacement" ||
+  return remark.pass == kPlacementRemark || remark.pass == "AnnotatePlacement" ||
          (remark.pass == "SplitCallTIRByPattern" &&
-          (remark.verdict == "taken" || remark.verdict == "left"));
+          (remark.verdict == "taken" || remark.verdict == "left")) ||
+         (remark.pass == "RunCodegen" &&
+          (remark.verdict == "placed" || remark.verdict == "refused"));
 }
 
 static std::string remark_line(const Remark& remark) {
@@ -276,13 +281,12 @@ std::string Story::text() const {
     for (size_t l = 0; l < step.lines.size(); ++l)
       add(i == 0 && l == 0 ? title : "", step.lines[l]);
   }
-  bool is_first = true;
-  for (const Remark& remark : remarks_)
-    if (is_placement(remark)) {
-      add(is_first ? "placement" : "", remark_line(remark));
-      is_first = false;
-    }
-  if (is_first) add("placement", "own code: no back end was asked for (--libs)");
+  for (size_t i = 0; i < placements_.size(); ++i)
+    add(i == 0 ? "placement" : "", str(placements_[i]));
+  if (placements_.empty())
+    add("placement",
+        "own code: there is no other provider (--libs, --plugin, --call-by-name, "
+        "--kernels)");
   for (const Group& group : groups_)
     add("fused into", group.function + ": " + list_of(group.nodes));
   if (!kernels_.empty()) add("kernel", list_of(kernels_));
@@ -297,7 +301,7 @@ std::string Story::text() const {
                     buffer.where.empty() ? "" : ", " + buffer.where));
   }
   if (!symbols_.empty()) add("symbols", list_of(symbols_));
-  is_first = true;
+  bool is_first = true;
   for (const Remark& remark : remarks_) {
     if (is_placement(remark) || remark.pass == "DefaultSchedule") continue;
     add(is_first ? "remarks" : "", remark.pass + ": " + remark.subject + " " + remark_line(remark));
@@ -323,6 +327,8 @@ nlohmann::ordered_json Story::json() const {
     if (buffer.bytes >= 0) json["buffers"].back()["bytes"] = buffer.bytes;
   }
   json["symbols"] = symbols_;
+  json["placements"] = Json::array();
+  for (const Placement& placement : placements_) json["placements"].push_back(json_of(placement));
   json["remarks"] = Json::array();
   for (const Remark& remark : remarks_) json["remarks"].push_back(json_of(remark));
   return json;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/driver/offload.h"
 #include "tenon/ir/pass.h"
 #include "tenon/support/remarks.h"
 #include "tenon/support/target.h"
@@ -57,6 +58,7 @@ class Story {
   std::vector<Place> buffers_;
   std::vector<std::string> symbols_;  // in the artefact
   std::vector<Remark> remarks_;
+  std::vector<Placement> placements_;
   bool is_planned_ = false;
 };
 

@@ -60,10 +60,45 @@ Origin origin_of(const Binding& binding) {
   return binding.origin ? binding.origin : binding.value->origin;
 }
 
+// What a call of a foreign function names; empty where it is none.
+std::string foreign_symbol(const IRModule& module, const Binding& binding) {
+  const auto* call = binding.value.as<Call>();
+  if (!call || call->args.empty()) return "";
+  bool is_foreign = false;
+  for (const char* form :
+       {"call_dps_packed", "call_packed", "call_pure_packed", "call_inplace_packed"})
+    is_foreign |= call->is(form);
+  if (!is_foreign) return "";
+  if (const auto* symbol = call->args[0].as<graph::ExternRef>()) return symbol->symbol;
+  const auto* ref = call->args[0].as<graph::FuncRef>();
+  const auto declared = ref ? module.find<tir::ExternFunction>(ref->name) : nullptr;
+  return declared ? declared->symbol : "";
+}
+
 bool is_operator(const Binding& binding) {
   const auto* call = binding.value.as<Call>();
-  return call && call->op && !call->is("call_tir") && !call->is("call_dps_packed") &&
-         !call->is("call_pure_packed");
+  if (!call || !call->op) return false;
+  for (const char* form :
+       {"call_tir", "call_dps_packed", "call_packed", "call_pure_packed", "call_inplace_packed"})
+    if (call->is(form)) return false;
+  return true;
+}
+
+// Whether anybody else than own code computes anything of it.
+bool has_providers(const IRModule& module) {
+  for (const auto& [name, base] : module.functions()) {
+    if (base.as<tir::ExternFunction>()) return true;
+    if (base.as<tir::PrimFunc>() && base->attrs.contains("op")) return true;
+    const auto function = cast<Function>(base);
+    if (!function) continue;
+    if (function->attrs.contains("Composite") || function->attrs.contains("Codegen") ||
+        function->attrs.contains("Compiler"))
+      return true;
+    for (const Ref<graph::BindingBlock>& block : function->body->blocks)
+      for (const Ref<Binding>& binding : block->bindings)
+        if (!foreign_symbol(module, *binding).empty()) return true;
+  }
+  return false;
 }
 
 // What was made of an operator is known by its origin, which is therefore its own, not one that it
@@ -137,6 +172,9 @@ class Placer {
     walk_if(function->body, [&](const NodePtr& node) {
       if (const auto binding = cast<Binding>(node); binding && is_operator(*binding))
         add_operator(binding);
+      if (const auto* binding = node.as<Binding>())
+        if (const std::string symbol = foreign_symbol(module, *binding); !symbol.empty())
+          foreign_.emplace_back(ref_to(binding), symbol);
       return !node.as<graph::FunctionValue>();
     });
   }
@@ -393,6 +431,17 @@ class Placer {
   }
 
   void report() const {
+    for (const auto& [binding, symbol] : foreign_) {
+      const Origin origin = binding->value->origin ? binding->value->origin : binding->origin;
+      const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
+      record({"AnnotatePlacement",
+              is_node ? origin.name() : binding->var->name,
+              "placed",
+              std::string(kExtern) + "." + symbol,
+              {{"flop", 0.0}},
+              "",
+              origin});
+    }
     for (const Operator& op : operators_) {
       std::string verdict = "kept", reason = "no-pattern";
       if (op.placed) {
@@ -420,8 +469,9 @@ class Placer {
   size_t asked_;
   PlacementSearch search_;
   std::vector<Operator> operators_;
-  std::unordered_map<const Node*, size_t> index_;  // by variable
-  std::vector<Found> found_;                       // does not move any more once filled
+  std::vector<std::pair<Ref<Binding>, std::string>> foreign_;  // and the symbol
+  std::unordered_map<const Node*, size_t> index_;              // by variable
+  std::vector<Found> found_;                                   // does not move any more once filled
   std::vector<Candidate> candidates_;
 };
 
@@ -497,13 +547,14 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
   std::set<std::string> found_nodes;
   std::vector<std::string> known_nodes;
   Tallies tallies;
+  const bool is_mixed = has_providers(module);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
     if (!function || !takes_part(*function)) continue;
     const AttrValue::Map* by_variable =
         hand_written(function->attrs, "placement", function->origin);
-    if (backends.empty() && !by_variable && !by_node) continue;
+    if (backends.empty() && !by_variable && !by_node && !is_mixed) continue;
     function = with_own_origins(function);
     if (!has_unique_names(*function)) {
       function = graph::with_inferred_types(module, function);

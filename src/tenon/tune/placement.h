@@ -11,6 +11,11 @@
 
 namespace tenon::tune {
 
+/// Providers that are no back ends: the user's kernels (SelectKernels), and what the module calls
+/// by itself (R.call_dps_packed and the like).
+inline constexpr const char* kKernels = "kernels";
+inline constexpr const char* kExtern = "extern";
+
 /// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
 /// What is there already was written by hand and wins: a pattern, a back end, or "none". So does
@@ -22,9 +27,11 @@ namespace tenon::tune {
 /// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match
 /// whose declared cost is more than twice the estimate for Tenon's own code is refused.
 ///
-/// Records a remark for each operator: verdict "placed" (reason: the pattern), "refused" (the code
-/// of the first refusal) or "kept" ("no-pattern", "by-hand"), numbers `flop` and `seconds` (the
-/// estimate), all reasons as detail.
+/// Records a remark for each operator of a module that has any other provider than own code:
+/// verdict "placed" (reason: the pattern), "refused" (the code of the first refusal) or "kept"
+/// ("no-pattern", "by-hand"), numbers `flop` and `seconds` (the estimate), all reasons as detail;
+/// for each foreign call "placed" ("extern.SYMBOL"); and for each pattern of the user's "matched"
+/// or "unmatched" (with what came nearest).
 ///
 /// \param libs  back ends to choose from, by name; nothing: those of module attr `libs`.
 /// \throws CompileError (kBadPlacement) where something written by hand names what is not there or

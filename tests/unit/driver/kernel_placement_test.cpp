@@ -376,7 +376,7 @@ TEST_F(KernelPlacement, TheStoryOfANodeTellsIt) {
   const LoweredModule lowered = compile();
   Story story("p", script::parse_module(kModel));
   story.finish(lowered.pipeline.remarks, request_.target);
-  EXPECT_NE(story.text().find("left (cost): toy.product: cost: declares"), std::string::npos)
+  EXPECT_NE(story.text().find("own code (cost): toy.product: cost: declares"), std::string::npos)
       << story.text();
 }
 
