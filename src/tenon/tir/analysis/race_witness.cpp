@@ -14,6 +14,7 @@ namespace {
 
 // Elements that are looked at one by one.
 constexpr int64_t kMostTouches = int64_t{1} << 17;
+constexpr int64_t kMostIterations = int64_t{1} << 20;  // which a guard may have left empty
 
 // Every element of one memory that a loop touches, in each iteration of the loops around it.
 class Elements {
@@ -55,6 +56,7 @@ class Elements {
     if (!min || !extent) return RaceAnswer::kOpen;
     RaceAnswer found = RaceAnswer::kNone;
     for (int64_t k = 0; k < *extent && found == RaceAnswer::kNone; ++k) {
+      if (--iterations_left_ < 0) return RaceAnswer::kOpen;
       point_[loops[depth].var.get()] = *min + k;
       found = each(loops, depth + 1, body);
     }
@@ -141,7 +143,7 @@ class Elements {
   const std::vector<const Access*>& accesses_;
   std::map<std::vector<int64_t>, Touch> touches_;
   Point point_;
-  int64_t left_ = kMostTouches;
+  int64_t left_ = kMostTouches, iterations_left_ = kMostIterations;
   bool is_open_ = false;
 };
 
