@@ -147,10 +147,12 @@ void PatternReader::name_constants(FusionPattern& pattern) const {
 // Python's names for the parts of a pattern; what it annotates itself goes first.
 void PatternReader::add_labels(FusionPattern& pattern) const {
   if (!pattern.pattern) return;
-  std::set<const Node*> parts;
+  std::set<const Node*> parts, annotated;
   tenon::walk(pattern.pattern, [&](const NodePtr& node) { parts.insert(node.get()); });
+  for (const auto& [name, part] : pattern.annotations) annotated.insert(part.get());
   for (const auto& [name, part] : out_.named)
-    if (parts.count(part.get())) pattern.annotations.emplace(name, part);
+    if (parts.count(part.get()) && !annotated.count(part.get()))
+      pattern.annotations.emplace(name, part);
 }
 
 bool PatternReader::is_part(const DFPattern& pattern) const {
