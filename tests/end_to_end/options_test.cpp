@@ -433,8 +433,8 @@ TEST_F(OptionTableTest, WhatIsInVainIsTold) {
                  "warning[TN0013]: --link ");
   for (const char* command : {"run", "run --interpret", "explain"})
     expect_warning(command + std::string(" examples/digits/digits_b1.onnx --kernels ") +
-                       "examples/own_kernel/wrong/race.py",
-                   "warning[TN0013]: no kernel of examples/own_kernel/wrong/race.py is used");
+                       "examples/own_kernel/wrong/init.py",
+                   "warning[TN0013]: no kernel of examples/own_kernel/wrong/init.py is used");
   expect_error("run" + model + "--backend-option dnnl.x=1", 2, "has no options");
 }
 

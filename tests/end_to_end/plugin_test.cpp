@@ -125,7 +125,7 @@ TEST_F(PluginCommandTest, WhatABackEndRefusesWhenItsCodeIsMadeIsOwnCodeAndCounte
            "`c`, 100.0 % of the arithmetic: own code (memory): `fussy` made no code for");
     expect("explain m.py a --plugin ./fussy.so", 0,
            "placement    own code (memory): `fussy` made no code for");
-    EXPECT_EQ(shell(TENON_BINARY " explain m.py a --plugin ./fussy.so").text.find("placed"),
+    EXPECT_EQ(shell(TENON_BINARY " explain m.py a --plugin ./fussy.so").text.find("placed (fussy"),
               std::string::npos);
     const auto bytes = [&](const std::string& file) {
       std::ifstream in(folder_ + file, std::ios::binary);
