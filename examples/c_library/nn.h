@@ -1,5 +1,6 @@
-/* A small library of neural network functions in plain C99, for tensors of floats as they lie in memory: batch, channels, rows,
- * columns. Functions that can refuse their arguments return a code, 0 where all is well. None of them allocates. */
+/* A small library of neural network functions in plain C99, for tensors of floats as they lie in
+ * memory: batch, channels, rows, columns. Functions that can refuse their arguments return a code,
+ * 0 where all is well. None of them allocates. */
 #ifndef NN_H_
 #define NN_H_
 
@@ -7,9 +8,9 @@
 
 /* What a convolution is told. Padding: above, left, below, right. */
 typedef struct {
-  int32_t n, c, h, w;       /* of the input */
-  int32_t o, kh, kw;        /* channels of the output, rows and columns of the kernel */
-  int32_t oh, ow;           /* rows and columns of the output */
+  int32_t n, c, h, w; /* of the input */
+  int32_t o, kh, kw;  /* channels of the output, rows and columns of the kernel */
+  int32_t oh, ow;     /* rows and columns of the output */
   int32_t strides[2], padding[4], dilation[2];
   int32_t groups;
 } nn_conv_params;
