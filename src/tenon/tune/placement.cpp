@@ -346,7 +346,7 @@ class Placer {
 
   static bool before(const Candidate& a, const Candidate& b) {
     const auto key = [](const Candidate& c) {
-      return std::tuple(!c.by_hand, -c.found->backend->priority, -c.found->pattern->priority,
+      return std::tuple(!c.by_hand, -c.found->backend->priority, -c.found->priority,
                         -static_cast<int64_t>(c.operators), -c.flop, c.seconds, c.library,
                         c.number);
     };
@@ -498,6 +498,23 @@ std::vector<const Backend*> backends_of(const std::vector<std::string>& libs) {
   return backends;
 }
 
+// Who was given a node before placement: a kernel of the user's, or a composite of the module.
+std::string taker_of(const IRModule& module, const std::string& node) {
+  std::string taker;
+  for (const auto& [name, function] : module.functions())
+    walk<Binding>(function, [&](const Binding& binding) {
+      const auto* call = binding.value.as<Call>();
+      const bool is_kernel = call && call->is("call_tir");
+      if (!call || (call->op && !is_kernel)) return;
+      const graph::Value callee = is_kernel ? call->args.at(0) : call->callee;
+      const auto* ref = callee.as<graph::FuncRef>();
+      bool is_meant = binding.var->name == node;
+      each_node(origin_of(binding), [&](const std::string& other) { is_meant |= other == node; });
+      if (is_meant && ref) taker = "`" + ref->name + "`";
+    });
+  return taker;
+}
+
 void report_patterns(const std::vector<const Backend*>& backends, const Tallies& tallies) {
   for (const Backend* backend : backends)
     for (const graph::FusionPattern& pattern : backend->patterns) {
@@ -579,10 +596,15 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
     });
   }
   if (by_node)
-    for (const auto& [node, value] : *by_node)
-      if (!found_nodes.count(node))
-        throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
-                           node, target_of(value, node, {}), node, did_you_mean(node, known_nodes));
+    for (const auto& [node, value] : *by_node) {
+      if (found_nodes.count(node)) continue;
+      const std::string& wanted = target_of(value, node, {});
+      if (const std::string taker = taker_of(module, node); !taker.empty())
+        throw CompileError(kBadPlacement, {}, "--place {}={}: {} computes it already", node, wanted,
+                           taker);
+      throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
+                         node, wanted, node, did_you_mean(node, known_nodes));
+    }
   report_patterns(backends, tallies);
   module.attrs.erase("place");
   if (!for_kernels.empty()) module.attrs.set(kPlaceKernels, std::move(for_kernels));

@@ -5,6 +5,7 @@
 #include "tenon/graph/dimensions.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/patterns/near_miss.h"
+#include "tenon/graph/transforms/library_call.h"
 
 namespace tenon::tune {
 
@@ -76,6 +77,10 @@ std::optional<Found> PlacementSearch::match(const Backend& backend, const Fusion
     return found;
   }
   if (backend.cost) found.declared = backend.cost(check);
+  found.priority = pattern.priority;
+  if (backend.by_name)
+    if (const auto signature = graph::signature_for(module_, pattern.name))
+      found.priority = signature->function->attrs.get<int64_t>("priority").value_or(found.priority);
   if (pattern.attrs) {
     auto* function = new graph::Function(*found.composite.function);
     for (const auto& [name, value] : pattern.attrs(check)) function->attrs.set(name, value);

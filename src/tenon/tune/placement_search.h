@@ -16,6 +16,7 @@ struct Found {
   graph::Composite composite;
   graph::Verdict verdict;
   std::optional<double> declared;  // seconds
+  int64_t priority = 0;            // the pattern's, or what its signature states
 
   const std::string& name() const { return pattern->name; }
   /// What the match's result is bound to; its annotation stands under this name.
