@@ -45,6 +45,8 @@ MIXTURES = {
     "by_hand": (DIGITS, ["--libs", "dnnl", "--place", "conv2=none"], [], ["dnnl"], ["dnnl"]),
     "library_by_name": ("examples/library_calls/network.onnx", TOY, LINK, ["toy"], []),
     "library_that_refuses": ("examples/library_calls/network.onnx", [*TOY[:-1], "wrong.py"], [], [], []),
+    "library_that_costs": ("examples/library_calls/network.onnx", [*TOY[:-1], "dear.py"], [], [], []),
+    "library_by_priority": ("examples/library_calls/network.onnx", [*TOY[:-1], "preferred.py"], LINK, ["toy"], []),
     "library_and_back_end": (
         "examples/library_calls/network.onnx",
         ["--libs", "blas", "--call-by-name", "toy", "--composite", "dense_relu.py", "--signatures", "signatures.py",
@@ -64,6 +66,10 @@ MIXTURES = {
         ["--plugin", "accelerator.so", "--kernels", "kernel.py", "--libs", "blas"], [], ["acc", "kernels"], ["blas"]),
     "calls_of_the_module": ("calls.py", ["--libs", "blas", "--place", "p=blas"], ["--link", "twice.c"], ["extern", "blas"], ["blas"]),
 }
+
+# name: patterns that take something; codes of refusals.
+TAKERS = {"library_by_name": {"toy.dense_bias_relu", "toy.dense_bias"}, "library_by_priority": {"toy.dense_bias"}}
+REFUSED = {"library_that_refuses": {"signature"}, "library_that_costs": {"cost"}, "kernels_that_refuse": {"condition"}}
 
 CALLS = """
 @R.function
@@ -97,6 +103,10 @@ def prepare(folder):
     shutil.copy(toy / "signatures.py", folder)
     text = (toy / "signatures.py").read_text()
     (folder / "wrong.py").write_text(text.replace('"inputs": [1, 0, 2], ', ""))
+    (folder / "dear.py").write_text(text.replace('"returns": "int32"', '"returns": "int32", "cost": "0.5 + m * 0.001"'))
+    first, second = text.split("    @T.extern_func\n    def dense_bias(")
+    (folder / "preferred.py").write_text(
+        first + "    @T.extern_func\n    def dense_bias(" + second.replace('"returns": "int32"', '"returns": "int32", "priority": 5'))
     patterns = (toy / "patterns.py").read_text()
     (folder / "dense_relu.py").write_text(patterns[: patterns.index("    @R.function\n    def dense_bias(")])
     (folder / "kernel.py").write_text(KERNEL)
@@ -135,7 +145,7 @@ def main():
                 print(f"{mixture}: skipped, this build has not {' and '.join(needed)}")
                 continue
             try:
-                check(tenon, folder, model, asked, link, providers)
+                check(tenon, folder, model, asked, link, providers, TAKERS.get(mixture), REFUSED.get(mixture))
                 print(f"{mixture}: ok")
             except AssertionError as error:
                 failed += 1
@@ -148,7 +158,7 @@ def summary(text):
     return [line.split("; target ")[0] for line in text.splitlines() if line.startswith(("operators ", "kernel "))]
 
 
-def check(tenon, folder, model, asked, link, providers):
+def check(tenon, folder, model, asked, link, providers, takers, refused):
     run = json.loads(tenon("run", model, *asked, *link, "--json"))
     account = run.get("offload")
     text = summary(tenon("run", model, *asked, *link))
@@ -172,6 +182,8 @@ def check(tenon, folder, model, asked, link, providers):
     assert counts["own code"] == account["own_operators"] == run["own_operators"], f"{counts}: {account}"
     for one in account["providers"]:
         assert counts[one["name"]] == one["operators"], f"{counts}: {one}"
+    assert not takers or {one["by"] for one in places if one["by"]} == takers, f"{takers}: {places}"
+    assert not refused or set(account["refused"]) == refused, f"{refused}: {account['refused']}"
     for provider in providers:
         assert counts[provider] > 0, f"{provider} computes nothing: {text}"
     assert {name for name, count in counts.items() if count} <= {*providers, "own code"}, f"{counts}"
