@@ -69,7 +69,7 @@ MIXTURES = {
 
 # name: patterns that take something; codes of refusals.
 TAKERS = {"library_by_name": {"toy.dense_bias_relu", "toy.dense_bias"}, "library_by_priority": {"toy.dense_bias"}}
-REFUSED = {"library_that_refuses": {"signature"}, "library_that_costs": {"cost"}, "kernels_that_refuse": {"condition"}}
+REFUSED = {"library_that_refuses": {"signature"}, "library_that_costs": {"cost"}}
 
 CALLS = """
 @R.function

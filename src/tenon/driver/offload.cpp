@@ -217,7 +217,8 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
   for (const std::string& name : libs) offload.taken.push_back({name});
   offload.placements = placements_of(remarks);
   for (const Remark& remark : remarks)
-    if (remark.pass == graph::kSelectKernels) entry_of(offload, tune::kKernels);
+    if (remark.pass == graph::kSelectKernels && !offload.placements.empty())
+      entry_of(offload, tune::kKernels);
   for (const Placement& placement : offload.placements) {
     ++offload.operators;
     offload.flop += placement.flop;
