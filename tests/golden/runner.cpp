@@ -25,22 +25,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "file.h"
+#include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
-#include "tenon/script/relay/read_relay.h"
-#if __has_include("tenon/driver/pass_list.h")
-#include "tenon/driver/pass_list.h"
-#include "tenon/driver/passes.h"
-#include "tenon/driver/verify.h"
-#include "tenon/graph/backend.h"
-#define TENON_HAS_PASSES 1
-#endif
 
-namespace tenon {
+namespace tenon::golden {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,24 +39,6 @@ namespace fs = std::filesystem;
 bool updates() {
   const char* flag = std::getenv("TENON_UPDATE_GOLDEN");
   return flag && std::string_view(flag) == "1";
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::stringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 bool begins(const std::string& line, std::string_view mark) {
@@ -126,75 +99,6 @@ std::string with_errors(const std::string& source, const std::vector<Diagnostic>
   return out + elsewhere;
 }
 
-std::string passes_of(const std::string& text) {
-  std::string out;
-  for (const std::string& line : lines_of(text)) {
-    if (!line.starts_with("# RUN:")) continue;
-    out += (out.empty() ? "" : ",") + line.substr(6);
-  }
-  return out;
-}
-
-#ifdef TENON_HAS_PASSES
-/// The back ends of a file, registered while it lives.
-class Backends {
- public:
-  Backends(const std::string& text, IRModule& module) {
-    for (const std::string& line : lines_of(text))
-      if (line.starts_with("# BACKEND:")) add(line.substr(10), module);
-  }
-  ~Backends() {
-    for (const std::string& name : names_) graph::unregister_backend(name);
-  }
-  Backends(const Backends&) = delete;
-  Backends& operator=(const Backends&) = delete;
-
- private:
-  void add(const std::string& words, IRModule& module) {
-    std::stringstream in(words);
-    std::string name, refusal;
-    in >> name;
-    graph::Backend backend = graph::call_by_name(name);
-    for (std::string option; in >> option;) {
-      const std::string value = option.substr(std::min(option.size(), option.find('=') + 1));
-      if (option.starts_with("cost="))
-        backend.cost = [cost = std::stod(value)](const graph::PatternCheck&) {
-          return std::optional<double>(cost);
-        };
-      else if (option.starts_with("priority="))
-        backend.priority = std::stoi(value);
-      else if (option.starts_with("refuse="))
-        refusal = value;
-      else
-        ADD_FAILURE() << "# BACKEND: no option " << option;
-    }
-    IRModule patterns;
-    const std::vector<IRModule::Entry> entries = module.functions();
-    for (const auto& [function_name, function] : entries) {
-      if (!function->attrs.get<std::string>("Pattern").value_or("").starts_with(name + "."))
-        continue;
-      patterns.set(function_name, function);
-      module.erase(function_name);
-    }
-    backend.patterns = graph::read_patterns(patterns);
-    EXPECT_FALSE(backend.patterns.empty()) << "# BACKEND: " << name << " has no pattern";
-    if (!refusal.empty())
-      for (graph::FusionPattern& pattern : backend.patterns)
-        pattern.check = [refusal](const graph::PatternCheck&) {
-          return graph::Verdict::refuse(refusal, "it does not take this");
-        };
-    graph::register_backend(std::move(backend));
-    names_.push_back(name);
-  }
-
-  std::vector<std::string> names_;
-};
-#else
-struct Backends {
-  Backends(const std::string&, IRModule&) {}
-};
-#endif
-
 void expect_round_trip(const IRModule& module) {
   script::ConstantStore store;
   script::PrintOptions options;
@@ -209,43 +113,36 @@ void expect_round_trip(const IRModule& module) {
   }
 }
 
-IRModule run(IRModule module, const std::string& passes) {
-#ifdef TENON_HAS_PASSES
+IRModule run(IRModule module, const Pipeline& passes) {
   verify_module(module);
   PassRunner runner;
   runner.verify = [](const IRModule& changed) { verify_module(changed); };
   runner.after = [](const Pass&, const IRModule& after) { expect_round_trip(after); };
-  return runner.run(std::move(module), parse_pass_list(passes));
-#else
-  if (passes.find_first_not_of(' ') != std::string::npos)
-    ADD_FAILURE() << "this build has no passes";
-  return module;
-#endif
+  return runner.run(std::move(module), passes);
 }
 
 class GoldenTest : public testing::Test {
  public:
-  explicit GoldenTest(fs::path path) : path_(std::move(path)), comment_(is_relay() ? "//" : "#") {}
+  explicit GoldenTest(fs::path path) : path_(std::move(path)), comment_(comment_of(path_)) {}
 
   void TestBody() override {
     const std::string text = read(path_);
-    if (path_.filename().string().starts_with("fail_")) return fails(text);
-    const std::string mark = comment_ + " EXPECT\n";
-    const size_t at = text.find(mark);
-    const std::string input = text.substr(0, at);
+    if (expects_errors(path_)) return fails(text);
+    const std::string input = input_of(text, comment_);
     std::string output;
     try {
-      IRModule module = module_of(input);
+      IRModule module = module_of(path_, input);
       expect_round_trip(module);
-      const Backends backends(input, module);
-      const IRModule after = run(module, passes_of(input));
+      const Backends backends(input, comment_, module);
+      const IRModule after = run(module, passes_of(input, comment_));
       expect_round_trip(after);
       output = script::print(after, {.header = false});
     } catch (const CompileError& error) {
       FAIL() << error.what();
     }
-    if (at == std::string::npos) return;
-    const std::string expected = text.substr(at + mark.size());
+    if (input.size() == text.size()) return;
+    const std::string mark = comment_ + " EXPECT\n";
+    const std::string expected = text.substr(input.size() + mark.size());
     if (updates()) {
       if (expected != output) write(path_, input + mark + output);
     } else {
@@ -258,9 +155,9 @@ class GoldenTest : public testing::Test {
     const std::string source = without_errors(text, comment_);
     std::string actual = source;
     try {
-      IRModule module = module_of(source);
-      const Backends backends(source, module);
-      run(module, passes_of(source));
+      IRModule module = module_of(path_, source);
+      const Backends backends(source, comment_, module);
+      run(module, passes_of(source, comment_));
       ADD_FAILURE() << "no error was found";
     } catch (const CompileError& error) {
       actual = with_errors(source, error.diagnostics(), comment_);
@@ -272,33 +169,22 @@ class GoldenTest : public testing::Test {
     }
   }
 
-  bool is_relay() const { return path_.extension() == ".relay"; }
-  IRModule module_of(const std::string& text) const {
-    const auto file = std::make_shared<const SourceFile>(SourceFile{path_.string(), text});
-    return is_relay() ? script::relay::read_relay(file) : script::parse_module(file);
-  }
-
   fs::path path_;
   std::string comment_;
 };
 
 }  // namespace
-}  // namespace tenon
+}  // namespace tenon::golden
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::filesystem::path root = std::filesystem::path(TENON_SOURCE_DIR) / "tests" / "golden";
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    if (entry.path().extension() == ".tvmscript" || entry.path().extension() == ".relay")
-      paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  for (const auto& path : paths) {
-    std::string suite = std::filesystem::relative(path.parent_path(), root).string();
+  for (const auto& path : tenon::golden::all_files()) {
+    std::string suite =
+        std::filesystem::relative(path.parent_path(), tenon::golden::root()).string();
     std::replace(suite.begin(), suite.end(), '/', '_');
-    testing::RegisterTest(suite.c_str(), path.stem().string().c_str(), nullptr, nullptr,
-                          path.string().c_str(), 1,
-                          [path]() -> testing::Test* { return new tenon::GoldenTest(path); });
+    testing::RegisterTest(
+        suite.c_str(), path.stem().string().c_str(), nullptr, nullptr, path.string().c_str(), 1,
+        [path]() -> testing::Test* { return new tenon::golden::GoldenTest(path); });
   }
   return RUN_ALL_TESTS();
 }

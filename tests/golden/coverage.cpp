@@ -1,0 +1,208 @@
+// Compares the compiler's tables with the golden files: the folder of each pass shows a module that
+// it changes, one with symbolic dimensions among them, and one that it leaves as it is. A folder
+// that belongs to no pass is named.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "file.h"
+#include "tenon/driver/passes.h"
+#include "tenon/graph/expr.h"
+#include "tenon/tir/stmt.h"
+
+namespace tenon::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the folder of a pass must show of it.
+enum class Shows { kChanged, kUnchanged, kSymbolic };
+constexpr std::pair<Shows, const char*> kAllShows[] = {
+    {Shows::kChanged, "that it changes"},
+    {Shows::kUnchanged, "that it leaves as it is"},
+    {Shows::kSymbolic, "with symbolic dimensions that it changes"}};
+
+// What a pass cannot show.
+struct Exception {
+  const char* pass;
+  Shows what;
+  const char* reason;
+};
+const Exception kExceptions[] = {
+    {"VerifyParallelLoops", Shows::kChanged, "it only refuses"},
+    {"VerifyParallelLoops", Shows::kSymbolic, "it only refuses"},
+};
+
+bool is_exempt(const Pass& pass, Shows what) {
+  return std::any_of(std::begin(kExceptions), std::end(kExceptions),
+                     [&](const Exception& e) { return e.pass == pass.name && e.what == what; });
+}
+
+// Passes whose folders do not show all of it yet.
+const std::set<std::string> kPending = {"BindParams",
+                                        "BindSymbolicVars",
+                                        "LiftTransformParams",
+                                        "FuseOpsByPattern",
+                                        "MergeCompositeFunctions",
+                                        "MergeComposite",
+                                        "AnnotateTarget",
+                                        "MergeCompilerRegions",
+                                        "PartitionGraph",
+                                        "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+                                        "RunCodegen",
+                                        "CallByName",
+                                        "AnnotatePlacement",
+                                        "DispatchPlacement",
+                                        "RewritePatterns",
+                                        "InlineFunctions",
+                                        "DecomposeOpsForInference",
+                                        "SimplifyGraph",
+                                        "FoldBatchnormToConv2D",
+                                        "FoldConstant",
+                                        "EliminateCommonSubexpr",
+                                        "DeadCodeElimination",
+                                        "ConvertLayout",
+                                        "LegalizeOps",
+                                        "SplitCallTIRByPattern",
+                                        "FuseOps",
+                                        "FuseTIR",
+                                        "DataflowUseInplaceCalls",
+                                        "LowerGraph",
+                                        "SpecializeCalls",
+                                        "EliminateCommonCalls",
+                                        "RemoveDeadCalls",
+                                        "InlineCalls",
+                                        "Tensorize",
+                                        "InstrumentBoundCheckers",
+                                        "DefaultSchedule",
+                                        "InjectSoftwarePipeline",
+                                        "LowerInitBlock",
+                                        "PlanAndUpdateBufferAllocationLocation",
+                                        "ConvertBlocksToOpaque",
+                                        "CompactBufferAllocation",
+                                        "LowerMatchBuffer",
+                                        "LowerOpaqueBlock",
+                                        "Simplify",
+                                        "LiftScratch",
+                                        "PlanMemory",
+                                        "OutlineMain",
+                                        "FlattenBuffer",
+                                        "VectorizeLoop",
+                                        "UnrollLoop",
+                                        "FuseMultiplyAdd",
+                                        "LowerIntrinsics",
+                                        "RemoveNoOp",
+                                        "VerifyParallelLoops"};
+
+// Folders whose files show a notion, and not one pass.
+const std::set<std::string> kNotions = {"tir/bounds", "tir/call_extern", "tir/call_tir",
+                                        "tir/parallel_races", "graph/relay_partition"};
+
+// `FuseTIR` -> `fuse_tir`, `FoldBatchnormToConv2D` -> `fold_batchnorm_to_conv2d`,
+// `SplitCallTIRByPattern` -> `split_call_tir_by_pattern`.
+std::string snake_case(const std::string& name) {
+  std::string out;
+  const auto at = [&](size_t i) { return i < name.size() ? name[i] : '\0'; };
+  const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && upper(at(i)) && (lower(at(i - 1)) || lower(at(i + 1)))) out += '_';
+    out += upper(at(i)) ? static_cast<char>(at(i) - 'A' + 'a') : at(i);
+  }
+  return out;
+}
+
+TEST(Coverage, FoldersAreNamedAfterPasses) {
+  EXPECT_EQ(snake_case("FuseTIR"), "fuse_tir");
+  EXPECT_EQ(snake_case("FoldBatchnormToConv2D"), "fold_batchnorm_to_conv2d");
+  EXPECT_EQ(snake_case("SplitCallTIRByPattern"), "split_call_tir_by_pattern");
+  EXPECT_EQ(snake_case("RemoveNoOp"), "remove_no_op");
+}
+
+bool has_symbolic_dimensions(const IRModule& module) {
+  bool found = false;
+  for (const auto& [name, function] : module.functions()) {
+    if (const auto* kernel = function.as<tir::PrimFunc>())
+      found |= !tir::symbolic_vars(*kernel).empty();
+    else
+      walk<graph::TensorType>(function, [&](const graph::TensorType& type) {
+        found |= type.has_shape() && !type.static_shape();
+      });
+  }
+  return found;
+}
+
+// What a pass shows that made `after` of `before`.
+std::set<Shows> shown(const IRModule& before, const IRModule& after) {
+  if (structural_equal(before, after)) return {Shows::kUnchanged};
+  if (has_symbolic_dimensions(before)) return {Shows::kChanged, Shows::kSymbolic};
+  return {Shows::kChanged};
+}
+
+// Runs the passes of a file, where it expects no error, and says what each does to its module.
+using Visitor = std::function<void(const Pass&, const IRModule& before, const IRModule& after)>;
+void run(const fs::path& path, const Visitor& visitor) {
+  if (expects_errors(path)) return;
+  const std::string comment = comment_of(path), text = input_of(read(path), comment);
+  IRModule module = module_of(path, text);
+  const Backends backends(text, comment, module);
+  PassRunner runner;
+  IRModule before;
+  runner.before = [&](const Pass&, const IRModule& given) { before = given; };
+  runner.after = [&](const Pass& pass, const IRModule& after) { visitor(pass, before, after); };
+  runner.run(std::move(module), passes_of(text, comment));
+}
+
+// `graph/fuse_ops` of a file in it.
+std::string folder_of(const fs::path& path) {
+  return fs::relative(path.parent_path(), root()).generic_string();
+}
+
+TEST(Coverage, EveryPassHasAFolder) {
+  std::map<std::string, const Pass*> passes;
+  for (const Pass& pass : all_passes()) passes[snake_case(pass.name)] = &pass;
+  std::map<const Pass*, std::set<Shows>> seen;
+  std::map<const Pass*, std::set<std::string>> folders;
+  for (const fs::path& path : all_files()) {
+    const std::string folder = folder_of(path);
+    if (!folder.starts_with("graph/") && !folder.starts_with("tir/")) continue;
+    const auto owner = passes.find(folder.substr(folder.find('/') + 1));
+    if (owner == passes.end()) {
+      EXPECT_TRUE(kNotions.count(folder))
+          << "tests/golden/" << folder << " is the name of no pass; name it after one, or add it "
+          << "to the notions in tests/golden/coverage.cpp";
+      continue;
+    }
+    const Pass* pass = owner->second;
+    folders[pass].insert(folder);
+    if (expects_errors(path)) continue;
+    bool runs = false;
+    run(path, [&](const Pass& ran, const IRModule& before, const IRModule& after) {
+      if (ran.name != pass->name) return;
+      runs = true;
+      seen[pass].merge(shown(before, after));
+    });
+    EXPECT_TRUE(runs) << path << " does not run " << pass->name;
+  }
+  for (const Pass& pass : all_passes()) {
+    EXPECT_LE(folders[&pass].size(), 1u) << pass.name << " has folders at both levels";
+    bool is_complete = true;
+    for (const auto& [what, words] : kAllShows) {
+      const bool shows = seen[&pass].count(what) > 0;
+      if (is_exempt(pass, what)) {
+        EXPECT_FALSE(shows) << "a file shows a module " << words << " by " << pass.name
+                            << ", and tests/golden/coverage.cpp says that there is none";
+        continue;
+      }
+      is_complete &= shows;
+      EXPECT_TRUE(shows || kPending.count(pass.name))
+          << "tests/golden/{graph,tir}/" << snake_case(pass.name) << " shows no module " << words;
+    }
+    EXPECT_FALSE(is_complete && kPending.count(pass.name))
+        << pass.name << " is complete; take it from the list in tests/golden/coverage.cpp";
+  }
+}
+
+}  // namespace
+}  // namespace tenon::golden
