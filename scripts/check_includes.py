@@ -23,8 +23,7 @@ ROOMS = [
     "interp",
     "reduce",
     "memory",
-    "onnx",
-    "tflite",
+    "import",
     "backend",
     "tune",
     "driver",
@@ -33,7 +32,8 @@ ROOMS = [
 # `runtime` ships alone: it includes no other room, and only these include it.
 RUNTIME_USERS = {"backend", "tune", "driver"}
 
-# Of backend/, each folder is a room of its own beside the others; they share what lies in backend/ itself.
+# Of these, each folder is a room of its own beside the others; they share what lies in backend/ or import/ itself.
+SIBLINGS = {"backend": "back ends do not use each other", "import": "importers do not use each other"}
 
 # Foreign headers by the start of their path, and the rooms that may include them (a folder covers what is in it).
 EVERYWHERE = {*ROOMS}
@@ -43,10 +43,10 @@ LIBRARIES = {
     "lld/": {"backend/llvm"},
     "dnnl": {"backend/dnnl"},
     "cblas": {"backend/blas"},
-    "onnx/": {"onnx"},
-    "google/protobuf/": {"onnx"},
+    "onnx/": {"import/onnx"},
+    "google/protobuf/": {"import/onnx"},
     "CLI/": {"driver"},
-    "nlohmann/": {"script", "memory", "driver"},
+    "nlohmann/": {"import", "memory", "driver"},
     "dlpack/": {"runtime", "backend", "driver"},
     "fmt/": EVERYWHERE,  # not runtime: it needs nothing but the system
     "xxhash.h": EVERYWHERE,
@@ -97,10 +97,10 @@ def broken_rule(place, path, root):
         return f"`runtime` is for {', '.join(sorted(RUNTIME_USERS))}"
     if room == "runtime":
         return "`runtime` stands alone"
-    if room == other == "backend":
+    if room == other and room in SIBLINGS:
         mine, theirs = place.split("/")[1:2], other_place.split("/")[1:2]
         if theirs and mine != theirs:
-            return "back ends do not use each other"
+            return SIBLINGS[room]
         return None
     if ROOMS.index(other) > ROOMS.index(room):
         return f"`{other}` stands below `{room}`"
@@ -150,12 +150,16 @@ def self_test():
         ("driver/a.cpp", '"llvm/IR/Module.h"', "`llvm/` belongs to backend/llvm"),
         ("backend/dnnl/a.cpp", "<dnnl.h>", None),
         ("driver/a.cpp", "<dnnl.h>", "`dnnl` belongs to backend/dnnl"),
-        ("onnx/a.cpp", "<onnx/onnx_pb.h>", None),
-        ("graph/a.cpp", "<onnx/onnx_pb.h>", "`onnx/` belongs to onnx"),
-        ("driver/a.cpp", "<google/protobuf/message.h>", "belongs to onnx"),
+        ("import/onnx/a.cpp", "<onnx/onnx_pb.h>", None),
+        ("import/onnx/a.cpp", '"tenon/import/b.h"', None),
+        ("import/onnx/a.cpp", '"tenon/import/relay/b.h"', "importers do not use each other"),
+        ("import/relay/a.cpp", '"tenon/script/b.h"', None),
+        ("import/relay/a.cpp", "<onnx/onnx_pb.h>", "`onnx/` belongs to import/onnx"),
+        ("graph/a.cpp", "<onnx/onnx_pb.h>", "`onnx/` belongs to import/onnx"),
+        ("driver/a.cpp", "<google/protobuf/message.h>", "belongs to import/onnx"),
         ("driver/a.cpp", "<CLI/CLI.hpp>", None),
         ("script/a.cpp", "<CLI/CLI.hpp>", "`CLI/` belongs to driver"),
-        ("graph/a.cpp", "<nlohmann/json.hpp>", "`nlohmann/` belongs to driver, memory, script"),
+        ("graph/a.cpp", "<nlohmann/json.hpp>", "`nlohmann/` belongs to driver, import, memory"),
         ("ir/a.cpp", "<vector>", None),
         ("runtime/a.cpp", "<sys/mman.h>", None),
         ("ir/a.cpp", "<boost/any.hpp>", "neither a system header"),
@@ -166,7 +170,7 @@ def self_test():
         ("backend/dnnl/a.cpp", '"tenon/backend.h"', None),
         ("graph/a.cpp", '"tenon/backend.h"', "is for backend, examples"),
     ]
-    headers = [f"{room}/b.h" for room in ROOMS + ["runtime"]] + ["backend/llvm/b.h", "backend/c/b.h"]
+    headers = [f"{room}/b.h" for room in ROOMS + ["runtime"]] + ["backend/llvm/b.h", "backend/c/b.h", "import/relay/b.h"]
     failed = 0
     for place, include, words in cases:
         with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "readers/readers.h"
-#include "tenon/script/relay/read_relay.h"
+#include "tenon/import/relay/read_relay.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -150,7 +150,7 @@ TEST(Fuzz, DeepRelay) {
     };
     for (const std::string& text : cases) {
       try {
-        script::relay::read_relay(text);
+        relay::read_relay(text);
       } catch (const CompileError&) {
       }
     }
@@ -159,7 +159,7 @@ TEST(Fuzz, DeepRelay) {
       functions +=
           "def @f" + std::to_string(i) + "(%x: float32) { @f" + std::to_string(i + 1) + "(%x) }\n";
     functions += "def @f" + std::to_string(std::min<size_t>(n, 3000)) + "(%x: float32) { %x }\n";
-    (void)script::relay::read_relay(functions);
+    (void)relay::read_relay(functions);
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "tenon/driver/pass_list.h"
 #include "tenon/graph/backend.h"
+#include "tenon/import/relay/read_relay.h"
 #include "tenon/script/parser.h"
-#include "tenon/script/relay/read_relay.h"
 
 namespace tenon::golden {
 
@@ -56,7 +56,7 @@ std::string input_of(const std::string& text, const std::string& comment) {
 
 IRModule module_of(const fs::path& path, const std::string& text) {
   const auto file = std::make_shared<const SourceFile>(SourceFile{path.string(), text});
-  return is_relay(path) ? script::relay::read_relay(file) : script::parse_module(file);
+  return is_relay(path) ? relay::read_relay(file) : script::parse_module(file);
 }
 
 // What follows `word` on the lines that begin with it.

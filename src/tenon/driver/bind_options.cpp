@@ -2,9 +2,9 @@
 
 #include "tenon/driver/npy.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/import/relay/params.h"
 #include "tenon/ir/pass.h"
 #include "tenon/script/constants.h"
-#include "tenon/script/relay/params.h"
 #include "tenon/support/mapped_file.h"
 
 namespace tenon {
@@ -77,7 +77,7 @@ std::map<std::string, Ref<TensorData>> bound_params(const IRModule& module, cons
   std::map<std::string, Ref<TensorData>> params;
   if (const auto* path = given ? given->as<std::string>() : nullptr) {
     const auto file = MappedFile::open(*path);
-    params = script::relay::read_params(file->bytes(), file, *path);
+    params = relay::read_params(file->bytes(), file, *path);
   } else if (const auto* map = given ? given->as<AttrValue::Map>() : nullptr) {
     for (const auto& [name, value] : *map) {
       const auto* npy = value.as<std::string>();

@@ -9,7 +9,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
-#include "tenon/onnx/operators.h"
+#include "tenon/import/onnx/operators.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 

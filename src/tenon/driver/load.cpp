@@ -5,11 +5,11 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/trust.h"
 #include "tenon/driver/verify.h"
-#include "tenon/onnx/import.h"
+#include "tenon/import/onnx/import.h"
+#include "tenon/import/relay/read_relay.h"
 #include "tenon/script/constant_file.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
-#include "tenon/script/relay/read_relay.h"
 #include "tenon/support/mapped_file.h"
 
 namespace tenon {
@@ -29,14 +29,13 @@ ModelKind kind_of(const std::string& path) {
 static std::string constants_path(const std::string& path) { return path + ".constants"; }
 
 static IRModule load_relay(const std::string& path, const LoadOptions& options) {
-  script::relay::Params params;
+  relay::Params params;
   for (const std::string& name : options.params) {
     const auto file = MappedFile::open(name);
-    for (auto& [key, value] : script::relay::read_params(file->bytes(), file, name))
-      params[key] = value;
+    for (auto& [key, value] : relay::read_params(file->bytes(), file, name)) params[key] = value;
   }
   const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
-  return script::relay::read_relay(file, {.params = &params});
+  return relay::read_relay(file, {.params = &params});
 }
 
 IRModule load_module(const std::string& path, const LoadOptions& options) {

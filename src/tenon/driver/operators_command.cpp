@@ -10,7 +10,7 @@
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
-#include "tenon/onnx/operators.h"
+#include "tenon/import/onnx/operators.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {

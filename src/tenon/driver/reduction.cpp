@@ -10,7 +10,7 @@
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/verify.h"
 #include "tenon/graph/expr.h"
-#include "tenon/onnx/reduce.h"
+#include "tenon/import/onnx/reduce.h"
 #include "tenon/reduce/reduce.h"
 #include "tenon/support/codes.h"
 #include "tenon/tir/stmt.h"

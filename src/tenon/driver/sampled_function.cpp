@@ -4,7 +4,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
-#include "tenon/onnx/node_function.h"
+#include "tenon/import/onnx/node_function.h"
 
 namespace tenon {
 

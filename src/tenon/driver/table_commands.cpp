@@ -8,7 +8,7 @@
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
-#include "tenon/script/relay/operators.h"
+#include "tenon/import/relay/operators.h"
 
 namespace tenon {
 
@@ -79,7 +79,7 @@ int list_relay_operators(Format format) {
         "with a diagnostic that names every such call.\n\n"
         "| operator | becomes | not read; operands known at compile time |\n|---|---|---|\n");
   }
-  for (const script::relay::OperatorRow& row : script::relay::all_operators()) {
+  for (const relay::OperatorRow& row : relay::all_operators()) {
     const std::string becomes = row.becomes.empty() ? row.name : row.becomes;
     if (format == Format::kMarkdown)
       fmt::print("| {} | {} | {} |\n", row.name, cell(becomes), cell(row.forms));

@@ -8,7 +8,7 @@
 #include "tenon/driver/npy.h"
 #include "tenon/driver/usage.h"
 #include "tenon/graph/shape.h"
-#include "tenon/onnx/model.h"
+#include "tenon/import/onnx/model.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {

@@ -13,14 +13,14 @@
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/signature.h"
 #include "tenon/driver/verify.h"
+#include "tenon/import/onnx/import.h"
+#include "tenon/import/relay/read_relay.h"
 #include "tenon/memory/csv.h"
-#include "tenon/onnx/import.h"
 #include "tenon/runtime/error.h"
 #include "tenon/runtime/program.h"
 #include "tenon/script/constant_file.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/pattern_file.h"
-#include "tenon/script/relay/read_relay.h"
 
 namespace tenon::fuzz {
 namespace {
@@ -64,7 +64,7 @@ bool read_array(const std::string& bytes) {
 
 bool read_params(const std::string& bytes) {
   const auto kept = std::make_shared<const std::string>(bytes);
-  (void)script::relay::read_params(std::as_bytes(std::span(*kept)), kept, "p.params");
+  (void)relay::read_params(std::as_bytes(std::span(*kept)), kept, "p.params");
   return true;
 }
 
@@ -215,7 +215,7 @@ const std::map<std::string, Reader>& readers() {
       {"onnx", read_network},
       {"tensor", read_tensor},
       {"script", [](const std::string& text) { return read_module(script::parse_module(text)); }},
-      {"relay", [](const std::string& t) { return read_module(script::relay::read_relay(t)); }},
+      {"relay", [](const std::string& t) { return read_module(relay::read_relay(t)); }},
       {"params", read_params},
       {"npy", read_array},
       {"csv", read_csv},

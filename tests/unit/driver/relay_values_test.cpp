@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tenon/driver/verify.h"
+#include "tenon/import/relay/read_relay.h"
 #include "tenon/interp/interpreter.h"
-#include "tenon/script/relay/read_relay.h"
 
 namespace tenon {
 namespace {
@@ -25,8 +25,8 @@ Ref<TensorData> run(const std::string& shape, std::vector<int64_t> dims, const s
   for (const int64_t dim : dims) count *= dim;
   std::vector<float> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i));
-  const IRModule module = script::relay::read_relay("def @main(%x: Tensor[" + shape +
-                                                    ", float32]) {\n" + body + "\n}\n");
+  const IRModule module =
+      relay::read_relay("def @main(%x: Tensor[" + shape + ", float32]) {\n" + body + "\n}\n");
   verify_module(module);
   return interp::Interpreter(module).run_main({floats(std::move(dims), values)}).at(0);
 }

@@ -1,0 +1,378 @@
+#include "tenon/import/onnx/context.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "tenon/arith/analyzer.h"
+#include "tenon/import/onnx/text.h"
+
+namespace tenon::onnx {
+
+using graph::TensorType;
+
+Ref<TensorType> Item::type() const {
+  if (value) return shaped(value);
+  check(elements.has_value(), "an item without value and elements");
+  return TensorType::of(elements->shape, elements->dtype);
+}
+
+Ref<TensorType> shaped(const Value& value) {
+  Ref<TensorType> type = graph::tensor_type(value);
+  if (!type->shape || type->dtype.is_void())
+    unsupported("a result whose shape is known only at run time");
+  return type;
+}
+
+const Item& Context::item(size_t i) const {
+  if (!has(i)) throw CompileError(kBadModel, origin(), "`{}` has no input {}", node_.op_type, i);
+  return *inputs_[i];
+}
+
+Value Context::value(size_t i) {
+  (void)item(i);
+  Item& held = *inputs_[i];
+  if (held.value) return held.value;
+  Value value = materialise(*held.elements);
+  // What is emitted in a branch is not visible behind it.
+  if (!in_branch_ || value.as<graph::Constant>()) held.value = value;
+  return value;
+}
+
+const Elements* Context::elements(size_t i) {
+  (void)item(i);
+  Item& held = *inputs_[i];
+  if (!held.elements && !held.elements_asked) {
+    held.elements_asked = true;
+    if (const auto* c = held.value.as<graph::Constant>()) held.elements = elements_of(*c->data);
+  }
+  return held.elements ? &*held.elements : nullptr;
+}
+
+Ref<TensorData> Context::constant(size_t i) {
+  (void)item(i);
+  if (inputs_[i]->data) return inputs_[i]->data;
+  if (const auto* c = inputs_[i]->value.as<graph::Constant>()) return c->data;
+  return inputs_[i]->elements ? tensor_of(*inputs_[i]->elements) : nullptr;
+}
+
+Dims Context::dims(size_t i, std::string_view what) {
+  const DType type = dtype(i);
+  if (!type.is_integer() && !type.is_bool())
+    bad(kDTypeMismatch, "operand `{}` of `{}` has dtype {}; expected integers", what, node_.op_type,
+        type.str());
+  const Elements* known = elements(i);
+  if (!known) unsupported("operand `{}` known only at run time", what);
+  numbers_.insert(i);
+  if (const auto numbers = as_ints(known->values))
+    note(std::string(what), *numbers);
+  else
+    has_symbolic_numbers_ = true;
+  return known->values;
+}
+
+std::vector<int64_t> Context::ints(size_t i, std::string_view what) {
+  const auto values = as_ints(dims(i, what));
+  if (!values) unsupported("operand `{}` that depends on symbolic dimensions", what);
+  return *values;
+}
+
+int64_t Context::int_scalar(size_t i, std::string_view what) {
+  const auto values = ints(i, what);
+  if (values.size() != 1)
+    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
+        values.size());
+  return values[0];
+}
+
+std::vector<double> Context::floats(size_t i, std::string_view what) {
+  const auto data = constant(i);
+  if (!data) unsupported("operand `{}` known only at run time", what);
+  if (data->elements() > kMostElements) unsupported("operand `{}` of that size", what);
+  std::vector<double> values;
+  for (int64_t e = 0; e < data->elements(); ++e) values.push_back(data->at_float(e));
+  numbers_.insert(i);
+  note(std::string(what), AttrList(values.begin(), values.end()));
+  return values;
+}
+
+double Context::float_scalar(size_t i, std::string_view what) {
+  const auto values = floats(i, what);
+  if (values.size() != 1)
+    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
+        values.size());
+  return values[0];
+}
+
+// ---- attributes
+// ----------------------------------------------------------------------------------
+
+const Attribute* Context::find(const std::string& name) {
+  read_.insert(name);
+  const auto it = node_.attributes.find(name);
+  if (it == node_.attributes.end()) return nullptr;
+  if (it->second.ref.empty()) return &it->second;
+  if (!enclosing_)
+    bad(kBadModel, "attribute `{}` refers to `{}` outside a function", name,
+        printable(it->second.ref));
+  const auto given = enclosing_->find(it->second.ref);
+  return given == enclosing_->end() ? nullptr : &given->second;
+}
+
+static std::string_view kind_of(const Attribute& attribute) {
+  static constexpr std::string_view kKinds[] = {"of a kind that is not read",
+                                                "an integer",
+                                                "a float",
+                                                "a string",
+                                                "a tensor",
+                                                "a graph",
+                                                "a list of integers",
+                                                "a list of floats",
+                                                "a list of strings"};
+  return kKinds[attribute.value.index()];
+}
+
+template <typename T>
+const T* Context::typed(const std::string& name, std::string_view wanted) {
+  const Attribute* attribute = find(name);
+  if (!attribute) return nullptr;
+  if (!attribute->unsupported.empty())
+    unsupported("attribute `{}` {}", name, attribute->unsupported);
+  const T* value = std::get_if<T>(&attribute->value);
+  if (!value)
+    bad(kBadAttribute, "attribute `{}` of `{}` is {}; expected {}", name, node_.op_type,
+        kind_of(*attribute), wanted);
+  return value;
+}
+
+bool Context::has_attr(const std::string& name) { return find(name) != nullptr; }
+
+int64_t Context::int_attr(const std::string& name, int64_t otherwise) {
+  const auto* value = typed<int64_t>(name, "an integer");
+  note(name, value ? *value : otherwise);
+  return value ? *value : otherwise;
+}
+int64_t Context::int_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, an integer", node_.op_type, name);
+  return int_attr(name, 0);
+}
+bool Context::flag_attr(const std::string& name, bool otherwise) {
+  return int_attr(name, otherwise ? 1 : 0) != 0;
+}
+double Context::float_attr(const std::string& name, double otherwise) {
+  const auto* value = typed<double>(name, "a float");
+  note(name, value ? *value : otherwise);
+  return value ? *value : otherwise;
+}
+double Context::float_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, a float", node_.op_type, name);
+  return float_attr(name, 0);
+}
+std::string Context::string_attr(const std::string& name, const std::string& otherwise) {
+  const auto* value = typed<std::string>(name, "a string");
+  note(name, value ? *value : otherwise);
+  return value ? *value : otherwise;
+}
+std::vector<int64_t> Context::ints_attr(const std::string& name, std::vector<int64_t> otherwise) {
+  const auto* value = typed<std::vector<int64_t>>(name, "a list of integers");
+  note(name, value ? *value : otherwise);
+  return value ? *value : otherwise;
+}
+std::vector<int64_t> Context::ints_attr(const std::string& name) {
+  if (!has_attr(name))
+    bad(kBadAttribute, "`{}` has no attribute `{}`, a list of integers", node_.op_type, name);
+  return ints_attr(name, {});
+}
+std::vector<double> Context::floats_attr(const std::string& name, std::vector<double> otherwise) {
+  const auto* value = typed<std::vector<double>>(name, "a list of floats");
+  const std::vector<double>& values = value ? *value : otherwise;
+  note(name, AttrList(values.begin(), values.end()));
+  return values;
+}
+std::vector<std::string> Context::strings_attr(const std::string& name,
+                                               std::vector<std::string> otherwise) {
+  const auto* value = typed<std::vector<std::string>>(name, "a list of strings");
+  note(name, value ? *value : otherwise);
+  return value ? *value : otherwise;
+}
+Tensor Context::tensor_attr(const std::string& name) {
+  const auto* value = typed<Tensor>(name, "a tensor");
+  if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a tensor", node_.op_type, name);
+  if (!value->data) unsupported("attribute `{}` of {}", name, value->unsupported);
+  return *value;
+}
+std::shared_ptr<const Graph> Context::graph_attr(const std::string& name) {
+  const auto* value = typed<std::shared_ptr<const Graph>>(name, "a graph");
+  if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a graph", node_.op_type, name);
+  return *value;
+}
+void Context::ignore(std::initializer_list<const char*> names) {
+  for (const char* name : names) read_.insert(name);
+}
+std::string Context::unread_attribute() const {
+  for (const auto& [name, attribute] : node_.attributes)
+    if (!read_.count(name)) return name;
+  return "";
+}
+
+void Context::note_number(size_t i, const std::string& name, const Expr& value) {
+  numbers_.insert(i);
+  if (const auto whole = as_int(value))
+    note(name, *whole);
+  else if (const auto real = as_float(value))
+    note(name, *real);
+  else
+    has_symbolic_numbers_ = true;
+}
+
+// ---- building
+// ------------------------------------------------------------------------------------
+
+void Context::clamps(Expr clamped, Expr plain) {
+  for (const ClampedDim& known : clamped_)
+    if (structural_equal(known.clamped, clamped)) return;
+  clamped_.push_back({std::move(clamped), std::move(plain)});
+}
+
+static bool has_dim(const TensorType& type, const Expr& dim, std::optional<int64_t> but_axis) {
+  for (size_t d = 0; type.shape && d < type.shape->size(); ++d)
+    if (static_cast<int64_t>(d) != but_axis && structural_equal((*type.shape)[d], dim)) return true;
+  return false;
+}
+
+Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_axis) {
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> items;
+    for (const Value& item : tuple->values) items.push_back(with_plain_dims(item, but_axis));
+    return make<graph::Tuple>(std::move(items));
+  }
+  if (const auto* shape = value.as<graph::ShapeExpr>()) {
+    Dims dims;
+    for (const Expr& dim : shape->values)
+      dims.push_back(rewrite(dim, [&](const NodePtr& node) -> std::optional<NodePtr> {
+        for (const ClampedDim& known : clamped_)
+          if (known.is_asserted && structural_equal(node, known.clamped)) return known.plain;
+        return std::nullopt;
+      }));
+    return shape_value(dims);
+  }
+  const graph::Type held = graph::type_of(value);
+  const auto* type = held.as<TensorType>();
+  if (!type) return value;
+  std::optional<Dims> dims = type->shape;
+  bool changed = false;
+  for (ClampedDim& known : clamped_) {
+    if (!has_dim(*type, known.clamped, but_axis)) continue;
+    changed = true;
+    known.is_asserted |= !in_branch_;  // a branch that is not taken asserts nothing
+    for (size_t d = 0; d < dims->size(); ++d)
+      if (static_cast<int64_t>(d) != but_axis && structural_equal((*type->shape)[d], known.clamped))
+        (*dims)[d] = known.plain;
+  }
+  if (!changed) return value;
+  return builder_.match_cast(value, make<TensorType>(std::move(*dims), type->dtype));
+}
+
+void Context::reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs) {
+  std::vector<Ref<TensorType>> tensors;
+  for (const Value& arg : args) {
+    const auto* tuple = arg.as<graph::Tuple>();
+    for (const Value& item : tuple ? tuple->values : std::vector<Value>{arg}) {
+      const graph::Type held = item ? graph::type_of(item) : graph::Type();
+      if (const auto* type = held.as<TensorType>()) tensors.push_back(ref_to(type));
+    }
+  }
+  std::optional<int64_t> but_axis;
+  if (name == "concat" && !tensors.empty())
+    but_axis = axis(attrs.get<int64_t>("axis").value_or(0), tensors[0]->ndim);
+  bool any = false;
+  for (const ClampedDim& known : clamped_)
+    for (const auto& type : tensors) any |= known.is_asserted || has_dim(*type, known.clamped, {});
+  const bool reshapes = name == "reshape" || name == "broadcast_to";
+  if (!any || (tensors.size() == 1 && !reshapes)) return;
+  const Ref<graph::Call> call = graph::call_op(name, args, attrs, origin());
+  const bool broadcasts = call->op->fusion == graph::FusionKind::kBroadcast;
+  if (broadcasts && name != "broadcast_to") {
+    const graph::Type type = graph::type_of(call);
+    const auto* result = type.as<TensorType>();
+    if (result && result->shape) return;
+  }
+  if (name == "reshape") {
+    const auto* shape = args.at(1).as<graph::ShapeExpr>();
+    if (shape && arith::proves_equal(product(*tensors.at(0)->shape), product(shape->values)))
+      return;
+  }
+  for (Value& arg : args)
+    if (arg) arg = with_plain_dims(arg, but_axis);
+}
+
+Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
+  if (!clamped_.empty()) reconcile(name, args, attrs);
+  const std::string hint = node_.outputs.empty() || node_.outputs[0].empty()
+                               ? identifier(node_.op_type)
+                               : identifier(node_.outputs[0]);
+  return builder_.op(name, std::move(args), std::move(attrs), hint);
+}
+
+Value Context::scalar(DType dtype, double value) {
+  Elements one{dtype, {}, {}};
+  if (dtype.is_float()) {
+    one.values = {imm(dtype, value)};
+  } else {
+    one.values = {dtype.is_bool() ? boolean(value != 0) : int64(static_cast<int64_t>(value))};
+  }
+  return make<graph::Constant>(tensor_of(one));
+}
+
+Value Context::ints_constant(const std::vector<int64_t>& values) {
+  return make<graph::Constant>(
+      TensorData::of(kInt64, {static_cast<int64_t>(values.size())}, values));
+}
+
+Value Context::materialise(const Elements& elements) {
+  if (auto data = tensor_of(elements)) return make<graph::Constant>(std::move(data), origin());
+  if (!elements.dtype.is_integer())
+    unsupported("a tensor of type {} computed from symbolic dimensions", elements.dtype.str());
+  Value value = op("shape_to_tensor", {shape_value(elements.values)});
+  if (elements.ndim() != 1) value = reshape(value, to_exprs(elements.shape));
+  return cast(value, elements.dtype);
+}
+
+Value Context::cast(const Value& value, DType dtype) {
+  if (shaped(value)->dtype == dtype) return value;
+  return op("astype", {value}, {{"dtype", dtype}});
+}
+
+Value Context::reshape(const Value& value, const Dims& dims) {
+  const auto type = shaped(value);
+  if (arith::proves_equal(*type->shape, dims)) return value;
+  return op("reshape", {value, shape_value(dims)});
+}
+
+Value Context::transpose(const Value& value, const std::vector<int64_t>& axes) {
+  if (std::is_sorted(axes.begin(), axes.end())) return value;
+  return op("permute_dims", {value}, {{"axes", axes}});
+}
+
+// ---- arithmetic
+// ----------------------------------------------------------------------------------
+
+int64_t Context::axis(int64_t axis, int64_t ndim, std::string_view what) const {
+  if (axis < -ndim || axis >= ndim)
+    bad(kBadAttribute, "`{}` of `{}` is {}; expected {} to {} for a tensor of rank {}", what,
+        node_.op_type, axis, -ndim, ndim - 1, ndim);
+  return axis < 0 ? axis + ndim : axis;
+}
+
+std::vector<int64_t> Context::axes(std::vector<int64_t> axes, int64_t ndim) const {
+  std::set<int64_t> seen;
+  for (int64_t& a : axes) {
+    a = axis(a, ndim, "axes");
+    if (!seen.insert(a).second)
+      bad(kBadAttribute, "axis {} is given twice to `{}`", a, node_.op_type);
+  }
+  return axes;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,187 @@
+// What a converter of an ONNX operator sees: one node, its operands and attributes, and the builder
+// of the function.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/graph/builder.h"
+#include "tenon/graph/shape.h"
+#include "tenon/graph/unsupported_form.h"
+#include "tenon/import/onnx/elements.h"
+#include "tenon/import/onnx/model.h"
+
+namespace tenon::onnx {
+
+using graph::Value;
+using Dims = std::vector<Expr>;
+
+using graph::unsupported;
+using graph::Unsupported;
+
+/// What a name of the network stands for.
+struct Item {
+  Value value;                       // null until elements are needed as a tensor
+  std::optional<Elements> elements;  // where known
+  bool elements_asked = false;
+  Ref<TensorData> data;     // of a parameter that stands for a constant
+  bool poisoned = false;    // the result of a node that is not supported, which is listed already
+  std::string unsupported;  // why it cannot be used: "a tensor of type string"
+
+  Ref<graph::TensorType> type() const;
+};
+using ItemRef = std::shared_ptr<Item>;
+
+/// The attributes of a model-local function's call, which its body refers to.
+using AttributeValues = std::map<std::string, Attribute>;
+
+/// A dimension of a slice whose end is an expression: `min(n, 1024)`, held in its axis, where the
+/// network means `n`.
+struct ClampedDim {
+  Expr clamped, plain;
+  bool is_asserted = false;  // a check that both are equal stands in the module
+};
+
+class Context {
+ public:
+  /// `clamped` is shared by the nodes of a model.
+  Context(const Node& node, std::vector<ItemRef> inputs, int64_t opset,
+          graph::BlockBuilder& builder, const AttributeValues* enclosing, bool in_branch,
+          std::vector<ClampedDim>& clamped)
+      : node_(node),
+        inputs_(std::move(inputs)),
+        opset_(opset),
+        builder_(builder),
+        enclosing_(enclosing),
+        in_branch_(in_branch),
+        clamped_(clamped) {}
+
+  const Node& node() const { return node_; }
+  /// Version of the operator set of the node's domain.
+  int64_t opset() const { return opset_; }
+  const Origin& origin() const { return builder_.origin(); }
+  graph::BlockBuilder& builder() { return builder_; }
+
+  /// Whether the node becomes a function by itself (node_function.h): an operator of the graph that
+  /// is all of it may stand in that, even where it is taken apart afterwards.
+  void stand_alone(bool alone) { stands_alone_ = alone; }
+  bool stands_alone() const { return stands_alone_; }
+
+  // ---- operands. Those that are left out may be asked for by has() only.
+
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return node_.outputs.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  /// \throws CompileError (kBadModel) where it is left out.
+  const Item& item(size_t i) const;
+  Value value(size_t i);
+  Value value_or_null(size_t i) { return has(i) ? value(i) : nullptr; }
+  Ref<graph::TensorType> type(size_t i) const { return item(i).type(); }
+  Dims shape(size_t i) const { return *type(i)->shape; }
+  DType dtype(size_t i) const { return type(i)->dtype; }
+  int64_t ndim(size_t i) const { return type(i)->ndim; }
+  /// Null where they are not known.
+  const Elements* elements(size_t i);
+  /// Null where the operand is no constant.
+  Ref<TensorData> constant(size_t i);
+
+  /// Known elements of an integer operand, of any rank. \throws Unsupported where they are known
+  /// only at run time; `what` names the operand.
+  Dims dims(size_t i, std::string_view what);
+  /// The same, as numbers.
+  std::vector<int64_t> ints(size_t i, std::string_view what);
+  int64_t int_scalar(size_t i, std::string_view what);
+  std::vector<double> floats(size_t i, std::string_view what);
+  double float_scalar(size_t i, std::string_view what);
+
+  // ---- attributes. \throws CompileError (kBadAttribute) where one has another kind, or is
+  // missing.
+
+  bool has_attr(const std::string& name);
+  int64_t int_attr(const std::string& name);
+  int64_t int_attr(const std::string& name, int64_t otherwise);
+  bool flag_attr(const std::string& name, bool otherwise = false);
+  double float_attr(const std::string& name);
+  double float_attr(const std::string& name, double otherwise);
+  std::string string_attr(const std::string& name, const std::string& otherwise);
+  std::vector<int64_t> ints_attr(const std::string& name);
+  std::vector<int64_t> ints_attr(const std::string& name, std::vector<int64_t> otherwise);
+  std::vector<double> floats_attr(const std::string& name, std::vector<double> otherwise);
+  std::vector<std::string> strings_attr(const std::string& name,
+                                        std::vector<std::string> otherwise);
+  Tensor tensor_attr(const std::string& name);
+  std::shared_ptr<const Graph> graph_attr(const std::string& name);
+  /// Attributes that change nothing here.
+  void ignore(std::initializer_list<const char*> names);
+  /// The first attribute that nobody asked for; empty where there is none.
+  std::string unread_attribute() const;
+
+  /// Attributes as they are in effect: those that were asked for, with their defaults, and operands
+  /// that were asked for as numbers, by their names. note() states one that follows from others.
+  const AttrValue::Map& effective() const { return effective_; }
+  void note(const std::string& name, AttrValue value) {
+    effective_.insert_or_assign(name, std::move(value));
+  }
+  /// An operand that was asked for as a number in another way.
+  void note_number(size_t i, const std::string& name, const Expr& value);
+  /// Operands that were asked for as numbers, and whether some depend on symbolic dimensions.
+  const std::set<size_t>& numbers() const { return numbers_; }
+  bool has_symbolic_numbers() const { return has_symbolic_numbers_; }
+
+  // ---- building
+
+  /// Operands with a clamped dimension that do not go together with the others are taken to have
+  /// the plain one, which is checked at run time.
+  Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {});
+  /// Notes a dimension of a slice.
+  void clamps(Expr clamped, Expr plain);
+  /// A constant of one element (rank 0).
+  Value scalar(DType dtype, double value);
+  Value ints_constant(const std::vector<int64_t>& values);
+  static Value shape_value(const Dims& dims) { return make<graph::ShapeExpr>(dims); }
+  static Value prim(const Expr& value) { return make<graph::PrimValue>(value); }
+  /// Known elements as a tensor.
+  Value materialise(const Elements& elements);
+  Value cast(const Value& value, DType dtype);
+  Value reshape(const Value& value, const Dims& dims);
+  Value transpose(const Value& value, const std::vector<int64_t>& axes);
+
+  // ---- arithmetic
+
+  /// `axis` counted from the front. \throws CompileError (kBadAttribute) out of [-ndim, ndim).
+  int64_t axis(int64_t axis, int64_t ndim, std::string_view what = "axis") const;
+  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t ndim) const;
+  template <typename... Args>
+  [[noreturn]] void bad(const Code& code, fmt::format_string<Args...> format,
+                        Args&&... args) const {
+    throw CompileError(code, origin(), format, std::forward<Args>(args)...);
+  }
+
+ private:
+  const Attribute* find(const std::string& name);
+  template <typename T>
+  const T* typed(const std::string& name, std::string_view wanted);
+  void reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
+  Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis);
+
+  const Node& node_;
+  std::vector<ItemRef> inputs_;
+  int64_t opset_;
+  graph::BlockBuilder& builder_;
+  const AttributeValues* enclosing_;
+  bool in_branch_;
+  std::vector<ClampedDim>& clamped_;
+  std::set<std::string> read_;
+  AttrValue::Map effective_;
+  std::set<size_t> numbers_;
+  bool has_symbolic_numbers_ = false, stands_alone_ = false;
+};
+
+/// The type of a value with a known shape.
+Ref<graph::TensorType> shaped(const Value& value);
+using graph::exact_quotient;
+using graph::product;
+
+}  // namespace tenon::onnx

@@ -1,0 +1,39 @@
+// The ONNX operators that are imported: a row for each, in a table for each family.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tenon/import/onnx/context.h"
+
+namespace tenon::onnx {
+
+/// The values of a node's outputs, in order; trailing ones that nothing asks for may be left out.
+using Results = std::vector<Value>;
+using Convert = std::function<Results(Context&)>;
+
+struct OperatorRow {
+  std::string name;
+  int first_opset;                // the oldest version of its operator set whose form is read
+  int least_inputs, most_inputs;  // -1: any number
+  Convert convert;
+  std::string types = "numbers";  // of the main operand
+  std::string forms = {};  // what is not imported, and which operands must be known at compile time
+  std::string domain = {};
+};
+
+/// The newest version of ai.onnx that is imported.
+inline constexpr int64_t kNewestOpset = 27;
+
+/// Every row, by name.
+const std::vector<OperatorRow>& all_operators();
+/// Null where there is none.
+const OperatorRow* find_operator(const std::string& domain, const std::string& name);
+
+/// The families, one for each file ops_*.cpp.
+std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
+    matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
+    create_rows(), image_rows(), loss_rows();
+
+}  // namespace tenon::onnx

@@ -1,0 +1,325 @@
+// Operators that change shapes and order: reshape, transpose, concatenation, slices, padding, ...
+#include <algorithm>
+
+#include "tenon/arith/analyzer.h"
+#include "tenon/import/onnx/operators.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// A shape operand (from opset 5 on), or an attribute before.
+Dims target_dims(Context& c) {
+  if (c.opset() < 5) return to_exprs(c.ints_attr("shape"));
+  return c.dims(1, "shape");
+}
+
+Results convert_reshape(Context& c) {
+  c.ignore({"consumed_inputs"});
+  const Dims from = c.shape(0);
+  Dims dims = target_dims(c);
+  const bool zero_is_zero = c.flag_attr("allowzero");
+  std::optional<size_t> open;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const auto value = as_int(dims[d]);
+    if (value == 0 && !zero_is_zero) {
+      if (d >= from.size())
+        c.bad(kShapeMismatch, "`Reshape` keeps dimension {} of a tensor of rank {}", d,
+              from.size());
+      dims[d] = from[d];
+    } else if (value == -1) {
+      if (open) c.bad(kShapeMismatch, "`Reshape` to {} has two dimensions of -1", str(dims));
+      open = d;
+    } else if (value && *value < 0) {
+      c.bad(kShapeMismatch, "`Reshape` to {} has a negative dimension", str(dims));
+    }
+  }
+  if (open) {
+    Dims rest;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (d != *open) rest.push_back(dims[d]);
+    if (is_int(product(rest), 0))
+      c.bad(kShapeMismatch, "`Reshape` to {} cannot infer the dimension of -1", str(dims));
+    dims[*open] = exact_quotient(from, rest);
+    const auto total = as_int(product(from)), all = as_int(product(dims));
+    if (total && all && *total != *all)
+      c.bad(kShapeMismatch, "`Reshape` of shape {} to {}: the sizes do not divide", str(from),
+            str(target_dims(c)));
+  }
+  return {c.reshape(c.value(0), dims)};
+}
+
+Results convert_flatten(Context& c) {
+  const int64_t ndim = c.ndim(0);
+  int64_t axis = c.int_attr("axis", 1);
+  if (axis < -ndim || axis > ndim)
+    c.bad(kBadAttribute, "`axis` of `Flatten` is {}; expected {} to {}", axis, -ndim, ndim);
+  if (axis < 0) axis += ndim;
+  const Dims shape = c.shape(0);
+  const auto cut = shape.begin() + axis;
+  return {c.reshape(c.value(0), {product({shape.begin(), cut}), product({cut, shape.end()})})};
+}
+
+Results convert_transpose(Context& c) {
+  std::vector<int64_t> perm;
+  for (int64_t d = c.ndim(0); d-- > 0;) perm.push_back(d);
+  perm = c.axes(c.ints_attr("perm", perm), c.ndim(0));
+  if (static_cast<int64_t>(perm.size()) != c.ndim(0))
+    c.bad(kBadAttribute, "attribute `perm` of `Transpose` has {} numbers; expected {}", perm.size(),
+          c.ndim(0));
+  return {c.transpose(c.value(0), perm)};
+}
+
+std::vector<int64_t> axes_operand(Context& c, int64_t input_from) {
+  return c.opset() < input_from ? c.ints_attr("axes") : c.ints(1, "axes");
+}
+
+Results convert_unsqueeze(Context& c) {
+  const auto given = axes_operand(c, 13);
+  auto axes = c.axes(given, c.ndim(0) + static_cast<int64_t>(given.size()));
+  std::sort(axes.begin(), axes.end());
+  Dims dims = c.shape(0);
+  for (const int64_t a : axes) dims.insert(dims.begin() + a, int64(1));
+  return {c.reshape(c.value(0), dims)};
+}
+
+Results convert_squeeze(Context& c) {
+  const Dims from = c.shape(0);
+  std::vector<int64_t> axes;
+  const bool given = c.opset() < 13 ? c.has_attr("axes") : c.has(1);
+  if (given) axes = c.axes(axes_operand(c, 13), c.ndim(0));
+  Dims dims;
+  for (int64_t d = 0; d < c.ndim(0); ++d) {
+    const Expr& dim = from[static_cast<size_t>(d)];
+    const bool named = std::count(axes.begin(), axes.end(), d) != 0;
+    if (given ? named : is_int(dim, 1)) {
+      if (as_int(dim) && !is_int(dim, 1))
+        c.bad(kShapeMismatch, "`Squeeze` of axis {} of shape {}, which is not 1", d, str(from));
+      if (!as_int(dim)) unsupported("an axis of symbolic extent {}", str(dim));
+      continue;
+    }
+    if (!given && !as_int(dim)) unsupported("no axes, and a symbolic dimension {}", str(dim));
+    dims.push_back(dim);
+  }
+  return {c.reshape(c.value(0), dims)};
+}
+
+Results convert_concat(Context& c) {
+  const int64_t axis = c.axis(c.int_attr("axis", 1), c.ndim(0));
+  if (c.input_count() == 1) return {c.value(0)};
+  std::vector<Value> parts;
+  for (size_t i = 0; i < c.input_count(); ++i) parts.push_back(c.value(i));
+  return {c.op("concat", {make<graph::Tuple>(std::move(parts))}, {{"axis", axis}})};
+}
+
+Results convert_split(Context& c) {
+  const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
+  const Expr extent = c.shape(0)[static_cast<size_t>(axis)];
+  const auto outputs = static_cast<int64_t>(c.output_count());
+  const auto total = as_int(extent);
+  std::vector<int64_t> parts;
+  if (c.opset() < 13 && c.has_attr("split")) {
+    parts = c.ints_attr("split");
+  } else if (c.has(1)) {
+    parts = c.ints(1, "split");
+  } else {
+    if (c.has_attr("num_outputs") && c.int_attr("num_outputs") != outputs)
+      c.bad(kBadAttribute, "attribute `num_outputs` of `Split` is {}; the node has {} outputs",
+            c.int_attr("num_outputs"), outputs);
+    if (!total) unsupported("equal parts of a symbolic dimension");
+    const int64_t size = (*total + outputs - 1) / outputs;
+    for (int64_t at = 0; at < outputs; ++at)
+      parts.push_back(std::clamp<int64_t>(*total - at * size, 0, size));
+  }
+  if (static_cast<int64_t>(parts.size()) != outputs)
+    c.bad(kShapeMismatch, "`Split` has {} sizes for {} outputs", parts.size(), outputs);
+  std::vector<int64_t> begins;
+  int64_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) begins.push_back(sum);
+    if (parts[i] < 0 || __builtin_add_overflow(sum, parts[i], &sum))
+      c.bad(kShapeMismatch, "`Split` into sizes {}", str(parts));
+  }
+  if (total && sum != *total)
+    c.bad(kShapeMismatch, "`Split` into sizes {} of an axis of {}", str(parts), *total);
+  if (parts.size() == 1) return {c.value(0)};
+  const Value all = c.op("split", {c.value(0)}, {{"indices_or_sections", begins}, {"axis", axis}});
+  Results results;
+  for (int64_t i = 0; i < outputs; ++i)
+    results.push_back(c.builder().emit(make<graph::TupleGetItem>(all, i, c.origin())));
+  return results;
+}
+
+// The end of a slice is held in its axis, as ONNX has it. Where it is an expression of the
+// dimensions, the network means the plain difference: other operands of the slice's users have it.
+Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, const Dims& ends,
+            const std::vector<int64_t>& steps) {
+  const Value sliced =
+      c.op("strided_slice", {c.value(0), c.shape_value(to_exprs(axes)), c.shape_value(starts),
+                             c.shape_value(ends), c.shape_value(to_exprs(steps))});
+  const Dims dims = *shaped(sliced)->shape;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const Expr& dim = dims[static_cast<size_t>(axes[k])];
+    if (steps[k] != 1 || as_int(ends[k]) || as_int(dim)) continue;
+    arith::Analyzer analyzer;
+    const Expr plain = analyzer.simplify(ends[k] - starts[k]);
+    if (analyzer.proves_nonnegative(starts[k]) && analyzer.proves_nonnegative(plain) &&
+        !analyzer.proves_equal(plain, dim))
+      c.clamps(dim, plain);
+  }
+  return sliced;
+}
+
+Results convert_slice(Context& c) {
+  const int64_t ndim = c.ndim(0);
+  Dims starts, ends;
+  std::vector<int64_t> axes, steps;
+  if (c.opset() < 10) {
+    starts = to_exprs(c.ints_attr("starts"));
+    ends = to_exprs(c.ints_attr("ends"));
+    axes = c.ints_attr("axes", {});
+  } else {
+    starts = c.dims(1, "starts");
+    ends = c.dims(2, "ends");
+    if (c.has(3)) axes = c.ints(3, "axes");
+    if (c.has(4)) steps = c.ints(4, "steps");
+  }
+  if (axes.empty())
+    for (size_t d = 0; d < starts.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    c.bad(kShapeMismatch, "`Slice` has {} starts, {} ends, {} axes and {} steps", starts.size(),
+          ends.size(), axes.size(), steps.size());
+  axes = c.axes(axes, ndim);
+  for (int64_t& step : steps) {
+    if (step == 0) c.bad(kBadAttribute, "`Slice` has a step of 0");
+    step = std::clamp<int64_t>(step, -INT64_MAX, INT64_MAX);
+  }
+  return {slice(c, axes, starts, ends, steps)};
+}
+
+Results convert_pad(Context& c) {
+  const int64_t ndim = c.ndim(0);
+  std::string mode = c.string_attr("mode", "constant");
+  std::vector<int64_t> pads, axes;
+  double value = 0;
+  if (c.opset() < 11) {
+    pads = c.has_attr("paddings") ? c.ints_attr("paddings") : c.ints_attr("pads");
+    value = c.float_attr("value", 0);
+  } else {
+    pads = c.ints(1, "pads");
+    if (c.has(2)) value = c.float_scalar(2, "constant_value");
+    if (c.has(3)) axes = c.axes(c.ints(3, "axes"), ndim);
+  }
+  const bool all = c.opset() < 18 || !c.has(3);
+  if (all)
+    for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
+  if (pads.size() != 2 * axes.size())
+    c.bad(kShapeMismatch, "`Pad` has {} pads for {} axes; expected {}", pads.size(), axes.size(),
+          2 * axes.size());
+  std::vector<int64_t> widths(static_cast<size_t>(2 * ndim), 0);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto d = static_cast<size_t>(axes[k]);
+    widths[2 * d] = pads[k];
+    widths[2 * d + 1] = pads[k + axes.size()];
+  }
+  for (const int64_t w : widths)
+    if (w > (int64_t{1} << 40) || w < -(int64_t{1} << 40))
+      c.bad(kOverflow, "`Pad` by {} elements", w);
+  if (mode == "wrap") mode = "circular";
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
+    c.bad(kBadAttribute, "attribute `mode` of `Pad` is `{}`", mode);
+  if (std::all_of(widths.begin(), widths.end(), [](int64_t w) { return w == 0; }))
+    return {c.value(0)};
+  return {c.op("nn.pad", {c.value(0)},
+               {{"pad_width", widths}, {"pad_mode", mode}, {"pad_value", value}})};
+}
+
+Results convert_expand(Context& c) {
+  Dims target = c.dims(1, "shape");
+  const Dims from = c.shape(0);
+  // Broadcasting goes both ways: a dimension of 1 in the target keeps the tensor's.
+  for (size_t i = 1; i <= from.size(); ++i) {
+    if (i > target.size()) {
+      target.insert(target.begin(), from[from.size() - i]);
+    } else if (is_int(target[target.size() - i], 1)) {
+      target[target.size() - i] = from[from.size() - i];
+    }
+  }
+  if (arith::proves_equal(from, target)) return {c.value(0)};
+  return {c.op("broadcast_to", {c.value(0), c.shape_value(target)})};
+}
+
+Results convert_tile(Context& c) {
+  const Dims repeats = c.dims(1, "repeats");
+  if (static_cast<int64_t>(repeats.size()) != c.ndim(0))
+    c.bad(kShapeMismatch, "`Tile` has {} repeats for a tensor of rank {}", repeats.size(),
+          c.ndim(0));
+  const auto counts = as_ints(repeats);
+  if (counts) return {c.op("tile", {c.value(0)}, {{"repeats", *counts}})};
+  // Along an axis of 1, repeating is broadcasting.
+  Dims dims = c.shape(0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (is_int(repeats[d], 1)) continue;
+    if (!is_int(dims[d], 1)) unsupported("symbolic repeats of an axis that is not 1");
+    dims[d] = repeats[d];
+  }
+  return {c.op("broadcast_to", {c.value(0), c.shape_value(dims)})};
+}
+
+Results convert_depth_to_space(Context& c) {
+  const int64_t b = c.int_attr("blocksize");
+  const std::string mode = c.string_attr("mode", "DCR");
+  if (c.ndim(0) != 4) c.bad(kRankMismatch, "`DepthToSpace` of a tensor of rank {}", c.ndim(0));
+  const Dims s = c.shape(0);
+  const auto channels = as_int(s[1]);
+  if (b < 1 || b > (1 << 20) || !channels || *channels % (b * b) != 0)
+    c.bad(kShapeMismatch, "`DepthToSpace` with blocksize {} of shape {}", b, str(s));
+  const Expr block = int64(b), rest = int64(*channels / (b * b));
+  const bool dcr = mode == "DCR";
+  Value x = c.reshape(c.value(0), dcr ? Dims{s[0], block, block, rest, s[2], s[3]}
+                                      : Dims{s[0], rest, block, block, s[2], s[3]});
+  x = c.transpose(
+      x, dcr ? std::vector<int64_t>{0, 3, 4, 1, 5, 2} : std::vector<int64_t>{0, 1, 4, 2, 5, 3});
+  return {c.reshape(x, {s[0], rest, arith::simplify(s[2] * b), arith::simplify(s[3] * b)})};
+}
+
+Results convert_space_to_depth(Context& c) {
+  const int64_t b = c.int_attr("blocksize");
+  if (c.ndim(0) != 4) c.bad(kRankMismatch, "`SpaceToDepth` of a tensor of rank {}", c.ndim(0));
+  const Dims s = c.shape(0);
+  const auto h = as_int(s[2]), w = as_int(s[3]);
+  if (b < 1 || b > (1 << 20) || !h || !w || *h % b != 0 || *w % b != 0)
+    c.bad(kShapeMismatch, "`SpaceToDepth` with blocksize {} of shape {}", b, str(s));
+  const Expr block = int64(b), rows = int64(*h / b), columns = int64(*w / b);
+  Value x = c.reshape(c.value(0), {s[0], s[1], rows, block, columns, block});
+  x = c.transpose(x, {0, 3, 5, 1, 2, 4});
+  return {c.reshape(x, {s[0], arith::simplify(s[1] * (b * b)), rows, columns})};
+}
+
+// Shape and Size of any tensor are known elements; see propagate.cpp.
+Results convert_shape(Context&) { unsupported("a shape known only at run time"); }
+
+}  // namespace
+
+std::vector<OperatorRow> shape_rows() {
+  return {
+      {"Reshape", 1, 1, 2, convert_reshape, "all", "shape known at compile time"},
+      {"Flatten", 1, 1, 1, convert_flatten, "all"},
+      {"Transpose", 1, 1, 1, convert_transpose, "all"},
+      {"Unsqueeze", 1, 1, 2, convert_unsqueeze, "all", "axes known at compile time"},
+      {"Squeeze", 1, 1, 2, convert_squeeze, "all", "axes known at compile time"},
+      {"Concat", 1, 1, -1, convert_concat, "all"},
+      {"Split", 2, 1, 2, convert_split, "all", "sizes known at compile time"},
+      {"Slice", 1, 1, 5, convert_slice, "all", "bounds known at compile time"},
+      {"Pad", 1, 1, 4, convert_pad, "numbers", "pads and value known at compile time"},
+      {"Expand", 8, 2, 2, convert_expand, "all", "shape known at compile time"},
+      {"Tile", 6, 2, 2, convert_tile, "all", "repeats known at compile time"},
+      {"DepthToSpace", 1, 1, 1, convert_depth_to_space, "all"},
+      {"SpaceToDepth", 1, 1, 1, convert_space_to_depth, "all"},
+      {"Shape", 1, 1, 1, convert_shape, "all"},
+      {"Size", 1, 1, 1, convert_shape, "all"},
+  };
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,253 @@
+// Convolutions and pools.
+#include "tenon/import/onnx/operators.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+// The window's attributes as ONNX writes them.
+struct Window {
+  std::vector<int64_t> kernel, strides, dilations, pads;  // pads: all begins, then all ends
+
+  // `kernel` empty: from the attribute.
+  Window(Context& c, std::vector<int64_t> size) : kernel(std::move(size)) {
+    if (c.has_attr("kernel_shape")) {
+      const auto given = c.ints_attr("kernel_shape");
+      if (!kernel.empty() && given != kernel)
+        c.bad(kShapeMismatch, "kernel_shape of `{}` is {}; the weight has {}", c.node().op_type,
+              str(given), str(kernel));
+      kernel = given;
+    } else if (kernel.empty()) {
+      c.bad(kBadAttribute, "`{}` has no attribute `kernel_shape`, a list of integers",
+            c.node().op_type);
+    }
+    const auto rank = static_cast<size_t>(c.ndim(0)) - 2;
+    if (kernel.size() != rank)
+      c.bad(kRankMismatch, "kernel_shape of `{}` has {} dimensions; the input has {} spatial axes",
+            c.node().op_type, kernel.size(), rank);
+    c.note("kernel_shape", kernel);
+    strides = sized(c, "strides", rank, 1, 1);
+    dilations = sized(c, "dilations", rank, 1, 1);
+    for (const int64_t k : kernel)
+      if (k < 1)
+        c.bad(kBadAttribute, "kernel_shape of `{}` is {}; expected positive numbers",
+              c.node().op_type, str(kernel));
+    const std::string mode = c.string_attr("auto_pad", "NOTSET");
+    pads = sized(c, "pads", 2 * rank, 0, mode == "NOTSET" ? 0 : INT64_MIN);
+    if (mode == "NOTSET") return;
+    pads.assign(2 * rank, 0);
+    c.note("pads", pads);
+    if (mode == "VALID") return;
+    if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
+      c.bad(kBadAttribute, "attribute `auto_pad` of `{}` is `{}`", c.node().op_type, mode);
+    same = mode == "SAME_LOWER" ? Same::kLower : Same::kUpper;
+  }
+
+  enum class Same : uint8_t { kNo, kUpper, kLower };
+  Same same = Same::kNo;
+
+  size_t rank() const { return kernel.size(); }
+
+  static std::vector<int64_t> sized(Context& c, const char* name, size_t count, int64_t otherwise,
+                                    int64_t least) {
+    std::vector<int64_t> values = c.ints_attr(name, std::vector<int64_t>(count, otherwise));
+    if (values.size() != count)
+      c.bad(kBadAttribute, "attribute `{}` of `{}` has {} numbers; expected {}", name,
+            c.node().op_type, values.size(), count);
+    for (const int64_t v : values)
+      if (v < least || v > (int64_t{1} << 40))
+        c.bad(kBadAttribute, "attribute `{}` of `{}` is {}; expected at least {}", name,
+              c.node().op_type, str(values), least);
+    return values;
+  }
+
+  // Pads so that there are ceil(extent / stride) windows.
+  void pad_to_same(Context& c) {
+    if (same == Same::kNo) return;
+    for (size_t d = 0; d < rank(); ++d) {
+      const auto extent = as_int(c.shape(0)[d + 2]);
+      if (!extent) unsupported("auto_pad of a symbolic dimension");
+      const int64_t count = (*extent + strides[d] - 1) / strides[d];
+      const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+      const int64_t total = std::max<int64_t>(0, (count - 1) * strides[d] + reach - *extent);
+      split(d, total, same);
+    }
+    c.note("pads", pads);
+  }
+  void split(size_t d, int64_t total, Same how) {
+    const int64_t less = total / 2, more = total - less;
+    pads[d] = how == Same::kLower ? more : less;
+    pads[d + rank()] = how == Same::kLower ? less : more;
+  }
+};
+
+void check_images(Context& c, size_t i) {
+  if (c.ndim(i) < 3)
+    c.bad(kRankMismatch, "`{}` has an operand of rank {}; expected at least 3", c.node().op_type,
+          c.ndim(i));
+  if (c.ndim(i) > 5) unsupported("{} spatial axes", c.ndim(i) - 2);
+}
+
+std::vector<int64_t> kernel_of(Context& c, size_t weight) {
+  if (c.ndim(weight) != c.ndim(0))
+    c.bad(kRankMismatch, "`{}` has a weight of rank {} for an input of rank {}", c.node().op_type,
+          c.ndim(weight), c.ndim(0));
+  const Dims& shape = c.shape(weight);
+  const auto kernel = as_ints(Dims(shape.begin() + 2, shape.end()));
+  if (!kernel) unsupported("a weight with symbolic dimensions");
+  return *kernel;
+}
+
+Value with_bias(Context& c, const Value& result, const Value& bias) {
+  if (!bias) return result;
+  const auto type = shaped(bias);
+  if (type->ndim != 1)
+    c.bad(kRankMismatch, "the bias of `{}` has rank {}; expected 1", c.node().op_type, type->ndim);
+  Dims dims(static_cast<size_t>(shaped(result)->ndim), int64(1));
+  dims[1] = type->dim(0);
+  return c.op("add", {result, c.reshape(bias, dims)});
+}
+
+Value convolve(Context& c, const Value& x, const Value& w, const Window& window) {
+  // Narrow floats are summed in float32.
+  const DType dtype = shaped(x)->dtype;
+  const bool narrow = dtype.is_float() && dtype.bits < 32;
+  const Value y = c.op(fmt::format("nn.conv{}d", window.rank()), {x, w},
+                       {{"strides", window.strides},
+                        {"padding", window.pads},
+                        {"dilation", window.dilations},
+                        {"groups", c.int_attr("group", 1)},
+                        {"out_dtype", narrow ? kFloat32 : kVoid}});
+  return c.cast(y, dtype);
+}
+
+Results convert_conv(Context& c) {
+  check_images(c, 0);
+  Window window(c, kernel_of(c, 1));
+  window.pad_to_same(c);
+  return {with_bias(c, convolve(c, c.value(0), c.value(1), window), c.value_or_null(2))};
+}
+
+Value less_zero_point(Context& c, size_t operand, size_t zero_point) {
+  Value x = c.cast(c.value(operand), kInt32);
+  if (!c.has(zero_point)) return x;
+  Value zero = c.cast(c.value(zero_point), kInt32);
+  const auto type = shaped(zero);
+  if (type->ndim == 1 && !is_int(type->dim(0), 1)) {
+    Dims dims(static_cast<size_t>(c.ndim(operand)), int64(1));
+    dims[0] = type->dim(0);
+    zero = c.reshape(zero, dims);
+  } else {
+    zero = c.reshape(zero, {});
+  }
+  return c.op("subtract", {x, zero});
+}
+
+Results convert_conv_integer(Context& c) {
+  check_images(c, 0);
+  Window window(c, kernel_of(c, 1));
+  window.pad_to_same(c);
+  const Value x = less_zero_point(c, 0, 2), w = less_zero_point(c, 1, 3);
+  return {convolve(c, x, w, window)};
+}
+
+Results convert_conv_transpose(Context& c) {
+  check_images(c, 0);
+  Window window(c, kernel_of(c, 1));
+  const size_t rank = window.rank();
+  std::vector<int64_t> extra = Window::sized(c, "output_padding", rank, 0, 0);
+  const bool sized = c.has_attr("output_shape");
+  if (sized || window.same != Window::Same::kNo) {
+    std::vector<int64_t> target = c.ints_attr("output_shape", {});
+    if (sized && target.size() == rank + 2) target.erase(target.begin(), target.begin() + 2);
+    if (sized && target.size() != rank)
+      c.bad(kBadAttribute,
+            "attribute `output_shape` of `ConvTranspose` has {} numbers; expected {}",
+            target.size(), rank);
+    for (size_t d = 0; d < rank; ++d) {
+      const auto extent = as_int(c.shape(0)[d + 2]);
+      if (!extent) unsupported("output_shape or auto_pad of a symbolic dimension");
+      const int64_t wanted = sized ? target[d] : *extent * window.strides[d];
+      const int64_t full = (*extent - 1) * window.strides[d] +
+                           (window.kernel[d] - 1) * window.dilations[d] + 1 + extra[d];
+      if (wanted > full) {
+        window.split(d, 0, Window::Same::kUpper);
+        extra[d] += wanted - full;
+      } else {
+        // ONNX: the larger half goes to the begin unless SAME_UPPER is asked for.
+        window.split(
+            d, full - wanted,
+            window.same == Window::Same::kUpper ? Window::Same::kUpper : Window::Same::kLower);
+      }
+    }
+  }
+  c.note("pads", window.pads);
+  c.note("output_padding", extra);
+  const Value y = c.op(fmt::format("nn.conv{}d_transpose", rank), {c.value(0), c.value(1)},
+                       {{"strides", window.strides},
+                        {"padding", window.pads},
+                        {"dilation", window.dilations},
+                        {"output_padding", extra},
+                        {"groups", c.int_attr("group", 1)}});
+  return {with_bias(c, y, c.value_or_null(2))};
+}
+
+Results convert_pool(Context& c, const char* kind) {
+  check_images(c, 0);
+  c.ignore({"storage_order"});
+  if (c.output_count() > 1 && !c.node().outputs[1].empty()) unsupported("output Indices");
+  Window window(c, {});
+  window.pad_to_same(c);
+  Attrs attrs{{"pool_size", window.kernel},
+              {"strides", window.strides},
+              {"padding", window.pads},
+              {"dilation", window.dilations},
+              {"ceil_mode", c.flag_attr("ceil_mode")}};
+  const std::string name = kind;
+  if (name == "avg") attrs.set("count_include_pad", c.flag_attr("count_include_pad"));
+  if (name == "lp") attrs.set("p", c.int_attr("p", 2));
+  return {c.op(fmt::format("nn.{}_pool{}d", name, window.rank()), {c.value(0)}, attrs)};
+}
+
+// Over all spatial axes.
+Results convert_global(Context& c, const char* op) {
+  if (c.ndim(0) < 2)
+    c.bad(kRankMismatch, "`{}` of a tensor of rank {}; expected at least 2", c.node().op_type,
+          c.ndim(0));
+  std::vector<int64_t> axes;
+  for (int64_t d = 2; d < c.ndim(0); ++d) axes.push_back(d);
+  if (axes.empty()) return {c.value(0)};
+  return {c.op(op, {c.value(0)}, {{"axis", axes}, {"keepdims", true}})};
+}
+
+Results convert_global_lp(Context& c) {
+  const int64_t p = c.int_attr("p", 2);
+  if (p != 1 && p != 2) unsupported("p = {}", p);
+  std::vector<int64_t> axes;
+  for (int64_t d = 2; d < c.ndim(0); ++d) axes.push_back(d);
+  const Value x = c.op(p == 1 ? "abs" : "square", {c.value(0)});
+  const Value sum = c.op("sum", {x}, {{"axis", axes}, {"keepdims", true}});
+  return {p == 1 ? sum : c.op("sqrt", {sum})};
+}
+
+}  // namespace
+
+std::vector<OperatorRow> window_rows() {
+  return {
+      {"Conv", 1, 2, 3, convert_conv, "floats", "1 to 3 spatial axes"},
+      {"ConvInteger", 10, 2, 4, convert_conv_integer, "int8, uint8", "1 to 3 spatial axes"},
+      {"ConvTranspose", 1, 2, 3, convert_conv_transpose, "floats", "1 to 3 spatial axes"},
+      {"MaxPool", 1, 1, 1, [](Context& c) { return convert_pool(c, "max"); }, "numbers",
+       "1 to 3 spatial axes; no output Indices"},
+      {"AveragePool", 1, 1, 1, [](Context& c) { return convert_pool(c, "avg"); }, "floats",
+       "1 to 3 spatial axes"},
+      {"LpPool", 2, 1, 1, [](Context& c) { return convert_pool(c, "lp"); }, "floats",
+       "1 to 3 spatial axes"},
+      {"GlobalAveragePool", 1, 1, 1, [](Context& c) { return convert_global(c, "mean"); },
+       "floats"},
+      {"GlobalMaxPool", 1, 1, 1, [](Context& c) { return convert_global(c, "max"); }, "numbers"},
+      {"GlobalLpPool", 2, 1, 1, convert_global_lp, "floats", "p 1 or 2"},
+  };
+}
+
+}  // namespace tenon::onnx

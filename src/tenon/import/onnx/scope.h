@@ -1,0 +1,47 @@
+// Names of a graph and the order of its nodes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tenon/import/onnx/context.h"
+#include "tenon/import/onnx/model.h"
+
+namespace tenon::onnx {
+
+/// The names that are visible in a graph: its own, and those of the graphs around it.
+class Scope {
+ public:
+  explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}
+  ItemRef find(const std::string& name) const {
+    for (const Scope* scope = this; scope; scope = scope->outer_) {
+      const auto it = scope->items_.find(name);
+      if (it != scope->items_.end()) return it->second;
+    }
+    return nullptr;
+  }
+  void set(const std::string& name, ItemRef item) { items_[name] = std::move(item); }
+
+ private:
+  const Scope* outer_;
+  std::map<std::string, ItemRef> items_;
+};
+
+/// How many graphs may stand within one another, and functions call one another.
+inline constexpr int kDeepest = 32;
+
+/// The place of a node in diagnostics.
+Origin origin_of(const Node& node, const std::string& path);
+
+/// The nodes in an order in which every value is computed before it is used: that of the file where
+/// it is one. `defined` are the names given to the graph: inputs and initialisers, and those
+/// around.
+/// \throws CompileError (kBadModel) for a name that nothing defines, one that is defined twice, and
+///     a cycle.
+std::vector<const Node*> ordered(const std::vector<Node>& nodes,
+                                 const std::set<std::string>& own_names, const Scope& outer,
+                                 const std::vector<std::string>& results, const std::string& path);
+
+}  // namespace tenon::onnx
