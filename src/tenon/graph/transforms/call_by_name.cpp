@@ -15,6 +15,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/library_call.h"
 #include "tenon/graph/transforms/signature_arguments.h"
+#include "tenon/support/remarks.h"
 #include "tenon/tir/call_transforms.h"
 
 namespace tenon::graph {
@@ -308,6 +309,18 @@ Origin origin_of_operators(const Function& composite) {
   return named.empty() ? composite.origin : Origin::merge(named);
 }
 
+/// Bytes of the buffers that a call allocates; a symbolic dimension counts as 1.
+double scratch_bytes(const PrimFunc& call) {
+  double bytes = 0;
+  walk<tir::AllocBuffer>(call.body, [&](const tir::AllocBuffer& alloc) {
+    double size = static_cast<double>(alloc.buffer->dtype.bytes());
+    for (const Expr& dim : alloc.buffer->shape)
+      size *= static_cast<double>(as_int(dim).value_or(1));
+    bytes += size;
+  });
+  return bytes;
+}
+
 IRModule lower_by_name(IRModule module, const std::string& name, const std::string& backend) {
   const Ref<Function> composite = module.find<Function>(name);
   const std::vector<Type> results = results_of(*composite, module);
@@ -330,6 +343,8 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
   const auto caller =
       make<Function>(composite->params, body, result, Attrs(), true, composite->origin);
   const Ref<PrimFunc> lowered = lower_function(module, *caller);
+  if (const double bytes = scratch_bytes(*lowered); bytes > 0)
+    record({"RunBackend", name, "scratch", backend, {{"bytes", bytes}}, "", composite->origin});
   module.set(name, lowered->with_attr("tenon.inline", true));
   return module;
 }
