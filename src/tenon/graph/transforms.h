@@ -54,8 +54,11 @@ IRModule lift_functions(IRModule module);
 IRModule inline_functions(IRModule module);
 
 /// Removes bindings whose values nobody needs and private functions that nobody calls.
-/// Keeps: impure bindings; public functions.
+/// Keeps: impure bindings; public functions; while operators are left, kernels for operators (attr
+/// `op`) with the patterns and declarations that they are for.
 IRModule eliminate_dead_code(IRModule module);
+/// Removes these kernels too, where nobody calls them: they have been asked.
+IRModule drop_unused_kernels(IRModule module);
 /// The same of one function: bindings whose values nobody needs.
 Ref<Function> remove_unused(const Ref<Function>& function);
 
