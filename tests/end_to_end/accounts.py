@@ -59,6 +59,9 @@ MIXTURES = {
         ["--link", "examples/library_calls/toy.c"], ["toy"], []),
     "kernels": (DIGITS, ["--kernels", "kernel.py"], [], ["kernels"], []),
     "kernels_that_refuse": (DIGITS, ["--kernels", "picky.py"], [], [], []),
+    "kernel_passed_over": (DIGITS, ["--kernels", "kernel.py", "--place", "probabilities=none"], [], [], []),
+    "kernel_placed": (DIGITS, ["--kernels", "kernel.py", "--libs", "dnnl", "--place", "probabilities=kernels.my_softmax"],
+                      [], ["kernels", "dnnl"], ["dnnl"]),
     "kernels_and_back_end": (DIGITS, ["--kernels", "kernel.py", "--libs", "dnnl"], [], ["kernels", "dnnl"], ["dnnl"]),
     "plugin": ("examples/accelerator/digits.onnx", ["--plugin", "accelerator.so"], [], ["acc"], []),
     "plugin_kernels_and_back_end": (
@@ -69,7 +72,9 @@ MIXTURES = {
 
 # name: patterns that take something; codes of refusals.
 TAKERS = {"library_by_name": {"toy.dense_bias_relu", "toy.dense_bias"}, "library_by_priority": {"toy.dense_bias"}}
-REFUSED = {"library_that_refuses": {"signature"}, "library_that_costs": {"cost"}}
+REFUSED = {"library_that_refuses": {"signature"}, "library_that_costs": {"cost"}, "kernels_that_refuse": {"condition"}}
+# name: bytes of scratch of each provider.
+SCRATCH = {"library_by_name": {"toy": 3072}}
 
 CALLS = """
 @R.function
@@ -145,7 +150,10 @@ def main():
                 print(f"{mixture}: skipped, this build has not {' and '.join(needed)}")
                 continue
             try:
-                check(tenon, folder, model, asked, link, providers, TAKERS.get(mixture), REFUSED.get(mixture))
+                account = check(tenon, folder, model, asked, link, providers, TAKERS.get(mixture), REFUSED.get(mixture))
+                for provider, size in SCRATCH.get(mixture, {}).items():
+                    found = {one["name"]: one["scratch_bytes"] for one in account["providers"]}
+                    assert found[provider] == size, f"scratch: {found}; expected {size} of {provider}"
                 print(f"{mixture}: ok")
             except AssertionError as error:
                 failed += 1
@@ -174,8 +182,8 @@ def check(tenon, folder, model, asked, link, providers, takers, refused):
     assert text[0] in explained.splitlines(), f"explain does not print {text[0]}"
     assert summary(tenon("run", "x.so"))[0] == text[0], "the compiled program prints another line"
     if not account:
-        assert not providers and not remarks, f"expected {providers}: {text}"
-        return
+        assert not providers and not refused and not remarks, f"expected {providers}: {text}"
+        return None
     places = account["placements"]
     counts = collections.Counter(one["provider"] for one in places)
     assert len(places) == account["operators"], f"{len(places)} placements of {account['operators']} operators"
@@ -203,6 +211,7 @@ def check(tenon, folder, model, asked, link, providers, takers, refused):
         of_node = [place for place in places if place["node"] == one["node"]]
         for place in of_node:
             assert place in story["placements"], f"explain {node}: {story['placements']}; run: {place}"
+    return account
 
 
 main()

@@ -24,10 +24,43 @@ TEST_F(PlacementCommandTest, UnknownBackEndsAreWrongUsage) {
   expect_error("run " + kDigits + " --libs dnnn", 2, "no back end `dnnn`");
   expect_error("run " + kDigits + " --libs dnnn", 2, "none");
   expect_error("opt " + kDigits + " --libs ,", 2, "a name is empty");
-  expect_error("run " + kDigits + " --place conv1", 2, "expected NODE=BACKEND");
+  expect_error("run " + kDigits + " --place conv1", 2, "expected NODE=PROVIDER");
   expect_error("run " + kDigits + " --place conv1=dnnn", 2, "no back end `dnnn`");
   expect_error("run " + kDigits + " --place conv1=none --place conv1=none", 2, "placed twice");
   expect_error("run " + kDigits + " --place conv9=none", 1, "error[TN0806]");
+}
+
+TEST_F(PlacementCommandTest, NodesArePlacedInKernels) {
+  const std::string kernels = folder_ + "/k.py";
+  const auto of = [](const std::string& name, const std::string& op, const std::string& when) {
+    return "@T.prim_func\ndef " + name +
+           "(x: T.Buffer((\"n\", \"m\"), \"float32\"), y: T.Buffer((\"n\", \"m\"), \"float32\")):\n"
+           "    T.func_attr({\"op\": \"" +
+           op + "\"" + when +
+           "})\n"
+           "    for i, j in T.grid(n, m):\n        y[i, j] = x[i, j]\n\n";
+  };
+  write("k.py", of("softmax_16", "nn.softmax", ", \"op_when\": \"m % 16 == 0\"") +
+                    of("any_softmax", "nn.softmax", "") + of("my_relu", "nn.relu", ""));
+  const std::string run = "run " + kDigits + " --kernels " + kernels + " --place ";
+  const auto kernel_of = [&](const std::string& place) {
+    const auto json = nlohmann::json::parse(tenon(run + place + " --json").out);
+    for (const auto& one : json["offload"]["placements"])
+      if (one["node"] == "probabilities")
+        return one["provider"].get<std::string>() + " " +
+               (one["by"].get<std::string>() + one["reason"].get<std::string>());
+    return std::string();
+  };
+  EXPECT_EQ(kernel_of("probabilities=kernels"), "kernels any_softmax");
+  EXPECT_EQ(kernel_of("probabilities=kernels.any_softmax"), "kernels any_softmax");
+  EXPECT_EQ(kernel_of("probabilities=none"), "own code by-hand");
+  expect_error(run + "probabilities=kernels.softmax_16", 1,
+               "`softmax_16` (condition): `m % 16 == 0` does not hold with m = 10");
+  expect_error(run + "probabilities=kernels.my_relu", 1,
+               "`my_relu` is a kernel for `nn.relu`, and this is `nn.softmax`");
+  expect_error(run + "relu1=kernels", 1, "`my_relu` (rank): `x` has rank 4");
+  expect_error(run + "probabilities=kernels.softmax", 1, "no kernel `softmax`");
+  expect_error("run " + kDigits + " --place probabilities=kernels", 1, "expected --kernels");
 }
 
 TEST_F(PlacementCommandTest, OffloadCanBeRequired) {

@@ -121,7 +121,7 @@ class Account {
       refused_kernels_.emplace(remark.subject, &remark);
     } else if (remark.verdict == "used") {
       const std::string kernel = graph::kernel_of_remark(remark.detail);
-      const auto use = [&](Placement& placement) { put(placement, tune::kKernels, kernel); };
+      const auto use = [&](Placement& placement) { put(placement, graph::kKernels, kernel); };
       if (each(remark.origin, use)) return;
       Placement& placement = add(remark);
       placement.detail.clear();
@@ -218,7 +218,7 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
   offload.placements = placements_of(remarks);
   for (const Remark& remark : remarks)
     if (remark.pass == graph::kSelectKernels && !offload.placements.empty())
-      entry_of(offload, tune::kKernels);
+      entry_of(offload, graph::kKernels);
   for (const Placement& placement : offload.placements) {
     ++offload.operators;
     offload.flop += placement.flop;

@@ -5,6 +5,7 @@
 
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {
@@ -15,8 +16,8 @@ void PlacementOptions::add_to(CLI::App& app) {
       "back ends that may compute operators of the model, separated by commas, or none (the "
       "default)");
   app.add_option("--place", places,
-                 "NODE=BACKEND: run the model's node NODE there, or in our own code (none); may be "
-                 "repeated");
+                 "NODE=PROVIDER: a back end or a library, kernels or kernels.NAME (kernels of your "
+                 "own), or none (our own code) computes the model's node NODE; may be repeated");
 }
 
 static std::vector<std::string> names_in(const std::string& list) {
@@ -40,11 +41,11 @@ static void check_backend(const std::string& name, const std::string& option) {
                    did_you_mean(name, known), list);
 }
 
-// NODE=BACKEND; a node's name may hold `=`.
+// NODE=PROVIDER; a node's name may hold `=`.
 static std::pair<std::string, std::string> place_of(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw UsageError("--place {}: expected NODE=BACKEND", text);
+    throw UsageError("--place {}: expected NODE=PROVIDER", text);
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -53,7 +54,8 @@ void PlacementOptions::check() const {
     for (const std::string& name : names_in(libs)) check_backend(name, "--libs " + libs);
   for (const std::string& text : places) {
     const std::string wanted = place_of(text).second;
-    if (wanted != "none") check_backend(wanted.substr(0, wanted.find('.')), "--place " + text);
+    const std::string name = wanted.substr(0, wanted.find('.'));
+    if (wanted != "none" && name != graph::kKernels) check_backend(name, "--place " + text);
   }
 }
 

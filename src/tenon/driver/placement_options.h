@@ -14,7 +14,7 @@ namespace tenon {
 
 struct PlacementOptions {
   std::string libs;                 // "dnnl,blas"; "none"; empty: what the module says
-  std::vector<std::string> places;  // NODE=BACKEND
+  std::vector<std::string> places;  // NODE=PROVIDER
 
   bool empty() const { return libs.empty() && places.empty(); }
   void add_to(CLI::App& app);

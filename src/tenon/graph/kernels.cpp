@@ -1,12 +1,15 @@
 #include "tenon/graph/kernels.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/arithmetic.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/specialize.h"
@@ -432,6 +435,55 @@ KernelTable::KernelTable(const IRModule& module) {
     return a.position < b.position;
   });
   if (!kernels_.empty() && module.attrs.contains("target")) target_ = target_of(module);
+  // Values of another kind are AnnotatePlacement's to refuse.
+  if (const auto places = module.attrs.get<AttrValue::Map>("place"))
+    for (const auto& [node, wanted] : *places)
+      if (const auto* text = wanted.as<std::string>()) places_.emplace(node, *text);
+}
+
+const OperatorKernel* KernelTable::find(std::string_view name) const {
+  const auto found =
+      std::find_if(kernels_.begin(), kernels_.end(),
+                   [&](const OperatorKernel& kernel) { return kernel.name == name; });
+  return found == kernels_.end() ? nullptr : &*found;
+}
+
+std::optional<KernelRefusal> KernelTable::placed_elsewhere(
+    const OperatorKernel& kernel, const std::vector<std::string>& nodes) const {
+  for (const std::string& node : nodes) {
+    const auto place = places_.find(node);
+    if (place == places_.end()) continue;
+    const std::string& wanted = place->second;
+    if (wanted == kKernels || wanted == std::string(kKernels) + "." + kernel.name) continue;
+    return KernelRefusal{"by-hand",
+                         fmt::format("`{}` is placed in {}", node,
+                                     wanted == "none" ? "own code" : "`" + wanted + "`")};
+  }
+  return std::nullopt;
+}
+
+// The names by which a user places what an origin stands for.
+static std::vector<std::string> node_names(const Origin& origin) {
+  std::vector<std::string> names;
+  each_part(origin, [&](const Origin& part) {
+    if (part->kind == OriginInfo::Kind::kModel) names.push_back(part->node_name);
+  });
+  return names;
+}
+
+// Arithmetic of each operator that a call stands for.
+static std::vector<double> flops_of(const IRModule& module, const Call& call,
+                                    const OperatorCall& seen) {
+  const auto flop_of = [](const Call& one, const Type& result) {
+    return 2 * macs_of(one, result, SymbolicDims::kAsOne).value_or(0);
+  };
+  if (call.op) return {flop_of(call, seen.outputs.front())};
+  std::vector<double> out;
+  const auto* ref = call.callee.as<FuncRef>();
+  if (const auto function = ref ? module.find<Function>(ref->name) : nullptr)
+    for (const Binding* binding : operator_bindings(*function))
+      out.push_back(flop_of(*binding->value.as<Call>(), binding->var->type));
+  return out;
 }
 
 // Of a group: whether one of its operators is this node.
@@ -458,7 +510,13 @@ Verdict KernelTable::verdict(const IRModule& module, const Function& composite,
   if (!seen)
     return Verdict::refuse("rank", "its arguments or results are no tensors of a known rank");
   Verdict nearest = Verdict::refuse("node", "the kernel is for another node");
+  std::vector<std::string> nodes = node_names(origin);
+  for (const Binding* binding : operator_bindings(composite)) nodes.push_back(binding->var->name);
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+    if (const auto refusal = placed_elsewhere(*kernel, nodes)) {
+      nearest = Verdict::refuse(refusal->code, refusal->words);
+      continue;
+    }
     const auto match = match_kernel(*kernel, *seen, target_);
     const auto* refusal = std::get_if<KernelRefusal>(&match);
     if (!refusal) return {};
@@ -503,13 +561,19 @@ static bool is_rest_of_node(const OperatorKernel& kernel, const OperatorCall& ca
          origin->kind == OriginInfo::Kind::kModel && refusal.code == "arity";
 }
 
-std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call) const {
+std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call,
+                                      const std::string& variable) const {
   if (kernels_.empty()) return std::nullopt;
   const auto seen = operator_call(builder.module(), call);
   if (!seen) return std::nullopt;
   const Origin origin = call.origin ? call.origin : builder.origin();
   const OperatorKernel* chosen = nullptr;
   std::optional<Value> out;
+  const std::vector<double> flops = flops_of(builder.module(), call, *seen);
+  using Numbers = decltype(Remark::numbers);
+  const double all_flop = std::accumulate(flops.begin(), flops.end(), 0.0);
+  std::vector<std::string> nodes = node_names(origin);
+  nodes.push_back(variable);
   const auto note = [&](const OperatorKernel& kernel, const char* verdict, const std::string& code,
                         const std::string& words) {
     // A kernel for a node of ONNX is for that, whatever is left of it.
@@ -520,16 +584,18 @@ std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call) c
     std::vector<Origin> parts = {origin};
     if (origin && origin->kind == OriginInfo::Kind::kMerged) parts = origin->parts;
     // The other operators of a group go with its first.
-    for (size_t i = 0; i < parts.size(); ++i)
-      record({kSelectKernels,
-              parts[i] ? parts[i].name() : seen->op,
-              verdict,
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const double flop = flops.size() == parts.size() ? flops[i] : i == 0 ? all_flop : 0;
+      record({kSelectKernels, parts[i] ? parts[i].name() : seen->op, verdict,
               i > 0 && code.empty() ? kInGroup : code,
-              {},
-              detail,
-              parts[i]});
+              flop > 0 ? Numbers{{"flop", flop}} : Numbers{}, detail, parts[i]});
+    }
   };
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+    if (const auto refusal = placed_elsewhere(*kernel, nodes)) {
+      note(*kernel, "refused", refusal->code, refusal->words);
+      continue;
+    }
     auto match = match_kernel(*kernel, *seen, target_);
     if (const auto* refusal = std::get_if<KernelRefusal>(&match)) {
       if (!is_rest_of_node(*kernel, *seen, origin, *refusal))

@@ -141,11 +141,16 @@ class KernelTable {
   explicit KernelTable(const IRModule& module);
   bool empty() const { return kernels_.empty(); }
   const std::vector<OperatorKernel>& kernels() const { return kernels_; }
+  /// By name in the module; null where none is.
+  const OperatorKernel* find(std::string_view name) const;
 
   /// `call` as R.call_tir of the first kernel that takes it; nothing where none does. Those for the
-  /// call's node come first, then by priority, then in the module's order. Records a remark for
-  /// each kernel of its operator: used, or refused with the reason.
-  std::optional<Value> use(BlockBuilder& builder, const Call& call) const;
+  /// call's node come first, then by priority, then in the module's order. Module attribute `place`
+  /// may leave the node to one kernel (`kernels.NAME`), to any (`kernels`), or to others. Records a
+  /// remark for each kernel of its operator: used, or refused with the reason.
+  /// \param variable  that the result is bound to: another name of the node for `place`.
+  std::optional<Value> use(BlockBuilder& builder, const Call& call,
+                           const std::string& variable = "") const;
 
   /// The names of patterns whose matches some kernel computes, the kernel of highest priority
   /// first.
@@ -159,7 +164,11 @@ class KernelTable {
  private:
   std::vector<const OperatorKernel*> candidates(const OperatorCall& call,
                                                 const Origin& origin) const;
+  /// Why the user's placement of one of these nodes forbids a kernel; nothing where none does.
+  std::optional<KernelRefusal> placed_elsewhere(const OperatorKernel& kernel,
+                                                const std::vector<std::string>& nodes) const;
   std::vector<OperatorKernel> kernels_;
+  std::map<std::string, std::string> places_;  // module attribute `place`: by node
   std::optional<Target> target_;
 };
 
@@ -168,6 +177,9 @@ class KernelTable {
 /// What stands so is no operator any more, so no later pass takes it apart. Records a remark for
 /// each call and kernel: used, or refused with the reason.
 IRModule select_kernels(IRModule module);
+
+/// What module attribute `place` calls the user's kernels: "kernels", "kernels.my_softmax".
+inline constexpr const char* kKernels = "kernels";
 
 /// The kernel that a remark of `SelectKernels` is about.
 inline constexpr const char* kSelectKernels = "SelectKernels";

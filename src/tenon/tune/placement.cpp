@@ -6,6 +6,7 @@
 
 #include "tenon/graph/arithmetic.h"
 #include "tenon/graph/external_modules.h"
+#include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/kernel_operators.h"
@@ -82,6 +83,16 @@ bool is_operator(const Binding& binding) {
        {"call_tir", "call_dps_packed", "call_packed", "call_pure_packed", "call_inplace_packed"})
     if (call->is(form)) return false;
   return true;
+}
+
+// "kernels", or "kernels.f" for one of them.
+bool is_of_kernels(const std::string& wanted) {
+  return !graph::find_backend(graph::kKernels) &&
+         wanted.substr(0, wanted.find('.')) == graph::kKernels;
+}
+std::string kernel_of(const std::string& wanted) {
+  const size_t dot = wanted.find('.');
+  return dot == std::string::npos ? "" : wanted.substr(dot + 1);
 }
 
 // Whether anybody else than own code computes anything of it.
@@ -168,6 +179,7 @@ class Placer {
         backends_(backends),
         tallies_(tallies),
         asked_(backends.size()),
+        kernels_(module),
         search_(module, function) {
     walk_if(function->body, [&](const NodePtr& node) {
       if (const auto binding = cast<Binding>(node); binding && is_operator(*binding))
@@ -195,7 +207,7 @@ class Placer {
   void want_variables(const AttrValue::Map& map) {
     for (const auto& [name, value] : map) {
       const std::string& wanted = target_of(value, name, function_->origin);
-      check_known(wanted, "placement of `" + name + "`");
+      check_backend(wanted, "placement of `" + name + "`");
       const auto op = std::find_if(operators_.begin(), operators_.end(), [&, &key = name](auto& o) {
         return o.binding->var->name == key;
       });
@@ -210,8 +222,23 @@ class Placer {
       op->written_as = "placement of `" + name + "`";
     }
   }
-  /// \throws CompileError (kBadPlacement) where no such back end is registered.
+  /// \throws CompileError (kBadPlacement) where there is no such provider.
   void check_known(const std::string& wanted, const std::string& where) {
+    if (!is_of_kernels(wanted)) return check_backend(wanted, where);
+    const std::string name = kernel_of(wanted);
+    if (name.empty() ? !kernels_.empty() : kernels_.find(name) != nullptr) return;
+    std::vector<std::string> names;
+    for (const graph::OperatorKernel& kernel : kernels_.kernels()) names.push_back(kernel.name);
+    if (names.empty())
+      throw CompileError(kBadPlacement, function_->origin,
+                         "{}: the module has no kernel for an operator; expected --kernels or "
+                         "--kernel",
+                         where);
+    throw CompileError(kBadPlacement, function_->origin, "{}: no kernel `{}`{}; there are: {}",
+                       where, name, did_you_mean(name, names), list_of(names));
+  }
+  /// The same of back ends alone.
+  void check_backend(const std::string& wanted, const std::string& where) {
     if (wanted == kNone) return;
     const std::string name = wanted.substr(0, wanted.find('.'));
     const Backend* backend = graph::find_backend(name);
@@ -401,6 +428,17 @@ class Placer {
     return text;
   }
 
+  std::string refusal_of_kernels(const Operator& op) const {
+    const auto& call = *op.binding->value.as<Call>();
+    const graph::OperatorKernel* kernel = kernels_.find(kernel_of(op.wanted));
+    if (!kernel) return kernels_.nearest_refusal(module_, call);
+    const auto& names = kernel->operators;
+    if (std::find(names.begin(), names.end(), call.op->name) != names.end())
+      return kernels_.nearest_refusal(module_, call);
+    return fmt::format("`{}` is a kernel for `{}`, and this is `{}`", kernel->name, names.front(),
+                       call.op->name);
+  }
+
   static bool is_node(const Operator& op) { return op.written_as.starts_with("--place"); }
   bool has_placed(const Operator& op) const {
     return op.placed ||
@@ -416,11 +454,11 @@ class Placer {
                     origin_of(*op.binding) && has_kernel_pattern(op.wanted);
   }
 
-  // What the hand placed must be there. A node may have become several operators: one of them is
+  // What the user placed must be there. A node may have become several operators: one of them is
   // enough.
   void check_wanted() const {
     const auto fail = [&](const Operator& op) {
-      const std::string why = reasons(op);
+      const std::string why = is_of_kernels(op.wanted) ? refusal_of_kernels(op) : reasons(op);
       throw CompileError(kBadPlacement, origin_of(*op.binding), "{}: {}", op.written_as,
                          why.empty() ? "no pattern of `" + op.wanted + "` matches" : why);
     };
@@ -467,6 +505,7 @@ class Placer {
   std::vector<const Backend*> backends_;  // those asked for, then those that the hand names
   Tallies& tallies_;
   size_t asked_;
+  graph::KernelTable kernels_;
   PlacementSearch search_;
   std::vector<Operator> operators_;
   std::vector<std::pair<Ref<Binding>, std::string>> foreign_;  // and the symbol
@@ -498,7 +537,8 @@ std::vector<const Backend*> backends_of(const std::vector<std::string>& libs) {
   return backends;
 }
 
-// Who was given a node before placement: a kernel of the user's, or a composite of the module.
+// Who was given a node before placement: a kernel of the user's, or a composite of the module;
+// empty where nobody was.
 std::string taker_of(const IRModule& module, const std::string& node) {
   std::string taker;
   for (const auto& [name, function] : module.functions())
@@ -510,7 +550,7 @@ std::string taker_of(const IRModule& module, const std::string& node) {
       const auto* ref = callee.as<graph::FuncRef>();
       bool is_meant = binding.var->name == node;
       each_node(origin_of(binding), [&](const std::string& other) { is_meant |= other == node; });
-      if (is_meant && ref) taker = "`" + ref->name + "`";
+      if (is_meant && ref) taker = ref->name;
     });
   return taker;
 }
@@ -599,16 +639,20 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
     for (const auto& [node, value] : *by_node) {
       if (found_nodes.count(node)) continue;
       const std::string& wanted = target_of(value, node, {});
-      if (const std::string taker = taker_of(module, node); !taker.empty())
-        throw CompileError(kBadPlacement, {}, "--place {}={}: {} computes it already", node, wanted,
-                           taker);
+      if (const std::string taker = taker_of(module, node); !taker.empty()) {
+        // SelectKernels has heeded what was asked of kernels.
+        const auto kernel = module.find<tir::PrimFunc>(taker);
+        if (is_of_kernels(wanted) && kernel && kernel->attrs.contains(graph::kComputes)) continue;
+        throw CompileError(kBadPlacement, {}, "--place {}={}: `{}` computes it already", node,
+                           wanted, taker);
+      }
       throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
                          node, wanted, node, did_you_mean(node, known_nodes));
     }
   report_patterns(backends, tallies);
   module.attrs.erase("place");
   if (!for_kernels.empty()) module.attrs.set(kPlaceKernels, std::move(for_kernels));
-  return module;
+  return graph::drop_unused_kernels(std::move(module));
 }
 
 IRModule dispatch_placement(IRModule module) {

@@ -11,17 +11,18 @@
 
 namespace tenon::tune {
 
-/// Providers that are no back ends: the user's kernels (SelectKernels), and what the module calls
-/// by itself (R.call_dps_packed and the like).
-inline constexpr const char* kKernels = "kernels";
+/// A provider that is no back end: what the module calls by itself (R.call_dps_packed and the
+/// like). The other is graph::kKernels.
 inline constexpr const char* kExtern = "extern";
 
 /// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
-/// What is there already was written by hand and wins: a pattern, a back end, or "none". So does
-/// module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken out;
-/// what patterns over TensorIR are to heed of it ("none", and back ends whose patterns over graphs
-/// did not take the node) stays in module attr `place_kernels` (tune/kernel_placement.h).
+/// What is there already was written by the user and wins: a pattern, a back end, or "none". So
+/// does module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken
+/// out; SelectKernels has read what it says of kernels ("kernels", "kernels.f"), and here it is an
+/// error where none took the node. What patterns over TensorIR are to heed of it ("none", and back
+/// ends whose patterns over graphs did not take the node) stays in module attr `place_kernels`
+/// (tune/kernel_placement.h). Kernels that took nothing are removed.
 ///
 /// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
 /// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match

@@ -52,12 +52,12 @@ class Selection {
     const auto* call = value.as<Call>();
     if (!call) return std::nullopt;
     const Ref<Function> whole = whole_of(module_, value);
-    if (!whole) return table_.use(builder, *call);
+    if (!whole) return table_.use(builder, *call, binding.var->name);
     std::optional<Value> out;
     std::vector<Remark> outside, inside;
     {
       const RemarkScope scope;
-      out = table_.use(builder, *call);
+      out = table_.use(builder, *call, binding.var->name);
       outside = scope.remarks();
     }
     if (!out) {
