@@ -182,12 +182,26 @@ class SignatureMatcher {
     }
     const size_t inputs = composite_.params.size();
     if (inputs_.size() != inputs || outputs_.size() != results_.size())
-      throw fault(
-          fmt::format("it takes {} tensors and gives {}; the composite has {} inputs and {} "
-                      "outputs",
-                      inputs_.size(), outputs_.size(), inputs, results_.size()));
+      throw fault(fmt::format(
+          "it takes {} tensors and gives {}; the composite has {} inputs and {} "
+          "outputs{}",
+          inputs_.size(), outputs_.size(), inputs, results_.size(), hint_of_constants()));
     order_ = order_of_inputs();
     (void)misfit(order_, &dims_);
+  }
+
+  /// How constants that stand in the composite become inputs, where so many are missing.
+  std::string hint_of_constants() const {
+    size_t constants = 0;
+    for (const Binding* binding : operator_bindings(composite_))
+      for (const Value& argument : binding->value.as<Call>()->args)
+        constants += argument.as<Constant>() && !argument.as<Constant>()->data->shape.empty();
+    const size_t inputs = composite_.params.size();
+    if (inputs_.size() <= inputs || inputs_.size() > inputs + constants) return "";
+    return fmt::format(
+        ", and {} constant{} inside, which `bind_constants = False` in the pattern's file makes "
+        "inputs",
+        constants, constants == 1 ? "" : "s");
   }
 
   std::vector<size_t> order_of_inputs() const {
