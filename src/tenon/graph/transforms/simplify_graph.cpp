@@ -2,6 +2,7 @@
 // the chain; they run in the order of the table.
 
 #include <cmath>
+#include <numeric>
 
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
@@ -47,31 +48,44 @@ struct Rules {
     return std::nullopt;
   }
 
-  /// A cast to the same type, a permutation of a permutation.
+  /// The input axis of each axis of the result, none below 0.
+  static std::vector<int64_t> axes_of(const Call& permutation) {
+    const int64_t ndim = tensor_type(permutation.args[0])->ndim;
+    std::vector<int64_t> axes;
+    if (const auto given = permutation.attrs.ints("axes")) {
+      for (const int64_t axis : *given) axes.push_back(axis < 0 ? axis + ndim : axis);
+    } else {
+      for (int64_t axis = ndim; axis-- > 0;) axes.push_back(axis);
+    }
+    return axes;
+  }
+
+  /// A cast to the same type, a permutation of a permutation, a reshape of a reshape.
   std::optional<Value> trivial(const Call& call) const {
     if (call.is("astype") && structural_equal(type_of(call.args[0]), type_of(ref_to(&call))))
       return call.args[0];
     if (call.is("permute_dims")) {
-      const auto outer = call.attrs.ints("axes");
-      if (!outer) return std::nullopt;
-      bool identity = true;
-      for (size_t i = 0; i < outer->size(); ++i) identity &= (*outer)[i] == static_cast<int64_t>(i);
-      if (identity) return call.args[0];
-      const Call* inner = as(call.args[0], "permute_dims");
-      const auto first = inner ? inner->attrs.ints("axes") : std::nullopt;
-      if (!first || first->size() != outer->size()) return std::nullopt;
-      std::vector<int64_t> axes;
-      const auto ndim = static_cast<int64_t>(first->size());
-      for (const int64_t axis : *outer)
-        axes.push_back((*first)[static_cast<size_t>(axis < 0 ? axis + ndim : axis)]);
-      return call_op("permute_dims", {inner->args[0]}, {{"axes", axes}});
+      if (tensor_type(call.args[0])->ndim < 0) return std::nullopt;
+      Value source = call.args[0];
+      std::vector<int64_t> axes = axes_of(call);
+      const Call* inner = as(source, "permute_dims");
+      if (inner) {
+        source = inner->args[0];
+        const std::vector<int64_t> first = axes_of(*inner);
+        for (int64_t& axis : axes) axis = first[static_cast<size_t>(axis)];
+      }
+      std::vector<int64_t> in_place(axes.size());
+      std::iota(in_place.begin(), in_place.end(), 0);
+      if (axes == in_place) return source;
+      if (inner) return call_op("permute_dims", {source}, {{"axes", axes}});
     }
     if (call.is("reshape")) {
       const auto type = tensor_type(ref_to(&call));
       if (!type->has_shape()) return std::nullopt;
-      if (structural_equal(type_of(call.args[0]), type)) return call.args[0];
-      if (const Call* inner = as(call.args[0], "reshape"))
-        return call_op("reshape", {inner->args[0], make<ShapeExpr>(*type->shape)});
+      const Call* inner = as(call.args[0], "reshape");
+      const Value source = inner ? inner->args[0] : call.args[0];
+      if (structural_equal(type_of(source), type)) return source;
+      if (inner) return call_op("reshape", {source, make<ShapeExpr>(*type->shape)});
     }
     return std::nullopt;
   }
