@@ -15,7 +15,7 @@ namespace {
 
 /// A contraction that has weights: a call of the operator, or of one's own kernel for it.
 struct Weighted {
-  std::string op, data_layout, kernel_layout;
+  std::string op, data_layout, kernel_layout, out_layout;  // out_layout: empty as the data's
   std::vector<Value> args;
   const Call* call;
 
@@ -25,8 +25,11 @@ struct Weighted {
       return text.value_or(otherwise);
     };
     if (call.op && !call.is("call_tir")) {
-      return Weighted{call.op->name, layout(call.attrs.get<std::string>("data_layout"), "NCHW"),
-                      layout(call.attrs.get<std::string>("kernel_layout"), "OIHW"), call.args,
+      return Weighted{call.op->name,
+                      layout(call.attrs.get<std::string>("data_layout"), "NCHW"),
+                      layout(call.attrs.get<std::string>("kernel_layout"), "OIHW"),
+                      layout(call.attrs.get<std::string>("out_layout"), ""),
+                      call.args,
                       &call};
     }
     const auto* callee = call.op ? call.args[0].as<FuncRef>() : nullptr;
@@ -39,7 +42,10 @@ struct Weighted {
     for (const auto& [name, value] : *computes) says.set(name, value);
     return Weighted{says.get<std::string>("op").value_or(""),
                     layout(says.get<std::string>("data_layout"), "NCHW"),
-                    layout(says.get<std::string>("kernel_layout"), "OIHW"), args->values, &call};
+                    layout(says.get<std::string>("kernel_layout"), "OIHW"),
+                    layout(says.get<std::string>("out_layout"), ""),
+                    args->values,
+                    &call};
   }
 
   /// The same with other weights, of the same type.
@@ -88,13 +94,14 @@ class Folder {
   }
 
  private:
-  Value op(std::string_view name, std::vector<Value> args) {
-    return emit_noted(builder_, producers_, call_op(name, std::move(args)), "bn");
+  Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {}) {
+    return emit_noted(builder_, producers_, call_op(name, std::move(args), std::move(attrs)), "bn");
   }
-  static Value scalar(DType dtype, double value) {
-    if (dtype == kFloat32)
-      return make<Constant>(TensorData::of<float>(dtype, {}, {static_cast<float>(value)}));
-    return make<Constant>(TensorData::of<double>(kFloat64, {}, {value}));
+  Value scalar(DType dtype, double value) {
+    if (dtype == kFloat64) return make<Constant>(TensorData::of<double>(dtype, {}, {value}));
+    const Value single =
+        make<Constant>(TensorData::of<float>(kFloat32, {}, {static_cast<float>(value)}));
+    return dtype == kFloat32 ? single : op("astype", {single}, {{"dtype", dtype}});
   }
   /// A vector of channels, shaped to broadcast along `axis` of a tensor of rank `ndim`.
   Value along(const Value& vector, int64_t axis, int64_t ndim) {
@@ -135,7 +142,8 @@ class Folder {
     if (weight_type->dtype != tensor_type(scale)->dtype) return std::nullopt;
     // Output channels: the first axis of a convolution's weights, the last of a product's.
     if (conv && (axis != 1 || !weighted->kernel_layout.starts_with("O") ||
-                 !weighted->data_layout.starts_with("NC")))
+                 !weighted->data_layout.starts_with("NC") ||
+                 (!weighted->out_layout.empty() && !weighted->out_layout.starts_with("NC"))))
       return std::nullopt;
     if (product && (axis != ndim - 1 || weight_type->ndim != 2)) return std::nullopt;
     const Value factor = conv ? along(scale, 0, weight_type->ndim) : scale;
