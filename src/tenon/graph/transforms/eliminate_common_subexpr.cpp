@@ -34,10 +34,10 @@ IRModule eliminate_common_subexpr(IRModule module) {
     const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
                                  const Value& value) -> std::optional<Value> {
       const auto* call = value.as<Call>();
-      if (!call || !call->op || !call->op->pure || in_branch.count(binding.var.get()))
-        return std::nullopt;
+      if (!call || !call->op || !call->op->pure) return std::nullopt;
       const auto it = known.find(value);
       if (it != known.end()) return it->second;
+      if (in_branch.count(binding.var.get())) return std::nullopt;
       Value bound = builder.emit(value, binding.var->name);
       known.emplace(value, bound);
       return bound;
