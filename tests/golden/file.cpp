@@ -55,7 +55,8 @@ std::string input_of(const std::string& text, const std::string& comment) {
 }
 
 IRModule module_of(const fs::path& path, const std::string& text) {
-  const auto file = std::make_shared<const SourceFile>(SourceFile{path.string(), text});
+  fs::current_path(path.parent_path());
+  const auto file = std::make_shared<const SourceFile>(SourceFile{path.filename().string(), text});
   return is_relay(path) ? relay::read_relay(file) : script::parse_module(file);
 }
 

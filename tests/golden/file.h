@@ -26,6 +26,8 @@ std::string comment_of(const std::filesystem::path& path);
 bool expects_errors(const std::filesystem::path& path);
 /// What stands before the line EXPECT.
 std::string input_of(const std::string& text, const std::string& comment);
+/// Its origins have the file's name alone, wherever the tests lie. Paths in options of passes begin
+/// at the file's folder, which becomes the working directory.
 /// \throws CompileError where the text is no module.
 IRModule module_of(const std::filesystem::path& path, const std::string& text);
 /// The passes of the lines RUN.
