@@ -1,10 +1,8 @@
-/* Back ends of Tenon: the one header that a back end outside (or inside) the tree is written
- * against.
+/* Back ends of Tenon: the one header that a back end, outside the tree or inside, includes.
  *
- * A back end says which parts of a network it takes (patterns, as text), checks each part that
- * matches, and answers what is to run in its place: a function of a library, TensorIR, C source, an
- * object, or its own `run` entry with a blob of bytes. It is one shared library with one exported
- * function:
+ * A back end states patterns, as text; checks each match of one; and answers what is to run in its
+ * place: a function of a library, TensorIR, C source, an object, or its own `run` entry with a blob
+ * of bytes. It is one shared library with one exported function:
  *
  *     #include <tenon/backend.h>
  *
@@ -58,14 +56,12 @@ extern "C" {
 #define TENON_BACKEND_ABI \
   ((uint32_t)TENON_BACKEND_ABI_MAJOR << 16 | (uint32_t)TENON_BACKEND_ABI_MINOR)
 
-/* What matched a pattern, or a region of neighbouring matches. Valid during the
- * callback. */
+/* What matched a pattern, or a region of neighbouring matches. Valid during the callback. */
 typedef struct TenonMatch TenonMatch;
 /* What a callback answers is gathered here. Valid during the callback. */
 typedef struct TenonAnswer TenonAnswer;
 
-/* ---- what the host tells
- * ----------------------------------------------------------------------------------------- */
+/* ---- what the host tells --------------------------------------------------------------------- */
 
 /* A dimension that is not a number at compile time. */
 #define TENON_SYMBOLIC ((int64_t)-1)
@@ -91,8 +87,8 @@ typedef struct TenonTensor {
 enum {
   TENON_OPERAND_NONE = 0,  /* an optional argument that is left out */
   TENON_OPERAND_INPUT = 1, /* input `index` of the match (a constant is an input with data) */
-  TENON_OPERAND_OPERATOR =
-      2, /* result `field` of operator `index` of the match, which stands before this one */
+  /* result `field` of operator `index` of the match, which stands before this one */
+  TENON_OPERAND_OPERATOR = 2,
   TENON_OPERAND_INTS = 3,   /* a shape or a list of integers: `count` numbers in `ints` */
   TENON_OPERAND_NUMBER = 4, /* a scalar: `number` */
   TENON_OPERAND_TEXT = 5    /* a string, a dtype, or what has no other form: `text` */
@@ -107,8 +103,7 @@ typedef struct TenonOperand {
   const char* text;
 } TenonOperand;
 
-/* ---- what a callback may emit
- * ------------------------------------------------------------------------------------ */
+/* ---- what a callback may emit ---------------------------------------------------------------- */
 
 enum {
   /* `pack` only: bytes that take the place of this constant; the generated function gets a pointer
@@ -124,9 +119,8 @@ enum {
                            outputs, then a uint8 buffer of `scratch` bytes where that is above 0
                            (T.alloc_buffer inside is planned memory too). */
   TENON_C = 12,         /* C99 source with a function named as `symbol` says */
-  TENON_OBJECT =
-      13, /* a relocatable object (ELF, for the target) with a function named as `symbol` says */
-  TENON_RUN = 14, /* any bytes: the program calls TenonBackend.run_symbol with them */
+  TENON_OBJECT = 13, /* a relocatable object (ELF, for the target), its function named likewise */
+  TENON_RUN = 14,    /* any bytes: the program calls TenonBackend.run_symbol with them */
 
   /* `generate`, beside TENON_C, any number of times: C source that stands once in front of all
    * functions of this back end in a module: includes, static helpers. The same text is taken only
@@ -139,9 +133,7 @@ enum {
 /* For `size`, where `data` is a string that ends in 0. */
 #define TENON_TEXT ((int64_t)-1)
 
-/* ---- the host
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 /* What Tenon offers. No function of it fails on wrong arguments: where an index or a name does not
  * exist it returns null, -1 or the fallback. */
@@ -151,14 +143,14 @@ typedef struct TenonHost {
   const char* version; /* of Tenon */
 
   /* -- the match -- */
-  const char* (*pattern)(
-      const TenonMatch* match); /* "mylib.conv2d_relu": back end, dot, the pattern's name; of a
-                                   region: the back end's name */
-  const char* (*symbol)(const TenonMatch* match); /* name for the generated function: a C
-                                                     identifier, unique in the module */
-  const char* (*where)(
-      const TenonMatch* match); /* for messages: node of the ONNX file, or file and line */
-  const char* (*text)(const TenonMatch* match); /* the match as a module of TVMScript */
+  /* "mylib.conv2d_relu": back end, dot, the pattern's name; of a region: the back end's name. */
+  const char* (*pattern)(const TenonMatch* match);
+  /* The name for the generated function: a C identifier, unique in the module. */
+  const char* (*symbol)(const TenonMatch* match);
+  /* For messages: the node of the ONNX file, or file and line. */
+  const char* (*where)(const TenonMatch* match);
+  /* The match as a module of TVMScript. */
+  const char* (*text)(const TenonMatch* match);
 
   /* Inputs: the values that the match needs, constants among them. Outputs: one, or several of a
    * region or a tuple. null where `i` is out of range. */
@@ -183,8 +175,8 @@ typedef struct TenonHost {
    * whose operands are the inputs; `text` has the kernel. */
   int32_t (*num_operators)(const TenonMatch* match);
   const char* (*operator_name)(const TenonMatch* match, int32_t op);
-  const TenonMatch* (*part)(const TenonMatch* match,
-                            int32_t op); /* null where it is no part of a region */
+  /* Null where `match` is no region. */
+  const TenonMatch* (*part)(const TenonMatch* match, int32_t op);
   /* Arguments in order. Where one is a tuple of tensors (`concat`) its members stand in its place,
    * one after the other. */
   int32_t (*num_operands)(const TenonMatch* match, int32_t op);
@@ -204,9 +196,9 @@ typedef struct TenonHost {
                              double fallback);
   /* A string or a dtype; null where it is absent or something else. */
   const char* (*attribute_text)(const TenonMatch* match, int32_t op, const char* name);
-  /* A list of integers, or one integer as a list of one (as operators have them: a list
-   * of one number may stand for all axes): writes their number to `count` (may be
-   * null); null where it is absent or something else. */
+  /* A list of integers, or one integer as a list of one (as operators have them: a list of one
+   * number may stand for all axes): writes their number to `count` (may be null); null where it is
+   * absent or something else. */
   const int64_t* (*attribute_ints)(const TenonMatch* match, int32_t op, const char* name,
                                    int32_t* count);
 
@@ -222,8 +214,8 @@ typedef struct TenonHost {
    * [a-z0-9-], up to 32 characters) and words for people.
    *  - In `check` the match is not placed here: another pattern or back end may take it.
    *  - In `pack` and `generate` the match or region becomes own code, whose reason the report tells
-   *    (no other back end is asked any more); where the user named the function, RunCodegen(
-   *    function=...), compilation ends with the words.
+   *    (no other back end is asked any more); where the user named the function, by
+   *    RunCodegen(function=...), compilation ends with the words.
    *  - In a pass compilation ends with the words.
    * Returns 1, so that a callback can end with `return host->refuse(...)`. */
   int32_t (*refuse)(TenonAnswer* answer, const char* code, const char* words);
@@ -257,12 +249,9 @@ typedef struct TenonHost {
 #define TENON_HOST_HAS(host, member) \
   ((host)->size >= offsetof(TenonHost, member) + sizeof((host)->member) && (host)->member != NULL)
 
-/* ---- the back end
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the back end ---------------------------------------------------------------------------- */
 
-/* A pass over modules, `NAME.Pass` on the command line (--list-passes shows it). Text in, text out.
- */
+/* A pass over modules, `NAME.Pass` on the command line and in --list-passes. Text in, text out. */
 typedef struct TenonPass {
   size_t size;         /* sizeof(TenonPass) */
   const char* name;    /* a C identifier: "FoldScales" */
@@ -279,9 +268,8 @@ enum {
 
 /* TenonBackend.threads: on which threads its functions work. */
 enum {
-  TENON_THREADS_CALLER = 0, /* on the thread that calls them, and on no other */
-  TENON_THREADS_OWN_POOL =
-      1 /* on threads of their own: such a call runs alone, while Tenon's workers sleep */
+  TENON_THREADS_CALLER = 0,  /* on the thread that calls them, and on no other */
+  TENON_THREADS_OWN_POOL = 1 /* on their own threads: it runs alone, while Tenon's workers sleep */
 };
 
 /* TenonBackend.flags. */
@@ -304,8 +292,8 @@ enum {
 
 /* The function that a program calls for a match, unless TensorIR was emitted:
  *
- *     int32_t f(const T* input..., T* output..., int64_t symbol..., void* scratch, int32_t
- * threads);
+ *     int32_t f(const T* input..., T* output..., int64_t symbol..., void* scratch,
+ *               int32_t threads);
  *
  * a pointer for each input that `pack` did not omit (const uint8_t* where it packed), a pointer for
  * each output, the value of each symbol, then `scratch` only where the scratch callback gave more

@@ -106,6 +106,9 @@ const Backend* find_backend(const std::string& name);
 /// By priority, then in the order of registration.
 std::vector<const Backend*> all_backends();
 
+/// What becomes of a unit that the hook refuses: own code, or an error.
+enum class OnRefusal : uint8_t { kOwnCode, kError };
+
 /// Hands its part of the graph to `backend`: runs its `lower` on each unit, checks what came of it,
 /// and makes the calls of these functions R.call_tir, or R.call_dps_packed of an extern function.
 /// Records a remark for each unit.
@@ -115,7 +118,6 @@ std::vector<const Backend*> all_backends();
 /// verdict "placed", reason: the composite.
 /// \throws CompileError (kBadBackend) where the hook broke its contract; (kBackendRefused) where it
 /// refuses, with OnRefusal::kError.
-enum class OnRefusal : uint8_t { kOwnCode, kError };
 IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context,
                      OnRefusal on_refusal = OnRefusal::kOwnCode);
 /// The back end that a remark of a refused operator is about.

@@ -128,8 +128,7 @@ std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::str
 
 /// What is wrong with the module's kernels and declared operators:
 ///  - kUnknownOperator: the annotation names none;
-///  - kBadKernel: an annotation of another kind, a parameter that is neither buffer nor attribute,
-///  a
+///  - kBadKernel: an annotation of another kind, a parameter that is neither buffer nor attribute, a
 ///    condition that does not parse, another number of buffers than the operator has tensors;
 ///  - kDTypeMismatch, kRankMismatch, kShapeMismatch: the result that the operator's type rule gives
 ///    for the kernel's inputs against the kernel's outputs.

@@ -12,8 +12,7 @@
 
 namespace tenon::interp {
 
-// ---- narrow floats
-// -------------------------------------------------------------------------------
+// ---- narrow floats ------------------------------------------------------------------------------
 
 double round_float(DType dtype, double value) {
   if (dtype == kBFloat16) return bfloat16_to_double(double_to_bfloat16(value));
@@ -30,8 +29,7 @@ int64_t wrap_int(DType dtype, int64_t value) {
   return static_cast<int64_t>(low | ~mask);
 }
 
-// ---- operations
-// ----------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static Slot float_binary(BinaryOp op, DType dtype, double a, double b) {
   // Sums, products and quotients of float32 values computed in double and rounded are those of
@@ -227,8 +225,7 @@ Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot 
   return value(tir::elementary(name, static_cast<float>(a.f), static_cast<float>(b.f)));
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 template <typename T>
 static T load_as(const std::byte* at) {

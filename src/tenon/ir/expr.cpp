@@ -282,8 +282,7 @@ std::vector<FieldInfo> Call::fields() {
           field<&Call::result>("result")};
 }
 
-// ---- intrinsics
-// ----------------------------------------------------------------------------------
+// ---- intrinsics ---------------------------------------------------------------------------------
 
 using R = Intrinsic::Result;
 static constexpr Effect kPure = Effect::kPure, kRead = Effect::kRead, kOpaque = Effect::kOpaque;
@@ -395,8 +394,7 @@ const Intrinsic* find_intrinsic(std::string_view name) {
   return it == kByName.end() ? nullptr : it->second;
 }
 
-// ---- building
-// ------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 Expr broadcast_to_lanes(Expr value, int lanes) {
   if (lanes == 1 || value->dtype.lanes == lanes) return value;
@@ -595,8 +593,7 @@ Expr if_then_else(Expr condition, Expr a, Expr b) {
   return call("if_then_else", {condition, a, b});
 }
 
-// ---- text for messages
-// ---------------------------------------------------------------------------
+// ---- text for messages --------------------------------------------------------------------------
 
 static int precedence(const Expr& expr) {
   const auto* op = expr.as<Binary>();

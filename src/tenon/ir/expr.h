@@ -237,8 +237,7 @@ struct Call final : NodeOf<Call, ExprNode> {
   static std::vector<FieldInfo> fields();
 };
 
-// ---- building
-// ------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 /// A constant of `dtype` (splat where it has lanes).
 Expr imm(DType dtype, int64_t value);

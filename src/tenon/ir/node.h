@@ -6,9 +6,11 @@
 //   struct Select final : NodeOf<Select, ExprNode> {
 //     Expr condition, true_value, false_value;
 //     Select(Expr condition, Expr true_value, Expr false_value, Origin origin = {});
-//     void finish();  // checks members (throws CompileError) and sets derived ones; runs again
-//     after every rebuild static constexpr std::string_view kName = "Select"; static
-//     std::vector<FieldInfo> fields() { return {field<&Select::condition>("condition"), ...}; }
+//     void finish();  // checks members (throws CompileError), sets derived ones; again when rebuilt
+//     static constexpr std::string_view kName = "Select";
+//     static std::vector<FieldInfo> fields() {
+//       return {field<&Select::condition>("condition"), ...};
+//     }
 //   };
 //
 // Constructors end with `finish_node(*this)`. Members are listed in the order in which definitions
@@ -91,8 +93,7 @@ Ref<T> ref_to(const T* node) {
 /// How structural comparison and rewriting treat a member.
 enum class FieldRole : uint8_t {
   kUse,         // compared by meaning; variables inside refer to definitions elsewhere
-  kDefinition,  // a Var or Buffer that this node defines, for its other members or for what follows
-                // it
+  kDefinition,  // a Var or Buffer that this node defines, for its other members or what follows it
   kSymbolic,    // dimensions: in a whole function, a bare Var first seen here is defined here
   kIgnored,     // names and the like: no part of the meaning, but printed
 };
@@ -168,8 +169,7 @@ inline NodePtr::~NodePtr() {
 /// Sets a node's height from its members. \throws CompileError (kTooDeep) beyond kMaxHeight.
 void set_height(Node& node);
 
-// ---- member types
-// --------------------------------------------------------------------------------
+// ---- member types -------------------------------------------------------------------------------
 
 inline uint64_t hash_combine(uint64_t seed, uint64_t value) {
   seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 12) + (seed >> 4);
@@ -338,8 +338,7 @@ FieldInfo field(std::string_view name, FieldRole role = FieldRole::kUse) {
           }};
 }
 
-// ---- defining node kinds
-// -------------------------------------------------------------------------
+// ---- defining node kinds ------------------------------------------------------------------------
 
 template <typename T>
 constexpr bool has_identity() {

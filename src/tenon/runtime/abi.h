@@ -121,12 +121,15 @@ struct TenonContext {
    * tasks above the failed one may be left out, those below it never are. */
   int32_t (*parallel_for)(TenonContext* context, TenonTask body, void* env, int64_t tasks);
 
-  /* Records an error and returns `code`, so that a function can end with `return
-   * context->report(...)`. The first is kept: in a parallel loop that of the lowest task, at any
-   * number of threads. where    the operator, kernel or ONNX node at fault message  begins in lower
-   * case; "{value}" and "{bound}" in it are replaced by the numbers: "index {value} is out of range
-   * for an axis of {bound} elements" Both strings must live as long as the program (they are not
-   * copied before `run` returns). */
+  /* Records an error and returns `code`, so that a function can end with
+   * `return context->report(...)`. The first is kept: in a parallel loop that of the lowest task, at
+   * any number of threads.
+   *
+   *   where    the operator, kernel or ONNX node at fault
+   *   message  begins in lower case; "{value}" and "{bound}" in it are replaced by the numbers:
+   *            "index {value} is out of range for an axis of {bound} elements"
+   *
+   * Both strings must live as long as the program (they are not copied before `run` returns). */
   int32_t (*report)(TenonContext* context, int32_t code, const char* where, const char* message,
                     int64_t value, int64_t bound);
 

@@ -1,9 +1,13 @@
 /* The runtime for C programs: load a compiled program, see what it takes and gives, run it.
  *
  *     TenonModel* model = NULL;
- *     if (tenon_model_load("digits.so", NULL, &model) != TENON_OK) { puts(tenon_last_error());
- * return 1; } const DLTensor* inputs[] = {&image}; DLTensor* outputs[] = {&scores}; if
- * (tenon_model_run(model, inputs, 1, outputs, 1) != TENON_OK) puts(tenon_last_error());
+ *     if (tenon_model_load("digits.so", NULL, &model) != TENON_OK) {
+ *       puts(tenon_last_error());
+ *       return 1;
+ *     }
+ *     const DLTensor* inputs[] = {&image};
+ *     DLTensor* outputs[] = {&scores};
+ *     if (tenon_model_run(model, inputs, 1, outputs, 1) != TENON_OK) puts(tenon_last_error());
  *     tenon_model_free(model);
  *
  * Every function that returns int32_t returns TENON_OK or one of TENON_ERROR_* (abi.h);
@@ -50,9 +54,10 @@ const TenonProgram* tenon_model_program(const TenonModel* model);
 int32_t tenon_model_set_threads(TenonModel* model, int32_t threads);
 
 /* Checks the inputs and computes what follows from their shapes, before a run.
- *   output_dims      dimensions of all outputs, concatenated: as many as the declared ranks sum up
- * to; may be null workspace_bytes  what a run needs beside inputs, outputs and constants; may be
- * null */
+ *
+ *   output_dims      dimensions of all outputs, concatenated: as many as the sum of the declared
+ *                    ranks; may be null
+ *   workspace_bytes  what a run needs beside inputs, outputs and constants; may be null */
 int32_t tenon_model_shapes(const TenonModel* model, const DLTensor* const* inputs,
                            int32_t input_count, int64_t* output_dims, int64_t* workspace_bytes);
 

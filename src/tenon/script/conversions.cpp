@@ -9,8 +9,7 @@ namespace tenon::script {
 using ast::ExprKind;
 using ast::Integer;
 
-// ---- conversions
-// ---------------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------------------
 
 Expr Evaluator::to_expr(const Object& object, const Place& place, DType expected) {
   if (const auto* expr = object.as<Expr>()) return *expr;
@@ -158,8 +157,7 @@ Attrs Evaluator::to_attrs(const Object& object, const Place& place) {
   return out;
 }
 
-// ---- buffers
-// -------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 Expr Evaluator::extent_between(const Expr& begin, const Expr& end, const Place& place) {
   if (is_int(begin, 0) && begin->dtype == end->dtype) return end;

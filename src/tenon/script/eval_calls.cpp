@@ -74,8 +74,7 @@ void Evaluator::finish(const Arguments& args, const ast::Expr& call) const {
   }
 }
 
-// ---- dtypes and variables
-// ------------------------------------------------------------------------
+// ---- dtypes and variables -----------------------------------------------------------------------
 
 Ref<Var> Evaluator::new_var(const std::string& name, DType dtype, Arguments& args,
                             const Place& place) {
@@ -137,8 +136,7 @@ Object Evaluator::call_dtype(DType dtype, const ast::Expr& call) {
   return value->dtype.lanes == 1 ? splat(value) : tenon::cast(dtype, value);
 }
 
-// ---- scalar operations
-// ---------------------------------------------------------------------------
+// ---- scalar operations --------------------------------------------------------------------------
 
 std::optional<Object> Evaluator::call_scalar(const std::string& name, const ast::Expr& call) {
   struct Row {
@@ -251,8 +249,7 @@ std::optional<Object> Evaluator::call_construct(const std::string& name, const a
   return out;
 }
 
-// ---- intrinsics
-// ----------------------------------------------------------------------------------
+// ---- intrinsics ---------------------------------------------------------------------------------
 
 std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const ast::Expr& call) {
   static const std::unordered_map<std::string_view, std::string_view> kSpellings = {
@@ -330,8 +327,7 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
   return Object(std::move(made));
 }
 
-// ---- constants
-// -----------------------------------------------------------------------------------
+// ---- constants ----------------------------------------------------------------------------------
 
 Ref<TensorData> Evaluator::to_tensor(const Object& object, std::optional<DType> dtype,
                                      const std::optional<std::vector<int64_t>>& shape,
@@ -392,8 +388,7 @@ Ref<TensorData> Evaluator::to_tensor(const Object& object, std::optional<DType> 
   return TensorData::owned(*dtype, std::move(found), std::move(bytes), origin(place));
 }
 
-// ---- calls
-// ---------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 Object Evaluator::call_method(const Method& method, const ast::Expr& call) {
   Arguments args = arguments(call);

@@ -108,8 +108,7 @@ std::string canonical_path(const std::string& path) {
   return out;
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 void Evaluator::define(const std::string& name, Object value) {
   scopes_.back().names[name] = std::move(value);
@@ -210,8 +209,7 @@ std::string Evaluator::callee_path(const ast::Expr& expr) {
   return expr.kind == ExprKind::kCall ? path_of(*expr.items[0]) : "";
 }
 
-// ---- evaluation
-// ----------------------------------------------------------------------------------
+// ---- evaluation ---------------------------------------------------------------------------------
 
 Object Evaluator::eval(const ast::Expr& expr) {
   switch (expr.kind) {
@@ -311,8 +309,7 @@ Object Evaluator::eval_attribute(const ast::Expr& expr) {
   fail(kUnsupported, expr.place, "{} has no attribute `{}`", describe(base), name);
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 static std::optional<BinaryOp> scalar_op(const std::string& op) {
   static const std::unordered_map<std::string, BinaryOp> kOps = {

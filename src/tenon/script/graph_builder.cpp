@@ -11,8 +11,7 @@ using ast::StmtKind;
 using graph::Type;
 using graph::Value;
 
-// ---- functions
-// -----------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 // A string dimension that is a name defines a variable, wherever in the signature it stands.
 void GraphBuilder::define_dimensions(const ast::Expr& annotation, bool in_shape) {
@@ -173,8 +172,7 @@ Type GraphBuilder::infer(const Value& value) {
   return graph::type_of(value);
 }
 
-// ---- statements
-// ----------------------------------------------------------------------------------
+// ---- statements ---------------------------------------------------------------------------------
 
 void GraphBuilder::statement(const ast::Stmt& stmt) {
   switch (stmt.kind) {

@@ -11,8 +11,7 @@ using ast::Integer;
 using graph::Type;
 using graph::Value;
 
-// ---- types
-// ---------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 Expr GraphBuilder::dimension(const Object& object, const Place& place) {
   Expr dim;
@@ -142,8 +141,7 @@ Type GraphBuilder::type_of_call(const std::string& name, const ast::Expr& call) 
   return out;
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 Value GraphBuilder::constant(const Object& object, std::optional<DType> dtype, const Place& place) {
   return make<graph::Constant>(to_tensor(object, dtype, std::nullopt, place), origin(place));
@@ -226,8 +224,7 @@ std::optional<Object> GraphBuilder::subscript_other(const Object& object, const 
   return Object(Value(make<graph::TupleGetItem>(tuple, i, origin(expr.place))));
 }
 
-// ---- calls
-// ---------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 std::vector<Type> GraphBuilder::take_type_args(Arguments& args) {
   if (const auto* out = args.keyword({"out_sinfo", "out_ty"})) {

@@ -7,8 +7,7 @@ namespace tenon::script {
 using graph::Type;
 using graph::Value;
 
-// ---- types
-// ---------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 // Dimensions between brackets; in a signature what is not a number is a string.
 std::string Printer::dims(const std::vector<Expr>& dims) {
@@ -57,8 +56,7 @@ std::string Printer::type(const Type& t) {
   return "R.Object";
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 std::string Printer::value(const Value& v) {
   if (!v) return "None";
@@ -160,8 +158,7 @@ std::string Printer::graph_call(const graph::Call& call) {
   return text + ")";
 }
 
-// ---- functions
-// -----------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 void Printer::binding(const graph::Binding& binding) {
   if (const auto* branch = binding.value.as<graph::If>()) {

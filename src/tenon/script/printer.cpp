@@ -6,8 +6,7 @@
 
 namespace tenon::script {
 
-// ---- names
-// ---------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 // What a name must not be: Python's keywords, and what our own text uses.
 static bool is_reserved(std::string_view text) {
@@ -131,8 +130,7 @@ void Printer::module_alias(const NodePtr& function) {
   if (refers) line("cls = " + options_.module_name);
 }
 
-// ---- attributes and constants
-// --------------------------------------------------------------------
+// ---- attributes and constants -------------------------------------------------------------------
 
 std::string Printer::attr(const AttrValue& value) {
   if (const auto* number = value.as<double>()) {
@@ -220,8 +218,7 @@ std::string Printer::tensor(const Ref<TensorData>& data, char dialect) {
   return fmt::format("{}.const_ref({}{})", dialect, quoted(data->content_hash()), suffix);
 }
 
-// ---- modules
-// -------------------------------------------------------------------------------------
+// ---- modules ------------------------------------------------------------------------------------
 
 void Printer::function(const std::string& name, const BaseFunc& function) {
   Scope scope(*this, false);

@@ -45,8 +45,7 @@ void Evaluator::check_size(const Object& value, const Place& place) {
     fail(kLimitExceeded, place, "an expression of more than {} operations", kMost);
 }
 
-// ---- built-in functions
-// --------------------------------------------------------------------------
+// ---- built-in functions -------------------------------------------------------------------------
 
 static std::optional<double> number_of(const Object& value) {
   if (const auto* number = value.as<double>()) return *number;
@@ -196,8 +195,7 @@ Object Evaluator::call_python(const std::string& path, const ast::Expr& call) {
   return cannot();
 }
 
-// ---- strings and lists
-// ---------------------------------------------------------------------------
+// ---- strings and lists --------------------------------------------------------------------------
 
 Object Evaluator::eval_format(const ast::Expr& expr) {
   std::string out;
@@ -260,8 +258,7 @@ Object Evaluator::eval_list_of(const ast::Expr& expr) {
   return make_list(std::move(out), false);
 }
 
-// ---- helper functions
-// ----------------------------------------------------------------------------
+// ---- helper functions ---------------------------------------------------------------------------
 
 std::optional<bool> Evaluator::decided(const Object& condition) {
   if (condition.is_none()) return false;

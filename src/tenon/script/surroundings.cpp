@@ -9,8 +9,7 @@ static constexpr const char* kNotEvaluated =
     "has no value that can be told by reading; constants, arithmetic of them and simple functions "
     "have";
 
-// ---- which definitions
-// ---------------------------------------------------------------------------
+// ---- which definitions --------------------------------------------------------------------------
 
 std::string decorator_name(const ast::Stmt& stmt) {
   for (const auto& decorator : stmt.decorators) {
@@ -52,8 +51,7 @@ std::vector<const ast::Stmt*> definitions(const ast::Body& file) {
   return {};
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 Object Surroundings::call_other(const ast::Expr& call, const Object&) {
   fail(kUnsupported, call.place, "a call of Python");

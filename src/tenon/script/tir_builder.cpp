@@ -11,8 +11,7 @@ using ast::ExprKind;
 using ast::Integer;
 using ast::StmtKind;
 
-// ---- functions
-// -----------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 // `T.Buffer`, `T.Buffer(...)`, `T.Buffer[...]`.
 bool TirBuilder::names_buffer(const ast::Expr& annotation) {
@@ -165,8 +164,7 @@ Object TirBuilder::call_other(const ast::Expr& call, const Object& callee) {
   fail(kTypeMismatch, call.items[0]->place, "{} cannot be called", describe(callee));
 }
 
-// ---- statements
-// ----------------------------------------------------------------------------------
+// ---- statements ---------------------------------------------------------------------------------
 
 Stmt TirBuilder::finish_body(Statements statements) {
   if (statements.keep_sequence || statements.list.empty())

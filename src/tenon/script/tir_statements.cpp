@@ -9,8 +9,7 @@ using namespace tir;
 using ast::ExprKind;
 using ast::Integer;
 
-// ---- assignments
-// ---------------------------------------------------------------------------------
+// ---- assignments --------------------------------------------------------------------------------
 
 void TirBuilder::store(const ast::Expr& target, const Object& value, const Place& value_place,
                        const Place& place, Statements& out) {
@@ -289,8 +288,7 @@ void TirBuilder::augmented(const ast::Stmt& stmt, Statements& out) {
   bind(stmt.target->text, stmt.target->place, result, kVoid, true, stmt.value->place, out);
 }
 
-// ---- axes
-// ----------------------------------------------------------------------------------------
+// ---- axes ---------------------------------------------------------------------------------------
 
 void TirBuilder::axis(const std::string& name, tir::Range domain, IterKind kind, Expr value,
                       const Place& place) {
@@ -399,8 +397,7 @@ bool TirBuilder::assign_axis(const std::string& path, const ast::Expr& target,
   return true;
 }
 
-// ---- control flow
-// --------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 
 void TirBuilder::name_loops(const ast::Expr& target, const std::vector<Object>& vars) {
   if (target.kind == ExprKind::kName)

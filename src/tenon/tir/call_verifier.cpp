@@ -264,8 +264,7 @@ void CallVerifier::overlaps(const CheckedCall& site, const Callee& callee) {
   }
 }
 
-// ---- threads
-// --------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 void CallVerifier::threads(const CheckedCall& site) {
   if (!site.parallel) return;
@@ -284,8 +283,7 @@ void CallVerifier::threads(const CheckedCall& site) {
   diagnostic.notes.push_back({found->origin, fmt::format("`{}` is declared here", found->symbol)});
 }
 
-// ---- alignment
-// ------------------------------------------------------------------------------------
+// ---- alignment ----------------------------------------------------------------------------------
 
 // The greatest power of two up to `most` that the region's place in its buffer is a multiple of.
 int64_t CallVerifier::offset_alignment(const BufferRegion& region, int64_t most) {

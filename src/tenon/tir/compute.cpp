@@ -52,8 +52,7 @@ Reducer min_reducer() {
           [](Expr a, Expr b) { return a->dtype.is_bool() ? logical_and(a, b) : tenon::min(a, b); }};
 }
 
-// ---- access
-// --------------------------------------------------------------------------------------
+// ---- access -------------------------------------------------------------------------------------
 
 namespace {
 
@@ -140,8 +139,7 @@ Stmt define(const std::string& name, const std::vector<Axis>& axes, Stmt init, S
               make<BlockRealize>(std::move(values), boolean(true), make<Block>(std::move(parts))));
 }
 
-// ---- KernelBuilder
-// -------------------------------------------------------------------------------
+// ---- KernelBuilder ------------------------------------------------------------------------------
 
 std::string KernelBuilder::unique(const std::string& name) {
   std::string taken = name;

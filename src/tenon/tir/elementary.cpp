@@ -10,8 +10,7 @@ namespace {
 
 using namespace math;
 
-// ---- exponentials
-// -------------------------------------------------------------------------------
+// ---- exponentials -------------------------------------------------------------------------------
 
 // e^r for |r| <= ln(2) / 2.
 template <typename O>
@@ -69,8 +68,7 @@ F<O> exp10(const O& o, const F<O>& argument) {
   return scaled(o, exp_reduced(o, r), o.let_int(o.sub(o.bits(shifted), magic_bits(o))));
 }
 
-// ---- logarithms
-// ----------------------------------------------------------------------------------
+// ---- logarithms ---------------------------------------------------------------------------------
 
 // x = m * 2^e with m in [sqrt(1/2), sqrt(2)), for positive finite x; f = m - 1.
 template <typename O>
@@ -166,8 +164,7 @@ F<O> log1p(const O& o, const F<O>& argument) {
   return o.select(o.equal(u, o.c(1.0)), x, result);
 }
 
-// ---- hyperbolic and error functions
-// --------------------------------------------------------------
+// ---- hyperbolic and error functions -------------------------------------------------------------
 
 template <typename O>
 F<O> sigmoid(const O& o, const F<O>& x) {
@@ -350,8 +347,7 @@ F<O> erf(const O& o, const F<O>& x) {
   return o.kSingle ? erf_single(o, x) : erf_double(o, x);
 }
 
-// ---- trigonometric functions (float64)
-// -----------------------------------------------------------
+// ---- trigonometric functions (float64) ----------------------------------------------------------
 
 template <typename O>
 struct Turn {
@@ -467,8 +463,7 @@ F<O> acos(const O& o, const F<O>& argument) {
   return o.select(o.less(o.c(1.0), o.abs(x)), o.c(kNan), atan2(o, other, x));
 }
 
-// ---- two arguments (float64)
-// ---------------------------------------------------------------------
+// ---- two arguments (float64) --------------------------------------------------------------------
 
 template <typename O>
 F<O> pow(const O& o, const F<O>& x_argument, const F<O>& y_argument) {
@@ -505,8 +500,7 @@ F<O> hypot(const O& o, const F<O>& x, const F<O>& y) {
   return o.select(infinite, o.c(kInfinity), number);
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 // A function of float32 numbers. The fused multiply-adds in it are instructions where the processor
 // has them; elsewhere the C library computes the same bits.

@@ -8,8 +8,7 @@
 
 namespace tenon::tir::math {
 
-// ---- remainders
-// ----------------------------------------------------------------------------------
+// ---- remainders ---------------------------------------------------------------------------------
 
 // x = mantissa * 2^exponent with the mantissa in [1, 2), for positive finite x; 0 has the least
 // exponent of all.
@@ -76,8 +75,7 @@ F<O> floormod(const O& o, const F<O>& x, const F<O>& y_argument) {
   return o.select(o.either(down, up), rest + y, rest);
 }
 
-// ---- quarter turns
-// -------------------------------------------------------------------------------
+// ---- quarter turns ------------------------------------------------------------------------------
 
 // x = (quadrant + 4 n) * pi / 2 + rest with |rest| <= pi / 4; the quadrant is in its two low bits.
 template <typename O>

@@ -13,8 +13,7 @@
 
 namespace tenon::tir::math {
 
-// ---- numbers, and expressions
-// ---------------------------------------------------------------------------------
+// ---- numbers, and expressions -------------------------------------------------------------------
 
 // T is float or double.
 template <typename T>
@@ -141,8 +140,7 @@ F<O> negated(const O& o, const F<O>& x) {
   return o.c(-0.0) - x;
 }
 
-// ---- powers of two
-// -------------------------------------------------------------------------------
+// ---- powers of two ------------------------------------------------------------------------------
 
 // x + 1.5 * 2^(mantissa bits) holds the integer nearest to x in its low bits.
 template <typename O>

@@ -7,8 +7,7 @@
 
 namespace tenon::tir {
 
-// ---- uses and C types
-// ----------------------------------------------------------------------------
+// ---- uses and C types ---------------------------------------------------------------------------
 
 static constexpr std::string_view kUses[] = {"in", "out", "inout", "scratch"};
 
@@ -115,8 +114,7 @@ DType CType::dtype() const {
   return kVoid;
 }
 
-// ---- the node
-// --------------------------------------------------------------------------------
+// ---- the node -----------------------------------------------------------------------------------
 
 ExternFunction::ExternFunction(std::string symbol, Parts parts, Attrs attrs, Origin origin)
     : NodeOf(std::move(origin)),

@@ -33,8 +33,7 @@ struct VerifierMemory {
 ///  - kIndexRank, kOutOfBounds: accesses with the wrong number of indices, or proved to lie outside
 ///    of the buffer in an iteration that happens (analysis/access_bounds.h); kDivisionByZero,
 ///    kShiftOutOfRange likewise;
-///  - kBadBlock: an axis twice, a binding of another dtype, a buffer accessed that the block's
-///  reads
+///  - kBadBlock: an axis twice, a binding of another dtype, a buffer accessed that the block's reads
 ///    or writes do not have;
 ///  - calls (T.call_tir), each argument against the callee's parameter: kUnknownCallee,
 ///    kBadArgument (their number, a scalar for a buffer), kDTypeMismatch, kRegionMismatch (extents,

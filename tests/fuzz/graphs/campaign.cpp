@@ -39,8 +39,7 @@ constexpr double kClockFactor = 20;
 
 constexpr rlim_t kMostBytes = rlim_t{3} << 30;
 
-// ---- what a child says
-// -----------------------------------------------------------------------------
+// ---- what a child says --------------------------------------------------------------------------
 
 // A line for each event, fields separated by tabs.
 std::string escaped(const std::string& text) {
@@ -93,8 +92,7 @@ void try_network(const CampaignOptions& options, Choices& choices, uint64_t seed
   }
 }
 
-// ---- children
-// ------------------------------------------------------------------------------------
+// ---- children -----------------------------------------------------------------------------------
 
 // A process that runs `work` with the writing end of a pipe.
 struct Child {
@@ -208,8 +206,7 @@ std::optional<Failure> failure_of(const CampaignOptions& options, const std::vec
   return failure;
 }
 
-// ---- reports
-// -------------------------------------------------------------------------------------
+// ---- reports ------------------------------------------------------------------------------------
 
 std::string file_name(const Failure& failure, uint64_t seed) {
   std::string name = fmt::format("{}-{}-{}", seed, failure.configuration, failure.kind);
@@ -282,8 +279,7 @@ void write_report(const CampaignOptions& options, uint64_t seed, const Failure& 
   }
 }
 
-// ---- the campaign
-// --------------------------------------------------------------------------------
+// ---- the campaign -------------------------------------------------------------------------------
 
 struct Worker {
   std::unique_ptr<Child> child;

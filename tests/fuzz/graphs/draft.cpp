@@ -14,8 +14,7 @@ namespace tenon::fuzz {
 
 using graph::Value;
 
-// ---- items
-// ---------------------------------------------------------------------------------------
+// ---- items --------------------------------------------------------------------------------------
 
 static constexpr double kGrid = 16;
 
@@ -46,8 +45,7 @@ static double exact_limit(DType dtype) {
   return std::ldexp(1, digits) / kGrid;
 }
 
-// ---- shapes and types
-// ----------------------------------------------------------------------------
+// ---- shapes and types ---------------------------------------------------------------------------
 
 Draft::Draft(Choices& choices) : choices(choices) {
   scopes_.emplace_back();
@@ -86,8 +84,7 @@ DType Draft::integer_dtype() {
 DType Draft::number_dtype() { return choices.chance(20) ? integer_dtype() : float_dtype(); }
 DType Draft::any_dtype() { return choices.chance(10) ? kBool : number_dtype(); }
 
-// ---- operands
-// ------------------------------------------------------------------------------------
+// ---- operands -----------------------------------------------------------------------------------
 
 std::optional<Item> Draft::find(const Fits& fits) {
   std::vector<const Item*> found;
@@ -231,8 +228,7 @@ Item Draft::like(DType dtype, const std::vector<Expr>& shape, const Fits& fits, 
   return fresh(dtype, shape, content);
 }
 
-// ---- calls
-// ---------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 // The value with everything in it known: variables as constants, symbols as numbers.
 static Value concrete(const Value& value, const Known& known, const Substitution& symbols) {
@@ -430,8 +426,7 @@ bool Draft::branch(const Item& condition, const Item& x,
   return true;
 }
 
-// ---- the whole
-// -----------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 Value Draft::rebuilt(const Value& value, const Known& renamed) const {
   if (!value) return value;

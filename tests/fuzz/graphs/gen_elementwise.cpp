@@ -10,8 +10,7 @@ namespace {
 
 using Fits = Draft::Fits;
 
-// ---- one operand
-// ---------------------------------------------------------------------------------
+// ---- one operand --------------------------------------------------------------------------------
 
 struct UnaryRow {
   std::string_view op;
@@ -142,8 +141,7 @@ void unary(Draft& draft, std::string_view op) {
   draft.call(op, {x.value}, random_attrs(draft, op), row.rounds);
 }
 
-// ---- two operands
-// --------------------------------------------------------------------------------
+// ---- two operands -------------------------------------------------------------------------------
 
 // A shape that broadcasts against `shape`: dimensions become 1, leading ones go.
 std::vector<Expr> broadcastable(Draft& draft, const std::vector<Expr>& shape) {

@@ -141,8 +141,7 @@ void attention(Draft& draft, std::string_view op) {
   draft.call(op, args, attrs);
 }
 
-// ---- quantisation
-// --------------------------------------------------------------------------------
+// ---- quantisation -------------------------------------------------------------------------------
 
 struct Parameters {
   Item scale, zero;

@@ -39,8 +39,7 @@ void shuffle(Draft& draft, std::vector<T>& values) {
     std::swap(values[i - 1], values[i - 1 - draft.choices.below(static_cast<uint32_t>(i))]);
 }
 
-// ---- reshape and its kin
-// -------------------------------------------------------------------------
+// ---- reshape and its kin ------------------------------------------------------------------------
 
 // The same elements in other dimensions: neighbours joined, numbers split, ones put in.
 Shape other_shape(Draft& draft, const Shape& from) {
@@ -152,8 +151,7 @@ void triangle(Draft& draft, std::string_view op) {
   draft.call(op, {x.value}, {{"k", draft.choices.between(0, 6) - 3}}, kNever);
 }
 
-// ---- joining and cutting
-// -------------------------------------------------------------------------
+// ---- joining and cutting ------------------------------------------------------------------------
 
 void concat(Draft& draft, std::string_view op) {
   Choices& c = draft.choices;
@@ -266,8 +264,7 @@ void pad(Draft& draft, std::string_view op) {
   draft.call(op, {x.value}, attrs, kNever);
 }
 
-// ---- layouts
-// -------------------------------------------------------------------------------------
+// ---- layouts ------------------------------------------------------------------------------------
 
 void layout_transform(Draft& draft, std::string_view op) {
   Choices& c = draft.choices;
@@ -304,8 +301,7 @@ void space_to_depth(Draft& draft, std::string_view op) {
   draft.call(op, {draft.fresh(draft.any_dtype(), shape).value}, {{"block_size", block}}, kNever);
 }
 
-// ---- conversions
-// ---------------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------------------
 
 void astype(Draft& draft, std::string_view op) {
   const Item x = any_tensor(draft, 0, 4, [](const Item& item) { return item.finite; });

@@ -332,8 +332,7 @@ TEST(Partition, MergesAreRefusedExactlyWhereTheyMakeACycle) {
   }
 }
 
-// ---- single cases that text cannot show: checks, attributes, annotations, priorities
-// -------------
+// ---- single cases that text cannot show: checks, attributes, annotations, priorities ------------
 
 IRModule two_adds() {
   IRModule module;

@@ -132,7 +132,7 @@ Text FunctionCodegen::reinterpret(const Call& call) {
                {x});
 }
 
-// A call of a C function whose signature nobody declared: its prototype follows from the call.
+// T.check_index: the index, once it is shown to lie in its extent.
 Text FunctionCodegen::checked_index(const Call& call) {
   static constexpr int kErrorIndex = 2;  // as in runtime/abi.h
   const auto* message = call.arg(2).as<StringImm>();

@@ -192,8 +192,7 @@ Text FunctionCodegen::cast_to(const Cast& node) {
   return scalar(cast_pattern(m_.prelude(), from, to), {x});
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 // Checked once in each scope: in index arithmetic the same divisor stands in every access, and
 // compilers take long for functions of thousands of branches.

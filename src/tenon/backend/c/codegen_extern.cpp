@@ -21,8 +21,7 @@ enum ValueCode {
   kText = 11
 };
 
-// ---- functions of the program
-// ---------------------------------------------------------------------
+// ---- functions of the program -------------------------------------------------------------------
 
 void FunctionCodegen::check_facts(const std::vector<tir::CallFact>& facts,
                                   const tir::Callee& callee, const Origin& origin) {
@@ -88,8 +87,7 @@ Text FunctionCodegen::function_value(const Call& call) {
   return {result, Text::kAtom};
 }
 
-// ---- library functions
-// ----------------------------------------------------------------------------
+// ---- library functions --------------------------------------------------------------------------
 
 // A DLTensor that lives as long as the block around.
 std::string FunctionCodegen::dl_tensor(const BufferRegion& region, const Origin& origin) {
@@ -232,8 +230,7 @@ std::string FunctionCodegen::call_packed(const std::string& name, const std::vec
   return out;
 }
 
-// ---- functions that nothing declares
-// --------------------------------------------------------------
+// ---- functions that nothing declares ------------------------------------------------------------
 
 bool FunctionCodegen::is_foreign(const Call& call) {
   return call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||

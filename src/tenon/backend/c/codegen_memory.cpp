@@ -166,8 +166,7 @@ void FunctionCodegen::masked_store_to(const Call& call) {
   line("{};", done.s);
 }
 
-// ---- views and allocations
-// -----------------------------------------------------------------------
+// ---- views and allocations ----------------------------------------------------------------------
 
 Text FunctionCodegen::pointer_value(const Expr& expr) {
   if (const auto* call = expr.as<Call>(); call && call->is("address_of"))
@@ -278,8 +277,7 @@ void FunctionCodegen::allocate(const tir::AllocBuffer& alloc) {
   places_[&buffer] = at;
 }
 
-// ---- arrays that are variables
-// -------------------------------------------------------------------
+// ---- arrays that are variables ------------------------------------------------------------------
 
 // The place of an access with one constant index, scalar or dense.
 static std::optional<std::pair<int64_t, int>> constant_slice(const std::vector<Expr>& indices) {

@@ -208,8 +208,7 @@ void FunctionCodegen::comment_origin(const Origin& origin) {
   line("/* {} */", text);
 }
 
-// ---- functions
-// -----------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 std::string FunctionCodegen::parameters() {
   const tir::PrimFunc& function = *info_.function;

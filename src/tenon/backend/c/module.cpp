@@ -102,8 +102,7 @@ std::string ModuleCodegen::constant(const tir::AllocConst& constant) {
   return offset == 0 ? "constants" : fmt::format("constants + {}", offset);
 }
 
-// ---- constants
-// -----------------------------------------------------------------------------------
+// ---- constants ----------------------------------------------------------------------------------
 
 std::string ModuleCodegen::aligned(int64_t alignment) {
   if (alignment <= backend::kLeastAlignment) return "ALIGNED";
@@ -163,8 +162,7 @@ std::string ModuleCodegen::constant_arrays() {
   return out;
 }
 
-// ---- the entry
-// -----------------------------------------------------------------------------------
+// ---- the entry ----------------------------------------------------------------------------------
 
 std::string ModuleCodegen::entry_prototype() const {
   std::string list;

@@ -98,8 +98,7 @@ std::string cast_pattern(Prelude& prelude, DType from, DType to) {
   return fmt::format("({})$0", c_type(to));
 }
 
-// ---- vectors
-// -------------------------------------------------------------------------------------
+// ---- vectors ------------------------------------------------------------------------------------
 
 // The type of the mask that a comparison of GNU vectors gives: integers as wide as the elements.
 static DType mask_of(DType dtype) { return DType{DType::Code::kInt, dtype.bits, dtype.lanes}; }
@@ -319,8 +318,7 @@ std::string vector_unary(Prelude& prelude, const std::string& name, DType dtype)
   return prelude.lanewise(name, dtype, {dtype}, name + suffix + "($0)", forms);
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 static std::string for_lanes(DType dtype, const std::string& statement) {
   return fmt::format("  int i;\n  for (i = 0; i < {}; ++i) {}\n", dtype.lanes, statement);

@@ -304,13 +304,14 @@ class Planner {
     region_.steps.push_back(step);
   }
 
-  // The draft of a root with its first `posts` posts; `src` is the layout of its input, whose
-  // blocks of channels the result has too where it `keeps_blocks`.
+  // A step, and what the library says to it: null where it cannot do it.
   struct Tried {
     StepDraft draft;
     Descriptor descriptor;
   };
 
+  // The draft of a root with its first `posts` posts; `src` is the layout of its input, whose
+  // blocks of channels the result has too where it `keeps_blocks`.
   Tried try_root(const Group& group, size_t posts, const dnnl_memory_desc_t* src, Ways ways,
                  bool keeps_blocks = false) const {
     Tried tried{draft_root(graph_, group, src), nullptr};
@@ -488,7 +489,6 @@ class Planner {
     return values;
   }
 
-  // Posts from `first` on as a step of their own; returns the number of the first one left.
   // Layouts of an elementwise operation's input and of its other operand, if it has one.
   struct OperandLayouts {
     dnnl_memory_desc_t input;
@@ -517,6 +517,7 @@ class Planner {
     return choices;
   }
 
+  // Posts from `first` on as a step of their own; returns the number of the first one left.
   size_t add_elementwise(const Group& group, size_t first) {
     const int input = group.results[first];
     check_is_there(input);

@@ -113,8 +113,7 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
   throw CompileError(kUnsupported, expr->origin, "expression `{}` has no native code", str(expr));
 }
 
-// ---- conversions
-// ---------------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------------------
 
 llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
   llvm::Type* f32 = m_.register_type(kFloat32.with_lanes(from.lanes), {});
@@ -217,8 +216,7 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
                      to.str());
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 // x86's min and max give the second operand where either is NaN (or both are zeros): `a > b ? a :
 // b`. So an operand that cannot be NaN goes first and the instruction alone is exact; else the
@@ -379,8 +377,7 @@ llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
   return is_comparison(node.op) ? result : narrow(result, dtype);
 }
 
-// ---- intrinsics
-// ----------------------------------------------------------------------------------
+// ---- intrinsics ---------------------------------------------------------------------------------
 
 llvm::Value* FunctionCodegen::unary_float(llvm::Intrinsic::ID id, const Call& call) {
   llvm::Value* x = value(call.arg(0));

@@ -83,8 +83,7 @@ OpDef constant_fill(std::string name, int64_t value, bool like) {
   return op;
 }
 
-// ---- arange
-// --------------------------------------------------------------------------------------
+// ---- arange -------------------------------------------------------------------------------------
 
 // arange(stop), arange(start, stop) and arange(start, stop, step).
 struct Progression {
@@ -157,8 +156,7 @@ OpDef arange() {
   return op;
 }
 
-// ---- eye, tril, triu, one_hot
-// --------------------------------------------------------------------
+// ---- eye, tril, triu, one_hot -------------------------------------------------------------------
 
 OpDef eye() {
   OpDef op;

@@ -108,8 +108,7 @@ std::optional<std::vector<int64_t>> constant_ints(const Value& value) {
   return constant->data->to_ints();
 }
 
-// ---- attributes
-// ----------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 static const AttrValue& attr(const Call& call, const std::string& name) {
   const AttrValue* value = call.attrs.find(name);
@@ -144,8 +143,7 @@ std::optional<int64_t> maybe_int_attr(const Call& call, const std::string& name)
   return int_attr(call, name);
 }
 
-// ---- checks
-// --------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 size_t axis_of(const Call& call, int64_t axis, int64_t ndim) {
   if (axis < -ndim || axis >= ndim)
@@ -250,8 +248,7 @@ std::vector<Expr> reduced_shape(const std::vector<Expr>& shape, const std::vecto
   return out;
 }
 
-// ---- lowering
-// ------------------------------------------------------------------------------------
+// ---- lowering -----------------------------------------------------------------------------------
 
 Expr scalar_constant(const Value& value) {
   const auto* constant = value.as<Constant>();

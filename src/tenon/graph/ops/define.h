@@ -15,8 +15,7 @@ namespace tenon::graph {
 using tir::Indices;
 using tir::Operand;
 
-// ---- arguments
-// -----------------------------------------------------------------------------------
+// ---- arguments ----------------------------------------------------------------------------------
 
 /// Argument i, or null where it was left out.
 Value arg_or_null(const Call& call, size_t i);
@@ -39,8 +38,7 @@ std::vector<Value> tuple_values(const Value& tuple);
 /// The elements of an integer constant; nothing where the argument is no constant.
 std::optional<std::vector<int64_t>> constant_ints(const Value& value);
 
-// ---- attributes (complete and of the right kind: checked_attrs)
-// ------------------------------------
+// ---- attributes (complete and of the right kind: checked_attrs) ---------------------------------
 
 int64_t int_attr(const Call& call, const std::string& name);
 double float_attr(const Call& call, const std::string& name);
@@ -56,8 +54,7 @@ inline bool is_none(const Call& call, const std::string& name) {
   return !value || value->is_none();
 }
 
-// ---- checks
-// --------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 /// `axis` counted from the front. \throws CompileError (kBadAttribute) outside [-ndim, ndim).
 size_t axis_of(const Call& call, int64_t axis, int64_t ndim);
@@ -90,8 +87,7 @@ std::vector<Expr> reduced_shape(const std::vector<Expr>& shape, const std::vecto
                                 bool keepdims);
 bool contains(const std::vector<size_t>& axes, size_t axis);
 
-// ---- lowering
-// ------------------------------------------------------------------------------------
+// ---- lowering -----------------------------------------------------------------------------------
 
 /// What sums and statistics of a dtype are computed in: float32 for narrower floats, whose sums
 /// would overflow or lose most of their digits.

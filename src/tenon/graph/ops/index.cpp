@@ -76,8 +76,7 @@ Expr extent_at(const Shape& shape, const Expr& which) {
   return out;
 }
 
-// ---- take
-// ----------------------------------------------------------------------------------------
+// ---- take ---------------------------------------------------------------------------------------
 
 OpDef take() {
   OpDef op;
@@ -156,8 +155,7 @@ OpDef take() {
   return op;
 }
 
-// ---- gather_elements, gather_nd
-// ------------------------------------------------------------------
+// ---- gather_elements, gather_nd -----------------------------------------------------------------
 
 // Indices of the rank of `data`, and an axis that it has.
 void check_axis_indexed(const Call& call) {
@@ -262,8 +260,7 @@ OpDef gather_nd() {
   return op;
 }
 
-// ---- scatter_elements, scatter_nd
-// ----------------------------------------------------------------
+// ---- scatter_elements, scatter_nd ---------------------------------------------------------------
 
 const OpAttr kReduction{"reduction", AttrKind::kString, "update",
                         "\"update\", \"add\", \"mul\", \"min\" or \"max\" of what was there"};
@@ -398,8 +395,7 @@ OpDef scatter_nd() {
   return op;
 }
 
-// ---- reverse_sequence
-// ----------------------------------------------------------------------------
+// ---- reverse_sequence ---------------------------------------------------------------------------
 
 OpDef reverse_sequence() {
   OpDef op;

@@ -8,8 +8,7 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-// ---- layout_transform
-// ----------------------------------------------------------------------------
+// ---- layout_transform ---------------------------------------------------------------------------
 
 struct Transform {
   Layout from, to;
@@ -97,8 +96,7 @@ OpDef layout_transform() {
   return op;
 }
 
-// ---- depth_to_space, space_to_depth
-// --------------------------------------------------------------
+// ---- depth_to_space, space_to_depth -------------------------------------------------------------
 
 int64_t block_size(const Call& call) {
   const int64_t size = int_attr(call, "block_size");

@@ -21,8 +21,7 @@ DType product_dtype(const Call& call) {
   return asked.is_void() ? (a.is_void() ? b : a) : asked;
 }
 
-// ---- matmul
-// --------------------------------------------------------------------------------------
+// ---- matmul -------------------------------------------------------------------------------------
 
 using Shape = std::vector<Expr>;
 
@@ -93,8 +92,7 @@ OpDef matmul() {
   return op;
 }
 
-// ---- gemm
-// ----------------------------------------------------------------------------------------
+// ---- gemm ---------------------------------------------------------------------------------------
 
 Type infer_gemm(const Call& call) {
   const DType dtype = tensor_arg(call, 0)->dtype;
@@ -165,8 +163,7 @@ OpDef gemm() {
   return op;
 }
 
-// ---- outer
-// ---------------------------------------------------------------------------------------
+// ---- outer --------------------------------------------------------------------------------------
 
 OpDef outer() {
   OpDef op;
@@ -190,8 +187,7 @@ OpDef outer() {
   return op;
 }
 
-// ---- einsum
-// --------------------------------------------------------------------------------------
+// ---- einsum -------------------------------------------------------------------------------------
 
 // `subscripts` split and checked: letters of each operand and of the result. An ellipsis stands for
 // as many upper-case marks ('\1', '\2', ... from the right) as its operand has dimensions left.

@@ -9,8 +9,7 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-// ---- reshape
-// -------------------------------------------------------------------------------------
+// ---- reshape ------------------------------------------------------------------------------------
 
 // `dims` with its one -1 replaced by what is left of the elements of `shape`.
 Shape resolve_shape(const Call& call, Shape dims, const Shape& shape) {
@@ -140,8 +139,7 @@ Type infer_reshape(const Call& call) {
   return tensor_of(resolve_shape(call, *dims, *x->shape), x->dtype, 0);
 }
 
-// ---- axes
-// ----------------------------------------------------------------------------------------
+// ---- axes ---------------------------------------------------------------------------------------
 
 std::vector<size_t> permutation(const Call& call, int64_t ndim) {
   const auto axes = maybe_ints_attr(call, "axes");
@@ -215,8 +213,7 @@ Type infer_flatten(const Call& call) {
   return tensor_of(Shape{tir::element_count(*x->shape)}, x->dtype, 1);
 }
 
-// ---- broadcast_to, tile, repeat, flip
-// ------------------------------------------------------------
+// ---- broadcast_to, tile, repeat, flip -----------------------------------------------------------
 
 Type infer_broadcast_to(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
@@ -299,8 +296,7 @@ Value lower_repeat(BlockBuilder& builder, const Call& call) {
   });
 }
 
-// ---- concat, split
-// -------------------------------------------------------------------------------
+// ---- concat, split ------------------------------------------------------------------------------
 
 Type infer_concat(const Call& call) {
   const auto tensors = tensors_arg(call, 0);

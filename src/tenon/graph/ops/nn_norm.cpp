@@ -48,8 +48,7 @@ struct Moments {
   }
 };
 
-// ---- batch_norm
-// ----------------------------------------------------------------------------------
+// ---- batch_norm ---------------------------------------------------------------------------------
 
 // By the statistics of the data, which also move the given ones.
 Value lower_trained(BlockBuilder& builder, const Call& call) {
@@ -169,8 +168,7 @@ OpDef batch_norm_result() {
   return op;
 }
 
-// ---- layer_norm, rms_norm
-// ------------------------------------------------------------------------
+// ---- layer_norm, rms_norm -----------------------------------------------------------------------
 
 std::vector<size_t> normalized_axes(const Call& call, int64_t ndim) {
   std::vector<size_t> axes = axes_of(call, ints_attr(call, "axes"), ndim);
@@ -254,8 +252,7 @@ Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
   });
 }
 
-// ---- group_norm, instance_norm
-// -------------------------------------------------------------------
+// ---- group_norm, instance_norm ------------------------------------------------------------------
 
 // Both normalise over the axes after the channels, in groups of channels; instance_norm has as many
 // groups as channels.
@@ -315,8 +312,7 @@ Value lower_grouped(BlockBuilder& builder, const Call& call) {
   });
 }
 
-// ---- lrn
-// -----------------------------------------------------------------------------------------
+// ---- lrn ----------------------------------------------------------------------------------------
 
 Value lower_lrn(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);

@@ -180,8 +180,7 @@ OpDef pool_op(size_t rank, PoolKind kind) {
   return op;
 }
 
-// ---- adaptive_avg_pool
-// ---------------------------------------------------------------------------
+// ---- adaptive_avg_pool --------------------------------------------------------------------------
 
 Type infer_adaptive(const Call& call, size_t rank) {
   const std::string letters = spatial_letters(rank);

@@ -72,8 +72,7 @@ Expr activate(const std::string& name, const Expr& x) {
   return name == "relu" ? max(x, imm(x->dtype, int64_t{0})) : float_call(name, {x});
 }
 
-// ---- the layers
-// ----------------------------------------------------------------------------------
+// ---- the layers ---------------------------------------------------------------------------------
 
 enum Input : size_t { kX, kW, kR, kB, kInitialH, kInitialC };
 
@@ -177,8 +176,7 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
               call.origin));
 }
 
-// ---- the recurrences
-// -----------------------------------------------------------------------------
+// ---- the recurrences ----------------------------------------------------------------------------
 
 // One direction's steps in a kernel: a serial loop around blocks of one step.
 class Steps {

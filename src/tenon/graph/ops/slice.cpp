@@ -10,8 +10,7 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-// ---- strided_slice
-// -------------------------------------------------------------------------------
+// ---- strided_slice ------------------------------------------------------------------------------
 
 // The lesser (greater) of two, as one of them where that can be proved.
 Expr lesser(const Expr& a, const Expr& b) {
@@ -183,8 +182,7 @@ OpDef dynamic_strided_slice() {
   return op;
 }
 
-// ---- pad
-// -----------------------------------------------------------------------------------------
+// ---- pad ----------------------------------------------------------------------------------------
 
 struct PadWidths {
   std::vector<int64_t> before, after;

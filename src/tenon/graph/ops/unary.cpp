@@ -253,8 +253,7 @@ OpDef unary(const UnaryRow& row) {
   return op;
 }
 
-// ---- clip, astype
-// --------------------------------------------------------------------------------
+// ---- clip, astype -------------------------------------------------------------------------------
 
 // A bound as the tensor's dtype holds it.
 Expr bound(const Expr& value, DType dtype) {

@@ -139,6 +139,14 @@ struct PatternContext {
 
 // ---- graph functions as patterns --------------------------------------------------------------
 
+/// How a graph function is read as a pattern.
+struct GraphPatternOptions {
+  bool exclusive = true;  // what it computes inside has no other use, but for its results
+  const IRModule* module = nullptr;
+  /// Where not null: gets what each variable of the body is bound to, by its name.
+  std::map<std::string, DFPattern>* labels = nullptr;
+};
+
 /// What `function` computes, as a pattern. A parameter matches any value that its type allows (a
 /// type without shape or dtype allows all), and the same value wherever it repeats; a constant
 /// matches its equal. An operator's attributes must be those of the function; function attr `any`
@@ -150,12 +158,6 @@ struct PatternContext {
 /// name (prim_func).
 /// \throws CompileError (kBadPattern) where it is no pattern: no operator, control flow, a
 /// parameter without use.
-struct GraphPatternOptions {
-  bool exclusive = true;  // what it computes inside has no other use, but for its results
-  const IRModule* module = nullptr;
-  /// Where not null: gets what each variable of the body is bound to, by its name.
-  std::map<std::string, DFPattern>* labels = nullptr;
-};
 DFPattern pattern_from_function(const std::string& name, const Function& function,
                                 const GraphPatternOptions& options = {});
 

@@ -36,8 +36,10 @@ class LibraryCalls {
   LibraryCalls(IRModule& module, std::string backend)
       : module_(module), backend_(std::move(backend)) {}
 
-  /// From now on calls of `name` are calls of `symbol`; by the symbol itself where `by_symbol`.
+  /// A call names the function that declares the symbol, or the symbol itself.
   enum class By : uint8_t { kFunction, kSymbol };
+
+  /// From now on calls of `name` are calls of the symbol `wanted`.
   void take(const std::string& name, const std::string& wanted, By by) {
     const Ref<Function> function = module_.find<Function>(name);
     Target target{library_call_of(module_, *function, backend_, wanted), nullptr};

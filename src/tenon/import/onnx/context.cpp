@@ -103,8 +103,7 @@ double Context::float_scalar(size_t i, std::string_view what) {
   return values[0];
 }
 
-// ---- attributes
-// ----------------------------------------------------------------------------------
+// ---- attributes ---------------------------------------------------------------------------------
 
 const Attribute* Context::find(const std::string& name) {
   read_.insert(name);
@@ -226,8 +225,7 @@ void Context::note_number(size_t i, const std::string& name, const Expr& value) 
     has_symbolic_numbers_ = true;
 }
 
-// ---- building
-// ------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 void Context::clamps(Expr clamped, Expr plain) {
   for (const ClampedDim& known : clamped_)
@@ -355,8 +353,7 @@ Value Context::transpose(const Value& value, const std::vector<int64_t>& axes) {
   return op("permute_dims", {value}, {{"axes", axes}});
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 int64_t Context::axis(int64_t axis, int64_t ndim, std::string_view what) const {
   if (axis < -ndim || axis >= ndim)

@@ -36,8 +36,7 @@ struct ImportOptions {
 /// expressions of these where they depend on them. Attributes "input_names" and "output_names" hold
 /// the names that the file uses.
 /// \throws CompileError what read_model() throws; kBadModel for a broken graph;
-/// kUnsupportedOperator,
-///     one diagnostic that lists every node that cannot be imported.
+///     kUnsupportedOperator, one diagnostic that lists every node that cannot be imported.
 IRModule import_onnx(const std::string& path, const ImportOptions& options = {});
 /// The same of a model that was read.
 IRModule import_onnx(const Model& model, const ImportOptions& options = {});

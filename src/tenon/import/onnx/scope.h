@@ -36,8 +36,7 @@ inline constexpr int kDeepest = 32;
 Origin origin_of(const Node& node, const std::string& path);
 
 /// The nodes in an order in which every value is computed before it is used: that of the file where
-/// it is one. `defined` are the names given to the graph: inputs and initialisers, and those
-/// around.
+/// it is one. `own_names` are those given to the graph: inputs and initialisers; `outer` those around.
 /// \throws CompileError (kBadModel) for a name that nothing defines, one that is defined twice, and
 ///     a cycle.
 std::vector<const Node*> ordered(const std::vector<Node>& nodes,

@@ -62,8 +62,7 @@ Search::Answer Search::decide(const AccessCheck& check, const Expr& written,
   return at_corners(question, symbols) ? Answer::kOutside : Answer::kOpen;
 }
 
-// ---- every iteration
-// ------------------------------------------------------------------------------
+// ---- every iteration ----------------------------------------------------------------------------
 
 Search::Answer Search::every_iteration(const Question& question) {
   std::vector<const Running*> order;
@@ -139,8 +138,7 @@ Search::Answer Search::every_iteration(const Question& question) {
   return Answer::kOutside;
 }
 
-// ---- corners
-// --------------------------------------------------------------------------------------
+// ---- corners ------------------------------------------------------------------------------------
 
 // Values of `var` next to where `guard` begins or ends to hold.
 static void add_turns(const Expr& guard, const Ref<Var>& var, const Substitution& at,

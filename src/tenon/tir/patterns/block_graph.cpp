@@ -123,8 +123,7 @@ bool BlockGraph::is_intermediate(const Ref<Buffer>& buffer) const {
                      [&](const Ref<Buffer>& alloc) { return alloc.same_as(buffer); });
 }
 
-// ---- reductions that start in a block of their own
-// -----------------------------------------------
+// ---- reductions that start in a block of their own ----------------------------------------------
 
 // The loops that both are in, outermost first.
 static std::vector<Ref<For>> shared_loops(const Path& a, const Path& b) {
@@ -224,8 +223,7 @@ void BlockGraph::find_starts() {
   }
 }
 
-// ---- loops around several blocks
-// -----------------------------------------------------------------
+// ---- loops around several blocks ----------------------------------------------------------------
 
 bool BlockGraph::is_start(size_t block) const {
   return std::any_of(blocks_.begin(), blocks_.end(),

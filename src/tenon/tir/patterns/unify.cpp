@@ -10,8 +10,7 @@ namespace tenon::tir {
 static constexpr int64_t kMostSteps = 200'000;
 static constexpr size_t kMostDefinitions = 64;
 
-// ---- the pattern
-// ---------------------------------------------------------------------------------
+// ---- the pattern --------------------------------------------------------------------------------
 
 PreparedPattern::PreparedPattern(const PrimFunc& function) : function(function) {
   const auto bad = [&](const Origin& origin, const std::string& words) {
@@ -42,8 +41,7 @@ PreparedPattern::PreparedPattern(const PrimFunc& function) : function(function) 
       bad(function.origin, fmt::format("no block of the pattern uses `{}`", buffer->name));
 }
 
-// ---- words
-// ---------------------------------------------------------------------------------------
+// ---- words --------------------------------------------------------------------------------------
 
 // A short text of a value: `max(a[i, k] * b[k], 0)`.
 static std::string describe(const Expr& expr) {
@@ -77,8 +75,7 @@ static std::string describe(const Expr& expr) {
   return str(expr);
 }
 
-// ---- the search
-// ----------------------------------------------------------------------------------
+// ---- the search ---------------------------------------------------------------------------------
 
 struct Unifier::State {
   Solution found;
@@ -243,8 +240,7 @@ bool Unifier::solve(State state) {
   return solve_arithmetic(std::move(state));
 }
 
-// ---- structure
-// -----------------------------------------------------------------------------------
+// ---- structure ----------------------------------------------------------------------------------
 
 static bool is_commutative(BinaryOp op) {
   switch (op) {
@@ -363,8 +359,7 @@ bool Unifier::solve_expr(State& state, const Goal& goal) {
   return structural_equal(p, t) || differ();
 }
 
-// ---- buffers
-// -------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 bool Unifier::solve_load(State& state, const Goal& goal) {
   const auto& p = *goal.pattern.as<BufferLoad>();
@@ -497,8 +492,7 @@ bool Unifier::try_dims(const State& state, const BufferLoad& pattern, const Buff
   return solve_load(next, {Expr(ref_to(&pattern)), Expr(ref_to(&target))});
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 Expr Unifier::known(const State& state, const Expr& pattern) {
   Substitution values;

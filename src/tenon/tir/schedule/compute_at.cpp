@@ -51,13 +51,15 @@ bool reads_memory(const Range& range) {
   return reads;
 }
 
-/// What each axis has to run through so that `indices` (of a write or read of the block) cover
-/// `box`. An axis that no index pins keeps its domain.
+/// The range of each axis of a block, and the condition on points outside the axis's domain.
 struct AxisRanges {
   std::vector<Range> ranges;
   Expr predicate;
   std::vector<Range> uncut;  // the same, where nothing is done about what is outside the domain
 };
+
+/// What each axis has to run through so that indices from `lows` to `highs` (of a write or read of
+/// the block) cover `box`. An axis that no index pins keeps its domain.
 AxisRanges axes_for(const Block& block, const std::vector<Expr>& lows,
                     const std::vector<Expr>& highs, const std::vector<Range>& box,
                     arith::Analyzer& analyzer) {

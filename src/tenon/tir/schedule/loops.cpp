@@ -403,8 +403,7 @@ LoopRV Schedule::add_unit_loop(const BlockRV& block) {
   return {unit};
 }
 
-// ---- kinds of loops
-// --------------------------------------------------------------------------------
+// ---- kinds of loops -----------------------------------------------------------------------------
 
 static Stmt with_kind(const For& loop, ForKind kind) {
   return make<For>(loop.loop_var, loop.min, loop.extent, kind, loop.body, loop.annotations,

@@ -289,8 +289,7 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   parallelize(schedule, {parts[0]}, weight * lanes);
 }
 
-// ---- reductions over consecutive elements
-// ---------------------------------------------------------------
+// ---- reductions over consecutive elements -------------------------------------------------------
 
 RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const Target& target) {
   schedule.simplify_block_iters(block);

@@ -21,8 +21,7 @@ CarriedValues::CarriedValues(const std::vector<Ref<Buffer>>& buffers, CallEffect
   }
 }
 
-// ---- the record
-// ----------------------------------------------------------------------------------
+// ---- the record ---------------------------------------------------------------------------------
 
 bool CarriedValues::is_known(const NodePtr& expr) const {
   bool known = true;
@@ -237,8 +236,7 @@ void CarriedValues::opaque(const NodePtr& node) {
   });
 }
 
-// ---- the answer
-// ----------------------------------------------------------------------------------
+// ---- the answer ---------------------------------------------------------------------------------
 
 // One read in an iteration of a loop, with the loops around it where they stand at that moment.
 class CarriedValues::Question {
