@@ -239,11 +239,6 @@ Interval intersect(Analyzer& analyzer, const Interval& a, const Interval& b) {
   return out;
 }
 
-bool proves_inside(Analyzer& analyzer, const Interval& inner, const Interval& outer) {
-  if (outer.min && !(inner.min && analyzer.proves_less_equal(outer.min, inner.min))) return false;
-  return !outer.max || (inner.max && analyzer.proves_less_equal(inner.max, outer.max));
-}
-
 Range to_range(Analyzer& analyzer, const Interval& interval) {
   check(interval.is_bounded(), "an interval without ends is no range");
   return {analyzer.simplify(interval.min), analyzer.simplify(interval.max - interval.min + 1)};

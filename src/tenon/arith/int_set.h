@@ -45,8 +45,6 @@ Interval evaluate(const Expr& expr, const Domain& domain);
 Interval unite(Analyzer& analyzer, const Interval& a, const Interval& b);
 /// What both hold.
 Interval intersect(Analyzer& analyzer, const Interval& a, const Interval& b);
-/// Every value of `inner` was proved to lie in `outer`.
-bool proves_inside(Analyzer& analyzer, const Interval& inner, const Interval& outer);
 
 /// As [min, min + extent), simplified. It must be bounded.
 Range to_range(Analyzer& analyzer, const Interval& interval);

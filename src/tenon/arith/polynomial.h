@@ -104,7 +104,6 @@ struct Analyzer::Impl {
   AtomId atom(AtomKind kind, const Poly& a, const Poly& b);
   MonoId mono_of(AtomId atom) const { return atom_mono_[atom]; }
   const Atom* single(MonoId mono) const;  // the atom where the product is one atom
-  AtomId single_id(MonoId mono) const { return monos_[mono][0]; }
   const std::vector<AtomId>& factors(MonoId mono) const { return monos_[mono]; }
   MonoId multiply(MonoId a, MonoId b);
   std::optional<MonoId> divide(MonoId a, MonoId b);

@@ -47,8 +47,7 @@ bool has_code_of(const IRModule& module, const std::string& backend);
 
 /// Two modules as one: the functions of both and the artefacts of both. Functions of the same name
 /// must be equal, but that a declaration of a library function gives way to nothing else.
-/// \throws CompileError (kDuplicateName) at functions of one name that differ;
-/// kBadExternalModule.
+/// \throws CompileError (kRedefined) at functions of one name that differ; kBadExternalModule.
 IRModule merge_modules(IRModule module, const IRModule& other);
 
 }  // namespace tenon::graph

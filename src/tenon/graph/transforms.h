@@ -106,8 +106,9 @@ IRModule fold_batchnorm(IRModule module);
 /// fold_constants. `DecomposeOpsForInference` to users.
 IRModule decompose_ops(IRModule module);
 
-/// Replaces operator chains by the operator that they spell: layer norm, GELU, SiLU, dead casts,
-/// pairs of transposes. Re-associating.
+/// Replaces operator chains by the operator that they spell: layer norm over the last axis, SiLU,
+/// powers by 0.5, 1, 2 and 3, casts to the same type, transposes and reshapes in a row.
+/// Re-associating.
 IRModule simplify_graph(IRModule module);
 
 /// Blocks the channels of convolutions by the target's vector width (NCHW{V}c), packs their

@@ -382,8 +382,6 @@ static constexpr Intrinsic kIntrinsics[] = {
     {"tvm_tuple", -1, kPure, R::kHandle, "arguments held together"},
 };
 
-std::span<const Intrinsic> all_intrinsics() { return kIntrinsics; }
-
 const Intrinsic* find_intrinsic(std::string_view name) {
   static const auto kByName = [] {
     std::unordered_map<std::string_view, const Intrinsic*> map;

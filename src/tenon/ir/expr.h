@@ -1,5 +1,5 @@
 // Scalar expressions: dimensions of tensors above, indices and arithmetic of kernels below.
-// BufferLoad, which reads a buffer, is in tir/expr.h.
+// BufferLoad, which reads a buffer, is in tir/buffer.h.
 #pragma once
 
 #include <initializer_list>
@@ -207,7 +207,6 @@ struct Intrinsic {
   // kSame: dtype of the first argument (kLast: of the last); kGiven: stated by the call
   std::string_view summary;
 };
-std::span<const Intrinsic> all_intrinsics();
 /// Null where there is none of this name.
 const Intrinsic* find_intrinsic(std::string_view name);
 

@@ -122,14 +122,6 @@ void Printer::declare_variables(const Expr& expr) {
   });
 }
 
-void Printer::module_alias(const NodePtr& function) {
-  bool refers = false;
-  walk(function, [&](const NodePtr& node) {
-    refers |= node.as<GlobalVar>() != nullptr || node.as<graph::FuncRef>() != nullptr;
-  });
-  if (refers) line("cls = " + options_.module_name);
-}
-
 // ---- attributes and constants -------------------------------------------------------------------
 
 std::string Printer::attr(const AttrValue& value) {

@@ -44,7 +44,6 @@ class Printer {
   std::string function_ref(const std::string& name) { return "cls." + function_name(name); }
   void declare_symbolic(const Ref<Var>& var);
   void declare_variables(const Expr& expr);
-  void module_alias(const NodePtr& function);
 
   // -- attributes and constants (printer.cpp)
   std::string attr(const AttrValue& value);

@@ -22,8 +22,6 @@ struct Callee {
   const PrimFunc* prim() const { return function.as<PrimFunc>(); }
   const ExternFunction* external() const { return function.as<ExternFunction>(); }
   bool is_extern() const { return external() != nullptr; }
-  /// As text shows a call of it: `T.call_tir` or `T.call_extern`.
-  std::string_view call_name() const { return is_extern() ? "T.call_extern" : "T.call_tir"; }
   /// Its symbolic Vars that no scalar parameter is, in order of first appearance.
   std::vector<Ref<Var>> symbols() const;
   /// For messages: `w: Buffer((n, k), "float32")`, or `m: int64` for a scalar.

@@ -235,22 +235,18 @@ TEST(Patterns, RewritingEndsOrSaysThatItDoesNot) {
   const auto function = planted.module.find<Function>("main");
   const DFPattern x = wildcard();
   const DFPattern pattern = is_op("add")(is_op("exp")(x), is_op("tanh")(x));
-  const auto rewritten = rewrite_call(
-      pattern,
-      [&](const Value&, const Match& match) -> Value {
+  const auto rewritten =
+      PatternRewriter::from_pattern(pattern, [&](const Value&, const Match& match) -> Value {
         return call_op("sin", {call_op("abs", {match[x]})});
-      },
-      function);
+      })(function);
   const Matcher matcher(nullptr, *rewritten);
   for (const Ref<Binding>& root : matcher.roots(pattern))
     EXPECT_FALSE(matcher.match(pattern, root));
   try {
-    (void)rewrite_call(
-        is_op("add")(wildcard(), wildcard()),
-        [&](const Value& value, const Match&) -> Value {
+    (void)PatternRewriter::from_pattern(
+        is_op("add")(wildcard(), wildcard()), [&](const Value& value, const Match&) -> Value {
           return call_op("add", {call_op("negative", {value}), value});
-        },
-        function);
+        })(function);
     FAIL() << "expected an error";
   } catch (const CompileError& error) {
     EXPECT_EQ(error.first().code.id, kEndlessRewrite.id);

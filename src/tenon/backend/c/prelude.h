@@ -49,7 +49,6 @@ class Prelude {
   bool uses_math() const { return uses_math_; }
   void use_math() { uses_math_ = true; }
   bool uses_memcpy() const { return uses_memcpy_; }
-  void use_memcpy() { uses_memcpy_ = true; }
   bool uses_prefetch() const { return uses_prefetch_; }
   void use_prefetch() { uses_prefetch_ = true; }
   bool has_vectors() const { return !types_.empty(); }

@@ -59,18 +59,6 @@ struct Reduction {
     }
     return out;
   }
-  // The index of the result for the index of x.
-  Indices project(const Indices& at) const {
-    Indices out;
-    for (size_t i = 0; i < at.size(); ++i) {
-      if (!contains(axes, i)) {
-        out.push_back(at[i]);
-      } else if (keepdims) {
-        out.push_back(int64(0));
-      }
-    }
-    return out;
-  }
   // `over` as one number, row-major.
   Expr flat(const Indices& over) const {
     Expr index = int64(0);

@@ -39,7 +39,6 @@ class DFPattern : public PatternPtr {
   DFPattern has_shape(const std::vector<int64_t>& dims) const;
   DFPattern has_attr(Attrs attrs) const;
   DFPattern has_type(graph::Type type) const;
-  DFPattern has_struct_info(graph::Type type) const { return has_type(std::move(type)); }
 
   /// The same pattern, all of its nodes with identities of their own.
   DFPattern dup() const;

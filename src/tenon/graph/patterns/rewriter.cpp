@@ -418,13 +418,6 @@ class RewriteRun {
 
 // ---- what others call -------------------------------------------------------------------------
 
-Ref<Function> rewrite_call(const DFPattern& pattern, const CallRule& rule,
-                           const Ref<Function>& function, const IRModule* module,
-                           const RewriteOptions& options) {
-  const auto rewriter = PatternRewriter::from_pattern(pattern, rule);
-  return rewriter(function, module, options);
-}
-
 Ref<Function> rewrite_bindings(const PatternContext& context, const BindingsRule& rule,
                                const Ref<Function>& given, const IRModule* module,
                                const RewriteOptions& options) {

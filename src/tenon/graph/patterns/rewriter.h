@@ -23,18 +23,10 @@ struct RewriteOptions {
   int max_rounds = 64;
 };
 
-/// Tries `pattern` at every binding, in order, and again until nothing changes. Bindings that
-/// nobody needs afterwards are removed.
-/// \throws CompileError (kEndlessRewrite) beyond max_rounds, or where the function grows without
-/// end.
-Ref<Function> rewrite_call(const DFPattern& pattern, const CallRule& rule,
-                           const Ref<Function>& function, const IRModule* module = nullptr,
-                           const RewriteOptions& options = {});
-
 /// Looks for `context` in every dataflow block and puts in place what `rule` gives, until it is
 /// found no more or nothing changes.
-/// \throws CompileError as rewrite_call; (kBadPattern) where a replacement needs what depends on
-/// it.
+/// \throws CompileError (kEndlessRewrite) beyond max_rounds, or where the function grows without
+/// end; (kBadPattern) where a replacement needs what depends on it.
 Ref<Function> rewrite_bindings(const PatternContext& context, const BindingsRule& rule,
                                const Ref<Function>& function, const IRModule* module = nullptr,
                                const RewriteOptions& options = {});

@@ -167,12 +167,4 @@ std::unordered_map<const Node*, int> count_uses(const Function& function) {
   return uses;
 }
 
-std::unordered_map<const Node*, Value> bound_values(const Function& function) {
-  std::unordered_map<const Node*, Value> values;
-  walk<Binding>(function.body, [&](const Binding& binding) {
-    if (!binding.match) values.emplace(binding.var.get(), binding.value);
-  });
-  return values;
-}
-
 }  // namespace tenon::graph

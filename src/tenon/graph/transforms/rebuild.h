@@ -32,7 +32,4 @@ IRModule rebuild_all(IRModule module, const BindingRule& rule);
 /// How often each variable is used in `function` (results and nested functions included).
 std::unordered_map<const Node*, int> count_uses(const Function& function);
 
-/// The value that each variable of the function is bound to (not the parameters).
-std::unordered_map<const Node*, Value> bound_values(const Function& function);
-
 }  // namespace tenon::graph

@@ -20,16 +20,6 @@ struct Rules {
     return producers.call(value, op);
   }
 
-  /// The operand of a commutative call that is not `number`, where the other is.
-  std::optional<Value> other_than_number(const Call& call, double number) const {
-    for (int i = 0; i < 2; ++i) {
-      const auto constant = constant_number(call.args[static_cast<size_t>(i)]);
-      if (constant && static_cast<float>(*constant) == static_cast<float>(number))
-        return call.args[static_cast<size_t>(1 - i)];
-    }
-    return std::nullopt;
-  }
-
   /// x ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x), x ** 1 = x.
   std::optional<Value> power(const Call& call) const {
     if (!call.is("power")) return std::nullopt;

@@ -611,12 +611,4 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
   return module;
 }
 
-Pass default_schedule_pass() {
-  return {.name = "DefaultSchedule",
-          .summary = "Schedules kernels for the target by their structure",
-          .needs = Form::kAny,
-          .precision = Precision::kReassociating,
-          .run = default_schedule};
-}
-
 }  // namespace tenon::tir

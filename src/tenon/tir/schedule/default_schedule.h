@@ -16,6 +16,4 @@ IRModule default_schedule(IRModule module, const Attrs& options = {});
 /// The schedule that the pass gives to one function, with its trace.
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target);
 
-Pass default_schedule_pass();
-
 }  // namespace tenon::tir

@@ -50,8 +50,6 @@ class CarriedValues {
   };
   class Question;
 
-  const Access* covering(const std::vector<Access>& accesses, size_t read, const Access* other,
-                         size_t depth) const;
   void record(const Ref<Buffer>& buffer, std::vector<Range> region, bool writes, bool is_certain);
   void record_whole(const Ref<Buffer>& buffer);
   void record_region(const BufferRegion& region, const ParamEffect& effect);

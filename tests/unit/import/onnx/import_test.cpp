@@ -2,7 +2,6 @@
 #include "model_builder.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
-#include "tenon/import/onnx/coverage.h"
 
 namespace tenon::onnx {
 namespace {
@@ -387,15 +386,6 @@ TEST(Import, AVeryLongChain) {
     m.node("Relu", {i ? "v" + std::to_string(i) : "x"}, {"v" + std::to_string(i + 1)});
   m.output("v" + std::to_string(kLength));
   EXPECT_EQ(import_main(m)->body->blocks.at(0)->bindings.size(), size_t{kLength});
-}
-
-TEST(Import, CoverageIsOfTheRows) {
-  const auto table = operator_coverage();
-  EXPECT_GT(table.size(), 100U);
-  for (const auto& row : table) {
-    EXPECT_LE(row.first_opset, row.last_opset) << row.name;
-    EXPECT_FALSE(row.types.empty()) << row.name;
-  }
 }
 
 // ---- files of test data
