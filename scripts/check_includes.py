@@ -29,6 +29,34 @@ ROOMS = [
     "driver",
 ]
 
+# The folders inside a room in their order: a file may include what stands in its own folder and in those before it. "" is the
+# room's own folder. Rooms that are not listed have one folder; of `backend` and `import` see SIBLINGS.
+FOLDERS = {
+    "tir": ["", "analysis", "patterns", "schedule", "transforms"],
+    "graph": ["", "ops", "patterns", "transforms"],
+    "interp": ["", "reference"],
+}
+
+# Files of a room's own folder that belong to a later one: its contracts, and what is built on it. A name stands for .h and .cpp.
+BELONGS = {
+    "graph/transforms": "transforms",
+    "graph/partition_passes": "transforms",
+    "graph/backend": "transforms",
+    "graph/backend_registry": "transforms",
+    "graph/kernels": "transforms",
+    "graph/kernel_condition": "transforms",
+    "graph/kernel_fusion": "transforms",
+    "graph/kernel_names": "transforms",
+    "graph/kernel_verifier": "transforms",
+    "graph/declared_operators": "transforms",
+    "graph/verifier": "transforms",
+}
+
+# Includes against the order that are left, each with its reason.
+LEFT = {
+    ("graph/operator_attributes.cpp", "graph/kernels.h"): "ONNX's names of attributes stand with the kernels",
+}
+
 # `runtime` ships alone: it includes no other room, and only these include it.
 RUNTIME_USERS = {"backend", "tune", "driver"}
 
@@ -66,8 +94,27 @@ def inside(place, rooms):
     return any(place == room or place.startswith(room + "/") for room in rooms)
 
 
-def broken_rule(place, path, root):
-    """What is wrong with including `path` from folder `place` of src/tenon/ ("examples": of a user's program)."""
+def folder_of(file):
+    """The folder inside of its room that `file` (a path below src/tenon/) counts to."""
+    parts = file.split("/")
+    return BELONGS.get(file.rsplit(".", 1)[0], parts[1] if len(parts) > 2 else "")
+
+
+def broken_order(file, path):
+    """What is wrong with including `path` from `file` (both below src/tenon/) of the same room."""
+    room = file.split("/")[0]
+    order = FOLDERS.get(room, [""])
+    mine, theirs = folder_of(file), folder_of(path)
+    for folder in (mine, theirs):
+        if folder not in order:
+            return f"`{room}/{folder}` is no folder that scripts/check_includes.py lists"
+    if order.index(theirs) > order.index(mine) and (file, path) not in LEFT:
+        return f"`{room}/{theirs}` stands below `{'/'.join(filter(None, (room, mine)))}`"
+    return None
+
+
+def broken_rule(place, name, path, root):
+    """What is wrong with including `path` from file `name` of folder `place` of src/tenon/ ("examples": of a user's program)."""
     room = place.split("/")[0]
     if not path.startswith("tenon/"):
         for prefix, rooms in LIBRARIES.items():
@@ -102,6 +149,8 @@ def broken_rule(place, path, root):
         if theirs and mine != theirs:
             return SIBLINGS[room]
         return None
+    if room == other:
+        return broken_order(f"{place}/{name}", path.removeprefix("tenon/"))
     if ROOMS.index(other) > ROOMS.index(room):
         return f"`{other}` stands below `{room}`"
     return None
@@ -121,7 +170,7 @@ def check(root):
         text = file.read_text()
         for match in INCLUDE.finditer(text):
             path = match[1] or match[2]
-            rule = broken_rule(place, path, root)
+            rule = broken_rule(place, file.name, path, root)
             if rule:
                 yield file, text.count("\n", 0, match.start()) + 1, path, rule
 
@@ -163,6 +212,14 @@ def self_test():
         ("ir/a.cpp", "<vector>", None),
         ("runtime/a.cpp", "<sys/mman.h>", None),
         ("ir/a.cpp", "<boost/any.hpp>", "neither a system header"),
+        ("tir/patterns/a.cpp", '"tenon/tir/schedule/b.h"', "`tir/schedule` stands below `tir/patterns`"),
+        ("tir/schedule/a.cpp", '"tenon/tir/patterns/b.h"', None),
+        ("tir/a.cpp", '"tenon/tir/analysis/b.h"', "`tir/analysis` stands below `tir`"),
+        ("tir/cellar/a.cpp", '"tenon/tir/b.h"', "`tir/cellar` is no folder"),
+        ("graph/kernels.cpp", '"tenon/graph/transforms/b.h"', None),
+        ("graph/ops/a.cpp", '"tenon/graph/transforms.h"', "`graph/transforms` stands below `graph/ops`"),
+        ("graph/operator_attributes.cpp", '"tenon/graph/kernels.h"', None),
+        ("interp/a.cpp", '"tenon/interp/reference/b.h"', "`interp/reference` stands below `interp`"),
         ("cellar/a.cpp", "<vector>", "no room"),
         ("../../examples/x/a.cpp", '"tenon/runtime/b.h"', None),
         ("../../examples/x/a.cpp", '"tenon/ir/b.h"', "a user's program"),
@@ -171,6 +228,8 @@ def self_test():
         ("graph/a.cpp", '"tenon/backend.h"', "is for backend, examples"),
     ]
     headers = [f"{room}/b.h" for room in ROOMS + ["runtime"]] + ["backend/llvm/b.h", "backend/c/b.h", "import/relay/b.h"]
+    headers += [f"{room}/{folder}/b.h" for room, folders in FOLDERS.items() for folder in folders if folder]
+    headers += ["graph/transforms.h", "graph/kernels.h"]
     failed = 0
     for place, include, words in cases:
         with tempfile.TemporaryDirectory() as folder:

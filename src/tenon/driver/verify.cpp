@@ -4,7 +4,7 @@
 #include "tenon/graph/verifier.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon {
 

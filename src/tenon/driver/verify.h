@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tenon/ir/module.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon {
 

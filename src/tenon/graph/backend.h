@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/graph/codegen_attrs.h"
 #include "tenon/graph/expr.h"
 #include "tenon/graph/external_modules.h"
 #include "tenon/graph/patterns/fusion_pattern.h"
@@ -150,10 +151,5 @@ Backend call_by_name(const std::string& name);
 /// Whether the signature that the module declares takes a match; refusals have the code
 /// `signature`. One that is not declared is derived, which fits.
 Verdict fits_signature(const PatternCheck& check);
-
-/// The part of attr `Composite` (or all of attr `Compiler` or `Codegen`) that names a back end, and
-/// of a composite the rest; empty where the function has no such attr.
-std::string backend_of(const FunctionNode& function);
-std::string composite_name(const FunctionNode& function);
 
 }  // namespace tenon::graph

@@ -59,8 +59,6 @@ IRModule inline_functions(IRModule module);
 IRModule eliminate_dead_code(IRModule module);
 /// Removes these kernels too, where nobody calls them: they have been asked.
 IRModule drop_unused_kernels(IRModule module);
-/// The same of one function: bindings whose values nobody needs.
-Ref<Function> remove_unused(const Ref<Function>& function);
 
 /// Binds equal pure calls once (in a function, in order of bindings). Equal means structurally
 /// equal.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/graph/remove_unused.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/reduce/steps.h"

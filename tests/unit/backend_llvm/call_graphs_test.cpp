@@ -12,8 +12,8 @@
 #include "tenon/runtime/run_context.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/tir/analysis/verifier.h"
 #include "tenon/tir/call_transforms.h"
-#include "tenon/tir/verifier.h"
 
 namespace tenon::llvm_backend {
 namespace {

@@ -6,8 +6,8 @@
 #include "tenon/runtime/error.h"
 #include "tenon/runtime/run_context.h"
 #include "tenon/script/parser.h"
+#include "tenon/tir/analysis/verifier.h"
 #include "tenon/tir/call_transforms.h"
-#include "tenon/tir/verifier.h"
 
 namespace tenon::llvm_backend {
 namespace {

@@ -10,7 +10,7 @@
 #include "tenon/graph/verifier.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/support/narrow_float.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon::graph {
 namespace {

@@ -9,7 +9,7 @@
 #include "tenon/graph/verifier.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/support/remarks.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "../tir/schedule_kernels.h"
 #include "tenon/interp/interpreter.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "schedule_evaluate.h"
 #include "schedule_kernels.h"
+#include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/default_schedule.h"
-#include "tenon/tir/schedule/tree.h"
 
 namespace tenon::tir {
 namespace {

@@ -6,8 +6,8 @@
 #include "schedule_kernels.h"
 #include "tenon/ir/module.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/tir/analysis/verifier.h"
 #include "tenon/tir/schedule/schedule.h"
-#include "tenon/tir/verifier.h"
 
 namespace tenon::tir {
 namespace {

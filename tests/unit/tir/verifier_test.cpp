@@ -1,5 +1,5 @@
 // Faults that the verifier of PrimFuncs reports, by code and text.
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 #include <gtest/gtest.h>
 

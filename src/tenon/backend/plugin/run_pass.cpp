@@ -7,7 +7,7 @@
 #include "tenon/script/printer.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/plugin_codes.h"
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 namespace tenon::plugin {
 

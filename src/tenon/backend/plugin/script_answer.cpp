@@ -3,8 +3,8 @@
 #include "tenon/graph/shape.h"
 #include "tenon/script/parser.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/tir/analysis/verifier.h"
 #include "tenon/tir/extern_function.h"
-#include "tenon/tir/verifier.h"
 
 namespace tenon::plugin {
 

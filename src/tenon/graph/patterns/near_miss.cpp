@@ -4,7 +4,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "tenon/graph/backend.h"
+#include "tenon/graph/codegen_attrs.h"
 #include "tenon/graph/patterns/match_run.h"
 #include "tenon/ir/visit.h"
 

@@ -5,7 +5,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/patterns/near_miss.h"
-#include "tenon/graph/transforms.h"
+#include "tenon/graph/remove_unused.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {

@@ -16,19 +16,6 @@ namespace tenon::graph {
 using tir::ExternFunction;
 using tir::PrimFunc;
 
-std::string backend_of(const FunctionNode& function) {
-  if (const auto composite = function.attrs.get<std::string>("Composite"))
-    return composite->substr(0, composite->find('.'));
-  if (const auto compiler = function.attrs.get<std::string>("Compiler")) return *compiler;
-  return function.attrs.get<std::string>("Codegen").value_or("");
-}
-
-std::string composite_name(const FunctionNode& function) {
-  const auto composite = function.attrs.get<std::string>("Composite");
-  const size_t dot = composite ? composite->find('.') : std::string::npos;
-  return dot == std::string::npos ? "" : composite->substr(dot + 1);
-}
-
 static bool is_unit(const Function& function, const Backend& backend) {
   if (backend_of(function) != backend.name) return false;
   return function.attrs.contains("Composite") == (backend.unit == Backend::Unit::kComposite);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/analysis/tree.h"
 
 namespace tenon::tir {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tenon/arith/iter_map.h"
-#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/analysis/combiner.h"
 
 namespace tenon::tir {
 

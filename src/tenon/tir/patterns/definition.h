@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/tir/schedule/tree.h"
+#include "tenon/tir/analysis/tree.h"
 
 namespace tenon::tir {
 

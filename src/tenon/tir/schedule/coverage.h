@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tenon/arith/iter_map.h"
-#include "tenon/tir/schedule/tree.h"
+#include "tenon/tir/analysis/tree.h"
 
 namespace tenon::tir {
 

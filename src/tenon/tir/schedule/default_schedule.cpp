@@ -5,13 +5,13 @@
 
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
+#include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/closed_blocks.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/default_reduction.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
-#include "tenon/tir/schedule/tree.h"
 
 namespace tenon::tir {
 

@@ -218,54 +218,6 @@ std::string unique_buffer_name(const Stmt& root, const PrimFunc& function,
   return unique;
 }
 
-std::optional<Combiner> combiner_of(const BufferStore& store) {
-  const auto* op = store.value.as<Binary>();
-  if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kMul && op->op != BinaryOp::kMin &&
-              op->op != BinaryOp::kMax))
-    return std::nullopt;
-  const auto is_self = [&](const Expr& e) {
-    const auto* load = e.as<BufferLoad>();
-    if (!load || !load->buffer.same_as(store.buffer)) return false;
-    for (size_t i = 0; i < store.indices.size(); ++i)
-      if (!structural_equal(load->indices[i], store.indices[i])) return false;
-    return true;
-  };
-  Combiner out{op->op, {}, is_self(op->lhs)};
-  if (!out.on_left && !is_self(op->rhs)) return std::nullopt;
-  out.value = out.on_left ? op->rhs : op->lhs;
-  bool again = false;
-  walk<BufferLoad>(out.value, [&](const BufferLoad& load) {
-    again = again || load.buffer.same_as(store.buffer);
-  });
-  return again ? std::nullopt : std::optional(out);
-}
-
-Expr joined(const Combiner& combiner, const Expr& accumulator, const Expr& value) {
-  return combiner.on_left ? make<Binary>(combiner.op, accumulator, value)
-                          : make<Binary>(combiner.op, value, accumulator);
-}
-
-Expr neutral_value(BinaryOp op, DType dtype) {
-  if (op == BinaryOp::kMax) return least_value(dtype);
-  if (op == BinaryOp::kMin) return greatest_value(dtype);
-  const int64_t value = op == BinaryOp::kMul;
-  return dtype.is_float() ? imm(dtype, static_cast<double>(value)) : imm(dtype, value);
-}
-
-static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
-  if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
-    collect_conjuncts(op->lhs, out);
-    collect_conjuncts(op->rhs, out);
-    return;
-  }
-  out.push_back(condition);
-}
-std::vector<Expr> conjuncts(const Expr& condition) {
-  std::vector<Expr> out;
-  collect_conjuncts(condition, out);
-  return out;
-}
-
 void check_outermost(const Path& path) {
   for (size_t i = 1; i + 1 < path.stmts.size(); ++i) {
     const auto* outer = path.stmts[i].as<BlockRealize>();
@@ -308,10 +260,6 @@ bool owns_its_writes(const Schedule& schedule, const Block& block) {
 }
 
 bool is_zero(const Expr& expr) { return is_int(expr, 0); }
-
-bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer) {
-  return analyzer.proves_equal(a.min, b.min) && analyzer.proves_equal(a.extent, b.extent);
-}
 
 std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
                                        const std::vector<IterVar>& iters,

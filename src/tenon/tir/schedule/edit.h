@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "tenon/tir/analysis/combiner.h"
+#include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/schedule.h"
-#include "tenon/tir/schedule/tree.h"
 
 namespace tenon::tir {
 
@@ -81,26 +82,10 @@ std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
                                        const std::vector<IterVar>& iters,
                                        const std::vector<Expr>& values, arith::Analyzer& analyzer);
 
-/// How a store joins a value to what it stands on: by +, *, min or max.
-struct Combiner {
-  BinaryOp op;
-  Expr value;    // what is joined to the accumulator
-  bool on_left;  // the accumulator is the left operand
-};
-/// Nothing where the store does not, or uses what it stands on elsewhere too.
-std::optional<Combiner> combiner_of(const BufferStore& store);
-/// The accumulator joined to `value`, on the side where it stands.
-Expr joined(const Combiner& combiner, const Expr& accumulator, const Expr& value);
-/// What joins to any value without effect.
-Expr neutral_value(BinaryOp op, DType dtype);
-
 /// The store of a block that goes on from what stands in its buffer: no init, at least one reduce
 /// axis, the others spatial, and one store that joins a value to its own place. Null where the
 /// block is another.
 const BufferStore* accumulating_store(const Block& block);
-
-/// The conditions that `condition` joins by `and`.
-std::vector<Expr> conjuncts(const Expr& condition);
 
 /// \throws CompileError (kScheduleIllegal) where the block or loop at the end of `path` stands
 /// inside a block other than the root.
@@ -114,8 +99,6 @@ Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first)
 /// statement writes it, nor reads it where it is a parameter, which may hold something before.
 bool owns_its_writes(const Schedule& schedule, const Block& block);
 
-/// `expr` and `range` helpers.
 bool is_zero(const Expr& expr);
-bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);
 
 }  // namespace tenon::tir

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/trace.h"
-#include "tenon/tir/schedule/tree.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::tir {

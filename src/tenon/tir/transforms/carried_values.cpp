@@ -4,7 +4,6 @@
 
 #include "tenon/arith/int_set.h"
 #include "tenon/tir/schedule/coverage.h"
-#include "tenon/tir/schedule/edit.h"
 
 namespace tenon::tir {
 

@@ -1,4 +1,4 @@
-#include "tenon/tir/schedule/tree.h"
+#include "tenon/tir/analysis/tree.h"
 
 namespace tenon::tir {
 
@@ -178,6 +178,24 @@ std::unordered_set<std::string> block_names(const Stmt& root) {
   std::unordered_set<std::string> names;
   for (const Ref<BlockRealize>& realize : realizes_in(root)) names.insert(realize->block->name);
   return names;
+}
+
+static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
+  if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
+    collect_conjuncts(op->lhs, out);
+    collect_conjuncts(op->rhs, out);
+    return;
+  }
+  out.push_back(condition);
+}
+std::vector<Expr> conjuncts(const Expr& condition) {
+  std::vector<Expr> out;
+  collect_conjuncts(condition, out);
+  return out;
+}
+
+bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer) {
+  return analyzer.proves_equal(a.min, b.min) && analyzer.proves_equal(a.extent, b.extent);
 }
 
 }  // namespace tenon::tir

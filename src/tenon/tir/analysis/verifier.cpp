@@ -1,4 +1,4 @@
-#include "tenon/tir/verifier.h"
+#include "tenon/tir/analysis/verifier.h"
 
 #include <algorithm>
 #include <set>

@@ -1,0 +1,15 @@
+// The attributes by which a function is meant for a back end.
+#pragma once
+
+#include <string>
+
+#include "tenon/ir/module.h"
+
+namespace tenon::graph {
+
+/// The part of attr `Composite` (or all of attr `Compiler` or `Codegen`) that names a back end, and
+/// of a composite the rest; empty where the function has no such attr.
+std::string backend_of(const FunctionNode& function);
+std::string composite_name(const FunctionNode& function);
+
+}  // namespace tenon::graph
