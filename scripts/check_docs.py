@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the pages of docs/, the README and the examples' pages name: links and their anchors, files of the repository, targets
+"""Checks what the pages of docs/, those beside the README and in rooms of src/, and the examples' pages name: links and their anchors, files of the repository, targets
 of the Makefile, codes of diagnostics, passes, commands of `tenon` and the options that each takes, and options and variables of the
 environment that stand alone. Python in them is parsed by `tenon check`.
 
@@ -79,7 +79,11 @@ class Pages:
         for variable in re.findall(r"\bTENON_[A-Z_]+\b", text):
             self.check(re.search(rf"\b{variable}\b", self.code), page, f"name {variable} is nowhere in the code")
         for span in SPANS.findall(text):
-            if re.fullmatch(r"[\w./<>*-]+/[\w./<>*-]*\w\.\w+", span) and not NOT_FILES.search(span):
+            in_room = page.is_relative_to(ROOT / "src")
+            if in_room and re.fullmatch(r"[\w/*]+\.(h|cpp|py|c)", span):
+                self.check(any(True for folder in [page.parent, *(ROOT / part for part in FOLDERS)] for _ in folder.glob(span)),
+                           page, f"file {span} is not there")
+            elif re.fullmatch(r"[\w./<>*-]+/[\w./<>*-]*\w\.\w+", span) and not NOT_FILES.search(span):
                 places = [span, span.replace("include/tenon/runtime/", "src/tenon/runtime/")]  # where it is installed
                 self.check(any((ROOT / folder / place).exists() for folder in FOLDERS for place in places), page,
                            f"file {span} is not there")
@@ -143,7 +147,7 @@ class Pages:
 
 def main():
     pages = Pages(sys.argv[1])
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]:
+    for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "src").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]:
         pages.read(page)
     for fault in pages.faults:
         print(fault)
