@@ -17,117 +17,6 @@ namespace {
 using Kind = InputMeaning::Kind;
 constexpr int kMostDepth = 32;  // of functions that call one another
 
-// What an argument of an operator has to be. `extent` gives the axis that indices go into.
-struct ArgumentRule {
-  std::string_view op;
-  size_t argument;
-  Kind kind;
-  std::function<Expr(const graph::Call&)> extent = {};
-};
-
-const graph::TensorType* type_at(const graph::Call& call, size_t i, graph::Type& keeper) {
-  if (i >= call.args.size()) return nullptr;
-  keeper = graph::type_of(call.args[i]);
-  return keeper.as<graph::TensorType>();
-}
-
-// The extent of attribute `axis` of the first argument; of all of it where there is none.
-Expr indexed_axis(const graph::Call& call) {
-  graph::Type keeper;
-  const auto* data = type_at(call, 0, keeper);
-  if (!data || !data->shape) return {};
-  const auto axis = call.attrs.get<int64_t>("axis");
-  if (!axis) {
-    Expr all = int64(1);
-    for (const Expr& dim : *data->shape) all = binary(BinaryOp::kMul, all, dim);
-    return graph::simplify_dim(all);
-  }
-  const int64_t at = *axis < 0 ? *axis + data->ndim : *axis;
-  return at >= 0 && at < data->ndim ? (*data->shape)[static_cast<size_t>(at)] : Expr();
-}
-
-// The least extent among the axes that coordinates (the last axis of argument 1) go into.
-Expr least_coordinate(const graph::Call& call) {
-  graph::Type keeper, index_keeper;
-  const auto* data = type_at(call, 0, keeper);
-  const auto* indices = type_at(call, 1, index_keeper);
-  if (!data || !data->shape || !indices || !indices->shape || indices->shape->empty()) return {};
-  const auto count = as_int(indices->shape->back());
-  const auto first = static_cast<size_t>(call.attrs.get<int64_t>("batch_dims").value_or(0));
-  if (!count) return {};
-  Expr least;
-  for (size_t d = first; d < first + static_cast<size_t>(*count) && d < data->shape->size(); ++d) {
-    const Expr& dim = (*data->shape)[d];
-    if (!least || (as_int(dim) && as_int(least) && *as_int(dim) < *as_int(least))) least = dim;
-  }
-  return least;
-}
-
-Expr attribute_depth(const graph::Call& call) {
-  const auto depth = call.attrs.get<int64_t>("depth");
-  return depth ? int64(*depth) : Expr();
-}
-
-Expr sequence_axis(const graph::Call& call) {
-  graph::Type keeper;
-  const auto* data = type_at(call, 0, keeper);
-  const auto axis = static_cast<size_t>(call.attrs.get<int64_t>("seq_axis").value_or(0));
-  return data && data->shape && axis < data->shape->size() ? (*data->shape)[axis] : Expr();
-}
-
-const std::vector<ArgumentRule>& argument_rules() {
-  static const std::vector<ArgumentRule> kRules = {
-      {"take", 1, Kind::kIndex, indexed_axis},
-      {"gather_elements", 1, Kind::kIndex, indexed_axis},
-      {"scatter_elements", 1, Kind::kIndex, indexed_axis},
-      {"gather_nd", 1, Kind::kIndex, least_coordinate},
-      {"scatter_nd", 1, Kind::kIndex, least_coordinate},
-      {"one_hot", 0, Kind::kIndex, attribute_depth},
-      {"reverse_sequence", 1, Kind::kCount, sequence_axis},
-      {"divide", 1, Kind::kDivisor},
-      {"floor_divide", 1, Kind::kDivisor},
-      {"mod", 1, Kind::kDivisor},
-      {"floor_mod", 1, Kind::kDivisor},
-      {"reciprocal", 0, Kind::kDivisor},
-      {"left_shift", 1, Kind::kShift},
-      {"right_shift", 1, Kind::kShift},
-      {"log", 0, Kind::kPositive},
-      {"log1p", 0, Kind::kPositive},
-      {"sqrt", 0, Kind::kPositive},
-      {"rsqrt", 0, Kind::kPositive},
-      {"power", 0, Kind::kPositive},
-      {"quantize", 1, Kind::kPositive},
-      {"dequantize", 1, Kind::kPositive},
-      {"nn.batch_norm", 4, Kind::kPositive},
-      {"nn.batch_norm_result", 4, Kind::kPositive},
-      {"asin", 0, Kind::kUnit},
-      {"acos", 0, Kind::kUnit},
-      {"atanh", 0, Kind::kUnit},
-  };
-  return kRules;
-}
-
-// Operators whose result has elements of their arguments, moved or of another type.
-bool only_moves(const graph::Call& call) {
-  static const std::set<std::string_view> kMoves = {
-      "astype",  "broadcast_to",  "concat",           "expand_dims", "flatten",
-      "flip",    "permute_dims",  "repeat",           "reshape",     "split",
-      "squeeze", "strided_slice", "layout_transform", "tile",        "dynamic_strided_slice"};
-  return call.op && kMoves.count(call.op->name) > 0;
-}
-
-// Arguments whose elements become indices or shapes.
-bool steers(const graph::Call& call, size_t argument) {
-  static const std::set<std::pair<std::string_view, size_t>> kSteering = {
-      {"tensor_to_shape", 0},
-      {"dynamic_strided_slice", 1},
-      {"dynamic_strided_slice", 2},
-      {"dynamic_strided_slice", 3},
-      {"assert_op", 0}};
-  if (!call.op) return true;  // a function that is not followed
-  return kSteering.count({call.op->name, argument}) > 0;
-}
-
 class GraphUses {
  public:
   GraphUses(const IRModule& module, const graph::Function& function, int depth)
@@ -205,7 +94,6 @@ class GraphUses {
       }
     }
     Sources out;
-    const bool moves = only_moves(call);
     for (size_t i = 0; i < args.size(); ++i) {
       const Sources from = sources(args[i]);
       // Dimensions of the callee mean nothing here unless they are numbers.
@@ -215,20 +103,11 @@ class GraphUses {
         else
           ask(from, callee[i]);
       }
-      if (!known && steers(call, i)) steer(from);
-      for (const ArgumentRule& rule : argument_rules()) {
-        if (!call.is(rule.op) || rule.argument != i) continue;
-        const Expr extent = rule.extent ? rule.extent(call) : Expr();
-        if (rule.extent && !extent) {
-          steer(from);
-          continue;
-        }
-        const bool from_end = rule.kind == Kind::kIndex;
-        if (rule.kind == Kind::kIndex) steering_.insert(from.computed.begin(), from.computed.end());
-        ask(from, {rule.kind, extent, from_end});
-      }
-      // `where(i < 0, i + extent, i)` counts indices from the end.
-      if ((moves && i == 0) || (call.is("where") && i > 0)) {
+      if (!known && !call.op) steer(from);  // of a function that is not followed
+      const graph::OpInput* input = nullptr;
+      if (!known && call.op && i < call.op->inputs.size()) input = &call.op->inputs[i];
+      if (input) of_input(call, *input, from);
+      if (input && input->moved) {
         out.add(from);
       } else {
         out.computed.insert(from.moved.begin(), from.moved.end());
@@ -236,6 +115,16 @@ class GraphUses {
       }
     }
     return out;
+  }
+
+  // What the definition of the operator asks of an input.
+  void of_input(const graph::Call& call, const graph::OpInput& input, const Sources& from) {
+    const Expr extent = input.extent ? input.extent(call) : Expr();
+    if (input.use == Kind::kSteers || (input.extent && !extent)) return steer(from);
+    // `where(i < 0, i + extent, i)` counts indices from the end.
+    const bool from_end = input.use == Kind::kIndex;
+    if (from_end) steering_.insert(from.computed.begin(), from.computed.end());
+    ask(from, {input.use, extent, from_end});
   }
 
   // An index range is the least of those asked for; other wishes do not overwrite it.

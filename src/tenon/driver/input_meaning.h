@@ -6,22 +6,16 @@
 #include <vector>
 
 #include "tenon/graph/expr.h"
+#include "tenon/graph/op.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
 
 struct InputMeaning {
-  enum class Kind : uint8_t {
-    kValue,
-    kIndex,     // into an axis of `extent`; below 0 from its end where `from_end`
-    kCount,     // 0 to `extent`: lengths
-    kDivisor,   // not 0
-    kPositive,  // arguments of logarithms and roots, variances, scales
-    kUnit,      // in [-1, 1]: arguments of asin and acos
-    kShift,     // 0 to one below the bits of its type
-    kSteers,    // integers from which indices or shapes are computed: 0 or 1, which are legal for
-                // nearly all that may be computed from them
-  };
+  // Of an index, below 0 from the end of its axis only where `from_end`; what steers is an integer
+  // from which indices or shapes are computed: 0 or 1, which are legal for nearly all that may be
+  // computed from them.
+  using Kind = graph::InputUse;
   Kind kind = Kind::kValue;
   Expr extent = {};  // in terms of the function's dimensions
   bool from_end = false;

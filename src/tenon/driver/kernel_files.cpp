@@ -215,8 +215,10 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
     copy->attrs.set("op_node", asked);
     std::set<std::string> wanted;
     if (own) {
-      // A Gemm is these where no kernel takes all of it.
-      if (found.count("nn.gemm")) found.insert({"matmul", "multiply", "add", "permute_dims"});
+      // A composite operator is its parts where no kernel takes all of it.
+      for (const std::string& op : std::set(found))
+        if (const graph::OpDef* def = graph::find_op(op))
+          found.insert(def->parts.begin(), def->parts.end());
       if (own->find("::") != std::string::npos) wanted.insert(*own);
       if (const auto onnx = onnx_operator(*own)) wanted.insert(*onnx);
       for (const graph::OpDef* op : graph::operators_named(*own)) wanted.insert(op->name);

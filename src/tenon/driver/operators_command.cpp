@@ -144,7 +144,7 @@ int list_graph(const OperatorsOptions& options) {
   std::vector<std::string> names;
   bool any = false;
   for (const graph::OpDef* op : graph::all_ops()) {
-    if (op->name.starts_with("call_")) continue;
+    if (op->traits.calls) continue;
     names.push_back(op->name);
     if (!options.name.empty() && op->name.find(options.name) == std::string::npos) continue;
     any = true;

@@ -463,18 +463,14 @@ const Pass* find_pass(std::string_view name) {
 }
 
 // What may stand in a legalised graph besides calls of functions.
-static bool is_primitive(const graph::Call& call) {
-  return !call.op || call.is("call_tir") || call.is("call_tir_inplace") ||
-         call.is("call_dps_packed") || call.is("call_pure_packed") ||
-         call.is("call_inplace_packed") || call.is("reshape") || call.is("undefined");
-}
+static bool is_legal(const graph::Call& call) { return !call.op || call.op->traits.legal; }
 
 // In normal form, only what is bound can be a call.
 static bool has_operators(const graph::SeqExpr& body) {
   for (const Ref<graph::BindingBlock>& block : body.blocks)
     for (const Ref<graph::Binding>& binding : block->bindings) {
       const graph::Value& value = binding->value;
-      if (const auto* call = value.as<graph::Call>(); call && !is_primitive(*call)) return true;
+      if (const auto* call = value.as<graph::Call>(); call && !is_legal(*call)) return true;
       if (const auto* branch = value.as<graph::If>())
         if (has_operators(*branch->then_branch) || has_operators(*branch->else_branch)) return true;
       if (const auto* inner = value.as<graph::FunctionValue>())

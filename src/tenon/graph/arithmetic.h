@@ -13,8 +13,8 @@ enum class SymbolicDims : uint8_t {
   kAsOne,   // for shares, which hardly depend on them
 };
 
-/// Multiply-accumulates of a convolution or matrix product with result of type `result`; 0 of any
-/// other operator. Nothing where a size is not known.
+/// Multiply-accumulates of a call with a result of type `result`, by its operator's definition; 0
+/// where that states none. Nothing where a size is not known.
 std::optional<double> macs_of(const Call& call, const Type& result,
                               SymbolicDims dims = SymbolicDims::kRefuse);
 

@@ -7,54 +7,6 @@ namespace tenon::graph {
 
 namespace {
 
-struct OnnxName {
-  std::string_view onnx;
-  std::vector<std::string_view> operators;
-  // ONNX's names of attributes that are called otherwise here, and these.
-  std::vector<std::pair<std::string_view, std::string_view>> attributes = {};
-};
-
-// ONNX's operators that become one operator of the graph, where the names differ by more than the
-// prefix `nn.` and capital letters, or that have attributes of other names. (Those with a bias or
-// the like become several.)
-const std::vector<OnnxName>& onnx_names() {
-  using Names = std::vector<std::pair<std::string_view, std::string_view>>;
-  const Names conv = {{"dilations", "dilation"}, {"group", "groups"}, {"pads", "padding"}};
-  const Names pool = {
-      {"dilations", "dilation"}, {"kernel_shape", "pool_size"}, {"pads", "padding"}};
-  const Names reduction = {{"axes", "axis"}};
-  static const std::vector<OnnxName> kNames = {
-      {"Add", {"add"}},
-      {"AveragePool", {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}, pool},
-      {"Cast", {"astype"}},
-      {"Concat", {"concat"}},
-      {"Conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}, conv},
-      {"ConvTranspose",
-       {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
-       conv},
-      {"Div", {"divide"}},
-      {"Gather", {"take"}},
-      {"Gemm", {"nn.gemm"}, {{"transA", "transpose_a"}, {"transB", "transpose_b"}}},
-      {"Identity", {}},
-      {"LayerNormalization", {"nn.layer_norm"}},
-      {"LeakyRelu", {"nn.leakyrelu"}},
-      {"LogSoftmax", {"nn.log_softmax"}},
-      {"MaxPool", {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}, pool},
-      {"MatMul", {"matmul"}},
-      {"Mul", {"multiply"}},
-      {"Neg", {"negative"}},
-      {"Pow", {"power"}},
-      {"ReduceMax", {"max"}, reduction},
-      {"ReduceMean", {"mean"}, reduction},
-      {"ReduceMin", {"min"}, reduction},
-      {"ReduceProd", {"prod"}, reduction},
-      {"ReduceSum", {"sum"}, reduction},
-      {"Sub", {"subtract"}},
-      {"Transpose", {"permute_dims"}, {{"perm", "axes"}}},
-  };
-  return kNames;
-}
-
 std::string lower_case(std::string_view text) {
   std::string out;
   for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -80,13 +32,10 @@ size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<const OpDef*> operators_named(std::string_view name) {
   if (const OpDef* op = find_op(name)) return {op};
-  for (const OnnxName& known : onnx_names()) {
-    if (known.onnx != name) continue;
-    std::vector<const OpDef*> out;
-    for (const std::string_view op : known.operators)
-      if (const OpDef* found = find_op(op)) out.push_back(found);
-    return out;
-  }
+  std::vector<const OpDef*> out;
+  for (const OpDef* op : all_ops())
+    if (op->onnx.name == name) out.push_back(op);
+  if (!out.empty()) return out;
   for (const std::string& candidate : {"nn." + std::string(name), lower_case(name),
                                        "nn." + lower_case(name), "image." + std::string(name)})
     if (const OpDef* op = find_op(candidate)) return {op};
@@ -108,23 +57,18 @@ static AttrValue all_sides(const AttrValue& padding, std::string_view op) {
 
 Attrs onnx_attributes(std::string_view op, const Attrs& attrs) {
   Attrs out;
-  for (const OnnxName& known : onnx_names()) {
-    if (std::find(known.operators.begin(), known.operators.end(), op) == known.operators.end())
-      continue;
-    for (const auto& [onnx, own] : known.attributes)
-      if (const AttrValue* value = attrs.find(std::string(own)))
-        out.set(std::string(onnx), onnx == "pads" ? all_sides(*value, op) : *value);
-  }
+  const OpDef* def = find_op(op);
+  if (!def) return out;
+  for (const auto& [onnx, own] : def->onnx.attrs)
+    if (const AttrValue* value = attrs.find(own))
+      out.set(onnx, onnx == "pads" ? all_sides(*value, op) : *value);
   return out;
 }
 
 std::string own_attribute(std::string_view op, const std::string& name) {
-  for (const OnnxName& known : onnx_names()) {
-    if (std::find(known.operators.begin(), known.operators.end(), op) == known.operators.end())
-      continue;
-    for (const auto& [onnx, own] : known.attributes)
-      if (onnx == name) return std::string(own);
-  }
+  if (const OpDef* def = find_op(op))
+    for (const auto& [onnx, own] : def->onnx.attrs)
+      if (onnx == name) return own;
   return name;
 }
 

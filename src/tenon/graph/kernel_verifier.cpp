@@ -251,7 +251,7 @@ class KernelChecker {
     for (const OpAttr& attr : def.attrs)
       open |= !attrs.contains(attr.name) && (!attr.default_value || attr.default_value->is_none() ||
                                              is_parameter(def, attr.name));
-    if (open || def.name.starts_with("call_")) return;
+    if (open || def.traits.calls) return;
     // How many of the buffers are inputs follows from the number of results.
     std::optional<Type> result;
     std::optional<CompileError> fault;

@@ -129,7 +129,7 @@ std::optional<OperatorCall> operator_call(const IRModule& module, const Call& ca
     const auto function = ref ? module.find<Function>(ref->name) : nullptr;
     return function ? function_call(module, *function, call.args) : std::nullopt;
   }
-  if (call.op->name.starts_with("call_") || call.is("undefined")) return std::nullopt;
+  if (call.op->traits.calls || call.is("undefined")) return std::nullopt;
   OperatorCall out;
   out.op = call.op->name;
   out.def = call.op;

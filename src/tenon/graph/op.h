@@ -13,11 +13,45 @@ namespace tenon::graph {
 
 class BlockBuilder;  // graph/builder.h
 
+/// Which values the elements of an input may have.
+enum class InputUse : uint8_t {
+  kValue,     // any
+  kIndex,     // into an axis of some extent; below 0 from its end
+  kCount,     // 0 to some extent: lengths
+  kDivisor,   // not 0
+  kPositive,  // arguments of logarithms and roots, variances, scales
+  kUnit,      // in [-1, 1]: arguments of asin and acos
+  kShift,     // 0 to one below the bits of its type
+  kSteers,    // dimensions, bounds and conditions, or what these are computed from
+};
+
 struct OpInput {
   std::string name;
   std::string doc;
   bool optional = false;  // may be left out at the end (or be a None)
   bool variadic = false;  // the last: any number
+  InputUse use = InputUse::kValue;
+  /// Of an index or a count: the extent of the axis; null where it is not known.
+  std::function<Expr(const Call& call)> extent = {};
+  bool moved = false;    // its elements are those of the result, perhaps of another type
+  bool literal = false;  // a number in the text is a scalar, which shapes may follow from
+
+  OpInput used_as(InputUse how, std::function<Expr(const Call&)> along = {}) const {
+    OpInput out = *this;
+    out.use = how;
+    out.extent = std::move(along);
+    return out;
+  }
+  OpInput as_moved() const {
+    OpInput out = *this;
+    out.moved = true;
+    return out;
+  }
+  OpInput as_literal() const {
+    OpInput out = *this;
+    out.literal = true;
+    return out;
+  }
 };
 
 /// What a value of an attribute may be.
@@ -51,6 +85,39 @@ enum class FusionKind : uint8_t {
   kOpaque = 8,
 };
 
+/// How ConvertLayout gives the operator operands whose channels lie in blocks.
+enum class LayoutRule : uint8_t {
+  kPlanar,       // not at all: it gets planar ones
+  kElementwise,  // as they are: its result is finite where operands are 0, as in the pad lanes
+  kConvolution,
+  kPooling,
+  kSpatialReduction,  // where it reduces height and width, and keeps the axes
+  kConcat,            // along the channels
+  kFlatten,           // planes of one element, whose order is the same in blocks
+  kProduct,           // its weights are packed in panels
+};
+
+/// What passes ask of an operator, beside its types and its lowering.
+struct OpTraits {
+  bool commutative = false;  // of two operands: op(a, b) is op(b, a)
+  bool view = false;         // the elements of the first argument in order, in another shape
+  bool calls = false;        // a call primitive: calls a function of the module or a foreign one
+  bool legal = false;        // LegalizeOps leaves it: LowerGraph gives it its meaning
+};
+
+/// The shape of an operand or result, where all of it is known.
+using KnownShape = std::optional<std::vector<double>>;
+/// Multiply-accumulates of a call; nothing where a shape that it needs is not known.
+using MacsRule = std::optional<double> (*)(const std::vector<KnownShape>& args,
+                                           const KnownShape& result);
+
+/// How ONNX calls the operator, where that is more than `nn.` and small letters away from here, or
+/// where attributes have other names: pairs of ONNX's name and the one here.
+struct OnnxName {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> attrs = {};
+};
+
 /// Builds the values that compute `call`, through the builder, and returns the result: calls of
 /// other operators, or `builder.call_tir(...)` of a PrimFunc of plain definitions (no schedule).
 using LowerRule = std::function<Value(BlockBuilder& builder, const Call& call)>;
@@ -65,6 +132,13 @@ struct OpDef {
   LowerRule lower = {};  // empty: a call primitive, or run by the interpreter only
   FusionKind fusion = FusionKind::kOpaque;
   bool pure = true;
+  OpTraits traits = {};
+  LayoutRule layout = LayoutRule::kPlanar;
+  MacsRule macs = nullptr;  // null: no products to speak of
+  /// The operators that its lowering gives, where DecomposeOps gives them first: back ends and
+  /// kernels may take the parts.
+  std::vector<std::string> parts = {};
+  OnnxName onnx = {};
   std::string source = {};  // the definition followed
 };
 

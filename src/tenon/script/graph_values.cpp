@@ -339,12 +339,11 @@ Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const
   const auto place_input = [&](size_t i, const Object& object, const Place& place) {
     if (values.size() <= i) values.resize(i + 1);
     const auto* text = object.as<std::string>();
-    if (text && op.name.starts_with("call_")) {
+    if (text && op.traits.calls) {
       values[i] = make<graph::ExternRef>(*text, origin(place));
       return;
     }
-    // Relax takes the numbers of these two for scalars, which shapes follow from.
-    if (object.is_literal() && (op.name == "arange" || op.name == "eye")) {
+    if (object.is_literal() && i < op.inputs.size() && op.inputs[i].literal) {
       values[i] = make<graph::PrimValue>(to_expr(object, place), origin(place));
       return;
     }

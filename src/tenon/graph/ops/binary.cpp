@@ -6,12 +6,20 @@ namespace tenon::graph {
 
 namespace {
 
+struct BinaryTraits {
+  bool commutes = false;
+  bool finite_at_zero = false;  // where both operands are 0
+  InputUse lhs = InputUse::kValue, rhs = InputUse::kValue;
+  std::string_view onnx = {};
+};
+
 struct BinaryRow {
   std::string_view name;
   std::string_view summary;
   Takes takes;
   bool gives_bool;
   Expr (*element)(const Expr& a, const Expr& b);
+  BinaryTraits traits = {};
 };
 
 Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
@@ -85,33 +93,118 @@ Expr bitwise_xor(const Expr& a, const Expr& b) {
 }
 
 constexpr BinaryRow kRows[] = {
-    {"add", "a + b", Takes::kNumber, false, arithmetic<BinaryOp::kAdd>},
-    {"subtract", "a - b", Takes::kNumber, false, arithmetic<BinaryOp::kSub>},
-    {"multiply", "a * b", Takes::kNumber, false, arithmetic<BinaryOp::kMul>},
-    {"divide", "a / b; of integers towards zero", Takes::kNumber, false,
-     arithmetic<BinaryOp::kDiv>},
-    {"floor_divide", "a / b towards minus infinity", Takes::kNumber, false, floor_divide},
-    {"mod", "remainder with the dividend's sign", Takes::kNumber, false, mod},
-    {"floor_mod", "remainder with the divisor's sign", Takes::kNumber, false, floor_mod},
-    {"power", "a to the power b", Takes::kNumber, false, power},
-    {"minimum", "the lesser; NaN where either is", Takes::kAny, false, minimum},
-    {"maximum", "the greater; NaN where either is", Takes::kAny, false, maximum},
-    {"atan2", "angle of (b, a)", Takes::kFloat, false,
-     [](const Expr& a, const Expr& b) { return float_call("atan2", {a, b}); }},
-    {"log_add_exp", "log(exp(a) + exp(b))", Takes::kFloat, false, log_add_exp},
-    {"logical_and", "and", Takes::kBool, false,
-     [](const Expr& a, const Expr& b) { return logical_and(a, b); }},
-    {"logical_or", "or", Takes::kBool, false,
-     [](const Expr& a, const Expr& b) { return logical_or(a, b); }},
-    {"logical_xor", "either, not both", Takes::kBool, false,
-     [](const Expr& a, const Expr& b) { return ne(a, b); }},
-    {"bitwise_and", "and of every bit", Takes::kBits, false, bitwise_and},
-    {"bitwise_or", "or of every bit", Takes::kBits, false, bitwise_or},
-    {"bitwise_xor", "exclusive or of every bit", Takes::kBits, false, bitwise_xor},
-    {"left_shift", "a << b; 0 where b is none of a's bits", Takes::kBits, false, left_shift},
-    {"right_shift", "a >> b; arithmetic for signed a", Takes::kBits, false, right_shift},
-    {"equal", "a == b", Takes::kAny, true, arithmetic<BinaryOp::kEQ>},
-    {"not_equal", "a != b", Takes::kAny, true, arithmetic<BinaryOp::kNE>},
+    {"add",
+     "a + b",
+     Takes::kNumber,
+     false,
+     arithmetic<BinaryOp::kAdd>,
+     {.commutes = true, .finite_at_zero = true}},
+    {"subtract",
+     "a - b",
+     Takes::kNumber,
+     false,
+     arithmetic<BinaryOp::kSub>,
+     {.finite_at_zero = true, .onnx = "Sub"}},
+    {"multiply",
+     "a * b",
+     Takes::kNumber,
+     false,
+     arithmetic<BinaryOp::kMul>,
+     {.commutes = true, .finite_at_zero = true, .onnx = "Mul"}},
+    {"divide",
+     "a / b; of integers towards zero",
+     Takes::kNumber,
+     false,
+     arithmetic<BinaryOp::kDiv>,
+     {.rhs = InputUse::kDivisor, .onnx = "Div"}},
+    {"floor_divide",
+     "a / b towards minus infinity",
+     Takes::kNumber,
+     false,
+     floor_divide,
+     {.rhs = InputUse::kDivisor}},
+    {"mod",
+     "remainder with the dividend's sign",
+     Takes::kNumber,
+     false,
+     mod,
+     {.rhs = InputUse::kDivisor}},
+    {"floor_mod",
+     "remainder with the divisor's sign",
+     Takes::kNumber,
+     false,
+     floor_mod,
+     {.rhs = InputUse::kDivisor}},
+    {"power",
+     "a to the power b",
+     Takes::kNumber,
+     false,
+     power,
+     {.lhs = InputUse::kPositive, .onnx = "Pow"}},
+    {"minimum",
+     "the lesser; NaN where either is",
+     Takes::kAny,
+     false,
+     minimum,
+     {.commutes = true, .finite_at_zero = true}},
+    {"maximum",
+     "the greater; NaN where either is",
+     Takes::kAny,
+     false,
+     maximum,
+     {.commutes = true, .finite_at_zero = true}},
+    {"atan2",
+     "angle of (b, a)",
+     Takes::kFloat,
+     false,
+     [](const Expr& a, const Expr& b) { return float_call("atan2", {a, b}); },
+     {.finite_at_zero = true}},
+    {"log_add_exp",
+     "log(exp(a) + exp(b))",
+     Takes::kFloat,
+     false,
+     log_add_exp,
+     {.commutes = true, .finite_at_zero = true}},
+    {"logical_and",
+     "and",
+     Takes::kBool,
+     false,
+     [](const Expr& a, const Expr& b) { return logical_and(a, b); },
+     {.commutes = true}},
+    {"logical_or",
+     "or",
+     Takes::kBool,
+     false,
+     [](const Expr& a, const Expr& b) { return logical_or(a, b); },
+     {.commutes = true}},
+    {"logical_xor",
+     "either, not both",
+     Takes::kBool,
+     false,
+     [](const Expr& a, const Expr& b) { return ne(a, b); },
+     {.commutes = true}},
+    {"bitwise_and", "and of every bit", Takes::kBits, false, bitwise_and, {.commutes = true}},
+    {"bitwise_or", "or of every bit", Takes::kBits, false, bitwise_or, {.commutes = true}},
+    {"bitwise_xor",
+     "exclusive or of every bit",
+     Takes::kBits,
+     false,
+     bitwise_xor,
+     {.commutes = true}},
+    {"left_shift",
+     "a << b; 0 where b is none of a's bits",
+     Takes::kBits,
+     false,
+     left_shift,
+     {.rhs = InputUse::kShift}},
+    {"right_shift",
+     "a >> b; arithmetic for signed a",
+     Takes::kBits,
+     false,
+     right_shift,
+     {.rhs = InputUse::kShift}},
+    {"equal", "a == b", Takes::kAny, true, arithmetic<BinaryOp::kEQ>, {.commutes = true}},
+    {"not_equal", "a != b", Takes::kAny, true, arithmetic<BinaryOp::kNE>, {.commutes = true}},
     {"less", "a < b", Takes::kNumber, true, arithmetic<BinaryOp::kLT>},
     {"less_equal", "a <= b", Takes::kNumber, true, arithmetic<BinaryOp::kLE>},
     {"greater", "a > b", Takes::kNumber, true, arithmetic<BinaryOp::kGT>},
@@ -153,7 +246,11 @@ OpDef binary_op(const BinaryRow& row) {
   OpDef op;
   op.name = row.name;
   op.summary = row.summary;
-  op.inputs = {{"lhs", "any shape"}, {"rhs", "broadcast against lhs"}};
+  op.inputs = {OpInput{"lhs", "any shape"}.used_as(row.traits.lhs),
+               OpInput{"rhs", "broadcast against lhs"}.used_as(row.traits.rhs)};
+  op.traits.commutative = row.traits.commutes;
+  op.layout = row.traits.finite_at_zero ? LayoutRule::kElementwise : LayoutRule::kPlanar;
+  op.onnx.name = row.traits.onnx;
   op.infer_type = [takes, gives_bool](const Call& call) -> Type {
     const DType dtype = common_dtype(call, 0, 1);
     if (!accepts(takes, dtype))
@@ -175,7 +272,9 @@ OpDef where() {
   OpDef op;
   op.name = "where";
   op.summary = "Elements of x1 where the condition holds, of x2 elsewhere, with broadcasting.";
-  op.inputs = {{"condition", "bool"}, {"x1", "any shape"}, {"x2", "any shape"}};
+  op.inputs = {{"condition", "bool"},
+               OpInput{"x1", "any shape"}.as_moved(),
+               OpInput{"x2", "any shape"}.as_moved()};
   op.infer_type = [](const Call& call) -> Type {
     check_dtype(call, 0, kBool);
     return broadcast_type(call, {0, 1, 2}, common_dtype(call, 1, 2));

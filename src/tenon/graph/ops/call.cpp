@@ -25,6 +25,14 @@ OpDef primitive(std::string name, std::string summary, std::vector<OpInput> inpu
   return op;
 }
 
+// What runs a function of the module, or a foreign one.
+OpDef call_primitive(std::string name, std::string summary, std::vector<OpInput> inputs,
+                     std::function<Type(const Call&)> infer) {
+  OpDef op = primitive(std::move(name), std::move(summary), std::move(inputs), std::move(infer));
+  op.traits = {.calls = true, .legal = true};
+  return op;
+}
+
 Type infer_call_tir(const Call& call) {
   if (!call.args[0].as<FuncRef>())
     throw CompileError(kBadArgument, call.origin,
@@ -38,12 +46,13 @@ Type infer_call_tir(const Call& call) {
 }
 
 OpDef call_tir_inplace() {
-  OpDef op = primitive("call_tir_inplace",
-                       "call_tir where an output is the memory of an input, which ends its life.",
-                       {{"func", "a PrimFunc of the module"},
-                        {"args", "a tuple of tensors"},
-                        {"tir_vars", "a shape", true}},
-                       infer_call_tir);
+  OpDef op =
+      call_primitive("call_tir_inplace",
+                     "call_tir where an output is the memory of an input, which ends its life.",
+                     {{"func", "a PrimFunc of the module"},
+                      {"args", "a tuple of tensors"},
+                      {"tir_vars", "a shape", true}},
+                     infer_call_tir);
   op.attrs = {{"inplace_indices",
                AttrKind::kInts,
                {},
@@ -52,10 +61,10 @@ OpDef call_tir_inplace() {
 }
 
 OpDef call_inplace_packed() {
-  OpDef op = primitive("call_inplace_packed",
-                       "call_pure_packed where outputs are arguments that the function changes.",
-                       {{"func", "an extern function"}, {"args", "its arguments", true, true}},
-                       declared_result);
+  OpDef op = call_primitive(
+      "call_inplace_packed",
+      "call_pure_packed where outputs are arguments that the function changes.",
+      {{"func", "an extern function"}, {"args", "its arguments", true, true}}, declared_result);
   op.attrs = {{"inplace_indices",
                AttrKind::kInts,
                {},
@@ -67,19 +76,21 @@ OpDef call_inplace_packed() {
 
 std::vector<OpDef> call_ops() {
   std::vector<OpDef> ops;
-  ops.push_back(primitive("call_tir",
-                          "Runs a PrimFunc of the module on the tensors and on outputs that are "
-                          "allocated here.",
-                          {{"func", "a PrimFunc of the module"},
-                           {"args", "a tuple of tensors"},
-                           {"tir_vars", "a shape: the scalars after the buffers", true}},
-                          infer_call_tir));
+  ops.push_back(
+      call_primitive("call_tir",
+                     "Runs a PrimFunc of the module on the tensors and on outputs that are "
+                     "allocated here.",
+                     {{"func", "a PrimFunc of the module"},
+                      {"args", "a tuple of tensors"},
+                      {"tir_vars", "a shape: the scalars after the buffers", true}},
+                     infer_call_tir));
   ops.push_back(call_tir_inplace());
-  ops.push_back(primitive("call_dps_packed",
-                          "Runs a foreign function on the tensors and on outputs that are "
-                          "allocated here.",
-                          {{"func", "an extern function"}, {"args", "a tuple"}}, declared_result));
-  ops.push_back(primitive(
+  ops.push_back(call_primitive("call_dps_packed",
+                               "Runs a foreign function on the tensors and on outputs that are "
+                               "allocated here.",
+                               {{"func", "an extern function"}, {"args", "a tuple"}},
+                               declared_result));
+  ops.push_back(call_primitive(
       "call_pure_packed", "Runs a packed function that has no effect but its result.",
       {{"func", "an extern function"}, {"args", "its arguments", true, true}}, declared_result));
   ops.push_back(call_inplace_packed());
@@ -88,11 +99,13 @@ std::vector<OpDef> call_ops() {
       [](const Call&) { return void_type(); }, false));
   ops.push_back(primitive(
       "assert_op", "Stops the program where the condition does not hold.",
-      {{"condition", "a bool"}, {"args", "what the message shows", true, true}},
+      {OpInput{"condition", "a bool"}.used_as(InputUse::kSteers),
+       {"args", "what the message shows", true, true}},
       [](const Call&) { return void_type(); }, false));
   ops.push_back(primitive("undefined",
                           "The result of a function that is declared without a body (`...`).", {},
                           declared_result));
+  ops.back().traits.legal = true;
   ops.push_back(primitive("null_value", "The None that stands for a missing argument.", {},
                           [](const Call&) -> Type { return make<ObjectType>(); }));
   ops.push_back(primitive("shape_of", "The shape of a tensor as a value.", {{"x", "any shape"}},
@@ -101,7 +114,8 @@ std::vector<OpDef> call_ops() {
                             return x->shape ? make<ShapeType>(*x->shape) : make<ShapeType>(x->ndim);
                           }));
   ops.push_back(primitive("tensor_to_shape", "The elements of an int64 vector as a shape.",
-                          {{"x", "(n,), int64"}}, [](const Call& call) -> Type {
+                          {OpInput{"x", "(n,), int64"}.used_as(InputUse::kSteers)},
+                          [](const Call& call) -> Type {
                             check_rank(call, 0, 1);
                             check_dtype(call, 0, kInt64);
                             if (const auto values = constant_ints(call.args[0]))

@@ -135,9 +135,9 @@ OpDef arange() {
   OpDef op;
   op.name = "arange";
   op.summary = "start, start + step, ... below stop.";
-  op.inputs = {{"start", "a scalar; alone: stop"},
-               {"stop", "a scalar", true},
-               {"step", "a scalar; 1 where there is none", true}};
+  op.inputs = {OpInput{"start", "a scalar; alone: stop"}.as_literal(),
+               OpInput{"stop", "a scalar", true}.as_literal(),
+               OpInput{"step", "a scalar; 1 where there is none", true}.as_literal()};
   op.attrs = {kOutDType};
   op.infer_type = [](const Call& call) -> Type {
     return tensor_of(Shape{arange_length(call)}, given_dtype(call, Progression(call).dtype()), 1);
@@ -162,9 +162,9 @@ OpDef eye() {
   OpDef op;
   op.name = "eye";
   op.summary = "Ones on a diagonal, zeros elsewhere.";
-  op.inputs = {{"n", "rows, a scalar"},
-               {"m", "columns, a scalar; n where there is none", true},
-               {"k", "which diagonal, a scalar; above 0: to the right", true}};
+  op.inputs = {OpInput{"n", "rows, a scalar"}.as_literal(),
+               OpInput{"m", "columns, a scalar; n where there is none", true}.as_literal(),
+               OpInput{"k", "which diagonal, a scalar; above 0: to the right", true}.as_literal()};
   op.attrs = {kOutDType};
   op.infer_type = [](const Call& call) -> Type {
     const size_t columns = arg_or_null(call, 1) ? 1 : 0;
@@ -217,8 +217,10 @@ OpDef one_hot() {
   op.summary =
       "on_value at each index along a new axis, off_value elsewhere; negative indices "
       "count from the end, others outside give off_value everywhere.";
-  op.inputs = {
-      {"indices", "integers, any shape"}, {"on_value", "a scalar"}, {"off_value", "a scalar"}};
+  const auto extent = [](const Call& call) { return int64(int_attr(call, "depth")); };
+  op.inputs = {OpInput{"indices", "integers, any shape"}.used_as(InputUse::kIndex, extent),
+               {"on_value", "a scalar"},
+               {"off_value", "a scalar"}};
   op.attrs = {{"depth", AttrKind::kInt, {}, "extent of the new axis"},
               {"axis", AttrKind::kInt, int64_t{-1}, "where the new axis stands in the result"}};
   op.infer_type = [](const Call& call) -> Type {

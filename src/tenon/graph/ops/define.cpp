@@ -296,6 +296,12 @@ Operand KernelOf::arg(size_t i) {
   return parameter(call_.args[i], input_name(call_, i), type);
 }
 
+double product_of(const std::vector<double>& shape) {
+  double product = 1;
+  for (const double dim : shape) product *= dim;
+  return product;
+}
+
 DType wide_dtype(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
 
 Operand KernelOf::wide(Operand operand) {

@@ -89,6 +89,9 @@ bool contains(const std::vector<size_t>& axes, size_t axis);
 
 // ---- lowering -----------------------------------------------------------------------------------
 
+/// The number of elements of a known shape.
+double product_of(const std::vector<double>& shape);
+
 /// What sums and statistics of a dtype are computed in: float32 for narrower floats, whose sums
 /// would overflow or lose most of their digits.
 DType wide_dtype(DType dtype);

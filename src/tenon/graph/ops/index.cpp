@@ -76,13 +76,44 @@ Expr extent_at(const Shape& shape, const Expr& which) {
   return out;
 }
 
+// What an index operand indexes: the extent of attribute `axis` of the first argument, or all of it
+// where there is none.
+Expr indexed_extent(const Call& call) {
+  const Ref<TensorType> data = tensor_arg(call, 0);
+  if (!data->shape) return {};
+  const auto axis = maybe_int_attr(call, "axis");
+  if (!axis) {
+    Expr all = int64(1);
+    for (const Expr& dim : *data->shape) all = binary(BinaryOp::kMul, all, dim);
+    return simplify_dim(all);
+  }
+  const int64_t at = *axis < 0 ? *axis + data->ndim : *axis;
+  return at >= 0 && at < data->ndim ? (*data->shape)[static_cast<size_t>(at)] : Expr();
+}
+
+// The least extent among the axes that coordinates (the last axis of argument 1) go into, from axis
+// `first` on.
+Expr least_extent(const Call& call, size_t first) {
+  const Ref<TensorType> data = tensor_arg(call, 0), indices = tensor_arg(call, 1);
+  if (!data->shape || !indices->shape || indices->shape->empty()) return {};
+  const auto count = as_int(indices->shape->back());
+  if (!count) return {};
+  Expr least;
+  for (size_t d = first; d < first + static_cast<size_t>(*count) && d < data->shape->size(); ++d) {
+    const Expr& dim = (*data->shape)[d];
+    if (!least || (as_int(dim) && as_int(least) && *as_int(dim) < *as_int(least))) least = dim;
+  }
+  return least;
+}
+
 // ---- take ---------------------------------------------------------------------------------------
 
 OpDef take() {
   OpDef op;
   op.name = "take";
   op.summary = "The slices of x at the indices, along one axis.";
-  op.inputs = {{"x", "any shape"}, {"indices", "integers, any shape"}};
+  op.inputs = {{"x", "any shape"},
+               OpInput{"indices", "integers, any shape"}.used_as(InputUse::kIndex, indexed_extent)};
   op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "indexed; None: of the flattened tensor"},
               {"mode", AttrKind::kString, "fast",
                "what an index outside gives: \"fast\" an error (and those below 0 count from the "
@@ -151,6 +182,7 @@ OpDef take() {
     });
   };
   op.fusion = FusionKind::kInjective;
+  op.onnx.name = "Gather";
   op.source = "ONNX Gather-13";
   return op;
 }
@@ -169,7 +201,9 @@ OpDef gather_elements() {
   OpDef op;
   op.name = "gather_elements";
   op.summary = "result[i, j, k] = data[indices[i, j, k], j, k] for axis 0, and alike.";
-  op.inputs = {{"data", "any shape"}, {"indices", "integers, the same rank"}};
+  op.inputs = {
+      {"data", "any shape"},
+      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, indexed_extent)};
   op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}};
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
@@ -221,7 +255,12 @@ OpDef gather_nd() {
   OpDef op;
   op.name = "gather_nd";
   op.summary = "The slices of data at the index vectors in the last axis of indices.";
-  op.inputs = {{"data", "any shape"}, {"indices", "(..., number of coordinates)"}};
+  const auto extent = [](const Call& call) {
+    return least_extent(call, static_cast<size_t>(int_attr(call, "batch_dims")));
+  };
+  op.inputs = {
+      {"data", "any shape"},
+      OpInput{"indices", "(..., number of coordinates)"}.used_as(InputUse::kIndex, extent)};
   op.attrs = {{"batch_dims", AttrKind::kInt, int64_t{0}, "leading axes that both share"}};
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
@@ -317,9 +356,10 @@ OpDef scatter_elements() {
   op.summary =
       "A copy of data where result[indices[i, j, k], j, k] takes updates[i, j, k] for "
       "axis 0, and alike.";
-  op.inputs = {{"data", "any shape"},
-               {"indices", "integers, the same rank"},
-               {"updates", "the shape of indices"}};
+  op.inputs = {
+      {"data", "any shape"},
+      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, indexed_extent),
+      {"updates", "the shape of indices"}};
   op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}, kReduction};
   op.infer_type = [](const Call& call) -> Type {
     const Type type = infer_scatter(call);
@@ -354,8 +394,9 @@ OpDef scatter_nd() {
   OpDef op;
   op.name = "scatter_nd";
   op.summary = "A copy of data where the slices at the index vectors take the updates.";
+  const auto extent = [](const Call& call) { return least_extent(call, 0); };
   op.inputs = {{"data", "any shape"},
-               {"indices", "(..., number of coordinates)"},
+               OpInput{"indices", "(..., number of coordinates)"}.used_as(InputUse::kIndex, extent),
                {"updates", "leading axes of indices, then those of data that are not indexed"}};
   op.attrs = {kReduction};
   op.infer_type = [](const Call& call) -> Type {
@@ -402,7 +443,13 @@ OpDef reverse_sequence() {
   op.name = "reverse_sequence";
   op.summary =
       "Reverses the first seq_lengths[b] elements along seq_axis for each b of batch_axis.";
-  op.inputs = {{"x", "rank 2 or more"}, {"seq_lengths", "(batch,), integers"}};
+  const auto extent = [](const Call& call) {
+    const Ref<TensorType> x = tensor_arg(call, 0);
+    const auto axis = static_cast<size_t>(int_attr(call, "seq_axis"));
+    return x->shape && axis < x->shape->size() ? (*x->shape)[axis] : Expr();
+  };
+  op.inputs = {{"x", "rank 2 or more"},
+               OpInput{"seq_lengths", "(batch,), integers"}.used_as(InputUse::kCount, extent)};
   op.attrs = {{"seq_axis", AttrKind::kInt, int64_t{1}, "reversed"},
               {"batch_axis", AttrKind::kInt, int64_t{0}, "of seq_lengths"}};
   op.infer_type = [](const Call& call) -> Type {

@@ -48,7 +48,7 @@ OpDef layout_transform() {
   op.summary =
       "The same elements in another layout: axes reordered, split into blocks that are "
       "filled up with zeros, or joined.";
-  op.inputs = {{"x", "of src_layout"}};
+  op.inputs = {OpInput{"x", "of src_layout"}.as_moved()};
   op.attrs = {{"src_layout", AttrKind::kString, {}, "\"NCHW\", \"OIHW\", ..."},
               {"dst_layout", AttrKind::kString, {}, "\"NCHW16c\", \"OIHW16i16o\", ..."},
               {"extents", AttrKind::kInts, AttrValue(),

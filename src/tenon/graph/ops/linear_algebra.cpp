@@ -77,6 +77,11 @@ Value lower_matmul(BlockBuilder& builder, const Call& call) {
       });
 }
 
+std::optional<double> matmul_macs(const std::vector<KnownShape>& args, const KnownShape& result) {
+  if (!result || !args[0] || args[0]->empty()) return std::nullopt;
+  return product_of(*result) * args[0]->back();
+}
+
 OpDef matmul() {
   OpDef op;
   op.name = "matmul";
@@ -88,6 +93,8 @@ OpDef matmul() {
   op.infer_type = infer_matmul;
   op.lower = lower_matmul;
   op.fusion = FusionKind::kContraction;
+  op.layout = LayoutRule::kProduct;
+  op.macs = matmul_macs;
   op.source = "Python array API standard 2023.12, matmul";
   return op;
 }
@@ -159,6 +166,8 @@ OpDef gemm() {
               {"transpose_b", AttrKind::kBool, false, "of x2"}};
   op.infer_type = infer_gemm;
   op.lower = lower_gemm;
+  op.parts = {"matmul", "multiply", "add", "permute_dims"};
+  op.onnx = {"Gemm", {{"transA", "transpose_a"}, {"transB", "transpose_b"}}};
   op.source = "ONNX, Gemm";
   return op;
 }

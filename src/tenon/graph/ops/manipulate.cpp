@@ -428,36 +428,49 @@ Value lower_split(BlockBuilder& builder, const Call& call) {
 }  // namespace
 
 std::vector<OpDef> manipulate_ops() {
-  const std::vector<OpInput> x = {{"x", "any shape"}};
+  const OpInput moved = OpInput{"x", "any shape"}.as_moved();
+  const std::vector<OpInput> x = {moved};
   std::vector<OpDef> ops;
-  ops.push_back(injective("reshape", "The elements in order, in another shape; one -1 is inferred.",
-                          {{"x", "any shape"}, {"shape", "a shape"}}, {}, infer_reshape,
-                          lower_as_reshape));
-  ops.push_back(injective("flatten", "The elements in order, in one dimension.", x, {},
-                          infer_flatten, lower_as_reshape));
-  ops.push_back(injective("expand_dims", "Adds axes of extent 1.", x,
-                          {{"axis", AttrKind::kInts, {}, "their places in the result"}},
-                          infer_expand_dims, lower_as_reshape));
-  ops.push_back(injective("squeeze", "Drops axes of extent 1.", x,
-                          {{"axis", AttrKind::kInts, AttrValue(), "None: all that are 1"}},
-                          infer_squeeze, lower_as_reshape));
-  ops.push_back(injective("permute_dims", "Reorders the axes of a tensor.", x,
-                          {{"axes", AttrKind::kInts, AttrValue(),
-                            "result axis i is input axis axes[i]; None: reversed"}},
-                          infer_permute, lower_permute));
-  OpDef broadcast =
-      injective("broadcast_to", "Repeats dimensions of 1 to a given shape.",
-                {{"x", "any shape"}, {"shape", "a shape"}}, {}, infer_broadcast_to,
-                [](BlockBuilder& builder, const Call& call) {
-                  KernelOf kernel(builder, call);
-                  const Operand x = kernel.arg(0);
-                  return kernel.emit_compute([&](const Indices& i) { return x.broadcast(i); });
-                });
+  const auto view = [&](OpDef op) -> OpDef& {
+    op.traits.view = true;
+    ops.push_back(std::move(op));
+    return ops.back();
+  };
+  OpDef& reshape =
+      view(injective("reshape", "The elements in order, in another shape; one -1 is inferred.",
+                     {moved, {"shape", "a shape"}}, {}, infer_reshape, lower_as_reshape));
+  reshape.traits.legal = true;
+  reshape.layout = LayoutRule::kFlatten;
+  view(injective("flatten", "The elements in order, in one dimension.", x, {}, infer_flatten,
+                 lower_as_reshape))
+      .layout = LayoutRule::kFlatten;
+  view(injective("expand_dims", "Adds axes of extent 1.", x,
+                 {{"axis", AttrKind::kInts, {}, "their places in the result"}}, infer_expand_dims,
+                 lower_as_reshape));
+  view(injective("squeeze", "Drops axes of extent 1.", x,
+                 {{"axis", AttrKind::kInts, AttrValue(), "None: all that are 1"}}, infer_squeeze,
+                 lower_as_reshape))
+      .layout = LayoutRule::kFlatten;
+  OpDef permute = injective("permute_dims", "Reorders the axes of a tensor.", x,
+                            {{"axes", AttrKind::kInts, AttrValue(),
+                              "result axis i is input axis axes[i]; None: reversed"}},
+                            infer_permute, lower_permute);
+  permute.onnx = {"Transpose", {{"perm", "axes"}}};
+  ops.push_back(std::move(permute));
+  OpDef broadcast = injective(
+      "broadcast_to", "Repeats dimensions of 1 to a given shape.", {moved, {"shape", "a shape"}},
+      {}, infer_broadcast_to, [](BlockBuilder& builder, const Call& call) {
+        KernelOf kernel(builder, call);
+        const Operand x = kernel.arg(0);
+        return kernel.emit_compute([&](const Indices& i) { return x.broadcast(i); });
+      });
   broadcast.fusion = FusionKind::kBroadcast;
   ops.push_back(std::move(broadcast));
-  ops.push_back(injective("concat", "Joins tensors along an axis.", {{"tensors", "a tuple"}},
-                          {{"axis", AttrKind::kInt, int64_t{0}, "joined"}}, infer_concat,
-                          lower_concat));
+  OpDef concat = injective(
+      "concat", "Joins tensors along an axis.", {OpInput{"tensors", "a tuple"}.as_moved()},
+      {{"axis", AttrKind::kInt, int64_t{0}, "joined"}}, infer_concat, lower_concat);
+  concat.layout = LayoutRule::kConcat;
+  ops.push_back(std::move(concat));
   ops.push_back(injective("split", "Cuts a tensor along an axis into a tuple.", x,
                           {{"indices_or_sections",
                             AttrKind::kAny,

@@ -230,10 +230,12 @@ OpDef attention() {
 }  // namespace
 
 std::vector<OpDef> nn_activation_ops() {
+  OpDef log_softmax = along_axis("nn.log_softmax", "Logarithm of softmax.", lower_log_softmax,
+                                 "ONNX LogSoftmax-13");
+  log_softmax.onnx.name = "LogSoftmax";
   return {
       along_axis("nn.softmax", "exp(x - max) / sum of these.", lower_softmax, "ONNX Softmax-13"),
-      along_axis("nn.log_softmax", "Logarithm of softmax.", lower_log_softmax,
-                 "ONNX LogSoftmax-13"),
+      std::move(log_softmax),
       along_axis("nn.hardmax", "1 at the first greatest element, 0 elsewhere.", lower_hardmax,
                  "ONNX Hardmax-13"),
       dropout(), attention()};

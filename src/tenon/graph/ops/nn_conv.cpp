@@ -207,6 +207,15 @@ Value lower_transposed(BlockBuilder& builder, const Call& call, size_t rank) {
   });
 }
 
+// The products of a convolution: each element of the result, or where transposed of the data, takes
+// part in those of one filter.
+template <bool kTransposed>
+std::optional<double> conv_macs(const std::vector<KnownShape>& args, const KnownShape& result) {
+  const KnownShape &elements = kTransposed ? args[0] : result, &weights = args[1];
+  if (!elements || !weights || weights->empty() || weights->front() == 0) return std::nullopt;
+  return product_of(*elements) * product_of(*weights) / weights->front();
+}
+
 OpDef conv_op(size_t rank, bool transposed) {
   const std::string letters = spatial_letters(rank);
   OpDef op;
@@ -236,6 +245,10 @@ OpDef conv_op(size_t rank, bool transposed) {
     return transposed ? lower_transposed(builder, call, rank) : lower_conv(builder, call, rank);
   };
   op.fusion = FusionKind::kContraction;
+  if (rank == 2 && !transposed) op.layout = LayoutRule::kConvolution;
+  op.macs = transposed ? conv_macs<true> : conv_macs<false>;
+  op.onnx = {transposed ? "ConvTranspose" : "Conv",
+             {{"dilations", "dilation"}, {"group", "groups"}, {"pads", "padding"}}};
   op.source = transposed ? "ONNX ConvTranspose-11" : "ONNX Conv-11";
   return op;
 }

@@ -101,7 +101,7 @@ OpDef batch_norm() {
                {"gamma", "(c,)"},
                {"beta", "(c,)"},
                {"moving_mean", "(c,)"},
-               {"moving_var", "(c,)"}};
+               OpInput{"moving_var", "(c,)"}.used_as(InputUse::kPositive)};
   op.attrs = {
       {"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
       kEpsilon,
@@ -377,6 +377,7 @@ std::vector<OpDef> nn_norm_ops() {
                       {"beta", "the shape of the axes", true}},
                      {axes, kEpsilon, center, scale}, infer_over_axes, lower_layer_norm,
                      "ONNX LayerNormalization-17"));
+  ops.back().onnx.name = "LayerNormalization";
   ops.push_back(norm("nn.rms_norm", "x / sqrt(mean of squares + epsilon) * weight.",
                      {{"data", "any shape"}, {"weight", "the shape of the axes"}}, {axes, kEpsilon},
                      infer_over_axes, lower_rms_norm, "ONNX RMSNormalization-23"));

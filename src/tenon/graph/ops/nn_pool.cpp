@@ -174,6 +174,11 @@ OpDef pool_op(size_t rank, PoolKind kind) {
     return lower_pool(builder, call, rank, kind);
   };
   op.fusion = FusionKind::kReduction;
+  if (kind != PoolKind::kLp) {
+    op.onnx = {kind == PoolKind::kMax ? "MaxPool" : "AveragePool",
+               {{"dilations", "dilation"}, {"kernel_shape", "pool_size"}, {"pads", "padding"}}};
+    if (rank == 2) op.layout = LayoutRule::kPooling;
+  }
   op.source = kind == PoolKind::kMax       ? "ONNX MaxPool-12"
               : kind == PoolKind::kAverage ? "ONNX AveragePool-19"
                                            : "ONNX LpPool-18";
@@ -263,6 +268,7 @@ OpDef adaptive_op(size_t rank) {
     return lower_adaptive(builder, call, rank);
   };
   op.fusion = FusionKind::kReduction;
+  if (rank == 2) op.layout = LayoutRule::kPooling;
   return op;
 }
 

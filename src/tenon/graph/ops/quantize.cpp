@@ -42,7 +42,7 @@ OpDef quantize() {
   op.name = "quantize";
   op.summary = "data / scale rounded to even, plus zero_point, held in the range of out_dtype.";
   op.inputs = {{"data", "floats, any shape"},
-               {"scale", "one element, or a vector along axis"},
+               OpInput{"scale", "one element, or a vector along axis"}.used_as(InputUse::kPositive),
                {"zero_point", "the same"}};
   op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
               {"out_dtype", AttrKind::kDType, kInt8, "int8, uint8, int16 or uint16"}};
@@ -84,7 +84,7 @@ OpDef dequantize() {
   op.name = "dequantize";
   op.summary = "(data - zero_point) * scale.";
   op.inputs = {{"data", "integers, any shape"},
-               {"scale", "one element, or a vector along axis"},
+               OpInput{"scale", "one element, or a vector along axis"}.used_as(InputUse::kPositive),
                {"zero_point", "the same, of the dtype of data"}};
   op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
               {"out_dtype", AttrKind::kDType, kVoid, "of the result; void: that of scale"}};

@@ -450,6 +450,7 @@ OpDef layer(const CellKind& kind, std::string summary, std::string source) {
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {
     return lower_layer(builder, call, kind);
   };
+  op.parts = {"matmul", "add", "permute_dims", op.name + "_recurrence"};
   op.source = std::move(source);
   return op;
 }

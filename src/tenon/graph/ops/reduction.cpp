@@ -75,17 +75,23 @@ void check_number(const Call& call) {
                        dtype.str());
 }
 
+// ONNX's names of a reduction.
+OnnxName onnx_reduction(std::string_view name) { return {std::string(name), {{"axes", "axis"}}}; }
+
 struct ReductionRow {
   std::string_view name;
   std::string_view summary;
   tir::Reducer (*reducer)();
   bool takes_bool;
+  std::string_view onnx;
+  LayoutRule layout = LayoutRule::kPlanar;
 };
 constexpr ReductionRow kRows[] = {
-    {"sum", "sum", tir::sum_reducer, false},
-    {"prod", "product", tir::prod_reducer, false},
-    {"max", "greatest element; NaN where one is", tir::max_reducer, true},
-    {"min", "least element; NaN where one is", tir::min_reducer, true},
+    {"sum", "sum", tir::sum_reducer, false, "ReduceSum", LayoutRule::kSpatialReduction},
+    {"prod", "product", tir::prod_reducer, false, "ReduceProd"},
+    {"max", "greatest element; NaN where one is", tir::max_reducer, true, "ReduceMax",
+     LayoutRule::kSpatialReduction},
+    {"min", "least element; NaN where one is", tir::min_reducer, true, "ReduceMin"},
 };
 
 OpDef reduction_op(const ReductionRow& row) {
@@ -110,6 +116,8 @@ OpDef reduction_op(const ReductionRow& row) {
                        [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); })});
   };
   op.fusion = FusionKind::kReduction;
+  op.layout = row.layout;
+  op.onnx = onnx_reduction(row.onnx);
   return op;
 }
 
@@ -273,6 +281,8 @@ std::vector<OpDef> reduction_ops() {
       statistic("mean", "mean", false, [](KernelOf& kernel, const Operand& x, const Reduction& r) {
         return mean_of(kernel, x, r, kernel.out_name());
       }));
+  ops.back().layout = LayoutRule::kSpatialReduction;
+  ops.back().onnx = onnx_reduction("ReduceMean");
   ops.push_back(statistic("variance", "mean of the squared distances from the mean", true,
                           [](KernelOf& kernel, const Operand& x, const Reduction& r) {
                             return variance_of(kernel, x, r, kernel.out_name());

@@ -117,7 +117,7 @@ OpDef strided_slice() {
   OpDef op;
   op.name = "strided_slice";
   op.summary = "x[begin:end:stride] along each of some axes, as Python slices.";
-  op.inputs = {{"x", "any shape"},
+  op.inputs = {OpInput{"x", "any shape"}.as_moved(),
                {"axes", "a tuple of integers"},
                {"begin", "a tuple of integers, or a shape"},
                {"end", "the same"},
@@ -155,10 +155,9 @@ OpDef dynamic_strided_slice() {
   OpDef op;
   op.name = "dynamic_strided_slice";
   op.summary = "strided_slice of every axis with bounds from int64 vectors.";
-  op.inputs = {{"x", "any shape"},
-               {"begin", "(ndim,), int64"},
-               {"end", "(ndim,), int64"},
-               {"strides", "(ndim,), int64"}};
+  op.inputs = {OpInput{"x", "any shape"}.as_moved()};
+  for (const char* bound : {"begin", "end", "strides"})
+    op.inputs.push_back(OpInput{bound, "(ndim,), int64"}.used_as(InputUse::kSteers));
   op.infer_type = [](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
     for (size_t i = 1; i < 4; ++i) {

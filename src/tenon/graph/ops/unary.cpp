@@ -8,6 +8,12 @@ namespace tenon::graph {
 
 namespace {
 
+struct UnaryTraits {
+  bool finite_at_zero = true;
+  InputUse x = InputUse::kValue;
+  std::string_view onnx = {};
+};
+
 struct UnaryRow {
   std::string_view name;
   std::string_view summary;
@@ -15,6 +21,7 @@ struct UnaryRow {
   bool gives_bool;
   Expr (*element)(const Expr& x, const Call& call);
   std::vector<OpAttr> attrs = {};
+  UnaryTraits traits = {};
 };
 
 Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
@@ -46,14 +53,15 @@ struct IntrinsicRow {
   std::string_view name, summary;
   Takes takes = Takes::kFloat;
   bool gives_bool = false;
+  UnaryTraits traits = {};
 };
 constexpr IntrinsicRow kIntrinsics[] = {
-    {"acos", "inverse cosine"},
-    {"acosh", "inverse hyperbolic cosine"},
-    {"asin", "inverse sine"},
+    {"acos", "inverse cosine", Takes::kFloat, false, {.x = InputUse::kUnit}},
+    {"acosh", "inverse hyperbolic cosine", Takes::kFloat, false, {.finite_at_zero = false}},
+    {"asin", "inverse sine", Takes::kFloat, false, {.x = InputUse::kUnit}},
     {"asinh", "inverse hyperbolic sine"},
     {"atan", "inverse tangent"},
-    {"atanh", "inverse hyperbolic tangent"},
+    {"atanh", "inverse hyperbolic tangent", Takes::kFloat, false, {.x = InputUse::kUnit}},
     {"ceil", "least integer not below x", Takes::kNumber},
     {"cos", "cosine"},
     {"cosh", "hyperbolic cosine"},
@@ -62,13 +70,17 @@ constexpr IntrinsicRow kIntrinsics[] = {
     {"floor", "greatest integer not above x", Takes::kNumber},
     {"isfinite", "neither NaN nor infinite", Takes::kFloat, true},
     {"isnan", "not a number", Takes::kFloat, true},
-    {"log", "natural logarithm"},
-    {"log1p", "log(1 + x)"},
+    {"log",
+     "natural logarithm",
+     Takes::kFloat,
+     false,
+     {.finite_at_zero = false, .x = InputUse::kPositive}},
+    {"log1p", "log(1 + x)", Takes::kFloat, false, {.x = InputUse::kPositive}},
     {"round", "nearest integer, ties to even", Takes::kNumber},
     {"sigmoid", "1 / (1 + exp(-x))"},
     {"sin", "sine"},
     {"sinh", "hyperbolic sine"},
-    {"sqrt", "square root"},
+    {"sqrt", "square root", Takes::kFloat, false, {.x = InputUse::kPositive}},
     {"tan", "tangent"},
     {"tanh", "hyperbolic tangent"},
     {"trunc", "x towards zero", Takes::kNumber},
@@ -108,17 +120,32 @@ std::vector<UnaryRow> rows() {
         {"detect_positive", AttrKind::kBool, true, "inf counts"}}},
       {"logical_not", "not", Takes::kBool, false,
        [](const Expr& x, const Call&) { return tenon::logical_not(x); }},
-      {"negative", "-x", Takes::kNumber, false,
+      {"negative",
+       "-x",
+       Takes::kNumber,
+       false,
        [](const Expr& x, const Call&) {
          // Not 0 - x, which gives 0 for 0.
          return x->dtype.is_float() ? x * imm(x->dtype, int64_t{-1}) : zero(x) - x;
-       }},
-      {"reciprocal", "1 / x", Takes::kFloat, false,
-       [](const Expr& x, const Call&) { return imm(x->dtype, int64_t{1}) / x; }},
-      {"rsqrt", "1 / sqrt(x)", Takes::kFloat, false,
+       },
+       {},
+       {.onnx = "Neg"}},
+      {"reciprocal",
+       "1 / x",
+       Takes::kFloat,
+       false,
+       [](const Expr& x, const Call&) { return imm(x->dtype, int64_t{1}) / x; },
+       {},
+       {.finite_at_zero = false, .x = InputUse::kDivisor}},
+      {"rsqrt",
+       "1 / sqrt(x)",
+       Takes::kFloat,
+       false,
        [](const Expr& x, const Call&) {
          return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x});
-       }},
+       },
+       {},
+       {.finite_at_zero = false, .x = InputUse::kPositive}},
       {"sign", "-1, 0 or 1", Takes::kNumber, false, sign},
       {"square", "x * x", Takes::kNumber, false, [](const Expr& x, const Call&) { return x * x; }},
 
@@ -234,8 +261,11 @@ OpDef unary(const UnaryRow& row) {
   OpDef op;
   op.name = row.name;
   op.summary = row.summary;
-  op.inputs = {{"x", "any shape"}};
+  op.inputs = {OpInput{"x", "any shape"}.used_as(row.traits.x)};
   op.attrs = row.attrs;
+  const bool gives_numbers = !gives_bool && (takes == Takes::kFloat || takes == Takes::kNumber);
+  if (gives_numbers && row.traits.finite_at_zero) op.layout = LayoutRule::kElementwise;
+  op.onnx.name = row.traits.onnx;
   op.infer_type = [takes, gives_bool](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
     if (!accepts(takes, x->dtype))
@@ -289,6 +319,7 @@ OpDef clip() {
         [&](const Indices& i) { return tenon::min(tenon::max(x(i), least), most); });
   };
   op.fusion = FusionKind::kElementwise;
+  op.layout = LayoutRule::kElementwise;
   op.source = "ONNX Clip-13";
   return op;
 }
@@ -298,7 +329,7 @@ OpDef astype() {
   op.name = "astype";
   op.summary =
       "Converts to another dtype: floats to integers towards zero, anything to bool by `!= 0`.";
-  op.inputs = {{"x", "any shape"}};
+  op.inputs = {OpInput{"x", "any shape"}.as_moved()};
   op.attrs = {{"dtype", AttrKind::kDType, {}, "of the result"}};
   op.infer_type = [](const Call& call) -> Type {
     return same_shape(call, 0, dtype_attr(call, "dtype"));
@@ -314,6 +345,7 @@ OpDef astype() {
     });
   };
   op.fusion = FusionKind::kElementwise;
+  op.onnx.name = "Cast";
   op.source = "ONNX Cast-13";
   return op;
 }
@@ -323,7 +355,8 @@ OpDef astype() {
 std::vector<OpDef> unary_ops() {
   std::vector<OpDef> ops;
   for (const IntrinsicRow& row : kIntrinsics)
-    ops.push_back(unary({row.name, row.summary, row.takes, row.gives_bool, intrinsic}));
+    ops.push_back(
+        unary({row.name, row.summary, row.takes, row.gives_bool, intrinsic, {}, row.traits}));
   for (const UnaryRow& row : rows()) ops.push_back(unary(row));
   ops.push_back(clip());
   ops.push_back(astype());

@@ -15,10 +15,6 @@ constexpr int64_t kMostSteps = 1'000'000;
 // Of one that is made for the sake of a message.
 constexpr int64_t kStepsForMessage = 1'000;
 
-bool is_commutative(const OpDef& op) {
-  return op.name == "add" || op.name == "multiply" || op.name == "maximum" || op.name == "minimum";
-}
-
 // Axes that are left out are all of them in reverse.
 bool same_axes(const AttrValue& a, const AttrValue& b, const Value& x) {
   const auto type = cast<TensorType>(type_of(x));
@@ -353,7 +349,7 @@ bool MatchRun::match_call(const CallPattern& pattern, const Value& value) {
     const bool fits =
         pattern.more_args ? args.size() >= wanted.size() : args.size() == wanted.size();
     if (!fits) return false;
-    if (call->op && is_commutative(*call->op) && wanted.size() == 2 && args.size() == 2) {
+    if (call->op && call->op->traits.commutative && wanted.size() == 2 && args.size() == 2) {
       const int64_t rest = current_;
       push_all(wanted, args);
       const int64_t in_order = std::exchange(current_, rest);

@@ -18,42 +18,6 @@ namespace tenon::graph {
 
 namespace {
 
-/// Element-wise operators whose result is finite where the operand is 0: pad lanes stay harmless.
-bool is_finite_at_zero(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "nn.relu",
-      "clip",
-      "sigmoid",
-      "tanh",
-      "nn.silu",
-      "nn.gelu",
-      "nn.gelu_tanh",
-      "nn.hardswish",
-      "nn.hardsigmoid",
-      "nn.elu",
-      "nn.selu",
-      "nn.mish",
-      "nn.softplus",
-      "nn.leakyrelu",
-      "negative",
-      "abs",
-      "exp",
-      "erf",
-      "square",
-      "sqrt",
-      "nn.softsign",
-      "add",
-      "subtract",
-      "multiply",
-      "maximum",
-      "minimum",
-      "nn.hard_swish",
-      "nn.hard_sigmoid",
-      "nn.relu6",
-  };
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-}
-
 class Converter {
  public:
   Converter(BlockBuilder& builder, const Target& target, const LayoutOptions& options)
@@ -61,16 +25,17 @@ class Converter {
 
   /// The replacement of a call, or nothing where the plain one stays (on planar operands).
   std::optional<Value> convert(const Call& call, const std::string& name) {
-    if (call.is("nn.conv2d")) return convolution(call, name);
-    if (call.is("matmul")) return product(call, name);
-    if (call.is("nn.max_pool2d") || call.is("nn.avg_pool2d") || call.is("nn.adaptive_avg_pool2d"))
-      return pooling(call, name);
-    if (call.is("mean") || call.is("max") || call.is("sum")) return spatial_reduction(call, name);
-    if (call.is("concat")) return concat(call, name);
-    if (call.is("reshape") || call.is("flatten") || call.is("squeeze")) return flatten(call, name);
-    if (call.op->fusion <= FusionKind::kBroadcast && is_finite_at_zero(call.op->name))
-      return elementwise(call, name);
-    return std::nullopt;
+    switch (call.op->layout) {
+      case LayoutRule::kPlanar: return std::nullopt;
+      case LayoutRule::kElementwise: return elementwise(call, name);
+      case LayoutRule::kConvolution: return convolution(call, name);
+      case LayoutRule::kPooling: return pooling(call, name);
+      case LayoutRule::kSpatialReduction: return spatial_reduction(call, name);
+      case LayoutRule::kConcat: return concat(call, name);
+      case LayoutRule::kFlatten: return flatten(call, name);
+      case LayoutRule::kProduct: return product(call, name);
+    }
+    unreachable("a layout rule");
   }
 
   /// `value` in planar form: itself where it is that already.

@@ -7,11 +7,6 @@
 
 namespace tenon::graph {
 
-static bool is_call_primitive(const Call& call) {
-  return call.is("call_tir") || call.is("call_tir_inplace") || call.is("call_dps_packed") ||
-         call.is("call_pure_packed") || call.is("call_inplace_packed");
-}
-
 namespace {
 
 /// Lowerings that gave one call of one PrimFunc, by what a lowering may look at: the operator, its
@@ -145,42 +140,39 @@ IRModule legalize_ops(IRModule module) {
   constexpr int kMostRounds = 16;  // a lowering may give operators again; each round lowers those
   for (int round = 0; round < kMostRounds; ++round) {
     bool changed = false;
-    module = rebuild_all(
-        std::move(module),
-        [&](BlockBuilder& builder, const Binding& binding,
-            const Value& value) -> std::optional<Value> {
-          const auto* call = value.as<Call>();
-          if (call)
-            if (auto own = kernels.use(builder, *call)) {
-              changed = true;
-              return own;
-            }
-          if (!call || !call->op || is_call_primitive(*call) || call->is("reshape"))
-            return std::nullopt;
-          const bool only_reshapes = call->is("expand_dims") || call->is("squeeze") ||
-                                     call->is("flatten") || call->is("nn.batch_flatten");
-          if (only_reshapes) {
-            const Type type = type_of(value);
-            const auto* tensor = type.as<TensorType>();
-            if (tensor && tensor->has_shape()) {
-              changed = true;
-              return builder.op("reshape", {call->args.at(0), make<ShapeExpr>(*tensor->shape)}, {},
-                                binding.var->name);
-            }
-          }
-          if (!call->op->lower) {
-            if (call->is("undefined")) return std::nullopt;
-            if (!call->op->pure) return std::nullopt;  // print, assert: lowering the graph decides
-            throw CompileError(kUnsupported, call->origin, "operator `{}` has no lowering",
-                               call->op->name);
-          }
-          changed = true;
-          if (auto known = lowerings.find(builder, *call)) return known;
-          const size_t before = builder.emitted();
-          Value result = call->op->lower(builder, *call);
-          lowerings.add(builder, *call, result, before);
-          return result;
-        });
+    module = rebuild_all(std::move(module),
+                         [&](BlockBuilder& builder, const Binding& binding,
+                             const Value& value) -> std::optional<Value> {
+                           const auto* call = value.as<Call>();
+                           if (call)
+                             if (auto own = kernels.use(builder, *call)) {
+                               changed = true;
+                               return own;
+                             }
+                           if (!call || !call->op || call->op->traits.legal) return std::nullopt;
+                           if (call->op->traits.view) {
+                             const Type type = type_of(value);
+                             const auto* tensor = type.as<TensorType>();
+                             if (tensor && tensor->has_shape()) {
+                               changed = true;
+                               return builder.op(
+                                   "reshape", {call->args.at(0), make<ShapeExpr>(*tensor->shape)},
+                                   {}, binding.var->name);
+                             }
+                           }
+                           if (!call->op->lower) {
+                             if (!call->op->pure)
+                               return std::nullopt;  // print, assert: lowering the graph decides
+                             throw CompileError(kUnsupported, call->origin,
+                                                "operator `{}` has no lowering", call->op->name);
+                           }
+                           changed = true;
+                           if (auto known = lowerings.find(builder, *call)) return known;
+                           const size_t before = builder.emitted();
+                           Value result = call->op->lower(builder, *call);
+                           lowerings.add(builder, *call, result, before);
+                           return result;
+                         });
     // The body of a declared operator is its meaning, whatever kernels compute it.
     for (const auto& [name, function] : given.functions())
       if (declares_operator(*function)) module.set(name, function);
