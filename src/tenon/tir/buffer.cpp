@@ -90,6 +90,7 @@ void BufferRegion::finish() {
     throw CompileError(kIndexRank, origin,
                        "a region of buffer `{}` has {} ranges for {} dimensions", buffer->name,
                        region.size(), buffer->ndim());
+  if (std::find(drop.begin(), drop.end(), true) == drop.end()) drop.clear();
   // Both members of a range are of one dtype, as text can say them: begin and end of a slice are.
   bool changed = false;
   for (Range& range : region) {

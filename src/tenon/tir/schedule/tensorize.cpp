@@ -133,7 +133,6 @@ class Arguments {
         ranges.push_back({low, extent});
       drop.push_back(!is_kept);
     }
-    if (std::find(drop.begin(), drop.end(), true) == drop.end()) drop.clear();
     return make<BufferRegion>(bound.buffer, std::move(ranges), std::move(drop));
   }
 

@@ -65,7 +65,6 @@ class Placer final : public RegionRewriter {
   NodePtr composed(const BufferRegion& outer, const BufferRegion& inner, bool drops) {
     std::vector<Range> ranges;
     std::vector<bool> drop;
-    bool any = false;
     size_t next = 0;
     for (size_t d = 0; d < outer.region.size(); ++d) {
       const Expr& min = outer.region[d].min;
@@ -79,9 +78,8 @@ class Placer final : public RegionRewriter {
         drop.push_back(inner.drops(next));
         ++next;
       }
-      any |= drop.back();
     }
-    if (!drops || !any) drop.clear();
+    if (!drops) drop.clear();
     return make<BufferRegion>(outer.buffer, std::move(ranges), std::move(drop), inner.origin);
   }
 

@@ -80,7 +80,6 @@ class Lifter final : public Rewriter {
           ranges.push_back({(*this)(region->region[i].min), (*this)(region->region[i].extent)});
           drop.push_back(region->drops(i));
         }
-        if (std::find(drop.begin(), drop.end(), true) == drop.end()) drop.clear();
         return make<BufferRegion>(slot->buffer, std::move(ranges), std::move(drop), region->origin);
       }
     if (const auto* decl = node.as<DeclBuffer>())
