@@ -63,7 +63,8 @@ IRModule simplify(IRModule module);
 
 /// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more
 /// than 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in
-/// front of the call; in a parallel loop each iteration has a slot of its own (not for a C target).
+/// front of the call; in a parallel loop each iteration has a slot of its own (for a C target, which
+/// runs iterations in order, the loop becomes serial and they share one).
 /// Requires: no blocks.
 IRModule lift_scratch(IRModule module);
 

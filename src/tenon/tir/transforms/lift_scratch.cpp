@@ -35,11 +35,14 @@ class Lifter final : public Rewriter {
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
-    if (const auto* loop = node.as<For>();
-        loop && loop->kind == ForKind::kParallel && runs_parallel_) {
-      parallel_.push_back(loop);
+    if (const auto* loop = node.as<For>(); loop && loop->kind == ForKind::kParallel) {
+      const size_t lifted = params.size();
+      if (runs_parallel_) parallel_.push_back(loop);
       NodePtr next = rewrite_members(node);
-      parallel_.pop_back();
+      if (runs_parallel_)
+        parallel_.pop_back();
+      else if (params.size() > lifted)  // iterations that share memory run one after another
+        next = with_kind(*next.as<For>(), ForKind::kSerial);
       return next;
     }
     if (const auto* alloc = node.as<AllocBuffer>(); alloc && chosen_.count(alloc->buffer.get())) {
@@ -92,6 +95,11 @@ class Lifter final : public Rewriter {
   }
 
  private:
+  static Stmt with_kind(const For& loop, ForKind kind) {
+    return make<For>(loop.loop_var, loop.min, loop.extent, kind, loop.body, loop.annotations,
+                     loop.origin);
+  }
+
   struct Slot {
     Ref<Buffer> from, buffer;
     std::vector<Expr> indices;  // of the iteration
