@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/tir/analysis/region.h"
 
 namespace tenon::tir {
@@ -80,7 +81,7 @@ Stmt start_of(const For& empty, const std::vector<const For*>& inside,
   parts.body = substitute(block.init, axes);
   Expr predicate = boolean(true);
   for (const Expr& condition : conditions)
-    predicate = logical_and(predicate, substitute(condition, values));
+    predicate = logical_and(predicate, arith::simplify(substitute(condition, values)));
   Stmt nest = make<BlockRealize>(others, predicate,
                                  with_accesses(make<Block>(std::move(parts), block.origin)),
                                  realize.origin);
