@@ -127,6 +127,8 @@ Stmt tidied(const Stmt& body) {
             return kNothing;
         if (const auto* loop = node.as<For>())
           if (is_empty(loop->body)) return kNothing;
+        if (const auto* sequence = node.as<Seq>(); sequence && sequence->stmts.size() == 1)
+          return sequence->stmts[0];
         return std::nullopt;
       }));
 }

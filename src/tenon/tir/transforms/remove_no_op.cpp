@@ -29,6 +29,9 @@ IRModule remove_no_op(IRModule module) {
           return *known ? branch->then_case : branch->else_case ? branch->else_case : kNothing;
         if (is_empty(branch->then_case) && is_empty(branch->else_case)) return kNothing;
       }
+      // What is left of a sequence of which the rest went.
+      if (const auto* sequence = node.as<Seq>(); sequence && sequence->stmts.size() == 1)
+        return sequence->stmts[0];
       if (const auto* attr = node.as<AttrStmt>(); attr && is_empty(attr->body)) return kNothing;
       if (const auto* evaluate = node.as<Evaluate>(); evaluate && is_pure(evaluate->value))
         return kNothing;
