@@ -51,7 +51,8 @@ std::string comment_of(const fs::path& path) { return is_relay(path) ? "//" : "#
 bool expects_errors(const fs::path& path) { return path.filename().string().starts_with("fail_"); }
 
 std::string input_of(const std::string& text, const std::string& comment) {
-  return text.substr(0, text.find(comment + " EXPECT\n"));
+  return text.substr(0,
+                     std::min(text.find(comment + " EXPECT\n"), text.find(comment + " TRACE\n")));
 }
 
 IRModule module_of(const fs::path& path, const std::string& text) {

@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& text);
 std::string comment_of(const std::filesystem::path& path);
 /// A file whose passes are to find an error.
 bool expects_errors(const std::filesystem::path& path);
-/// What stands before the line EXPECT.
+/// What stands before the line EXPECT or TRACE.
 std::string input_of(const std::string& text, const std::string& comment);
 /// Its origins have the file's name alone, wherever the tests lie. Paths in options of passes begin
 /// at the file's folder, which becomes the working directory.

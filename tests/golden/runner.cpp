@@ -6,6 +6,9 @@
 //   # EXPECT
 //   ...                                    the module afterwards, as the printer writes it
 //
+// `# TRACE` in the place of `# EXPECT` is followed by the primitives that DefaultSchedule, the last
+// pass, applies to each function that it schedules.
+//
 //   # BACKEND: toy cost=1e-7 priority=1 refuse=shape
 //
 // is a back end that is there for this file: its patterns are the module's functions with attr
@@ -20,7 +23,7 @@
 //
 // (`# ERROR:5 ^^^` states the column where it is too far to the left to stand under it). A file
 // with a line `# NOTES` marks the notes of its errors alike, as `# NOTE`. With
-// TENON_UPDATE_GOLDEN=1 what follows EXPECT, ERROR and NOTE is rewritten.
+// TENON_UPDATE_GOLDEN=1 what follows EXPECT, TRACE, ERROR and NOTE is rewritten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,6 +33,7 @@
 #include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/tir/schedule/default_schedule.h"
 
 namespace tenon::golden {
 namespace {
@@ -113,12 +117,34 @@ void expect_round_trip(const IRModule& module) {
   }
 }
 
-IRModule run(IRModule module, const Pipeline& passes) {
+// The last pass finds `*before_last` where that is given.
+IRModule run(IRModule module, const Pipeline& passes, IRModule* before_last = nullptr) {
   verify_module(module);
   PassRunner runner;
+  if (before_last)
+    runner.before = [=](const Pass&, const IRModule& given) { *before_last = given; };
   runner.verify = [](const IRModule& changed) { verify_module(changed); };
   runner.after = [](const Pass&, const IRModule& after) { expect_round_trip(after); };
   return runner.run(std::move(module), passes);
+}
+
+// The trace of each function that DefaultSchedule made `after` of.
+std::string traces_of(const IRModule& before, const IRModule& after) {
+  const auto target = before.attrs.get<std::string>("target");
+  if (!target) ADD_FAILURE() << "a trace is of one target: state the module's attribute `target`";
+  constexpr const char* kScheduled = "tir.is_scheduled";
+  std::string out;
+  for (const auto& [name, function] : before.functions()) {
+    const auto kernel = cast<tir::PrimFunc>(function);
+    if (!kernel || kernel->attrs.flag(kScheduled) || !after.find(name)->attrs.flag(kScheduled))
+      continue;
+    const tir::Schedule schedule =
+        tir::schedule_by_default(kernel, parse_target(target.value_or("llvm")));
+    EXPECT_TRUE(structural_equal(schedule.func()->with_attr(kScheduled, true), after.find(name)));
+    out += name + ":\n";
+    for (const std::string& line : lines_of(schedule.trace().str())) out += "  " + line + "\n";
+  }
+  return out;
 }
 
 class GoldenTest : public testing::Test {
@@ -129,19 +155,22 @@ class GoldenTest : public testing::Test {
     const std::string text = read(path_);
     if (expects_errors(path_)) return fails(text);
     const std::string input = input_of(text, comment_);
+    const bool wants_trace = text.substr(input.size()).starts_with(comment_ + " TRACE\n");
     std::string output;
     try {
       IRModule module = module_of(path_, input);
       expect_round_trip(module);
       const Backends backends(input, comment_, module);
-      const IRModule after = run(module, passes_of(input, comment_));
+      IRModule before_last;
+      const IRModule after = run(module, passes_of(input, comment_), &before_last);
       expect_round_trip(after);
-      output = script::print(after, {.header = false});
+      output =
+          wants_trace ? traces_of(before_last, after) : script::print(after, {.header = false});
     } catch (const CompileError& error) {
       FAIL() << error.what();
     }
     if (input.size() == text.size()) return;
-    const std::string mark = comment_ + " EXPECT\n";
+    const std::string mark = comment_ + (wants_trace ? " TRACE\n" : " EXPECT\n");
     const std::string expected = text.substr(input.size() + mark.size());
     if (updates()) {
       if (expected != output) write(path_, input + mark + output);
