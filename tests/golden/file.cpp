@@ -10,6 +10,7 @@
 #include "tenon/graph/backend.h"
 #include "tenon/import/relay/read_relay.h"
 #include "tenon/script/parser.h"
+#include "tenon/script/trace_text.h"
 
 namespace tenon::golden {
 
@@ -55,7 +56,24 @@ std::string input_of(const std::string& text, const std::string& comment) {
                      std::min(text.find(comment + " EXPECT\n"), text.find(comment + " TRACE\n")));
 }
 
-IRModule module_of(const fs::path& path, const std::string& text) {
+static std::string schedule_mark(const fs::path& path) { return comment_of(path) + " SCHEDULE\n"; }
+
+IRModule scheduled(const fs::path& path, const std::string& text, IRModule module) {
+  const std::string mark = schedule_mark(path);
+  const size_t at = text.find(mark);
+  if (at == std::string::npos) return module;
+  // On the lines of the file, so that errors have their places.
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const auto file = std::make_shared<const SourceFile>(SourceFile{
+      path.filename().string(),
+      std::string(static_cast<size_t>(lines) + 1, '\n') + text.substr(at + mark.size())});
+  const auto function = module.find<tir::PrimFunc>("main");
+  module.set("main", tir::replay(script::parse_trace(file, function), function).func());
+  return module;
+}
+
+IRModule module_of(const fs::path& path, const std::string& all) {
+  const std::string text = all.substr(0, all.find(schedule_mark(path)));
   fs::current_path(path.parent_path());
   const auto file = std::make_shared<const SourceFile>(SourceFile{path.filename().string(), text});
   return is_relay(path) ? relay::read_relay(file) : script::parse_module(file);

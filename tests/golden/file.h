@@ -30,6 +30,9 @@ std::string input_of(const std::string& text, const std::string& comment);
 /// at the file's folder, which becomes the working directory.
 /// \throws CompileError where the text is no module.
 IRModule module_of(const std::filesystem::path& path, const std::string& text);
+/// `module` with its function `main` after the primitives that follow the line SCHEDULE, if it has
+/// one. \throws CompileError.
+IRModule scheduled(const std::filesystem::path& path, const std::string& text, IRModule module);
 /// The passes of the lines RUN.
 Pipeline passes_of(const std::string& text, const std::string& comment);
 

@@ -6,6 +6,12 @@
 //   # EXPECT
 //   ...                                    the module afterwards, as the printer writes it
 //
+// A line `# SCHEDULE` behind the module is followed by primitives of a schedule, a line of Python for
+// each, which are applied to its function `main` first:
+//
+//   l0, l1 = sch.get_loops(sch.get_block("y"))
+//   sch.fuse(l0, l1)
+//
 // `# TRACE` in the place of `# EXPECT` is followed by the primitives that DefaultSchedule, the last
 // pass, applies to each function that it schedules.
 //
@@ -22,7 +28,8 @@
 //       # ERROR ^^^^^^^^^^^^^^ `matmul` inner dimensions differ: 64 and 32
 //
 // (`# ERROR:5 ^^^` states the column where it is too far to the left to stand under it). A file
-// with a line `# NOTES` marks the notes of its errors alike, as `# NOTE`. With
+// with a line `# NOTES` marks the notes of its errors alike, as `# NOTE`. Lines `# -----` divide it
+// into modules that are read one by one, each with an error of its own. With
 // TENON_UPDATE_GOLDEN=1 what follows EXPECT, TRACE, ERROR and NOTE is rewritten.
 #include <gtest/gtest.h>
 
@@ -162,7 +169,8 @@ class GoldenTest : public testing::Test {
       expect_round_trip(module);
       const Backends backends(input, comment_, module);
       IRModule before_last;
-      const IRModule after = run(module, passes_of(input, comment_), &before_last);
+      module = scheduled(path_, input, std::move(module));
+      const IRModule after = run(std::move(module), passes_of(input, comment_), &before_last);
       expect_round_trip(after);
       output =
           wants_trace ? traces_of(before_last, after) : script::print(after, {.header = false});
@@ -181,21 +189,32 @@ class GoldenTest : public testing::Test {
 
  private:
   void fails(const std::string& text) {
-    const std::string source = without_errors(text, comment_);
-    std::string actual = source;
-    try {
-      IRModule module = module_of(path_, source);
-      const Backends backends(source, comment_, module);
-      run(module, passes_of(source, comment_));
-      ADD_FAILURE() << "no error was found";
-    } catch (const CompileError& error) {
-      actual = with_errors(source, error.diagnostics(), comment_);
+    const std::string divider = comment_ + " -----\n";
+    std::string actual;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find(divider, at);
+      actual += with_found_errors(without_errors(text.substr(at, end - at), comment_));
+      if (end == std::string::npos) break;
+      actual += divider;
+      at = end + divider.size();
     }
     if (updates()) {
       if (actual != text) write(path_, actual);
     } else {
       EXPECT_EQ(actual, text);
     }
+  }
+
+  std::string with_found_errors(const std::string& source) {
+    try {
+      IRModule module = module_of(path_, source);
+      const Backends backends(source, comment_, module);
+      run(scheduled(path_, source, std::move(module)), passes_of(source, comment_));
+    } catch (const CompileError& error) {
+      return with_errors(source, error.diagnostics(), comment_);
+    }
+    ADD_FAILURE() << "no error was found in\n" << source;
+    return source;
   }
 
   fs::path path_;
