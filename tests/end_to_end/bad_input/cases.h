@@ -24,6 +24,7 @@ std::vector<Case> onnx_cases();
 std::vector<Case> tensor_cases();
 std::vector<Case> script_cases();
 std::vector<Case> usage_cases();
+std::vector<Case> option_cases();
 std::vector<Case> access_cases();
 std::vector<Case> blowup_cases();
 
