@@ -285,9 +285,18 @@ OpDef unary(const UnaryRow& row) {
 
 // ---- clip, astype -------------------------------------------------------------------------------
 
-// A bound as the tensor's dtype holds it.
+// A bound as the tensor's dtype holds it: of an integer type the nearest of its values.
 Expr bound(const Expr& value, DType dtype) {
-  if (const auto number = as_float(value); number && dtype.is_integer()) {
+  if (!dtype.is_integer()) return tenon::cast(dtype, value);
+  if (const auto number = as_int(value)) {
+    if (*number < 0 && dtype.is_uint()) return tir::least_value(dtype);
+    const bool holds_all = dtype.is_uint() && dtype.bits == 64;  // of those that int64 holds
+    if (*number < *as_int(tir::least_value(dtype))) return tir::least_value(dtype);
+    if (!holds_all && *number > *as_int(tir::greatest_value(dtype)))
+      return tir::greatest_value(dtype);
+    return imm(dtype, *number);
+  }
+  if (const auto number = as_float(value)) {
     const auto least = static_cast<double>(*as_int(tir::least_value(dtype)));
     if (*number <= least) return tir::least_value(dtype);
     const double most = dtype.is_uint() && dtype.bits == 64
