@@ -52,7 +52,9 @@ Expr floor_divide(const Expr& a, const Expr& b) {
 }
 Expr log_add_exp(const Expr& a, const Expr& b) {
   const Expr most = tenon::max(a, b), least = tenon::min(a, b);
-  return most + float_call("log1p", {float_call("exp", {least - most})});
+  // The difference of two infinities of one sign is no number.
+  const Expr difference = select(eq(least, most), zero(a), least - most);
+  return most + float_call("log1p", {float_call("exp", {difference})});
 }
 template <BinaryOp kOp>
 Expr arithmetic(const Expr& a, const Expr& b) {
