@@ -13,13 +13,16 @@ Expr is_less(const Expr& a, const Expr& b) {
   return logical_or(a < b, logical_and(ne(b, b), eq(a, a)));
 }
 
-struct Sorted {
-  Operand values, positions;
+// What of the elements in order is computed.
+struct Wanted {
+  bool values, positions;
+  DType position_dtype;
 };
 
-// The first `shape[axis]` elements of x in order along `axis`, and their positions in x.
-Sorted sort_along(KernelOf& kernel, const Operand& x, size_t axis, bool descending,
-                  const Shape& shape, DType position_dtype) {
+// The first `shape[axis]` elements of x in order along `axis`, then their positions in x, as they
+// are wanted.
+std::vector<Operand> sort_along(KernelOf& kernel, const Operand& x, size_t axis, bool descending,
+                                const Shape& shape, const Wanted& wanted) {
   const auto before = [&](const Expr& a, const Expr& b) {
     return descending ? is_less(b, a) : is_less(a, b);
   };
@@ -32,9 +35,10 @@ Sorted sort_along(KernelOf& kernel, const Operand& x, size_t axis, bool descendi
         const Expr ties = logical_and(tenon::logical_not(before(mine, theirs)), k[0] < i[axis]);
         return tenon::cast(kInt64, logical_or(before(theirs, mine), ties));
       });
-  Sorted out{kernel.allocate("values", shape, x.dtype),
-             kernel.allocate("positions", shape, position_dtype)};
-  const auto scatter = [&](const Operand& to, const std::function<Expr(const Indices&)>& element) {
+  std::vector<Operand> out;
+  const auto scatter = [&](const char* name, DType dtype,
+                           const std::function<Expr(const Indices&)>& element) {
+    const Operand to = kernel.allocate(name, shape, dtype);
     const auto axes = tir::KernelBuilder::axes(x.shape, tir::IterKind::kOpaque);
     const Indices at = tir::KernelBuilder::indices(axes);
     Indices target = at;
@@ -43,9 +47,12 @@ Sorted sort_along(KernelOf& kernel, const Operand& x, size_t axis, bool descendi
     const bool all = dims_agree(x.shape[axis], shape[axis]) == DimsAgree::kYes;
     kernel.append(tir::define("scatter_" + to.buffer->name, axes, {},
                               all ? store : make<tir::IfThenElse>(place(at) < shape[axis], store)));
+    out.push_back(to);
   };
-  scatter(out.values, [&](const Indices& i) { return x(i); });
-  scatter(out.positions, [&](const Indices& i) { return tenon::cast(position_dtype, i[axis]); });
+  if (wanted.values) scatter("values", x.dtype, [&](const Indices& i) { return x(i); });
+  if (wanted.positions)
+    scatter("positions", wanted.position_dtype,
+            [&](const Indices& i) { return tenon::cast(wanted.position_dtype, i[axis]); });
   return out;
 }
 
@@ -77,9 +84,8 @@ OpDef sort(bool positions) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
     const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
-    const Sorted sorted = sort_along(kernel, x, axis, flag_attr(call, "descending"), x.shape,
-                                     positions ? kernel.dtype() : kInt64);
-    return kernel.emit({positions ? sorted.positions : sorted.values});
+    return kernel.emit(sort_along(kernel, x, axis, flag_attr(call, "descending"), x.shape,
+                                  {!positions, positions, kernel.dtype()}));
   };
   op.source = "NumPy, sort with kind=\"stable\"";
   return op;
@@ -132,10 +138,9 @@ OpDef topk() {
           x.shape[axis] >= int64(int_attr(call, "k")),
           fmt::format("`topk`: the axis has fewer than {} elements", int_attr(call, "k"))));
     }
-    const Sorted sorted = sort_along(kernel, x, axis, flag_attr(call, "largest"), kernel.shape(),
-                                     dtype_attr(call, "dtype"));
-    if (wanted == "both") return kernel.emit({sorted.values, sorted.positions});
-    return kernel.emit({wanted == "values" ? sorted.values : sorted.positions});
+    return kernel.emit(
+        sort_along(kernel, x, axis, flag_attr(call, "largest"), kernel.shape(),
+                   {wanted != "indices", wanted != "values", dtype_attr(call, "dtype")}));
   };
   op.source = "ONNX TopK-11";
   return op;
