@@ -530,7 +530,7 @@ class Interpreter::Impl {
         for (const Value& item : tuple->values) items.push_back(parameter(item));
         return make<graph::Tuple>(std::move(items));
       }
-      if (arg.as<graph::StringValue>() || arg.as<graph::FuncRef>()) return arg;
+      if (!arg || arg.as<graph::StringValue>() || arg.as<graph::FuncRef>()) return arg;
       Datum datum = evaluate_value(module, arg, env, dims);
       return value_with_params(datum, params, inputs);
     };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/script/parser.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/schedule/schedule.h"
 #include "tenon/tir/transforms.h"
@@ -239,6 +240,23 @@ TEST(Interpreter, AssertionsStopTheProgram) {
             "TN0602: `take`: index out of range");
   EXPECT_EQ(error_of([&] { interpreter.run_prim_func("f", {floats({1}, {1})}); }),
             "nothing was thrown");
+}
+
+TEST(Interpreter, AnInputThatIsLeftOutIsNone) {
+  const auto result = [](const std::string& bias) {
+    return values_of(
+        Interpreter(
+            script::parse_module("@R.function\n"
+                                 "def main(x: R.Tensor((2, 1, 1), \"float32\"), w: R.Tensor((1, "
+                                 "1, 1), \"float32\"), b: R.Tensor((1, 2), \"float32\")):\n"
+                                 "    y = R.nn.rnn(x, w, w, " +
+                                 bias +
+                                 ", R.const([[[0.5]]], \"float32\"), hidden_size=1)\n"
+                                 "    return y[0]\n"))
+            .run_main({floats({2, 1, 1}, {1, 2}), floats({1, 1, 1}, {3}), floats({1, 2}, {0, 0})})
+            .at(0));
+  };
+  EXPECT_EQ(result("None"), result("b"));
 }
 
 }  // namespace
