@@ -231,6 +231,31 @@ TEST(OpValues, Elementwise) {
   expect(run("nn.selu", {rnd(kImage, 1)}), 0, kImage, -17.12163, -2.339101);
 }
 
+TEST(OpValues, BoundsOutsideAnIntegerType) {
+  const std::vector<uint8_t> all = {0, 1, 127, 128, 255};
+  const auto clipped = [&](int64_t least, int64_t most) {
+    const auto results = run("clip", {make<Constant>(TensorData::of<uint8_t>(kUInt8, {5}, all)),
+                                      make<PrimValue>(int64(least)), make<PrimValue>(int64(most))});
+    return results.at(0)->to_ints();
+  };
+  EXPECT_EQ(clipped(-3, 300), (std::vector<int64_t>{0, 1, 127, 128, 255}));
+  EXPECT_EQ(clipped(1, 200), (std::vector<int64_t>{1, 1, 127, 128, 200}));
+  EXPECT_EQ(clipped(300, 400), (std::vector<int64_t>{255, 255, 255, 255, 255}));
+}
+
+TEST(OpValues, SumsOfExponentialsOfInfinities) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto floats = [](const std::vector<float>& values) {
+    return make<Constant>(TensorData::of<float>(kFloat32, {4}, values));
+  };
+  const auto results = run("log_add_exp", {floats({kInfinity, -kInfinity, -kInfinity, 1}),
+                                           floats({kInfinity, -kInfinity, kInfinity, -kInfinity})});
+  EXPECT_EQ(results.at(0)->at_float(0), kInfinity);
+  EXPECT_EQ(results.at(0)->at_float(1), -kInfinity);
+  EXPECT_EQ(results.at(0)->at_float(2), kInfinity);
+  EXPECT_EQ(results.at(0)->at_float(3), 1);
+}
+
 TEST(OpValues, IndexVectorsAndSubscripts) {
   expect(run("gather_nd", {rnd({2, 3, 4}, 1), ints({2, 1, 2}, {0, 1, 2, -1})}, {{"batch_dims", 1}}),
          0, {2, 1}, 0.8263973, 0.8310479);
