@@ -15,6 +15,9 @@
 // `# TRACE` in the place of `# EXPECT` is followed by the primitives that DefaultSchedule, the last
 // pass, applies to each function that it schedules.
 //
+// Modules under graph/ compute the same before and after each pass, where the interpreter can run
+// them.
+//
 //   # BACKEND: toy cost=1e-7 priority=1 refuse=shape
 //
 // is a back end that is there for this file: its patterns are the module's functions with attr
@@ -37,9 +40,12 @@
 #include <cstdlib>
 
 #include "file.h"
+#include "tenon/driver/validate.h"
 #include "tenon/driver/verify.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/support/kernel_codes.h"
+#include "tenon/support/validation_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
 
 namespace tenon::golden {
@@ -124,12 +130,33 @@ void expect_round_trip(const IRModule& module) {
   }
 }
 
-// The last pass finds `*before_last` where that is given.
-IRModule run(IRModule module, const Pipeline& passes, IRModule* before_last = nullptr) {
+// Both compute the same, where the interpreter can tell: it knows no foreign functions, and what is
+// declared to compute an operator may compute something else in a file that only shows choices.
+void expect_same_results(Validator& validator, const Pass& pass, const IRModule& before,
+                         const IRModule& after) {
+  try {
+    validator.compare(pass, before, after);
+  } catch (const CompileError& error) {
+    const std::string_view code = error.first().code.id;
+    if (code != kNotCompared.id && code != kWrongResult.id) throw;
+  }
+}
+
+struct RunOptions {
+  bool compares = false;            // what the module computes before and after each pass
+  IRModule* before_last = nullptr;  // gets what the last pass finds
+};
+
+IRModule run(IRModule module, const Pipeline& passes, const RunOptions& options = {}) {
   verify_module(module);
+  Validator validator;
   PassRunner runner;
-  if (before_last)
-    runner.before = [=](const Pass&, const IRModule& given) { *before_last = given; };
+  if (options.before_last)
+    runner.before = [&](const Pass&, const IRModule& given) { *options.before_last = given; };
+  if (options.compares)
+    runner.validate = [&](const Pass& pass, const IRModule& before, const IRModule& after) {
+      expect_same_results(validator, pass, before, after);
+    };
   runner.verify = [](const IRModule& changed) { verify_module(changed); };
   runner.after = [](const Pass&, const IRModule& after) { expect_round_trip(after); };
   return runner.run(std::move(module), passes);
@@ -170,7 +197,9 @@ class GoldenTest : public testing::Test {
       const Backends backends(input, comment_, module);
       IRModule before_last;
       module = scheduled(path_, input, std::move(module));
-      const IRModule after = run(std::move(module), passes_of(input, comment_), &before_last);
+      const bool is_graph = path_.parent_path().parent_path().filename() == "graph";
+      const IRModule after =
+          run(std::move(module), passes_of(input, comment_), {is_graph, &before_last});
       expect_round_trip(after);
       output =
           wants_trace ? traces_of(before_last, after) : script::print(after, {.header = false});

@@ -1,4 +1,4 @@
-// Type rules of operators, with the texts of their errors, and what their lowerings are made of.
+// Type rules of operators, with the texts of their errors.
 #include <gtest/gtest.h>
 
 #include "tenon/graph/builder.h"
@@ -25,22 +25,6 @@ std::string error_text(std::string_view op, std::vector<Value> args, Attrs attrs
     return std::string(error.first().code.name) + ": " + error.first().message;
   }
   return "no error";
-}
-
-// Lowers the call in a function of its own; the module then holds its kernels.
-IRModule lowered(std::string_view op, std::vector<Value> args, Attrs attrs = {}) {
-  IRModule module;
-  BlockBuilder builder(module);
-  std::vector<Ref<Var>> params;
-  for (const Value& arg : args)
-    if (const auto* var = arg.as<Var>()) params.push_back(ref_to(var));
-  const auto call = call_op(op, std::move(args), std::move(attrs));
-  builder.begin_function(params);
-  const Value result = builder.emit(call->op->lower(builder, *call));
-  const auto function = builder.end_function(result);
-  EXPECT_EQ(str(type_of(function->body)), str(type_of(call)));
-  module.set("main", function);
-  return module;
 }
 
 TEST(Ops, EveryNameIsFoundAndListedOnce) {
@@ -206,34 +190,6 @@ TEST(Ops, ReshapeInfersOneDimension) {
             "shape-mismatch: `reshape` of shape (2, 3) with 6 elements to shape (4, 2) with 8");
   EXPECT_EQ(error_text("reshape", {input({2, 3}), shape({int64(4), int64(-1)})}),
             "shape-mismatch: `reshape` cannot give 6 elements the shape (4, -1)");
-}
-
-TEST(Ops, LoweringMakesOnePlainBlockPerDefinition) {
-  const IRModule module =
-      lowered("nn.conv2d", {input({1, 3, 8, 8}), input({4, 3, 3, 3})}, {{"padding", 1}});
-  const auto kernel = module.find<tir::PrimFunc>("conv2d");
-  ASSERT_TRUE(static_cast<bool>(kernel));
-  const tir::Block* root = tir::root_block(*kernel);
-  ASSERT_NE(root, nullptr);
-  EXPECT_EQ(root->alloc_buffers.size(), 1u);  // pad_temp
-  EXPECT_EQ(tir::stmts_of(root->body).size(), 2u);
-  EXPECT_EQ(kernel->attrs.get<int64_t>("op_pattern"), 4);
-  int inits = 0;
-  walk<tir::Block>(kernel->body, [&](const tir::Block& block) { inits += block.init ? 1 : 0; });
-  EXPECT_EQ(inits, 1);
-}
-
-TEST(Ops, KernelsOfSymbolicShapesOwnTheirVariables) {
-  const Ref<tenon::Var> n = tenon::Var::size("n");
-  const IRModule module = lowered("nn.relu", {symbolic({n, n * 2})});
-  const auto kernel = module.find<tir::PrimFunc>("relu");
-  const auto vars = tir::symbolic_vars(*kernel);
-  ASSERT_EQ(vars.size(), 1u);
-  EXPECT_FALSE(vars[0].same_as(n));
-  EXPECT_EQ(kernel->params.size(), 2u);
-  // Where no parameter has the bare variable, it becomes a scalar parameter.
-  const IRModule indirect = lowered("nn.relu", {symbolic({n * 2})});
-  EXPECT_EQ(indirect.find<tir::PrimFunc>("relu")->params.size(), 3u);
 }
 
 TEST(Builder, SharesKernelsOfOneStructure) {

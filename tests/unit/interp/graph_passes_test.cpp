@@ -134,102 +134,6 @@ TEST(GraphPasses, BatchNormsFoldIntoConvolutions) {
   EXPECT_EQ(norms, 0);
 }
 
-// At the input, without its scale or its shift, and with parameters that are no constants.
-TEST(GraphPasses, BatchNormsThatNothingTakesKeepTheirMeaning) {
-  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 5, 3}, 1), random_tensor({5}, 2)};
-  for (const bool scales : {false, true})
-    for (const bool centers : {false, true})
-      for (const bool is_constant : {false, true}) {
-        const auto x = make<Var>("x", TensorType::of({2, 5, 3}, kFloat32));
-        const auto beta = make<Var>("beta", TensorType::of({5}, kFloat32));
-        const IRModule module = module_of({x, beta}, [&](BlockBuilder& b) {
-          const Value all =
-              b.op("nn.batch_norm",
-                   {x, positive_constant({5}, 3), is_constant ? Value(constant({5}, 4)) : beta,
-                    constant({5}, 5), positive_constant({5}, 6)},
-                   {{"scale", scales}, {"center", centers}, {"training", false}});
-          return b.emit(make<TupleGetItem>(all, 0));
-        });
-        const IRModule folded = eliminate_dead_code(fold(fold_batchnorm(module)));
-        expect_close(run(module, inputs), run(folded, inputs), 1e-5);
-        std::string operators;
-        walk<Call>(folded.find("main"),
-                   [&](const Call& call) { operators += call.op->name + " "; });
-        EXPECT_EQ(operators, is_constant ? "multiply add " : "nn.batch_norm_result ");
-      }
-}
-
-TEST(GraphPasses, AResultInAnotherLayoutStaysInIt) {
-  const auto x = make<Var>("x", TensorType::of({1, 16, 6, 5}, kFloat32));
-  const std::vector<Ref<TensorData>> inputs = {random_tensor({1, 16, 6, 5}, 5)};
-  for (const std::string out : {"", "NCHW", "NHWC"}) {
-    IRModule module = module_of({x}, [&](BlockBuilder& b) {
-      const Value y = b.op("nn.conv2d", {x, constant({16, 16, 3, 3}, 2)});
-      const Value pooled = b.op("nn.max_pool2d", {y},
-                                {{"pool_size", std::vector<int64_t>{2, 2}}, {"out_layout", out}});
-      const Value z = b.op("nn.conv2d", {y, constant({32, 16, 1, 1}, 3)}, {{"out_layout", out}});
-      return b.emit(make<Tuple>(std::vector<Value>{pooled, z}));
-    });
-    const auto expected = run(module, inputs);
-    module.attrs.set("target", "llvm -mcpu=haswell");
-    expect_close(expected, run(convert_layout(module), inputs), 1e-5);
-  }
-}
-
-TEST(GraphPasses, ABatchNormOverRowsIsNotFoldedIntoColumns) {
-  const auto x = make<Var>("x", TensorType::of({2, 5, 4}, kFloat32));
-  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 5, 4}, 5)};
-  for (const int64_t axis : {1, 2}) {
-    const IRModule module = module_of({x}, [&](BlockBuilder& b) {
-      const Value all = b.op("nn.batch_norm",
-                             {b.op("matmul", {x, constant({4, 5}, 2)}), positive_constant({5}, 3),
-                              constant({5}, 4), constant({5}, 5), positive_constant({5}, 6)},
-                             {{"axis", axis}, {"training", false}});
-      return b.emit(make<TupleGetItem>(all, 0));
-    });
-    expect_close(run(module, inputs),
-                 run(eliminate_dead_code(fold(fold_batchnorm(module))), inputs), 1e-5);
-  }
-}
-
-TEST(GraphPasses, SimplifyingKeepsAxesAndShapes) {
-  const auto x = make<Var>("x", TensorType::of({2, 3, 4}, kFloat32));
-  const std::vector<Ref<TensorData>> inputs = {random_tensor({2, 3, 4}, 5)};
-  const auto same = [&](const IRModule& module) {
-    const IRModule simple = simplify_graph(module);
-    expect_close(run(module, inputs), run(simple, inputs), 1e-6);
-    return simple;
-  };
-  const auto axes = [](std::vector<int64_t> value) { return Attrs{{"axes", std::move(value)}}; };
-  // A permutation of a permutation, by axes from the end too.
-  for (const std::vector<int64_t>& outer : {std::vector<int64_t>{0, 2, 1}, {1, 0, 2}, {-1, 0, -2}})
-    same(module_of({x}, [&](BlockBuilder& b) {
-      return b.op("permute_dims", {b.op("permute_dims", {x}, axes({1, 2, 0}))}, axes(outer));
-    }));
-  // A square whose exponent has a dimension more.
-  same(module_of({x}, [&](BlockBuilder& b) {
-    const auto two = TensorData::of<float>(kFloat32, {1, 1, 1, 1}, {2});
-    return b.op("power", {x, make<Constant>(two)});
-  }));
-  // A normalisation over another axis than the last.
-  for (const int64_t axis : {1, 2}) {
-    const IRModule simple = same(module_of({x}, [&](BlockBuilder& b) {
-      const Attrs rows = {{"axis", std::vector<int64_t>{axis}}, {"keepdims", true}};
-      const auto number = [](float v) -> Value {
-        return make<Constant>(TensorData::of<float>(kFloat32, {}, {v}));
-      };
-      const Value from_mean = b.op("subtract", {x, b.op("mean", {x}, rows)});
-      const Value variance = b.op("mean", {b.op("power", {from_mean, number(2)})}, rows);
-      const Value norm =
-          b.op("divide", {from_mean, b.op("sqrt", {b.op("add", {variance, number(1e-3F)})})});
-      return b.op("add", {b.op("multiply", {norm, constant({4}, 7)}), constant({4}, 8)});
-    }));
-    int norms = 0;
-    walk<Call>(simple.find("main"), [&](const Call& call) { norms += call.is("nn.layer_norm"); });
-    EXPECT_EQ(norms, axis == 2 ? 1 : 0);
-  }
-}
-
 // Text has no border between them, so that a module without one would print as another.
 TEST(GraphPasses, PlainBlocksThatFollowOneAnotherAreOne) {
   const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
@@ -250,17 +154,6 @@ TEST(GraphPasses, PlainBlocksThatFollowOneAnotherAreOne) {
   EXPECT_EQ(bindings, "plain a b; dataflow c; dataflow d; plain e; ");
 }
 
-// A rule that gives a parameter back leaves a value whose producer is the parameter itself.
-TEST(GraphPasses, WhatIsReplacedByAParameterHasNoProducer) {
-  const auto x = make<Var>("x", TensorType::of({3}, kFloat32));
-  const IRModule module = module_of({x}, [&](BlockBuilder& b) {
-    const Value same = b.op("permute_dims", {x}, {{"axes", std::vector<int64_t>{0}}});
-    return b.op("add", {x, same});
-  });
-  const std::vector<Ref<TensorData>> inputs = {random_tensor({3}, 5)};
-  expect_close(run(module, inputs), run(simplify_graph(module), inputs), 0);
-}
-
 TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
   for (const std::string target : {"llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512"}) {
     IRModule module = eliminate_dead_code(fold(fold_batchnorm(cnn())));
@@ -278,44 +171,6 @@ TEST(GraphPasses, BlockedChannelsGiveTheSameResults) {
         lower_graph(eliminate_dead_code(fuse_tir(fuse_ops(legalize_ops(module)))));
     expect_close(expected, run(lowered, inputs), 1e-5);
   }
-}
-
-TEST(GraphPasses, ADimensionThatStandsInNoOperandAloneReachesTheFusedKernel) {
-  const auto n = tenon::Var::size("n"), m = tenon::Var::size("m");
-  const auto x = make<Var>("x", make<TensorType>(std::vector<Expr>{n, m, int64(4)}, kFloat32));
-  const IRModule module = module_of({x}, [&](BlockBuilder& b) {
-    Value y = b.op("reshape", {x, make<ShapeExpr>(std::vector<Expr>{n * m, int64(4)})});
-    y = b.op("nn.relu",
-             {b.op("add", {b.op("matmul", {y, constant({4, 5}, 1)}), constant({5}, 2)})});
-    return b.op("reshape", {y, make<ShapeExpr>(std::vector<Expr>{n, m, int64(5)})});
-  });
-  const IRModule grouped = fuse_ops(legalize_ops(module));
-  EXPECT_FALSE(structural_difference(grouped, fuse_ops(legalize_ops(module))));
-  const IRModule lowered = lower_graph(eliminate_dead_code(fuse_tir(grouped)));
-  for (const auto& shape : {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{1, 7, 4}}) {
-    const std::vector<Ref<TensorData>> inputs = {random_tensor(shape, 3)};
-    expect_close(run(module, inputs), run(lowered, inputs), 0);
-  }
-}
-
-TEST(GraphPasses, CallsWithAnEffectAreNotFolded) {
-  const Value one = make<Constant>(TensorData::of<float>(kFloat32, {1}, std::vector<float>{1}));
-  const Value yes = make<Constant>(TensorData::of<uint8_t>(kBool, {}, std::vector<uint8_t>{1}));
-  IRModule module;
-  BlockBuilder builder(module);
-  builder.begin_function({});
-  builder.emit(call_op("print", {make<StringValue>("{}"), one}), "said");
-  builder.emit(call_op("assert_op", {yes, make<StringValue>("never")}), "tested");
-  const Value sum = builder.op("add", {one, one});
-  module.set("main", builder.end_function(sum));
-  std::vector<std::string> computed, left;
-  const IRModule folded = fold_constants(module, [&](const IRModule& m, const Ref<Call>& call) {
-    computed.push_back(call->op->name);
-    return interp::Interpreter(m).evaluate_call(call);
-  });
-  walk<Call>(folded.find("main"), [&](const Call& call) { left.push_back(call.op->name); });
-  EXPECT_EQ(computed, std::vector<std::string>({"add"}));
-  EXPECT_EQ(left, std::vector<std::string>({"print", "assert_op"}));
 }
 
 TEST(GraphPasses, AVeryLongMainIsCutInPieces) {
