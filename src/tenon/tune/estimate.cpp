@@ -61,7 +61,7 @@ double estimated_seconds(const tir::PrimFunc& kernel, const Target& target) {
   return seconds_of(cycles, bytes);
 }
 
-std::string too_dear(double declared, double own) {
+std::string cost_refusal(double declared, double own) {
   if (declared <= kClearlyDearer * own) return "";
   return fmt::format("declares {:.3g} us; own code is estimated at {:.3g} us", declared * 1e6,
                      own * 1e6);

@@ -24,6 +24,6 @@ double estimated_seconds(const tir::PrimFunc& kernel, const Target& target);
 inline constexpr double kClearlyDearer = 2;
 
 /// Why a match with this declared cost is refused; empty where it is not.
-std::string too_dear(double declared, double own);
+std::string cost_refusal(double declared, double own);
 
 }  // namespace tenon::tune

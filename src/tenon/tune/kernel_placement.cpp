@@ -60,7 +60,7 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
     if (!declared) return {own};
     double seconds = *declared;
     for (const Ref<tir::PrimFunc>& copy : copies) seconds += estimated_seconds(*copy, target);
-    const std::string why = too_dear(seconds, own);
+    const std::string why = cost_refusal(seconds, own);
     if (!why.empty()) return {seconds, graph::Verdict::refuse("cost", why)};
     return {seconds};
   };

@@ -8,6 +8,7 @@
 #include "tenon/graph/external_modules.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
+#include "tenon/graph/patterns/candidate_rank.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/graph/transforms/partition.h"
@@ -276,11 +277,7 @@ class Placer {
   /// A match that may be taken.
   struct Candidate {
     const Found* found;
-    bool by_hand = false;
-    size_t operators = 0;
-    double flop = 0;
-    double seconds = 0;  // declared, or the estimate for own code
-    size_t library = 0, number = 0;
+    graph::CandidateRank rank = {};
   };
 
   void add_operator(const Ref<Binding>& binding) {
@@ -329,25 +326,27 @@ class Placer {
         refuse("by-hand", "it is written to run elsewhere");
         continue;
       }
-      Candidate candidate{&found};
-      candidate.library = static_cast<size_t>(
+      graph::CandidateRank rank;
+      rank.backend_priority = found.backend->priority;
+      rank.pattern_priority = found.priority;
+      rank.backend = static_cast<uint64_t>(
           std::find(backends_.begin(), backends_.end(), found.backend) - backends_.begin());
-      candidate.operators = covered.size();
+      rank.size = static_cast<int64_t>(covered.size());
       for (const Operator* op : covered) {
-        candidate.flop += op->flop;
-        candidate.by_hand |= !op->wanted.empty();
+        rank.work += op->flop;
+        rank.is_wanted |= !op->wanted.empty();
       }
-      // What was not asked for serves where the hand says so, and nowhere else.
-      if (candidate.library >= asked_ && !candidate.by_hand) continue;
+      // What was not asked for serves where the user says so, and nowhere else.
+      if (rank.backend >= asked_ && !rank.is_wanted) continue;
       const double own = estimated_seconds(*found.composite.function, target);
-      candidate.seconds = found.declared.value_or(own);
-      const std::string why = too_dear(candidate.seconds, own);
-      if (!why.empty() && !candidate.by_hand) {
+      rank.seconds = found.declared.value_or(own);
+      const std::string why = cost_refusal(rank.seconds, own);
+      if (!why.empty() && !rank.is_wanted) {
         refuse("cost", why);
         continue;
       }
-      candidate.number = i;
-      candidates_.push_back(candidate);
+      rank.number = i;
+      candidates_.push_back({&found, rank});
     }
   }
 
@@ -371,17 +370,9 @@ class Placer {
       }
   }
 
-  static bool before(const Candidate& a, const Candidate& b) {
-    const auto key = [](const Candidate& c) {
-      return std::tuple(!c.by_hand, -c.found->backend->priority, -c.found->priority,
-                        -static_cast<int64_t>(c.operators), -c.flop, c.seconds, c.library,
-                        c.number);
-    };
-    return key(a) < key(b);
-  }
-
   void choose() {
-    std::sort(candidates_.begin(), candidates_.end(), before);
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     std::set<const Node*> taken;
     std::unordered_map<const graph::BindingBlock*, graph::BlockPartition> partitions;
     for (const Candidate& candidate : candidates_) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/backend.h"
+#include "tenon/graph/patterns/candidate_rank.h"
 #include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/remarks.h"
@@ -133,18 +133,7 @@ class Splitter {
     size_t pattern;
     tir::BlockMatch match;
     std::vector<Ref<tir::Block>> blocks;  // with those that start reductions
-    bool by_hand = false;
-    double points = 0;  // of contractions
-    size_t number = 0;  // in the order of patterns, then of the program
-
-    bool same_rank(const Candidate& other, const Splitter& splitter) const {
-      return rank(splitter) == other.rank(splitter);
-    }
-    std::tuple<bool, int, int, size_t, double> rank(const Splitter& splitter) const {
-      const Backend* backend = splitter.backends_[pattern];
-      return {!by_hand, backend ? -backend->priority : 0, -splitter.patterns_[pattern].priority,
-              -match.blocks.size(), -points};
-    }
+    CandidateRank rank = {};              // its cost is asked later
   };
 
   // In the order in which they are to be taken, but for their cost.
@@ -157,20 +146,24 @@ class Splitter {
         candidate.blocks = candidate.match.blocks;
         candidate.blocks.insert(candidate.blocks.end(), candidate.match.starts.begin(),
                                 candidate.match.starts.end());
+        CandidateRank& rank = candidate.rank;
+        rank.backend_priority = backends_[p] ? backends_[p]->priority : 0;
+        rank.pattern_priority = patterns_[p].priority;
+        rank.size = static_cast<int64_t>(candidate.match.blocks.size());
         for (const Ref<tir::Block>& block : candidate.match.blocks)
           if (const tir::BlockWork work = tir::work_of(*block);
               work.kind == tir::WorkKind::kContracts)
-            candidate.points += work.points;
+            rank.work += work.points;
         bool elsewhere = false;
         each_part(origin_of(candidate.blocks), [&](const Origin& part) {
           const auto hand = options_.by_hand.find(hand_name(part));
           if (hand == options_.by_hand.end()) return;
           const bool is_meant =
               hand->second == patterns_[p].name || hand->second == backend_name(patterns_[p]);
-          (is_meant ? candidate.by_hand : elsewhere) = true;
+          (is_meant ? rank.is_wanted : elsewhere) = true;
         });
         const bool is_asked = !options_.by_hand_only.count(backend_name(patterns_[p]));
-        if (!candidate.by_hand && !is_asked) continue;
+        if (!rank.is_wanted && !is_asked) continue;
         if (elsewhere)
           refuse(candidate, Verdict::refuse("by-hand", "it is written to run elsewhere"));
         else
@@ -178,11 +171,9 @@ class Splitter {
       }
       if (!why.empty()) why_[p] = why;
     }
-    for (size_t i = 0; i < out.size(); ++i) out[i].number = i;
-    std::sort(out.begin(), out.end(), [&](const Candidate& a, const Candidate& b) {
-      const auto x = a.rank(*this), y = b.rank(*this);
-      return x != y ? x < y : a.number < b.number;
-    });
+    for (size_t i = 0; i < out.size(); ++i) out[i].rank.number = i;
+    std::sort(out.begin(), out.end(),
+              [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     return out;
   }
 
@@ -226,7 +217,7 @@ class Splitter {
       std::vector<Piece> pieces;
       double seconds = 0;
       const size_t first = i;
-      for (; i < all.size() && all[i].same_rank(all[first], *this); ++i) {
+      for (; i < all.size() && all[i].rank.importance() == all[first].rank.importance(); ++i) {
         const FusionPattern& pattern = patterns_[all[i].pattern];
         auto made = tir::take_out(function, all[i].match, outputs,
                                   {pattern.name, options_.copy_layouts}, &why_[all[i].pattern]);
@@ -244,7 +235,7 @@ class Splitter {
       ++found_[best->pattern];
       const Origin origin = origin_of(best->blocks);
       each_part(origin, [&](const Origin& part) {
-        if (best->by_hand) done_.insert(hand_name(part));
+        if (best->rank.is_wanted) done_.insert(hand_name(part));
       });
       operators_.take({site.name, patterns_[best->pattern].name, best->blocks, pieces.size() == 1,
                        origin ? origin : origin_});
@@ -327,7 +318,7 @@ class Splitter {
     for (const Piece& other : pieces)
       if (other.role == Piece::Role::kLayout) copies.push_back(other.function);
     KernelWeight weight = options_.weigh(*piece.function, copies, declared);
-    if (candidate.by_hand) weight.verdict = {};
+    if (candidate.rank.is_wanted) weight.verdict = {};
     return weight;
   }
 
