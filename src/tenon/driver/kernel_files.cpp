@@ -331,12 +331,16 @@ IRModule KernelFiles::add_to(IRModule module) const {
   return module;
 }
 
+static bool is_of_kernels(const Remark& remark) {
+  return remark.decision && remark.decision->step == Decision::Step::kKernels;
+}
+
 // How far a call came before it was refused: in the order in which these are looked at.
 static size_t nearness(const Remark& remark) {
   static const std::vector<std::string> kOrder = {"arity", "attribute", "dtype",  "rank",
                                                   "shape", "condition", "target", "lower-priority"};
-  return static_cast<size_t>(std::find(kOrder.begin(), kOrder.end(), remark.reason) -
-                             kOrder.begin());
+  const std::string& code = remark.decision->code;
+  return static_cast<size_t>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
 }
 
 // Why a kernel was asked about no call.
@@ -361,9 +365,8 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
     bool used = false;
     const Remark* nearest = nullptr;
     for (const Remark& remark : remarks) {
-      if (remark.pass != graph::kSelectKernels || graph::kernel_of_remark(remark.detail) != name)
-        continue;
-      used |= remark.verdict == "used";
+      if (!is_of_kernels(remark) || remark.decision->candidate != name) continue;
+      used |= remark.decision->kind == Decision::Kind::kTaken;
       if (!nearest || nearness(remark) > nearness(*nearest)) nearest = &remark;
     }
     const std::string op = function->attrs.get<std::string>("op").value_or("?");
@@ -398,12 +401,13 @@ std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks) {
   };
   std::map<std::string, Count> counts;
   for (const Remark& remark : remarks) {
-    if (remark.pass != graph::kSelectKernels) continue;
-    Count& count = counts[graph::kernel_of_remark(remark.detail)];
-    if (remark.verdict == "used") {
-      count.calls += count.used.insert(remark.subject).second && remark.reason != graph::kInGroup;
+    if (!is_of_kernels(remark)) continue;
+    const Decision& decision = *remark.decision;
+    Count& count = counts[decision.candidate];
+    if (decision.kind == Decision::Kind::kTaken) {
+      count.calls += count.used.insert(remark.subject).second && !decision.in_group;
     } else if (count.seen.insert(remark.subject).second) {
-      count.refused[remark.reason].insert(remark.subject);
+      count.refused[decision.code].insert(remark.subject);
     }
   }
   std::vector<std::string> out;

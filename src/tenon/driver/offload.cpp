@@ -30,30 +30,17 @@ double Offload::share(const std::string& provider) const {
   return whole > 0 ? part / whole : 0;
 }
 
-// One remark an operator; a pass that runs twice decides anew about what is left.
-static bool is_decision(const Remark& remark) {
-  return remark.pass == "AnnotatePlacement" && remark.verdict != "matched" &&
-         remark.verdict != "unmatched";
-}
-
-// An operator that a back end was given and made no code for: a decision taken back.
-static bool is_taken_back(const Remark& remark) {
-  return remark.pass == "RunCodegen" && remark.verdict == "refused";
-}
-
 static constexpr const char* kOwnCode = "own code";
 
-static std::string backend_of(const std::string& pattern) {
-  return pattern.substr(0, pattern.find('.'));
+static bool is_of_kernels(const Decision& decision) {
+  return decision.step == Decision::Step::kKernels;
 }
 
-static double number_of(const Remark& remark, std::string_view wanted) {
-  for (const auto& [name, number] : remark.numbers)
-    if (name == wanted) return number;
-  return 0;
+// A kernel that a back end was given and made no code for: a decision taken back.
+static bool is_kernel_taken_back(const Decision& decision) {
+  return decision.step == Decision::Step::kCodegen && decision.kind == Decision::Kind::kRefused &&
+         decision.is_kernel;
 }
-
-static double flop_of(const Remark& remark) { return number_of(remark, "flop"); }
 
 static void sort_by_count(std::vector<Offload::Refused>& refused) {
   std::sort(refused.begin(), refused.end(), [](const auto& a, const auto& b) {
@@ -70,10 +57,14 @@ class Account {
  public:
   explicit Account(const std::vector<Remark>& remarks) {
     for (const Remark& remark : remarks) {
-      if (remark.pass == graph::kSelectKernels) add_kernel(remark);
-      if (is_decision(remark)) add_decision(remark);
-      if (remark.pass == "SplitCallTIRByPattern") add_split(remark);
-      if (remark.pass == "RunCodegen") add_codegen(remark);
+      if (!remark.decision) continue;
+      const Decision& decision = *remark.decision;
+      switch (decision.step) {
+        case Decision::Step::kKernels: add_kernel(remark, decision); break;
+        case Decision::Step::kPlacement: add_decision(remark, decision); break;
+        case Decision::Step::kKernelPatterns: add_split(remark, decision); break;
+        case Decision::Step::kCodegen: add_codegen(remark, decision); break;
+      }
     }
   }
   std::vector<Placement> take() { return std::move(placements_); }
@@ -82,7 +73,7 @@ class Account {
   Placement& add(const Remark& remark) {
     Placement placement;
     placement.node = remark.subject;
-    placement.flop = flop_of(remark);
+    placement.flop = remark.decision->flop;
     placement.detail = remark.detail;
     placement.origin = remark.origin;
     placements_.push_back(std::move(placement));
@@ -103,64 +94,62 @@ class Account {
     });
     return found;
   }
-  static void put(Placement& to, const std::string& provider, std::string by) {
-    to.provider = provider;
-    to.by = std::move(by);
+  static void put(Placement& to, const Decision& decision) {
+    to.provider = decision.provider;
+    to.by = decision.candidate;
     to.reason.clear();
   }
   static void keep(Placement& to, const Remark& remark) {
     to.provider.clear();
     to.by.clear();
-    to.reason = remark.reason;
+    to.reason = remark.decision->code;
     to.detail = remark.detail;
   }
 
-  void add_kernel(const Remark& remark) {
-    if (remark.verdict == "refused") {
+  void add_kernel(const Remark& remark, const Decision& decision) {
+    if (decision.kind == Decision::Kind::kRefused) {
       // Of an operator that nobody else takes it is the reason.
       refused_kernels_.emplace(remark.subject, &remark);
-    } else if (remark.verdict == "used") {
-      const std::string kernel = graph::kernel_of_remark(remark.detail);
-      const auto use = [&](Placement& placement) { put(placement, graph::kKernels, kernel); };
-      if (each(remark.origin, use)) return;
-      Placement& placement = add(remark);
-      placement.detail.clear();
-      use(placement);
+      return;
     }
+    const auto use = [&](Placement& placement) { put(placement, decision); };
+    if (each(remark.origin, use)) return;
+    Placement& placement = add(remark);
+    placement.detail.clear();
+    use(placement);
   }
 
-  void add_decision(const Remark& remark) {
-    const std::string provider = backend_of(remark.reason);
+  void add_decision(const Remark& remark, const Decision& decision) {
+    const bool is_taken = decision.kind == Decision::Kind::kTaken;
     // A call that a pass before made of composites, which are counted.
-    if (remark.verdict == "placed" && provider == tune::kExtern &&
-        each(remark.origin, [](auto&) {}))
-      return;
+    if (is_taken && decision.provider == tune::kExtern && each(remark.origin, [](auto&) {})) return;
     Placement& placement = add(remark);
-    if (remark.verdict == "placed") {
-      put(placement, provider, provider == tune::kExtern ? remark.reason.substr(7) : remark.reason);
+    if (is_taken) {
+      put(placement, decision);
     } else {
-      placement.reason = remark.reason;
+      placement.reason = decision.code;
       const auto refused = refused_kernels_.find(remark.subject);
-      if (remark.reason == "no-pattern" && refused != refused_kernels_.end())
-        keep(placement, *refused->second);
-      placement.is_refused = remark.verdict == "refused" || placement.reason != remark.reason;
+      const bool by_kernel = decision.code == tune::kNoPattern && refused != refused_kernels_.end();
+      if (by_kernel) keep(placement, *refused->second);
+      placement.is_refused = by_kernel || decision.kind == Decision::Kind::kRefused;
     }
     remember(remark.origin);
     graph::each_part(remark.origin, [&](const Origin& part) { decided_.insert(&*part); });
   }
 
-  void add_split(const Remark& remark) {
-    if (remark.verdict == "taken") {
+  void add_split(const Remark& remark, const Decision& decision) {
+    if (decision.kind == Decision::Kind::kTaken) {
       each(remark.origin, [&](Placement& placement) {
         if (!placement.provider.empty()) return;
-        put(placement, backend_of(remark.reason), remark.reason);
+        put(placement, decision);
         placement.detail = remark.detail;
         placement.is_refused = false;
         placement.is_kernel = true;
       });
-    } else if (remark.verdict == "left") {
+    } else if (decision.kind == Decision::Kind::kRefused) {
       each(remark.origin, [&](Placement& placement) {
-        if (!placement.provider.empty() || placement.is_refused || placement.reason == "by-hand")
+        if (!placement.provider.empty() || placement.is_refused ||
+            placement.reason == tune::kByUser)
           return;
         keep(placement, remark);
         placement.is_refused = true;
@@ -168,27 +157,25 @@ class Account {
     }
   }
 
-  void add_codegen(const Remark& remark) {
-    if (remark.verdict == "placed") {
+  void add_codegen(const Remark& remark, const Decision& decision) {
+    if (decision.kind == Decision::Kind::kTaken) {
       // Composites that came with the module, or from passes in front, and no decision of
       // placement.
       bool is_decided = false;
       graph::each_part(remark.origin,
                        [&](const Origin& part) { is_decided |= decided_.count(&*part) > 0; });
       if (is_decided) return;
-      put(add(remark), backend_of(remark.reason), remark.reason);
+      put(add(remark), decision);
       remember(remark.origin);
-    } else if (is_taken_back(remark)) {
-      const bool is_kernel = number_of(remark, "kernels") > 0;
+    } else if (decision.kind == Decision::Kind::kRefused) {
       const auto refuse = [&](Placement& placement) {
-        if (is_kernel && !(placement.is_kernel &&
-                           placement.provider == graph::backend_of_refusal(remark.detail)))
+        if (decision.is_kernel && !(placement.is_kernel && placement.provider == decision.provider))
           return;
         keep(placement, remark);
         placement.is_refused = true;
         placement.is_kernel = false;
       };
-      if (!each(remark.origin, refuse) && !is_kernel) refuse(add(remark));
+      if (!each(remark.origin, refuse) && !decision.is_kernel) refuse(add(remark));
     }
   }
 
@@ -212,12 +199,31 @@ static Offload::Taken& entry_of(Offload& offload, const std::string& provider) {
   return offload.taken.back();
 }
 
+// Kernels that a provider was given, and scratch of its calls.
+static void count_kernels(Offload& offload, const Decision& decision) {
+  // Patterns of the module itself are no back end's.
+  if (decision.kind == Decision::Kind::kDivided && offload.operators > 0) {
+    Offload::Taken& taken = entry_of(offload, decision.provider);
+    ++taken.kernels;
+    taken.parts += decision.holds_operator ? 0 : 1;
+  }
+  if (is_kernel_taken_back(decision)) {
+    Offload::Taken& one = entry_of(offload, decision.provider);
+    one.kernels = std::max(int64_t{0}, one.kernels - 1);
+    one.parts = std::min(one.parts, one.kernels);
+  }
+  if (decision.kind == Decision::Kind::kScratch)
+    for (Offload::Taken& one : offload.taken)
+      if (one.provider == decision.provider)
+        one.scratch_bytes = std::max(one.scratch_bytes, decision.bytes);
+}
+
 Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::string>& libs) {
   Offload offload;
   for (const std::string& name : libs) offload.taken.push_back({name});
   offload.placements = placements_of(remarks);
   for (const Remark& remark : remarks)
-    if (remark.pass == graph::kSelectKernels && !offload.placements.empty())
+    if (remark.decision && is_of_kernels(*remark.decision) && !offload.placements.empty())
       entry_of(offload, graph::kKernels);
   for (const Placement& placement : offload.placements) {
     ++offload.operators;
@@ -234,25 +240,8 @@ Offload offload_of(const std::vector<Remark>& remarks, const std::vector<std::st
       ++refused->operators;
     }
   }
-  for (const Remark& remark : remarks) {
-    // Patterns of the module itself are no back end's.
-    if (remark.pass == "SplitCallTIRByPattern" && remark.verdict == "placed" &&
-        offload.operators > 0) {
-      Offload::Taken& taken = entry_of(offload, backend_of(remark.reason));
-      ++taken.kernels;
-      taken.parts += number_of(remark, "operators") == 0;
-    }
-    if (is_taken_back(remark) && number_of(remark, "kernels") > 0) {
-      Offload::Taken& one = entry_of(offload, graph::backend_of_refusal(remark.detail));
-      one.kernels = std::max(int64_t{0}, one.kernels - 1);
-      one.parts = std::min(one.parts, one.kernels);
-    }
-    if (remark.pass == "RunBackend" && remark.verdict == "scratch")
-      for (Offload::Taken& one : offload.taken)
-        if (one.provider == remark.reason)
-          one.scratch_bytes =
-              std::max(one.scratch_bytes, static_cast<int64_t>(number_of(remark, "bytes")));
-  }
+  for (const Remark& remark : remarks)
+    if (remark.decision) count_kernels(offload, *remark.decision);
   sort_by_count(offload.refused);
   // Where nobody else was asked, there is nothing to tell.
   if (offload.taken.empty()) offload.placements.clear();

@@ -250,10 +250,9 @@ static std::string list_of(const std::vector<std::string>& names) {
 // What was decided about an operator.
 static bool is_placement(const Remark& remark) {
   return remark.pass == kPlacementRemark || remark.pass == "AnnotatePlacement" ||
-         (remark.pass == "SplitCallTIRByPattern" &&
-          (remark.verdict == "taken" || remark.verdict == "left")) ||
-         (remark.pass == "RunCodegen" &&
-          (remark.verdict == "placed" || remark.verdict == "refused"));
+         (remark.decision && remark.decision->step != Decision::Step::kKernels &&
+          remark.decision->kind != Decision::Kind::kDivided &&
+          remark.decision->kind != Decision::Kind::kScratch);
 }
 
 static std::string remark_line(const Remark& remark) {

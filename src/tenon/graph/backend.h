@@ -121,8 +121,6 @@ enum class OnRefusal : uint8_t { kOwnCode, kError };
 /// refuses, with OnRefusal::kError.
 IRModule run_backend(IRModule module, const Backend& backend, const BackendContext& context,
                      OnRefusal on_refusal = OnRefusal::kOwnCode);
-/// The back end that a remark of a refused operator is about.
-std::string backend_of_refusal(std::string_view detail);
 
 /// Runs its `generate`, where it has one, replaces the PrimFuncs that it made code for by extern
 /// functions of the same names, and adds the code to the module's `external_mods`.

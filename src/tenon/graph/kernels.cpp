@@ -503,24 +503,25 @@ std::vector<std::string> KernelTable::groups(const IRModule& module) const {
   return out;
 }
 
-Verdict KernelTable::verdict(const IRModule& module, const Function& composite,
-                             const Origin& origin) const {
+std::optional<KernelTable::GroupRefusal> KernelTable::refusal_of_group(const IRModule& module,
+                                                                       const Function& composite,
+                                                                       const Origin& origin) const {
   const auto seen =
       function_call(module, composite, {composite.params.begin(), composite.params.end()});
   if (!seen)
-    return Verdict::refuse("rank", "its arguments or results are no tensors of a known rank");
-  Verdict nearest = Verdict::refuse("node", "the kernel is for another node");
+    return GroupRefusal{"", {"rank", "its arguments or results are no tensors of a known rank"}};
+  GroupRefusal nearest{"", {"node", "the kernel is for another node"}};
   std::vector<std::string> nodes = node_names(origin);
   for (const Binding* binding : operator_bindings(composite)) nodes.push_back(binding->var->name);
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
-    if (const auto refusal = placed_elsewhere(*kernel, nodes)) {
-      nearest = Verdict::refuse(refusal->code, refusal->words);
+    if (auto refusal = placed_elsewhere(*kernel, nodes)) {
+      nearest = {kernel->name, std::move(*refusal)};
       continue;
     }
-    const auto match = match_kernel(*kernel, *seen, target_);
-    const auto* refusal = std::get_if<KernelRefusal>(&match);
-    if (!refusal) return {};
-    nearest = Verdict::refuse(refusal->code, fmt::format("`{}`: {}", kernel->name, refusal->words));
+    auto match = match_kernel(*kernel, *seen, target_);
+    auto* refusal = std::get_if<KernelRefusal>(&match);
+    if (!refusal) return std::nullopt;
+    nearest = {kernel->name, std::move(*refusal)};
   }
   return nearest;
 }
@@ -546,12 +547,6 @@ static std::string before(const OperatorKernel& a, const OperatorKernel& b) {
   return "stands before it";
 }
 
-std::string kernel_of_remark(std::string_view detail) {
-  if (!detail.starts_with('`')) return "";
-  const size_t end = detail.find('`', 1);
-  return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
-}
-
 // Whether a kernel for a whole node of ONNX is asked about a convolution that is left of one: it
 // has too many buffers, and was refused for the node already.
 static bool is_rest_of_node(const OperatorKernel& kernel, const OperatorCall& call,
@@ -570,45 +565,54 @@ std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call,
   const OperatorKernel* chosen = nullptr;
   std::optional<Value> out;
   const std::vector<double> flops = flops_of(builder.module(), call, *seen);
-  using Numbers = decltype(Remark::numbers);
   const double all_flop = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::vector<std::string> nodes = node_names(origin);
   nodes.push_back(variable);
-  const auto note = [&](const OperatorKernel& kernel, const char* verdict, const std::string& code,
-                        const std::string& words) {
+  const auto note = [&](const OperatorKernel& kernel, const KernelRefusal* refusal) {
     // A kernel for a node of ONNX is for that, whatever is left of it.
     const std::string& op =
         kernel.operators.front().starts_with("ai.onnx::") ? kernel.operators.front() : seen->op;
-    const std::string detail =
-        fmt::format("`{}`{}{} ({})", kernel.name, words.empty() ? "" : ": ", words, op);
+    const std::string detail = fmt::format("`{}`{}{} ({})", kernel.name, refusal ? ": " : "",
+                                           refusal ? refusal->words : "", op);
     std::vector<Origin> parts = {origin};
     if (origin && origin->kind == OriginInfo::Kind::kMerged) parts = origin->parts;
     // The other operators of a group go with its first.
     for (size_t i = 0; i < parts.size(); ++i) {
-      const double flop = flops.size() == parts.size() ? flops[i] : i == 0 ? all_flop : 0;
-      record({kSelectKernels, parts[i] ? parts[i].name() : seen->op, verdict,
-              i > 0 && code.empty() ? kInGroup : code,
-              flop > 0 ? Numbers{{"flop", flop}} : Numbers{}, detail, parts[i]});
+      Decision decision{Decision::Step::kKernels,
+                        refusal ? Decision::Kind::kRefused : Decision::Kind::kTaken, kKernels,
+                        kernel.name, refusal ? refusal->code : ""};
+      decision.flop = flops.size() == parts.size() ? flops[i] : i == 0 ? all_flop : 0;
+      decision.in_group = i > 0 && !refusal;
+      Remark remark{kSelectKernels,
+                    parts[i] ? parts[i].name() : seen->op,
+                    refusal ? "refused" : "used",
+                    decision.in_group ? "in-group" : decision.code,
+                    {},
+                    detail,
+                    parts[i]};
+      if (decision.flop > 0) remark.numbers.emplace_back("flop", decision.flop);
+      remark.decision = std::move(decision);
+      record(std::move(remark));
     }
   };
   for (const OperatorKernel* kernel : candidates(*seen, origin)) {
     if (const auto refusal = placed_elsewhere(*kernel, nodes)) {
-      note(*kernel, "refused", refusal->code, refusal->words);
+      note(*kernel, &*refusal);
       continue;
     }
     auto match = match_kernel(*kernel, *seen, target_);
     if (const auto* refusal = std::get_if<KernelRefusal>(&match)) {
-      if (!is_rest_of_node(*kernel, *seen, origin, *refusal))
-        note(*kernel, "refused", refusal->code, refusal->words);
+      if (!is_rest_of_node(*kernel, *seen, origin, *refusal)) note(*kernel, refusal);
       continue;
     }
     if (chosen) {
-      note(*kernel, "refused", "lower-priority",
-           "it would take the call, but `" + chosen->name + "` " + before(*chosen, *kernel));
+      const KernelRefusal refusal{"lower-priority", "it would take the call, but `" + chosen->name +
+                                                        "` " + before(*chosen, *kernel)};
+      note(*kernel, &refusal);
       continue;
     }
     chosen = kernel;
-    note(*kernel, "used", "", "");
+    note(*kernel, nullptr);
     const Origin outer = builder.origin();
     builder.set_origin(origin);
     std::vector<Value> args;

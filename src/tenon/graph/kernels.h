@@ -154,8 +154,14 @@ class KernelTable {
   /// The names of patterns whose matches some kernel computes, the kernel of highest priority
   /// first.
   std::vector<std::string> groups(const IRModule& module) const;
-  /// The answer to a match that became `composite`: some kernel takes it. Records nothing.
-  Verdict verdict(const IRModule& module, const Function& composite, const Origin& origin) const;
+  /// Why no kernel takes a match that became `composite`, of the one asked last; nothing where one
+  /// does. Records nothing.
+  struct GroupRefusal {
+    std::string kernel;  // empty where none was asked
+    KernelRefusal why;
+  };
+  std::optional<GroupRefusal> refusal_of_group(const IRModule& module, const Function& composite,
+                                               const Origin& origin) const;
 
   /// "no kernel ..." for a call that none takes: the nearest reason, or that there are none.
   std::string nearest_refusal(const IRModule& module, const Call& call) const;
@@ -180,11 +186,8 @@ IRModule select_kernels(IRModule module);
 /// What module attribute `place` calls the user's kernels: "kernels", "kernels.my_softmax".
 inline constexpr const char* kKernels = "kernels";
 
-/// The kernel that a remark of `SelectKernels` is about.
+/// The pass in remarks.
 inline constexpr const char* kSelectKernels = "SelectKernels";
-std::string kernel_of_remark(std::string_view detail);
-/// Reason of the remark "used" of each operator of a group but its first.
-inline constexpr const char* kInGroup = "in-group";
 
 /// How FuseOps may combine a kernel for `op` (null: a declared operator) with its neighbours:
 /// kOpaque where it is scheduled, or not made of blocks.

@@ -2,10 +2,12 @@
 // are renderings of them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tenon/support/decision.h"
 #include "tenon/support/origin.h"
 
 namespace tenon {
@@ -18,6 +20,9 @@ struct Remark {
   std::vector<std::pair<std::string, double>> numbers;
   std::string detail;  // words for a person; may be empty
   Origin origin;
+  /// What was decided about an operator's provider, where it is about that. The words above render
+  /// it; code reads this and never the words.
+  std::optional<Decision> decision = std::nullopt;
 };
 
 /// Receives the remarks of everything that runs on this thread while it lives; the innermost one

@@ -112,7 +112,9 @@ static bool takes_contraction(const IRModule& module, const graph::SplitOptions&
       if (tir::work_of(*block).kind == tir::WorkKind::kContracts) return true;
   }
   for (const Remark& remark : scope.remarks())
-    if (remark.verdict == "left") remarks.push_back(remark);
+    if (remark.decision && remark.decision->kind == Decision::Kind::kRefused &&
+        remark.decision->step == Decision::Step::kKernelPatterns)
+      remarks.push_back(remark);
   return false;
 }
 

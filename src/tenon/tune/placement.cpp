@@ -28,6 +28,7 @@ using graph::Binding;
 using graph::Call;
 using graph::Function;
 
+constexpr const char* kPass = "AnnotatePlacement";
 constexpr const char* kNone = "none";
 
 std::vector<std::string> backend_names() {
@@ -323,7 +324,7 @@ class Placer {
       }
       if (!std::all_of(covered.begin(), covered.end(),
                        [&](const Operator* op) { return allows(*op, found); })) {
-        refuse("by-hand", "it is written to run elsewhere");
+        refuse(kByUser, "it is written to run elsewhere");
         continue;
       }
       graph::CandidateRank rank;
@@ -463,32 +464,54 @@ class Placer {
     for (const auto& [binding, symbol] : foreign_) {
       const Origin origin = binding->value->origin ? binding->value->origin : binding->origin;
       const bool is_node = origin && origin->kind != OriginInfo::Kind::kScript;
-      record({"AnnotatePlacement",
+      record({kPass,
               is_node ? origin.name() : binding->var->name,
               "placed",
               std::string(kExtern) + "." + symbol,
               {{"flop", 0.0}},
               "",
-              origin});
+              origin,
+              Decision{Decision::Step::kPlacement, Decision::Kind::kTaken, kExtern, symbol}});
     }
     for (const Operator& op : operators_) {
-      std::string verdict = "kept", reason = "no-pattern";
-      if (op.placed) {
-        verdict = "placed";
-        reason = op.placed->name();
-      } else if (op.wanted == kNone) {
-        reason = "by-hand";
-      } else if (op.is_later) {
-        reason = "kernel-pattern";
-      } else if (!op.refusals.empty()) {
-        verdict = "refused";
-        reason = op.refusals.front().code;
-      }
-      std::vector<std::pair<std::string, double>> numbers = {{"flop", op.flop}};
-      if (op.placed && op.placed->declared) numbers.emplace_back("seconds", *op.placed->declared);
-      record({"AnnotatePlacement", op.subject, verdict, reason, std::move(numbers), reasons(op),
-              origin_of(*op.binding)});
+      Decision decision = decision_of(op);
+      const bool is_taken = decision.kind == Decision::Kind::kTaken;
+      Remark remark{kPass,
+                    op.subject,
+                    is_taken                                    ? "placed"
+                    : decision.kind == Decision::Kind::kRefused ? "refused"
+                                                                : "kept",
+                    is_taken ? decision.candidate : decision.code,
+                    {{"flop", op.flop}},
+                    reasons(op),
+                    origin_of(*op.binding)};
+      if (op.placed && op.placed->declared)
+        remark.numbers.emplace_back("seconds", *op.placed->declared);
+      remark.decision = std::move(decision);
+      record(std::move(remark));
     }
+  }
+
+  static Decision decision_of(const Operator& op) {
+    Decision decision{Decision::Step::kPlacement, Decision::Kind::kKept, "", "", kNoPattern};
+    decision.flop = op.flop;
+    if (op.placed) {
+      decision.kind = Decision::Kind::kTaken;
+      decision.provider = op.placed->backend->name;
+      decision.candidate = op.placed->name();
+      decision.code.clear();
+    } else if (op.wanted == kNone) {
+      decision.code = kByUser;
+    } else if (op.is_later) {
+      decision.code = "kernel-pattern";
+    } else if (!op.refusals.empty()) {
+      const Operator::Refusal& first = op.refusals.front();
+      decision.kind = Decision::Kind::kRefused;
+      decision.provider = first.found->backend->name;
+      decision.candidate = first.found->name();
+      decision.code = first.code;
+    }
+    return decision;
   }
 
   const IRModule& module_;
@@ -553,7 +576,7 @@ void report_patterns(const std::vector<const Backend*>& backends, const Tallies&
       if (found == tallies.end()) continue;
       const Tally& tally = found->second;
       const bool is_matched = tally.accepted > 0;
-      record({"AnnotatePlacement",
+      record({kPass,
               pattern.name,
               is_matched ? "matched" : "unmatched",
               is_matched || tally.refused == 0 ? "" : "refused",

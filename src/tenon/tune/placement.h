@@ -15,6 +15,11 @@ namespace tenon::tune {
 /// like). The other is graph::kKernels.
 inline constexpr const char* kExtern = "extern";
 
+/// Codes of operators that own code computes though nobody refused them: no pattern matched, or the
+/// user wants it so.
+inline constexpr const char* kNoPattern = "no-pattern";
+inline constexpr const char* kByUser = "by-hand";
+
 /// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
 /// What is there already was written by the user and wins: a pattern, a back end, or "none". So

@@ -55,7 +55,7 @@ std::vector<Remark> remarks_of(const std::string& text) {
 std::string story(const std::string& text) {
   std::string out;
   for (const Remark& remark : remarks_of(text))
-    out += (out.empty() ? "" : "; ") + graph::kernel_of_remark(remark.detail) + " " +
+    out += (out.empty() ? "" : "; ") + remark.decision->candidate + " " +
            (remark.verdict == "used" ? remark.verdict : remark.reason);
   return out;
 }
@@ -373,7 +373,7 @@ TEST(OwnKernels, OptionalInputsThatAreLeftOutChooseTheKernel) {
   const auto x = random_tensor(kFloat32, {3, 8}, 1), v = random_tensor(kFloat32, {8}, 2);
   const auto used = [](const std::string& text) {
     for (const Remark& remark : remarks_of(text))
-      if (remark.verdict == "used") return graph::kernel_of_remark(remark.detail);
+      if (remark.verdict == "used") return remark.decision->candidate;
     return std::string();
   };
   const auto expect = [&](const std::string& call, const std::string& kernel, bool scales,

@@ -10,9 +10,9 @@
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/plugin_codes.h"
-#include "tenon/support/remarks.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::plugin {
@@ -60,14 +60,7 @@ class UnitGenerator {
       add_script(body.bytes);
     else
       add_function(answer, body);
-    if (scratch_ > 0)
-      record({"RunBackend",
-              name_,
-              "scratch",
-              d_.name,
-              {{"bytes", static_cast<double>(scratch_)}},
-              "",
-              function_->origin});
+    if (scratch_ > 0) graph::record_scratch(name_, d_.name, scratch_, function_->origin);
     return std::move(module_);
   }
 

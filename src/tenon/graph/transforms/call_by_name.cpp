@@ -15,6 +15,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/library_call.h"
 #include "tenon/graph/transforms/signature_arguments.h"
+#include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_transforms.h"
 
@@ -358,7 +359,7 @@ IRModule lower_by_name(IRModule module, const std::string& name, const std::stri
       make<Function>(composite->params, body, result, Attrs(), true, composite->origin);
   const Ref<PrimFunc> lowered = lower_function(module, *caller);
   if (const double bytes = scratch_bytes(*lowered); bytes > 0)
-    record({"RunBackend", name, "scratch", backend, {{"bytes", bytes}}, "", composite->origin});
+    record_scratch(name, backend, static_cast<int64_t>(bytes), composite->origin);
   module.set(name, lowered->with_attr("tenon.inline", true));
   return module;
 }

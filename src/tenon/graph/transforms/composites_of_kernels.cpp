@@ -16,6 +16,15 @@ Attrs attrs_of_composite(const PrimFunc& kernel) {
   return attrs;
 }
 
+static constexpr const char* kScalarArguments = "scalar-arguments";
+
+static Decision refusal_of(const std::string& backend, const std::string& kernel) {
+  Decision decision{Decision::Step::kCodegen, Decision::Kind::kRefused, backend, kernel,
+                    kScalarArguments};
+  decision.is_kernel = true;
+  return decision;
+}
+
 IRModule composites_of_kernels(IRModule module, const std::string& backend) {
   std::unordered_map<NodePtr, std::string, StructuralHash, StructuralEqual> known;
   const auto wrap = [&](const PrimFunc& kernel, const std::string& hint,
@@ -61,11 +70,12 @@ IRModule composites_of_kernels(IRModule module, const std::string& backend) {
                 record({"RunCodegen",
                         ref->name,
                         "refused",
-                        "scalar-arguments",
+                        kScalarArguments,
                         {{"kernels", 1}},
                         fmt::format("`{}` takes no scalars of the graph in `{}`", backend,
                                     composite_name(*kernel)),
-                        origin});
+                        origin,
+                        refusal_of(backend, ref->name)});
                 return std::nullopt;
               }
               return make<Call>(

@@ -155,6 +155,12 @@ std::string KernelOperators::reasons(const std::string& hand) const {
   return text;
 }
 
+static Decision decision_of(Decision::Kind kind, const std::string& pattern,
+                            const std::string& code = "") {
+  return {Decision::Step::kKernelPatterns, kind, pattern.substr(0, pattern.find('.')), pattern,
+          code};
+}
+
 void KernelOperators::report() const {
   std::set<const OriginInfo*> taken;
   for (const Operator& op : operators_)
@@ -163,18 +169,27 @@ void KernelOperators::report() const {
     int operators = 0;
     each_part(origin_of(kernel.blocks),
               [&](const Origin& part) { operators += static_cast<int>(taken.count(&*part)); });
+    Decision decision = decision_of(Decision::Kind::kDivided, kernel.pattern);
+    decision.holds_operator = operators > 0;
     record({kPass,
             kernel.kernel,
             "placed",
             kernel.pattern,
             {{"operators", operators}},
             kernel.is_whole ? "whole" : "a part",
-            kernel.origin});
+            kernel.origin,
+            decision});
   }
   for (const Operator& op : operators_) {
     if (const std::string* backend = taker_of(op))
-      record(
-          {kPass, op.origin.name(), "taken", op.patterns.at(*backend), {}, reasons(op), op.origin});
+      record({kPass,
+              op.origin.name(),
+              "taken",
+              op.patterns.at(*backend),
+              {},
+              reasons(op),
+              op.origin,
+              decision_of(Decision::Kind::kTaken, op.patterns.at(*backend))});
     else if (!op.refusals.empty())
       record({kPass,
               op.origin.name(),
@@ -182,7 +197,9 @@ void KernelOperators::report() const {
               op.refusals.front().second.code,
               {},
               reasons(op),
-              op.origin});
+              op.origin,
+              decision_of(Decision::Kind::kRefused, op.refusals.front().first,
+                          op.refusals.front().second.code)});
   }
 }
 

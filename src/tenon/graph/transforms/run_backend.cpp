@@ -79,15 +79,17 @@ static std::vector<Type> results_of(const Type& type) {
 
 // ---- units that the back end refuses
 
-std::string backend_of_refusal(std::string_view detail) {
-  const size_t end = detail.starts_with('`') ? detail.find('`', 1) : std::string_view::npos;
-  return end == std::string_view::npos ? "" : std::string(detail.substr(1, end - 1));
-}
-
 static void record_refusal(const IRModule& module, const std::string& name, const Backend& backend,
                            const BackendRefusal& refusal) {
   const std::string detail =
       fmt::format("`{}` made no code for `{}`: {}", backend.name, name, refusal.words);
+  const auto decision = [&](double flop, bool is_kernel) {
+    Decision one{Decision::Step::kCodegen, Decision::Kind::kRefused, backend.name, name,
+                 refusal.reason};
+    one.flop = flop;
+    one.is_kernel = is_kernel;
+    return one;
+  };
   for (const UnitOperator& op : operators_of_unit(module, name))
     record({"RunCodegen",
             op.subject,
@@ -95,7 +97,8 @@ static void record_refusal(const IRModule& module, const std::string& name, cons
             refusal.reason,
             {{"flop", op.flop}},
             detail,
-            op.origin});
+            op.origin,
+            decision(op.flop, false)});
   // What a kernel computes is known where it is called.
   bool is_kernel = false;
   walk<Call>(module.find<Function>(name)->body,
@@ -109,7 +112,8 @@ static void record_refusal(const IRModule& module, const std::string& name, cons
             refusal.reason,
             {{"kernels", 1}},
             detail,
-            site.origin});
+            site.origin,
+            decision(0, true)});
   }
 }
 

@@ -74,15 +74,17 @@ class Selection {
   static void tell(const std::vector<Remark>& outside, const std::vector<Remark>& inside) {
     std::set<std::string> used, refused;
     for (const Remark& remark : inside)
-      if (remark.verdict == "used") used.insert(kernel_of_remark(remark.detail));
+      if (is_taken(remark)) used.insert(remark.decision->candidate);
     for (const Remark& remark : outside) {
-      const std::string kernel = kernel_of_remark(remark.detail);
-      if (remark.verdict != "used" && !refused.insert(kernel).second) continue;
+      const std::string& kernel = remark.decision->candidate;
+      if (!is_taken(remark) && !refused.insert(kernel).second) continue;
       if (!used.count(kernel)) record(remark);
     }
     for (const Remark& remark : inside)
-      if (remark.verdict == "used" || !refused.count(kernel_of_remark(remark.detail)))
-        record(remark);
+      if (is_taken(remark) || !refused.count(remark.decision->candidate)) record(remark);
+  }
+  static bool is_taken(const Remark& remark) {
+    return remark.decision->kind == Decision::Kind::kTaken;
   }
 
   const IRModule& module_;
@@ -148,16 +150,21 @@ IRModule with_groups(const IRModule& module, const KernelTable& table,
                      static_cast<int>(std::clamp<int64_t>(kernel.priority, -1000000, 1000000)));
     found[i].check = [&, name = found[i].name](const PatternCheck& check) {
       const Origin& origin = check.composite->origin;
-      Verdict verdict = table.verdict(module, *check.composite, origin);
-      if (!verdict.accepted)
-        refusals.push_back({kSelectKernels,
-                            origin ? origin.name() : name,
-                            "refused",
-                            verdict.code,
-                            {},
-                            fmt::format("{} ({})", verdict.words, name),
-                            origin});
-      return verdict;
+      const auto refusal = table.refusal_of_group(module, *check.composite, origin);
+      if (!refusal) return Verdict{};
+      const std::string words = refusal->kernel.empty()
+                                    ? refusal->why.words
+                                    : fmt::format("`{}`: {}", refusal->kernel, refusal->why.words);
+      refusals.push_back({kSelectKernels,
+                          origin ? origin.name() : name,
+                          "refused",
+                          refusal->why.code,
+                          {},
+                          fmt::format("{} ({})", words, name),
+                          origin,
+                          Decision{Decision::Step::kKernels, Decision::Kind::kRefused, kKernels,
+                                   refusal->kernel, refusal->why.code}});
+      return Verdict::refuse(refusal->why.code, words);
     };
   }
   IRModule fused = module;

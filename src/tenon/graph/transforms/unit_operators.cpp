@@ -76,14 +76,33 @@ std::vector<UnitOperator> operators_of_unit(const IRModule& module, const std::s
 
 void record_taken(const std::vector<UnitOperator>& operators, const std::string& provider,
                   const std::string& unit) {
-  for (const UnitOperator& op : operators)
+  for (const UnitOperator& op : operators) {
+    Decision decision{Decision::Step::kCodegen, Decision::Kind::kTaken, provider,
+                      op.composite.empty() ? provider + "." + unit : op.composite};
+    decision.flop = op.flop;
     record({"RunCodegen",
             op.subject,
             "placed",
-            op.composite.empty() ? provider + "." + unit : op.composite,
+            decision.candidate,
             {{"flop", op.flop}},
             "",
-            op.origin});
+            op.origin,
+            decision});
+  }
+}
+
+void record_scratch(const std::string& unit, const std::string& provider, int64_t bytes,
+                    const Origin& origin) {
+  Decision decision{Decision::Step::kCodegen, Decision::Kind::kScratch, provider, unit};
+  decision.bytes = bytes;
+  record({"RunBackend",
+          unit,
+          "scratch",
+          provider,
+          {{"bytes", static_cast<double>(bytes)}},
+          "",
+          origin,
+          decision});
 }
 
 }  // namespace tenon::graph

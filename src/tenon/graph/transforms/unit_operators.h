@@ -33,4 +33,8 @@ std::vector<CallSite> sites_of(const IRModule& module, const std::string& name);
 void record_taken(const std::vector<UnitOperator>& operators, const std::string& provider,
                   const std::string& unit);
 
+/// Records that a call of a unit works in so many bytes of scratch.
+void record_scratch(const std::string& unit, const std::string& provider, int64_t bytes,
+                    const Origin& origin);
+
 }  // namespace tenon::graph
