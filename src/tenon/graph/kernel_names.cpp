@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tenon/graph/kernels.h"
+#include "tenon/support/nearest.h"
 
 namespace tenon::graph {
 
@@ -11,21 +12,6 @@ std::string lower_case(std::string_view text) {
   std::string out;
   for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return out;
-}
-
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -76,9 +62,10 @@ std::string nearest_operator(std::string_view name) {
   std::string nearest;
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
   for (const OpDef* op : all_ops()) {
-    const size_t here = std::min(
-        distance(name, op->name),
-        op->name.starts_with("nn.") ? distance(name, std::string_view(op->name).substr(3)) : least);
+    const size_t here = std::min(edit_distance(name, op->name),
+                                 op->name.starts_with("nn.")
+                                     ? edit_distance(name, std::string_view(op->name).substr(3))
+                                     : least);
     if (here >= least) continue;
     least = here;
     nearest = op->name;
