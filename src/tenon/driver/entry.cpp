@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tenon/graph/expr.h"
+#include "tenon/support/names.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/compute.h"
 
@@ -120,8 +121,7 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
                        "PrimFunc `{}` writes none of its parameters; a program has outputs", name);
   std::string callee = name;
   if (name == "main") {
-    callee = "main_kernel";
-    for (int i = 1; module.contains(callee); ++i) callee = fmt::format("main_kernel_{}", i);
+    callee = fresh_name("main_kernel", [&](const std::string& n) { return module.contains(n); });
     module = renamed(module, "main", callee);
   }
   body.push_back(

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tenon/graph/infer.h"
+#include "tenon/support/names.h"
 
 namespace tenon::graph {
 
@@ -12,22 +13,15 @@ namespace {
 
 // Names handed out in one function.
 struct Names {
-  std::set<std::string> taken;
-  std::unordered_map<std::string, int> next;
+  NameSupply supply;
 
   /// False where it is taken already, or no name.
-  bool take(const std::string& name) {
-    return identifier(name) == name && taken.insert(name).second;
-  }
+  bool take(const std::string& name) { return identifier(name) == name && supply.reserve(name); }
 
   std::string unique(const std::string& hint) {
     const std::string base = identifier(hint);
-    if (taken.insert(base).second) return base;
     const bool digit_last = base.back() >= '0' && base.back() <= '9';
-    for (int& i = next[base];;) {
-      std::string name = fmt::format("{}{}{}", base, digit_last ? "_" : "", ++i);
-      if (taken.insert(name).second) return name;
-    }
+    return supply.take(base, digit_last ? "_" : "");
   }
 
   // What TVMScript can name: letters, digits and underscores, no digit first, no word of Python.
@@ -81,7 +75,7 @@ struct BlockBuilder::Frame {
 void BlockBuilder::begin_function(std::vector<Ref<Var>> params) {
   auto frame = std::make_shared<Frame>();
   frame->names = std::make_shared<Names>();
-  for (const Ref<Var>& param : params) frame->names->taken.insert(param->name);
+  for (const Ref<Var>& param : params) frame->names->supply.reserve(param->name);
   frame->params = std::move(params);
   frames_.push_back(std::move(frame));
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tenon/graph/op.h"
+#include "tenon/support/names.h"
 
 namespace tenon::graph {
 
@@ -160,14 +161,14 @@ class Derivation {
       : symbol_(std::move(symbol)), origin_(std::move(origin)) {}
 
   void add_text(const std::string& name) {
-    parts_.params.push_back(make<tenon::Var>(unique(name), kHandle));
+    parts_.params.push_back(make<tenon::Var>(names_.take(name), kHandle));
     parts_.buffers.emplace_back();
     parts_.uses.push_back(ParamUse::kIn);
   }
 
   void add(const std::string& name, const Type& type, ParamUse use) {
     if (const auto* scalar = type.as<PrimType>(); scalar && use == ParamUse::kIn) {
-      parts_.params.push_back(make<tenon::Var>(unique(name), scalar->dtype));
+      parts_.params.push_back(make<tenon::Var>(names_.take(name), scalar->dtype));
       parts_.buffers.emplace_back();
       parts_.uses.push_back(ParamUse::kIn);
       return;
@@ -183,7 +184,7 @@ class Derivation {
     for (const Expr& dim : *tensor->shape) shape.push_back(dimension(dim));
     Buffer::Options options;
     options.alignment = std::max<int64_t>(1, tensor->dtype.bytes());
-    parts_.buffers.push_back(make<Buffer>(unique(name), tensor->dtype, shape, options));
+    parts_.buffers.push_back(make<Buffer>(names_.take(name), tensor->dtype, shape, options));
     parts_.params.push_back(make<tenon::Var>(parts_.buffers.back()->name + "_handle", kHandle));
     parts_.uses.push_back(use);
   }
@@ -200,20 +201,15 @@ class Derivation {
     for (const auto& [known, var] : dimensions_)
       if (structural_equal(known, dim)) return var;
     const auto* named = dim.as<tenon::Var>();
-    dimensions_.emplace_back(dim, tenon::Var::size(unique(named ? named->name : "d")));
+    dimensions_.emplace_back(dim, tenon::Var::size(names_.take(named ? named->name : "d")));
     return dimensions_.back().second;
-  }
-  std::string unique(const std::string& name) {
-    std::string taken = name;
-    for (int n = 1; !names_.insert(taken).second; ++n) taken = fmt::format("{}_{}", name, n);
-    return taken;
   }
 
   std::string symbol_;
   Origin origin_;
   ExternFunction::Parts parts_;
   std::vector<std::pair<Expr, Expr>> dimensions_;
-  std::set<std::string> names_;
+  NameSupply names_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tenon/ir/module.h"
 
+#include "tenon/support/names.h"
+
 namespace tenon {
 
 ExternFunc::ExternFunc(std::string symbol, Attrs attrs, Origin origin)
@@ -33,8 +35,8 @@ void IRModule::set(const std::string& name, BaseFunc function) {
 }
 
 std::string IRModule::add_unique(const std::string& name, BaseFunc function) {
-  std::string taken = name;
-  for (int& n = next_name_[name]; contains(taken);) taken = fmt::format("{}_{}", name, ++n);
+  std::string taken =
+      fresh_name(name, [&](const std::string& other) { return contains(other); }, next_name_[name]);
   set(taken, std::move(function));
   return taken;
 }

@@ -96,9 +96,10 @@ void Printer::prim_func(const std::string& name, const PrimFunc& function) {
       signature += fmt::format("{}: T.Buffer({})", name_of(buffer), args);
       continue;
     }
-    if (buffer) taken_.insert(buffer->name);  // the handle leaves the buffer its name
+    // The handle leaves the buffer its name.
+    const bool reserved = buffer && supply_.reserve(buffer->name);
     const std::string handle = define(param, buffer ? "var_" + buffer->name : param->name);
-    if (buffer) taken_.erase(buffer->name);
+    if (reserved) supply_.release(buffer->name);
     signature += handle + ": " + var_type(*param);
     if (buffer) later.emplace_back(param, buffer);
   }

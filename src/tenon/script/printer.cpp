@@ -51,28 +51,17 @@ Printer::Scope::~Scope() {
   for (const Node* node : printer.scopes_.back()) {
     const auto it = printer.names_.find(node);
     if (it == printer.names_.end()) continue;
-    printer.taken_.erase(it->second);
-    printer.next_.erase(it->second);
+    printer.supply_.release(it->second);
     printer.names_.erase(it);
   }
   printer.scopes_.pop_back();
   if (indent) --printer.indent_;
 }
 
-std::string Printer::unique(const std::string& hint) {
-  const std::string base = to_identifier(hint);
-  if (taken_.insert(base).second) return base;
-  int& next = next_[base];
-  while (true) {
-    std::string name = fmt::format("{}_{}", base, ++next);
-    if (taken_.insert(name).second) return name;
-  }
-}
-
 std::string Printer::define(const NodePtr& node, const std::string& hint) {
   const auto known = names_.find(node.get());
   if (known != names_.end()) return known->second;
-  std::string name = unique(hint);
+  std::string name = supply_.take(to_identifier(hint));
   names_.emplace(node.get(), name);
   kept_.push_back(node);
   scopes_.back().push_back(node.get());
@@ -97,9 +86,7 @@ const std::string& Printer::function_name(const std::string& name) {
                        [&](const auto& entry) { return entry.second == candidate; }) ||
            (candidate != name && module_ && module_->contains(candidate));
   };
-  std::string candidate = text;
-  for (int n = 1; is_taken(candidate); ++n) candidate = fmt::format("{}_{}", text, n);
-  return function_names_.emplace(name, candidate).first->second;
+  return function_names_.emplace(name, fresh_name(text, is_taken)).first->second;
 }
 
 void Printer::line(const std::string& text) {

@@ -11,6 +11,7 @@
 
 #include "tenon/graph/op.h"
 #include "tenon/script/printer.h"
+#include "tenon/support/names.h"
 #include "tenon/tir/extern_function.h"
 
 namespace tenon::script {
@@ -36,7 +37,6 @@ class Printer {
     Printer& printer;
     bool indent;
   };
-  std::string unique(const std::string& hint);
   std::string define(const NodePtr& node, const std::string& hint);
   std::string name_of(const NodePtr& node);  // gives an undefined one a name too
   bool is_named(const NodePtr& node) const { return names_.count(node.get()) != 0; }
@@ -109,8 +109,7 @@ class Printer {
   int indent_ = 0;
   std::unordered_map<const Node*, std::string> names_;
   std::vector<NodePtr> kept_;  // nodes that names_ points to
-  std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int> next_;  // the number to try next for a taken name
+  NameSupply supply_;
   std::vector<std::vector<const Node*>> scopes_;
   std::map<std::string, std::string> function_names_;
   std::unordered_map<const Node*, std::pair<Expr, Expr>> loop_domains_;

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/support/names.h"
+
 namespace tenon::tir {
 
 Operand::Operand(Ref<Buffer> buffer) : buffer(buffer), dtype(buffer->dtype), shape(buffer->shape) {}
@@ -142,9 +144,7 @@ Stmt define(const std::string& name, const std::vector<Axis>& axes, Stmt init, S
 // ---- KernelBuilder ------------------------------------------------------------------------------
 
 std::string KernelBuilder::unique(const std::string& name) {
-  std::string taken = name;
-  for (int i = 1; !names_.insert(taken).second; ++i) taken = fmt::format("{}_{}", name, i);
-  return taken;
+  return fresh_name(name, [&](const std::string& n) { return !names_.insert(n).second; });
 }
 
 Operand KernelBuilder::input(const std::string& name, std::vector<Expr> shape, DType dtype) {

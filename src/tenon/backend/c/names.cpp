@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "tenon/support/c_words.h"
+#include "tenon/support/names.h"
 
 namespace tenon::c_backend {
 
@@ -19,10 +20,8 @@ std::string c_identifier(const std::string& text) {
 }
 
 std::string Names::take(const std::string& text) {
-  const std::string base = c_identifier(text);
-  std::string name = base;
-  for (int n = 1; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", base, n);
-  return name;
+  return fresh_name(c_identifier(text),
+                    [&](const std::string& name) { return !taken_.insert(name).second; });
 }
 
 std::string upper(std::string text) {

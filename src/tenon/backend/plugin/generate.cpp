@@ -12,6 +12,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/names.h"
 #include "tenon/support/plugin_codes.h"
 #include "tenon/tir/extern_function.h"
 
@@ -78,16 +79,13 @@ class UnitGenerator {
   std::string unique_symbol() const {
     std::string symbol = d_.name + "_";
     for (const char c : name_) symbol += is_identifier(std::string("a") + c) ? c : '_';
-    std::string taken = symbol;
     const auto all = graph::external_modules(module_);
-    const auto is_taken = [&] {
+    return fresh_name(symbol, [&](const std::string& name) {
       for (const ExternalModule& item : all)
         for (const std::string& known : item.symbols)
-          if (known == taken) return true;
-      return module_.contains(taken);
-    };
-    for (int n = 1; is_taken(); ++n) taken = symbol + "_" + std::to_string(n);
-    return taken;
+          if (known == name) return true;
+      return module_.contains(name);
+    });
   }
 
   TenonAnswer answer_for(TenonAnswer::Callback callback) const {

@@ -3,6 +3,7 @@
 #include "tenon/graph/shape.h"
 #include "tenon/script/parser.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/names.h"
 #include "tenon/tir/analysis/verifier.h"
 #include "tenon/tir/extern_function.h"
 
@@ -71,10 +72,10 @@ std::string add_script_functions(IRModule& module, const ScriptAnswer& answer,
       throw fault(answer, fmt::format("with `{}`, which is neither a PrimFunc nor an extern "
                                       "function",
                                       name));
-    auto taken = name;
-    for (int n = 1; module.contains(taken) && !structural_equal(module.find(taken), function); ++n)
-      taken = name + "_" + std::to_string(n);
-    names[name] = taken;
+    const auto is_taken = [&, &function = function](const std::string& other) {
+      return module.contains(other) && !structural_equal(module.find(other), function);
+    };
+    names[name] = fresh_name(name, is_taken);
   }
   for (const auto& [name, function] : given.functions()) {
     BaseFunc renamed = rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {

@@ -7,6 +7,7 @@
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
@@ -56,24 +57,6 @@ Expr element_of(const TensorData& data) {
   if (data.dtype.is_float()) return imm(data.dtype, data.at_float(0));
   return imm(data.dtype, data.at_int(0));
 }
-
-/// Gives every block a name of its own.
-class BlockNames final : public Rewriter {
- protected:
-  NodePtr rewrite(const NodePtr& node) override {
-    const auto* block = node.as<Block>();
-    if (!block) return rewrite_members(node);
-    std::string name = block->name;
-    for (int n = 1; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", block->name, n);
-    if (name == block->name) return rewrite_members(node);
-    Block::Parts parts = block->parts();
-    parts.name = name;
-    return rewrite_members(make<Block>(std::move(parts), block->origin));
-  }
-
- private:
-  std::set<std::string> taken_;
-};
 
 /// Gives blocks the origin of the operator that they are of.
 class BlockOrigins final : public Rewriter {
@@ -148,7 +131,8 @@ class Composer {
     root.body = tir::seq(std::move(body_));
     const Stmt realize = make<BlockRealize>(std::vector<Expr>{}, boolean(true),
                                             make<Block>(std::move(root)), function_.origin);
-    const Stmt named = BlockNames()(realize);
+    NameSupply names;
+    const Stmt named = tir::with_unique_block_names(realize, names);
     Attrs attrs = {{"op_pattern", static_cast<int64_t>(tallest_)}, {"tir.noalias", true}};
     auto* fused =
         new PrimFunc(std::move(params), std::move(all), named, std::move(attrs), function_.origin);

@@ -15,6 +15,7 @@
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/lifetimes.h"
+#include "tenon/support/names.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/needed_alignment.h"
 #include "tenon/tir/scratch_query.h"
@@ -98,20 +99,13 @@ class Lowering {
   }
 
  private:
-  std::string unique(const std::string& name) {
-    std::string taken = name;
-    for (int& n = next_name_[name]; !names_.insert(taken).second;)
-      taken = fmt::format("{}_{}", name, ++n);
-    return taken;
-  }
-
   Ref<Buffer> new_buffer(const std::string& name, const Type& type, const Origin& origin) {
     const auto* tensor = type.as<TensorType>();
     if (!tensor || !tensor->shape || tensor->dtype.is_void())
       throw CompileError(kUnsupported, origin,
                          "`{}` has type {}; a compiled program needs its shape and element type",
                          name, str(type));
-    return make<Buffer>(unique(name), tensor->dtype, *tensor->shape, origin);
+    return make<Buffer>(names_.take(name), tensor->dtype, *tensor->shape, origin);
   }
 
   /// The buffer of a parameter of the entry. A host reads dimensions from inputs and computes none:
@@ -123,7 +117,7 @@ class Lowering {
     std::vector<Expr> dims = type.shape.value_or(std::vector<Expr>{});
     for (size_t d = 0; d < dims.size(); ++d) {
       if (as_int(dims[d]) || dims[d].as<tenon::Var>()) continue;
-      const Expr found = size_var(unique(fmt::format("{}_dim{}", param.name, d)));
+      const Expr found = size_var(names_.take(fmt::format("{}_dim{}", param.name, d)));
       checks.push_back(make<tir::Assert>(
           eq(found, dims[d]),
           fmt::format("dimension {} of input `{}` is not {}", d, param.name, str(dims[d])),
@@ -242,7 +236,7 @@ class Lowering {
     if (const auto* constant = value.as<Constant>()) {
       Storage& slot = constant_storage_[constant->data];
       if (slot.buffers.empty()) {
-        const Ref<Buffer> buffer = make<Buffer>(unique("const"), constant->data->dtype,
+        const Ref<Buffer> buffer = make<Buffer>(names_.take("const"), constant->data->dtype,
                                                 to_exprs(constant->data->shape), constant->origin);
         constants_.push_back(make<AllocConst>(buffer, constant->data, constant->origin));
         slot.buffers = {buffer};
@@ -557,7 +551,7 @@ class Lowering {
       values.emplace(param->data.get(), region->buffer->data);
     }
     for (const Stmt& stmt : tir::stmts_of(substitute(copy->body, values))) {
-      if (const auto* alloc = stmt.as<AllocBuffer>()) names_.insert(alloc->buffer->name);
+      if (const auto* alloc = stmt.as<AllocBuffer>()) names_.reserve(alloc->buffer->name);
       stmts_.push_back(stmt);
     }
   }
@@ -578,7 +572,7 @@ class Lowering {
       shape.push_back(arith::simplify(substitute(dim, bound)));  // a number, where it is one
     }
     const auto buffer = make<Buffer>(
-        unique(function.symbol + "_" + declared.name), declared.dtype, shape,
+        names_.take(function.symbol + "_" + declared.name), declared.dtype, shape,
         Buffer::Options{.alignment = std::max<int64_t>(64, declared.alignment)}, origin);
     stmts_.push_back(make<AllocBuffer>(buffer, Attrs(), origin));
     return BufferRegion::whole(buffer);
@@ -721,8 +715,7 @@ class Lowering {
   std::unordered_map<const Buffer*, int64_t> alignments_;  // that calls ask of memory
   std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
-  std::set<std::string> names_;
-  std::map<std::string, int> next_name_;  // so that a name that repeats is found at once
+  NameSupply names_;
   std::vector<Stmt> constants_, stmts_;
 };
 

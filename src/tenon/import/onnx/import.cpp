@@ -9,6 +9,7 @@
 #include "tenon/import/onnx/scope.h"
 #include "tenon/import/onnx/text.h"
 #include "tenon/support/limit_codes.h"
+#include "tenon/support/names.h"
 
 namespace tenon::onnx {
 
@@ -114,7 +115,7 @@ class Importer {
       } else {
         const Origin origin = Origin::model(model_.path, printable(input.name), "graph input");
         auto type = make<TensorType>(dims_of(input), *input.dtype);
-        auto param = make<graph::Var>(unique(identifier(input.name)), type, false, origin);
+        auto param = make<graph::Var>(names_.take(identifier(input.name)), type, false, origin);
         item->value = param;
         params.push_back(std::move(param));
       }
@@ -154,14 +155,14 @@ class Importer {
         continue;
       }
       if (dim.name.empty()) {
-        dims.push_back(Var::size(unique(fmt::format("{}_d{}", identifier(input.name), d))));
+        dims.push_back(Var::size(names_.take(fmt::format("{}_d{}", identifier(input.name), d))));
         continue;
       }
       Expr& known = named_[dim.name];
       if (!known) {
         const auto fixed = options_.dims.find(dim.name);
         known = fixed != options_.dims.end() ? int64(fixed->second)
-                                             : Expr(Var::size(unique(identifier(dim.name))));
+                                             : Expr(Var::size(names_.take(identifier(dim.name))));
         if (fixed != options_.dims.end() && fixed->second < 0)
           bad(kBadOption, "dimension `{}` is set to {}", printable(dim.name), fixed->second);
       }
@@ -170,13 +171,6 @@ class Importer {
     (void)checked_elements(constant, input.dtype->bytes(),
                            Origin::model(model_.path, printable(input.name), "graph input"));
     return dims;
-  }
-
-  std::string unique(const std::string& name) {
-    std::string candidate = name;
-    for (int i = 1; !names_.insert(candidate).second; ++i)
-      candidate = fmt::format("{}_{}", name, i);
-    return candidate;
   }
 
   void add_initializers(const Graph& graph, Scope& scope) {
@@ -505,10 +499,7 @@ class Importer {
     for (const std::string& input : left_out) key += "_" + input;
     const auto known = forms_.find(key);
     if (known != forms_.end()) return known->second;
-    std::string unique = key;
-    for (int i = 1; module_.contains(unique); ++i) unique = fmt::format("{}_{}", key, i);
-    module_.set(unique, graph::without_inputs(function, left_out));
-    return forms_[key] = unique;
+    return forms_[key] = module_.add_unique(key, graph::without_inputs(function, left_out));
   }
 
   // The node's attribute of a parameter's name; the declaration's `op_attrs` hold defaults.
@@ -769,7 +760,7 @@ class Importer {
   std::map<std::string, Declaration> declared_;  // by "domain::Name"
   std::vector<const ValueInfo*> inputs_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param
-  std::set<std::string> names_;
+  NameSupply names_;
   std::vector<Problem> problems_;
   int64_t read_nodes_ = 0, most_nodes_ = 0;
   int64_t declared_nodes_ = 0;  // nodes of declared operators so far

@@ -7,6 +7,7 @@
 #include "tenon/graph/infer.h"
 #include "tenon/import/onnx/text.h"
 #include "tenon/ir/visit.h"
+#include "tenon/support/names.h"
 
 namespace tenon::onnx {
 
@@ -36,13 +37,9 @@ struct Converted {
 
 std::vector<std::string> parameter_names(const Node& node, size_t count) {
   std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (size_t i = 0; i < count; ++i) {
-    const std::string name = i < node.inputs.size() ? identifier(node.inputs[i]) : "x";
-    std::string unique = name;
-    for (int n = 1; !seen.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
-    names.push_back(unique);
-  }
+  NameSupply supply;
+  for (size_t i = 0; i < count; ++i)
+    names.push_back(supply.take(i < node.inputs.size() ? identifier(node.inputs[i]) : "x"));
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include "tenon/import/relay/parser.h"
 #include "tenon/import/relay/translator.h"
 #include "tenon/script/parser.h"
+#include "tenon/support/names.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::relay {
@@ -209,11 +210,11 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
   std::vector<Ref<graph::Var>> params;
   std::vector<std::string> input_names;
   Names dims;
-  std::set<std::string> taken, names;
-  std::map<std::string, int64_t> next;
+  std::set<std::string> names;
+  NameSupply taken;
   Scope scope;
   for (const auto& [key, item] : visible) scope[key] = item;
-  for (const Ref<graph::Var>& capture : captures) taken.insert(capture->name);
+  for (const Ref<graph::Var>& capture : captures) taken.reserve(capture->name);
   bool renamed = false;
   for (const Parameter& parameter : tree.params) {
     if (!names.insert(parameter.name).second)
@@ -231,10 +232,7 @@ Ref<Function> Translator::function(const FunctionTree& tree, const std::string& 
         continue;
       }
     }
-    const std::string base = identifier(parameter.name);
-    std::string unique = base;
-    for (int64_t& i = next[base]; !taken.insert(unique).second;)
-      unique = fmt::format("{}_{}", base, ++i);
+    const std::string unique = taken.take(identifier(parameter.name));
     renamed = renamed || unique != parameter.name;
     input_names.push_back(parameter.name);
     params.push_back(make<graph::Var>(unique, declared, false, origin(parameter.place)));
@@ -267,10 +265,10 @@ std::string Translator::new_name(const FunctionTree& tree, const std::string& hi
     for (const Attribute& attr : tree.attrs)
       if (const auto* text = attr.value.as<std::string>(); text && attr.name == key) base = *text;
   base = identifier(base);
-  std::string name = base;
-  for (int64_t& i = next_name_[base]; module_.contains(name) || definitions_.count(name);)
-    name = fmt::format("{}_{}", base, ++i);
-  return name;
+  const auto is_taken = [&](const std::string& name) {
+    return module_.contains(name) || definitions_.count(name);
+  };
+  return fresh_name(base, is_taken, next_name_[base]);
 }
 
 // A `fn` becomes a function of the module; values of the function around it that it uses become
@@ -285,17 +283,13 @@ Item Translator::lift(const Tree& tree, const std::string& hint) {
   std::vector<Value> captured;
   std::vector<Ref<graph::Var>> params;
   std::map<const Node*, Ref<graph::Var>> param_of;
-  std::set<std::string> seen;
-  std::map<std::string, int64_t> next;
+  NameSupply names;
   const auto capture = [&](const Value& value, const std::string& name) -> Value {
     if (is_constant(value)) return value;
     Ref<graph::Var>& param = param_of[value.get()];
     if (!param) {
-      const std::string stem = identifier(name) + "_captured";
-      std::string unique = stem;
-      for (int64_t& i = next[stem]; !seen.insert(unique).second;)
-        unique = fmt::format("{}_{}", stem, ++i);
-      param = make<graph::Var>(unique, graph::type_of(value), false, value->origin);
+      param = make<graph::Var>(names.take(identifier(name) + "_captured"), graph::type_of(value),
+                               false, value->origin);
       params.push_back(param);
       captured.push_back(value);
     }

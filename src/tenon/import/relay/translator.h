@@ -110,7 +110,7 @@ class Translator {
   std::set<std::string> poisoned_functions_, used_params_;
   std::map<std::string, const Definition*> definitions_;
   std::map<std::string, std::vector<std::string>> lifted_;  // by the definition that holds them
-  std::map<std::string, int64_t> next_name_;
+  std::map<std::string, int> next_name_;
   std::string entry_, current_;
 };
 

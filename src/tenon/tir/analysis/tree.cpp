@@ -174,12 +174,6 @@ Stmt simplify_bindings(const Stmt& stmt, arith::Analyzer& analyzer) {
   return out;
 }
 
-std::unordered_set<std::string> block_names(const Stmt& root) {
-  std::unordered_set<std::string> names;
-  for (const Ref<BlockRealize>& realize : realizes_in(root)) names.insert(realize->block->name);
-  return names;
-}
-
 static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
   if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
     collect_conjuncts(op->lhs, out);

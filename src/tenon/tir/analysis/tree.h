@@ -53,7 +53,4 @@ std::vector<Expr> conjuncts(const Expr& condition);
 /// Whether both are proved to be the same.
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);
 
-/// The names of all blocks below `root`.
-std::unordered_set<std::string> block_names(const Stmt& root);
-
 }  // namespace tenon::tir

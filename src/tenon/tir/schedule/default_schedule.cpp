@@ -483,7 +483,7 @@ class Run {
   /// Scheduled, in the place of what it was; its own buffers join `allocated`. As it was where it
   /// has no default schedule.
   std::vector<Stmt> scheduled(const Target& target, std::vector<Ref<Buffer>>& allocated,
-                              std::unordered_set<std::string>& names) const {
+                              NameSupply& names) const {
     if (suits_) {
       Block::Parts parts;
       parts.name = "root";
@@ -500,30 +500,14 @@ class Run {
                      [](const auto& a, const auto& b) { return a.same_as(b); });
       if (root && same_parameters && root->annotations.empty()) {
         allocated.insert(allocated.end(), root->alloc_buffers.begin(), root->alloc_buffers.end());
-        return stmts_of(renamed(root->body, names));
+        return stmts_of(with_unique_block_names(root->body, names));
       }
     }
     allocated.insert(allocated.end(), own_.begin(), own_.end());
-    return stmts_of(renamed(seq(stmts_), names));
+    return stmts_of(with_unique_block_names(seq(stmts_), names));
   }
 
  private:
-  /// Blocks of one function have names of their own.
-  static Stmt renamed(const Stmt& body, std::unordered_set<std::string>& names) {
-    return downcast<StmtNode>(
-        tenon::rewrite(NodePtr(body), [&](const NodePtr& node) -> std::optional<NodePtr> {
-          const auto* block = node.as<Block>();
-          if (!block) return std::nullopt;
-          std::string name = block->name;
-          for (int n = 1; !names.insert(name).second; ++n)
-            name = fmt::format("{}_{}", block->name, n);
-          if (name == block->name) return std::nullopt;
-          Block::Parts parts = block->parts();
-          parts.name = name;
-          return make<Block>(std::move(parts), block->origin);
-        }));
-  }
-
   std::vector<Stmt> stmts_;
   std::vector<Ref<Buffer>> own_, given_;
   std::vector<Ref<Var>> params_;
@@ -544,13 +528,13 @@ static Ref<PrimFunc> schedule_in_stretches(const Ref<PrimFunc>& function, const 
   const std::vector<Stmt> all = stmts_of(root.body);
   std::vector<Stmt> out;
   std::vector<Ref<Buffer>> allocated;
-  std::unordered_set<std::string> names{root.name};
+  NameSupply names;
+  names.reserve(root.name);
   const auto is_free = [&](const Stmt& stmt) {
     return (stmt.as<For>() || stmt.as<BlockRealize>()) && !is_ordered(stmt);
   };
   for (const Stmt& stmt : all)
-    if (!is_free(stmt))
-      for (const std::string& name : block_names(stmt)) names.insert(name);
+    if (!is_free(stmt)) reserve_block_names(stmt, names);
   for (size_t i = 0; i < all.size();) {
     if (!is_free(all[i])) {
       out.push_back(all[i++]);

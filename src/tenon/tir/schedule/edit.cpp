@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/support/names.h"
 #include "tenon/tir/compute.h"
 
 namespace tenon::tir {
@@ -208,14 +209,12 @@ Stmt drop_unused_allocs(const Stmt& root) {
 
 std::string unique_buffer_name(const Stmt& root, const PrimFunc& function,
                                const std::string& name) {
-  std::unordered_set<std::string> taken;
+  NameSupply names;
   for (const Ref<Buffer>& buffer : function.buffers)
-    if (buffer) taken.insert(buffer->name);
+    if (buffer) names.reserve(buffer->name);
   for (const Ref<Buffer>& buffer : root.as<BlockRealize>()->block->alloc_buffers)
-    taken.insert(buffer->name);
-  std::string unique = name;
-  for (int n = 1; taken.count(unique); ++n) unique = fmt::format("{}_{}", name, n);
-  return unique;
+    names.reserve(buffer->name);
+  return names.take(name);
 }
 
 void check_outermost(const Path& path) {
@@ -310,6 +309,21 @@ std::optional<Substitution> solve_axes(const std::vector<Expr>& patterns,
     solution[iter.var.get()] = iter.domain.min;
   }
   return solution;
+}
+
+void reserve_block_names(const Stmt& root, NameSupply& names) {
+  for (const Ref<BlockRealize>& realize : realizes_in(root)) names.reserve(realize->block->name);
+}
+
+Stmt with_unique_block_names(const Stmt& root, NameSupply& names) {
+  Stmt out = root;
+  for (const Stmt& child : children_of(root))
+    out = with_child(out, child, with_unique_block_names(child, names));
+  const auto* realize = out.as<BlockRealize>();
+  if (!realize) return out;
+  const std::string& old = realize->block->name;
+  const std::string name = names.take(old.empty() ? "block" : old);
+  return name == old ? out : with_name(ref_to(realize), name);
 }
 
 }  // namespace tenon::tir

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/support/names.h"
 #include "tenon/tir/analysis/combiner.h"
 #include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/schedule.h"
@@ -100,5 +101,10 @@ Expr at_first_iteration(const std::vector<Ref<For>>& loops, Substitution& first)
 bool owns_its_writes(const Schedule& schedule, const Block& block);
 
 bool is_zero(const Expr& expr);
+
+/// Takes the names of all blocks below `root`.
+void reserve_block_names(const Stmt& root, NameSupply& names);
+/// `root`, each of whose blocks has a name of its own from `names`.
+Stmt with_unique_block_names(const Stmt& root, NameSupply& names);
 
 }  // namespace tenon::tir

@@ -356,27 +356,15 @@ std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vect
   outer.stmts.pop_back();
   const std::vector<Ref<For>> around = loops_of(path);
   VarRanges outer_loops = ranges_of({around.begin(), around.end() - 1});
-  auto taken = block_names(root());
+  NameSupply names;
+  reserve_block_names(root(), names);
   std::vector<Stmt> parts;
   std::vector<LoopRV> out;
   std::vector<TraceValue> outputs;
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     const Ref<Var> part = var(part_name(node->loop_var->name, i), node->loop_var->dtype);
     Stmt body = substitute(node->body, {{node->loop_var.get(), bounds[i] + Expr(part)}});
-    if (i > 0) {
-      body = renew_definitions(body);
-      const std::function<Stmt(const Stmt&)> rename = [&](const Stmt& stmt) -> Stmt {
-        Stmt next = stmt;
-        for (const Stmt& child : children_of(stmt)) next = with_child(next, child, rename(child));
-        const auto* realize = next.as<BlockRealize>();
-        if (!realize) return next;
-        std::string name = realize->block->name;
-        for (int n = 1; !taken.insert(name).second; ++n)
-          name = fmt::format("{}_{}", realize->block->name, n);
-        return with_name(ref_to(realize), name);
-      };
-      body = rename(body);
-    }
+    if (i > 0) body = with_unique_block_names(renew_definitions(body), names);
     const Expr extent = analyzer.simplify(bounds[i + 1] - bounds[i]);
     Stmt stmt = make<For>(part, imm(part->dtype, int64_t{0}), extent, node->kind, body,
                           node->annotations, node->origin);

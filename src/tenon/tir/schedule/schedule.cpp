@@ -17,18 +17,8 @@ Schedule::Schedule(Ref<PrimFunc> function) : func_(std::move(function)) {
   func_ = closed;
   trace_.symbols = symbolic_vars(*func_);
   // Names address blocks, so no two may share one.
-  std::unordered_set<std::string> taken;
-  const std::function<Stmt(const Stmt&)> rename = [&](const Stmt& stmt) -> Stmt {
-    Stmt out = stmt;
-    for (const Stmt& child : children_of(stmt)) out = with_child(out, child, rename(child));
-    const auto* realize = out.as<BlockRealize>();
-    if (!realize) return out;
-    std::string name = realize->block->name.empty() ? "block" : realize->block->name;
-    const std::string base = name;
-    for (int n = 1; !taken.insert(name).second; ++n) name = fmt::format("{}_{}", base, n);
-    return name == realize->block->name ? out : with_name(ref_to(realize), name);
-  };
-  const Stmt body = rename(func_->body);
+  NameSupply names;
+  const Stmt body = with_unique_block_names(func_->body, names);
   if (!body.same_as(func_->body)) commit(body);
 }
 
@@ -43,10 +33,9 @@ void Schedule::record(std::string name, std::vector<TraceValue> inputs,
 }
 
 std::string Schedule::unique_name(const std::string& name) const {
-  const auto taken = block_names(root());
-  std::string unique = name;
-  for (int n = 1; taken.count(unique); ++n) unique = fmt::format("{}_{}", name, n);
-  return unique;
+  NameSupply names;
+  reserve_block_names(root(), names);
+  return names.take(name);
 }
 
 Path Schedule::path_of(const LoopRV& loop) const {
