@@ -40,7 +40,7 @@ static int64_t divisor_in(const std::string& condition, const std::string& name)
 
 KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel,
                              uint64_t seed, const std::map<std::string, int64_t>& sizes)
-    : module_(module), kernel_(kernel), state_(seed), sizes_(sizes) {
+    : module_(module), kernel_(kernel), random_(seed), sizes_(sizes) {
   const tir::PrimFunc& function = *kernel.function;
   for (size_t i = 0; i < function.params.size(); ++i) {
     if (function.buffers[i])
@@ -55,14 +55,6 @@ KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel
   if (const auto map = function.attrs.get<AttrValue::Map>("op_attrs")) pins_ = *map;
   const std::string condition = function.attrs.get<std::string>("op_when").value_or("");
   for (const Ref<Var>& dim : dims_) divisors_.push_back(divisor_in(condition, dim->name));
-}
-
-// splitmix64, as random_tensor().
-uint64_t KernelSampler::random() {
-  uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
 }
 
 void KernelSampler::refuse(int rank, std::string words) {
@@ -107,7 +99,7 @@ int64_t KernelSampler::size_of(size_t dim, int trial, int round) {
   if (const auto given = sizes_.find(dims_[dim]->name); given != sizes_.end()) return given->second;
   if (trial == 0 && round == 0) return 1;
   // Mostly of what the kernel's condition asks of it.
-  if (const int64_t divisor = divisors_[dim]; divisor > 1 && random() % 8 != 0)
+  if (const int64_t divisor = divisors_[dim]; divisor > 1 && random_.bits() % 8 != 0)
     return divisor * pick({1, 2, 3});
   const auto count = static_cast<double>(std::max<size_t>(2, dims_.size()));
   const auto below = [&](const std::vector<int64_t>& sizes, double most) {
@@ -197,12 +189,12 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
 // A value that an attribute of this kind may have.
 AttrValue KernelSampler::attribute(const graph::OpAttr& attr) {
   if (const AttrValue* value = pinned(attr.name)) return *value;
-  if (attr.default_value && (!is_scalar_parameter(attr.name) || random() % 3 == 0))
+  if (attr.default_value && (!is_scalar_parameter(attr.name) || random_.bits() % 3 == 0))
     return *attr.default_value;
   switch (attr.kind) {
     case graph::AttrKind::kInt: return pick({-1, 0, 1, 2, 3});
     case graph::AttrKind::kFloat: return static_cast<double>(pick({-3, 1, 2, 5, 7})) / 8;
-    case graph::AttrKind::kBool: return random() % 2 == 0;
+    case graph::AttrKind::kBool: return random_.bits() % 2 == 0;
     case graph::AttrKind::kInts: {
       // As long as the default, or as the parameters that name its items.
       size_t length = 0;
@@ -223,7 +215,8 @@ AttrValue KernelSampler::attribute(const graph::OpAttr& attr) {
 Value KernelSampler::scalar_argument(const std::string& name, DType dtype,
                                      const AttrValue* otherwise) {
   const AttrValue* value = pinned(name);
-  if (!value && otherwise && (!is_scalar_parameter(name) || random() % 3 == 0)) value = otherwise;
+  if (!value && otherwise && (!is_scalar_parameter(name) || random_.bits() % 3 == 0))
+    value = otherwise;
   if (value) {
     if (const auto* number = value->as<double>())
       return make<graph::PrimValue>(imm(dtype, *number));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/graph/kernels.h"
+#include "tenon/support/random.h"
 
 namespace tenon {
 
@@ -48,9 +49,8 @@ class KernelSampler {
   const std::string& op() const { return op_; }
 
  private:
-  uint64_t random();
   int64_t pick(const std::vector<int64_t>& from) {
-    return from[static_cast<size_t>(random() % from.size())];
+    return from[static_cast<size_t>(random_.bits() % from.size())];
   }
   std::optional<KernelSample> attempt(const std::string& op, int trial, int round);
   std::optional<KernelSample> with_inputs(const std::string& op, const Substitution& sizes,
@@ -72,7 +72,7 @@ class KernelSampler {
 
   const IRModule& module_;
   const graph::OperatorKernel& kernel_;
-  uint64_t state_;
+  Random random_;
   const std::map<std::string, int64_t>& sizes_;
   std::vector<Ref<tir::Buffer>> buffers_;
   std::vector<Ref<Var>> scalars_, dims_;

@@ -5,32 +5,13 @@
 #include <limits>
 
 #include "tenon/script/constants.h"
+#include "tenon/support/random.h"
 
 namespace tenon {
 
 namespace {
 
 using Kind = InputMeaning::Kind;
-
-// A generator of its own, since those of the standard library differ between implementations
-// (splitmix64, Steele et al., OOPSLA 2014).
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  uint64_t bits() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
-  double unit() { return static_cast<double>(bits() >> 40) * 0x1p-24; }  // exact in float32
-  int64_t below(int64_t n) { return static_cast<int64_t>(bits() % static_cast<uint64_t>(n)); }
-  double sign() { return bits() >> 63 ? -1 : 1; }
-
- private:
-  uint64_t state_;
-};
 
 // The largest finite value and the least normal one.
 struct Limits {

@@ -17,13 +17,8 @@ static double last_place(DType dtype) {
 
 double RandomRounding::move(DType dtype, double value, double units) {
   if (value == 0 || !std::isfinite(value)) return value;
-  // splitmix64 (Steele et al., OOPSLA 2014)
-  uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  z ^= z >> 31;
-  double share = static_cast<double>(z >> 11) * 0x1p-52 - 1;  // in [-1, 1)
-  if (std::fabs(value) == 1) share = -std::fabs(share);       // the limit of tanh, erf and others
+  double share = static_cast<double>(random_.bits() >> 11) * 0x1p-52 - 1;  // in [-1, 1)
+  if (std::fabs(value) == 1) share = -std::fabs(share);  // the limit of tanh, erf and others
   const double moved = round_float(dtype, value * (1 + units * last_place(dtype) * share));
   return std::isfinite(moved) ? moved : value;
 }

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "tenon/interp/code.h"
+#include "tenon/support/random.h"
 
 namespace tenon::interp {
 
 class RandomRounding {
  public:
-  explicit RandomRounding(uint64_t seed) : state_(seed) {}
+  explicit RandomRounding(uint64_t seed) : random_(seed) {}
 
   /// `result` of an operation, correctly rounded, moved by up to a unit in the last place where the
   /// operation was not exact.
@@ -21,7 +22,7 @@ class RandomRounding {
  private:
   double move(DType dtype, double value, double units);
 
-  uint64_t state_;
+  Random random_;
 };
 
 }  // namespace tenon::interp

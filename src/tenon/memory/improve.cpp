@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "tenon/support/random.h"
+
 namespace tenon::memory {
 
 /// What one move may lose, as a share of what the peak is above the target. Measured on
@@ -13,20 +15,6 @@ static constexpr double kGreatestSlack = 0.05;
 /// Moves for each buffer without a better peak after which the search ends: a small problem whose
 /// lower bound cannot be reached should not use up the work.
 static constexpr int64_t kPatience = 500;
-
-namespace {
-/// SplitMix64: std's distributions differ between libraries, a plan must not.
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
-};
-}  // namespace
 
 static void move_element(std::vector<int32_t>& order, int64_t from, int64_t to) {
   const auto begin = order.begin();
