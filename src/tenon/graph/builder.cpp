@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tenon/graph/infer.h"
+#include "tenon/support/identifiers.h"
 #include "tenon/support/names.h"
 
 namespace tenon::graph {
@@ -26,12 +27,6 @@ struct Names {
 
   // What TVMScript can name: letters, digits and underscores, no digit first, no word of Python.
   static std::string identifier(const std::string& hint) {
-    static const std::set<std::string> kReserved = {
-        "False",  "None",    "True",     "and",      "as",     "assert", "async",  "await",
-        "break",  "class",   "cls",      "continue", "def",    "del",    "elif",   "else",
-        "except", "finally", "for",      "from",     "global", "if",     "import", "in",
-        "is",     "lambda",  "nonlocal", "not",      "or",     "pass",   "raise",  "return",
-        "try",    "while",   "with",     "yield",    "I",      "R",      "T"};
     std::string name;
     for (const char c : hint) {
       const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -45,7 +40,8 @@ struct Names {
     }
     if (name.empty() || name == "_") name = "v";
     if (name[0] >= '0' && name[0] <= '9') name = "v" + name;
-    if (kReserved.count(name)) name += "_";
+    if (is_python_keyword(name) || name == "cls" || name == "I" || name == "R" || name == "T")
+      name += "_";
     return name;
   }
 };

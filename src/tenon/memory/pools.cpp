@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "tenon/memory/bounds.h"
-#include "tenon/support/c_words.h"
 #include "tenon/support/check.h"
 #include "tenon/support/diagnostics.h"
+#include "tenon/support/identifiers.h"
 
 namespace tenon::memory {
 
@@ -27,15 +27,6 @@ static std::optional<int64_t> parse_size(std::string_view text) {
   return number << shift;
 }
 
-static bool is_name(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (text.empty() || !letter(text[0])) return false;
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
 static PoolOption parse_pool(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return CompileError(kBadOption, {},
@@ -46,7 +37,7 @@ static PoolOption parse_pool(std::string_view text) {
   PoolOption pool;
   const size_t equals = text.find('=');
   pool.name = std::string(text.substr(0, equals));
-  if (!is_name(pool.name)) throw wrong("the name is no identifier");
+  if (!is_identifier(pool.name)) throw wrong("the name is no identifier");
   if (is_c_keyword(pool.name))
     throw wrong(fmt::format("`{}` is a word of C, and the name is one of a parameter", pool.name));
   for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code"})

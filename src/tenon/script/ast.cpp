@@ -25,17 +25,6 @@ Expr::~Expr() {
 
 // ---- tokens -------------------------------------------------------------------------------------
 
-bool is_keyword(std::string_view text) {
-  static constexpr std::string_view kKeywords[] = {
-      "and",   "as",     "assert",   "break", "class", "continue", "def",   "del",    "elif",
-      "else",  "except", "finally",  "for",   "from",  "global",   "if",    "import", "in",
-      "is",    "lambda", "nonlocal", "not",   "or",    "pass",     "raise", "return", "try",
-      "while", "with",   "yield",    "None",  "True",  "False"};
-  for (const std::string_view keyword : kKeywords)
-    if (keyword == text) return true;
-  return false;
-}
-
 const Token& Parser::next() {
   const Token& token = tokens_[at_];
   if (token.kind == TokenKind::kIndent) ++indent_;
@@ -69,7 +58,7 @@ const Token& Parser::expect(std::string_view op) {
 }
 
 const Token& Parser::expect_name(std::string_view what) {
-  if (peek().kind != TokenKind::kName || is_keyword(peek().text)) unexpected(what);
+  if (peek().kind != TokenKind::kName || is_python_keyword(peek().text)) unexpected(what);
   return next();
 }
 

@@ -16,7 +16,7 @@ bool Parser::begins_expression() const {
   const Token& token = peek();
   switch (token.kind) {
     case TokenKind::kName:
-      return !is_keyword(token.text) || token.text == "not" || token.text == "lambda" ||
+      return !is_python_keyword(token.text) || token.text == "not" || token.text == "lambda" ||
              token.text == "None" || token.text == "True" || token.text == "False";
     case TokenKind::kNumber:
     case TokenKind::kString: return true;
@@ -254,7 +254,7 @@ ExprPtr Parser::atom() {
   const Token& token = peek();
   if (token.kind == TokenKind::kNumber) return number();
   if (token.kind == TokenKind::kString) return string();
-  if (token.kind == TokenKind::kName && !is_keyword(token.text)) {
+  if (token.kind == TokenKind::kName && !is_python_keyword(token.text)) {
     ExprPtr out = make(ExprKind::kName, token.place);
     out->text = std::string(next().text);
     return out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/script/ast.h"
+#include "tenon/support/identifiers.h"
 
 namespace tenon::script::ast {
 
@@ -117,7 +118,5 @@ class Parser {
   int indent_ = 0, depth_ = 0, chain_ = 0, left_out_ = 0;
   bool strict_;
 };
-
-bool is_keyword(std::string_view text);
 
 }  // namespace tenon::script::ast

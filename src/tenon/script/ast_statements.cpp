@@ -50,7 +50,7 @@ StmtPtr Parser::names_assigned(size_t begin) {
   out->target = make(ExprKind::kTuple, out->place);
   for (size_t i = begin; i + 1 < tokens_.size(); i += 2) {
     const Token &name = tokens_[i], &after = tokens_[i + 1];
-    if (name.kind != TokenKind::kName || is_keyword(name.text)) return nullptr;
+    if (name.kind != TokenKind::kName || is_python_keyword(name.text)) return nullptr;
     out->target->items.push_back(make(ExprKind::kName, name.place));
     out->target->items.back()->text = std::string(name.text);
     if (after.is("=") || after.is(":")) return out;

@@ -11,22 +11,9 @@ namespace tenon::script {
 // What a name must not be: Python's keywords, and what our own text uses.
 static bool is_reserved(std::string_view text) {
   static const std::unordered_set<std::string_view> kReserved = {
-      "False", "None",     "True",  "and",    "as",    "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif",  "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",    "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",   "while",  "with",   "yield",    "I",
-      "R",     "T",        "cls",   "range",  "float", "int",    "bool",   "str",      "_",
-      "print", "self",     "slice", "min",    "max",   "len"};
-  return kReserved.count(text) != 0;
-}
-
-bool is_identifier(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (text.empty() || !letter(text[0])) return false;
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+      "I",   "R", "T",     "cls",  "range", "float", "int", "bool",
+      "str", "_", "print", "self", "slice", "min",   "max", "len"};
+  return is_python_keyword(text) || kReserved.count(text) != 0;
 }
 
 static std::string to_identifier(const std::string& hint) {

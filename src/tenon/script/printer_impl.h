@@ -11,6 +11,7 @@
 
 #include "tenon/graph/op.h"
 #include "tenon/script/printer.h"
+#include "tenon/support/identifiers.h"
 #include "tenon/support/names.h"
 #include "tenon/tir/extern_function.h"
 
@@ -116,7 +117,5 @@ class Printer {
   DType default_int_ = kInt32;  // what a bare integer is here
   bool in_signature_ = false;   // dimensions are strings
 };
-
-bool is_identifier(std::string_view text);
 
 }  // namespace tenon::script

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tenon/support/identifiers.h"
 #include "tenon/tir/scratch_query.h"
 
 namespace tenon::tir {
@@ -134,15 +135,6 @@ ExternFunction::ExternFunction(std::string symbol, Parts parts, Attrs attrs, Ori
   finish_node(*this);
 }
 
-static bool is_c_name(const std::string& text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
-}
-
 void ExternFunction::finish() {
   check(params.size() == buffers.size(),
         "an extern function with another number of buffers than parameters");
@@ -150,7 +142,7 @@ void ExternFunction::finish() {
     if (symbol.empty()) throw CompileError(kBadAttribute, origin, "a packed function has no name");
     result = kInt32;
   }
-  if (!is_packed && !is_c_name(symbol))
+  if (!is_packed && !is_identifier(symbol))
     throw CompileError(kBadAttribute, origin, "`{}` is no name of a C function", symbol);
   if (!result.is_void() && result != kInt32)
     throw CompileError(kBadAttribute, origin,
@@ -315,11 +307,11 @@ void ExternFunction::check_groups() const {
     if (group.is_struct()) {
       std::string_view name = group.struct_type;
       if (name.starts_with("struct ")) name.remove_prefix(7);
-      if (!is_c_name(std::string(name)))
+      if (!is_identifier(name))
         throw bad("has struct type `" + group.struct_type + "`, which is no name of C");
     }
     for (const ParamGroup::Member& member : group.members) {
-      if (group.is_struct() && !is_c_name(member.name))
+      if (group.is_struct() && !is_identifier(member.name))
         throw bad("has member `" + member.name + "`, which is no name of C");
       if (member.count < 0 || (!group.is_struct() && member.count == 0))
         throw bad("has no items; expected one at least");

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/support/identifiers.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon::tir {
@@ -15,15 +16,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
-}
-
-bool is_c_name(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
 }
 
 class Reader {
@@ -59,7 +51,7 @@ class Reader {
     query.parameter = parameter;
     const size_t open = text.find('(');
     const std::string_view name = trimmed(text.substr(0, open));
-    if (open == std::string_view::npos || !trimmed(text).ends_with(')') || !is_c_name(name))
+    if (open == std::string_view::npos || !trimmed(text).ends_with(')') || !is_identifier(name))
       fail(
           "`{}` is no call; expected a function with names of dimensions, of scalar parameters "
           "or integers: `f_scratch_bytes(m, k)`",

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "tenon/support/c_words.h"
+#include "tenon/support/identifiers.h"
 #include "tenon/support/names.h"
 
 namespace tenon::c_backend {

@@ -134,14 +134,6 @@ class OwnHooks final : public Hooks {
 
 }  // namespace
 
-bool is_identifier(const std::string& name) {
-  if (name.empty() || name.size() > 255 || (name[0] >= '0' && name[0] <= '9')) return false;
-  for (const char c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
-      return false;
-  return true;
-}
-
 std::string Descriptor::words() const {
   return "back end `" + name + "`" + (file.empty() ? "" : " (" + file + ")");
 }
@@ -159,7 +151,7 @@ void check_descriptor(const Descriptor& d) {
     throw bad(d.file, "it has patterns and no `generate`");
   if (d.patterns.empty() && d.passes.empty())
     throw bad(d.file, "it has neither patterns nor passes");
-  if (!d.run_symbol.empty() && !is_identifier(d.run_symbol))
+  if (!d.run_symbol.empty() && (d.run_symbol.size() > kMostSymbol || !is_identifier(d.run_symbol)))
     throw bad(d.file, "its run_symbol is `{}`; expected a C identifier",
               printable(d.run_symbol.c_str(), 255));
 }

@@ -6,8 +6,12 @@
 
 #include "tenon/backend.h"
 #include "tenon/backend/plugin/hooks.h"
+#include "tenon/support/identifiers.h"
 
 namespace tenon::plugin {
+
+/// Characters of a symbol.
+inline constexpr size_t kMostSymbol = 255;
 
 struct PassDescriptor {
   std::string name, summary;
@@ -54,8 +58,5 @@ Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file);
 /// The strings and numbers are what they may be, wherever they come from.
 /// \throws CompileError (kBadPlugin).
 void check_descriptor(const Descriptor& d);
-
-/// A C identifier.
-bool is_identifier(const std::string& name);
 
 }  // namespace tenon::plugin

@@ -175,7 +175,7 @@ class UnitGenerator {
   void add_function(const TenonAnswer& answer, const TenonAnswer::Emitted& body) {
     std::string symbol = match_->symbol;
     if (body.kind == TENON_SYMBOL) symbol = body.bytes;
-    if (!is_identifier(symbol))
+    if (symbol.size() > kMostSymbol || !is_identifier(symbol))
       throw fault("generate", fmt::format("emitted TENON_SYMBOL `{}`; expected a C identifier",
                                           printable(symbol.c_str(), 80)));
     const std::vector<std::string> link = libraries_of(answer);
