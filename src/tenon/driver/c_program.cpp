@@ -1,29 +1,21 @@
 #include "tenon/driver/c_program.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "tenon/backend/c/prototypes.h"
+#include "tenon/backend/c_compiler.h"
 #include "tenon/backend/llvm/host.h"
 #include "tenon/driver/console.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/memory/pools.h"
 #include "tenon/runtime/shared_object.h"
-
-extern char** environ;
 
 namespace tenon {
 
@@ -206,37 +198,6 @@ class LoadedC {
 
 }  // namespace
 
-// Runs a compiler; its words go to `log`.
-static int run_compiler(const std::vector<std::string>& command, const std::string& log) {
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed)
-    throw CompileError(
-        kLinkFailed, {},
-        "running target c needs the C compiler `{}`, which does not start: {}; install "
-        "one, or name it in the environment's CC",
-        command[0], std::strerror(failed));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-static std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
 std::shared_ptr<runtime::Program> compile_c(
     const c_backend::Program& program, const CompileRequest& request, const LoweredModule& lowered,
     const std::shared_ptr<const backend::Libraries>& libraries) {
@@ -252,11 +213,8 @@ std::shared_ptr<runtime::Program> compile_c(
   write_file(folder.file(program.name + ".c"), program.source);
   write_file(folder.file(program.name + ".h"), program.header);
   write_file(folder.file("adapter.c"), c_backend::adapter(program));
-  const char* stated = std::getenv("CC");
-  std::vector<std::string> command = words_of(stated && *stated ? stated : "cc");
-  for (const char* word :
-       {"-std=c99", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w"})
-    command.emplace_back(word);
+  std::vector<std::string> command = {
+      "-std=c99", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w"};
   const std::string& cpu = request.target.cpu;
   // The compiler may not know LLVM's name of this processor.
   const bool is_host = !llvm_backend::host_is_assumed() && cpu == llvm_backend::host_target().cpu;
@@ -279,12 +237,7 @@ std::shared_ptr<runtime::Program> compile_c(
     }
   }
   command.emplace_back("-lm");
-  if (run_compiler(command, folder.file("log")) != 0) {
-    std::string log = read_file(folder.file("log"));
-    static constexpr size_t kLongest = 2000;
-    if (log.size() > kLongest) log = log.substr(0, kLongest) + "...";
-    throw CompileError(kLinkFailed, {}, "the C compiler failed: {}", log);
-  }
+  backend::run_c_compiler(command, "the program in C");
   const auto loaded =
       std::make_shared<LoadedC>(program, lowered, request.name, folder.file("program.so"));
   try {
