@@ -16,7 +16,6 @@
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 #include "tenon/support/kernel_codes.h"
-#include "tenon/tir/analysis/parallel_races.h"
 #include "tenon/tir/scratch_query.h"
 
 namespace tenon::interp {
@@ -78,7 +77,11 @@ class Interpreter::Impl {
  public:
   Impl(const IRModule& module, Options options) : module_(module), options_(options) {
     if (options_.rounding_seed) rounding_.emplace(options_.rounding_seed);
-    if (options_.watch_open_loops && !options_.find_races && !rounding_) find_open_loops();
+    if (options_.watch_open_loops && !options_.find_races && !rounding_) {
+      open_ = with_open_loops(module_);
+      if (!open_.empty())
+        races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kParallelLoops);
+    }
   }
 
   std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
@@ -179,15 +182,6 @@ class Interpreter::Impl {
   }
 
   // ---- TensorIR ----
-
-  // The functions with parallel loops that are not proved free of races.
-  void find_open_loops() {
-    tir::CallEffects effects(module_);
-    for (const auto& [name, function] : module_.functions())
-      if (const auto* prim = function.as<tir::PrimFunc>())
-        tir::find_races(*prim, module_, effects, [&](const tir::Race&) { open_.insert(prim); });
-    if (!open_.empty()) races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kParallelLoops);
-  }
 
   // For these arguments: code is made for the values of symbolic dimensions.
   const Code* code_of(const Ref<tir::PrimFunc>& function, const std::vector<View>& buffers) {

@@ -231,4 +231,13 @@ void check_written(const std::vector<View>& views, const tir::PrimFunc& function
   }
 }
 
+std::unordered_set<const Node*> with_open_loops(const IRModule& module) {
+  std::unordered_set<const Node*> open;
+  tir::CallEffects effects(module);
+  for (const auto& [name, function] : module.functions())
+    if (const auto* prim = function.as<tir::PrimFunc>())
+      tir::find_races(*prim, module, effects, [&](const tir::Race&) { open.insert(prim); });
+  return open;
+}
+
 }  // namespace tenon::interp

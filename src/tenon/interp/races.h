@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tenon/interp/machine.h"
@@ -107,5 +108,8 @@ class RaceTracker {
 /// \throws CompileError (kNotWritten) where an element of what a function was given to fill was not
 /// written.
 void check_written(const std::vector<View>& views, const tir::PrimFunc& function);
+
+/// The PrimFuncs with parallel loops that are not proved free of races.
+std::unordered_set<const Node*> with_open_loops(const IRModule& module);
 
 }  // namespace tenon::interp
