@@ -6,6 +6,7 @@
 #include "tenon/arith/int_set.h"
 #include "tenon/tir/analysis/element_places.h"
 #include "tenon/tir/analysis/points.h"
+#include "tenon/tir/analysis/reduction_start.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/analysis/witness.h"
 
@@ -19,18 +20,6 @@ using Kind = AccessCheck::Kind;
 constexpr int kMaxCases = 3;
 // Nodes of a value that stands in place of its variable.
 constexpr int kMostNodes = 200;
-
-void split_and(const Expr& condition, std::vector<Expr>& out) {
-  const auto* both = condition.as<Binary>();
-  if (both && both->op == BinaryOp::kAnd) {
-    split_and(both->lhs, out);
-    split_and(both->rhs, out);
-    return;
-  }
-  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
-    return split_and(call->arg(0), out);
-  if (!is_int(condition, 1)) out.push_back(condition);
-}
 
 // A choice inside of `expr` by a scalar condition, not inside of a load.
 struct Choice {
@@ -212,9 +201,8 @@ class AccessProver {
     guards_.resize(guards);
   }
   void hold(const Expr& condition) {
-    std::vector<Expr> parts;
-    split_and(condition, parts);
-    for (const Expr& part : parts) {
+    for (const Expr& part : conjuncts(condition)) {
+      if (is_int(part, 1)) continue;
       const Expr fact = current(part);
       assume_loads(fact);
       guards_.push_back(fact);
@@ -750,13 +738,7 @@ class AccessProver {
       for (size_t i = 0; i < block.iter_vars.size(); ++i)
         define(block.iter_vars[i].var, realize.iter_values[i]);
       for (const MatchBuffer& match : block.match_buffers) shows(match, block.origin);
-      if (block.init) {
-        Expr first = boolean(true);
-        for (const IterVar& axis : block.iter_vars)
-          if (axis.kind == IterKind::kReduce)
-            first = logical_and(first, eq(axis.var, cast(axis.var->dtype, axis.domain.min)));
-        where(first, [&] { stmt(block.init); });
-      }
+      if (block.init) where(first_iteration(block), [&] { stmt(block.init); });
       stmt(block.body);
     });
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/tir/analysis/element_places.h"
+#include "tenon/tir/analysis/reduction_start.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/callee.h"
 
@@ -416,13 +417,7 @@ class Walker {
       }
       const Block* around = block_;
       block_ = &block;
-      if (block.init) {
-        Expr first = boolean(true);
-        for (const IterVar& axis : block.iter_vars)
-          if (axis.kind == IterKind::kReduce)
-            first = logical_and(first, eq(axis.var, cast(axis.var->dtype, axis.domain.min)));
-        where(first, [&] { stmt(block.init); });
-      }
+      if (block.init) where(first_iteration(block), [&] { stmt(block.init); });
       stmt(block.body);
       block_ = around;
     });

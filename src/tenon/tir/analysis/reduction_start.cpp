@@ -7,6 +7,16 @@
 
 namespace tenon::tir {
 
+Expr first_iteration(const Block& block) {
+  Expr first;
+  for (const IterVar& axis : block.iter_vars) {
+    if (axis.kind != IterKind::kReduce) continue;
+    const Expr begins = eq(axis.var, cast(axis.var->dtype, axis.domain.min));
+    first = first ? logical_and(first, begins) : begins;
+  }
+  return first ? first : boolean(true);
+}
+
 namespace {
 
 enum class Carried : uint8_t { kReduction, kOtherAxes };
@@ -24,15 +34,6 @@ bool is_plain(const Stmt& init) {
   if (const auto* list = init.as<Seq>())
     return std::all_of(list->stmts.begin(), list->stmts.end(), is_plain);
   return init.as<BufferStore>() != nullptr;
-}
-
-void collect_conditions(const Expr& condition, std::vector<Expr>& out) {
-  if (const auto* both = condition.as<Binary>(); both && both->op == BinaryOp::kAnd) {
-    collect_conditions(both->lhs, out);
-    collect_conditions(both->rhs, out);
-  } else {
-    out.push_back(condition);
-  }
 }
 
 /// `inside`: the loops between the empty one and the block.
@@ -54,8 +55,7 @@ Stmt start_of(const For& empty, const std::vector<const For*>& inside,
       values[loop->loop_var.get()] = substitute(loop->min, values);
     }
   }
-  std::vector<Expr> conditions;
-  collect_conditions(realize.predicate, conditions);
+  std::vector<Expr> conditions = conjuncts(realize.predicate);
   // A condition on a loop that does not run is one on the steps of the reduction.
   std::erase_if(conditions, [&](const Expr& condition) {
     return std::any_of(left_out.begin(), left_out.end(),

@@ -1,9 +1,12 @@
-// How a reduction starts where a loop over it does not run.
+// Where reductions start: in their first iteration, or where a loop over them does not run.
 #pragma once
 
 #include "tenon/tir/stmt.h"
 
 namespace tenon::tir {
+
+/// The condition under which a block runs its init: its reduce axes are where they begin.
+Expr first_iteration(const Block& block);
 
 /// A reduction over an axis that is empty at run time gives what its init stores. This does so
 /// where `loop` does not run: the inits of the blocks inside that reduce over it, over the loops

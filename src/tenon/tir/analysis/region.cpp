@@ -5,6 +5,24 @@
 
 namespace tenon::tir {
 
+static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
+  const auto* both = condition.as<Binary>();
+  if (both && both->op == BinaryOp::kAnd) {
+    collect_conjuncts(both->lhs, out);
+    collect_conjuncts(both->rhs, out);
+    return;
+  }
+  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
+    return collect_conjuncts(call->arg(0), out);
+  out.push_back(condition);
+}
+
+std::vector<Expr> conjuncts(const Expr& condition) {
+  std::vector<Expr> out;
+  if (condition) collect_conjuncts(condition, out);
+  return out;
+}
+
 bool uses_var(const NodePtr& node, const Var* var) {
   bool found = false;
   walk_if(node, [&](const NodePtr& n) {
@@ -151,18 +169,6 @@ std::optional<Bound> bound_from(const Expr& condition, const VarRanges& running,
   const Expr below = analyzer.simplify(difference + var);  // below - var <= 0
   if (!uses_any(below, running)) return Bound{found, below, {}};
   return std::nullopt;
-}
-
-void split_and(const Expr& condition, std::vector<Expr>& out) {
-  const auto* both = condition.as<Binary>();
-  if (both && both->op == BinaryOp::kAnd) {
-    split_and(both->lhs, out);
-    split_and(both->rhs, out);
-    return;
-  }
-  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
-    return split_and(call->arg(0), out);
-  out.push_back(condition);
 }
 
 // What holds where `condition` does not; nothing where it is no comparison.
@@ -334,9 +340,7 @@ class AccessFinder {
   template <typename F>
   void where(const Expr& condition, const F& inside) {
     VarRanges before;
-    std::vector<Expr> parts;
-    if (condition) split_and(condition, parts);
-    for (const Expr& part : parts) {
+    for (const Expr& part : conjuncts(condition)) {
       const auto bound = bound_from(substituted(part), running_, analyzer_);
       if (!bound) continue;
       Range& range = running_[bound->var];

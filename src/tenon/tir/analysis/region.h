@@ -45,4 +45,7 @@ Ref<Block> with_accesses(const Ref<Block>& block);
 
 bool uses_var(const NodePtr& node, const Var* var);
 
+/// The conditions that `condition` joins by `and`; of null, none.
+std::vector<Expr> conjuncts(const Expr& condition);
+
 }  // namespace tenon::tir

@@ -174,20 +174,6 @@ Stmt simplify_bindings(const Stmt& stmt, arith::Analyzer& analyzer) {
   return out;
 }
 
-static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
-  if (const auto* op = condition.as<Binary>(); op && op->op == BinaryOp::kAnd) {
-    collect_conjuncts(op->lhs, out);
-    collect_conjuncts(op->rhs, out);
-    return;
-  }
-  out.push_back(condition);
-}
-std::vector<Expr> conjuncts(const Expr& condition) {
-  std::vector<Expr> out;
-  collect_conjuncts(condition, out);
-  return out;
-}
-
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer) {
   return analyzer.proves_equal(a.min, b.min) && analyzer.proves_equal(a.extent, b.extent);
 }

@@ -47,9 +47,6 @@ void bind_path(const Path& path, arith::Analyzer& analyzer);
 /// and the loops inside.
 Stmt simplify_bindings(const Stmt& stmt, arith::Analyzer& analyzer);
 
-/// The conditions that `condition` (of a block or branch) joins by `and`.
-std::vector<Expr> conjuncts(const Expr& condition);
-
 /// Whether both are proved to be the same.
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer);
 

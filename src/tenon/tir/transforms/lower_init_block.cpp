@@ -4,14 +4,10 @@
 namespace tenon::tir {
 
 static Stmt with_guarded_init(const Block& block) {
-  Expr first;
-  for (const IterVar& iter : block.iter_vars) {
-    if (iter.kind != IterKind::kReduce) continue;
-    const Expr is_first = eq(iter.var, tenon::cast(iter.var->dtype, iter.domain.min));
-    first = first ? logical_and(first, is_first) : is_first;
-  }
-  const Stmt init =
-      first ? Stmt(make<IfThenElse>(first, block.init, Stmt(), block.init->origin)) : block.init;
+  const Expr first = first_iteration(block);
+  const Stmt init = is_int(first, 1)
+                        ? block.init
+                        : Stmt(make<IfThenElse>(first, block.init, Stmt(), block.init->origin));
   return seq({init, block.body});
 }
 
