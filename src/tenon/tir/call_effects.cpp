@@ -18,6 +18,8 @@ std::string_view name_of(const ParamEffect& effect) {
 
 namespace {
 
+using Kind = StmtEffect::Kind;
+
 // The parameters of a function by the buffers that stand for them: themselves, their pointers and
 // views of them.
 class Aliases {
@@ -101,7 +103,7 @@ class Scan {
       return statement(realize->block->body);
     }
     if (const auto* loop = stmt.as<For>(); loop && !returns_early_) return iterate(*loop);
-    accesses(stmt, nullptr);
+    accesses(stmt);
     running_.clear();
     if (!returns_early_) fills(stmt);
   }
@@ -240,78 +242,13 @@ class Scan {
     found_[*param].writes |= writes;
   }
 
-  // `block` is the innermost one: a reduction reads what its init wrote.
-  void accesses(const NodePtr& node, const Block* block) {
-    if (!node) return;
-    if (const auto* inner = node.as<Block>()) {
-      // The regions that it states follow from what is in it.
-      accesses(inner->init, inner);
-      accesses(inner->body, inner);
-      return;
-    }
-    if (const auto* load = node.as<BufferLoad>()) {
-      if (!block || !accumulates(*block, *load)) mark(load->buffer.get(), true, false);
-      for (const Expr& index : load->indices) accesses(index, block);
-      return;
-    }
-    if (const auto* store = node.as<BufferStore>()) {
-      mark(store->buffer.get(), false, true);
-      accesses(store->value, block);
-      for (const Expr& index : store->indices) accesses(index, block);
-      return;
-    }
-    if (const auto* call = node.as<CallTir>()) {
-      for (size_t i = 0; i < call->args.size(); ++i)
-        argument(call->callee->name, i, call->args[i], block);
-      return;
-    }
-    if (const auto* call = node.as<Call>()) {
-      if (call->callee) {
-        for (size_t i = 0; i < call->args.size(); ++i)
-          argument(call->callee->name, i, call->args[i], block);
-        return;
-      }
-      if (call->is("prefetch")) return;
-      if (call->is("masked_store")) {
-        if (const auto* element = call->args[0].as<BufferLoad>())
-          mark(element->buffer.get(), false, true);
-        accesses(call->args[1], block);
-        return accesses(call->args[2], block);
-      }
-      const bool escapes = (call->op->effect == Effect::kOpaque && !call->is("ret")) ||
-                           call->is("address_of") || call->is("tvm_access_ptr");
-      if (escapes)
-        for (const NodePtr& arg : call->args)
-          walk(arg, [&](const NodePtr& inner) { mark(inner.get(), true, true); });
-    }
-    if (node.as<Var>() || node.as<Buffer>()) return;
-    each_member(node, [&](const NodePtr& member, FieldRole role) {
-      if (role == FieldRole::kUse) accesses(member, block);
+  void accesses(const Stmt& stmt) {
+    each_effect(stmt, effects_.callees(), [&](const StmtEffect& effect) {
+      // What is done to views counts for what they show.
+      if (effect.kind == Kind::kView || !effect.memory) return;
+      mark(effect.memory.get(), effect.reads() && effect.kind != Kind::kAccumulate,
+           effect.writes());
     });
-  }
-
-  void argument(const std::string& callee, size_t i, const NodePtr& arg, const Block* block) {
-    const auto* region = arg.as<BufferRegion>();
-    if (!region) return accesses(arg, block);
-    const ParamEffect effect = effects_.of(callee, i);
-    mark(region->buffer.get(), effect.reads, effect.writes);
-    for (const Range& range : region->region) {
-      accesses(range.min, block);
-      accesses(range.extent, block);
-    }
-  }
-
-  static bool accumulates(const Block& block, const BufferLoad& load) {
-    if (!block.init) return false;
-    bool starts = false;
-    walk<BufferStore>(block.init, [&](const BufferStore& store) {
-      if (!store.buffer.same_as(load.buffer)) return;
-      bool same = true;
-      for (size_t i = 0; i < store.indices.size() && same; ++i)
-        same = structural_equal(store.indices[i], load.indices[i]);
-      starts |= same;
-    });
-    return starts;
   }
 
   // ---- what is written as a whole
@@ -477,47 +414,17 @@ bool CallEffects::is_pure(const std::string& name) {
   if (const auto external = module_.find<ExternFunction>(name)) {
     pure = external->is_pure && external->result.is_void();
   } else if (const auto function = module_.find<PrimFunc>(name)) {
-    walk(function->body, [&](const NodePtr& node) {
-      if (node.as<Assert>() || node.as<While>()) pure = false;
-      if (const auto* call = node.as<CallTir>()) pure = pure && is_pure(call->callee->name);
-      if (const auto* call = node.as<Call>()) {
-        if (call->callee) {
-          pure = pure && is_pure(call->callee->name);
-        } else if (call->is("check_index")) {
-          pure = false;
-        } else if (call->op->effect == Effect::kOpaque && !call->is("ret") &&
-                   !call->is("prefetch") && !call->is("masked_store")) {
-          pure = false;
-        }
-      }
-      if (const auto* op = node.as<Binary>())
-        pure = pure && !(op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
-                         op->lhs->dtype.is_integer() && !as_int(op->rhs));
+    each_effect(function->body, unknown_callee, [&](const StmtEffect& effect) {
+      if (effect.memory || !pure) return;
+      const auto* statement = effect.node.as<CallTir>();
+      const auto* call = effect.node.as<Call>();
+      pure = effect.kind == Kind::kCall &&
+             is_pure((statement ? statement->callee : call->callee)->name);
     });
   } else {
     pure = false;
   }
   return pure_[name] = pure;
-}
-
-void each_call_region(
-    const NodePtr& root, CallEffects& effects,
-    const std::function<void(const Ref<BufferRegion>&, const ParamEffect&)>& see) {
-  walk(root, [&](const NodePtr& node) {
-    const std::vector<NodePtr>* args = nullptr;
-    const GlobalVar* callee = nullptr;
-    if (const auto* call = node.as<CallTir>()) {
-      args = &call->args;
-      callee = call->callee.get();
-    } else if (const auto* call = node.as<Call>(); call && call->callee) {
-      args = &call->args;
-      callee = call->callee.get();
-    }
-    if (!args) return;
-    for (size_t i = 0; i < args->size(); ++i)
-      if (const auto* region = (*args)[i].as<BufferRegion>())
-        see(ref_to(region), effects.of(callee->name, i));
-  });
 }
 
 }  // namespace tenon::tir

@@ -7,19 +7,10 @@
 #include <vector>
 
 #include "tenon/ir/module.h"
-#include "tenon/tir/stmt.h"
+#include "tenon/tir/effects.h"
 
 namespace tenon::tir {
 
-/// What a function does to each buffer parameter (scalars: neither). `in` reads, `out` writes,
-/// `inout` does both. What it reads only after it wrote it, as a sum reads what it adds to, is
-/// `out`.
-struct ParamEffect {
-  bool reads = false, writes = false;
-  bool fills = false;  // writes every element before it reads any, in every run
-  bool is_out() const { return writes && !reads; }
-  bool operator==(const ParamEffect&) const = default;
-};
 std::string_view name_of(const ParamEffect& effect);  // "in", "out", "inout", "unused"
 
 /// The effects of the functions of a module, found once each; calls inside count as what the callee
@@ -39,6 +30,9 @@ class CallEffects {
   }
   /// Of argument `i` of a call; reads and writes where nothing is known of the callee.
   ParamEffect of(const std::string& callee, size_t argument);
+  CalleeEffects callees() {
+    return [this](const std::string& callee, size_t i, const Buffer&) { return of(callee, i); };
+  }
   /// Whether a call has no effect but on the buffers that it is given: no check in it that can
   /// fail, nothing printed, no foreign function that is not declared pure.
   bool is_pure(const std::string& name);
@@ -56,10 +50,5 @@ class CallEffects {
 /// parameters they are.
 std::vector<ParamEffect> effects_on(const Stmt& stmt, const std::vector<Ref<Buffer>>& buffers,
                                     CallEffects& effects);
-
-/// Calls `see(region, effect)` for each region that a call (CallTir, or Call with a callee)
-/// anywhere in `root` is given.
-void each_call_region(const NodePtr& root, CallEffects& effects,
-                      const std::function<void(const Ref<BufferRegion>&, const ParamEffect&)>& see);
 
 }  // namespace tenon::tir

@@ -40,19 +40,16 @@ class Eliminator {
           if (const auto* alloc = stmt.as<AllocBuffer>()) home_[alloc->buffer.get()] = list;
       if (const auto* block = node.as<Block>()) {
         for (const Ref<Buffer>& buffer : block->alloc_buffers) home_[buffer.get()] = block;
-        for (const MatchBuffer& match : block->match_buffers)
-          ++writers_[match.source->buffer.get()];
       }
-      if (const auto* store = node.as<BufferStore>()) ++writers_[store->buffer.get()];
+    });
+    each_effect(function.body, effects_.callees(), [&](const StmtEffect& effect) {
+      if (effect.memory && effect.writes()) ++writers_[effect.memory.get()];
       // Views and addresses: anything may happen to what they show.
-      const auto* call = node.as<Call>();
-      if (node.as<DeclBuffer>() || (call && (call->is("address_of") || call->is("tvm_access_ptr"))))
+      const auto* call = effect.node.as<Call>();
+      if (effect.node.as<DeclBuffer>() || (effect.memory && effect.memory.as<Var>()) ||
+          (call && call->is("address_of")))
         has_pointers_ = true;
     });
-    each_call_region(function.body, effects_,
-                     [&](const Ref<BufferRegion>& region, const ParamEffect& effect) {
-                       if (effect.writes) ++writers_[region->buffer.get()];
-                     });
   }
 
   Stmt run(const Stmt& body) {
@@ -130,22 +127,9 @@ class Eliminator {
 
   Buffers written_by(const Stmt& stmt) {
     Buffers out;
-    walk(stmt, [&](const NodePtr& node) {
-      if (const auto* store = node.as<BufferStore>()) out.insert(store->buffer.get());
-      if (const auto* call = node.as<Call>();
-          call && call->op && call->op->effect == Effect::kOpaque)
-        for (const NodePtr& arg : call->args)
-          walk(arg, [&](const NodePtr& inner) {
-            if (inner.as<Buffer>()) out.insert(inner.get());
-          });
-      if (const auto* block = node.as<Block>())
-        for (const MatchBuffer& match : block->match_buffers)
-          out.insert(match.source->buffer.get());
+    each_effect(stmt, effects_.callees(), [&](const StmtEffect& effect) {
+      if (effect.memory && effect.writes()) out.insert(effect.memory.get());
     });
-    each_call_region(stmt, effects_,
-                     [&](const Ref<BufferRegion>& region, const ParamEffect& effect) {
-                       if (effect.writes) out.insert(region->buffer.get());
-                     });
     return out;
   }
 
