@@ -6,48 +6,6 @@
 
 namespace tenon::tir {
 
-void Touched::add(const Touched& other) {
-  reads.insert(other.reads.begin(), other.reads.end());
-  writes.insert(other.writes.begin(), other.writes.end());
-  has_effects |= other.has_effects;
-}
-
-static bool meet(const std::set<const Node*>& a, const std::set<const Node*>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const Node* node) { return b.count(node) != 0; });
-}
-
-bool Touched::conflicts(const Touched& other) const {
-  return meet(writes, other.writes) || meet(writes, other.reads) || meet(reads, other.writes) ||
-         (has_effects && other.has_effects);
-}
-
-Touched touched_by(const Stmt& stmt) {
-  Touched out;
-  const auto both = [&](const Ref<Buffer>& buffer) {
-    out.reads.insert(buffer.get());
-    out.writes.insert(buffer.get());
-  };
-  walk(stmt, [&](const NodePtr& node) {
-    if (const auto* load = node.as<BufferLoad>()) out.reads.insert(load->buffer.get());
-    if (const auto* store = node.as<BufferStore>()) out.writes.insert(store->buffer.get());
-    if (const auto* block = node.as<Block>())
-      for (const MatchBuffer& view : block->match_buffers) both(view.source->buffer);
-    if (const auto* call = node.as<CallTir>())
-      for (const NodePtr& arg : call->args)
-        if (const auto* region = arg.as<BufferRegion>()) both(region->buffer);
-    if (const auto* call = node.as<Call>()) {
-      for (const NodePtr& arg : call->args) {
-        if (const auto* region = arg.as<BufferRegion>()) both(region->buffer);
-        if (const auto* buffer = arg.as<Buffer>()) both(ref_to(buffer));
-      }
-      out.has_effects |=
-          !call->op || call->op->effect == Effect::kOpaque || call->is("check_index");
-    }
-    out.has_effects |= node.as<Assert>() || node.as<While>();
-  });
-  return out;
-}
-
 // Statements that give other names to memory, or to values, for what follows them.
 static bool defines_for_others(const Stmt& stmt) {
   return stmt.as<DeclBuffer>() || stmt.as<Bind>() || stmt.as<AllocBuffer>() ||
@@ -85,7 +43,7 @@ BlockGraph::BlockGraph(const PrimFunc& function, AxesOf axes) {
       block.item = i;
       block.realize = realize;
       block.alone = alone_on(inner, 0);
-      block.touched = touched_by(block.alone);
+      block.effects = effects_of(block.alone);
       block.definition = definition_of(path, axes, &block.why);
       members.push_back(blocks_.size());
       blocks_.push_back(std::move(block));
@@ -95,7 +53,7 @@ BlockGraph::BlockGraph(const PrimFunc& function, AxesOf axes) {
       GraphBlock block;
       block.item = i;
       block.alone = items_[i];
-      block.touched = touched_by(items_[i]);
+      block.effects = effects_of(items_[i]);
       block.why = "a statement outside of blocks";
       blocks_.push_back(std::move(block));
       paths_.push_back({});
@@ -212,7 +170,7 @@ void BlockGraph::find_starts() {
     // The last that touched it before.
     size_t s = u;
     while (s-- > 0)
-      if (blocks_[s].touched.touches(update.definition->buffer)) break;
+      if (blocks_[s].effects.touches(update.definition->buffer)) break;
     if (s >= u || !starts(blocks_[s], update)) continue;
     const Definition& start = *blocks_[s].definition;
     Substitution axes;
@@ -236,7 +194,7 @@ std::string BlockGraph::shared_loops_problem(const std::vector<size_t>& members)
     for (const size_t j : members) {
       if (j <= i) continue;
       const GraphBlock &a = blocks_[i], &b = blocks_[j];
-      if (!a.touched.conflicts(b.touched)) continue;
+      if (!a.effects.conflicts(b.effects)) continue;
       const std::vector<Ref<For>> loops = shared_loops(paths_[i], paths_[j]);
       if (loops.empty()) continue;
       const auto problem = [&](const char* words) {
@@ -246,14 +204,13 @@ std::string BlockGraph::shared_loops_problem(const std::vector<size_t>& members)
       if (b.start == i) continue;
       // The first is done with a place when the second reads it, which never writes it.
       if (!a.definition) return problem("not every instance of the first is seen to run once");
-      if (meet(a.touched.reads, b.touched.writes) || meet(a.touched.writes, b.touched.writes) ||
-          (a.touched.has_effects && b.touched.has_effects))
+      if (b.effects.overwrites(a.effects))
         return problem("the second writes what the first reads or writes");
       if (carries_reduction(*a.realize, loops))
         return problem("the second reads what the first has not added up yet");
       size_t writers = 0;
       for (const GraphBlock& other : blocks_)
-        writers += other.touched.writes_buffer(a.definition->buffer);
+        writers += other.effects.writes_buffer(a.definition->buffer);
       const bool has_start = a.start || is_start(i);
       if (!is_intermediate(a.definition->buffer) || writers > (has_start ? 2U : 1U))
         return problem("others store where the first does");
@@ -266,7 +223,7 @@ std::optional<BlockGraph::Division> BlockGraph::divide(const std::set<size_t>& m
   for (const size_t m : members) divided.insert(blocks_[m].item);
   struct Part {
     Stmt stmt;
-    Touched touched;
+    Effects effects;
     bool is_member = false, is_before = false, is_after = false;
   };
   std::vector<Part> parts;
@@ -274,25 +231,25 @@ std::optional<BlockGraph::Division> BlockGraph::divide(const std::set<size_t>& m
     const GraphBlock& block = blocks_[b];
     const bool is_new = b == 0 || blocks_[b - 1].item != block.item;
     if (divided.count(block.item)) {
-      parts.push_back({block.alone, block.touched, members.count(b) != 0});
+      parts.push_back({block.alone, block.effects, members.count(b) != 0});
     } else if (is_new) {
-      parts.push_back({items_[block.item], block.touched});
+      parts.push_back({items_[block.item], block.effects});
     } else {
-      parts.back().touched.add(block.touched);
+      parts.back().effects.add(block.effects);
     }
   }
   for (size_t i = parts.size(); i-- > 0;) {
     if (parts[i].is_member) continue;
     for (size_t j = i + 1; j < parts.size() && !parts[i].is_before; ++j)
       parts[i].is_before = (parts[j].is_member || parts[j].is_before) &&
-                           parts[i].touched.conflicts(parts[j].touched);
+                           parts[i].effects.conflicts(parts[j].effects);
   }
   bool has_after = false;
   for (size_t j = 0; j < parts.size(); ++j) {
     if (parts[j].is_member) continue;
     for (size_t i = 0; i < j && !parts[j].is_after; ++i)
       parts[j].is_after =
-          (parts[i].is_member || parts[i].is_after) && parts[i].touched.conflicts(parts[j].touched);
+          (parts[i].is_member || parts[i].is_after) && parts[i].effects.conflicts(parts[j].effects);
     if (parts[j].is_before && parts[j].is_after) return std::nullopt;
     has_after |= parts[j].is_after;
   }

@@ -6,32 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "tenon/tir/effects.h"
 #include "tenon/tir/patterns/definition.h"
 
 namespace tenon::tir {
-
-/// The buffers that a statement touches; what a call is given counts as read and written.
-struct Touched {
-  std::set<const Node*> reads, writes;
-  bool has_effects = false;  // besides: a check, a foreign function
-
-  bool reads_buffer(const Ref<Buffer>& buffer) const { return reads.count(buffer.get()) != 0; }
-  bool writes_buffer(const Ref<Buffer>& buffer) const { return writes.count(buffer.get()) != 0; }
-  bool touches(const Ref<Buffer>& buffer) const {
-    return reads_buffer(buffer) || writes_buffer(buffer);
-  }
-  void add(const Touched& other);
-  /// Whether one of the two must stay before the other.
-  bool conflicts(const Touched& other) const;
-};
-Touched touched_by(const Stmt& stmt);
 
 /// A block right below the root block, or a statement there that holds none.
 struct GraphBlock {
   size_t item = 0;            // of the root's statements, in which it is
   Ref<BlockRealize> realize;  // null: the item as a whole
   Stmt alone;                 // the item with nothing but this in its loops
-  Touched touched;
+  Effects effects;
   std::optional<Definition> definition;  // none where `item` cannot be divided
   std::string why;                       // there is no definition
   /// Of a reduction: the block that starts it, which is then in `definition.init`.

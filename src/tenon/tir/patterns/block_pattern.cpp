@@ -39,10 +39,10 @@ bool can_move(const PreparedPattern& pattern, const Solution& solution, const Bl
       if (members.count(b)) continue;
       const std::string name =
           other.realize ? other.realize->block->name : std::string("a statement");
-      if (is_local && other.touched.reads_buffer(bound.buffer))
+      if (is_local && other.effects.reads_buffer(bound.buffer))
         why = fmt::format("`{}` is read by `{}` too; the pattern has it for itself",
                           bound.buffer->name, name);
-      else if (other.touched.writes_buffer(bound.buffer))
+      else if (other.effects.writes_buffer(bound.buffer))
         why = fmt::format("`{}` is stored to by `{}` too", bound.buffer->name, name);
       else
         continue;

@@ -96,16 +96,16 @@ class Division {
     check(members.size() == match_.blocks.size() + match_.starts.size() && parts,
           "a match of another function");
     match_piece();
-    before_ = touched(parts->before);
-    after_ = touched(parts->after);
-    matched_.has_effects = false;
-    for (const size_t m : members) matched_.add(graph_.blocks()[m].touched);
+    before_ = effects_in(parts->before);
+    after_ = effects_in(parts->after);
+    matched_.has_others = false;
+    for (const size_t m : members) matched_.add(graph_.blocks()[m].effects);
     check_buffers();
     std::vector<Piece> out;
-    const auto add = [&](Piece piece, const Touched& touched) {
+    const auto add = [&](Piece piece, const Effects& touched) {
       if (!piece.outputs.empty())
         out.push_back(std::move(piece));
-      else if (touched.has_effects)
+      else if (touched.has_others)
         throw Refused{"a part of the function beside the match only checks or calls something"};
     };
     if (!parts->before.empty())
@@ -124,9 +124,9 @@ class Division {
   }
 
  private:
-  static Touched touched(const std::vector<Stmt>& stmts) {
-    Touched out;
-    for (const Stmt& stmt : stmts) out.add(touched_by(stmt));
+  static Effects effects_in(const std::vector<Stmt>& stmts) {
+    Effects out;
+    for (const Stmt& stmt : stmts) out.add(effects_of(stmt));
     return out;
   }
 
@@ -134,14 +134,14 @@ class Division {
 
   // Each buffer is filled by one piece, and by nobody before.
   void check_buffers() const {
-    const Touched* const order[] = {&before_, &matched_, &after_};
+    const Effects* const order[] = {&before_, &matched_, &after_};
     std::vector<Ref<Buffer>> all = root_block(function_)->alloc_buffers;
     for (const Ref<Buffer>& param : function_.buffers)
       if (param) all.push_back(param);
     for (const Ref<Buffer>& buffer : all) {
       int writers = 0;
       bool early = false, written = false;
-      for (const Touched* part : order) {
+      for (const Effects* part : order) {
         const bool writes = part->writes_buffer(buffer);
         early |= part->reads_buffer(buffer) && !written && !writes;
         written |= writes;
@@ -166,7 +166,7 @@ class Division {
           throw Refused{fmt::format("block `{}` adds to what was there before", block->name)};
   }
 
-  Piece rest(Piece::Role role, const std::vector<Stmt>& stmts, const Touched& touched,
+  Piece rest(Piece::Role role, const std::vector<Stmt>& stmts, const Effects& touched,
              const std::function<bool(const Node*)>& is_read_later) const {
     Piece piece;
     piece.role = role;
@@ -240,7 +240,7 @@ class Division {
         composite_.scalars.push_back(value);
       }
     }
-    const Touched inside = touched_by(root_block(pattern)->body);
+    const Effects inside = effects_of(root_block(pattern)->body);
     std::vector<Ref<Var>> params;
     std::vector<Ref<Buffer>> buffers;
     for (const bool outputs : {false, true})
@@ -330,7 +330,7 @@ class Division {
   const std::vector<Ref<Buffer>>& outputs_;
   const TakeOutOptions& options_;
   BlockGraph graph_;
-  Touched before_, matched_, after_;
+  Effects before_, matched_, after_;
   Piece composite_;
   std::vector<Piece> layouts_before_, layouts_after_;
   std::map<std::pair<const Node*, std::vector<size_t>>, Ref<Buffer>> copies_;

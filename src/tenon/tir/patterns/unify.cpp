@@ -22,7 +22,7 @@ PreparedPattern::PreparedPattern(const PrimFunc& function) : function(function) 
   for (size_t b = 0; b < graph.blocks().size(); ++b) {
     const GraphBlock& block = graph.blocks()[b];
     if (!block.definition) bad(block.alone->origin, block.why);
-    read.insert(block.touched.reads.begin(), block.touched.reads.end());
+    read.insert(block.effects.reads.begin(), block.effects.reads.end());
     if (graph.is_start(b)) continue;
     const Definition& definition = *block.definition;
     if (!written.insert(definition.buffer.get()).second)
