@@ -25,66 +25,13 @@ Buffers allocated_in(const PrimFunc& function) {
 }
 
 // Buffers of which something is read, or which something else can see.
-class Reads {
- public:
-  Reads(const PrimFunc& function, CallEffects& effects) : effects_(effects) {
-    walk(function.body, [&](const NodePtr& node) {
-      if (const auto* block = node.as<Block>()) {
-        for (const Ref<Buffer>& buffer : block->alloc_buffers)
-          data_[buffer->data.get()] = buffer.get();
-      } else if (const auto* alloc = node.as<AllocBuffer>()) {
-        data_[alloc->buffer->data.get()] = alloc->buffer.get();
-      }
-    });
-    visit(function.body);
-  }
+Buffers read_in(const PrimFunc& function, CallEffects& effects) {
   Buffers found;
-
- private:
-  void visit(const NodePtr& node) {
-    if (!node) return;
-    if (const auto* block = node.as<Block>()) {  // its lists follow from the body
-      for (const MatchBuffer& match : block->match_buffers)
-        found.insert(match.source->buffer.get());
-      visit(block->init);
-      return visit(block->body);
-    }
-    const auto call = [&](const GlobalVar& callee, const std::vector<NodePtr>& args) {
-      for (size_t i = 0; i < args.size(); ++i) {
-        const auto* region = args[i].as<BufferRegion>();
-        if (!region) {
-          visit(args[i]);
-          continue;
-        }
-        if (effects_.of(callee.name, i).reads) found.insert(region->buffer.get());
-        for (const Range& range : region->region) {
-          visit(range.min);
-          visit(range.extent);
-        }
-      }
-    };
-    if (const auto* c = node.as<CallTir>()) return call(*c->callee, c->args);
-    if (const auto* c = node.as<Call>(); c && c->callee) return call(*c->callee, c->args);
-    if (const auto* store = node.as<BufferStore>()) {
-      visit(store->value);
-      for (const Expr& index : store->indices) visit(index);
-      return;
-    }
-    if (const auto* load = node.as<BufferLoad>()) found.insert(load->buffer.get());
-    if (const auto* region = node.as<BufferRegion>()) found.insert(region->buffer.get());
-    if (const auto* buffer = node.as<Buffer>()) {
-      found.insert(buffer);
-      return;
-    }
-    if (const auto it = data_.find(node.get()); it != data_.end()) found.insert(it->second);
-    each_member(node, [&](const NodePtr& member, FieldRole role) {
-      if (role == FieldRole::kUse) visit(member);
-    });
-  }
-
-  CallEffects& effects_;
-  std::unordered_map<const Node*, const Node*> data_;  // of pointers to their buffers
-};
+  each_effect(function.body, effects.callees(), [&](const StmtEffect& effect) {
+    if (effect.memory && effect.reads()) found.insert(effect.memory.get());
+  });
+  return found;
+}
 
 bool is_empty(const Stmt& stmt) {
   const auto* list = stmt.as<Seq>();
@@ -138,7 +85,7 @@ Ref<PrimFunc> cleaned(const std::string& name, Ref<PrimFunc> function, CallEffec
   if (own.empty()) return function;
   for (bool changed = true; changed;) {
     changed = false;
-    const Buffers read = Reads(*function, effects).found;
+    const Buffers read = read_in(*function, effects);
     const Stmt body = downcast<StmtNode>(
         rewrite(NodePtr(function->body), [&](const NodePtr& node) -> std::optional<NodePtr> {
           const auto* call = node.as<CallTir>();
@@ -146,7 +93,8 @@ Ref<PrimFunc> cleaned(const std::string& name, Ref<PrimFunc> function, CallEffec
           for (size_t i = 0; i < call->args.size(); ++i) {
             const auto* region = call->args[i].as<BufferRegion>();
             if (!region || !effects.of(call->callee->name, i).writes) continue;
-            if (!own.count(region->buffer.get()) || read.count(region->buffer.get()))
+            const Buffer& buffer = *region->buffer;
+            if (!own.count(&buffer) || read.count(&buffer) || read.count(buffer.data.get()))
               return std::nullopt;
           }
           changed = true;
