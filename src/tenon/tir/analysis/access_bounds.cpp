@@ -9,6 +9,7 @@
 #include "tenon/tir/analysis/reduction_start.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/analysis/witness.h"
+#include "tenon/tir/effects.h"
 
 namespace tenon::tir {
 
@@ -139,18 +140,11 @@ class AccessProver {
       out.anything = out.anything || !memory;
       out.roots.insert(memory);
     };
-    walk(s, [&](const NodePtr& node) {
-      if (const auto* store = node.as<BufferStore>()) add(store->buffer.get());
-      if (const auto* call = node.as<CallTir>())
-        for (const NodePtr& arg : call->args)
-          if (const auto* region = arg.as<BufferRegion>()) add(region->buffer.get());
-      const auto* call = node.as<Call>();
-      if (!call || !call->op || call->op->effect != Effect::kOpaque) return;
-      if (call->is("masked_store")) {
-        if (const auto* element = call->args[0].as<BufferLoad>()) add(element->buffer.get());
-      } else if (!call->is("assume") && !call->is("ret") && !call->is("prefetch")) {
-        out.anything = true;
-      }
+    each_effect(s, unknown_callee, [&](const StmtEffect& effect) {
+      out.anything |= effect.kind == StmtEffect::Kind::kForeign;
+      const bool is_named =
+          effect.kind == StmtEffect::Kind::kWrite || effect.kind == StmtEffect::Kind::kArgument;
+      if (is_named) add(effect.memory.get());
     });
     return writes_[s.get()] = std::move(out);
   }
