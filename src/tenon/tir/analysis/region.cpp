@@ -184,16 +184,9 @@ Expr negation(const Expr& condition) {
   }
 }
 
-// What a call does to a buffer.
-struct CallUse {
-  bool reads = true, writes = true;
-};
-using CallOracle =
-    std::function<CallUse(const std::string& callee, size_t argument, const Ref<Buffer>& buffer)>;
-
 class AccessFinder {
  public:
-  explicit AccessFinder(CallOracle calls) : calls_(std::move(calls)) {}
+  explicit AccessFinder(CalleeEffects calls) : calls_(std::move(calls)) {}
 
   void statement(const Stmt& stmt) {
     if (!stmt) return;
@@ -262,13 +255,8 @@ class AccessFinder {
 
   /// States which buffers are written in what is to be looked at.
   void prepare(const Stmt& stmt) {
-    walk(NodePtr(stmt), [&](const NodePtr& node) {
-      if (const auto* store = node.as<BufferStore>()) written_.insert(store->buffer.get());
-      if (const auto* block = node.as<Block>())
-        for (const auto& region : block->writes) written_.insert(region->buffer.get());
-      if (const auto* call = node.as<CallTir>())
-        for (const NodePtr& arg : call->args)
-          if (const auto* region = arg.as<BufferRegion>()) written_.insert(region->buffer.get());
+    each_effect(stmt, calls_, [&](const StmtEffect& effect) {
+      if (effect.memory && effect.writes()) written_.insert(effect.memory.get());
     });
   }
 
@@ -291,7 +279,7 @@ class AccessFinder {
         reads_of(downcast<ExprNode>(args[i]));
         continue;
       }
-      const CallUse use = calls_(callee.name, i, region->buffer);
+      const ParamEffect use = calls_(callee.name, i, *region->buffer);
       for (const Range& range : region->region) {
         reads_of(range.min);
         reads_of(range.extent);
@@ -390,7 +378,8 @@ class AccessFinder {
     bool known = true;
     for (const Ref<Var>& var : opaque_vars_) known = known && !uses_var(expr, var.get());
     walk<BufferLoad>(expr, [&](const BufferLoad& load) {
-      known = known && written_.count(load.buffer.get()) == 0;
+      known = known && written_.count(load.buffer.get()) == 0 &&
+              written_.count(load.buffer->data.get()) == 0;
     });
     return known;
   }
@@ -454,54 +443,45 @@ class AccessFinder {
     list.push_back(region);
   }
 
-  CallOracle calls_;
+  CalleeEffects calls_;
   arith::Analyzer analyzer_;
   VarRanges running_;
   std::vector<Ref<Var>> opaque_vars_;
   std::vector<MatchBuffer> views_;
-  Substitution bound_;                         // names of values
-  std::unordered_set<const Buffer*> written_;  // somewhere inside
-  std::vector<Ref<Buffer>> own_;               // defined inside
+  Substitution bound_;                       // names of values
+  std::unordered_set<const Node*> written_;  // somewhere inside
+  std::vector<Ref<Buffer>> own_;             // defined inside
   std::vector<Ref<BufferRegion>> reads_, writes_;
 };
 
 }  // namespace
 
-static CallOracle oracle_of(CallEffects& effects) {
-  return [&effects](const std::string& callee, size_t i, const Ref<Buffer>&) -> CallUse {
-    const ParamEffect effect = effects.of(callee, i);
-    return {effect.reads, effect.writes};
-  };
-}
-
-static Accesses accesses(const Stmt& stmt, CallOracle calls) {
+static Accesses accesses(const Stmt& stmt, CalleeEffects calls) {
   AccessFinder finder(std::move(calls));
   finder.prepare(stmt);
   finder.statement(stmt);
   return finder.result();
 }
 
-Accesses find_accesses(const Stmt& stmt) {
-  return accesses(stmt, [](const std::string&, size_t, const Ref<Buffer>&) { return CallUse{}; });
-}
+Accesses find_accesses(const Stmt& stmt) { return accesses(stmt, unknown_callee); }
 Accesses find_accesses(const Stmt& stmt, CallEffects& effects) {
-  return accesses(stmt, oracle_of(effects));
+  return accesses(stmt, effects.callees());
 }
 
 // Without a module to ask, what the block states tells what the calls in it do.
-static CallOracle oracle_of(const Block& block) {
-  return [&block](const std::string&, size_t, const Ref<Buffer>& buffer) -> CallUse {
+static CalleeEffects oracle_of(const Block& block) {
+  return [&block](const std::string&, size_t, const Buffer& buffer) -> ParamEffect {
     const auto lists = [&](const std::vector<Ref<BufferRegion>>& regions) {
       return std::any_of(regions.begin(), regions.end(), [&](const Ref<BufferRegion>& region) {
-        return region->buffer.same_as(buffer);
+        return region->buffer.get() == &buffer;
       });
     };
-    const CallUse use{lists(block.reads), lists(block.writes)};
-    return use.reads || use.writes ? use : CallUse{true, true};
+    const ParamEffect use{lists(block.reads), lists(block.writes)};
+    return use.reads || use.writes ? use : ParamEffect{true, true};
   };
 }
 
-static Ref<Block> with_accesses(const Ref<Block>& block, CallOracle calls) {
+static Ref<Block> with_accesses(const Ref<Block>& block, CalleeEffects calls) {
   AccessFinder finder(std::move(calls));
   for (const MatchBuffer& match : block->match_buffers) finder.view(match);
   if (block->init) finder.prepare(block->init);
@@ -532,7 +512,7 @@ Ref<Block> with_accesses(const Ref<Block>& block) {
   return with_accesses(block, oracle_of(*block));
 }
 Ref<Block> with_accesses(const Ref<Block>& block, CallEffects& effects) {
-  return with_accesses(block, oracle_of(effects));
+  return with_accesses(block, effects.callees());
 }
 
 }  // namespace tenon::tir
