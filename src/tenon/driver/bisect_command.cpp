@@ -46,15 +46,9 @@ class Bisection {
  public:
   explicit Bisection(const BisectOptions& options) : options_(options) {
     limits_.time_limit = options.run_limit;
-    CompileRequest request;
-    request.target = resolve(options.target.target);
-    request.first = options.target.model.passes();
-    request.whole = options.target.model.whole();
     const ModelOptions& model = options.target.model;
-    input_ =
-        pipeline_input(with_pools(model.prepare(load_module(options.model, model.load_options())),
-                                  options.target.c),
-                       request);
+    input_ = pipeline_input(with_pools(model.read(options.model), options.target.c),
+                            model.request(options.model, options.target.target));
   }
 
   std::optional<Finding> run() {

@@ -115,11 +115,11 @@ int compile(const CompileCommandOptions& options) {
   const auto wanted = [&](const char* kind) {
     return std::find(options.emit.begin(), options.emit.end(), kind) != options.emit.end();
   };
-  CompileRequest request;
-  request.name = !options.name.empty() ? options.name : fs::path(options.model).stem().string();
-  request.target = resolve(options.target.target);
+  const ModelOptions& model = options.target.model;
+  CompileRequest request = model.request(options.model, options.target.target);
+  if (!options.name.empty()) request.name = options.name;
   Progress progress;
-  request.pipeline = options.passes.pipeline(options.target.model);
+  request.pipeline = options.passes.pipeline(model);
   request.pipeline.progress = [&](const std::string& what) {
     progress.show(options.model + ": " + what);
   };
@@ -127,14 +127,11 @@ int compile(const CompileCommandOptions& options) {
   for (const std::string& kind : options.emit)
     if (as_c ? kind == "llvm" || kind == "asm" : kind == "c")
       throw UsageError("--emit {} is not of target `{}`", kind, options.target.target);
-  const ModelOptions& model = options.target.model;
   auto libraries = model.libraries();
   request.libraries = libraries;
-  request.first = model.passes();
-  request.whole = model.whole();
   request.required = options.target.requirements();
   request.unchecked = options.target.unchecked;
-  const IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  const IRModule module = model.read(options.model);
   LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   warn_of_unmatched(lowered.pipeline.remarks, options.model);
   model.warn_of_unused(module, lowered.pipeline, libraries.get());

@@ -57,15 +57,11 @@ void check_pass(const std::string& name, const std::vector<Remark>& remarks) {
 
 int explain(const ExplainOptions& options) {
   Progress progress;
-  CompileRequest request;
-  request.target = resolve(options.target);
-  request.first = options.places.passes();
-  request.whole = options.places.whole();
+  CompileRequest request = options.places.request(options.model, options.target);
   request.pipeline.progress = [&](const std::string& what) {
     progress.show(options.model + ": " + what);
   };
-  IRModule module =
-      options.places.prepare(load_module(options.model, options.places.load_options()));
+  IRModule module = options.places.read(options.model);
   const IRModule prepared = module;
   std::optional<Story> story;
   if (!options.node.empty()) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
@@ -244,6 +245,15 @@ Pipeline ModelOptions::passes(Then then) const {
     pipeline.push_back(pass_of("CallByName", {{"backend", backend}}));
   pipeline.insert(pipeline.end(), first.begin(), first.end());
   return pipeline;
+}
+
+CompileRequest ModelOptions::request(const std::string& path, const std::string& target) const {
+  CompileRequest request;
+  request.name = std::filesystem::path(path).stem().string();
+  request.target = resolve(target);
+  request.first = passes();
+  request.whole = whole();
+  return request;
 }
 
 std::optional<Pipeline> ModelOptions::whole() const {

@@ -49,6 +49,12 @@ struct ModelOptions {
   /// its entry named `main`, and its placement as attributes. \throws CompileError what reading the
   /// files finds; kUndefined where no function can be the entry.
   IRModule prepare(IRModule module) const;
+  /// The same of the file at `path`.
+  IRModule read(const std::string& path) const {
+    return prepare(load_module(path, load_options()));
+  }
+  /// What to compile it for, by which passes; named after the file.
+  CompileRequest request(const std::string& path, const std::string& target) const;
   /// The passes that go in front of the pipeline. \throws UsageError at faults of --passes.
   enum class Then : uint8_t { kPipeline, kNothing };
   Pipeline passes(Then then = Then::kPipeline) const;

@@ -134,19 +134,15 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     check_runs_here(ready);
     check_requirements(options.requirements(), ready.offload);
   } else {
-    CompileRequest request;
-    request.name = std::filesystem::path(path).stem().string();
-    request.target = resolve(options.target);
+    CompileRequest request = options.model.request(path, options.target);
     llvm_backend::check_runs_here(request.target);
     request.pipeline = pipeline;
     ready.target = request.target.str();
     auto start = std::chrono::steady_clock::now();
     if (pipeline.progress) pipeline.progress("import");
     auto libraries = options.model.libraries();
-    IRModule module = options.model.prepare(load_module(path, options.model.load_options()));
+    IRModule module = options.model.read(path);
     request.libraries = libraries;
-    request.first = options.model.passes();
-    request.whole = options.model.whole();
     request.required = options.requirements();
     request.unchecked = options.unchecked;
     ready.import_seconds = seconds_since(start);
@@ -207,7 +203,7 @@ InterpretedModel make_interpreted(const std::string& path, const TargetOptions& 
                                   const PipelineOptions& pipeline) {
   const ModelOptions& model = options.model;
   const auto opened = model.libraries();
-  IRModule module = with_entry(model.prepare(load_module(path, model.load_options())));
+  IRModule module = with_entry(model.read(path));
   Pipeline passes = model.passes();
   if (!model.chosen.file.empty()) {
     const Pipeline whole = *model.whole();

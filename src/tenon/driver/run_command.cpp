@@ -128,7 +128,7 @@ int interpret(const RunOptions& options) {
 void compare_with_interpreter(const RunOptions& options, const std::vector<Ref<TensorData>>& inputs,
                               const std::vector<Ref<TensorData>>& outputs) {
   const ModelOptions& model = options.target.model;
-  IRModule module = model.prepare(load_module(options.model, model.load_options()));
+  IRModule module = model.read(options.model);
   const auto libraries = with_external_modules(module, model.libraries(), model.link);
   const std::unique_ptr<Executable> program = interpreted(module, libraries);
   Expectation expected(program->run(inputs), longest_sum(module), [&](uint64_t seed) {
