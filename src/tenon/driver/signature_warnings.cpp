@@ -55,8 +55,8 @@ void warn_of_signatures(const std::vector<std::string>& files,
       if (is_called || found.count(name) || functions_called_for.empty()) continue;
       any = true;  // it is told here
       warn(kNotUsed, external->origin,
-           "--signatures {}: `{}` is the signature of no composite{}; composites are {}", file,
-           stated, did_you_mean(stated, functions_called_for), list_of(functions_called_for));
+           "--signatures {}: `{}` is the signature of no composite; composites are {}{}", file,
+           stated, list_of(functions_called_for), did_you_mean(stated, functions_called_for));
     }
     if (!any) warn(kNotUsed, {}, "--signatures {}: the program calls none of its functions", file);
   }

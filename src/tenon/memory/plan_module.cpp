@@ -118,9 +118,10 @@ class Liveness {
 };
 
 /// Every allocation that was placed becomes a view of the workspace.
-class Placer final : public Rewriter {
+class WorkspaceViews final : public Rewriter {
  public:
-  Placer(Ref<Buffer> workspace, const ModuleProblem& problem, const std::vector<Expr>& offsets)
+  WorkspaceViews(Ref<Buffer> workspace, const ModuleProblem& problem,
+                 const std::vector<Expr>& offsets)
       : workspace_(std::move(workspace)) {
     for (size_t i = 0; i < problem.buffers.size(); ++i)
       offsets_.emplace(problem.buffers[i].get(), offsets[i]);
@@ -250,7 +251,7 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
     auto* planned = new tir::PrimFunc(*function);
     planned->params.push_back(make<Var>("workspace_handle", kHandle));
     planned->buffers.push_back(workspace);
-    planned->body = Placer(workspace, problem, plan.offsets)(function->body);
+    planned->body = WorkspaceViews(workspace, problem, plan.offsets)(function->body);
     const auto total = as_int(plan.total);
     planned->attrs.set("tenon.workspace_bytes",
                        total ? AttrValue(*total) : AttrValue(NodePtr(plan.total)));

@@ -49,8 +49,8 @@ int64_t side_of(int64_t extent, int64_t lanes) {
 }
 
 /// Axes that are read by quotient and remainder are cut by the divisor.
-void split_digits(Schedule& schedule, const BlockRV& block) {
-  const std::vector<int64_t> divisors = digit_divisors(*schedule.get(block));
+void split_div_mod_axes(Schedule& schedule, const BlockRV& block) {
+  const std::vector<int64_t> divisors = div_mod_divisors(*schedule.get(block));
   for (size_t a = divisors.size(); a-- > 0;) {
     const int64_t extent = extent_of(schedule.get(block)->iter_vars[a]);
     if (divisors[a] > 1 && extent > divisors[a] && extent % divisors[a] == 0)
@@ -62,7 +62,7 @@ void split_digits(Schedule& schedule, const BlockRV& block) {
 
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target) {
   schedule.simplify_block_iters(block);
-  split_digits(schedule, block);
+  split_div_mod_axes(schedule, block);
   join_axes(schedule, block);
   const Ref<Block> node = schedule.get(block);
   bool guarded = false;

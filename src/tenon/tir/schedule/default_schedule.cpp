@@ -250,7 +250,7 @@ class DefaultScheduler {
 
   /// An axis of which the result reads `axis // c` (the groups of channels of a norm) is cut by c.
   void split_groups(const BlockRV& last) {
-    const std::vector<int64_t> divisors = digit_divisors(*sch_.get(last));
+    const std::vector<int64_t> divisors = div_mod_divisors(*sch_.get(last));
     for (size_t a = divisors.size(); a-- > 0;) {
       const int64_t extent = extent_of(sch_.get(last)->iter_vars[a]);
       if (divisors[a] > 1 && extent > divisors[a] && extent % divisors[a] == 0)

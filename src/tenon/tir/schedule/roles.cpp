@@ -113,7 +113,7 @@ std::optional<BlockAccesses> linear_accesses(const Block& block) {
   return linear ? std::optional(out) : std::nullopt;
 }
 
-std::vector<int64_t> digit_divisors(const Block& block) {
+std::vector<int64_t> div_mod_divisors(const Block& block) {
   std::vector<int64_t> out = smallest_divisors(block);
   for (size_t a = 0; a < out.size(); ++a)
     if (out[a] != 0 && jumps(block.iter_vars[a], out[a])) out[a] = 0;

@@ -28,7 +28,7 @@ std::optional<BlockAccesses> linear_accesses(const Block& block);
 
 /// Constant divisors c > 1 of `axis // c` and `axis % c` in the block's indices, by axis; 0 where
 /// there is none, and of a reduction's axis that has no whole number of them (it stays as it is).
-std::vector<int64_t> digit_divisors(const Block& block);
+std::vector<int64_t> div_mod_divisors(const Block& block);
 
 /// The loop that carries axis `axis` of a block, or nothing where it stands still.
 std::optional<LoopRV> loop_of_axis(Schedule& schedule, const BlockRV& block, size_t axis);

@@ -33,7 +33,7 @@ class Tiler {
       illegal(sch_.get(block)->origin, "block `{}` is no reduction", block.name);
     sch_.simplify_block_iters(block);
     const BlockRV epilogue = align(block);
-    cut_digits(block);
+    split_div_mod_axes(block);
     pack_operand(block);
     tile(block, epilogue);
   }
@@ -63,10 +63,10 @@ class Tiler {
   }
 
   /// `axis // c` and `axis % c` become axes of their own, so that accesses are linear.
-  void cut_digits(const BlockRV& block) {
+  void split_div_mod_axes(const BlockRV& block) {
     for (int round = 0; round < 8; ++round) {
       const Ref<Block> node = sch_.get(block);
-      const std::vector<int64_t> divisors = digit_divisors(*node);
+      const std::vector<int64_t> divisors = div_mod_divisors(*node);
       size_t axis = 0;
       while (axis < divisors.size() && divisors[axis] == 0) ++axis;
       if (axis == divisors.size()) return;
@@ -227,7 +227,7 @@ class Tiler {
     }
     if (symbolic) length = width;
     const int64_t lanes = std::min(full, power_of_two_up_to(length));
-    // What is left of the lanes' axis goes its own way, with fewer lanes.
+    // The remainder of the lane axis is a nest of its own, with fewer lanes.
     if (length % lanes != 0) {
       const int64_t main = length / lanes * lanes;
       const auto products = cut(block, *lane_axis, {int64(main)}, true);

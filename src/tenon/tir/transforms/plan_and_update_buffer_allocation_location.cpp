@@ -132,7 +132,7 @@ class Finder {
     });
   }
 
-  friend class Placer;
+  friend class AllocationPlacer;
   CarriedValues carried_;
   std::unordered_set<int> ordered_;  // scopes that are loops whose iterations run in order
   Path path_;
@@ -143,9 +143,9 @@ class Finder {
 };
 
 // Second walk, in the same order: allocations leave their blocks and appear where they belong.
-class Placer {
+class AllocationPlacer {
  public:
-  Placer(Finder& finder, const std::vector<Ref<Buffer>>& buffers) : finder_(finder) {
+  AllocationPlacer(Finder& finder, const std::vector<Ref<Buffer>>& buffers) : finder_(finder) {
     for (const Ref<Buffer>& buffer : buffers) {
       if (finder.fixed_.count(buffer.get())) continue;
       Uses uses = finder.uses[buffer.get()];
@@ -248,7 +248,7 @@ IRModule plan_and_update_buffer_allocation_location(IRModule module) {
     if (buffers.empty()) return function;
     Finder finder(buffers, effects);
     finder.visit(function->body);
-    return function->with_body(Placer(finder, buffers).place(function->body));
+    return function->with_body(AllocationPlacer(finder, buffers).place(function->body));
   });
 }
 
