@@ -1,4 +1,4 @@
-// Conditions: folding, canonical comparisons, what an assumption says.
+// Folds conditions, canonicalises comparisons, derives facts from assumptions.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// Sets of integers as intervals with symbolic ends: what an index covers while some variables run
-// through their ranges.
+// Sets of integers as intervals with symbolic ends: the values that an index takes while some
+// variables run through their ranges.
 #pragma once
 
 #include <span>

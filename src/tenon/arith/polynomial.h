@@ -1,4 +1,4 @@
-// The form in which this room holds integers: polynomials with integer coefficients over interned
+// The canonical form of integers in this room: polynomials with integer coefficients over interned
 // atoms. Internal to arith/; others use analyzer.h.
 #pragma once
 

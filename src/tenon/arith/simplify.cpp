@@ -1,4 +1,4 @@
-// From expressions to polynomials and back.
+// Converts expressions to polynomials and back.
 #include <algorithm>
 #include <cmath>
 

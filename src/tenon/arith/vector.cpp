@@ -1,4 +1,4 @@
-// Vectors: Ramp and Broadcast kept in canonical form.
+// Vectors: keeps Ramp and Broadcast in canonical form.
 #include "tenon/arith/polynomial.h"
 
 namespace tenon::arith {

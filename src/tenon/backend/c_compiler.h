@@ -1,4 +1,4 @@
-// The system's C compiler, for what Tenon is given or writes as C.
+// Runs the system's C compiler on sources that Tenon writes or is given.
 #pragma once
 
 #include <string>

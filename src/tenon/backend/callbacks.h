@@ -1,4 +1,4 @@
-// What the callbacks of back ends inside the tree have in common: no exception leaves one.
+// Wrappers of the callbacks of back ends inside the tree: no exception leaves one.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// The constants of a program as one range of bytes: where each lies, and the bytes piece by piece.
+// The constants of a program as one range of bytes: offsets, and contents piece by piece.
 #pragma once
 
 #include <algorithm>

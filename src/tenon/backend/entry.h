@@ -1,4 +1,4 @@
-// What a program takes and gives, read from its entry function: the same for every back end.
+// Inputs and outputs of a program, read from its entry function for all code generators.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What code generation may assume about expressions, without a proof engine: conservative answers
-// in one look.
+// Facts that code generation may assume about expressions, found conservatively in one look,
+// without the analyzer.
 #pragma once
 
 #include <unordered_set>

@@ -1,4 +1,4 @@
-// The functions of a program in the order in which they are generated, and what their calls pass.
+// The functions of a program in order of generation, and the arguments of their calls.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// The libraries that a program is linked with: where the functions of T.call_extern are found.
+// The libraries that a program is linked with; it resolves the functions of T.call_extern.
 #pragma once
 
 #include <memory>

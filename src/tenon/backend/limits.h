@@ -1,4 +1,4 @@
-// The least and the greatest value of a dtype: what T.min_value, T.max_value and T.infinity are.
+// The least and greatest value of a dtype, for T.min_value, T.max_value and T.infinity.
 #pragma once
 
 #include <cstdint>

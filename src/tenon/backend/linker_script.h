@@ -1,4 +1,4 @@
-// Names of libraries that the system's linker understands and its loader does not.
+// Resolves library names that linkers understand and loaders do not (linker scripts).
 #pragma once
 
 #include <string>

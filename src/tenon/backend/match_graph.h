@@ -1,5 +1,5 @@
-// A match of include/tenon/backend.h as values and operators, the parts of a region among one
-// another: what the back ends of libraries work on.
+// A match of include/tenon/backend.h as a graph of values and operators, the matches of a region
+// joined: the form that the back ends of libraries work on.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Scratch that libraries ask for, asked while compiling.
+// Asks libraries for the size of their scratch while compiling, where the arguments are known.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the driver offers to back ends' hooks.
+// The services that the driver offers to back ends' hooks.
 #pragma once
 
 #include "tenon/graph/backend.h"

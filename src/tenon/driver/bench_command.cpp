@@ -1,4 +1,4 @@
-// `tenon bench`: how long models take.
+// `tenon bench`: measures how long models take.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Passes that bind parameters and dimensions: their options, which name files.
+// The passes that bind parameters and dimensions, with options that name files.
 #pragma once
 
 #include <map>

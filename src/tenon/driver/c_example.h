@@ -1,4 +1,4 @@
-// A complete C program that shows how a compiled program is called: --emit c-example.
+// Writes a complete C program that shows how a compiled program is called (--emit c-example).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The C header of a compiled program.
+// Writes the C header of a compiled program.
 #pragma once
 
 #include <string>

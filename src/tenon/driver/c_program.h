@@ -1,4 +1,4 @@
-// Programs as C: their files, and how the system's C compiler makes something that runs of them.
+// Writes programs as C files, and compiles them to something that runs by the system's C compiler.
 #pragma once
 
 #include <memory>

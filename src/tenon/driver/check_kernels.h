@@ -1,4 +1,4 @@
-// `tenon check --kernels`: kernels of one's own against the meaning of their operators.
+// `tenon check --kernels`: compares kernels of one's own with the meaning of their operators.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// `tenon compile`: ahead of time, to files.
+// `tenon compile`: compiles ahead of time, to files.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// What a person sees while something long runs: a line on a terminal, nothing in a pipe.
+// Shows progress while something long runs: a line on a terminal, nothing in a pipe.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// Whether kernels are well defined: a kernel that leaves elements unwritten, or that reads what was
-// never written, has no result that two ways to run it could agree on.
+// Finds kernels that are not well defined: one that leaves elements unwritten, or reads elements
+// that were never written, has no result to compare.
 #pragma once
 
 #include "tenon/ir/module.h"

@@ -1,4 +1,4 @@
-// The entry of a module: `main`, or what can only be meant by it.
+// Finds the entry of a module: `main`, or the one function that can only be meant.
 #pragma once
 
 #include "tenon/ir/module.h"

@@ -1,4 +1,4 @@
-// A program that can be run, whatever runs it: the interpreter, or compiled code.
+// A program that can be run by the interpreter or as compiled code, behind one interface.
 #pragma once
 
 #include <memory>

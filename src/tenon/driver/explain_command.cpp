@@ -1,4 +1,4 @@
-// `tenon explain`: what the passes decided, and why.
+// `tenon explain`: reports what the passes decided, and why.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>

@@ -1,4 +1,4 @@
-// The artefacts of a module's `external_mods` as files, for compilers and linkers.
+// Writes the artefacts of a module's `external_mods` as files, for compilers and linkers.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// From what an action throws to what the command line prints and how it ends.
+// Turns what an action throws into a message on the command line and an exit status.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What the command line says of itself: `--help` of every command, and what is wrong with a line
-// that cannot be read.
+// `--help` of every command, and messages about command lines that cannot be
+// parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// What the inputs of a program are used for, as far as it decides which values they may have.
+// Infers the roles of a program's inputs (index, extent, ...), which limit made-up values.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Files of kernels of one's own (--kernels, --kernel): read beside a model, and put into its
+// Reads files of kernels of one's own (--kernels, --kernel) and adds them to a model's
 // module.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How long each kernel of a program takes: `main` reports the time before every call that it makes.
+// Measures each kernel of a program: `main` reports the time before every call that it makes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The back ends in the tree.
+// Registers the back ends in the tree.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Calls of library functions from the interpreter: each is compiled as a program of its own.
+// Calls library functions from the interpreter: each call is compiled as a program of its own.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Models of every kind, by their files.
+// Loads models of every kind from their files.
 #pragma once
 
 #include <string>

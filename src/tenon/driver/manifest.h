@@ -1,4 +1,4 @@
-// What a compiled library says about itself, as far as reports show it.
+// Reads the manifest of a compiled library, as far as reports show it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a program's memory holds, pool by pool: a rendering of the remarks of PlanMemory.
+// Reports a program's memory pool by pool, from the remarks of PlanMemory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Options about what a model is made of beside its file: values of its parameters, and functions of
-// foreign libraries (which parts of the model are theirs, with which signatures, where they are).
+// Options that complete a model beside its file: values of its parameters, and functions of foreign
+// libraries (their patterns, signatures and files).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// NumPy's array files.
+// Reads and writes NumPy's array files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Cases in the layout of the ONNX backend tests.
+// Reads cases in the layout of the ONNX backend tests.
 #pragma once
 
 #include <string>

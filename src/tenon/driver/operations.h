@@ -1,4 +1,4 @@
-// What one run of a model costs: operators, and floating-point operations of its contractions.
+// Counts the operators of a model and the floating-point operations of its contractions.
 #pragma once
 
 #include "tenon/ir/module.h"

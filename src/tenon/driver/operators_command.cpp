@@ -1,4 +1,4 @@
-// `tenon operators`: what can be imported, and what each operator of the graph has.
+// `tenon operators`: lists the operators that can be imported, and the graph's own.
 #include "tenon/driver/operators_command.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `tenon opt`: passes by name over a module.
+// `tenon opt`: runs passes by name over a module.
 #include <CLI/CLI.hpp>
 #include <iostream>
 

@@ -1,5 +1,5 @@
-// What every option means in every form of every command: the one table from which parsing refuses
-// and warns, `--help` tells (help.h), and docs/options.md is made.
+// The table of all options in every form of every command. From it command lines are checked,
+// `--help` is printed (help.h) and docs/options.md is made.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Which passes run over a model: options of every command that runs some.
+// The options that choose which passes run over a model; every command that runs passes has them.
 #pragma once
 
 #include <optional>

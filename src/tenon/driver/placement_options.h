@@ -1,4 +1,4 @@
-// Which back ends take parts of a model: options of every command that compiles.
+// The options that choose back ends and place operators; every command that compiles has them.
 #pragma once
 
 #include <string>

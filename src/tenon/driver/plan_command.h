@@ -1,4 +1,4 @@
-// `tenon plan`: the memory planner alone, on a CSV.
+// `tenon plan`: runs the memory planner on a problem in CSV.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Back ends from outside of the tree, and options for back ends: options of every command that
-// reads a model.
+// The options that load plugins and set options of back ends; every command that reads a model has
+// them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `tenon print` and `tenon check`: modules as text, and whether they are well formed.
+// `tenon print` and `tenon check`: print modules as text, and verify them.
 #include <CLI/CLI.hpp>
 #include <iostream>
 

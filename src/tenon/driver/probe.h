@@ -1,4 +1,4 @@
-// Runs a command and says how it ended, in a form by which two runs can be found to end alike.
+// Runs a command and describes how it ended, in a form in which two runs can be compared.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Random tensors by what they are for; the distributions are in docs/reliability.md. The same
-// elements on every host for the same arguments.
+// Makes random tensors by the roles of inputs; the distributions are in docs/reliability.md. The
+// same arguments give the same elements on every host.
 #pragma once
 
 #include "tenon/driver/input_meaning.h"

@@ -1,5 +1,5 @@
-// Which inputs a program takes before and after a pass that gives it others: parameters that became
-// constants, sizes or the results of a function of their own.
+// Maps the inputs of a program before a pass to those after it, where the pass changes them:
+// parameters that became constants, sizes, or results of a function of their own.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The functions that kernels for nodes of ONNX and for groups are tried on: made of the kernel's
-// own buffers, with attributes that are drawn.
+// Makes the functions on which kernels for ONNX nodes and for groups are tried: from the kernel's
+// own buffers, with attributes drawn at random.
 #pragma once
 
 #include <functional>

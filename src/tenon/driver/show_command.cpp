@@ -1,4 +1,4 @@
-// `tenon show`: what a compiled program, or a model, takes and gives.
+// `tenon show`: prints the interface and the needs of a compiled program or a model.
 #include "tenon/driver/show_command.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What a program takes and gives: names, element types, shapes; of a module's `main` and of a
+// The interface of a program: names, element types and shapes, of a module's `main` and of a
 // compiled program alike.
 #pragma once
 

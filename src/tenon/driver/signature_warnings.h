@@ -1,4 +1,4 @@
-// Signatures of --signatures that no composite finds, and composites that find none.
+// Warns of signatures of --signatures that no composite uses, and of composites that have none.
 #pragma once
 
 #include <string>

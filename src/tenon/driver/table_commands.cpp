@@ -1,5 +1,5 @@
-// `tenon passes`, `operators`, `diagnostics`: the tables of docs/, made from what the program
-// holds.
+// `tenon passes`, `operators`, `diagnostics`: print the generated tables of
+// docs/.
 #include <CLI/CLI.hpp>
 #include <iostream>
 

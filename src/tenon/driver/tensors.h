@@ -1,4 +1,4 @@
-// Tensors of the command line: from files, from a seed, and in words.
+// Tensors of the command line: read from files, made up from a seed, described in words.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What a model brings along that is code: it runs with all that the process may do, so that it is
-// linked only where the user said so (docs/trust.md).
+// Checks code that a model brings along: it would run with all rights of the process, so it is
+// linked only where the user allowed it (docs/trust.md).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Warnings: what a user most likely did not mean, and what does not stop the work.
+// Warnings: likely mistakes of the user that do not stop the work.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a compilation is at, watched from beside it: the word that nobody else can say while a pass
-// takes very long, or all memory.
+// Watches a compilation from a second thread: it names the step that takes very long, or that takes
+// more memory than it may.
 #pragma once
 
 #include <string>

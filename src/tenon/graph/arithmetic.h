@@ -1,4 +1,4 @@
-// What calls of operators cost in arithmetic.
+// Counts the arithmetic of operator calls.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The attributes by which a function is meant for a back end.
+// The attributes that mark a function for a back end: Composite, Compiler, Codegen.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Operators that a module declares: their functions, and the forms of these without optional
+// Operators that a module declares: finds their functions, and makes their forms without optional
 // inputs.
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-// The symbolic dimensions of graph functions: where each is defined.
+// Finds the definition of each symbolic dimension of a graph function.
 #pragma once
 
 #include "tenon/graph/expr.h"

@@ -1,5 +1,5 @@
-// R.call_dps_packed and R.call_packed: which foreign function they call, and what becomes each of
-// that one's parameters.
+// Resolves R.call_dps_packed and R.call_packed: the foreign function, and the value of each of its
+// parameters.
 #pragma once
 
 #include <optional>

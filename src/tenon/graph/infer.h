@@ -1,4 +1,4 @@
-// Types of values that depend on the functions of their module.
+// Infers types of values that depend on the functions of their module.
 #pragma once
 
 #include "tenon/graph/expr.h"

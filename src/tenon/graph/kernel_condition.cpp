@@ -1,4 +1,4 @@
-// The text of `op_when` and the like: Python's expressions over numbers.
+// Parses the conditions of `op_when` and the like: Python's expressions over numbers.
 #include <charconv>
 #include <set>
 

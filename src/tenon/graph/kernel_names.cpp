@@ -1,4 +1,4 @@
-// Operators by the names that people call them.
+// Resolves operators by the names of ONNX and of people.
 #include <algorithm>
 
 #include "tenon/graph/kernels.h"

@@ -1,4 +1,4 @@
-// Dead bindings of one graph function: what patterns, passes and reductions leave behind.
+// Removes dead bindings of one graph function.
 #pragma once
 
 #include "tenon/graph/expr.h"

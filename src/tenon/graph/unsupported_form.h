@@ -1,4 +1,4 @@
-// How converters of foreign operators say that they do not know a form of one.
+// Reports a form of a foreign operator that its converter does not handle.
 #pragma once
 
 #include <fmt/core.h>

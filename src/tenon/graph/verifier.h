@@ -1,4 +1,4 @@
-// Well-formedness of graph functions.
+// Verifies graph functions.
 #pragma once
 
 #include "tenon/ir/module.h"

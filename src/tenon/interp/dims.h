@@ -1,4 +1,4 @@
-// Symbolic dimensions of graph functions while they are interpreted.
+// Values of symbolic dimensions while graph functions are interpreted.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Code in the making. Each open loop has a list of instructions of its own, so that a value that
-// does not vary in it is computed in front of it, and a value that is known already is not computed
-// again.
+// Emits flat code. Each open loop has its own list of instructions, so that
+// loop-invariant values are computed in front of the loop, and known values
+// once.
 #pragma once
 
 #include <optional>

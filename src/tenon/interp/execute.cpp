@@ -1,4 +1,4 @@
-// The loop that nearly all programs spend their time in: an instruction, then the next.
+// The dispatch loop of the machine, in which programs spend most of their time.
 #include <cmath>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Integer expressions as sums of slots times constants, with what they lie between: where an access
-// goes, and whether it can leave its buffer.
+// Integer expressions as affine sums of slots with bounds: the address of an access, and whether it
+// can leave its buffer.
 #pragma once
 
 #include <functional>

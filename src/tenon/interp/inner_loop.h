@@ -1,5 +1,5 @@
-// Loops of one statement on elements, which most of a program's time is spent in: they run without
-// a step of the machine for each instruction.
+// Runs loops of one statement on elements natively, without dispatching each instruction. Most time
+// of a program is spent in them.
 #pragma once
 
 #include "tenon/interp/frame.h"

@@ -1,5 +1,5 @@
-// Code for expressions, and where conditions have to hold; resolve.cpp makes code for statements of
-// it.
+// Makes flat code for expressions and conditions; resolve.cpp makes it for
+// statements.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Innermost loops without branches. The first iteration runs as it is written; the others neither
-// compute again what no iteration changes, nor the place of an element that lies beside the last.
+// Innermost loops without branches. Their first iteration runs as written; later ones skip
+// loop-invariant values and advance addresses by strides.
 #pragma once
 
 #include "tenon/interp/frame.h"

@@ -1,4 +1,4 @@
-// How much memory a problem needs whatever the plan: the bytes alive at each step.
+// A lower bound on the memory of any plan: the bytes alive at each step.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The checker: sweeps over time with the live buffers in order of address, and looks at neighbours.
+// Checks a plan by a sweep over time that compares live neighbours in order of address.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// MiniMalloc's CSV form of a memory planning problem, and of its solution.
+// Reads and writes MiniMalloc's CSV form of a memory planning problem and its solution.
 #pragma once
 
 #include <iosfwd>

@@ -1,4 +1,4 @@
-// Local search over the order of a greedy packing. Inside the planner; the interface is plan.h.
+// Local search over the order of a greedy packing. Internal to the planner; see plan.h.
 #pragma once
 
 #include "tenon/memory/packing.h"

@@ -1,4 +1,4 @@
-// The orders in which the portfolio packs buffers. Inside the planner; the interface is plan.h.
+// Orders in which the portfolio packs buffers. Internal to the planner; see plan.h.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Greedy packings of the buffers of one pool. Inside the planner; the interface is plan.h.
+// Greedy packings of the buffers of one pool. Internal to the planner; see plan.h.
 #pragma once
 
 #include <cstdint>

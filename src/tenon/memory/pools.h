@@ -1,4 +1,4 @@
-// Several memory pools: what a user says about them, and which buffer goes where.
+// Several memory pools: the user's options, and the pool that each buffer goes to.
 #pragma once
 
 #include <optional>

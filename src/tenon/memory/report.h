@@ -1,4 +1,4 @@
-// What a person and a script are told about a memory plan.
+// Reports a memory plan, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// The steps of both levels.
+// The reduction steps of both levels.
 #pragma once
 
 #include <vector>

@@ -40,13 +40,13 @@ extern "C" {
 /* Error codes; int32_t wherever one is passed. */
 enum {
   TENON_OK = 0,
-  TENON_ERROR_ARGUMENT =
-      1, /* an argument does not fit its declaration: count, dtype, rank, dimension, strides */
+  /* an argument does not fit its declaration: count, dtype, rank, dimension, strides */
+  TENON_ERROR_ARGUMENT = 1,
   TENON_ERROR_INDEX = 2, /* an index found at run time lies outside its axis */
   TENON_ERROR_SHAPE = 3, /* a dimension found at run time does not fit: match_cast, a negative or
                             too large extent */
-  TENON_ERROR_VALUE =
-      4, /* a value found at run time is not allowed: division by zero of integers, ... */
+  /* a value found at run time is not allowed: division by zero of integers, ... */
+  TENON_ERROR_VALUE = 4,
   TENON_ERROR_MEMORY = 5,      /* memory could not be allocated */
   TENON_ERROR_LIBRARY = 6,     /* a call into a foreign library failed */
   TENON_ERROR_LOAD = 7,        /* a file is not a program, or one of another ABI version */
@@ -54,8 +54,7 @@ enum {
   TENON_ERROR_INTERNAL = 9     /* a fault of Tenon */
 };
 
-/* DLPack's type codes; those from 6 on are of DLPack 0.8 and 1.1, which older dlpack.h do not name.
- */
+/* DLPack's type codes; those from 6 on are of DLPack 0.8 and 1.1: older dlpack.h lack them. */
 enum {
   TENON_DTYPE_INT = 0,
   TENON_DTYPE_UINT = 1,

@@ -1,4 +1,4 @@
-// Checks what a caller hands over against what a program declares.
+// Checks the caller's arguments against a program's declaration.
 #pragma once
 
 #include <span>

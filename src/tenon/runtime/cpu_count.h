@@ -1,4 +1,4 @@
-// How many threads this process may keep busy.
+// Counts the CPUs that this process may use.
 #pragma once
 
 #include <string>

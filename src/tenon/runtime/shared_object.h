@@ -1,4 +1,4 @@
-// Loading of shared libraries.
+// Loads shared libraries.
 #pragma once
 
 #include <string>

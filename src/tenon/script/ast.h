@@ -1,4 +1,4 @@
-// The part of Python's syntax that TVMScript uses, as a tree: what was written, before any meaning.
+// The syntax tree of the part of Python that TVMScript uses, before names have a meaning.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Expressions of Python.
+// Parses expressions of Python.
 #include "tenon/script/ast_parser.h"
 #include "tenon/script/literals.h"
 

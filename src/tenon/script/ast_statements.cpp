@@ -1,4 +1,4 @@
-// Statements of Python, and which of them are ours.
+// Parses statements of Python, and decides which of them belong to modules.
 #include "tenon/script/ast_parser.h"
 
 namespace tenon::script::ast {

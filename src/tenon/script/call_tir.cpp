@@ -1,5 +1,5 @@
-// Calls of functions of the module from PrimFuncs: `T.call_tir(cls.f, ...)`, as a statement or for
-// the scalar that it returns.
+// Parses calls of the module's functions from PrimFuncs: `T.call_tir(cls.f, ...)`, as a statement
+// or for the scalar that it returns.
 #include "tenon/arith/analyzer.h"
 #include "tenon/script/tir_builder.h"
 

@@ -1,5 +1,5 @@
-// Constant tensors beside a text: what the printer refers to by content hash, and how small ones
-// are written in place.
+// Constants beside a text: named by content hash, or written in place where they are
+// short.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// From what an expression of a script stands for to the node, number or text that is wanted.
+// Converts the value of a script's expression to the node, number or text that its place wants.
 #include <limits>
 
 #include "tenon/arith/analyzer.h"

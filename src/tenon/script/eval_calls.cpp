@@ -1,5 +1,5 @@
-// Calls in scripts that mean the same at both levels: dtypes, scalar operations, intrinsics,
-// Python's few functions.
+// Evaluates calls that mean the same at both levels: dtypes, scalar operations, intrinsics,
+// Python's functions.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
-// `@T.extern_func`: a library function with its C signature. The declared facts stand in its
-// T.func_attr; what follows is its reference body.
+// Parses `@T.extern_func`: a library function with its C signature, attributes and reference
+// body.
 #include <algorithm>
 
 #include "tenon/script/implicit_root.h"

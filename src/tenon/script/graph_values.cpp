@@ -1,4 +1,4 @@
-// Types, operators and other values of graph functions.
+// Evaluates types, operators and other values of graph functions.
 #include <algorithm>
 #include <map>
 

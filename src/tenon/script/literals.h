@@ -1,4 +1,4 @@
-// Numbers and strings of Python from their tokens.
+// Parses Python's literals of numbers and strings.
 #pragma once
 
 #include <string>

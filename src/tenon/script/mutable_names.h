@@ -1,4 +1,4 @@
-// Which assignments of a kernel define a variable that changes.
+// Finds the assignments of a kernel that define a mutable variable.
 #pragma once
 
 #include <unordered_set>

@@ -1,5 +1,5 @@
-// What an expression of a script stands for while it is read: Python values, nodes, and names of
-// things.
+// The value of a script's expression while it is read: a Python value, a node, or a named
+// thing.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Scalar expressions, indices and regions as TVMScript.
+// Prints scalar expressions, indices and regions as TVMScript.
 #include <cmath>
 
 #include "tenon/script/printer_impl.h"

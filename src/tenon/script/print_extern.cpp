@@ -1,4 +1,4 @@
-// Extern functions as TVMScript: the signature with its dimensions as strings, the declared facts,
+// Prints extern functions as TVMScript: the signature with its dimensions as strings, attributes,
 // the reference body.
 #include "tenon/script/implicit_root.h"
 #include "tenon/script/printer_impl.h"

@@ -1,4 +1,4 @@
-// Graph-level functions, values and types as TVMScript.
+// Prints graph functions, values and types as TVMScript.
 #include "tenon/graph/kernels.h"
 #include "tenon/script/printer_impl.h"
 

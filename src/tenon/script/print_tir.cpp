@@ -1,4 +1,4 @@
-// TensorIR statements, blocks and functions as TVMScript.
+// Prints TensorIR statements, blocks and functions as TVMScript.
 #include "tenon/script/implicit_root.h"
 #include "tenon/script/printer_impl.h"
 

@@ -1,5 +1,5 @@
-// What Python does before TVM sees a script: its own functions, f-strings, lists by comprehension,
-// and calls of the file's helper functions.
+// Evaluates the Python that TVM runs before it sees a script: built-in functions, f-strings,
+// comprehensions, and helper functions of the file.
 #include <algorithm>
 #include <cmath>
 #include <limits>

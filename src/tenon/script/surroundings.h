@@ -1,5 +1,5 @@
-// The Python around a module or kernel: its imports, constants and helper functions, so far as
-// their values can be told by reading.
+// Evaluates the Python around a module or kernel: imports, constants and helper functions, as far
+// as their values can be told by reading.
 #pragma once
 
 #include <functional>

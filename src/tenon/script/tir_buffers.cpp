@@ -1,4 +1,4 @@
-// Definitions of buffers in PrimFuncs: parameters, allocations, views, constants.
+// Parses definitions of buffers in PrimFuncs: parameters, allocations, views, constants.
 #include "tenon/script/tir_builder.h"
 
 namespace tenon::script {

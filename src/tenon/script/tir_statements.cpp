@@ -1,4 +1,4 @@
-// Assignments, loops, branches and blocks of PrimFuncs.
+// Parses assignments, loops, branches and blocks of PrimFuncs.
 #include "tenon/script/tir_builder.h"
 #include "tenon/script/unsupported_names.h"
 #include "tenon/tir/analysis/region.h"

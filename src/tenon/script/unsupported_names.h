@@ -1,4 +1,4 @@
-// Names of TVM's TensorIR that Tenon knows and does not take, with the reason.
+// Names of TVM's TensorIR that Tenon recognises but does not support, with the reason.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Misspelled names: which one was meant.
+// Suggests the name that a misspelt one was meant to be.
 #pragma once
 
 #include <span>

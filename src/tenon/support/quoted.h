@@ -1,4 +1,4 @@
-// Texts as literals of the languages that Tenon writes.
+// Quotes texts as literals of the languages that Tenon writes.
 #pragma once
 
 #include <string>

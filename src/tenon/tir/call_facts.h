@@ -1,4 +1,4 @@
-// What must hold for the regions of a call to fit its callee's declaration, as equations.
+// The equations that must hold for the regions of a call to fit its callee's declaration.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Which functions of a module call which.
+// The call graph of a module.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Calls against the declarations of their callees: a part of the verifier.
+// Verifies calls against the declarations of their callees: a part of the verifier.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a call needs to know of the function that it names, whichever kind that is: everything that
-// asks about a callee asks here.
+// The one description of a callee, whether it is a PrimFunc or an extern
+// function.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Arguments of any size brought into a small range without error: remainders, and quarter turns.
-// Used by elementary.cpp alone; all of it works in float64.
+// Range reduction of arguments of any size without error: remainders, and quarter turns. Used by
+// elementary.cpp alone; all of it works in float64.
 #pragma once
 
 #include <array>

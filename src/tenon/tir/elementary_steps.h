@@ -1,5 +1,5 @@
-// What the algorithms of the elementary functions are written in: `Numbers` computes, `Exprs`
-// builds TensorIR. Used by elementary.cpp alone.
+// The two interpretations of the elementary functions' steps: `Numbers` computes, `Exprs` builds
+// TensorIR. Used by elementary.cpp alone.
 #pragma once
 
 #include <algorithm>

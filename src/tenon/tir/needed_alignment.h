@@ -1,4 +1,4 @@
-// What calls of foreign functions ask of the addresses that reach them through parameters.
+// The alignment that foreign functions require of addresses that reach them through parameters.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Scalar parameters of an extern function that C takes together: an array of numbers or a struct.
+// Scalar parameters of an extern function that C takes as one array or struct.
 #pragma once
 
 #include <string>

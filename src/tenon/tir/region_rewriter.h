@@ -1,4 +1,4 @@
-// Rewriting of accesses together with the lists of regions that blocks state.
+// Rewrites accesses together with the regions that blocks declare.
 #pragma once
 
 #include "tenon/ir/visit.h"

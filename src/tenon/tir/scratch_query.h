@@ -1,4 +1,4 @@
-// Scratch whose size a library says at run time: a function of it, `size_t f(int64_t, ...)`, that
+// Scratch sizes that a library computes at run time: by a function `size_t f(int64_t, ...)`, which
 // an extern function names in its attribute `scratch_query`.
 #pragma once
 

@@ -1,4 +1,4 @@
-// PrimFuncs for given values of their scalar parameters and symbolic dimensions.
+// Specialises PrimFuncs for given values of their scalar parameters and symbolic dimensions.
 #pragma once
 
 #include "tenon/ir/visit.h"

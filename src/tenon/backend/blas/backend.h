@@ -1,4 +1,4 @@
-// OpenBLAS as a back end: matrix products.
+// The back end that calls OpenBLAS for matrix products.
 #pragma once
 
 #include "tenon/backend.h"

@@ -1,4 +1,4 @@
-// A matrix product of a graph, in the terms of cblas_sgemm.
+// A matrix product of a graph as arguments of cblas_sgemm and cblas_dgemm.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Private to backend/c: from lowered PrimFuncs to C functions.
+// Generates C functions from lowered PrimFuncs. Private to backend/c.
 #pragma once
 
 #include <fmt/core.h>

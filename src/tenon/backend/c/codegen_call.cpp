@@ -1,4 +1,4 @@
-// Intrinsics: what `T.name(...)` becomes in C.
+// Generates C for calls of intrinsics.
 
 #include "tenon/backend/c/codegen.h"
 #include "tenon/backend/c/scalar_functions.h"

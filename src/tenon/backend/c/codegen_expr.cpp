@@ -1,4 +1,4 @@
-// Scalar and vector expressions.
+// Generates C for scalar and vector expressions.
 #include <cmath>
 #include <limits>
 

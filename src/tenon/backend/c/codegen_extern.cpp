@@ -1,4 +1,4 @@
-// Calls of other functions: of the program, of libraries, of what nothing declares.
+// Generates C for calls of functions: of the program, of libraries, and of undeclared ones.
 #include <array>
 
 #include "tenon/backend/c/codegen.h"

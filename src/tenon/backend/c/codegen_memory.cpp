@@ -1,5 +1,5 @@
-// Addresses, loads and stores; memory of the function itself. Only the alignment of an element is
-// relied on.
+// Generates C for addresses, loads, stores and local memory. It relies on the alignment of an
+// element only.
 #include <algorithm>
 
 #include "tenon/backend/c/codegen.h"

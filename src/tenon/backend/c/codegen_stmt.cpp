@@ -1,4 +1,4 @@
-// Statements: loops, branches, calls, checks; and a whole function.
+// Generates C for statements (loops, branches, calls, checks) and for whole functions.
 #include <algorithm>
 
 #include "tenon/backend/c/codegen.h"

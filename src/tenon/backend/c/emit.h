@@ -1,4 +1,4 @@
-// Freestanding C99 from a module of lowered PrimFuncs: the same module as backend/llvm takes.
+// Writes a module of lowered PrimFuncs, the one backend/llvm takes too, as freestanding C99.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A small program that shows how generated C is called: --emit c-example.
+// Writes a small program that shows how generated C is called (--emit c-example).
 #pragma once
 
 #include <string>

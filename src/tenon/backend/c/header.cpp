@@ -1,4 +1,4 @@
-// The header of a program.
+// Writes the C header of a program.
 #include "tenon/backend/c/codegen.h"
 
 namespace tenon::c_backend {

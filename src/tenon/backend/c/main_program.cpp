@@ -1,5 +1,5 @@
-// What stands beside a program's source: a main program that runs it on files, a Makefile, and the
-// adapter by which the runtime runs it.
+// Writes the files beside a program's source: a main program that runs it on files, a Makefile, and
+// the adapter by which the runtime calls it.
 #include <fmt/core.h>
 
 #include "tenon/backend/c/codegen.h"

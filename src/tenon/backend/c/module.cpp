@@ -1,4 +1,4 @@
-// The source of a program: which functions in which order, constants, the entry.
+// Writes the C source of a program: functions in order, constants, the entry.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

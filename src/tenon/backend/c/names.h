@@ -1,4 +1,4 @@
-// Names, types and comments of C as generated text spells them.
+// Spells names, types and comments in generated C.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// The memory that a program's workspace is taken from.
+// Declares the memory pools that a program's workspace lies in.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// The prototypes of a header against the signatures that a program calls functions by.
+// Compares the prototypes of a C header with the signatures by which a program calls functions.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The scalar functions of generated C: what C has no operator for, or whose operator is undefined
-// where TensorIR's is not.
+// The scalar functions of generated C: for operations that C lacks, or that C leaves undefined
+// where TensorIR does not.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Operations on vectors in generated C. Each gives the name of a macro or function of the prelude,
-// to be called with the operands.
+// Vector operations of generated C. Each function here returns the name of a macro or function of
+// the prelude.
 #pragma once
 
 #include "tenon/backend/c/prelude.h"

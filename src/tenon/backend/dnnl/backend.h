@@ -1,4 +1,4 @@
-// oneDNN as a back end.
+// The back end that calls oneDNN.
 #pragma once
 
 #include "tenon/backend.h"

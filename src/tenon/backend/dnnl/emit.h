@@ -1,4 +1,4 @@
-// C source for a function made of calls of oneDNN.
+// Writes C source for a function made of calls of oneDNN.
 #pragma once
 
 #include <string>

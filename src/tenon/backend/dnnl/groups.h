@@ -1,5 +1,5 @@
-// The operators of a graph as calls of oneDNN: an operator of weight, and what is done to its
-// result before it is stored.
+// Groups the operators of a graph for oneDNN: a primitive with weights, and the post-operations on
+// its result.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The functions of libdnnl that planning calls, loaded when the first of them is called: a program
+// The functions of libdnnl that planning calls. The library is loaded at the first call: a program
 // that uses no oneDNN loads neither it nor its threads.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A graph as calls of oneDNN with the layouts that the library prefers, and one memory plan for
-// what lies between them.
+// Plans a graph as calls of oneDNN: the layouts that the library prefers, and one memory plan for
+// the values between the calls.
 #pragma once
 
 #include <dnnl_types.h>

@@ -1,4 +1,4 @@
-// One call of oneDNN while its layouts are being chosen.
+// Drafts one call of oneDNN whose layouts are not all chosen yet.
 #pragma once
 
 #include <utility>

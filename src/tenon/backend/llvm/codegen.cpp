@@ -1,4 +1,4 @@
-// The module: which functions, in which order, with which signatures; types, attributes, constants.
+// Generates the LLVM module: functions in order, signatures, types, attributes, constants.
 #include "tenon/backend/llvm/codegen.h"
 
 #include <algorithm>

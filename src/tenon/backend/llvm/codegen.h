@@ -1,4 +1,4 @@
-// Private to backend/llvm: from lowered PrimFuncs to an LLVM module.
+// Generates an LLVM module from lowered PrimFuncs. Private to backend/llvm.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

@@ -1,4 +1,4 @@
-// Scalar and vector expressions.
+// Generates LLVM IR for scalar and vector expressions.
 #include <llvm/IR/Intrinsics.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Calls of library functions with declared signatures.
+// Generates LLVM IR for calls of library functions with declared signatures.
 #include <dlpack/dlpack.h>
 
 #include <algorithm>

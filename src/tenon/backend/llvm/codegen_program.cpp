@@ -1,4 +1,4 @@
-// What a program exports: the constant TenonProgram, its `run` and `shapes`, as runtime/abi.h says.
+// Generates a program's exports: TenonProgram, its `run` and its `shapes` (runtime/abi.h).
 #include <cstddef>
 
 #include "tenon/backend/llvm/codegen.h"

@@ -1,4 +1,4 @@
-// Statements: loops, parallel loops, allocations, calls, checks.
+// Generates LLVM IR for statements: loops, parallel loops, allocations, calls, checks.
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/MDBuilder.h>
 

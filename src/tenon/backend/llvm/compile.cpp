@@ -1,4 +1,4 @@
-// LLVM's passes and the emission of objects, IR and assembly.
+// Runs LLVM's passes and emits objects, IR and assembly.
 #include "tenon/backend/llvm/compile.h"
 
 #include <llvm/IR/LegacyPassManager.h>

@@ -1,5 +1,5 @@
-// From a module of lowered PrimFuncs to an object file: the one path to machine code, shared by the
-// JIT (jit.h) and by shared libraries (shared_library.h).
+// Compiles a module of lowered PrimFuncs to an object file: the one path to machine code, shared by
+// the JIT (jit.h) and by shared libraries (shared_library.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The machine that Tenon runs on, as a Target: "native" is resolved here and nowhere else.
+// Describes the machine that Tenon runs on as a Target. "native" is resolved here and nowhere else.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// LLVM's tables of the architectures that code is generated for.
+// LLVM's target machines for the architectures that code is generated for.
 #pragma once
 
 #include <llvm/MC/TargetRegistry.h>

@@ -1,4 +1,4 @@
-// What a callback of a plugin answers, gathered and checked as it comes.
+// Gathers and checks the answer of a plugin's callback as it comes in.
 #pragma once
 
 #include <deque>

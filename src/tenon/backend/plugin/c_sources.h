@@ -1,4 +1,4 @@
-// C that plugins emit: one source for each back end and module, in `external_mods`.
+// Collects the C that plugins emit: one source for each back end and module, in `external_mods`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Messages between Tenon and a back end in a process of its own, over a socket.
+// Messages over a socket between Tenon and a back end that runs in its own process.
 #pragma once
 
 #include <chrono>

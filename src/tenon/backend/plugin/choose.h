@@ -1,4 +1,4 @@
-// Which PrimFunc Tenon itself would take for a call of an operator.
+// Finds the PrimFunc that Tenon itself would use for a call of an operator.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a plugin says about itself (TenonBackend), checked and copied.
+// A plugin's description of itself (TenonBackend), checked and copied.
 #pragma once
 
 #include <string>

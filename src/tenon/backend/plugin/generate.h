@@ -1,4 +1,4 @@
-// From one unit of a plugin's (a match, a region) to what is called in its place.
+// Replaces one unit of a plugin (a match or a region) by a call of what the plugin generated.
 #pragma once
 
 #include "tenon/backend/plugin/descriptor.h"

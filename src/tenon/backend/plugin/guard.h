@@ -1,4 +1,4 @@
-// Calls into foreign code: what goes wrong inside is reported as its own.
+// Guards calls into foreign code: a crash or exception inside is an error of that code.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The callbacks of a back end, wherever its code runs: in this process or in one of its own.
+// The callbacks of a back end, whether its code runs in this process or in another.
 #pragma once
 
 #include <memory>

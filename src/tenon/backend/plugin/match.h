@@ -1,5 +1,5 @@
-// What a plugin sees of a part of the graph: inputs, operators with their attributes and wiring,
-// outputs. The structs here are the opaque ones of include/tenon/backend.h.
+// A match as a plugin sees it: inputs, operators with their attributes and operands, outputs. The
+// structs here are the opaque ones of include/tenon/backend.h.
 #pragma once
 
 #include <deque>

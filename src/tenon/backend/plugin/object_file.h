@@ -1,4 +1,4 @@
-// What can be said of a relocatable object without linking it.
+// Inspects a relocatable object without linking it.
 #pragma once
 
 #include <string>

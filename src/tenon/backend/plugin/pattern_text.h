@@ -1,4 +1,4 @@
-// The patterns of a plugin, which are text.
+// Reads the patterns of a plugin from their text.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Back ends behind the C interface of include/tenon/backend.h, outside of the tree (a shared
-// library) and inside (linked in). Both go the same way.
+// Back ends behind the C interface of include/tenon/backend.h, in a shared library outside of the
+// tree or linked in. Both use the same code.
 #pragma once
 
 #include <map>

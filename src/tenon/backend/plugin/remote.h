@@ -1,4 +1,4 @@
-// Back ends in a process of their own: whatever their code does there, Tenon goes on.
+// Runs a back end in a process of its own, so that a crash, hang or exit there does not end Tenon.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Passes of a plugin: a module's text in, a module's text out.
+// Runs a pass of a plugin: it takes a module as text and gives one back.
 #pragma once
 
 #include "tenon/backend/plugin/descriptor.h"

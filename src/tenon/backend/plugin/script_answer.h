@@ -1,4 +1,4 @@
-// TensorIR that a plugin gives as text.
+// Takes TensorIR that a plugin answers as text into the module.
 #pragma once
 
 #include <string>

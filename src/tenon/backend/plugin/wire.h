@@ -1,5 +1,5 @@
-// Matches and answers as bytes, for back ends in a process of their own. What is read may have been
-// written by anyone: every length is checked before it is used.
+// Serialises matches and answers for back ends in another process. The bytes may come from anyone:
+// every length is checked before it is used.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// What the definitions of operators share: reading arguments and attributes in type rules, and
-// building the kernel of a lowering.
+// Helpers for definitions of operators: they read arguments and attributes in type rules, and build
+// the kernel of a lowering.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What convolutions and pools share: layouts, padding, the extents of sliding windows.
+// Helpers for convolutions and pools: layouts, padding, the extents of sliding windows.
 #pragma once
 
 #include <map>

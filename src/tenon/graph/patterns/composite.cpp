@@ -1,4 +1,4 @@
-// A match as a function of its own.
+// Makes a function of a match.
 #include <algorithm>
 
 #include "tenon/graph/dimensions.h"

@@ -1,4 +1,4 @@
-// What a back end registers: a pattern with its name, and who decides about a match.
+// A registered pattern: a name, the graph pattern, and the check of a match.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Graph functions as patterns.
+// Reads graph functions as patterns.
 #include <set>
 #include <unordered_map>
 

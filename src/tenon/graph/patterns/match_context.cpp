@@ -1,5 +1,5 @@
-// Several patterns found together: contexts over a dataflow block, and graph functions with several
-// results.
+// Matches several patterns together: contexts over a dataflow block, and graph functions with
+// several results.
 #include <algorithm>
 
 #include "tenon/graph/infer.h"

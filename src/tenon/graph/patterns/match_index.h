@@ -1,4 +1,4 @@
-// What the matcher knows of the function that it searches. Of graph/patterns/ only.
+// Indexes a function for the matcher. Internal to graph/patterns/.
 #pragma once
 
 #include <string>

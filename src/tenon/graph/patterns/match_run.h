@@ -1,4 +1,4 @@
-// One attempt to match. Of graph/patterns/ only.
+// One attempt to match a pattern. Internal to graph/patterns/.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Looks for patterns (graph/patterns/dataflow_pattern.h) in one graph function.
+// Finds patterns (graph/patterns/dataflow_pattern.h) in one graph function.
 #pragma once
 
 #include <map>

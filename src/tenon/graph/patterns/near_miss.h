@@ -1,4 +1,4 @@
-// Where a pattern that matches nothing came nearest, for messages.
+// Finds where a pattern that matches nothing came nearest, for messages.
 #pragma once
 
 #include <optional>

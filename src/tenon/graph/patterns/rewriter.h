@@ -1,4 +1,4 @@
-// Replaces what patterns match in graph functions.
+// Replaces matches of patterns in graph functions.
 #pragma once
 
 #include <functional>

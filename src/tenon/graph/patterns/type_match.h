@@ -1,5 +1,5 @@
-// Types, dimensions and attributes that patterns name, against those of values. Of graph/patterns/
-// only.
+// Compares types, dimensions and attributes in patterns with those of values. Internal to
+// graph/patterns/.
 #pragma once
 
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// Putting calls of composites in the places of what they compute.
+// Replaces matched operators by calls of composites.
 #pragma once
 
 #include <vector>

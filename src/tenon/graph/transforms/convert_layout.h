@@ -1,4 +1,4 @@
-// ConvertLayout, told what it is to leave as it is.
+// ConvertLayout with a list of calls that it leaves as they are.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Which library function a part of a graph becomes a call of.
+// Resolves the library function that a part of a graph becomes a call of.
 #pragma once
 
 #include <optional>

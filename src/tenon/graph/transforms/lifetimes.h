@@ -1,4 +1,4 @@
-// How long the values of a graph function are needed, as memory: views count as what they view.
+// Lifetimes of the memory of a graph function's values; views keep alive what they show.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Looking through bindings: what a graph rewrite asks about the values it sees.
+// Looks through bindings, for graph rewrites that ask which call computes a value.
 #pragma once
 
 #include "tenon/graph/transforms/rebuild.h"

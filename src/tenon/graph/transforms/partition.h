@@ -1,5 +1,5 @@
-// Bindings of a block taken together, and made functions of their own: what the passes share that
-// hand parts of a graph to back ends.
+// Groups bindings of a block and outlines them as functions: shared by the passes that hand parts
+// of a graph to back ends.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Rebuilding graph functions binding by binding: what most graph passes share.
+// Rebuilds graph functions binding by binding: shared by most graph passes.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The scalars of a library function: attributes of the operators that a call stands for, captured
-// constants, dimensions, and expressions of these. What can be declared: docs/library-calls.md.
+// Computes the scalar arguments of a library call from attributes of the matched operators,
+// captured constants, dimensions, and expressions of these. The guide is docs/library-calls.md.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Operator chains that spell one operator become it. Each rule is a function from the last call of
-// the chain; they run in the order of the table.
+// Replaces chains of operators by the one operator that they spell out. Each rule is a function of
+// the last call of the chain; the rules run in the order of the table.
 
 #include <cmath>
 #include <numeric>

@@ -1,5 +1,5 @@
-// What a converter of an ONNX operator sees: one node, its operands and attributes, and the builder
-// of the function.
+// The interface of an ONNX converter: one node with its operands and attributes, and the builder of
+// the function.
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// The elements of small tensors that are known while a network is imported: shapes that the network
-// computes, as constants or as expressions of its symbolic dimensions.
+// Elements of small tensors that are known during import: shapes that the network computes, as
+// constants or as expressions of its symbolic dimensions.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// ONNX networks to modules: one graph::Function `main` of Relax operators.
+// Imports ONNX networks as modules with one graph::Function `main`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A node as a function of its operands: what kernels for ONNX's operators are asked about.
+// Makes a graph function of an ONNX node, which kernels for ONNX's operators are matched by.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Operators that networks compute shapes with, on elements instead of tensors.
+// Computes shapes that networks compute, on elements instead of tensors.
 #include <cmath>
 #include <functional>
 #include <map>

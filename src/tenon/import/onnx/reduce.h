@@ -1,4 +1,4 @@
-// Reduces networks that cannot be imported: what shows a fault of the importer is an ONNX file.
+// Reduces networks that cannot be imported, as ONNX files.
 #pragma once
 
 #include <functional>

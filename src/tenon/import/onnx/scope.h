@@ -1,4 +1,4 @@
-// Names of a graph and the order of its nodes.
+// Resolves the names of a graph and orders its nodes.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Tensors of the file: every way in which a TensorProto holds its elements. For the sources of this
-// room that see protobuf.
+// Decodes TensorProtos, in every form in which they hold elements. Only for sources of this folder
+// that see protobuf.
 #pragma once
 
 #include <map>

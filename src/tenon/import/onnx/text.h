@@ -1,4 +1,4 @@
-// Names of a network as Tenon shows and uses them.
+// Turns names of a network into identifiers and printable text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Protobuf's wire format, as far as finding the weights of a model file without copying them.
+// Reads protobuf's wire format as far as finding a model's weights without copies needs.
 #pragma once
 
 #include <cstddef>

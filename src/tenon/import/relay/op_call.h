@@ -1,5 +1,5 @@
-// What the translation of a Relay operator sees: one call, its operands and attributes, and the
-// builder of the function.
+// The interface of a Relay converter: one call with its operands and attributes, and the builder of
+// the function.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// Files of parameters, as TVM's `relay.save_param_dict` writes them.
+// Reads files of parameters, as TVM's `relay.save_param_dict` writes them.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Expressions of a Relay text as values of a graph function.
+// Translates expressions of a Relay text to values of a graph function.
 #include <algorithm>
 
 #include "tenon/arith/analyzer.h"

@@ -1,4 +1,4 @@
-// What is said of an access that is not proved to lie inside its buffer.
+// Words the report of an access that is not proved to lie inside its buffer.
 #include "tenon/tir/analysis/access_bounds.h"
 
 namespace tenon::tir {

@@ -1,4 +1,4 @@
-// How much a block computes: what costs of kernels are estimated from.
+// Counts the work of a block, from which costs of kernels are estimated.
 #pragma once
 
 #include "tenon/tir/stmt.h"

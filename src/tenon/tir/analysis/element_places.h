@@ -1,4 +1,4 @@
-// Where elements lie behind the pointer of their buffer, and the lanes of vectors of indices.
+// Addresses of elements relative to their buffer's pointer, and of lanes of vector indices.
 #pragma once
 
 #include "tenon/tir/stmt.h"

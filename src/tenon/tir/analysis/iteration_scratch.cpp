@@ -1,4 +1,4 @@
-// Memory of which each iteration of a parallel loop has its own.
+// Finds memory of which each iteration of a parallel loop has a copy of its own.
 #include <algorithm>
 
 #include "tenon/arith/int_set.h"

@@ -1,4 +1,4 @@
-// How many terms an element of a result is summed from.
+// Counts how many terms an element of a result is summed from.
 #pragma once
 
 #include "tenon/tir/stmt.h"

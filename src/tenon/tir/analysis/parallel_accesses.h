@@ -1,5 +1,5 @@
-// What a function reads and writes, access by access: through blocks, views and the functions that
-// it calls. Internal to the judgement of parallel loops.
+// Collects the accesses of a function, through blocks, views and callees. Internal to the race
+// check of parallel loops.
 #pragma once
 
 #include <string>

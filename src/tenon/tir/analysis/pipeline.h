@@ -1,4 +1,4 @@
-// Loops marked as software pipelines: what the marks say, and whether the statements allow it.
+// Reads the annotations of software pipelines, and checks that the statements allow one.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Integer expressions at single points: what proofs leave open is decided by looking at every
-// iteration, where there are few.
+// Evaluates integer expressions at single points: what proofs leave open is decided by enumeration
+// where there are few iterations.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Proofs that two accesses of a parallel loop never touch one element in different iterations.
-// Internal to the judgement of parallel loops.
+// Proves that two accesses of a parallel loop never touch one element in different iterations.
+// Internal to the race check of parallel loops.
 #pragma once
 
 #include "tenon/tir/analysis/parallel_accesses.h"

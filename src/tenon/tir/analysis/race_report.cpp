@@ -1,4 +1,4 @@
-// What is said of iterations of a parallel loop that are not proved apart.
+// Words the report of iterations of a parallel loop that are not proved apart.
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/parallel_races.h"

@@ -1,5 +1,5 @@
-// Iterations of a parallel loop that meet in an element. Internal to the judgement of parallel
-// loops.
+// Finds two iterations of a parallel loop that touch one element. Internal to the race check of
+// parallel loops.
 #pragma once
 
 #include "tenon/tir/analysis/parallel_accesses.h"

@@ -1,4 +1,4 @@
-// What blocks read and write: bounds of index expressions over loops, regions of statements.
+// Regions that blocks read and write: bounds of index expressions over loops.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Finding and replacing statements of a function by the path that leads to them.
+// Finds and replaces statements of a function by the path from its root to them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Well-formedness of PrimFuncs, with blocks or lowered.
+// Verifies PrimFuncs, with blocks or lowered.
 #pragma once
 
 #include <unordered_map>

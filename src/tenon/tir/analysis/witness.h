@@ -1,5 +1,5 @@
-// An iteration in which an access lies outside: every iteration where there are few, the corners
-// of the loops and of the conditions where there are many or their number is not known.
+// Finds an iteration in which an access lies outside: tries every iteration where there are few,
+// else the corners of the loops and of the conditions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Blocks as definitions: what a block computes, whatever loops run it and however its axes are cut
-// up. The form in which patterns are compared.
+// Blocks as definitions: what a block computes, independent of its loops and of how its axes are
+// split. Patterns are compared in this form.
 #pragma once
 
 #include <optional>

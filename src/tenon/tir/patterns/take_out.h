@@ -1,4 +1,4 @@
-// Takes matched blocks out of a function, which becomes functions that run one after another.
+// Outlines matched blocks: the function becomes up to three, which run one after another.
 #pragma once
 
 #include <optional>

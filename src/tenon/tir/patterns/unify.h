@@ -1,5 +1,5 @@
-// Finds what the variables and buffers of a pattern stand for, so that its definitions are those of
-// a target. A search that tries each way and takes it back where it fails.
+// Unifies a pattern with a target: finds values for its variables and buffers, by backtracking
+// search.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Changing the axes of a block: joined, cut, dropped, reordered. Its nest is made afresh each time.
+// Primitives on a block's axes: fuse, split, drop, reorder. The nest is rebuilt each time.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

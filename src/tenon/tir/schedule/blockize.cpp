@@ -1,4 +1,4 @@
-// blockize: what a loop holds becomes a block of its own.
+// blockize: makes a block of the statements inside a loop.
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"

@@ -1,4 +1,4 @@
-// cache_read, cache_write and their scopes: copies through buffers of their own.
+// cache_read, cache_write and their scopes: stage accesses through a buffer of their own.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

@@ -1,4 +1,4 @@
-// Blocks that see no loops but through their axes: what a schedule works on. Internal to schedule/.
+// Makes blocks use loop variables through their axes only, as schedules require.
 #pragma once
 
 #include "tenon/tir/stmt.h"

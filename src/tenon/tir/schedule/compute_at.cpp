@@ -1,4 +1,4 @@
-// compute_at and reverse_compute_at: moving a block into the nest of those that it works with.
+// compute_at and reverse_compute_at: move a block into the nest of its consumers or producers.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

@@ -1,4 +1,4 @@
-// compute_inline: an element-wise block put into those that read it.
+// compute_inline: puts an element-wise block into the blocks that read it.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

@@ -1,5 +1,5 @@
-// What stores have written for certain at some point of a nest: on this rests where blocks may be
-// moved. Internal to schedule/.
+// Regions that are certainly written at a point of a nest: the legality of moving blocks rests on
+// it. Internal to schedule/.
 #pragma once
 
 #include <optional>

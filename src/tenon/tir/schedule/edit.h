@@ -1,4 +1,4 @@
-// What the primitives share: making nests and blocks, asking about them. Internal to schedule/.
+// Helpers of the primitives: they make nests and blocks, and ask about them. Internal to schedule/.
 #pragma once
 
 #include <string>

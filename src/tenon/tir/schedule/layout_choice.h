@@ -1,5 +1,5 @@
-// Layouts that the default schedule likes best, for the graph pass that converts to them: so that
-// layout and schedule agree. Pure functions of shapes and target.
+// The layouts that the default schedule prefers, as pure functions of shapes and target, so that
+// ConvertLayout and the schedule agree.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// pad_einsum and decompose_padding: what lies beyond an extent made and taken away.
+// pad_einsum and decompose_padding: add padding beyond an extent, and split it off.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

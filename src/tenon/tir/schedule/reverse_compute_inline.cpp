@@ -1,4 +1,4 @@
-// reverse_compute_inline: an element-wise consumer put in the place of its producer's store.
+// reverse_compute_inline: puts an element-wise consumer into its producer's store.
 #include <algorithm>
 
 #include "tenon/tir/schedule/coverage.h"

@@ -1,5 +1,5 @@
-// What the axes of a block mean to its accesses: strides of linear accesses, and the roles that
-// follow from them. Internal to the default schedule.
+// Roles of a block's axes, from the strides of its linear accesses. Internal to the default
+// schedule.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// tensorize: what a block holds becomes a call of a kernel that does the same.
+// tensorize: replaces a block by a call of a kernel that computes the same.
 #include "tenon/tir/schedule/tensorize.h"
 
 #include <algorithm>

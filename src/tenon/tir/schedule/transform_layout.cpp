@@ -1,4 +1,4 @@
-// transform_layout: an intermediate stored in another order, possibly with padding.
+// transform_layout: stores an intermediate in another order, possibly with padding.
 #include <numeric>
 
 #include "tenon/arith/iter_map.h"

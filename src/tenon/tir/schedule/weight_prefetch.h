@@ -1,4 +1,4 @@
-// Weights that do not stay in cache are asked for while the panel before them is in use.
+// Prefetches weights that do not stay in cache, while the panel before them is in use.
 #pragma once
 
 #include "tenon/support/target.h"

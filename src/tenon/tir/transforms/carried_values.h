@@ -1,4 +1,4 @@
-// Which loops hand values of a buffer from one of their iterations to a later one. Internal to
+// Finds loops that carry values of a buffer from one iteration to a later one. Internal to
 // transforms/.
 #pragma once
 

@@ -1,5 +1,5 @@
-// EliminateCommonCalls: a call that was made before, with the same inputs unchanged in between, is
-// not made again.
+// EliminateCommonCalls: removes a call that repeats an earlier one whose inputs have not changed
+// since.
 
 #include <unordered_set>
 

@@ -1,5 +1,5 @@
-// A program as long as its network would be one function that a code generator's algorithms, many
-// of them worse than linear, take minutes for. Cut in pieces, each is compiled by itself.
+// OutlineMain: cuts a long entry function into private functions, since many algorithms of code
+// generators are worse than linear in a function's length.
 
 #include <set>
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// RemoveDeadCalls: a call that writes only what nobody reads afterwards goes, with the buffers that
-// nobody uses then.
+// RemoveDeadCalls: removes calls whose outputs nobody reads afterwards, with the buffers that are
+// then unused.
 
 #include <unordered_set>
 
