@@ -116,7 +116,7 @@ inline constexpr Code kBadPattern{"TN0803", "bad-pattern", "a pattern of operato
 inline constexpr Code kBadExternalModule{"TN0804", "bad-external-module",
                                          "an artefact in `external_mods` is malformed or clashes"};
 inline constexpr Code kCyclicPartition{"TN0805", "cyclic-partition",
-                                       "a part of the graph would depend on its own result"};
+                                       "a composite would depend on its own result"};
 inline constexpr Code kBadPlacement{"TN0806", "bad-placement",
                                     "an operator cannot run where an annotation places it"};
 inline constexpr Code kNotOffloaded{"TN0807", "not-offloaded",
