@@ -23,7 +23,6 @@ LANGUAGE = {"reshape", "undefined", "null_value", "print", "assert_op", "shape_o
 
 # Files that name operators or words that are names of operators too, each with its reason.
 EXCEPTIONS = {
-    "driver/c_program.cpp": "`log` is a file",
     "driver/input_meaning.cpp": "intrinsics of TensorIR",
     "driver/kernel_files.cpp": "`gemm` and `nn.gemm` both mean ONNX's Gemm",
     "driver/kernel_sample.cpp": "parameters of kernels called min and max",

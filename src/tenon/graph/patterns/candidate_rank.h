@@ -11,9 +11,9 @@ namespace tenon::graph {
 struct CandidateRank {
   bool is_wanted = false;  // the user placed it there
   int backend_priority = 0, pattern_priority = 0;
-  int64_t size = 0;    // operators; blocks of TensorIR
-  double work = 0;     // arithmetic
-  double seconds = 0;  // declared, or the estimate for own code
+  int64_t size = 0;                  // operators; blocks of TensorIR
+  double work = 0;                   // arithmetic
+  double seconds = 0;                // declared, or the estimate for own code
   uint64_t backend = 0, number = 0;  // in the order of `libs`, then of the program
 
   /// Everything that goes before the cost.
