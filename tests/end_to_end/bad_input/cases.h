@@ -13,7 +13,7 @@ struct Case {
   std::string name;
   std::vector<std::string> arguments;                      // of `tenon`, run in a new folder
   std::vector<std::pair<std::string, std::string>> files;  // what is in that folder
-  int status;                                              // 1: input at fault, 2: wrong usage
+  int status;                                              // 0: may warn, 1: bad input, 2: usage
   std::string says;                                        // part of what is printed on stderr
   std::function<void()> prepare = {};  // for what is no file; runs in that folder
 };
