@@ -77,8 +77,10 @@ package: tenon  ## a release archive and a .deb in build/package, tried in a bar
 format:  ## format all C++ sources
 	@git ls-files '*.cpp' '*.h' | xargs clang-format-19 -i
 
-format-check:
+format-check:  ## sources are formatted and name their licence
 	@git ls-files '*.cpp' '*.h' | xargs clang-format-19 --dry-run -Werror
+	@unnamed=$$(git ls-files 'src/*.cpp' 'src/*.h' 'include/*.h' 'tests/unit/*.cpp' 'scripts/*' | grep -v dnnl/steps.h | \
+	  xargs grep -L SPDX-License-Identifier); [ -z "$$unnamed" ] || { echo "no licence in the first line: $$unnamed"; exit 1; }
 
 lint: build  ## the order of includes, then clang-tidy over what changed (LINT=all: over everything)
 	@scripts/check_includes.py

@@ -1,4 +1,5 @@
 #!/ usr / bin / env bash
+# SPDX-License-Identifier: Apache-2.0
 #How fast generated C is : against the same C with a static array for each buffer( \
     what planning costs),                                                         \
     and against the

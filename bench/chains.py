@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a network of one long chain of operators takes to compile.
 
 Four chains: additions, softmax, six operators in turn as TVMScript, and seven in turn as an ONNX network. Each is compiled on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares Tenon with its peers, all in one run on one machine.
 
 In every round each engine times each network once, in a process of its own, one engine after the

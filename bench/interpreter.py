@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times the reference interpreter: processor seconds of kernels, beside those of another build.
 
 Each program calls one operator 13 times; what the empty program takes is not counted. Networks may

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tenon with and without the libraries that can take parts of a network: a table of network x libs.
 
     bench/libs.py build/models [--models resnet18,mlp] [--libs none,dnnl,blas,dnnl+blas] [--check]

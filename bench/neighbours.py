@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows that no size is favoured: layers of known networks beside neighbours of odd sizes.
 
 Each layer is timed as a kernel of its own, together with the same layer of 8 more channels (or

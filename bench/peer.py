@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times one network under a peer and prints one JSON object, as `tenon bench --json` has them.
 
     peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]...

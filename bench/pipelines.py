@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much of two equal stages of a software pipeline overlaps.
 
 Two kernels of the same work over 64 tiles: one after the other on one thread, and as a pipeline on two.

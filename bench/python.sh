@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A Python of its own (build/bench-venv) with what comes from PyPI for benchmarks and comparisons (requirements.txt): installs it
 # where it is missing, and prints the path of its interpreter.
 set -euo pipefail

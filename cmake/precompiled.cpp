@@ -1,1 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
 // Only here so that the precompiled headers have a target of their own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nearly every file includes, compiled once (option TENON_PRECOMPILE).
 #pragma once
 

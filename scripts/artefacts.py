@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hashes of what the compiler makes of networks, to show that a change left every byte alone.
 
     artefacts.py build/bin/tenon -o before.json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Which diagnostics no test mentions.
 
 Reads the messages that src/ throws (the format strings of CompileError, of Diagnostics::error and of

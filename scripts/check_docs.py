@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what the pages of docs/, those beside the README and in rooms of src/, and the examples' pages name: links and their anchors, files of the repository, targets
 of the Makefile, codes of diagnostics, passes, commands of `tenon` and the options that each takes, and options and variables of the
 environment that stand alone. Python in them is parsed by `tenon check`.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that includes keep to the order of the rooms, and foreign headers to the rooms that wrap them.
 
     scripts/check_includes.py [ROOT]       status 1 where a line breaks a rule below

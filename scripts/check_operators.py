@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds places outside of the families' files (src/tenon/graph/ops/) that ask for operators by name.
 
     scripts/check_operators.py [ROOT]       status 1 where a file does that EXCEPTIONS below does not name

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Tries the packages of `make package` in a bare Debian 12, where no compiler is: check_package.sh FOLDER [CHROOT].
 # CHROOT (default build/debian12) is made by debootstrap where it is missing; that needs root. Skipped (status 77) without.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Checks that the generated tables of docs/ are what the program says; with --update writes them.
 #
 #     scripts/check_tables.sh [--update] [build/bin/tenon]

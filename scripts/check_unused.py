@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lists functions of src/ that nothing in src/ calls: dead code, or code that only tests use.
 
     scripts/check_unused.py [ROOT]       status 1 where there is one that KEPT below does not name

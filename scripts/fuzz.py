@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs every kind of random program side by side for some time and prints one table.
 
 Each kind is a program of the build; what is not built, or not there, is skipped with a word. Failures

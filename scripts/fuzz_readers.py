@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the readers of foreign bytes under libFuzzer, one after another, and prints a table.
 
 The targets are libfuzzer_READER (tests/fuzz/readers, `cmake --build build --target fuzz_readers`). Each begins

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # clang-tidy over the C++ sources that differ from main (committed or not), on main itself over those of its last commit.
 # `lint.sh all`: over all. Needs a configured build/. LINT_BASE: another commit to compare with. LINT_SECONDS: begins no file after so
 # many seconds, and names those that are left.

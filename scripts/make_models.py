@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Generates the larger test networks: ONNX models with seeded random weights, inputs and reference outputs.
 
     make_models.py --out DIR [--only NAME,...] [--list] [--check]

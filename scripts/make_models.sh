@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Generates the larger test networks: make_models.sh OUT. Nothing happens where OUT is complete already.
 set -euo pipefail
 out=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Mutation testing of the core: seeds one fault at a time, and tells whether the tests see it.
 
     scripts/mutants.py [--build build] [--only WORD]... [--first N] [--seconds 60] [--list]

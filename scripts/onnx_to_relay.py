@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes an ONNX network as Relay text, with its weights as TVM stores them.
 
     onnx_to_relay.py MODEL.onnx OUT.relay            weights in OUT.params, as relay.save_param_dict writes them

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need, from Debian 12's packages. Quick and silent when nothing is missing; as root or
 # through sudo. `scripts/setup.sh models` adds what generating the larger test networks needs, `bench` what benchmarking needs.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs what `make test` has no time for, and prints one table.
 
     scripts/test_long.py [--build build] [--models build/models] [--conformance DIR] [--only WORD]...

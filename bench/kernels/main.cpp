@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times kernels of the default schedule one by one: their plain definition is scheduled, lowered,
 // compiled for a target and run on one thread. Usage: bench_kernels [-t TARGET] [-k SUBSTRING] [-s]
 // [-d]; -s prints the assembly of the kernel, -d the schedule's trace. The best of many short runs,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Back ends of Tenon: the one header that a back end, outside the tree or inside, includes.
  *
  * A back end states patterns, as text; checks each match of one; and answers what is to run in its

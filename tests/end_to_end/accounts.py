@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mixtures of providers: `run`, `compile`, the compiled program and `explain` give one account of who computes what.
 
     accounts.py TENON [-k SUBSTRING]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole networks with the C library of examples/c_library called by name, one signature for each function: their results are those of own
 code, and the planned peak is at most own code's and the scratch memory that a call of the library declares.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `--target c`: the files that are written, strict compilers, sanitizers with guarded memory, and
 // results against the interpreter.
 #include <cmath>

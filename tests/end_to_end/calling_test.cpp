@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled programs as their users meet them: what a program says of itself, and the C program that
 // shows how it is called. (examples/calling is the same with what is installed.)
 #include <nlohmann/json.hpp>

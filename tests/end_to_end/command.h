@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binary as scripts use it: run in a shell, its exit status and both outputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as scripts see it: exit status, both outputs, files.
 #include <cstring>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Installs Tenon into a folder of its own and builds against what is there: the accelerator's plugin, with CMake and with cc, and a
 program that runs a compiled network, with CMake, by pkg-config and as a static library.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs modules with and without each library: the same results, the same bits at 1 and 2 threads, and who took what.
 
     libraries.py TENON LIBRARY [-k SUBSTRING]     status 77 where this build has no such library

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks with each choice of libraries: the planned peak is at most that of own code plus the scratch memory that a call of
 the libraries declares, and two compilations decide the same.
 

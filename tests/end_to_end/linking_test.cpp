@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared libraries that a compiled program calls, where they are found later.
 #include "command.h"
 

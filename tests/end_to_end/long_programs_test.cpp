@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of many thousand operators, and of deep nests, with the stack that a shell gives: what
 // is as long as the input is iterated, what nests too deep is refused.
 #include "command.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the modules of tests/modules/, as people write them for TVM: interpreted, native and as C they give the same.
 
     modules.py TENON [-k SUBSTRING] [--tvm]

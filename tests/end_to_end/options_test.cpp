@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every option in every form of every command, over the binary: what the table of options
 // (`tenon options`) calls an error or a warning is told, and what it says to apply shows in what
 // the command does.

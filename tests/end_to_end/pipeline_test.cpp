@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines as text on the command line, for models of every kind.
 #include <nlohmann/json.hpp>
 

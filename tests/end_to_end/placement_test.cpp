@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs where, as the command line tells it.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins on the command line: loaded, refused, crashing. What they answer is tested in
 // tests/unit/backend_plugin/.
 #include "command.h"

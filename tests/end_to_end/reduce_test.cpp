@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon reduce` and `tenon bisect`, on faults that are made for it: kernels and rewriters of one's
 // own that compute something else, and commands that fail on what stands in a model.
 #include <nlohmann/json.hpp>

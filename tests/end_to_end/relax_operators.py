@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares every operator that apache-tvm's Relax has too: its parameters with their order and defaults, and its numbers.
 
     relax_operators.py TENON [-k SUBSTRING]     status 77 where apache-tvm 0.27 and numpy are not installed

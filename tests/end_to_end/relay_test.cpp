@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks as Relay text give bit for bit what they give as ONNX. The files of relay/ come from
 // scripts/onnx_to_relay.py: digits.relay holds its weights in the text's metadata, block.relay, a
 // transformer block, in a file of parameters.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C programs whose memory the caller lays out: pools in sections of its own, aligned as the header
 // says, and scratch that a library asks for.
 #include "command.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model brings along as code runs where the user said so, and nowhere else.
 #include "command.h"
 

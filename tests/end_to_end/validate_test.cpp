@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --validate over functions that a model does not bring itself.
 #include "command.h"
 

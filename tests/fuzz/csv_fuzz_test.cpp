@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory planning problems.
 #include "fuzz.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary files: ONNX networks, tensors of ONNX and NumPy.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers of foreign files against seeded mutations of good ones: whatever the bytes are, a reader
 // gives a result or a CompileError, in bounded time and memory.
 #pragma once

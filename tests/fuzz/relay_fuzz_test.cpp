@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relay text, its metadata, and files of parameters.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the compiler's tables with the golden files: the folder of each pass shows a module that
 // it changes, one with symbolic dimensions among them, and one that it leaves as it is; each
 // operator is legalised, with symbolic dimensions and with every attribute. A folder that belongs

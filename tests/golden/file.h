@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A golden file: its module, the passes that it names and the back ends that are there for it
 // (tests/golden/runner.cpp says how it is written).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the golden tests: TVMScript and Relay files under tests/golden/, each one test. In a .relay
 // file `//` stands for `#` below; what it gives is TVMScript.
 //

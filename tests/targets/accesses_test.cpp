@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accesses that only the run shows to be outside: lanes under a mask, and pointers that C functions
 // are given.
 #include <gmock/gmock.h>

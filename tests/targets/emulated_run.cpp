@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a shared library that Tenon made for another processor, under an emulator:
 //
 //     emulated_run PROGRAM.so THREADS IN... -- OUT...

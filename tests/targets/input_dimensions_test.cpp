@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs whose dimensions are expressions of the dimensions of other inputs: a program reads them
 // from the tensors and checks them, as its host computes none.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules and kernels as people write them, and the examples' networks, for every machine of the
 // list, against the interpreter; for plain C the test `modules` runs them.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small networks of awkward sizes for every machine of the list, against the interpreter.
 #include <gtest/gtest.h>
 

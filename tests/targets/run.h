@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a module for one of the targets, whatever this host is.
 #pragma once
 

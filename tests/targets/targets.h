@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines that tests generate code for: one list for all of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer reasoning over scalar expressions: a simplifier, constant bounds, modular facts, proofs.
 //
 // An integer expression is held as a polynomial over atoms (variables, quotients and remainders,

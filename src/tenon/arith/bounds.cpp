@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant bounds, modular facts and proofs of non-negativity.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folds conditions, canonicalises comparisons, derives facts from assumptions.
 #include <algorithm>
 #include <numeric>

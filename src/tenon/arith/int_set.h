@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of integers as intervals with symbolic ends: the values that an index takes while some
 // variables run through their ranges.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quasi-affine iterator maps: whether indices built from iterators by splitting and fusing visit
 // every point of a box, each once, and the way back from indices to iterators.
 #pragma once

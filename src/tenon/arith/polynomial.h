@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The canonical form of integers in this room: polynomials with integer coefficients over interned
 // atoms. Internal to arith/; others use analyzer.h.
 #pragma once

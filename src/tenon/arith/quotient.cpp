@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quotients and remainders towards minus infinity, and minima and maxima, of polynomials.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts expressions to polynomials and back.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectors: keeps Ramp and Broadcast in canonical form.
 #include "tenon/arith/polynomial.h"
 

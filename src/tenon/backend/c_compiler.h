@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the system's C compiler on sources that Tenon writes or is given.
 #pragma once
 

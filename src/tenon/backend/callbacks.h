@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrappers of the callbacks of back ends inside the tree: no exception leaves one.
 #pragma once
 

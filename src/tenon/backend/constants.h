@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The constants of a program as one range of bytes: offsets, and contents piece by piece.
 #pragma once
 

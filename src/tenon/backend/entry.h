@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs and outputs of a program, read from its entry function for all code generators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts that code generation may assume about expressions, found conservatively in one look,
 // without the analyzer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of a program in order of generation, and the arguments of their calls.
 #pragma once
 

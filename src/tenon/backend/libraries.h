@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libraries that a program is linked with; it resolves the functions of T.call_extern.
 #pragma once
 

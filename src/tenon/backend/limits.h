@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least and greatest value of a dtype, for T.min_value, T.max_value and T.infinity.
 #pragma once
 

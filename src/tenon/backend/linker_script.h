@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves library names that linkers understand and loaders do not (linker scripts).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A match of include/tenon/backend.h as a graph of values and operators, the matches of a region
 // joined: the form that the back ends of libraries work on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks libraries for the size of their scratch while compiling, where the arguments are known.
 #pragma once
 

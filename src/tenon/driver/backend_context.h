@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The services that the driver offers to back ends' hooks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon bench`: measures how long models take.
 #include <sys/resource.h>
 

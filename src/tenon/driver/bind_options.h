@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes that bind parameters and dimensions, with options that name files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon bisect`: the first pass after which a program computes something else or that does not
 // end well, the functions that it spoilt, and the smallest module that shows it.
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a complete C program that shows how a compiled program is called (--emit c-example).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes programs as C files, and compiles them to something that runs by the system's C compiler.
 #pragma once
 

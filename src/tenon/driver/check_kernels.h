@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon check --kernels`: compares kernels of one's own with the meaning of their operators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the command line: each adds itself, with its options, and sets what is to be done
 // when it is chosen.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares tensors element by element: by the rules of the ONNX backend tests, bit for bit, or by
 // what rounding explains.
 #pragma once

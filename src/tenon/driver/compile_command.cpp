@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon compile`: compiles ahead of time, to files.
 #include <CLI/CLI.hpp>
 #include <filesystem>

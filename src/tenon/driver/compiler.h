@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs pipelines over modules and makes programs of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows progress while something long runs: a line on a terminal, nothing in a pipe.
 #pragma once
 

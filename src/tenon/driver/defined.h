@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds kernels that are not well defined: one that leaves elements unwritten, or reads elements
 // that were never written, has no result to compare.
 #pragma once

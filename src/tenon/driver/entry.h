@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the entry of a module: `main`, or the one function that can only be meant.
 #pragma once
 

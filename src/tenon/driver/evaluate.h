@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes constants at compile time: by direct references where these exist, else by the
 // interpreter.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that can be run by the interpreter or as compiled code, behind one interface.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program is to compute, and how far from it rounding may lead: the one rule by which
 // `--validate`, `check --kernels` and the random programs of the tests compare floating-point
 // results (docs/reliability.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon explain`: reports what the passes decided, and why.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the artefacts of a module's `external_mods` as files, for compilers and linkers.
 #pragma once
 

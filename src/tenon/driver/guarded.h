@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns what an action throws into a message on the command line and an exit status.
 #pragma once
 

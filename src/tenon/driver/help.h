@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `--help` of every command, and messages about command lines that cannot be
 // parsed.
 #pragma once

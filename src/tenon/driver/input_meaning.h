@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infers the roles of a program's inputs (index, extent, ...), which limit made-up values.
 #pragma once
 

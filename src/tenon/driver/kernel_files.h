@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads files of kernels of one's own (--kernels, --kernel) and adds them to a model's
 // module.
 #pragma once

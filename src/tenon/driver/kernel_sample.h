@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random calls of an operator that a kernel of one's own takes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures each kernel of a program: `main` reports the time before every call that it makes.
 #pragma once
 

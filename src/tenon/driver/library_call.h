@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls library functions from the interpreter: each call is compiled as a program of its own.
 #pragma once
 

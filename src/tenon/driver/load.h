@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads models of every kind from their files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the manifest of a compiled library, as far as reports show it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports a program's memory pool by pool, from the remarks of PlanMemory.
 #pragma once
 

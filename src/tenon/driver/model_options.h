@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that complete a model beside its file: values of its parameters, and functions of foreign
 // libraries (their patterns, signatures and files).
 #pragma once

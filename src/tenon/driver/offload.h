@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who computes each operator of a model: the one account of all providers, made from the remarks of
 // the passes that decide. Composites that come with a module, and those of passes in front, are
 // counted when RunCodegen or CallByName takes them; kernels of the user's when SelectKernels does;

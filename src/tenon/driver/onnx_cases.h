@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads cases in the layout of the ONNX backend tests.
 #pragma once
 

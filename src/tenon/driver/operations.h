@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the operators of a model and the floating-point operations of its contractions.
 #pragma once
 

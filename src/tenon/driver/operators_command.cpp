@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon operators`: lists the operators that can be imported, and the graph's own.
 #include "tenon/driver/operators_command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon opt`: runs passes by name over a module.
 #include <CLI/CLI.hpp>
 #include <iostream>

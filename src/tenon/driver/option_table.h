@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of all options in every form of every command. From it command lines are checked,
 // `--help` is printed (help.h) and docs/options.md is made.
 #pragma once

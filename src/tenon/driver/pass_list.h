@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines as text: passes with options, as `--passes` takes them and files of `--pipeline` hold
 // them.
 #pragma once

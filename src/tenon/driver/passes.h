@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every pass by name: the one table from which the command line, the pipelines and the generated
 // documentation are made.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that choose which passes run over a model; every command that runs passes has them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The standard pipelines: from an imported model to lowered PrimFuncs, as lists with reasons.
 #pragma once
 

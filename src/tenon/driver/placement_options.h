@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that choose back ends and place operators; every command that compiles has them.
 #pragma once
 

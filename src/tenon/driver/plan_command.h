@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon plan`: runs the memory planner on a problem in CSV.
 #pragma once
 

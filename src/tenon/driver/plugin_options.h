@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that load plugins and set options of back ends; every command that reads a model has
 // them.
 #pragma once

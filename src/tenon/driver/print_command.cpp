@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon print` and `tenon check`: print modules as text, and verify them.
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a command and describes how it ended, in a form in which two runs can be compared.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes random tensors by the roles of inputs; the distributions are in docs/reliability.md. The
 // same arguments give the same elements on every host.
 #pragma once

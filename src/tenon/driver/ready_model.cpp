@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options and steps that several commands share.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon reduce`: the smallest module, network or text that still shows a fault.
 #include <CLI/CLI.hpp>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces a model's file while a command on it fails in the same way.
 #pragma once
 

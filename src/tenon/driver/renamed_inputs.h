@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps the inputs of a program before a pass to those after it, where the pass changes them:
 // parameters that became constants, sizes, or results of a function of their own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon run`: compile a model and run it.
 #include <CLI/CLI.hpp>
 #include <algorithm>

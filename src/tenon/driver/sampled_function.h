@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the functions on which kernels for ONNX nodes and for groups are tried: from the kernel's
 // own buffers, with attributes drawn at random.
 #pragma once

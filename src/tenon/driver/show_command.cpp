@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon show`: prints the interface and the needs of a compiled program or a model.
 #include "tenon/driver/show_command.h"
 

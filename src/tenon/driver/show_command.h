@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon show`: the interface of a compiled program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface of a program: names, element types and shapes, of a module's `main` and of a
 // compiled program alike.
 #pragma once

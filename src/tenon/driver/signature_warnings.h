@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warns of signatures of --signatures that no composite uses, and of composites that have none.
 #pragma once
 

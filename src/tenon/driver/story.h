@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The story of one node of a model: what became of it from pass to pass, down to the functions,
 // buffers and symbols of the program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon passes`, `operators`, `diagnostics`: print the generated tables of
 // docs/.
 #include <CLI/CLI.hpp>

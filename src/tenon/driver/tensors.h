@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors of the command line: read from files, made up from a seed, described in words.
 #pragma once
 

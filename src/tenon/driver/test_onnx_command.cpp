@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tenon test-onnx`: cases in the layout of the ONNX backend tests.
 #include <CLI/CLI.hpp>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks code that a model brings along: it would run with all rights of the process, so it is
 // linked only where the user allowed it (docs/trust.md).
 #pragma once

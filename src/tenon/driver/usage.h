@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong use of the command line: exit status 2.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program in the interpreter before and after a pass and compares what it computes.
 #pragma once
 

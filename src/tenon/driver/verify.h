@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifies whole modules: every function by the verifier of its level.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warnings: likely mistakes of the user that do not stop the work.
 #pragma once
 

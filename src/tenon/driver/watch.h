@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches a compilation from a second thread: it names the step that takes very long, or that takes
 // more memory than it may.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hooks by which a back end takes over parts of a graph: from its graph functions to PrimFuncs, and
 // from PrimFuncs to code. A guide with an example: docs/contributing/backend.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds graph functions in A-normal form: names every value, infers every type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attributes that mark a function for a back end: Composite, Compiler, Codegen.
 #pragma once
 

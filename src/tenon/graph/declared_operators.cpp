@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that a module declares: finds their functions, and makes their forms without optional
 // inputs.
 #include <algorithm>

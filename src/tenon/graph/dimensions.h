@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the definition of each symbolic dimension of a graph function.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph-level expressions: functions of whole tensors in A-normal form.
 #pragma once
 

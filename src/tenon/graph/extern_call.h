@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves R.call_dps_packed and R.call_packed: the foreign function, and the value of each of its
 // parameters.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module attribute `external_mods`: what back ends generated, kept in the module until it is
 // linked. It prints and parses like every attribute; code is a constant, so that the text holds its
 // content hash and the side file its bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infers types of values that depend on the functions of their module.
 #pragma once
 

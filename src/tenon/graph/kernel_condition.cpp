@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the conditions of `op_when` and the like: Python's expressions over numbers.
 #include <charconv>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the structure of a kernel says about schedules and fusion.
 #include <algorithm>
 #include <unordered_set>

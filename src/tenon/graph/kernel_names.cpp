@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves operators by the names of ONNX and of people.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Annotations of kernels, and kernels against the types of their operators.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of one's own: PrimFuncs of the module that say which operator they compute. LegalizeOps
 // asks for them before it lowers an operator by itself. The annotations: docs/own-kernels.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts of tensors by name: "NCHW", "NHWC", "NCHW16c" (channels in blocks of 16 that lie last),
 // "OIHW16i16o". A capital letter is an axis; a number with a small letter is the part of that axis
 // below the block's size, whose capital then counts blocks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of the graph level: each is one OpDef, which holds its attributes, type rule, lowering
 // and fusion kind.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of operators by the names that people give them: in the annotations and parameters of
 // kernels, and in the signatures of C functions.
 #pragma once

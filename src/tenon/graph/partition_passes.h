@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes that hand parts of a graph to back ends, up to RunCodegen (graph/backend.h). The
 // guide: docs/byoc.md.
 #pragma once

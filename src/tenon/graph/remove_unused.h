@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes dead bindings of one graph function.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape arithmetic of type rules: comparing and broadcasting symbolic dimensions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every pass of the graph level with its contract: a table of contents. Each is one file of
 // graph/transforms/.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types of graph values: what Relax's older scripts call struct info. Dimensions are integer
 // expressions over symbolic variables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports a form of a foreign operator that its converter does not handle.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What calls of PrimFuncs computed, kept from one module to the next: a kernel that a pass left as
 // it was is not run again on the arguments that it had before.
 //

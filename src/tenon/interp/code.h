@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flat code: what a PrimFunc is resolved to before it is run. Values live in slots of 64 bits (a
 // vector in as many as it has lanes); an instruction names its slots.
 #pragma once

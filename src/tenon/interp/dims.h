@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of symbolic dimensions while graph functions are interpreted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits flat code. Each open loop has its own list of instructions, so that
 // loop-invariant values are computed in front of the loop, and known values
 // once.

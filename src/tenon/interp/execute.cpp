@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dispatch loop of the machine, in which programs spend most of their time.
 #include <cmath>
 #include <cstring>

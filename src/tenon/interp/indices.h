@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer expressions as affine sums of slots with bounds: the address of an access, and whether it
 // can leave its buffer.
 #pragma once

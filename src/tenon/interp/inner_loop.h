@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs loops of one statement on elements natively, without dispatching each instruction. Most time
 // of a program is spent in them.
 #pragma once

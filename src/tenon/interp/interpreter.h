@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference interpreter: executes any module at any level, slowly and exactly. It is the
 // meaning of the IR; every pass and every back end is checked against it.
 //

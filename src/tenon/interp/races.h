@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches which iterations touch which elements: finds those of loops that may run at once
 // (parallel, vectorized, thread-bound), and those of data-parallel axes of blocks, that depend on
 // one another.

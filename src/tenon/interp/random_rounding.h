@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Monte Carlo arithmetic: a floating-point operation that is not exact is rounded at random, so
 // that the results of a few runs scatter as far as rounding errors may take them. Source: Parker,
 // "Monte Carlo Arithmetic", UCLA CSD-970002, 1997.

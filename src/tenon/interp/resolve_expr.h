@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes flat code for expressions and conditions; resolve.cpp makes it for
 // statements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar arithmetic of the interpreter: exact, one element type at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Innermost loops without branches. Their first iteration runs as written; later ones skip
 // loop-invariant values and advance addresses by strides.
 #pragma once

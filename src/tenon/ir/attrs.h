@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes: named values on functions, blocks, loops, calls and modules.
 #pragma once
 

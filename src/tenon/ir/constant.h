@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant tensors: bytes that are owned, mapped from a file, or one value repeated. Shared,
 // immutable, addressed by content. Nothing copies them without need: a weight of an ONNX file stays
 // in the mapped file until code packs it.

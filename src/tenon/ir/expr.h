@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar expressions: dimensions of tensors above, indices and arithmetic of kernels below.
 // BufferLoad, which reads a buffer, is in tir/buffer.h.
 #pragma once

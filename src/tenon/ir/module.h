@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module: functions of three kinds by name, side by side. Everything the compiler does is
 // IRModule -> IRModule.
 #pragma once

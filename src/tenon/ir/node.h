@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The base of every IR node, and the member tables from which walking, rewriting, equality and
 // hashing derive.
 //

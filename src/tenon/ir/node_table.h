@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of nodes by identity, for walks: open addressing, nothing is ever removed.
 #pragma once
 

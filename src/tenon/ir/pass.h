@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes and the runner that stands around them: it times, prints, verifies and validates; a pass
 // does none of that.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walking, rewriting, comparing and hashing nodes, derived from their member tables. Recursion is
 // bounded by kMaxHeight; a shared node is entered once.
 #pragma once

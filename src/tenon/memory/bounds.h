@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lower bound on the memory of any plan: the bytes alive at each step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks a plan by a sweep over time that compares live neighbours in order of address.
 #include <fmt/core.h>
 

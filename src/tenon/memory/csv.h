@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes MiniMalloc's CSV form of a memory planning problem and its solution.
 #pragma once
 

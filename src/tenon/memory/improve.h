@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local search over the order of a greedy packing. Internal to the planner; see plan.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders in which the portfolio packs buffers. Internal to the planner; see plan.h.
 #pragma once
 

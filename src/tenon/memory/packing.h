@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greedy packings of the buffers of one pool. Internal to the planner; see plan.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The portfolio: every greedy packing in turn, then local search from the best of them.
 #include "tenon/memory/plan.h"
 

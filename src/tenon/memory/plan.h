@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Static memory planning: an offset for each buffer, so that buffers alive at once never overlap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory planning of a whole program: every allocation of the entry function becomes an offset in
 // one workspace.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several memory pools: the user's options, and the pool that each buffer goes to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The static memory planning problem: buffers of known size and life, to be placed in pools.
 #pragma once
 

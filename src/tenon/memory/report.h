@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports a memory plan, as text and as JSON.
 #pragma once
 

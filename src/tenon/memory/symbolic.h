@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory planning where sizes are expressions of dimensions that are known only at run time.
 #pragma once
 

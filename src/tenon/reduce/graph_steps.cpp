@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps over graph functions. They change entry functions, those that no other function calls: of
 // the others, callers would have to change too; they are inlined first or dropped whole.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delta debugging: makes a module (or a text) that shows a fault as small as it can while the fault
 // stays.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps over PrimFuncs: each numbers nodes of one kind over all functions, in the order of a walk.
 #include <algorithm>
 #include <set>

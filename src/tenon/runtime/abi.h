@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The contract between generated code and the runtime: plain C99, the same text in C++.
  *
  * A compiled program is one constant TenonProgram: what it takes and gives, and the functions that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the caller's arguments against a program's declaration.
 #pragma once
 

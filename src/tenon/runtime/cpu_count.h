@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the CPUs that this process may use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* DLPack's tensors: those of <dlpack/dlpack.h> where that header is found or was included, else as
  * DLPack 0.6 to 1.1 lay them out, so that nobody has to have it. A program that has a dlpack.h of
  * its own in another place includes it before this file. Source: github.com/dmlc/dlpack.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the runtime's C++ side reports what went wrong; the C side turns it into a code and a
 // message.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floating-point state that generated code runs in: round to nearest, IEEE denormals, no traps.
 #pragma once
 

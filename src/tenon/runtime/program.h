@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A compiled program, ready to run: from a shared library, or from code in memory.
 #pragma once
 

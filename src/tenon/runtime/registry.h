@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that programs call by name (R.call_packed, T.call_packed): registered by the host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of a TenonContext: parallel loops and the first error of one call into generated
 // code.
 #pragma once

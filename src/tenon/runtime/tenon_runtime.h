@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The runtime for C programs: load a compiled program, see what it takes and gives, run it.
  *
  *     TenonModel* model = NULL;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors at the border: memory, shapes and element types, exchanged with others through DLPack.
 #pragma once
 

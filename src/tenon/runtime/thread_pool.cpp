@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/runtime/thread_pool.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads for data-parallel loops, and for nothing else.
 #pragma once
 

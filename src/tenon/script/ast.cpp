@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/script/ast.h"
 
 #include "tenon/script/ast_parser.h"

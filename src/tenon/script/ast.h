@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The syntax tree of the part of Python that TVMScript uses, before names have a meaning.
 #pragma once
 

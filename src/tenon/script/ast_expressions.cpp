@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses expressions of Python.
 #include "tenon/script/ast_parser.h"
 #include "tenon/script/literals.h"

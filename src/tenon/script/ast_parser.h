@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser of Python's syntax, shared by ast.cpp (tokens, errors, entry points),
 // ast_statements.cpp and ast_expressions.cpp. No other file includes this.
 #pragma once

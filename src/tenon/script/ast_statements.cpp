@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses statements of Python, and decides which of them belong to modules.
 #include "tenon/script/ast_parser.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses calls of the module's functions from PrimFuncs: `T.call_tir(cls.f, ...)`, as a statement
 // or for the scalar that it returns.
 #include "tenon/arith/analyzer.h"

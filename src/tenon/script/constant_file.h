@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of constants beside a printed module. Layout, little endian: "TENONCST", version (u32),
 // number of constants (u32), size of the table in bytes (u64); for each constant its content hash
 // (32 characters), dtype (16 characters, zero padded), flags (u32, 1: a splat), rank (u32),

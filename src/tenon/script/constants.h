@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants beside a text: named by content hash, or written in place where they are
 // short.
 #pragma once

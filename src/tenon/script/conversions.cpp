@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts the value of a script's expression to the node, number or text that its place wants.
 #include <limits>
 

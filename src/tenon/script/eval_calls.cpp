@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates calls that mean the same at both levels: dtypes, scalar operations, intrinsics,
 // Python's functions.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates the expressions of a script: Python's arithmetic on literals, scalar IR on everything
 // else. The builders of the two levels derive from it and add their statements and names.
 #pragma once

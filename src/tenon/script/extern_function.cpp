@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses `@T.extern_func`: a library function with its C signature, attributes and reference
 // body.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates types, operators and other values of graph functions.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule by which a PrimFunc's text may leave out its root block.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits the text of a Python file into tokens, indentation included.
 #pragma once
 

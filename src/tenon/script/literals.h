@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses Python's literals of numbers and strings.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the assignments of a kernel that define a mutable variable.
 #pragma once
 

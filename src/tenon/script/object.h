@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The value of a script's expression while it is read: a Python value, a node, or a named
 // thing.
 #pragma once

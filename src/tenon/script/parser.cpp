@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/script/parser.h"
 
 #include "tenon/script/graph_builder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads TVMScript: the text of a module, of both levels, into an IRModule. docs/tvmscript.md tells
 // the grammar.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls in pattern files: combinators, methods of patterns, functions of Python.
 #include "tenon/script/pattern_reader.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/script/pattern_file.h"
 
 #include "tenon/script/pattern_reader.h"

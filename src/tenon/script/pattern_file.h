@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads files of patterns and rewriters: graph functions, combinators in Python's syntax, classes
 // under `@R.rewriter`. docs/patterns.md is the guide.
 #pragma once

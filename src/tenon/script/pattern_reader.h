@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of pattern files, shared by pattern_file.cpp (statements, names) and pattern_calls.cpp
 // (combinators). No other file includes this.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints scalar expressions, indices and regions as TVMScript.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints extern functions as TVMScript: the signature with its dimensions as strings, attributes,
 // the reference body.
 #include "tenon/script/implicit_root.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints graph functions, values and types as TVMScript.
 #include "tenon/graph/kernels.h"
 #include "tenon/script/printer_impl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints TensorIR statements, blocks and functions as TVMScript.
 #include "tenon/script/implicit_root.h"
 #include "tenon/script/printer_impl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints modules, functions, statements, expressions and types as TVMScript. What it prints of a
 // module, parse_module() reads back structurally equal; docs/tvmscript.md tells the rules.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The printer's class, shared by printer.cpp (modules, names, scalars), print_tir.cpp and
 // print_graph.cpp. No other file includes this.
 #pragma once

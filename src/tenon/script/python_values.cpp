@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates the Python that TVM runs before it sees a script: built-in functions, f-strings,
 // comprehensions, and helper functions of the file.
 #include <algorithm>

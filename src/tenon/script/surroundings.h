@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates the Python around a module or kernel: imports, constants and helper functions, as far
 // as their values can be told by reading.
 #pragma once

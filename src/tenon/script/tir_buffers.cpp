@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses definitions of buffers in PrimFuncs: parameters, allocations, views, constants.
 #include "tenon/script/tir_builder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/script/tir_builder.h"
 
 #include "tenon/script/implicit_root.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a PrimFunc from the tree of its text. Used by parser.cpp only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses assignments, loops, branches and blocks of PrimFuncs.
 #include "tenon/script/tir_builder.h"
 #include "tenon/script/unsupported_names.h"

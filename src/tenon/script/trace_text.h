@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the text of a schedule's trace, as Trace::str() prints it and people write it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of TVM's TensorIR that Tenon recognises but does not support, with the reason.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal invariants: what stops Tenon when Tenon itself is wrong.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/support/access_codes.h"
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/limit_codes.h"

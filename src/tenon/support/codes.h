@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every diagnostic code, once: its number, its name and what it means. `docs/diagnostics.md` is
 // generated from all_codes(). A code never changes its meaning; a new one takes the next free
 // number of its room.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names contents by what they are: equal bytes have equal hashes on every host and in every run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decisions about who computes an operator, as data: what the account of providers is made of, and
 // what remarks about placement render.
 #pragma once

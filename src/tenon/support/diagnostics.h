@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors in what the user gave us: a code, a place, what was seen and what was expected.
 #pragma once
 

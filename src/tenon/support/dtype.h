@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types of tensors, buffers and scalar expressions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names in the languages that Tenon reads and writes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnostic codes of kernels of one's own; part of the one table of codes.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnostic codes of limits on work and memory, of trust and of files that change; part of the one
 // table of codes.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files in memory: a model, its constants, and external data beside it, confined to its directory.
 #pragma once
 

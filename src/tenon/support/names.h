@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fresh names: a number behind those that are taken already.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16-bit floats as numbers: what their bits mean, and which bits are nearest to a number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a node came from: a place in a script, a node of an ONNX network, or several of these.
 #pragma once
 

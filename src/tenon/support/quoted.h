@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quotes texts as literals of the languages that Tenon writes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every host: the distributions of the standard library differ
 // between implementations.
 #pragma once

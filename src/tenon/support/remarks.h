@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remarks: every decision of a pass, recorded as data. The command line, the JSON and the report
 // are renderings of them.
 #pragma once

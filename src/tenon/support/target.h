@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What code is generated for: the processor's vector registers, caches and features, as data.
 #pragma once
 

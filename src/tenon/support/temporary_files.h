@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that are written: under a name that nobody else has, moved to their place when they are
 // whole, and removed where that never happens, also when a signal ends the process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers, regions of them, and reading an element.
 #pragma once
 

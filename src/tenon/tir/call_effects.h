@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What calls of PrimFuncs and extern functions do to the buffers that they are given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/tir/call_facts.h"
 
 #include "tenon/tir/scratch_query.h"

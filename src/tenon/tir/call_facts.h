@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The equations that must hold for the regions of a call to fit its callee's declaration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The call graph of a module.
 #pragma once
 

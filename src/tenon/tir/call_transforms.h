@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes over calls between PrimFuncs, each IRModule -> IRModule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifies calls against the declarations of their callees: a part of the verifier.
 #pragma once
 

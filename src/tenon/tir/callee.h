@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one description of a callee, whether it is a PrimFunc or an extern
 // function.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds PrimFuncs of plain definitions, as tensor expressions do: each buffer is defined by one
 // block in a nest of serial loops, with its reads and writes found from its body.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What statements and expressions do to memory, and besides: the one place that knows for each kind
 // of node. Why and for whom: docs/design/0010-effects.md.
 #pragma once

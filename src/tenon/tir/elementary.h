@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elementary functions of TensorIR (exp, log, tanh, erf, ...) as arithmetic. Generated code,
 // the interpreter and constant folding compute with the very same steps: the algorithms are written
 // once and run either on numbers or on expressions.

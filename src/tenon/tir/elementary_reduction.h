@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Range reduction of arguments of any size without error: remainders, and quarter turns. Used by
 // elementary.cpp alone; all of it works in float64.
 #pragma once

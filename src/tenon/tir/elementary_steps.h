@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two interpretations of the elementary functions' steps: `Numbers` computes, `Exprs` builds
 // TensorIR. Used by elementary.cpp alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function of a foreign library with its declared C signature: what `T.call_extern` calls.
 #pragma once
 

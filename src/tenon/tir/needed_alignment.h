@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The alignment that foreign functions require of addresses that reach them through parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar parameters of an extern function that C takes as one array or struct.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rewrites accesses together with the regions that blocks declare.
 #pragma once
 

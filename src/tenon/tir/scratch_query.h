@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scratch sizes that a library computes at run time: by a function `size_t f(int64_t, ...)`, which
 // an extern function names in its attribute `scratch_query`.
 #pragma once

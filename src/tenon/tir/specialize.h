@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Specialises PrimFuncs for given values of their scalar parameters and symbolic dimensions.
 #pragma once
 

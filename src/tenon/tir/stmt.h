@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorIR statements and functions: loops over buffers, blocks, calls.
 #pragma once
 

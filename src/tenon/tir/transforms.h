@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every pass of the TensorIR level with its contract, in the order of kernel lowering: from
 // scheduled blocks to flat vector code. Each is IRModule -> IRModule, touches PrimFuncs only, and
 // leaves functions alone that are past its form.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Tenon's own code takes for a part of a graph, roughly: against this, costs that back ends
 // declare are weighed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement of kernels: which matches of back ends' patterns over TensorIR are taken, by the rules
 // by which AnnotatePlacement chooses among matches over graphs. docs/placement.md is the guide.
 #pragma once

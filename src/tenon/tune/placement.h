@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement: which operators of a graph run in which back end. Deciding and doing are two passes:
 // AnnotatePlacement writes its decisions into attributes of the functions, DispatchPlacement makes
 // composites of what is annotated there, whoever wrote it. docs/placement.md is the guide.

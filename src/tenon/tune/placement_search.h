@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matches of back ends' patterns in one graph function, with what the back ends say of them.
 #pragma once
 

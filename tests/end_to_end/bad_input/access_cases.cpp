@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accesses outside of buffers that only the run shows, and kernels of one's own with one that the
 // compiler shows.
 #include "cases.h"

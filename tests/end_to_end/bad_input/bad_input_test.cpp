@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every bad input gets its diagnostic and its exit status; none crashes, hangs or fills the memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>

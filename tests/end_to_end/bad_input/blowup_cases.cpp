@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short inputs that stand for more work or memory than anyone has: each is refused, or done.
 #include "cases.h"
 #include "onnx_bytes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines with bad input, and what `tenon` says to each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes ONNX files by hand, so that they can be wrong in every way: protobuf's wire format and the
 // few fields of onnx.proto that the cases use.
 #pragma once

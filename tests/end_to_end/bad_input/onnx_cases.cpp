@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX files: broken bytes, broken graphs, what is not supported, shapes that do not fit, and
 // external data that is not where it may be.
 #include <filesystem>

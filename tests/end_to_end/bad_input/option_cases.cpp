@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of options that cannot be: what each command says to them.
 #include "cases.h"
 

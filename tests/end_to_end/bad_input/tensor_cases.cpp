@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of `tenon run`, and the files that they come from.
 #include <filesystem>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines themselves, passes, targets, and problems of the memory planner.
 #include "cases.h"
 

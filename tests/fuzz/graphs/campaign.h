@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many networks, each in a child process: what crashes, hangs or takes too much memory is a failure
 // of that network alone.
 #pragma once

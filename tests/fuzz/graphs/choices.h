@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decisions of a generator: drawn from a seed, or taken from a list. What a list leaves out is
 // 0, which stands for the simplest choice everywhere, so that a shorter list, or one of smaller
 // numbers, makes a simpler network that is as well formed: that is how failures are reduced.

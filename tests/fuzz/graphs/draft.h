@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network under construction: its values are typed as the compiler types them and have numbers,
 // those that the reference interpreter gives for the inputs drawn, so that a generator knows what
 // an operator will see: no logarithm of a negative number, no index out of range.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that work element by element, with broadcasting.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters, selections, values held in a range.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisations, softmax and its kin, attention, quantisation.
 #include <algorithm>
 

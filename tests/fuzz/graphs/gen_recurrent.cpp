@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers, their recurrences, and products by packed weights.
 #include "generators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, positions of extremes, running sums, orders.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that give elements another place: shapes, axes, pieces, layouts; conversions.
 #include <algorithm>
 #include <cmath>

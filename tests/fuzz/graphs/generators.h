@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A generator for each operator of the graph level: proposes calls with random attributes on values
 // of the network and new ones.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the generators of random networks promise.
 #include "generators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random networks against the interpreter on every target: see --help.
 #include <CLI/CLI.hpp>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether every target computes what the interpreter does.
 #pragma once
 

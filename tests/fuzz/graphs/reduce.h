@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Smaller networks that fail in the same way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a program's numbers are those of the network.
 //
 // Exact: what no rounding touched (integers, bools, moved and selected elements, sums and products

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readers as targets of libFuzzer. One program; which reader it feeds is the end of the name
 // that it is called by (libfuzzer_onnx, ...).
 #include <algorithm>

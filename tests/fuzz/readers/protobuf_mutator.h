@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutations of protobuf messages that know fields, so that what they leave is nearly always a
 // message: a byte that is put in moves no length out of step.
 #pragma once

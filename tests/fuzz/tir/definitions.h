@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels as LegalizeOps and FuseOps define them, of operators drawn at random.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a function computes, by the interpreter, and whether two functions compute the same.
 #pragma once
 

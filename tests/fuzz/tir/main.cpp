@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fuzz_tir: random PrimFuncs and random schedules against the interpreter.
 #include <fmt/format.h>
 #include <sys/mman.h>

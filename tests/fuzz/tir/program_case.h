@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One random module, run in every way there is.
 #pragma once
 

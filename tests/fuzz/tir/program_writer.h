@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes one random module. Internal to programs*.cpp.
 #pragma once
 

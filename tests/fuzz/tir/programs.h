@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random modules of TensorIR as text: in every form that people write, and well defined, so that
 // every difference between two ways to run one is a fault.
 #pragma once

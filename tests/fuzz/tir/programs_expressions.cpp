@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar expressions, loops and blocks of random programs.
 #include "program_writer.h"
 

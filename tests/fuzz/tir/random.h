@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random choices that are the same on every host, and that stay the same where other choices go.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a failing case smaller while it fails in the same way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small count of random schedules; fuzz_tir runs as many as one likes.
 #include <gtest/gtest.h>
 

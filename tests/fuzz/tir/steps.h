@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random applications of schedule primitives.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random integer expressions and their exact evaluation, for tests that enumerate values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever the analyzer says is compared with the values of random expressions at many points.
 #include <gtest/gtest.h>
 

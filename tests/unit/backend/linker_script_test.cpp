@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries by the names that linkers take: a text in the place of a library is read through.
 #include "tenon/backend/linker_script.h"
 

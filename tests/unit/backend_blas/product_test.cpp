@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products in terms of cblas_sgemm, compiled by the system's compiler and compared with loops.
 #include "tenon/backend/blas/product.h"
 

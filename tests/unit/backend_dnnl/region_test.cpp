@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of oneDNN calls, compiled by the system's compiler and compared with loops.
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random modules of kernels that call kernels, as text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs of calls compute the same in the interpreter and compiled: inlined or not,
 // pipelined or not, on one thread and on two. TENON_CALL_GRAPHS says how many (10000 takes some
 // minutes).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Native code against expected values: every operation and dtype, loops, calls, checks.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scheduled kernels through the whole of kernel lowering and code generation.
 #include <chrono>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Software pipelines on the threads of the pool: results, any number of threads, failures.
 #include "tenon/tir/schedule/pipeline.h"
 

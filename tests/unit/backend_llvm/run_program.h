@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a kernel through the whole back end: a `main` that calls it on its buffers, compiled and
 // linked in process, with a host of two threads' worth of parallel_for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared libraries: linked in process, loaded by the runtime, equal bytes wherever they are made.
 #include "tenon/backend/llvm/shared_library.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins that answer what they may not: each is refused by an error that names it and what was
 // wrong. liar.c is one back end for all; what it does wrong is chosen by a number.
 #include "c/liar.h"

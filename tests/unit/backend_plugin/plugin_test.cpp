@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plugin is told, and what becomes of what it answers.
 #include "tenon/backend/plugin/plugin.h"
 

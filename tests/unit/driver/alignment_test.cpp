@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory whose address library functions ask to be a multiple of more than programs have anyway:
 // scratch, intermediates, inputs, outputs and constants; run in every way.
 #include "foreign_calls_test.h"

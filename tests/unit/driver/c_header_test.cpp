@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generated C header is C99 and C++ whatever the names of a program are.
 #include "tenon/driver/c_header.h"
 

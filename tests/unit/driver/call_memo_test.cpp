@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results that are kept: of what runs on the same arguments, and of nothing else.
 #include "tenon/interp/call_memo.h"
 

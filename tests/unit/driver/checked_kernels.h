@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs `tenon check --kernels` on a text.
 #pragma once
 

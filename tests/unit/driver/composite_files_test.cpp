@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --composite: patterns of every form, in files.
 #include "foreign_calls_test.h"
 #include "product_pattern.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results are compared by what rounding explains: relative to the values that there are.
 #include "tenon/driver/expectation.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the command line reads and writes: lists of passes, .npy files, comparisons.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of calls into libraries have in common: a library of C functions and scripts that
 // call them.
 #pragma once

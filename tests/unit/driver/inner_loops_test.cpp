@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that the interpreter runs without a step for each instruction: the same values, and the
 // same errors at the same places.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels as people write them (tests/kernels/): the interpreter and compiled code give what the
 // formula says.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns over TensorIR of a back end, from the ONNX file to what is reported of it.
 #include <gtest/gtest.h>
 

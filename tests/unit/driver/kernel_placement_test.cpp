@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matches over TensorIR are chosen and counted like matches over graphs.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of library functions from compiled programs and from the interpreter, and the hooks of back
 // ends. The libraries are C files that the system's compiler makes into ones.
 #include "foreign_calls_test.h"

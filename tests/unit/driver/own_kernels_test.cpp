@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of one's own for operators: which calls they take, what becomes of them, and how wrong
 // ones are found.
 #include <gtest/gtest.h>

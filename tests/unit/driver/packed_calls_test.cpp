@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that are called by name: R.call_packed and its relatives, T.call_packed, and
 // T.call_extern of functions that nothing declares. Compiled, interpreted and as C.
 #include "../../targets/everywhere.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pattern over TensorIR that several tests look for.
 #pragma once
 

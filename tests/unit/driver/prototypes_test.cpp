@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers of --include against the signatures that calls are made by, and what else the C target
 // writes for calls.
 #include "tenon/backend/c/prototypes.h"

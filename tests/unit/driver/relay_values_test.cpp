@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Relay operators compute, as the interpreter runs them: where Relay's meaning is not that of
 // the graph's operator of the same name.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scratch whose size a library says when it is asked: run in every way, with and without a bound.
 #include "tenon/tir/scratch_query.h"
 

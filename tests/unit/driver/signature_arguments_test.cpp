@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a library function is told beside tensors: attributes of the operators that a call stands
 // for, in scalars, arrays, structs and texts. Native, in the interpreter and in C.
 #include "foreign_calls_test.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The assembly of kernels as the default schedule makes them: what is in registers stays there.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --validate compares, through which inputs, what it runs again, and what it refuses.
 #include "tenon/driver/validate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said of a step that takes too long, or too much memory.
 #include "tenon/driver/watch.h"
 

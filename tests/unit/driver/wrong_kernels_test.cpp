@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that are wrong only for some values or sizes are refused by `tenon check --kernels`, and
 // right ones that round in another way are not.
 #include "checked_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of one operator or of several, by the names that people give them.
 #include "tenon/graph/operator_attributes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Type rules of operators, with the texts of their errors.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns planted in random graphs are found, each once; matching takes time linear in the graph.
 // TENON_PATTERN_GRAPHS=10000 sets how many graphs (200 by default).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes that have nothing to do leave what they were given, at a cost that does not depend on
 // what others made of it: what keeps long networks cheap.
 #include "tenon/graph/transforms/rebuild.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default schedule keeps what kernels compute: operators of every kind, on small odd sizes, for
 // two vector widths.
 #include "tenon/tir/schedule/default_schedule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph passes keep what the interpreter computes.
 #include <gtest/gtest.h>
 

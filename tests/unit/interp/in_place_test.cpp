@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that may write over an input, and programs whose calls do.
 #include "tenon/tir/schedule/in_place.h"
 

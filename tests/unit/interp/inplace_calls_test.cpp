@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs compute the same with calls in place: as graphs, as programs, and in planned
 // memory.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the interpreter says of PrimFuncs: values, and errors with their places.
 #include "tenon/interp/interpreter.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parallel loops that no proof settles are watched where the interpreter runs them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What definitions of operators state beside their lowerings is true of these.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowerings of operators, verified, against ONNX Runtime 1.2x: for inputs from one generator, the
 // sum of the results and their product with cos(0.7 i), which sees every element's place.
 #include <gtest/gtest.h>

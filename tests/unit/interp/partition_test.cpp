@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partitions of random graphs: convex, without cycles, nothing lost or computed twice, and the same
 // results. TENON_RANDOM_GRAPHS says how many.
 #include "tenon/graph/transforms/partition.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct references equal the lowered meaning, bit for bit, on random constants.
 #include "tenon/interp/reference/reference.h"
 

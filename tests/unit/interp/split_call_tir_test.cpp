@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SplitCallTIRByPattern does not change what a program computes. TENON_PATTERN_CASES: how many.
 #include <gtest/gtest.h>
 

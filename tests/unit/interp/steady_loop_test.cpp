@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that run in their steady form give what they give instruction after instruction: elements
 // that are kept, results that stay in their place, memory that overlaps, and errors.
 #include <fmt/format.h>

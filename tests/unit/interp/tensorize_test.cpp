@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tensorize does not change what a function computes.
 #include "tenon/tir/schedule/tensorize.h"
 

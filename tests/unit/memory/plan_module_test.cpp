@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory planning of whole programs.
 #include "tenon/memory/plan_module.h"
 

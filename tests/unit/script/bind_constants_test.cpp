@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants that patterns match, as arguments of the composites: files of combinators.
 #include <gtest/gtest.h>
 

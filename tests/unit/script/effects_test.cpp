@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each kind of statement does, as one line for each effect.
 #include "tenon/tir/effects.h"
 

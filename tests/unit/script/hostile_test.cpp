@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged and hostile texts and files give errors, never crashes.
 #include <gtest/gtest.h>
 

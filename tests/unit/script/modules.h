@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules built from nodes, which the tests of printer and parser share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a pattern that matches nothing came nearest; networks and patterns are written as text.
 #include "tenon/graph/patterns/near_miss.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts as people write them: sugar, both spellings, what is left out.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden tests of patterns: each file of tests/patterns/ has patterns in Python's syntax, graph
 // functions under `# SEARCHED`, and under `# EXPECT` what matches where. TENON_UPDATE_GOLDEN=1
 // rewrites what follows EXPECT.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is printed reads back structurally equal, and prints the same again.
 #include <gtest/gtest.h>
 

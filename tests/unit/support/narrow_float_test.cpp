@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16-bit floats: every one of them, and what lies between two.
 #include "tenon/support/narrow_float.h"
 

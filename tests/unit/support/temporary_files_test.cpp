@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that are written, and files that others cut off while they are read.
 #include "tenon/support/temporary_files.h"
 

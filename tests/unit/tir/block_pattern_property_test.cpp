@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns over TensorIR find what was planted in functions that were then transformed at random,
 // and do not find what only looks like it. TENON_PATTERN_CASES: how many functions.
 #include <gtest/gtest.h>

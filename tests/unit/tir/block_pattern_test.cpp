@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns over TensorIR: what they find, and what they say where they do not.
 #include "tenon/tir/patterns/block_pattern.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks moved into each other's loops at random places: refused, or the same results.
 #include <gtest/gtest.h>
 

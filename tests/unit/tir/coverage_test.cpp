@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The box that loops and conditions reach: compared with what runs, iteration by iteration.
 #include "tenon/tir/schedule/coverage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of the elementary functions against the C library's in a wider type, in units in the last
 // place.
 #include "tenon/tir/elementary.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computations that a pattern is made of, planted in functions that are then transformed at random.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The default schedule on each class of kernel, for both kinds of vector registers: the values
 // stay, and the structure is what the class deserves.
 #include <gtest/gtest.h>

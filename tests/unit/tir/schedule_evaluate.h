@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes a scheduled function slowly, whatever the kinds of its loops, and checks each access:
 // what schedules must not change. The interpreter of interp/ is another room, below this one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain definitions of kernels, as operators lower to them, for tests and benchmarks of schedules.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // blockize, transform_layout, pad_einsum and decompose_padding: what each does, and what it
 // refuses.
 #include <gtest/gtest.h>

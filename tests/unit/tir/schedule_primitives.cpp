@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each primitive: what it does, and what it refuses.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What primitives must not take: nests that run a part of a domain, carry two kinds of axes in one
 // loop, or give values to one another from iteration to iteration.
 #include <gtest/gtest.h>

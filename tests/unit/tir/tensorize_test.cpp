@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tensorize: what it replaces, and what it refuses.
 #include "tenon/tir/schedule/tensorize.h"
 

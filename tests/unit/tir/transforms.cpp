@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lowering passes do that is too long for a text (tests/golden/tir says the rest).
 #include "tenon/tir/transforms.h"
 

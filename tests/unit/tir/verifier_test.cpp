@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults that the verifier of PrimFuncs reports, by code and text.
 #include "tenon/tir/analysis/verifier.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which matches are chosen, and what is said of those that are not.
 #include "tenon/tune/placement.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/backend/blas/backend.h"
 
 #ifdef TENON_HAS_OPENBLAS

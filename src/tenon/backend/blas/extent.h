@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes in generated code: numbers, or products of them with dimensions that are known at run time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A matrix product of a graph as arguments of cblas_sgemm and cblas_dgemm.
 #pragma once
 

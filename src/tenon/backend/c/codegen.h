@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C functions from lowered PrimFuncs. Private to backend/c.
 #pragma once
 

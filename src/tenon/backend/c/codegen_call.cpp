@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C for calls of intrinsics.
 
 #include "tenon/backend/c/codegen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C for scalar and vector expressions.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C for calls of functions: of the program, of libraries, and of undeclared ones.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C for addresses, loads, stores and local memory. It relies on the alignment of an
 // element only.
 #include <algorithm>

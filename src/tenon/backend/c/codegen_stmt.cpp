@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates C for statements (loops, branches, calls, checks) and for whole functions.
 #include <algorithm>
 

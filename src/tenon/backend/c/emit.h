@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a module of lowered PrimFuncs, the one backend/llvm takes too, as freestanding C99.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a small program that shows how generated C is called (--emit c-example).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the C header of a program.
 #include "tenon/backend/c/codegen.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the files beside a program's source: a main program that runs it on files, a Makefile, and
 // the adapter by which the runtime calls it.
 #include <fmt/core.h>

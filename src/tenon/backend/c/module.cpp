@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the C source of a program: functions in order, constants, the entry.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spells names, types and comments in generated C.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares the memory pools that a program's workspace lies in.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The helpers of generated C, each written once and only where it is used: vector types with their
 // operations, and scalar functions that C has no operator for. Vectors are GNU vectors where the
 // macro NAME_VECTORS is 1, else structs of lanes with plain loops; the code that uses them is the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the prototypes of a C header with the signatures by which a program calls functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar functions of generated C: for operations that C lacks, or that C leaves undefined
 // where TensorIR does not.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector operations of generated C. Each function here returns the name of a macro or function of
 // the prelude.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/backend/dnnl/backend.h"
 
 #ifdef TENON_DNNL_LIBRARY

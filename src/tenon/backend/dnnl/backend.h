@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back end that calls oneDNN.
 #pragma once
 

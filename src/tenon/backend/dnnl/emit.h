@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes C source for a function made of calls of oneDNN.
 #pragma once
 

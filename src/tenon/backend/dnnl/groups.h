@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups the operators of a graph for oneDNN: a primitive with weights, and the post-operations on
 // its result.
 #pragma once

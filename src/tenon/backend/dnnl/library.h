@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of libdnnl that planning calls. The library is loaded at the first call: a program
 // that uses no oneDNN loads neither it nor its threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans a graph as calls of oneDNN: the layouts that the library prefers, and one memory plan for
 // the values between the calls.
 #pragma once

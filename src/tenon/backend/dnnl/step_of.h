@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drafts one call of oneDNN whose layouts are not all chosen yet.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates the LLVM module: functions in order, signatures, types, attributes, constants.
 #include "tenon/backend/llvm/codegen.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates an LLVM module from lowered PrimFuncs. Private to backend/llvm.
 #pragma once
 

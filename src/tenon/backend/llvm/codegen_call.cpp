@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of PrimFuncs: direct calls of internal functions. Everything that the callee gets is passed
 // by value (pointers to the first elements of regions, dimensions, strides, scalars), so that a
 // call has no state but its own and can stand in any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates LLVM IR for scalar and vector expressions.
 #include <llvm/IR/Intrinsics.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates LLVM IR for calls of library functions with declared signatures.
 #include <dlpack/dlpack.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses, loads and stores. Only the alignment of an element is relied on: a parameter may be
 // any region of its caller's buffer, and on this architecture aligned data is as fast without the
 // promise. (LLVM finds the alignment of stack memory by itself.)

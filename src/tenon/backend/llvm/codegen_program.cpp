@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates a program's exports: TenonProgram, its `run` and its `shapes` (runtime/abi.h).
 #include <cstddef>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates LLVM IR for statements: loops, parallel loops, allocations, calls, checks.
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/MDBuilder.h>

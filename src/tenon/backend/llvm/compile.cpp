@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs LLVM's passes and emits objects, IR and assembly.
 #include "tenon/backend/llvm/compile.h"
 

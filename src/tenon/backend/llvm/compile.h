@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles a module of lowered PrimFuncs to an object file: the one path to machine code, shared by
 // the JIT (jit.h) and by shared libraries (shared_library.h).
 #pragma once

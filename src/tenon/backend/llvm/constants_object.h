@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes constants as an ELF object of their own, without passing them through LLVM.
 #pragma once
 

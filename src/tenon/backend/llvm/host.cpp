@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/backend/llvm/host.h"
 
 #include <llvm/ADT/StringMap.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes the machine that Tenon runs on as a Target. "native" is resolved here and nowhere else.
 #pragma once
 

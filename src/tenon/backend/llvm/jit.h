@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links a compiled program into this process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's target machines for the architectures that code is generated for.
 #pragma once
 

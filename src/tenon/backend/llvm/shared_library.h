@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a compiled program as a shared library.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and checks the answer of a plugin's callback as it comes in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects the C that plugins emit: one source for each back end and module, in `external_mods`.
 #pragma once
 

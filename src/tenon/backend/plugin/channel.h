@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages over a socket between Tenon and a back end that runs in its own process.
 #pragma once
 

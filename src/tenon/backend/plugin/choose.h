@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the PrimFunc that Tenon itself would use for a call of an operator.
 #pragma once
 

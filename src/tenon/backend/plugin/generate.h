@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces one unit of a plugin (a match or a region) by a call of what the plugin generated.
 #pragma once
 

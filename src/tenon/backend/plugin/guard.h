@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guards calls into foreign code: a crash or exception inside is an error of that code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The callbacks of a back end, whether its code runs in this process or in another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of include/tenon/backend.h: the functions of TenonHost. No exception leaves them.
 
 #include <algorithm>

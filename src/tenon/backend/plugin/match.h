@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A match as a plugin sees it: inputs, operators with their attributes and operands, outputs. The
 // structs here are the opaque ones of include/tenon/backend.h.
 #pragma once

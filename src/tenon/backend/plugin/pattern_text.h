@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the patterns of a plugin from their text.
 #pragma once
 

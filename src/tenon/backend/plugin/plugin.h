@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Back ends behind the C interface of include/tenon/backend.h, in a shared library outside of the
 // tree or linked in. Both use the same code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a back end in a process of its own, so that a crash, hang or exit there does not end Tenon.
 #pragma once
 

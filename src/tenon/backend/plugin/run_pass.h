@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a pass of a plugin: it takes a module as text and gives one back.
 #pragma once
 

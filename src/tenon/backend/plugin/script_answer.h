@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes TensorIR that a plugin answers as text into the module.
 #pragma once
 

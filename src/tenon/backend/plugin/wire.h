@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serialises matches and answers for back ends in another process. The bytes may come from anyone:
 // every length is checked before it is used.
 #pragma once

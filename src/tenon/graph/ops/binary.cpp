@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of two tensors with broadcasting, element by element: rows of a table; `where`,
 // `prelu`.
 #include "tenon/graph/ops/define.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Call primitives and other operators on values that are no tensors.
 #include "tenon/graph/ops/define.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/graph/ops/define.h"
 
 #include <algorithm>

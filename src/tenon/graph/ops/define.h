@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for definitions of operators: they read arguments and attributes in type rules, and build
 // the kernel of a lowering.
 #pragma once

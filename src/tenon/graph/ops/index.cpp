@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters: elements by run-time indices. Negative indices count from the end; those
 // outside are errors with the operator's name: of the compiler where the indices are constants,
 // otherwise of a check that stands before the kernel's work.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of layout, and of blocks of space into channels.
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/ops/window.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that give the elements of their input another place: shapes, axes, pieces.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and its kin, dropout, attention.
 #include "tenon/graph/ops/define.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions over one to three spatial axes, and their transposes.
 #include "tenon/graph/ops/window.h"
 

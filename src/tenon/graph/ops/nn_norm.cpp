@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisations. Variances are two-pass; everything is computed in float32 where the data is
 // narrower, and the result rounded.
 #include <algorithm>

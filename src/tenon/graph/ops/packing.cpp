@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with packed weights.
 #include "tenon/graph/ops/define.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between floats and quantised integers.
 #include "tenon/graph/ops/define.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers. `nn.lstm`, `nn.gru` and `nn.rnn` are what ONNX defines; they are made of one
 // product of all steps' inputs, up front, and a recurrence operator whose kernel is a serial loop
 // over the steps, never unrolled.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions along axes, statistics, positions of extremes, running sums.
 #include <algorithm>
 

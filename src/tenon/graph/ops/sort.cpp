@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorting along an axis. The plain definition counts, for each element, those that come before it:
 // its place. Equal elements keep their order; NaN is greater than every number.
 #include "tenon/graph/ops/define.h"

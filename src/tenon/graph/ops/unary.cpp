@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of one tensor, element by element: rows of a table.
 #include <cmath>
 #include <limits>

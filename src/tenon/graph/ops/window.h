@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for convolutions and pools: layouts, padding, the extents of sliding windows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which matches of back ends' patterns are taken, over operators and over TensorIR
 // alike.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns of graph values, in TVM's combinators: `is_op("relax.nn.relu")(wildcard())`. What
 // matches them: graph/patterns/matcher.h; what replaces matches: graph/patterns/rewriter.h.
 // docs/patterns.md is the guide.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A registered pattern: a name, the graph pattern, and the check of a match.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads graph functions as patterns.
 #include <set>
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matches several patterns together: contexts over a dataflow block, and graph functions with
 // several results.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/graph/patterns/match_index.h"
 
 #include "tenon/ir/visit.h"

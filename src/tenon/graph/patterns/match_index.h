@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indexes a function for the matcher. Internal to graph/patterns/.
 #pragma once
 

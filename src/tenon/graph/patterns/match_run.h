@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt to match a pattern. Internal to graph/patterns/.
 #pragma once
 

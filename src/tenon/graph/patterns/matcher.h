@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds patterns (graph/patterns/dataflow_pattern.h) in one graph function.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds where a pattern that matches nothing came nearest, for messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes that dataflow patterns are made of (graph/patterns/dataflow_pattern.h builds them).
 #pragma once
 

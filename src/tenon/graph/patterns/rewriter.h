@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces matches of patterns in graph functions.
 #pragma once
 

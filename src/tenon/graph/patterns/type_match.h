@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares types, dimensions and attributes in patterns with those of values. Internal to
 // graph/patterns/.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of a library by name: each composite becomes a call of the C function that it is named
 // after.
 

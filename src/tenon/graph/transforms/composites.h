@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces matched operators by calls of composites.
 #pragma once
 

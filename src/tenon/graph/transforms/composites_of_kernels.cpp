@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that patterns over TensorIR found, in the form in which back ends take what they match.
 #include "tenon/graph/backend.h"
 #include "tenon/graph/transforms/partition.h"

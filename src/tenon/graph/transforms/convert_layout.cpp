@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks the channels of convolutional networks by the target's vector width.
 //
 // Every value of rank 4 has up to two variants: planar (NCHW, as imported) and blocked (NCHW{V}c,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConvertLayout with a list of calls that it leaves as they are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm at inference is y = x * scale + shift for each channel. Where x comes from a
 // convolution or a product with constant weights that nobody else uses, scale goes into the weights
 // and shift into the bias. Elsewhere it becomes this arithmetic where all but x are constants, and

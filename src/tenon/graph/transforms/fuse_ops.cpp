@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups calls of PrimFuncs that can run as one kernel.
 //
 // Bindings are visited from the last to the first. A call joins the group of its users where all of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Composes the PrimFuncs of each Primitive function into one.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which operators of a graph the blocks of its kernels compute, and which of these were taken: the
 // bookkeeping of SplitCallTIRByPattern.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves the library function that a part of a graph becomes a call of.
 #pragma once
 

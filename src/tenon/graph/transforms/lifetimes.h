@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lifetimes of the memory of a graph function's values; views keep alive what they show.
 #pragma once
 

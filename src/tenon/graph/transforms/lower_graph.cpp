@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers graph function `main` to a PrimFunc: values become buffers, calls become T.call_tir on
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks through bindings, for graph rewrites that ask which call computes a value.
 #pragma once
 

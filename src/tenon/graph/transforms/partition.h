@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups bindings of a block and outlines them as functions: shared by the passes that hand parts
 // of a graph to back ends.
 #pragma once

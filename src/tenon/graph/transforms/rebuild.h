@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rebuilds graph functions binding by binding: shared by most graph passes.
 #pragma once
 

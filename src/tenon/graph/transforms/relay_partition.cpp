@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relay's passes that hand parts of a graph to external compilers, under their names and with their
 // attributes. What Relay says with the operators compiler_begin and compiler_end, a private
 // function with attr `Compiler` says here: its body is what stands between them.

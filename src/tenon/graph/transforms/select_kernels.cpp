@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SelectKernels: the module's own kernels take the calls of their operators before any other pass
 // changes these.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the scalar arguments of a library call from attributes of the matched operators,
 // captured constants, dimensions, and expressions of these. The guide is docs/library-calls.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces chains of operators by the one operator that they spell out. Each rule is a function of
 // the last call of the chain; the rules run in the order of the table.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SplitCallTIRByPattern: blocks that a back end has a kernel for leave the PrimFuncs that hold
 // them.
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"

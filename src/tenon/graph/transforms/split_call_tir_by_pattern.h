@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns over TensorIR in the calls of a graph.
 #pragma once
 

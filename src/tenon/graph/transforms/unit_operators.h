@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of a function that a back end is given, for remarks about each of them.
 #pragma once
 

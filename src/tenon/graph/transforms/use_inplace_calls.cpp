@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DataflowUseInplaceCalls: calls of kernels that may write their result over an argument that
 // nobody needs afterwards do so.
 

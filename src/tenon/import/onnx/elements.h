@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of small tensors that are known during import: shapes that the network computes, as
 // constants or as expressions of its symbolic dimensions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports ONNX networks as modules with one graph::Function `main`.
 #pragma once
 

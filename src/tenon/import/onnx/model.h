@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX network as the importer reads it: decoded, checked for size, free of protobuf. Tensors
 // are views of the mapped files where they can be.
 #pragma once

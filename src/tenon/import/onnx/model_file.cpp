@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads ONNX files: bytes to protobuf's messages, messages to tenon::onnx::Model.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a graph function of an ONNX node, which kernels for ONNX's operators are matched by.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ONNX operators that are imported: a row for each, in a table for each family.
 #pragma once
 

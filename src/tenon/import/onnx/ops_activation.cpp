@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation functions: one operand, one curve.
 #include "tenon/import/onnx/operators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathering and scattering by indices.
 #include "tenon/import/onnx/operators.h"
 

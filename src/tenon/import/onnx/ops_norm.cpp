@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisations.
 #include "tenon/arith/analyzer.h"
 #include "tenon/import/onnx/operators.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN.
 #include "tenon/import/onnx/operators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that change shapes and order: reshape, transpose, concatenation, slices, padding, ...
 #include <algorithm>
 

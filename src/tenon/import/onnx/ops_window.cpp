@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
 #include "tenon/import/onnx/operators.h"
 

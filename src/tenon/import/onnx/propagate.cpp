@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes shapes that networks compute, on elements instead of tensors.
 #include <cmath>
 #include <functional>

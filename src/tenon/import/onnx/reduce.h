@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces networks that cannot be imported, as ONNX files.
 #pragma once
 

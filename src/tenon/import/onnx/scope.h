@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves the names of a graph and orders its nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes TensorProtos, in every form in which they hold elements. Only for sources of this folder
 // that see protobuf.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns names of a network into identifiers and printable text.
 #pragma once
 

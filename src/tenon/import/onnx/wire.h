@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads protobuf's wire format as far as finding a model's weights without copies needs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits Relay text into tokens. Comments are kept beside the token that they follow: TVM prints
 // types and spans in them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of a text: the constants that `meta[relay.Constant][i]` refers to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface of a Relay converter: one call with its operands and attributes, and the builder of
 // the function.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Relay operators that are read: a row for each, in a table for each family.
 #pragma once
 

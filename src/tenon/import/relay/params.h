@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads files of parameters, as TVM's `relay.save_param_dict` writes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the tree of a Relay text. docs/relay.md tells what is read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/import/relay/read_relay.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads Relay text, as TVM 0.9 to 0.18 print it, into graph functions. docs/relay.md tells what is
 // read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors as TVM stores them: in the metadata of a text, and in files of parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translates expressions of a Relay text to values of a graph function.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds graph functions from the tree of a Relay text. Used by read_relay.cpp only.
 #pragma once
 

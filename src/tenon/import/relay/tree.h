@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree of a Relay text, before its operators are known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Native arithmetic of element-wise operators on constants. Private to interp/reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, as strided copies; the arithmetic is in elementwise.cpp.
 #include "tenon/interp/reference/reference.h"
 

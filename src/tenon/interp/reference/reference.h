@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct references of basic operators: the value of a call on constants, computed natively instead
 // of by running the operator's lowering. They exist for the bulk work on weights (packing,
 // transposing, scaling by a folded batch norm), which must go at memory speed, and equal the

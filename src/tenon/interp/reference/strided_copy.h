@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between two views of different strides, in an order that suits the cache.
 #pragma once
 

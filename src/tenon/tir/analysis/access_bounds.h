@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which accesses of a function lie inside of their buffers: proved inside, proved outside in an
 // iteration that happens, or neither.
 //

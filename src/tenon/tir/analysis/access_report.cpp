@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words the report of an access that is not proved to lie inside its buffer.
 #include "tenon/tir/analysis/access_bounds.h"
 

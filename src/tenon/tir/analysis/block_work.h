@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the work of a block, from which costs of kernels are estimated.
 #pragma once
 

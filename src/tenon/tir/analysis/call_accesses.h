@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What statements with calls read and write, where the callees are known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tenon/tir/analysis/combiner.h"
 
 #include "tenon/tir/compute.h"

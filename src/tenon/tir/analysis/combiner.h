@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a store of a reduction joins a value to what it stands on: its operation and its neutral value.
 #pragma once
 

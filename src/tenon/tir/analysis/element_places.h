@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of elements relative to their buffer's pointer, and of lanes of vector indices.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds memory of which each iteration of a parallel loop has a copy of its own.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts how many terms an element of a result is summed from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects the accesses of a function, through blocks, views and callees. Internal to the race
 // check of parallel loops.
 #pragma once

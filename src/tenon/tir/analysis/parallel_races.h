@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which parallel loops have iterations that touch one element, one of them writing it: proved free
 // of that, proved to have them, or neither.
 //

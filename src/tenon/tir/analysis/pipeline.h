@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the annotations of software pipelines, and checks that the statements allow one.
 #pragma once
 

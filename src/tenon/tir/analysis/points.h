@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates integer expressions at single points: what proofs leave open is decided by enumeration
 // where there are few iterations.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proves that two accesses of a parallel loop never touch one element in different iterations.
 // Internal to the race check of parallel loops.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words the report of iterations of a parallel loop that are not proved apart.
 #include "tenon/support/kernel_codes.h"
 #include "tenon/support/remarks.h"

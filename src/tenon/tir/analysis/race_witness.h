@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds two iterations of a parallel loop that touch one element. Internal to the race check of
 // parallel loops.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where reductions start: in their first iteration, or where a loop over them does not run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions that blocks read and write: bounds of index expressions over loops.
 #pragma once
 

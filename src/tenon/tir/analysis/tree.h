@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds and replaces statements of a function by the path from its root to them.
 #pragma once
 

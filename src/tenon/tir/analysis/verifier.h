@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifies PrimFuncs, with blocks or lowered.
 #pragma once
 

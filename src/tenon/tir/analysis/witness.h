@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds an iteration in which an access lies outside: tries every iteration where there are few,
 // else the corners of the loops and of the conditions.
 #pragma once

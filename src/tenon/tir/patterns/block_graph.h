@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a function and how they depend on one another: which can be moved, and together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns over TensorIR: a PrimFunc whose blocks are found anywhere among the blocks of another
 // one. docs/tir-patterns.md tells what a pattern says and what it leaves open.
 #pragma once

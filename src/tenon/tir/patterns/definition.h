@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks as definitions: what a block computes, independent of its loops and of how its axes are
 // split. Patterns are compared in this form.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outlines matched blocks: the function becomes up to three, which run one after another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unifies a pattern with a target: finds values for its variables and buffers, by backtracking
 // search.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Primitives on a block's axes: fuse, split, drop, reorder. The nest is rebuilt each time.
 #include <algorithm>
 

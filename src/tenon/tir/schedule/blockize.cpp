@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // blockize: makes a block of the statements inside a loop.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cache_read, cache_write and their scopes: stage accesses through a buffer of their own.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes blocks use loop variables through their axes only, as schedules require.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compute_at and reverse_compute_at: move a block into the nest of its consumers or producers.
 #include <algorithm>
 

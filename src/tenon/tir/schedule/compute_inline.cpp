@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compute_inline: puts an element-wise block into the blocks that read it.
 #include <algorithm>
 

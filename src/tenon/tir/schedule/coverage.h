@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions that are certainly written at a point of a nest: the legality of moving blocks rests on
 // it. Internal to schedule/.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules of blocks that move elements to other places: transposes and changes of layout.
 // Internal to the default schedule.
 #pragma once

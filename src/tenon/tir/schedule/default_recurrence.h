@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules of blocks with an axis that runs in order: scans, and the steps of recurrent layers.
 // Internal to the default schedule.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules of windows (pooling) in planar layouts, and of the padding that windows read. Internal
 // to the default schedule.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analytic default: every kernel gets a schedule by its structure, never by its name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of the primitives: they make nests and blocks, and ask about them. Internal to schedule/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layouts that the default schedule prefers, as pure functions of shapes and target, so that
 // ConvertLayout and the schedule agree.
 #pragma once

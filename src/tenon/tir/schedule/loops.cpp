@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // split, fuse, reorder, loop_partition, add_unit_loop and the kinds of loops.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules of element-wise blocks and of reductions over consecutive elements.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pad_einsum and decompose_padding: add padding beyond an extent, and split it off.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule primitive that makes a software pipeline of a loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // decompose_reduction, rfactor and prefetch.
 #include <algorithm>
 

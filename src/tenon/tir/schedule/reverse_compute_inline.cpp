@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reverse_compute_inline: puts an element-wise consumer into its producer's store.
 #include <algorithm>
 

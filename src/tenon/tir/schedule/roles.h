@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Roles of a block's axes, from the strides of its linear accesses. Internal to the default
 // schedule.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop transformations of a PrimFunc made of blocks: what turns a plain definition into a fast
 // kernel. Names and meaning follow TVM's tir.Schedule.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tensorize: replaces a block by a call of a kernel that computes the same.
 #include "tenon/tir/schedule/tensorize.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule primitive tensorize as a pass over a module.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Register tiles of contractions by cost, without search: which accumulators a kernel of given
 // extents holds. Costs were fitted to measurements of direct kernels (vector loads of weights,
 // broadcast loads of the other operand, one fused multiply-add for each accumulator and step).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one scheduler of contractions, and of every reduction that runs with one vector of outputs in
 // registers for each of a tile of places: matrix products, convolutions (dense, grouped,
 // depthwise), pooling, sums over outer axes. Axes are told apart by how the accesses move along

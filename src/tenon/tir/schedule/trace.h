@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The record of a schedule: each primitive with its arguments and results, printable and
 // replayable.
 #pragma once

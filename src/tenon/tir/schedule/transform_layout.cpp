@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // transform_layout: stores an intermediate in another order, possibly with padding.
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefetches weights that do not stay in cache, while the panel before them is in use.
 #pragma once
 

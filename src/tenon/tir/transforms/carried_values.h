@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds loops that carry values of a buffer from one iteration to a later one. Internal to
 // transforms/.
 #pragma once

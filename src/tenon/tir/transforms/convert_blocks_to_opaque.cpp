@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <unordered_set>
 
 #include "tenon/tir/transforms.h"

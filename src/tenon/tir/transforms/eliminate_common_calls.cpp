@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EliminateCommonCalls: removes a call that repeats an earlier one whose inputs have not changed
 // since.
 

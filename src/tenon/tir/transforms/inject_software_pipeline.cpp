@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InjectSoftwarePipeline: step t of the new loop runs stage s on iteration t - s, for all stages at
 // the same time:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InlineCalls: the body of a PrimFunc in the place of a call of it, its parameters replaced by the
 // regions of the arguments.
 

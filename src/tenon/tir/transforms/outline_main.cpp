@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OutlineMain: cuts a long entry function into private functions, since many algorithms of code
 // generators are worse than linear in a function's length.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RemoveDeadCalls: removes calls whose outputs nobody reads afterwards, with the buffers that are
 // then unused.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SpecializeCalls: a callee with symbolic dimensions gets a copy for each combination of constants
 // that its callers give them.
 

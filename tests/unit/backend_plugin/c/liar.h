@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What is wrong with the back end of liar.c. */
 #ifndef TENON_TESTS_LIAR_H_
 #define TENON_TESTS_LIAR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broken and hostile models: each is refused with its text, none crashes.
 #include <random>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External data: mapped from below the model's directory, never from elsewhere.
 #include <unistd.h>
 

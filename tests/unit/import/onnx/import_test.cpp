@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What valid models become.
 #include "model_builder.h"
 #include "tenon/graph/kernels.h"

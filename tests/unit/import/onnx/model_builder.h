@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small ONNX models in memory, for the importer's tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relay text as TVM prints it.
 #include <gtest/gtest.h>
 

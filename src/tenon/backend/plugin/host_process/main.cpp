@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tenon-plugin-host: the process in which a back end from outside of the tree runs. It speaks with
 // Tenon over a socket, whose descriptor is its argument (backend/plugin/channel.h), and ends with
 // it.
