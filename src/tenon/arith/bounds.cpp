@@ -84,15 +84,16 @@ ConstBound Analyzer::Impl::compute_bound(AtomId id) {
   if (const auto* op = atom.expr.as<Select>())
     return intersect(range, either(op->true_value, op->false_value));
   if (const auto* op = atom.expr.as<Call>()) {
-    if (op->is("if_then_else")) return intersect(range, either(op->arg(1), op->arg(2)));
-    if (op->is("popcount") || op->is("clz")) return intersect(range, {0, op->arg(0)->dtype.bits});
-    if (op->is("bitwise_and")) {
+    if (op->is(IntrinsicId::kIfThenElse)) return intersect(range, either(op->arg(1), op->arg(2)));
+    if (op->is(IntrinsicId::kPopcount) || op->is(IntrinsicId::kClz))
+      return intersect(range, {0, op->arg(0)->dtype.bits});
+    if (op->is(IntrinsicId::kBitwiseAnd)) {
       const ConstBound x = bound(poly(op->arg(0))), y = bound(poly(op->arg(1)));
       if (x.min >= 0) range = intersect(range, {0, x.max});
       if (y.min >= 0) range = intersect(range, {0, y.max});
       return range;
     }
-    if (op->is("check_index")) {
+    if (op->is(IntrinsicId::kCheckIndex)) {
       const ConstBound x = bound(poly(op->arg(0))), extent = bound(poly(op->arg(1)));
       range = intersect(range, {0, extent.has_max() ? extent.max - 1 : extent.max});
       range = intersect(range, x);
@@ -100,14 +101,14 @@ ConstBound Analyzer::Impl::compute_bound(AtomId id) {
       if (range.is_constant()) ++range.max;
       return range;
     }
-    if (op->is("abs")) {
+    if (op->is(IntrinsicId::kAbs)) {
       const ConstBound x = bound(poly(op->arg(0)));
       if (x.has_min() && x.has_max()) {
         const int64_t most = std::max(std::abs(x.min), std::abs(x.max));
         return {bound_of(atom.dtype).min, most};
       }
     }
-    if (op->is("shift_right") && as_int(op->arg(1))) {
+    if (op->is(IntrinsicId::kShiftRight) && as_int(op->arg(1))) {
       const ConstBound x = bound(poly(op->arg(0)));
       const int64_t n = *as_int(op->arg(1));
       if (n < 0 || n >= op->dtype.bits || x.min < 0) return range;
@@ -382,7 +383,7 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
         case AtomKind::kOther: {
           const auto* checked = atom.expr.as<Call>();
           // A checked index that is a minimum asks for proofs itself, which may end here again.
-          if (!checked || !checked->is("check_index") || asks_checks_) break;
+          if (!checked || !checked->is(IntrinsicId::kCheckIndex) || asks_checks_) break;
           const Restore asking(asks_checks_, true);
           const Poly index = poly(checked->arg(0));
           facts = {add(sub(poly(checked->arg(1)), self), Poly(-1)), sub(index, self),

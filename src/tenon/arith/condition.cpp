@@ -185,11 +185,11 @@ Expr Analyzer::Impl::simplify_condition(const Expr& expr) {
   if (const auto* op = expr.as<Select>())
     return choose(op->condition, op->true_value, op->false_value, expr);
   if (const auto* op = expr.as<Call>()) {
-    if (op->is("if_then_else")) return choose(op->arg(0), op->arg(1), op->arg(2), expr);
-    if (op->is("likely")) {
+    if (op->is(IntrinsicId::kIfThenElse)) return choose(op->arg(0), op->arg(1), op->arg(2), expr);
+    if (op->is(IntrinsicId::kLikely)) {
       const Expr inner = simplify(op->arg(0));
       if (as_int(inner)) return inner;
-      return inner.same_as(op->args[0]) ? expr : tenon::call("likely", {inner});
+      return inner.same_as(op->args[0]) ? expr : tenon::call(IntrinsicId::kLikely, {inner});
     }
   }
   if (const auto* var = expr.as<Var>()) {
@@ -229,7 +229,7 @@ void Analyzer::Impl::assume_nonnegative(const Poly& p) {
 void Analyzer::Impl::assume(const Expr& condition, bool holds) {
   if (as_int(condition) || condition->dtype.is_vector()) return;
   if (const auto* op = condition.as<Not>()) return assume(op->value, !holds);
-  if (const auto* op = condition.as<Call>(); op && op->is("likely"))
+  if (const auto* op = condition.as<Call>(); op && op->is(IntrinsicId::kLikely))
     return assume(op->arg(0), holds);
   const auto* op = condition.as<Binary>();
   if (op && is_logical(op->op) && (op->op == BinaryOp::kAnd) == holds) {

@@ -161,7 +161,7 @@ class IntervalEvaluator {
       }
       case AtomKind::kOther: break;
     }
-    if (const auto* op = atom.expr.as<Call>(); op && op->is("check_index")) {
+    if (const auto* op = atom.expr.as<Call>(); op && op->is(IntrinsicId::kCheckIndex)) {
       Ends ends = of(impl_.poly(op->arg(0)), depth - 1);
       const Ends extent = of(impl_.poly(op->arg(1)), depth - 1);
       if (!ends.low || impl_.bound(*ends.low).min < 0) ends.low = Poly(0);
@@ -173,7 +173,7 @@ class IntervalEvaluator {
     }
     Expr x, y;
     if (const auto* op = atom.expr.as<Select>()) x = op->true_value, y = op->false_value;
-    if (const auto* op = atom.expr.as<Call>(); op && op->is("if_then_else"))
+    if (const auto* op = atom.expr.as<Call>(); op && op->is(IntrinsicId::kIfThenElse))
       x = op->arg(1), y = op->arg(2);
     if (x) {
       const Ends a = of(impl_.poly(x), depth - 1), b = of(impl_.poly(y), depth - 1);

@@ -114,7 +114,8 @@ class Detector {
   // The predicate's conjuncts, each as p < 0.
   std::vector<Poly> limits_of(const Expr& predicate) {
     if (!predicate || is_int(predicate, 1)) return {};
-    if (const auto* op = predicate.as<Call>(); op && op->is("likely")) return limits_of(op->arg(0));
+    if (const auto* op = predicate.as<Call>(); op && op->is(IntrinsicId::kLikely))
+      return limits_of(op->arg(0));
     const auto* op = predicate.as<Binary>();
     if (!op) throw NotUnderstood{};
     if (op->op == BinaryOp::kAnd) {

@@ -153,7 +153,7 @@ Poly Analyzer::Impl::compute_poly(const Expr& expr) {
   const Expr chosen = [&]() -> Expr {
     if (const auto* op = expr.as<Select>())
       return choose(op->condition, op->true_value, op->false_value, expr);
-    if (const auto* op = expr.as<Call>(); op && op->is("if_then_else"))
+    if (const auto* op = expr.as<Call>(); op && op->is(IntrinsicId::kIfThenElse))
       return choose(op->arg(0), op->arg(1), op->arg(2), expr);
     if (const auto* op = expr.as<Let>()) return simplify_let(*op, expr);
     return {};
@@ -413,7 +413,7 @@ Expr Analyzer::Impl::compute_simplified(const Expr& expr) {
   }
   if (const auto* op = expr.as<Select>())
     return choose(op->condition, op->true_value, op->false_value, expr);
-  if (const auto* op = expr.as<Call>(); op && op->is("if_then_else"))
+  if (const auto* op = expr.as<Call>(); op && op->is(IntrinsicId::kIfThenElse))
     return choose(op->arg(0), op->arg(1), op->arg(2), expr);
   if (const auto* var = expr.as<Var>()) {
     const auto known = vars_.find(atom(ref_to(var)));

@@ -49,7 +49,8 @@ bool never_nan(const Expr& expr) {
   if (const auto number = as_float(expr)) return !std::isnan(*number);
   if (const auto* node = expr.as<Cast>()) return !node->value->dtype.is_float();
   if (const auto* node = expr.as<Call>())
-    return node->is("min_value") || node->is("max_value") || node->is("infinity");
+    return node->is(IntrinsicId::kMinValue) || node->is(IntrinsicId::kMaxValue) ||
+           node->is(IntrinsicId::kInfinity);
   if (const auto* node = expr.as<Broadcast>()) return never_nan(node->value);
   if (const auto* node = expr.as<Binary>())
     return (node->op == BinaryOp::kMin || node->op == BinaryOp::kMax) && never_nan(node->lhs) &&
@@ -62,7 +63,7 @@ bool needs_guard(const Expr& expr) {
   walk(expr, [&](const NodePtr& node) {
     if (node.as<tir::BufferLoad>()) reads = true;
     if (const auto* call = node.as<Call>())
-      reads |= !call->op || call->op->effect != Effect::kPure || call->is("check_index");
+      reads |= !call->op || call->op->effect != Effect::kPure || call->is(IntrinsicId::kCheckIndex);
     if (const auto* op = node.as<Binary>())  // may stop the program
       reads |= (op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
                 op->lhs->dtype.is_integer() && !as_int(op->rhs));

@@ -69,7 +69,8 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
     if (const auto* call = node.as<Call>(); call && call->callee)
       calls(*call->callee, call->args, call->origin);
     if (const auto* call = node.as<Call>();
-        call && (call->is("call_extern") || call->is("call_pure_extern")) && !call->args.empty())
+        call && (call->is(IntrinsicId::kCallExtern) || call->is(IntrinsicId::kCallPureExtern)) &&
+        !call->args.empty())
       if (const auto* symbol = call->arg(0).as<StringImm>())
         add_library({symbol->value, {}, name, call->origin});
     if (const auto* call = node.as<Call>())
@@ -78,7 +79,7 @@ void ProgramFunctions::collect(const std::string& name, const Origin& origin) {
         info.can_fail = true;
       }
     if (node.as<tir::Assert>()) info.can_fail = true;
-    if (const auto* call = node.as<Call>()) info.can_fail |= call->is("check_index");
+    if (const auto* call = node.as<Call>()) info.can_fail |= call->is(IntrinsicId::kCheckIndex);
     if (node.as<tir::AllocConst>()) info.uses_constants = true;
     if (const auto* op = node.as<Binary>())
       info.can_fail |= op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod &&
@@ -125,7 +126,8 @@ std::string packed_symbol(const std::string& name) {
 }
 
 std::optional<std::string> packed_name(const Call& call) {
-  if (!call.is("call_packed") && !call.is("call_cpacked")) return std::nullopt;
+  if (!call.is(IntrinsicId::kCallPacked) && !call.is(IntrinsicId::kCallCpacked))
+    return std::nullopt;
   const auto* name = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
   if (!name || name->value.empty())
     throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",

@@ -24,7 +24,7 @@ class Asker {
 
   std::optional<NodePtr> answer(const NodePtr& node) {
     const auto* call = node.as<Call>();
-    if (!call || !call->is("call_pure_extern") || call->args.empty()) return std::nullopt;
+    if (!call || !call->is(IntrinsicId::kCallPureExtern) || call->args.empty()) return std::nullopt;
     const auto* symbol = call->arg(0).as<StringImm>();
     if (!symbol || std::find(symbols_.begin(), symbols_.end(), symbol->value) == symbols_.end() ||
         !libraries_->find(symbol->value))
@@ -77,10 +77,7 @@ Pass ask_scratch(std::shared_ptr<const backend::Libraries> libraries) {
       const tir::Stmt body =
           rewrite(prim->body, [&](const NodePtr& node) { return asker.answer(node); });
       if (body.same_as(prim->body)) continue;
-      auto* changed = new tir::PrimFunc(*prim);
-      changed->body = body;
-      finish_node(*changed);
-      module.set(name, Ref<tir::PrimFunc>(changed));
+      module.set(name, with(*prim, [&](tir::PrimFunc& copy) { copy.body = body; }));
     }
     return module;
   };

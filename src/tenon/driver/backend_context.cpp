@@ -34,11 +34,12 @@ static IRModule lower_one(IRModule module, const std::string& name) {
   alone.attrs = module.attrs;
   for (const std::string& reached : reached_from(module, name))
     alone.set(reached, module.find(reached));
-  auto* entry = new graph::Function(*function);
-  entry->is_private = false;
-  for (const char* attr : {"Composite", "Compiler", "Codegen", "Primitive", "global_symbol"})
-    entry->attrs.erase(attr);
-  alone.set("main", Ref<graph::Function>(entry));
+  const Ref<graph::Function> entry = with(*function, [&](graph::Function& copy) {
+    copy.is_private = false;
+    for (const char* attr : {"Composite", "Compiler", "Codegen", "Primitive", "global_symbol"})
+      copy.attrs.erase(attr);
+  });
+  alone.set("main", entry);
   if (!alone.attrs.contains("target")) alone.attrs.set("target", resolve("native").str());
   PipelineOptions options;
   options.verify = false;  // the runner around this verifies what comes of it

@@ -51,9 +51,9 @@ IRModule with_only(const IRModule& module, const std::string* kernel) {
       out.set(name, function);
       continue;
     }
-    auto* copy = new tir::PrimFunc(*prim);
-    copy->attrs.erase("op");
-    out.set(name, Ref<tir::PrimFunc>(copy));
+    const Ref<tir::PrimFunc> copy =
+        with(*prim, [&](tir::PrimFunc& copy) { copy.attrs.erase("op"); });
+    out.set(name, copy);
   }
   return out;
 }

@@ -141,7 +141,8 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
     const auto prim = cast<tir::PrimFunc>(function);
     if (!prim) continue;
     walk<Call>(prim->body, [&, in = name](const Call& call) {
-      for (const char* form : {"call_extern", "call_pure_extern", "call_packed", "call_cpacked"})
+      for (const IntrinsicId form : {IntrinsicId::kCallExtern, IntrinsicId::kCallPureExtern,
+                                     IntrinsicId::kCallPacked, IntrinsicId::kCallCpacked})
         if (call.is(form)) {
           const auto* symbol = call.args.empty() ? nullptr : call.args[0].as<StringImm>();
           // How much scratch a declared function needs is declared with it.
@@ -150,7 +151,7 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
           remarks.push_back({"Verify",
                              symbol ? symbol->value : "?",
                              "unchecked",
-                             form,
+                             std::string(call.op->name),
                              {},
                              "`" + in + "` calls it without a signature",
                              call.origin});

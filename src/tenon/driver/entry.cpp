@@ -144,9 +144,8 @@ IRModule with_entry(IRModule module) {
   if (const BaseFunc main = module.find("main")) {
     const auto* kernel = main.as<tir::PrimFunc>();
     if (const auto* graph = main.as<graph::Function>(); graph && graph->is_private) {
-      auto* entry = new graph::Function(*graph);  // what the program begins with is seen outside
-      entry->is_private = false;
-      module.set("main", Ref<graph::Function>(entry));
+      // What the program begins with is seen outside.
+      module.set("main", with(*graph, [](graph::Function& copy) { copy.is_private = false; }));
     }
     const bool is_ready =
         !kernel || kernel->attrs.flag("tenon.entry") || kernel->attrs.contains("tenon.num_inputs");

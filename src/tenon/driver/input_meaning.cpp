@@ -182,12 +182,14 @@ class LoopUses {
                            op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod;
       if (divides) ask(op->rhs, {Kind::kDivisor, {}, false});
     } else if (const auto* op = node.as<tenon::Call>()) {
-      const bool shifts = op->is("shift_left") || op->is("shift_right");
-      const bool positive = op->is("log") || op->is("log1p") || op->is("log2") || op->is("log10") ||
-                            op->is("sqrt") || op->is("rsqrt") || op->is("pow");
+      const bool shifts = op->is(IntrinsicId::kShiftLeft) || op->is(IntrinsicId::kShiftRight);
+      const bool positive = op->is(IntrinsicId::kLog) || op->is(IntrinsicId::kLog1p) ||
+                            op->is(IntrinsicId::kLog2) || op->is(IntrinsicId::kLog10) ||
+                            op->is(IntrinsicId::kSqrt) || op->is(IntrinsicId::kRsqrt) ||
+                            op->is(IntrinsicId::kPow);
       if (shifts) ask(op->arg(1), {Kind::kShift, {}, false});
       if (positive) ask(op->arg(0), {Kind::kPositive, {}, false});
-      if (op->is("asin") || op->is("acos") || op->is("atanh"))
+      if (op->is(IntrinsicId::kAsin) || op->is(IntrinsicId::kAcos) || op->is(IntrinsicId::kAtanh))
         ask(op->arg(0), {Kind::kUnit, {}, false});
     } else if (const auto* loop = node.as<tir::For>()) {
       steer(loop->extent);
@@ -205,7 +207,7 @@ class LoopUses {
       const auto* call = index.as<tenon::Call>();
       if (choice) {
         ask(choice->false_value, {Kind::kIndex, buffer.shape[d], true});
-      } else if (call && call->is("if_then_else")) {
+      } else if (call && call->is(IntrinsicId::kIfThenElse)) {
         ask(call->arg(2), {Kind::kIndex, buffer.shape[d], true});
       } else {
         ask(index, {Kind::kIndex, buffer.shape[d], false});

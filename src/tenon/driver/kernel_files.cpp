@@ -54,10 +54,10 @@ bool is_pattern(const IRModule& module, const std::string& name) {
 }
 
 void mark_pattern(IRModule& module, const std::string& name) {
-  auto* copy = new graph::Function(*module.find<graph::Function>(name));
-  copy->attrs.erase("Composite");
-  copy->attrs.set("Pattern", name);
-  module.set(name, Ref<graph::Function>(copy));
+  module.set(name, with(*module.find<graph::Function>(name), [&](graph::Function& copy) {
+               copy.attrs.erase("Composite");
+               copy.attrs.set("Pattern", name);
+             }));
 }
 
 IRModule load_kernels(const std::string& file) {
@@ -79,9 +79,8 @@ IRModule load_kernels(const std::string& file) {
                          name, *op);
     // One that is no single operator of the graph is told by its domain.
     if (!onnx_operator(*op) || !graph::operators_named(*op).empty()) continue;
-    auto* copy = new tir::PrimFunc(*kernel);
-    copy->attrs.set("op", *onnx_operator(*op));
-    module.set(name, Ref<tir::PrimFunc>(copy));
+    module.set(name, with(*kernel,
+                          [&](tir::PrimFunc& copy) { copy.attrs.set("op", *onnx_operator(*op)); }));
   }
   return module;
 }
@@ -165,24 +164,18 @@ class Adder {
     const auto old = function->attrs.get<std::string>(attr);
     const auto found = old ? names.find(*old) : names.end();
     if (found == names.end() || found->second == found->first) return function;
-    const auto changed = [&](auto* copy) {
-      copy->attrs.set(attr, found->second);
-      return BaseFunc(copy);
-    };
-    if (is_kernel) return changed(new tir::PrimFunc(*function.as<tir::PrimFunc>()));
+    const auto change = [&](auto& copy) { copy.attrs.set(attr, found->second); };
+    if (is_kernel) return with(*function.as<tir::PrimFunc>(), change);
     const auto* graph = function.as<graph::Function>();
-    return graph ? changed(new graph::Function(*graph)) : function;
+    return graph ? BaseFunc(with(*graph, change)) : function;
   }
   static BaseFunc hidden(const BaseFunc& function, bool keeps_annotation) {
-    const auto changed = [&](auto* copy) {
-      copy->is_private = true;
-      if (!keeps_annotation) copy->attrs.erase("op");
-      return BaseFunc(copy);
+    const auto change = [&](auto& copy) {
+      copy.is_private = true;
+      if (!keeps_annotation) copy.attrs.erase("op");
     };
-    if (const auto* kernel = function.as<tir::PrimFunc>())
-      return changed(new tir::PrimFunc(*kernel));
-    if (const auto* graph = function.as<graph::Function>())
-      return changed(new graph::Function(*graph));
+    if (const auto* kernel = function.as<tir::PrimFunc>()) return with(*kernel, change);
+    if (const auto* graph = function.as<graph::Function>()) return with(*graph, change);
     return function;
   }
 
@@ -192,19 +185,17 @@ class Adder {
 void annotate(IRModule& module, const std::string& name, const Choice& choice,
               const std::map<std::string, std::string>& names) {
   const auto function = module.find<tir::PrimFunc>(name);
-  auto* copy = new tir::PrimFunc(*function);
-  const Ref<tir::PrimFunc> made(copy);
-  copy->attrs.set("op_by_hand", true);
-  copy->is_private = true;
+  Attrs attrs = function->attrs;
+  attrs.set("op_by_hand", true);
   const std::string& asked = choice.name;
   const auto own = function->attrs.get<std::string>("op");
   const auto group = names.find(asked);
   if (group != names.end() && graph::pattern_named(module, group->second)) {
-    copy->attrs.set("op", group->second);
+    attrs.set("op", group->second);
   } else if (is_operator(asked)) {
-    copy->attrs.set("op", onnx_operator(asked).value_or(asked));
+    attrs.set("op", onnx_operator(asked).value_or(asked));
   } else if (own && graph::pattern_named(module, *own)) {
-    copy->attrs.set("op_node", asked);
+    attrs.set("op_node", asked);
   } else {
     std::set<std::string> found = operators_of_node(module, asked, own.has_value());
     if (found.empty()) {
@@ -213,7 +204,7 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
       throw UsageError("--kernel {}: the model has no node `{}`, and there is no such operator{}",
                        choice.text, asked, meant.empty() ? "" : "; did you mean `" + meant + "`?");
     }
-    copy->attrs.set("op_node", asked);
+    attrs.set("op_node", asked);
     std::set<std::string> wanted;
     if (own) {
       // A composite operator is its parts where no kernel takes all of it.
@@ -234,9 +225,12 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
           "--kernel {}: node `{}` is {}; state which of them the kernel computes, as attribute "
           "`op`",
           choice.text, asked, joined(found));
-    copy->attrs.set("op", *wanted.begin());
+    attrs.set("op", *wanted.begin());
   }
-  module.set(name, made);
+  module.set(name, with(function, [&](tir::PrimFunc& copy) {
+               copy.attrs = std::move(attrs);
+               copy.is_private = true;
+             }));
 }
 
 }  // namespace
@@ -257,9 +251,8 @@ DeclaredOperators KernelFiles::declared() const {
         if (*before->attrs.get<std::string>("op") == op)
           throw CompileError(kRedefined, declared->origin, "operator `{}` is declared twice", op)
               .note(before->origin, "it is declared here");
-      auto* copy = new graph::Function(*declared);
-      copy->is_private = true;
-      out.emplace_back(name, Ref<graph::Function>(copy));
+      out.emplace_back(name,
+                       with(*declared, [&](graph::Function& copy) { copy.is_private = true; }));
     }
   }
   return out;

@@ -38,7 +38,7 @@ InstrumentedModule instrument(const IRModule& lowered) {
   InstrumentedModule out{lowered, {}};
   const auto mark = [](int64_t call_number) -> tir::Stmt {
     return make<tir::Evaluate>(
-        call("call_extern", {make<StringImm>(kKernelMark), int64(call_number)}, kInt32));
+        call(IntrinsicId::kCallExtern, {make<StringImm>(kKernelMark), int64(call_number)}, kInt32));
   };
   const auto is_piece = [&](const std::string& name) {
     const auto function = lowered.find<tir::PrimFunc>(name);

@@ -91,10 +91,8 @@ std::unique_ptr<Thunk> thunk_of(const ExternFunction& function,
                                 std::shared_ptr<const backend::Libraries> libraries) {
   IRModule module;
   const std::string name = function.symbol == "main" ? "main_" : function.symbol;
-  auto* declared = new ExternFunction(function);
-  declared->body = {};
-  finish_node(*declared);
-  module.set(name, renew_definitions(Ref<ExternFunction>(declared)));
+  const Ref<ExternFunction> declared = with(function, [](ExternFunction& copy) { copy.body = {}; });
+  module.set(name, renew_definitions(declared));
   std::vector<Ref<Buffer>> params;
   std::vector<NodePtr> args;
   for (size_t i = 0; i < arguments.size(); ++i) {

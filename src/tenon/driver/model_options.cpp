@@ -83,11 +83,12 @@ static IRModule with_main(IRModule module) {
   Attrs attrs = function->attrs;
   for (const char* name : {"Primitive", "Inline", "Compiler", "global_symbol"}) attrs.erase(name);
   if (entry == "main" && attrs == function->attrs) return module;
-  auto* copy = new graph::Function(*function);
-  copy->attrs = std::move(attrs);
-  copy->is_private = false;
+  const Ref<graph::Function> copy = with(*function, [&](graph::Function& copy) {
+    copy.attrs = std::move(attrs);
+    copy.is_private = false;
+  });
   if (entry != "main") module.erase(entry);
-  module.set("main", Ref<graph::Function>(copy));
+  module.set("main", copy);
   return module;
 }
 
@@ -174,9 +175,9 @@ IRModule ModelOptions::prepare(IRModule module) const {
         continue;
       }
       // Another function of the module has its name, by which composites find it.
-      auto* named = new tir::ExternFunction(*external);
-      named->attrs.set("composite", name);
-      module.add_unique(name, Ref<tir::ExternFunction>(named));
+      module.add_unique(name, with(*external, [&](tir::ExternFunction& copy) {
+                          copy.attrs.set("composite", name);
+                        }));
     }
   }
   for (const graph::FusionPattern& pattern : patterns()) {
@@ -185,11 +186,12 @@ IRModule ModelOptions::prepare(IRModule module) const {
       module.attrs.set("call_by_name", AttrList(call_by_name.begin(), call_by_name.end()));
     } else if (!backend && pattern.tir) {
       // Nobody's, until a pass hands it to somebody.
-      auto* copy = new tir::PrimFunc(*pattern.tir);
-      copy->is_private = true;
-      copy->attrs.erase("Composite");
-      copy->attrs.set("Pattern", pattern.name);
-      module.add_unique(graph::identifier(pattern.name), BaseFunc(copy));
+      module.add_unique(graph::identifier(pattern.name),
+                        with(*pattern.tir, [&](tir::PrimFunc& copy) {
+                          copy.is_private = true;
+                          copy.attrs.erase("Composite");
+                          copy.attrs.set("Pattern", pattern.name);
+                        }));
     }
   }
   return kernels.add_to(std::move(module));

@@ -262,10 +262,8 @@ class GroupSample {
         stands_.emplace(binding->var.get(), value);
       }
     const Value result = builder.emit(stand_in(pattern_.body->body));
-    auto* made = new graph::Function(
-        *builder.end_function(result, {{"Composite", name_}}, true, pattern_.origin));
-    made->is_private = true;
-    return Ref<graph::Function>(made);
+    return with(builder.end_function(result, {{"Composite", name_}}, true, pattern_.origin),
+                [&](graph::Function& made) { made.is_private = true; });
   }
 
  private:

@@ -150,7 +150,7 @@ void Story::find_group(const IRModule& module) {
 // Where a buffer of the entry lies, once memory is planned.
 static std::string place_of(const Expr& data) {
   const auto* call = data.as<Call>();
-  const auto* element = call && call->is("address_of") && !call->args.empty()
+  const auto* element = call && call->is(IntrinsicId::kAddressOf) && !call->args.empty()
                             ? call->args[0].as<tir::BufferLoad>()
                             : nullptr;
   if (!element || element->indices.size() != 1) return "";

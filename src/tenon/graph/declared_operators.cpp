@@ -122,10 +122,10 @@ Ref<Function> without_inputs(const Function& declared, const std::vector<std::st
   Attrs attrs = declared.attrs;
   attrs.set("op_optional", optional_inputs(declared));
   attrs.set("op_left_out", names);
-  auto* copy = new Function(std::move(params), no_body(declared.result, declared.origin),
-                            declared.result, std::move(attrs), declared.pure, declared.origin);
-  copy->is_private = true;
-  return renew_definitions(Ref<Function>(copy));
+  return renew_definitions(
+      with(make<Function>(std::move(params), no_body(declared.result, declared.origin),
+                          declared.result, std::move(attrs), declared.pure, declared.origin),
+           [&](Function& made) { made.is_private = true; }));
 }
 
 }  // namespace tenon::graph

@@ -7,51 +7,64 @@
 namespace tenon::graph {
 
 Type type_of(const Value& value) {
-  if (const auto* var = value.as<Var>()) return var->type;
-  if (const auto* constant = value.as<Constant>()) return constant->type;
-  if (const auto* shape = value.as<ShapeExpr>()) return make<ShapeType>(shape->values);
-  if (const auto* prim = value.as<PrimValue>())
-    return make<PrimType>(prim->value->dtype, prim->value);
-  if (const auto* tuple = value.as<Tuple>()) {
-    std::vector<Type> types;
-    for (const Value& item : tuple->values) types.push_back(type_of(item));
-    return make<TupleType>(std::move(types));
-  }
-  if (const auto* get = value.as<TupleGetItem>()) {
-    const Type type = type_of(get->tuple);
-    const auto* tuple = type.as<TupleType>();
-    if (!tuple) return make<ObjectType>();
-    if (get->index < 0 || get->index >= static_cast<int64_t>(tuple->types.size()))
-      throw CompileError(kTypeMismatch, get->origin, "item {} of a tuple of {}", get->index,
-                         tuple->types.size());
-    return tuple->types[static_cast<size_t>(get->index)];
-  }
-  if (const auto* call = value.as<Call>()) {
-    if (call->op) return call->op->infer_type(*call);
-    if (call->type_args.size() == 1) return call->type_args[0];
-    if (call->type_args.size() > 1) return make<TupleType>(call->type_args);
-    if (call->callee.as<FuncRef>() || call->callee.as<ExternRef>()) return make<ObjectType>();
-    const Type callee = type_of(call->callee);
-    const auto* function = callee.as<FuncType>();
-    if (!function) return make<ObjectType>();
-    // A signature has dimensions of its own, which the arguments give.
-    if (!function->params || function->params->size() != call->args.size()) return function->result;
-    Substitution bound;
-    for (size_t i = 0; i < call->args.size(); ++i)
-      unify((*function->params)[i], type_of(call->args[i]), bound);
-    return substitute(function->result, bound);
-  }
-  if (const auto* seq = value.as<SeqExpr>()) return type_of(seq->body);
-  if (const auto* branch = value.as<If>()) {
-    const Type a = type_of(branch->then_branch), b = type_of(branch->else_branch);
-    return structural_equal(a, b) ? a : make<ObjectType>();
-  }
-  if (const auto* function = value.as<FunctionValue>()) {
-    std::vector<Type> params;
-    for (const Ref<Var>& param : function->function->params) params.push_back(param->type);
-    const Type result =
-        function->function->result ? function->function->result : type_of(function->function->body);
-    return make<FuncType>(std::move(params), result, function->function->pure);
+  if (!value) return make<ObjectType>();  // an argument left out
+  switch (kind_of(value)) {
+    case ValueKind::kVar: return value.to<Var>().type;
+    case ValueKind::kConstant: return value.to<Constant>().type;
+    case ValueKind::kShapeExpr: return make<ShapeType>(value.to<ShapeExpr>().values);
+    case ValueKind::kPrimValue: {
+      const auto& prim = value.to<PrimValue>();
+      return make<PrimType>(prim.value->dtype, prim.value);
+    }
+    case ValueKind::kTuple: {
+      std::vector<Type> types;
+      for (const Value& item : value.to<Tuple>().values) types.push_back(type_of(item));
+      return make<TupleType>(std::move(types));
+    }
+    case ValueKind::kTupleGetItem: {
+      const auto& get = value.to<TupleGetItem>();
+      const Type type = type_of(get.tuple);
+      const auto* tuple = type.as<TupleType>();
+      if (!tuple) return make<ObjectType>();
+      if (get.index < 0 || get.index >= static_cast<int64_t>(tuple->types.size()))
+        throw CompileError(kTypeMismatch, get.origin, "item {} of a tuple of {}", get.index,
+                           tuple->types.size());
+      return tuple->types[static_cast<size_t>(get.index)];
+    }
+    case ValueKind::kCall: {
+      const auto& call = value.to<Call>();
+      if (call.op) return call.op->infer_type(call);
+      if (call.type_args.size() == 1) return call.type_args[0];
+      if (call.type_args.size() > 1) return make<TupleType>(call.type_args);
+      if (call.callee.as<FuncRef>() || call.callee.as<ExternRef>()) return make<ObjectType>();
+      const Type callee = type_of(call.callee);
+      const auto* function = callee.as<FuncType>();
+      if (!function) return make<ObjectType>();
+      // A signature has dimensions of its own, which the arguments give.
+      if (!function->params || function->params->size() != call.args.size())
+        return function->result;
+      Substitution bound;
+      for (size_t i = 0; i < call.args.size(); ++i)
+        unify((*function->params)[i], type_of(call.args[i]), bound);
+      return substitute(function->result, bound);
+    }
+    case ValueKind::kSeqExpr: return type_of(value.to<SeqExpr>().body);
+    case ValueKind::kIf: {
+      const auto& branch = value.to<If>();
+      const Type a = type_of(branch.then_branch), b = type_of(branch.else_branch);
+      return structural_equal(a, b) ? a : make<ObjectType>();
+    }
+    case ValueKind::kFunctionValue: {
+      const Function& function = *value.to<FunctionValue>().function;
+      std::vector<Type> params;
+      for (const Ref<Var>& param : function.params) params.push_back(param->type);
+      const Type result = function.result ? function.result : type_of(function.body);
+      return make<FuncType>(std::move(params), result, function.pure);
+    }
+    case ValueKind::kStringValue:
+    case ValueKind::kFuncRef:
+    case ValueKind::kExternRef:
+    case ValueKind::kOpValue: break;
   }
   return make<ObjectType>();
 }
@@ -64,7 +77,24 @@ Ref<TensorType> tensor_type(const Value& value) {
 }
 
 bool is_leaf(const Value& value) {
-  return !value.as<Call>() && !value.as<If>() && !value.as<SeqExpr>() && !value.as<FunctionValue>();
+  if (!value) return true;
+  switch (kind_of(value)) {
+    case ValueKind::kVar:
+    case ValueKind::kConstant:
+    case ValueKind::kShapeExpr:
+    case ValueKind::kPrimValue:
+    case ValueKind::kStringValue:
+    case ValueKind::kTuple:
+    case ValueKind::kTupleGetItem:
+    case ValueKind::kFuncRef:
+    case ValueKind::kExternRef:
+    case ValueKind::kOpValue: return true;
+    case ValueKind::kCall:
+    case ValueKind::kSeqExpr:
+    case ValueKind::kIf:
+    case ValueKind::kFunctionValue: return false;
+  }
+  unreachable("a kind of value");
 }
 
 Var::Var(std::string name, Type type, bool is_dataflow, Origin origin)
@@ -229,10 +259,7 @@ Function::Function(std::vector<Ref<Var>> params, Ref<SeqExpr> body, Type result,
   finish_node(*this);
 }
 Ref<Function> Function::with_body(Ref<SeqExpr> body) const {
-  auto* copy = new Function(*this);
-  copy->body = std::move(body);
-  finish_node(*copy);
-  return Ref<Function>(copy);
+  return with(*this, [&](Function& copy) { copy.body = std::move(body); });
 }
 std::vector<FieldInfo> Function::fields() {
   return {field<&Function::params>("params", FieldRole::kDefinition),

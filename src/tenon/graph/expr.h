@@ -13,9 +13,30 @@ namespace tenon::graph {
 
 struct OpDef;  // graph/op.h
 
+/// Kinds of graph expressions; OpValue exists while a pattern is matched only.
+enum class ValueKind : uint8_t {
+  kVar,
+  kConstant,
+  kShapeExpr,
+  kPrimValue,
+  kStringValue,
+  kTuple,
+  kTupleGetItem,
+  kFuncRef,
+  kExternRef,
+  kCall,
+  kSeqExpr,
+  kIf,
+  kFunctionValue,
+  kOpValue,
+};
+
 /// Any graph expression. Its type is kept where it is named (Var) and follows from the members
 /// elsewhere.
 struct ValueNode : Node {
+  using Kind = ValueKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kValue;
+
  protected:
   explicit ValueNode(Origin origin) : Node(std::move(origin)) {}
 };
@@ -38,6 +59,7 @@ struct Var final : NodeOf<Var, ValueNode> {
 
   Var(std::string name, Type type, bool is_dataflow = false, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kVar;
   static constexpr std::string_view kName = "graph.Var";
   static constexpr bool kIdentity = true;
   static std::vector<FieldInfo> fields();
@@ -49,6 +71,7 @@ struct Constant final : NodeOf<Constant, ValueNode> {
 
   explicit Constant(Ref<TensorData> data, Origin origin = {});
   void finish();
+  static constexpr ValueKind kKind = ValueKind::kConstant;
   static constexpr std::string_view kName = "graph.Constant";
   static std::vector<FieldInfo> fields();
 };
@@ -59,6 +82,7 @@ struct ShapeExpr final : NodeOf<ShapeExpr, ValueNode> {
 
   explicit ShapeExpr(std::vector<Expr> values, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kShapeExpr;
   static constexpr std::string_view kName = "graph.ShapeExpr";
   static std::vector<FieldInfo> fields();
 };
@@ -69,6 +93,7 @@ struct PrimValue final : NodeOf<PrimValue, ValueNode> {
 
   explicit PrimValue(Expr value, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kPrimValue;
   static constexpr std::string_view kName = "graph.PrimValue";
   static std::vector<FieldInfo> fields();
 };
@@ -78,6 +103,7 @@ struct StringValue final : NodeOf<StringValue, ValueNode> {
 
   explicit StringValue(std::string value, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kStringValue;
   static constexpr std::string_view kName = "graph.StringValue";
   static std::vector<FieldInfo> fields();
 };
@@ -87,6 +113,7 @@ struct Tuple final : NodeOf<Tuple, ValueNode> {
 
   explicit Tuple(std::vector<Value> values, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kTuple;
   static constexpr std::string_view kName = "graph.Tuple";
   static std::vector<FieldInfo> fields();
 };
@@ -97,6 +124,7 @@ struct TupleGetItem final : NodeOf<TupleGetItem, ValueNode> {
 
   TupleGetItem(Value tuple, int64_t index, Origin origin = {});
   void finish();
+  static constexpr ValueKind kKind = ValueKind::kTupleGetItem;
   static constexpr std::string_view kName = "graph.TupleGetItem";
   static std::vector<FieldInfo> fields();
 };
@@ -107,6 +135,7 @@ struct FuncRef final : NodeOf<FuncRef, ValueNode> {
 
   explicit FuncRef(std::string name, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kFuncRef;
   static constexpr std::string_view kName = "graph.FuncRef";
   static std::vector<FieldInfo> fields();
 };
@@ -117,6 +146,7 @@ struct ExternRef final : NodeOf<ExternRef, ValueNode> {
 
   explicit ExternRef(std::string symbol, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kExternRef;
   static constexpr std::string_view kName = "graph.ExternRef";
   static std::vector<FieldInfo> fields();
 };
@@ -138,6 +168,7 @@ struct Call final : NodeOf<Call, ValueNode> {
        Origin origin = {});
   void finish() {}
   bool is(std::string_view op_name) const;  // "matmul", "nn.conv2d", "call_tir"
+  static constexpr ValueKind kKind = ValueKind::kCall;
   static constexpr std::string_view kName = "graph.Call";
   static std::vector<FieldInfo> fields();
 };
@@ -150,6 +181,7 @@ struct Binding final : NodeOf<Binding, Node> {
 
   Binding(Ref<Var> var, Value value, Type match = {}, Origin origin = {});
   void finish() {}
+  static constexpr PartKind kKind = PartKind::kBinding;
   static constexpr std::string_view kName = "graph.Binding";
   static std::vector<FieldInfo> fields();
 };
@@ -161,6 +193,7 @@ struct BindingBlock final : NodeOf<BindingBlock, Node> {
 
   BindingBlock(std::vector<Ref<Binding>> bindings, bool is_dataflow, Origin origin = {});
   void finish() {}
+  static constexpr PartKind kKind = PartKind::kBindingBlock;
   static constexpr std::string_view kName = "graph.BindingBlock";
   static std::vector<FieldInfo> fields();
 };
@@ -172,6 +205,7 @@ struct SeqExpr final : NodeOf<SeqExpr, ValueNode> {
 
   SeqExpr(std::vector<Ref<BindingBlock>> blocks, Value body, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kSeqExpr;
   static constexpr std::string_view kName = "graph.SeqExpr";
   static std::vector<FieldInfo> fields();
 };
@@ -182,6 +216,7 @@ struct If final : NodeOf<If, ValueNode> {
 
   If(Value condition, Ref<SeqExpr> then_branch, Ref<SeqExpr> else_branch, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kIf;
   static constexpr std::string_view kName = "graph.If";
   static std::vector<FieldInfo> fields();
 };
@@ -197,6 +232,7 @@ struct Function final : NodeOf<Function, FunctionNode> {
            bool pure = true, Origin origin = {});
   Ref<Function> with_body(Ref<SeqExpr> body) const;
   void finish() {}
+  static constexpr FunctionKind kKind = FunctionKind::kFunction;
   static constexpr std::string_view kName = "graph.Function";
   static std::vector<FieldInfo> fields();
 };
@@ -207,6 +243,7 @@ struct FunctionValue final : NodeOf<FunctionValue, ValueNode> {
 
   explicit FunctionValue(Ref<Function> function, Origin origin = {});
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kFunctionValue;
   static constexpr std::string_view kName = "graph.FunctionValue";
   static std::vector<FieldInfo> fields();
 };

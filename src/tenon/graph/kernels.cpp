@@ -410,10 +410,11 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   const FusionKind kind = fusion_of(function, call.def);
   if (!call.gives_tuple) attrs.set("op_pattern", static_cast<int64_t>(kind));
   if (is_scheduled(function)) attrs.set("tir.is_scheduled", true);
-  auto* annotated = new tir::PrimFunc(*copy);
-  annotated->attrs = std::move(attrs);
-  annotated->is_private = true;
-  return KernelUse{Ref<tir::PrimFunc>(annotated)};
+  const Ref<tir::PrimFunc> annotated = with(*copy, [&](tir::PrimFunc& copy) {
+    copy.attrs = std::move(attrs);
+    copy.is_private = true;
+  });
+  return KernelUse{annotated};
 }
 
 // ---- the table

@@ -88,41 +88,50 @@ std::vector<FieldInfo> FuncType::fields() {
 
 std::string str(const Type& type) {
   if (!type) return "?";
-  if (const auto* tensor = type.as<TensorType>()) {
-    std::string text = "R.Tensor(";
-    if (tensor->shape) text += tenon::str(*tensor->shape);
-    if (!tensor->dtype.is_void())
-      text += (tensor->shape ? ", " : "dtype=") + ('"' + tensor->dtype.str() + '"');
-    if (!tensor->shape && tensor->ndim >= 0)
-      text += (tensor->dtype.is_void() ? "ndim=" : ", ndim=") + std::to_string(tensor->ndim);
-    return text + ")";
-  }
-  if (const auto* shape = type.as<ShapeType>()) {
-    if (shape->values) {
-      std::string text = tenon::str(*shape->values);
-      text.front() = '[';
-      text.back() = ']';
-      if (text.size() > 2 && text[text.size() - 2] == ',') text.erase(text.size() - 2, 1);
-      return "R.Shape(" + text + ")";
+  switch (kind_of(type)) {
+    case TypeKind::kTensor: {
+      const auto& tensor = type.to<TensorType>();
+      std::string text = "R.Tensor(";
+      if (tensor.shape) text += tenon::str(*tensor.shape);
+      if (!tensor.dtype.is_void())
+        text += (tensor.shape ? ", " : "dtype=") + ('"' + tensor.dtype.str() + '"');
+      if (!tensor.shape && tensor.ndim >= 0)
+        text += (tensor.dtype.is_void() ? "ndim=" : ", ndim=") + std::to_string(tensor.ndim);
+      return text + ")";
     }
-    return shape->ndim >= 0 ? fmt::format("R.Shape(ndim={})", shape->ndim) : "R.Shape";
-  }
-  if (const auto* prim = type.as<PrimType>())
-    return prim->value ? "R.Prim(value=" + tenon::str(prim->value) + ")"
-                       : "R.Prim(\"" + prim->dtype.str() + "\")";
-  if (const auto* tuple = type.as<TupleType>()) {
-    if (tuple->types.empty()) return "R.Tuple";
-    std::string text = "R.Tuple(";
-    for (size_t i = 0; i < tuple->types.size(); ++i) text += (i ? ", " : "") + str(tuple->types[i]);
-    return text + ")";
-  }
-  if (const auto* function = type.as<FuncType>()) {
-    if (!function->params) return "R.Callable";
-    std::string text = "R.Callable((";
-    for (size_t i = 0; i < function->params->size(); ++i)
-      text += (i ? ", " : "") + str((*function->params)[i]);
-    if (function->params->size() == 1) text += ",";
-    return text + "), " + str(function->result) + ", " + (function->pure ? "True" : "False") + ")";
+    case TypeKind::kShape: {
+      const auto& shape = type.to<ShapeType>();
+      if (shape.values) {
+        std::string text = tenon::str(*shape.values);
+        text.front() = '[';
+        text.back() = ']';
+        if (text.size() > 2 && text[text.size() - 2] == ',') text.erase(text.size() - 2, 1);
+        return "R.Shape(" + text + ")";
+      }
+      return shape.ndim >= 0 ? fmt::format("R.Shape(ndim={})", shape.ndim) : "R.Shape";
+    }
+    case TypeKind::kPrim: {
+      const auto& prim = type.to<PrimType>();
+      return prim.value ? "R.Prim(value=" + tenon::str(prim.value) + ")"
+                        : "R.Prim(\"" + prim.dtype.str() + "\")";
+    }
+    case TypeKind::kTuple: {
+      const auto& tuple = type.to<TupleType>();
+      if (tuple.types.empty()) return "R.Tuple";
+      std::string text = "R.Tuple(";
+      for (size_t i = 0; i < tuple.types.size(); ++i) text += (i ? ", " : "") + str(tuple.types[i]);
+      return text + ")";
+    }
+    case TypeKind::kFunc: {
+      const auto& function = type.to<FuncType>();
+      if (!function.params) return "R.Callable";
+      std::string text = "R.Callable((";
+      for (size_t i = 0; i < function.params->size(); ++i)
+        text += (i ? ", " : "") + str((*function.params)[i]);
+      if (function.params->size() == 1) text += ",";
+      return text + "), " + str(function.result) + ", " + (function.pure ? "True" : "False") + ")";
+    }
+    case TypeKind::kObject: break;
   }
   return "R.Object";
 }

@@ -11,7 +11,20 @@
 
 namespace tenon::graph {
 
+/// Kinds of types.
+enum class TypeKind : uint8_t {
+  kObject,
+  kTensor,
+  kShape,
+  kPrim,
+  kTuple,
+  kFunc,
+};
+
 struct TypeNode : Node {
+  using Kind = TypeKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kType;
+
  protected:
   explicit TypeNode(Origin origin) : Node(std::move(origin)) {}
 };
@@ -21,6 +34,7 @@ using Type = Ref<TypeNode>;
 struct ObjectType final : NodeOf<ObjectType, TypeNode> {
   explicit ObjectType(Origin origin = {});
   void finish() {}
+  static constexpr TypeKind kKind = TypeKind::kObject;
   static constexpr std::string_view kName = "Object";
   static std::vector<FieldInfo> fields();
 };
@@ -40,6 +54,7 @@ struct TensorType final : NodeOf<TensorType, TypeNode> {
   /// The dimensions, where all are constant.
   std::optional<std::vector<int64_t>> static_shape() const;
   void finish();
+  static constexpr TypeKind kKind = TypeKind::kTensor;
   static constexpr std::string_view kName = "Tensor";
   static std::vector<FieldInfo> fields();
 };
@@ -52,6 +67,7 @@ struct ShapeType final : NodeOf<ShapeType, TypeNode> {
   explicit ShapeType(std::vector<Expr> values, Origin origin = {});
   explicit ShapeType(int64_t ndim, Origin origin = {});
   void finish();
+  static constexpr TypeKind kKind = TypeKind::kShape;
   static constexpr std::string_view kName = "Shape";
   static std::vector<FieldInfo> fields();
 };
@@ -63,6 +79,7 @@ struct PrimType final : NodeOf<PrimType, TypeNode> {
 
   explicit PrimType(DType dtype, Expr value = {}, Origin origin = {});
   void finish() {}
+  static constexpr TypeKind kKind = TypeKind::kPrim;
   static constexpr std::string_view kName = "Prim";
   static std::vector<FieldInfo> fields();
 };
@@ -72,6 +89,7 @@ struct TupleType final : NodeOf<TupleType, TypeNode> {
 
   explicit TupleType(std::vector<Type> types, Origin origin = {});
   void finish() {}
+  static constexpr TypeKind kKind = TypeKind::kTuple;
   static constexpr std::string_view kName = "TupleType";
   static std::vector<FieldInfo> fields();
 };
@@ -85,6 +103,7 @@ struct FuncType final : NodeOf<FuncType, TypeNode> {
   FuncType(std::optional<std::vector<Type>> params, Type result, bool pure = true,
            Origin origin = {});
   void finish() {}
+  static constexpr TypeKind kKind = TypeKind::kFunc;
   static constexpr std::string_view kName = "Callable";
   static std::vector<FieldInfo> fields();
 };

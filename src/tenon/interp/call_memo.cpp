@@ -28,8 +28,8 @@ struct MemoProgram {
 namespace {
 
 bool is_foreign(const tenon::Call& call) {
-  return call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
-         call.is("call_cpacked");
+  return call.is(IntrinsicId::kCallExtern) || call.is(IntrinsicId::kCallPureExtern) ||
+         call.is(IntrinsicId::kCallPacked) || call.is(IntrinsicId::kCallCpacked);
 }
 
 /// `root` and what it calls, in the order in which the text does; nothing where a library is

@@ -39,10 +39,9 @@ bool same_code(const Code& a, const Code& b) {
   return a.calls.empty() && b.calls.empty() && a.opaque_calls.empty() && b.opaque_calls.empty() &&
          a.watches.empty() && b.watches.empty() && a.slots == b.slots &&
          a.result_slot == b.result_slot && a.param_view == b.param_view &&
-         a.param_slot == b.param_slot && a.intrinsics == b.intrinsics &&
-         a.functions == b.functions && a.tables == b.tables && a.messages == b.messages &&
-         all_same(a.instrs, b.instrs, by_key) && all_same(a.accesses, b.accesses, by_key) &&
-         all_same(a.checks, b.checks, by_key) &&
+         a.param_slot == b.param_slot && a.functions == b.functions && a.tables == b.tables &&
+         a.messages == b.messages && all_same(a.instrs, b.instrs, by_key) &&
+         all_same(a.accesses, b.accesses, by_key) && all_same(a.checks, b.checks, by_key) &&
          all_same(a.constants_in_slots, b.constants_in_slots,
                   [](Slot x, Slot y) { return x.i == y.i; }) &&
          all_same(a.views, b.views, same_views) &&

@@ -109,7 +109,7 @@ enum class Op : uint8_t {
 
 struct Instr {
   Op op;
-  uint8_t code = 0;  // BinaryOp; index into Code::intrinsics or ::functions
+  uint8_t code = 0;  // BinaryOp; IntrinsicId; index into Code::functions
   uint16_t lanes = 1;
   DType dtype = {};
   DType dtype2 = {};
@@ -215,7 +215,6 @@ struct Code {
   std::vector<SteadyLoop> steady_loops;
   size_t cursors = 0;  // as many as the steady loop with most of them has
   std::vector<Ref<TensorData>> constants;
-  std::vector<const Intrinsic*> intrinsics;
   std::vector<FloatFunction> functions;
   std::vector<std::vector<int64_t>> tables;  // of shuffles
   std::vector<CallInfo> calls;

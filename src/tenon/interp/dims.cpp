@@ -12,9 +12,9 @@ static Expr fold(const Expr& expr, const AskLibrary& ask) {
     if (const auto* op = node.as<Select>())
       return select(op->condition, op->true_value, op->false_value);
     if (const auto* op = node.as<Not>()) return logical_not(op->value);
-    if (const auto* op = node.as<tenon::Call>(); op && op->is("if_then_else"))
+    if (const auto* op = node.as<tenon::Call>(); op && op->is(IntrinsicId::kIfThenElse))
       return if_then_else(op->arg(0), op->arg(1), op->arg(2));
-    if (const auto* op = node.as<tenon::Call>(); op && ask && op->is("call_pure_extern"))
+    if (const auto* op = node.as<tenon::Call>(); op && ask && op->is(IntrinsicId::kCallPureExtern))
       return imm(op->dtype, ask(*op));
     return std::nullopt;
   });

@@ -421,42 +421,54 @@ class Interpreter::Impl {
 
   Datum evaluate_value(const IRModule& module, const Value& value, const Env& env,
                        const Dims& dims) {
-    if (const auto* constant = value.as<graph::Constant>()) return tensor_datum(constant->data);
-    if (value.as<graph::Var>()) {
-      const auto it = env.find(value.get());
-      if (it == env.end())
-        throw CompileError(kUndefined, value->origin, "`{}` has no value here",
-                           value.as<graph::Var>()->name);
-      return it->second;
-    }
-    if (const auto* tuple = value.as<graph::Tuple>()) {
-      std::vector<Datum> items;
-      for (const Value& item : tuple->values)
-        items.push_back(evaluate_value(module, item, env, dims));
-      return tuple_datum(std::move(items));
-    }
-    if (const auto* get = value.as<graph::TupleGetItem>())
-      return evaluate_value(module, get->tuple, env, dims)
-          .items.at(static_cast<size_t>(get->index));
-    if (const auto* shape = value.as<graph::ShapeExpr>()) {
-      Datum d;
-      d.kind = Datum::Kind::kShape;
-      d.shape = evaluate(shape->values, dims);
-      return d;
-    }
-    if (const auto* prim = value.as<graph::PrimValue>()) {
-      Datum d;
-      d.kind = Datum::Kind::kScalar;
-      d.dtype = prim->value->dtype;
-      if (const auto number = as_float(prim->value)) {
-        d.scalar.f = *number;
-      } else {
-        d.scalar.i = evaluate(prim->value, dims);
+    switch (kind_of(value)) {
+      case graph::ValueKind::kConstant: return tensor_datum(value.to<graph::Constant>().data);
+      case graph::ValueKind::kVar: {
+        const auto it = env.find(value.get());
+        if (it == env.end())
+          throw CompileError(kUndefined, value->origin, "`{}` has no value here",
+                             value.to<graph::Var>().name);
+        return it->second;
       }
-      return d;
+      case graph::ValueKind::kTuple: {
+        std::vector<Datum> items;
+        for (const Value& item : value.to<graph::Tuple>().values)
+          items.push_back(evaluate_value(module, item, env, dims));
+        return tuple_datum(std::move(items));
+      }
+      case graph::ValueKind::kTupleGetItem: {
+        const auto& get = value.to<graph::TupleGetItem>();
+        return evaluate_value(module, get.tuple, env, dims)
+            .items.at(static_cast<size_t>(get.index));
+      }
+      case graph::ValueKind::kShapeExpr: {
+        const auto& shape = value.to<graph::ShapeExpr>();
+        Datum d;
+        d.kind = Datum::Kind::kShape;
+        d.shape = evaluate(shape.values, dims);
+        return d;
+      }
+      case graph::ValueKind::kPrimValue: {
+        const auto& prim = value.to<graph::PrimValue>();
+        Datum d;
+        d.kind = Datum::Kind::kScalar;
+        d.dtype = prim.value->dtype;
+        if (const auto number = as_float(prim.value)) {
+          d.scalar.f = *number;
+        } else {
+          d.scalar.i = evaluate(prim.value, dims);
+        }
+        return d;
+      }
+      case graph::ValueKind::kStringValue: return Datum();
+      case graph::ValueKind::kCall: return evaluate_op(module, value.to<graph::Call>(), env, dims);
+      case graph::ValueKind::kFuncRef:
+      case graph::ValueKind::kExternRef:
+      case graph::ValueKind::kSeqExpr:
+      case graph::ValueKind::kIf:
+      case graph::ValueKind::kFunctionValue:
+      case graph::ValueKind::kOpValue: break;
     }
-    if (value.as<graph::StringValue>()) return Datum();
-    if (const auto* call = value.as<graph::Call>()) return evaluate_op(module, *call, env, dims);
     throw CompileError(kUnsupported, value->origin, "`{}` cannot be interpreted",
                        value->type().name);
   }

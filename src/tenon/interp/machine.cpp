@@ -197,11 +197,11 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       return store(frame.views[static_cast<size_t>(instr.a)], instr, s, origin);
     case Op::kIntrinsic:
       for (int k = 0; k < n; ++k) {
-        const Intrinsic& op = *code.intrinsics[instr.code];
+        const auto id = static_cast<IntrinsicId>(instr.code);
         const Slot a = s[instr.a + k], b = s[instr.b + k], c = s[instr.c + k];
-        const Slot result = apply_intrinsic(op, instr.dtype, instr.dtype2, a, b, c, origin);
+        const Slot result = apply_intrinsic(id, instr.dtype, instr.dtype2, a, b, c, origin);
         s[instr.dst + k] =
-            rounding_ ? rounding_->intrinsic(op, instr.dtype, a, b, c, result) : result;
+            rounding_ ? rounding_->intrinsic(id, instr.dtype, a, b, c, result) : result;
       }
       return;
     case Op::kAddImm: s[instr.dst].i = s[instr.a].i + instr.immediate.i; return;

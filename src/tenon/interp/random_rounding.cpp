@@ -46,20 +46,20 @@ Slot RandomRounding::cast(DType to, DType from, Slot value, Slot result) {
   return {.f = move(to, result.f, 1)};
 }
 
-Slot RandomRounding::intrinsic(const Intrinsic& op, DType dtype, Slot a, Slot b, Slot c,
-                               Slot result) {
+Slot RandomRounding::intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, Slot c, Slot result) {
   if (!dtype.is_float()) return result;
-  if (op.name == "fma") {
+  if (id == IntrinsicId::kFma) {
     const long double exact = static_cast<long double>(a.f) * b.f + c.f;
     return exact == static_cast<long double>(result.f) ? result
                                                        : Slot{.f = move(dtype, result.f, 1)};
   }
-  if (op.name == "sqrt") {
+  if (id == IntrinsicId::kSqrt) {
     const long double root = result.f;
     return root * root == static_cast<long double>(a.f) ? result
                                                         : Slot{.f = move(dtype, result.f, 1)};
   }
-  const bool is_rounded = op.name == "rsqrt" || (tir::is_elementary(op.name) && op.name != "fmod");
+  const bool is_rounded =
+      id == IntrinsicId::kRsqrt || (tir::is_elementary(id) && id != IntrinsicId::kFmod);
   // exp(0), log(1) and the like are exact.
   if (!is_rounded || a.f == 0 || a.f == 1) return result;
   return {.f = move(dtype, result.f, 2)};

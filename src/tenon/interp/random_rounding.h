@@ -18,7 +18,7 @@ class RandomRounding {
   Slot binary(BinaryOp op, DType dtype, Slot a, Slot b, Slot result);
   Slot cast(DType to, DType from, Slot value, Slot result);
   /// Elementary functions, which other implementations compute with other errors: by up to two.
-  Slot intrinsic(const Intrinsic& op, DType dtype, Slot a, Slot b, Slot c, Slot result);
+  Slot intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, Slot c, Slot result);
 
  private:
   double move(DType dtype, double value, double units);

@@ -76,68 +76,92 @@ class Resolver : ExpressionResolver {
   }
 
   void stmt_inner(const Stmt& s) {
-    if (const auto* sequence = s.as<Seq>()) {
-      for (const Stmt& inner : sequence->stmts) stmt(inner);
-    } else if (const auto* store = s.as<BufferStore>()) {
-      const int32_t mark = emitter_.mark();
-      this->store(*store);
-      emitter_.release(mark);
-    } else if (const auto* evaluate = s.as<Evaluate>()) {
-      const int32_t mark = emitter_.mark();
-      expr(evaluate->value);
-      emitter_.release(mark);
-    } else if (const auto* bind = s.as<Bind>()) {
-      bind_var(bind->var, bind->value);
-    } else if (const auto* alloc = s.as<AllocBuffer>()) {
-      allocate(alloc->buffer);
-    } else if (const auto* constant = s.as<AllocConst>()) {
-      code_->constants.push_back(constant->data);
-      emit({.op = Op::kConstant,
-            .a = define_view(constant->buffer),
-            .c = static_cast<int32_t>(code_->constants.size()) - 1});
-      know_geometry(*constant->buffer, nullptr);
-    } else if (const auto* view = s.as<DeclBuffer>()) {
-      const int32_t pointer = expr(view->data), shape = geometry(*view->buffer);
-      emit({.op = Op::kView, .a = define_view(view->buffer), .b = shape, .c = pointer});
-      know_geometry(*view->buffer, nullptr);
-    } else if (const auto* loop = s.as<For>()) {
-      for_loop(*loop);
-    } else if (const auto* loop = s.as<While>()) {
-      const size_t branch = emitter_.enter_branch();
-      const int32_t begin = here();
-      const int32_t test = expr(loop->condition);
-      const int32_t jump = here();
-      emit({.op = Op::kJumpIfZero, .a = test});
-      stmt(loop->body);
-      emit({.op = Op::kJump, .c = begin});
-      emitter_.leave_branch(branch);
-      land(jump);
-    } else if (const auto* branch = s.as<IfThenElse>()) {
-      const Guard guarded = guard(branch->condition);
-      stmt(branch->then_case);
-      if (branch->else_case) {
-        const int32_t to_end = here();
-        emit({.op = Op::kJump});
-        end_guard(guarded);
-        const size_t otherwise = emitter_.enter_branch();
-        stmt(branch->else_case);
-        emitter_.leave_branch(otherwise);
-        land(to_end);
-      } else {
-        end_guard(guarded);
+    switch (kind_of(s)) {
+      case StmtKind::kSeq:
+        for (const Stmt& inner : s.to<Seq>().stmts) stmt(inner);
+        break;
+      case StmtKind::kBufferStore: {
+        const auto& store = s.to<BufferStore>();
+        const int32_t mark = emitter_.mark();
+        this->store(store);
+        emitter_.release(mark);
+        break;
       }
-    } else if (const auto* check_ = s.as<Assert>()) {
-      const int32_t test = expr(check_->condition);
-      code_->messages.push_back(check_->message);
-      emit({.op = Op::kAssert, .a = test, .c = static_cast<int32_t>(code_->messages.size()) - 1});
-    } else if (const auto* attr = s.as<AttrStmt>()) {
-      stmt(attr->body);
-    } else if (const auto* realize = s.as<BlockRealize>()) {
-      block(*realize);
-    } else if (const auto* call = s.as<CallTir>()) {
-      this->call(*call->callee, call->args, call->origin, -1);
-    } else {
-      throw CompileError(kUnsupported, s->origin, "`{}` cannot be interpreted", s->type().name);
+      case StmtKind::kEvaluate: {
+        const int32_t mark = emitter_.mark();
+        expr(s.to<Evaluate>().value);
+        emitter_.release(mark);
+        break;
+      }
+      case StmtKind::kBind: {
+        const auto& bind = s.to<Bind>();
+        bind_var(bind.var, bind.value);
+        break;
+      }
+      case StmtKind::kAllocBuffer: allocate(s.to<AllocBuffer>().buffer); break;
+      case StmtKind::kAllocConst: {
+        const auto& constant = s.to<AllocConst>();
+        code_->constants.push_back(constant.data);
+        emit({.op = Op::kConstant,
+              .a = define_view(constant.buffer),
+              .c = static_cast<int32_t>(code_->constants.size()) - 1});
+        know_geometry(*constant.buffer, nullptr);
+        break;
+      }
+      case StmtKind::kDeclBuffer: {
+        const auto& view = s.to<DeclBuffer>();
+        const int32_t pointer = expr(view.data), shape = geometry(*view.buffer);
+        emit({.op = Op::kView, .a = define_view(view.buffer), .b = shape, .c = pointer});
+        know_geometry(*view.buffer, nullptr);
+        break;
+      }
+      case StmtKind::kFor: for_loop(s.to<For>()); break;
+      case StmtKind::kWhile: {
+        const auto& loop = s.to<While>();
+        const size_t branch = emitter_.enter_branch();
+        const int32_t begin = here();
+        const int32_t test = expr(loop.condition);
+        const int32_t jump = here();
+        emit({.op = Op::kJumpIfZero, .a = test});
+        stmt(loop.body);
+        emit({.op = Op::kJump, .c = begin});
+        emitter_.leave_branch(branch);
+        land(jump);
+        break;
+      }
+      case StmtKind::kIfThenElse: {
+        const auto& branch = s.to<IfThenElse>();
+        const Guard guarded = guard(branch.condition);
+        stmt(branch.then_case);
+        if (branch.else_case) {
+          const int32_t to_end = here();
+          emit({.op = Op::kJump});
+          end_guard(guarded);
+          const size_t otherwise = emitter_.enter_branch();
+          stmt(branch.else_case);
+          emitter_.leave_branch(otherwise);
+          land(to_end);
+        } else {
+          end_guard(guarded);
+        }
+        break;
+      }
+      case StmtKind::kAssert: {
+        const auto& check_ = s.to<Assert>();
+        const int32_t test = expr(check_.condition);
+        code_->messages.push_back(check_.message);
+        emit({.op = Op::kAssert, .a = test, .c = static_cast<int32_t>(code_->messages.size()) - 1});
+        break;
+      }
+      case StmtKind::kAttrStmt: stmt(s.to<AttrStmt>().body); break;
+      case StmtKind::kBlockRealize: block(s.to<BlockRealize>()); break;
+      case StmtKind::kCallTir: {
+        const auto& call = s.to<CallTir>();
+        this->call(*call.callee, call.args, call.origin, -1);
+        break;
+      }
+      case StmtKind::kBlock:  // of a BlockRealize, or without meaning
+        throw CompileError(kUnsupported, s->origin, "`{}` cannot be interpreted", s->type().name);
     }
   }
 
@@ -175,7 +199,7 @@ class Resolver : ExpressionResolver {
       if (!product || product->op != BinaryOp::kMul) return false;
       a = product->lhs;
       b = product->rhs;
-    } else if (const auto* fma = store.value.as<tenon::Call>(); fma && fma->is("fma")) {
+    } else if (const auto* fma = store.value.as<tenon::Call>(); fma && fma->is(IntrinsicId::kFma)) {
       a = fma->arg(0);
       b = fma->arg(1);
       sum = fma->arg(2);

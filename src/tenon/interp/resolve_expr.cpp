@@ -154,96 +154,109 @@ bool ExpressionResolver::has_load(const Expr& e) {
 
 int32_t ExpressionResolver::expr_inner(const Expr& e) {
   const uint16_t lanes = e->dtype.lanes;
-  if (const auto* imm_ = e.as<IntImm>()) return immediate(e->dtype, {.i = imm_->value});
-  if (const auto* imm_ = e.as<FloatImm>()) return immediate(e->dtype, {.f = imm_->value});
-  // The function that the code is of keeps the text.
-  if (const auto* text = e.as<StringImm>())
-    return immediate(kInt64, {.i = reinterpret_cast<int64_t>(text->value.c_str())});
-  if (const auto* var = e.as<Var>()) {
-    const auto it = vars_.find(var);
-    if (it != vars_.end()) return it->second;
-    const auto pointer = pointers_.find(var);
-    if (pointer != pointers_.end()) {
-      const int32_t dst = new_slots(1);
-      emit({.op = Op::kViewPointer, .dst = dst, .a = pointer->second});
-      return dst;
+  switch (kind_of(e)) {
+    case ExprKind::kIntImm: return immediate(e->dtype, {.i = e.to<IntImm>().value});
+    case ExprKind::kFloatImm: return immediate(e->dtype, {.f = e.to<FloatImm>().value});
+    // The function that the code is of keeps the text.
+    case ExprKind::kStringImm:
+      return immediate(kInt64, {.i = reinterpret_cast<int64_t>(e.to<StringImm>().value.c_str())});
+    case ExprKind::kVar: return variable(e.to<Var>());
+    case ExprKind::kBinary: {
+      const auto& op = e.to<Binary>();
+      if (is_logical(op.op) && lanes == 1 && has_load(op.rhs)) return short_circuit(op);
+      if (const auto known = lanes == 1 && !options_.watched ? indices_.decide(e) : std::nullopt)
+        return immediate(kBool, {.i = *known});
+      return binary(op);
     }
-    throw CompileError(kUndefined, e->origin, "variable `{}` is used where it is not defined",
-                       var->name);
-  }
-  if (const auto* op = e.as<Binary>()) {
-    if (is_logical(op->op) && lanes == 1 && has_load(op->rhs)) return short_circuit(*op);
-    if (const auto known = lanes == 1 && !options_.watched ? indices_.decide(e) : std::nullopt)
-      return immediate(kBool, {.i = *known});
-    return binary(*op);
-  }
-  if (const auto* op = e.as<Not>()) {
-    const int32_t a = expr(op->value);
-    return value({.op = Op::kNot, .lanes = lanes, .a = a}, {a}, {0, 1});
-  }
-  if (const auto* op = e.as<Cast>()) {
-    const int32_t a = expr(op->value);
-    // A slot holds the value itself, whatever the width of its type.
-    if (holds_all_of(e->dtype.element(), op->value->dtype.element())) return a;
-    return value({.op = Op::kCast,
-                  .lanes = lanes,
-                  .dtype = e->dtype.element(),
-                  .dtype2 = op->value->dtype.element(),
-                  .a = a},
-                 {a}, Bounds::of(e->dtype));
-  }
-  if (const auto* op = e.as<Select>()) {
-    int32_t c = expr(op->condition);
-    if (op->condition->dtype.lanes == 1 && lanes > 1) c = splat(c, lanes);
-    return select(c, expr(op->true_value), expr(op->false_value), lanes);
-  }
-  if (const auto* op = e.as<Broadcast>()) return splat(expr(op->value), lanes);
-  if (const auto* op = e.as<Ramp>()) {
-    const int32_t a = expr(op->base), b = expr(op->stride);
-    return value({.op = Op::kRamp, .lanes = lanes, .dtype = e->dtype.element(), .a = a, .b = b},
-                 {a, b});
-  }
-  if (const auto* op = e.as<Shuffle>()) {
-    std::vector<Expr> vectors(op->vectors.begin(), op->vectors.end());
-    int total = 0;
-    for (const Expr& v : vectors) total += v->dtype.lanes;
-    const int32_t base = new_slots(total);
-    int32_t at = base;
-    for (const Expr& v : vectors) {
-      const int32_t slot = expr(v);
-      emit({.op = Op::kMove, .lanes = v->dtype.lanes, .dst = at, .a = slot});
-      at += v->dtype.lanes;
+    case ExprKind::kNot: {
+      const int32_t a = expr(e.to<Not>().value);
+      return value({.op = Op::kNot, .lanes = lanes, .a = a}, {a}, {0, 1});
     }
-    const int32_t dst = new_slots(lanes);
-    code_->tables.push_back(op->lanes);
-    emit({.op = Op::kShuffle,
-          .lanes = lanes,
-          .dst = dst,
-          .a = base,
-          .c = static_cast<int32_t>(code_->tables.size()) - 1});
-    return dst;
-  }
-  if (const auto* op = e.as<Let>()) {
-    bind_var(op->var, op->value);
-    return expr(op->body);
-  }
-  if (const auto* load = e.as<BufferLoad>()) {
-    if (const auto at = access(load->buffer, load->indices, lanes, e->origin)) {
-      const int32_t dst = new_slots(lanes);
-      emit({.op = load_op(load->buffer->dtype, lanes), .lanes = lanes, .dst = dst, .a = *at});
-      return dst;
+    case ExprKind::kCast: {
+      const Expr& from = e.to<Cast>().value;
+      const int32_t a = expr(from);
+      // A slot holds the value itself, whatever the width of its type.
+      if (holds_all_of(e->dtype.element(), from->dtype.element())) return a;
+      return value({.op = Op::kCast,
+                    .lanes = lanes,
+                    .dtype = e->dtype.element(),
+                    .dtype2 = from->dtype.element(),
+                    .a = a},
+                   {a}, Bounds::of(e->dtype));
     }
-    const int32_t indices = consecutive(load->indices), dst = new_slots(lanes);
-    emit({.op = Op::kLoad,
-          .lanes = lanes,
-          .dtype = load->buffer->dtype,
-          .dst = dst,
-          .a = view_of(*load->buffer, e->origin),
-          .b = indices});
-    return dst;
+    case ExprKind::kSelect: {
+      const auto& op = e.to<Select>();
+      int32_t c = expr(op.condition);
+      if (op.condition->dtype.lanes == 1 && lanes > 1) c = splat(c, lanes);
+      return select(c, expr(op.true_value), expr(op.false_value), lanes);
+    }
+    case ExprKind::kBroadcast: return splat(expr(e.to<Broadcast>().value), lanes);
+    case ExprKind::kRamp: {
+      const auto& op = e.to<Ramp>();
+      const int32_t a = expr(op.base), b = expr(op.stride);
+      return value({.op = Op::kRamp, .lanes = lanes, .dtype = e->dtype.element(), .a = a, .b = b},
+                   {a, b});
+    }
+    case ExprKind::kShuffle: return shuffle(e.to<Shuffle>());
+    case ExprKind::kLet: {
+      const auto& op = e.to<Let>();
+      bind_var(op.var, op.value);
+      return expr(op.body);
+    }
+    case ExprKind::kBufferLoad: return load(e.to<BufferLoad>());
+    case ExprKind::kCall: return intrinsic(e.to<tenon::Call>());
+    case ExprKind::kGlobalVar: break;
   }
-  if (const auto* op = e.as<tenon::Call>()) return intrinsic(*op);
   throw CompileError(kUnsupported, e->origin, "`{}` cannot be interpreted", e->type().name);
+}
+
+int32_t ExpressionResolver::variable(const Var& var) {
+  const auto it = vars_.find(&var);
+  if (it != vars_.end()) return it->second;
+  const auto pointer = pointers_.find(&var);
+  if (pointer == pointers_.end())
+    throw CompileError(kUndefined, var.origin, "variable `{}` is used where it is not defined",
+                       var.name);
+  const int32_t dst = new_slots(1);
+  emit({.op = Op::kViewPointer, .dst = dst, .a = pointer->second});
+  return dst;
+}
+
+int32_t ExpressionResolver::shuffle(const Shuffle& op) {
+  int total = 0;
+  for (const Expr& v : op.vectors) total += v->dtype.lanes;
+  const int32_t base = new_slots(total);
+  int32_t at = base;
+  for (const Expr& v : op.vectors) {
+    const int32_t slot = expr(v);
+    emit({.op = Op::kMove, .lanes = v->dtype.lanes, .dst = at, .a = slot});
+    at += v->dtype.lanes;
+  }
+  const int32_t dst = new_slots(op.dtype.lanes);
+  code_->tables.push_back(op.lanes);
+  emit({.op = Op::kShuffle,
+        .lanes = op.dtype.lanes,
+        .dst = dst,
+        .a = base,
+        .c = static_cast<int32_t>(code_->tables.size()) - 1});
+  return dst;
+}
+
+int32_t ExpressionResolver::load(const BufferLoad& load) {
+  const uint16_t lanes = load.dtype.lanes;
+  if (const auto at = access(load.buffer, load.indices, lanes, load.origin)) {
+    const int32_t dst = new_slots(lanes);
+    emit({.op = load_op(load.buffer->dtype, lanes), .lanes = lanes, .dst = dst, .a = *at});
+    return dst;
+  }
+  const int32_t indices = consecutive(load.indices), dst = new_slots(lanes);
+  emit({.op = Op::kLoad,
+        .lanes = lanes,
+        .dtype = load.buffer->dtype,
+        .dst = dst,
+        .a = view_of(*load.buffer, load.origin),
+        .b = indices});
+  return dst;
 }
 
 int32_t ExpressionResolver::select(int32_t condition, int32_t a, int32_t b, uint16_t lanes) {
@@ -440,7 +453,7 @@ ExpressionResolver::Guard ExpressionResolver::guard(const Expr& condition) {
 void ExpressionResolver::conjuncts(const Expr& condition, bool in_order,
                                    std::vector<Expr>& out) const {
   const auto* both = condition.as<Binary>();
-  if (const auto* call = condition.as<tenon::Call>(); call && call->is("likely"))
+  if (const auto* call = condition.as<tenon::Call>(); call && call->is(IntrinsicId::kLikely))
     return conjuncts(call->arg(0), in_order, out);
   if (!both || both->op != BinaryOp::kAnd || condition->dtype.lanes != 1 || options_.watched) {
     out.push_back(condition);
@@ -549,17 +562,18 @@ int32_t ExpressionResolver::opaque(const tenon::Call& call) {
                            "argument {} of `T.{}` is a vector; expected a scalar", i,
                            call.op->name);
       const auto* address = scalar.as<tenon::Call>();
-      const bool is_pointer =
-          (scalar.as<Var>() && pointers_.count(scalar.get())) ||
-          (address && (address->is("address_of") || address->is("tvm_access_ptr")));
+      const bool is_pointer = (scalar.as<Var>() && pointers_.count(scalar.get())) ||
+                              (address && (address->is(IntrinsicId::kAddressOf) ||
+                                           address->is(IntrinsicId::kTvmAccessPtr)));
       if (scalar->dtype.is_handle() && !is_pointer)
         throw CompileError(kUnsupported, call.origin,
                            "argument {} of `T.{}` is a handle that the interpreter cannot follow; "
                            "expected a buffer's data, T.address_of or T.tvm_access_ptr",
                            i, call.op->name);
-      info.args.push_back(
-          {is_pointer ? Kind::kPointer : Kind::kScalar,
-           address && address->is("address_of") ? address_of(*address, true) : expr(scalar)});
+      info.args.push_back({is_pointer ? Kind::kPointer : Kind::kScalar,
+                           address && address->is(IntrinsicId::kAddressOf)
+                               ? address_of(*address, true)
+                               : expr(scalar)});
     }
   }
   const int32_t dst = new_slots(1);
@@ -574,47 +588,127 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
     this->call(*call.callee, call.args, call.origin, dst);
     return dst;
   }
-  if (call.is("if_then_else")) return conditional(call);
-  if (call.is("likely")) return expr(call.arg(0));
-  if (call.is("masked_load")) return masked(call, Op::kMaskedLoad);
-  if (call.is("masked_store")) return masked(call, Op::kMaskedStore);
-  if (call.is("prefetch") || call.is("assume")) return new_slots(1);
-  if (call.is("ret")) {
-    if (!call.args.empty() && code_->result_slot >= 0)
-      emit({.op = Op::kMove, .dst = code_->result_slot, .a = expr(call.arg(0))});
-    emit({.op = Op::kReturn});
-    return new_slots(1);
+  using enum IntrinsicId;
+  switch (call.op->id) {
+    case kIfThenElse: return conditional(call);
+    case kLikely: return expr(call.arg(0));
+    case kMaskedLoad: return masked(call, Op::kMaskedLoad);
+    case kMaskedStore: return masked(call, Op::kMaskedStore);
+    case kPrefetch:
+    case kAssume: return new_slots(1);
+    case kRet:
+      if (!call.args.empty() && code_->result_slot >= 0)
+        emit({.op = Op::kMove, .dst = code_->result_slot, .a = expr(call.arg(0))});
+      emit({.op = Op::kReturn});
+      return new_slots(1);
+    case kAddressOf: return address_of(call, false);
+    case kTvmAccessPtr: return access_pointer(call);
+    case kCallExtern:
+    case kCallPureExtern:
+    case kCallPacked:
+    case kCallCpacked: return opaque(call);
+    // Computed by apply_intrinsic, which refuses those that it has no meaning for.
+    case kExp:
+    case kExp2:
+    case kExp10:
+    case kLog:
+    case kLog1p:
+    case kLog2:
+    case kLog10:
+    case kSqrt:
+    case kRsqrt:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kTanh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kErf:
+    case kSigmoid:
+    case kFloor:
+    case kCeil:
+    case kTrunc:
+    case kRound:
+    case kNearbyint:
+    case kFabs:
+    case kAbs:
+    case kPow:
+    case kAtan2:
+    case kFmod:
+    case kHypot:
+    case kCopysign:
+    case kLdexp:
+    case kNextafter:
+    case kFma:
+    case kIsnan:
+    case kIsinf:
+    case kIsfinite:
+    case kShiftLeft:
+    case kShiftRight:
+    case kBitwiseAnd:
+    case kBitwiseOr:
+    case kBitwiseXor:
+    case kBitwiseNot:
+    case kPopcount:
+    case kClz:
+    case kMinValue:
+    case kMaxValue:
+    case kInfinity:
+    case kNumThreads:
+    case kCheckIndex:
+    case kUndef:
+    case kReinterpret:
+    case kIsnullptr:
+    case kVectorlow:
+    case kVectorhigh:
+    case kVectorcombine:
+    case kCallLlvmPureIntrin:
+    case kTvmTuple: return scalar_intrinsic(call);
+    // Without a meaning here.
+    case kQMultiplyShift:
+    case kCallLlvmIntrin:
+    case kCallIntrin: break;
   }
-  if (call.is("address_of")) return address_of(call, false);
-  if (call.is("tvm_access_ptr")) {
-    const DType dtype = tir::element_of_access_ptr(call);
-    const Expr data = call.arg(1);
-    const auto view = pointers_.find(data.get());
-    const auto& offset = view == pointers_.end()
-                             ? Expr()
-                             : code_->views[static_cast<size_t>(view->second)].buffer->elem_offset;
-    if (view == pointers_.end() || (offset && !is_int(offset, 0)))
-      throw CompileError(
-          kUnsupported, call.origin,
-          "the interpreter cannot follow pointer `{}`; expected the data of a buffer "
-          "without an offset",
-          tenon::str(data));
-    const int32_t pointer = expr(data), begin = expr(call.arg(2)), count = expr(call.arg(3)),
-                  dst = new_slots(1);
-    emit({.op = Op::kMovePointer,
-          .dtype = dtype,
-          .dst = dst,
-          .a = pointer,
-          .b = begin,
-          .c = count,
-          .immediate = {.i = view->second}});
-    return dst;
-  }
-  if (call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
-      call.is("call_cpacked"))
-    return opaque(call);
-  if (call.op->effect == Effect::kOpaque || call.args.size() > 3)
-    throw CompileError(kUnsupported, call.origin, "`T.{}` cannot be interpreted", call.op->name);
+  no_meaning(call);
+}
+
+void ExpressionResolver::no_meaning(const tenon::Call& call) {
+  throw CompileError(kUnsupported, call.origin, "`T.{}` cannot be interpreted", call.op->name);
+}
+
+int32_t ExpressionResolver::access_pointer(const tenon::Call& call) {
+  const DType dtype = tir::element_of_access_ptr(call);
+  const Expr data = call.arg(1);
+  const auto view = pointers_.find(data.get());
+  const auto& offset = view == pointers_.end()
+                           ? Expr()
+                           : code_->views[static_cast<size_t>(view->second)].buffer->elem_offset;
+  if (view == pointers_.end() || (offset && !is_int(offset, 0)))
+    throw CompileError(kUnsupported, call.origin,
+                       "the interpreter cannot follow pointer `{}`; expected the data of a buffer "
+                       "without an offset",
+                       tenon::str(data));
+  const int32_t pointer = expr(data), begin = expr(call.arg(2)), count = expr(call.arg(3)),
+                dst = new_slots(1);
+  emit({.op = Op::kMovePointer,
+        .dtype = dtype,
+        .dst = dst,
+        .a = pointer,
+        .b = begin,
+        .c = count,
+        .immediate = {.i = view->second}});
+  return dst;
+}
+
+// Of up to three scalars, or lane by lane.
+int32_t ExpressionResolver::scalar_intrinsic(const tenon::Call& call) {
+  if (call.args.size() > 3) no_meaning(call);
   int32_t args[3] = {0, 0, 0};
   DType from = call.dtype.element();
   for (size_t i = 0; i < call.args.size(); ++i) {
@@ -624,7 +718,7 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
     if (i == 0) from = arg->dtype.element();
   }
   const int32_t dst = new_slots(call.dtype.lanes);
-  if (call.is("fma") && call.dtype.element() == kFloat32 && !options_.random_rounding &&
+  if (call.is(IntrinsicId::kFma) && call.dtype.element() == kFloat32 && !options_.random_rounding &&
       !options_.watched) {
     emit({.op = Op::kFmaLanes,
           .lanes = call.dtype.lanes,
@@ -641,7 +735,7 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
   };
   if (call.dtype == kFloat32 && from == kFloat32 && call.args.size() == 1 &&
       !options_.random_rounding && !options_.watched) {
-    if (const FloatFunction function = float_function(call.op->name)) {
+    if (const FloatFunction function = float_function(call.op->id)) {
       emit({.op = Op::kFunctionF,
             .code = place_in(code_->functions, function),
             .dst = dst,
@@ -650,7 +744,7 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
     }
   }
   emit({.op = Op::kIntrinsic,
-        .code = place_in(code_->intrinsics, call.op),
+        .code = static_cast<uint8_t>(call.op->id),
         .lanes = call.dtype.lanes,
         .dtype = call.dtype.element(),
         .dtype2 = from,

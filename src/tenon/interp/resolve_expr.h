@@ -106,6 +106,12 @@ class ExpressionResolver {
   int32_t opaque(const tenon::Call& call);
 
   int32_t intrinsic(const tenon::Call& call);
+  int32_t scalar_intrinsic(const tenon::Call& call);
+  int32_t access_pointer(const tenon::Call& call);
+  [[noreturn]] static void no_meaning(const tenon::Call& call);
+  int32_t variable(const Var& var);
+  int32_t shuffle(const Shuffle& op);
+  int32_t load(const BufferLoad& load);
 
   void call(const GlobalVar& callee, const std::vector<NodePtr>& args, const Origin& origin,
             int32_t result);

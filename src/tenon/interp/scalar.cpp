@@ -98,59 +98,236 @@ Slot apply_cast(DType to, DType from, Slot value) {
   return {.i = wrap_int(to, value.i)};
 }
 
-// What rounds or is exact in every dtype; null where it is an elementary function.
+// What rounds or is exact in every dtype; null for others.
 template <typename T>
-static T (*exact_function(std::string_view name))(T) {
-  if (name == "sqrt") return [](T x) { return std::sqrt(x); };
-  if (name == "floor") return [](T x) { return std::floor(x); };
-  if (name == "ceil") return [](T x) { return std::ceil(x); };
-  if (name == "trunc") return [](T x) { return std::trunc(x); };
-  if (name == "round" || name == "nearbyint") return [](T x) { return std::nearbyint(x); };
-  if (name == "fabs" || name == "abs") return [](T x) { return std::fabs(x); };
+static T (*exact_function(IntrinsicId id))(T) {
+  using enum IntrinsicId;
+  if (id == kSqrt) return [](T x) { return std::sqrt(x); };
+  if (id == kFloor) return [](T x) { return std::floor(x); };
+  if (id == kCeil) return [](T x) { return std::ceil(x); };
+  if (id == kTrunc) return [](T x) { return std::trunc(x); };
+  if (id == kRound || id == kNearbyint) return [](T x) { return std::nearbyint(x); };
+  if (id == kFabs || id == kAbs) return [](T x) { return std::fabs(x); };
   return nullptr;
 }
 
 static float float_rsqrt(float x) { return 1.0F / std::sqrt(x); }
 
-FloatFunction float_function(std::string_view name) {
-  if (name == "rsqrt") return float_rsqrt;
-  const FloatFunction exact = exact_function<float>(name);
-  return exact ? exact : tir::elementary_of_float(name);
+FloatFunction float_function(IntrinsicId id) {
+  if (id == IntrinsicId::kRsqrt) return float_rsqrt;
+  const FloatFunction exact = exact_function<float>(id);
+  return exact ? exact : tir::elementary_of_float(id);
 }
 
-static Slot integer_intrinsic(std::string_view name, DType dtype, Slot a, Slot b,
-                              const Origin& origin) {
+[[noreturn]] static void no_meaning(IntrinsicId id, DType dtype, const Origin& origin) {
+  throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", intrinsic(id).name,
+                     dtype.str());
+}
+
+static int64_t integer_power(int64_t a, int64_t b) {
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+  uint64_t result = 1, base = static_cast<uint64_t>(a);
+  for (int64_t e = b; e > 0; e >>= 1, base *= base)
+    if (e & 1) result *= base;
+  return static_cast<int64_t>(result);
+}
+
+static Slot integer_intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, const Origin& origin) {
+  using enum IntrinsicId;
   const auto bits = static_cast<uint64_t>(a.i);
   const auto value = [&](uint64_t v) {
     return Slot{.i = wrap_int(dtype, static_cast<int64_t>(v))};
   };
-  if (name == "abs" || name == "fabs") return a.i < 0 && !dtype.is_uint() ? value(0 - bits) : a;
-  if (name == "bitwise_and") return value(bits & static_cast<uint64_t>(b.i));
-  if (name == "bitwise_or") return value(bits | static_cast<uint64_t>(b.i));
-  if (name == "bitwise_xor") return value(bits ^ static_cast<uint64_t>(b.i));
-  if (name == "bitwise_not") return value(~bits);
-  if (name == "shift_left") return b.i < 0 || b.i >= dtype.bits ? Slot{.i = 0} : value(bits << b.i);
-  if (name == "shift_right") {
-    if (dtype.is_uint()) return b.i < 0 || b.i >= dtype.bits ? Slot{.i = 0} : value(bits >> b.i);
-    return Slot{.i = a.i >> std::clamp<int64_t>(b.i, 0, 63)};
-  }
+  const bool inside = b.i >= 0 && b.i < dtype.bits;  // of a shift
   const uint64_t own = dtype.bits >= 64 ? bits : bits & ((uint64_t{1} << dtype.bits) - 1);
-  if (name == "popcount") return Slot{.i = std::popcount(own)};
-  if (name == "clz") return Slot{.i = std::countl_zero(own) - (64 - dtype.bits)};
-  if (name == "floor" || name == "ceil" || name == "round" || name == "trunc" ||
-      name == "nearbyint")
-    return a;
-  if (name == "pow") {
-    if (b.i < 0) return Slot{.i = a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? -1 : 1) : 0};
-    uint64_t result = 1, base = bits;
-    for (int64_t e = b.i; e > 0; e >>= 1, base *= base)
-      if (e & 1) result *= base;
-    return value(result);
+  switch (id) {
+    case kAbs:
+    case kFabs: return a.i < 0 && !dtype.is_uint() ? value(0 - bits) : a;
+    case kBitwiseAnd: return value(bits & static_cast<uint64_t>(b.i));
+    case kBitwiseOr: return value(bits | static_cast<uint64_t>(b.i));
+    case kBitwiseXor: return value(bits ^ static_cast<uint64_t>(b.i));
+    case kBitwiseNot: return value(~bits);
+    case kShiftLeft: return inside ? value(bits << b.i) : Slot{.i = 0};
+    case kShiftRight:
+      if (dtype.is_uint()) return inside ? value(bits >> b.i) : Slot{.i = 0};
+      return Slot{.i = a.i >> std::clamp<int64_t>(b.i, 0, 63)};
+    case kPopcount: return Slot{.i = std::popcount(own)};
+    case kClz: return Slot{.i = std::countl_zero(own) - (64 - dtype.bits)};
+    case kFloor:
+    case kCeil:
+    case kRound:
+    case kTrunc:
+    case kNearbyint: return a;
+    case kPow:
+      return b.i < 0 ? Slot{.i = integer_power(a.i, b.i)}
+                     : value(static_cast<uint64_t>(integer_power(a.i, b.i)));
+    case kNumThreads: return Slot{.i = 1};
+    case kIsnan:
+    case kIsinf: return Slot{.i = 0};
+    case kIsfinite: return Slot{.i = 1};
+    // Of floats only.
+    case kExp:
+    case kLog:
+    case kTanh:
+    case kErf:
+    case kSigmoid:
+    case kExp2:
+    case kExp10:
+    case kLog1p:
+    case kLog2:
+    case kLog10:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kAtan2:
+    case kHypot:
+    case kFmod:
+    case kSqrt:
+    case kRsqrt:
+    case kCopysign:
+    case kLdexp:
+    case kNextafter:
+    case kFma:
+    // Of any dtype (apply_intrinsic), and what the resolver turns into other code.
+    case kQMultiplyShift:
+    case kMinValue:
+    case kMaxValue:
+    case kInfinity:
+    case kIfThenElse:
+    case kLikely:
+    case kCheckIndex:
+    case kAssume:
+    case kUndef:
+    case kRet:
+    case kReinterpret:
+    case kAddressOf:
+    case kTvmAccessPtr:
+    case kPrefetch:
+    case kIsnullptr:
+    case kVectorlow:
+    case kVectorhigh:
+    case kVectorcombine:
+    case kMaskedLoad:
+    case kMaskedStore:
+    case kCallExtern:
+    case kCallPureExtern:
+    case kCallPacked:
+    case kCallCpacked:
+    case kCallLlvmIntrin:
+    case kCallLlvmPureIntrin:
+    case kCallIntrin:
+    case kTvmTuple: break;
   }
-  if (name == "num_threads") return Slot{.i = 1};
-  if (name == "isnan" || name == "isinf") return Slot{.i = 0};
-  if (name == "isfinite") return Slot{.i = 1};
-  throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", name, dtype.str());
+  no_meaning(id, dtype, origin);
+}
+
+static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
+                            const Origin& origin) {
+  using enum IntrinsicId;
+  const auto value = [&](double v) { return Slot{.f = round_float(dtype, v)}; };
+  switch (id) {
+    case kIsnan: return {.i = std::isnan(a.f)};
+    case kIsinf: return {.i = std::isinf(a.f)};
+    case kIsfinite: return {.i = std::isfinite(a.f)};
+    case kFma:
+      if (dtype == kFloat32)
+        return {.f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f),
+                              static_cast<float>(c.f))};
+      return value(std::fma(a.f, b.f, c.f));
+    case kRsqrt:
+      if (dtype == kFloat64) return {.f = 1.0 / std::sqrt(a.f)};
+      return value(float_rsqrt(static_cast<float>(a.f)));
+    case kFmod: return value(std::fmod(a.f, b.f));
+    case kCopysign: return value(std::copysign(a.f, b.f));
+    case kLdexp:
+      return value(std::ldexp(a.f, static_cast<int>(std::clamp<int64_t>(b.i, -100000, 100000))));
+    case kNextafter:
+      if (dtype != kFloat32) break;
+      return {.f = std::nextafter(static_cast<float>(a.f), static_cast<float>(b.f))};
+    case kSqrt:
+    case kFloor:
+    case kCeil:
+    case kTrunc:
+    case kRound:
+    case kNearbyint:
+    case kFabs:
+    case kAbs: return value(exact_function<double>(id)(a.f));
+    case kExp:
+    case kLog:
+    case kTanh:
+    case kErf:
+    case kSigmoid:
+    case kExp2:
+    case kExp10:
+    case kLog1p:
+    case kLog2:
+    case kLog10:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kPow:
+    case kAtan2:
+    case kHypot:
+      // The very steps of generated code; 16-bit floats go through float32 there too.
+      if (dtype == kFloat64) return {.f = tir::elementary(id, a.f, b.f)};
+      return value(tir::elementary(id, static_cast<float>(a.f), static_cast<float>(b.f)));
+    // Of integers only.
+    case kShiftLeft:
+    case kShiftRight:
+    case kBitwiseAnd:
+    case kBitwiseOr:
+    case kBitwiseXor:
+    case kBitwiseNot:
+    case kPopcount:
+    case kClz:
+    case kQMultiplyShift:
+    case kNumThreads:
+    // Of any dtype (apply_intrinsic), and what the resolver turns into other code.
+    case kMinValue:
+    case kMaxValue:
+    case kInfinity:
+    case kIfThenElse:
+    case kLikely:
+    case kCheckIndex:
+    case kAssume:
+    case kUndef:
+    case kRet:
+    case kReinterpret:
+    case kAddressOf:
+    case kTvmAccessPtr:
+    case kPrefetch:
+    case kIsnullptr:
+    case kVectorlow:
+    case kVectorhigh:
+    case kVectorcombine:
+    case kMaskedLoad:
+    case kMaskedStore:
+    case kCallExtern:
+    case kCallPureExtern:
+    case kCallPacked:
+    case kCallCpacked:
+    case kCallLlvmIntrin:
+    case kCallLlvmPureIntrin:
+    case kCallIntrin:
+    case kTvmTuple: break;
+  }
+  no_meaning(id, from, origin);
 }
 
 static Slot reinterpret_bits(DType to, DType from, Slot value) {
@@ -161,19 +338,19 @@ static Slot reinterpret_bits(DType to, DType from, Slot value) {
   return read_element(to, memory);
 }
 
-static Slot limit_of(std::string_view name, DType dtype) {
+static Slot limit_of(IntrinsicId id, DType dtype) {
   if (dtype.is_float()) {
     double greatest = std::numeric_limits<double>::max();
     if (dtype == kFloat32) greatest = std::numeric_limits<float>::max();
     if (dtype == kFloat16) greatest = 65504.0;
     if (dtype == kBFloat16) greatest = 3.3895313892515355e38;
-    if (name == "infinity") greatest = std::numeric_limits<double>::infinity();
-    return {.f = name == "min_value" ? -greatest : greatest};
+    if (id == IntrinsicId::kInfinity) greatest = std::numeric_limits<double>::infinity();
+    return {.f = id == IntrinsicId::kMinValue ? -greatest : greatest};
   }
   if (dtype.is_uint() || dtype.is_bool())
-    return {.i = name == "min_value" ? 0 : wrap_int(dtype, -1)};
+    return {.i = id == IntrinsicId::kMinValue ? 0 : wrap_int(dtype, -1)};
   const auto greatest = static_cast<int64_t>((uint64_t{1} << (dtype.bits - 1)) - 1);
-  return {.i = name == "min_value" ? -greatest - 1 : greatest};
+  return {.i = id == IntrinsicId::kMinValue ? -greatest - 1 : greatest};
 }
 
 // "{value}" and "{bound}" by their numbers, as a running program reports them.
@@ -184,46 +361,20 @@ static std::string filled_in(std::string message, int64_t value, int64_t bound) 
   return message;
 }
 
-Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot b, Slot c,
+// Those of every dtype here, the others by the kind of their first operand.
+Slot apply_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin) {
-  const std::string_view name = op.name;
-  if (name == "reinterpret") return reinterpret_bits(dtype, from, a);
-  if (name == "min_value" || name == "max_value" || name == "infinity")
-    return limit_of(name, dtype);
-  if (name == "undef") return {.i = 0};
-  if (name == "check_index") {
+  using enum IntrinsicId;
+  if (id == kReinterpret) return reinterpret_bits(dtype, from, a);
+  if (id == kMinValue || id == kMaxValue || id == kInfinity) return limit_of(id, dtype);
+  if (id == kUndef) return {.i = 0};
+  if (id == kCheckIndex) {
     if (a.i >= 0 && a.i < b.i) return a;
     throw CompileError(kOutOfBounds, origin, "{}",
                        filled_in(reinterpret_cast<const char*>(c.i), a.i, b.i));
   }
-  if (!from.is_float()) return integer_intrinsic(name, from, a, b, origin);
-  if (name == "isnan") return {.i = std::isnan(a.f)};
-  if (name == "isinf") return {.i = std::isinf(a.f)};
-  if (name == "isfinite") return {.i = std::isfinite(a.f)};
-  const auto value = [&](double v) { return Slot{.f = round_float(dtype, v)}; };
-  if (name == "fma") {
-    if (dtype == kFloat32)
-      return {
-          .f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f))};
-    return value(std::fma(a.f, b.f, c.f));
-  }
-  if (name == "rsqrt") {
-    if (dtype == kFloat64) return {.f = 1.0 / std::sqrt(a.f)};
-    return value(float_rsqrt(static_cast<float>(a.f)));
-  }
-  if (name == "fmod") return value(std::fmod(a.f, b.f));
-  if (name == "copysign") return value(std::copysign(a.f, b.f));
-  if (name == "ldexp")
-    return value(std::ldexp(a.f, static_cast<int>(std::clamp<int64_t>(b.i, -100000, 100000))));
-  if (name == "nextafter" && dtype == kFloat32)
-    return {.f = std::nextafter(static_cast<float>(a.f), static_cast<float>(b.f))};
-  if (const auto exact = exact_function<double>(name)) return value(exact(a.f));
-  if (!tir::is_elementary(name))
-    throw CompileError(kUnsupported, origin, "`T.{}` of {} cannot be interpreted", name,
-                       from.str());
-  // The very steps of generated code; 16-bit floats go through float32 there too.
-  if (dtype == kFloat64) return {.f = tir::elementary(name, a.f, b.f)};
-  return value(tir::elementary(name, static_cast<float>(a.f), static_cast<float>(b.f)));
+  return from.is_float() ? float_intrinsic(id, dtype, from, a, b, c, origin)
+                         : integer_intrinsic(id, from, a, b, origin);
 }
 
 // ---- memory -------------------------------------------------------------------------------------

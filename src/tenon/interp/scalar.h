@@ -19,11 +19,11 @@ Slot apply_binary(BinaryOp op, DType dtype, Slot a, Slot b, const Origin& origin
 /// Conversion; float to integer truncates and saturates, NaN gives 0.
 Slot apply_cast(DType to, DType from, Slot value);
 /// An intrinsic of up to three operands; `from` is the dtype of the first.
-Slot apply_intrinsic(const Intrinsic& op, DType dtype, DType from, Slot a, Slot b, Slot c,
+Slot apply_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin);
 
-/// An intrinsic of one float32 that gives a float32, looked up by its name once; null for others.
-FloatFunction float_function(std::string_view name);
+/// An intrinsic of one float32 that gives a float32; null for others.
+FloatFunction float_function(IntrinsicId id);
 
 /// An element in memory, as a slot holds it.
 Slot read_element(DType dtype, const std::byte* at);

@@ -33,8 +33,14 @@ std::string str(const std::vector<int64_t>& shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-TensorData::TensorData(DType dtype, std::vector<int64_t> shape, Origin origin)
-    : NodeOf(std::move(origin)), dtype(dtype), shape(std::move(shape)) {
+TensorData::TensorData(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> data,
+                       std::shared_ptr<const void> keeper, bool splat, Origin origin)
+    : NodeOf(std::move(origin)),
+      dtype(dtype),
+      shape(std::move(shape)),
+      splat_(splat),
+      data_(data),
+      keeper_(std::move(keeper)) {
   elements_ = checked_elements(this->shape, std::max<int64_t>(1, dtype.bytes()), this->origin);
 }
 TensorData::TensorData(const TensorData& other)
@@ -53,15 +59,13 @@ std::vector<FieldInfo> TensorData::fields() {
 Ref<TensorData> TensorData::view(DType dtype, std::vector<int64_t> shape,
                                  std::span<const std::byte> bytes,
                                  std::shared_ptr<const void> keeper, Origin origin) {
-  auto* tensor = new TensorData(dtype, std::move(shape), std::move(origin));
-  Ref<TensorData> ref(tensor);
+  const Ref<TensorData> tensor =
+      make<TensorData>(dtype, std::move(shape), bytes, std::move(keeper), false, std::move(origin));
   if (static_cast<uint64_t>(tensor->bytes()) != bytes.size())
     throw CompileError(kBadTensor, tensor->origin,
                        "a tensor of shape {} and type {} has {} bytes; expected {}",
                        str(tensor->shape), dtype.str(), bytes.size(), tensor->bytes());
-  tensor->data_ = bytes;
-  tensor->keeper_ = std::move(keeper);
-  return ref;
+  return tensor;
 }
 
 Ref<TensorData> TensorData::owned(DType dtype, std::vector<int64_t> shape,
@@ -73,14 +77,11 @@ Ref<TensorData> TensorData::owned(DType dtype, std::vector<int64_t> shape,
 
 Ref<TensorData> TensorData::splat(DType dtype, std::vector<int64_t> shape,
                                   std::vector<std::byte> element, Origin origin) {
-  auto* tensor = new TensorData(dtype, std::move(shape), std::move(origin));
-  Ref<TensorData> ref(tensor);
   check(element.size() == static_cast<size_t>(dtype.bytes()), "a splat's element has another size");
   auto keeper = std::make_shared<const std::vector<std::byte>>(std::move(element));
-  tensor->data_ = *keeper;
-  tensor->keeper_ = keeper;
-  tensor->splat_ = true;
-  return ref;
+  const std::span<const std::byte> data(*keeper);
+  return make<TensorData>(dtype, std::move(shape), data, std::move(keeper), true,
+                          std::move(origin));
 }
 
 std::span<const std::byte> TensorData::data() const {

@@ -63,13 +63,17 @@ struct TensorData final : NodeOf<TensorData, Node> {
   const std::string& content_hash() const;
 
   void finish() {}
+  static constexpr PartKind kKind = PartKind::kTensorData;
   static constexpr std::string_view kName = "TensorData";
   static constexpr bool kIdentity = false;
   static std::vector<FieldInfo> fields();
 
  private:
   friend struct NodeOf<TensorData, Node>;
-  TensorData(DType dtype, std::vector<int64_t> shape, Origin origin);
+  template <typename T, typename... Args>
+  friend Ref<T> tenon::make(Args&&... args);
+  TensorData(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> data,
+             std::shared_ptr<const void> keeper, bool splat, Origin origin);
   TensorData(const TensorData& other);
 
   int64_t elements_ = 0;

@@ -78,15 +78,14 @@ Var::Var(std::string name, DType dtype, Origin origin)
   finish_node(*this);
 }
 Ref<Var> Var::pointer(std::string name, DType pointee, std::string scope, Origin origin) {
-  auto* var = new Var(std::move(name), kHandle, std::move(origin));
-  var->pointee = pointee;
-  var->scope = std::move(scope);
-  return Ref<Var>(var);
+  return with(make<Var>(std::move(name), kHandle, std::move(origin)), [&](Var& var) {
+    var.pointee = pointee;
+    var.scope = std::move(scope);
+  });
 }
 Ref<Var> Var::size(std::string name, DType dtype, Origin origin) {
-  auto* var = new Var(std::move(name), dtype, std::move(origin));
-  var->is_size = true;
-  return Ref<Var>(var);
+  return with(make<Var>(std::move(name), dtype, std::move(origin)),
+              [](Var& var) { var.is_size = true; });
 }
 std::vector<FieldInfo> Var::fields() {
   return {field<&Var::name>("name", FieldRole::kIgnored), field<&Var::dtype>("dtype"),
@@ -283,116 +282,6 @@ std::vector<FieldInfo> Call::fields() {
           field<&Call::result>("result")};
 }
 
-// ---- intrinsics ---------------------------------------------------------------------------------
-
-using R = Intrinsic::Result;
-static constexpr Effect kPure = Effect::kPure, kRead = Effect::kRead, kOpaque = Effect::kOpaque;
-
-static constexpr Intrinsic kIntrinsics[] = {
-    // elementary functions of floats
-    {"exp", 1, kPure, R::kSame, "e to the power x"},
-    {"exp2", 1, kPure, R::kSame, "2 to the power x"},
-    {"exp10", 1, kPure, R::kSame, "10 to the power x"},
-    {"log", 1, kPure, R::kSame, "natural logarithm"},
-    {"log1p", 1, kPure, R::kSame, "log(1 + x)"},
-    {"log2", 1, kPure, R::kSame, "logarithm to base 2"},
-    {"log10", 1, kPure, R::kSame, "logarithm to base 10"},
-    {"sqrt", 1, kPure, R::kSame, "square root"},
-    {"rsqrt", 1, kPure, R::kSame, "1 / sqrt(x)"},
-    {"sin", 1, kPure, R::kSame, "sine"},
-    {"cos", 1, kPure, R::kSame, "cosine"},
-    {"tan", 1, kPure, R::kSame, "tangent"},
-    {"asin", 1, kPure, R::kSame, "inverse sine"},
-    {"acos", 1, kPure, R::kSame, "inverse cosine"},
-    {"atan", 1, kPure, R::kSame, "inverse tangent"},
-    {"sinh", 1, kPure, R::kSame, "hyperbolic sine"},
-    {"cosh", 1, kPure, R::kSame, "hyperbolic cosine"},
-    {"tanh", 1, kPure, R::kSame, "hyperbolic tangent"},
-    {"asinh", 1, kPure, R::kSame, "inverse hyperbolic sine"},
-    {"acosh", 1, kPure, R::kSame, "inverse hyperbolic cosine"},
-    {"atanh", 1, kPure, R::kSame, "inverse hyperbolic tangent"},
-    {"erf", 1, kPure, R::kSame, "error function"},
-    {"sigmoid", 1, kPure, R::kSame, "1 / (1 + exp(-x))"},
-    {"floor", 1, kPure, R::kSame, "greatest integer not above x"},
-    {"ceil", 1, kPure, R::kSame, "least integer not below x"},
-    {"trunc", 1, kPure, R::kSame, "x towards zero"},
-    {"round", 1, kPure, R::kSame, "nearest integer, ties to even"},
-    {"nearbyint", 1, kPure, R::kSame, "nearest integer, ties to even"},
-    {"fabs", 1, kPure, R::kSame, "absolute value"},
-    {"abs", 1, kPure, R::kSame, "absolute value"},
-    {"pow", 2, kPure, R::kSame, "x to the power y"},
-    {"atan2", 2, kPure, R::kSame, "angle of (y, x)"},
-    {"fmod", 2, kPure, R::kSame, "remainder with the dividend's sign"},
-    {"hypot", 2, kPure, R::kSame, "sqrt(x * x + y * y)"},
-    {"copysign", 2, kPure, R::kSame, "magnitude of x, sign of y"},
-    {"ldexp", 2, kPure, R::kSame, "x * 2 ** n, n an integer"},
-    {"nextafter", 2, kPure, R::kSame, "the next float after x towards y"},
-    {"fma", 3, kPure, R::kSame, "a * b + c, rounded once"},
-    {"isnan", 1, kPure, R::kBool, "whether x is NaN"},
-    {"isinf", 1, kPure, R::kBool, "whether x is infinite"},
-    {"isfinite", 1, kPure, R::kBool, "whether x is neither"},
-    // integers
-    {"shift_left", 2, kPure, R::kSame, "x << n"},
-    {"shift_right", 2, kPure, R::kSame, "x >> n; arithmetic for signed x"},
-    {"bitwise_and", 2, kPure, R::kSame, "x & y"},
-    {"bitwise_or", 2, kPure, R::kSame, "x | y"},
-    {"bitwise_xor", 2, kPure, R::kSame, "x ^ y"},
-    {"bitwise_not", 1, kPure, R::kSame, "~x"},
-    {"popcount", 1, kPure, R::kSame, "number of set bits"},
-    {"clz", 1, kPure, R::kSame, "leading zero bits"},
-    {"q_multiply_shift", 4, kPure, R::kSame,
-     "fixed-point product: x * y / 2 ** (q + 1 - s), rounded"},
-    // constants of a dtype
-    {"min_value", 0, kPure, R::kGiven, "least finite value"},
-    {"max_value", 0, kPure, R::kGiven, "greatest finite value"},
-    {"infinity", 0, kPure, R::kGiven, "positive infinity"},
-    {"num_threads", 0, kPure, R::kGiven, "threads of the run: for libraries with their own"},
-    // control and annotation
-    {"if_then_else", 3, kPure, R::kLast, "one of two values; only that one is evaluated"},
-    {"likely", 1, kPure, R::kSame, "a condition expected to hold"},
-    {"check_index", 3, kPure, R::kSame,
-     "an index of at least 0 and below an extent; any other stops the program with the message"},
-    {"assume", 1, kOpaque, R::kVoid, "a condition known to hold"},
-    {"undef", 0, kPure, R::kGiven, "any value"},
-    {"ret", -1, kOpaque, R::kVoid, "ends the function, with its value if it has one"},
-    {"reinterpret", 1, kPure, R::kGiven, "the same bits as another dtype"},
-    // memory
-    {"address_of", 1, kPure, R::kHandle, "pointer to the element that a BufferLoad names"},
-    {"tvm_access_ptr", -1, kPure, R::kHandle,
-     "pointer into a buffer: type, data, offset, extent, mode"},
-    {"prefetch", 3, kOpaque, R::kVoid,
-     "hint: element that a BufferLoad names, write (0 or 1), locality (0 to 3)"},
-    {"isnullptr", 1, kPure, R::kBool, "whether a pointer is null"},
-    // vectors
-    {"vectorlow", 1, kPure, R::kGiven, "lower half of a vector"},
-    {"vectorhigh", 1, kPure, R::kGiven, "upper half of a vector"},
-    {"vectorcombine", 2, kPure, R::kGiven, "two halves joined"},
-    {"masked_load", 3, kRead, R::kLast,
-     "a BufferLoad of a Ramp under a mask; where it is false, the third argument"},
-    {"masked_store", 3, kOpaque, R::kVoid,
-     "stores the third argument where a BufferLoad of a Ramp names, under a mask"},
-    // foreign functions, unchecked
-    {"call_extern", -1, kOpaque, R::kGiven,
-     "C function by name: T.call_extern(dtype, name, args...)"},
-    {"call_pure_extern", -1, kPure, R::kGiven, "the same without effects"},
-    {"call_packed", -1, kOpaque, R::kGiven, "registered function by name"},
-    {"call_cpacked", -1, kOpaque, R::kGiven, "packed C function by name"},
-    {"call_llvm_intrin", -1, kOpaque, R::kGiven, "LLVM intrinsic by name"},
-    {"call_llvm_pure_intrin", -1, kPure, R::kGiven, "LLVM intrinsic by name, without effects"},
-    {"call_intrin", -1, kOpaque, R::kGiven, "intrinsic by name"},
-    {"tvm_tuple", -1, kPure, R::kHandle, "arguments held together"},
-};
-
-const Intrinsic* find_intrinsic(std::string_view name) {
-  static const auto kByName = [] {
-    std::unordered_map<std::string_view, const Intrinsic*> map;
-    for (const Intrinsic& intrinsic : kIntrinsics) map.emplace(intrinsic.name, &intrinsic);
-    return map;
-  }();
-  const auto it = kByName.find(name);
-  return it == kByName.end() ? nullptr : it->second;
-}
-
 // ---- building -----------------------------------------------------------------------------------
 
 Expr broadcast_to_lanes(Expr value, int lanes) {
@@ -580,16 +469,14 @@ Expr cast(DType dtype, Expr value) {
   return make<Cast>(dtype, std::move(value));
 }
 
-Expr call(std::string_view intrinsic, std::vector<NodePtr> args, DType result, Origin origin) {
-  const Intrinsic* op = find_intrinsic(intrinsic);
-  check(op != nullptr, fmt::format("no intrinsic `{}`", intrinsic));
-  return make<Call>(op, std::move(args), result, std::move(origin));
+Expr call(IntrinsicId id, std::vector<NodePtr> args, DType result, Origin origin) {
+  return make<Call>(id, std::move(args), result, std::move(origin));
 }
 
 Expr if_then_else(Expr condition, Expr a, Expr b) {
   if (const auto value = as_int(condition)) return *value ? a : b;
   unify(a, b);
-  return call("if_then_else", {condition, a, b});
+  return call(IntrinsicId::kIfThenElse, {condition, a, b});
 }
 
 // ---- text for messages --------------------------------------------------------------------------

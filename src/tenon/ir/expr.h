@@ -9,12 +9,34 @@
 #include <vector>
 
 #include "tenon/ir/attrs.h"
+#include "tenon/ir/intrinsic.h"
 #include "tenon/ir/node.h"
 
 namespace tenon {
 
+/// Kinds of scalar expressions; BufferLoad is in tir/buffer.h.
+enum class ExprKind : uint8_t {
+  kIntImm,
+  kFloatImm,
+  kStringImm,
+  kVar,
+  kCast,
+  kBinary,
+  kNot,
+  kSelect,
+  kRamp,
+  kBroadcast,
+  kShuffle,
+  kLet,
+  kGlobalVar,
+  kCall,
+  kBufferLoad,
+};
+
 /// Any scalar (or, with lanes, vector) expression.
 struct ExprNode : Node {
+  using Kind = ExprKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kExpr;
   DType dtype;  // derived by finish()
 
  protected:
@@ -29,6 +51,7 @@ struct IntImm final : NodeOf<IntImm, ExprNode> {
 
   IntImm(DType dtype, int64_t value, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kIntImm;
   static constexpr std::string_view kName = "IntImm";
   static std::vector<FieldInfo> fields();
 };
@@ -39,6 +62,7 @@ struct FloatImm final : NodeOf<FloatImm, ExprNode> {
 
   FloatImm(DType dtype, double value, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kFloatImm;
   static constexpr std::string_view kName = "FloatImm";
   static std::vector<FieldInfo> fields();
 };
@@ -49,6 +73,7 @@ struct StringImm final : NodeOf<StringImm, ExprNode> {
 
   explicit StringImm(std::string value, Origin origin = {});
   void finish() {}
+  static constexpr ExprKind kKind = ExprKind::kStringImm;
   static constexpr std::string_view kName = "StringImm";
   static std::vector<FieldInfo> fields();
 };
@@ -66,6 +91,7 @@ struct Var final : NodeOf<Var, ExprNode> {
                           Origin origin = {});
   static Ref<Var> size(std::string name, DType dtype = kInt64, Origin origin = {});
   void finish() {}
+  static constexpr ExprKind kKind = ExprKind::kVar;
   static constexpr std::string_view kName = "Var";
   static constexpr bool kIdentity = true;
   static std::vector<FieldInfo> fields();
@@ -79,6 +105,7 @@ struct Cast final : NodeOf<Cast, ExprNode> {
 
   Cast(DType dtype, Expr value, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kCast;
   static constexpr std::string_view kName = "Cast";
   static std::vector<FieldInfo> fields();
 };
@@ -117,6 +144,7 @@ struct Binary final : NodeOf<Binary, ExprNode> {
 
   Binary(BinaryOp op, Expr lhs, Expr rhs, Origin origin = {});  // kDTypeMismatch where they differ
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kBinary;
   static constexpr std::string_view kName = "Binary";
   static std::vector<FieldInfo> fields();
 };
@@ -127,6 +155,7 @@ struct Not final : NodeOf<Not, ExprNode> {
 
   explicit Not(Expr value, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kNot;
   static constexpr std::string_view kName = "Not";
   static std::vector<FieldInfo> fields();
 };
@@ -137,6 +166,7 @@ struct Select final : NodeOf<Select, ExprNode> {
 
   Select(Expr condition, Expr true_value, Expr false_value, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kSelect;
   static constexpr std::string_view kName = "Select";
   static std::vector<FieldInfo> fields();
 };
@@ -148,6 +178,7 @@ struct Ramp final : NodeOf<Ramp, ExprNode> {
 
   Ramp(Expr base, Expr stride, int64_t lanes, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kRamp;
   static constexpr std::string_view kName = "Ramp";
   static std::vector<FieldInfo> fields();
 };
@@ -159,6 +190,7 @@ struct Broadcast final : NodeOf<Broadcast, ExprNode> {
 
   Broadcast(Expr value, int64_t lanes, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kBroadcast;
   static constexpr std::string_view kName = "Broadcast";
   static std::vector<FieldInfo> fields();
 };
@@ -170,6 +202,7 @@ struct Shuffle final : NodeOf<Shuffle, ExprNode> {
 
   Shuffle(std::vector<Expr> vectors, std::vector<int64_t> lanes, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kShuffle;
   static constexpr std::string_view kName = "Shuffle";
   static std::vector<FieldInfo> fields();
 };
@@ -181,6 +214,7 @@ struct Let final : NodeOf<Let, ExprNode> {
 
   Let(Ref<Var> var, Expr value, Expr body, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kLet;
   static constexpr std::string_view kName = "Let";
   static std::vector<FieldInfo> fields();
 };
@@ -191,32 +225,9 @@ struct GlobalVar final : NodeOf<GlobalVar, ExprNode> {
 
   explicit GlobalVar(std::string name, Origin origin = {});
   void finish() {}
+  static constexpr ExprKind kKind = ExprKind::kGlobalVar;
   static constexpr std::string_view kName = "GlobalVar";
   static std::vector<FieldInfo> fields();
-};
-
-/// What an intrinsic does besides giving a value.
-enum class Effect : uint8_t { kPure, kRead, kOpaque };  // opaque: may write, print, or not return
-
-/// A scalar operation that TensorIR names: `T.exp`, `T.if_then_else`, `T.call_extern`, ... A row of
-/// one table.
-struct Intrinsic {
-  std::string_view name;  // without "T."
-  int arguments;          // -1: any number
-  Effect effect;
-  enum class Result : uint8_t { kSame, kBool, kGiven, kVoid, kHandle, kLast } result;
-  // kSame: dtype of the first argument (kLast: of the last); kGiven: stated by the call
-  std::string_view summary;
-};
-/// Null where there is none of this name.
-const Intrinsic* find_intrinsic(std::string_view name);
-
-template <>
-struct FieldTraits<const Intrinsic*> : PlainTraits<const Intrinsic*> {
-  static uint64_t hash(const Intrinsic* m) {
-    return m ? hash_bytes(m->name.data(), m->name.size()) : 0;
-  }
-  static std::string text(const Intrinsic* m) { return m ? std::string(m->name) : "no intrinsic"; }
 };
 
 /// A call of an intrinsic, or (where `callee` is set) of a PrimFunc of the module that returns a
@@ -228,11 +239,14 @@ struct Call final : NodeOf<Call, ExprNode> {
   DType result;               // as stated; finish() sets dtype from it or from the intrinsic's rule
 
   Call(const Intrinsic* op, std::vector<NodePtr> args, DType result = kVoid, Origin origin = {});
+  Call(IntrinsicId id, std::vector<NodePtr> args, DType result = kVoid, Origin origin = {})
+      : Call(&intrinsic(id), std::move(args), result, std::move(origin)) {}
   Call(Ref<GlobalVar> callee, std::vector<NodePtr> args, DType result, Origin origin = {});
   void finish();
   /// Argument i, which must be an expression.
   Expr arg(size_t i) const { return downcast<ExprNode>(args.at(i)); }
-  bool is(std::string_view name) const { return op && op->name == name; }
+  bool is(IntrinsicId id) const { return op && op->id == id; }
+  static constexpr ExprKind kKind = ExprKind::kCall;
   static constexpr std::string_view kName = "Call";
   static std::vector<FieldInfo> fields();
 };
@@ -284,9 +298,8 @@ Expr ceildiv(Expr a, Expr b);
 Expr logical_not(Expr a);
 Expr select(Expr condition, Expr a, Expr b);
 Expr cast(DType dtype, Expr value);  // folds constants; itself where the dtype is the same already
-/// `call("exp", {x})`.
-Expr call(std::string_view intrinsic, std::vector<NodePtr> args, DType result = kVoid,
-          Origin origin = {});
+/// `call(IntrinsicId::kExp, {x})`.
+Expr call(IntrinsicId id, std::vector<NodePtr> args, DType result = kVoid, Origin origin = {});
 Expr if_then_else(Expr condition, Expr a, Expr b);
 Expr broadcast_to_lanes(Expr value, int lanes);
 

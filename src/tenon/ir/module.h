@@ -13,8 +13,18 @@
 
 namespace tenon {
 
+/// Kinds of functions: graph::Function, tir::PrimFunc, tir::ExternFunction, ExternFunc.
+enum class FunctionKind : uint8_t {
+  kFunction,
+  kPrimFunc,
+  kExternFunction,
+  kExternFunc,
+};
+
 /// The base of graph::Function, tir::PrimFunc and ExternFunc.
 struct FunctionNode : Node {
+  using Kind = FunctionKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kFunction;
   Attrs attrs;
   /// `global_symbol` is implied for public functions and not kept in attrs; private ones may be
   /// inlined or dropped.
@@ -32,6 +42,7 @@ struct ExternFunc final : NodeOf<ExternFunc, FunctionNode> {
 
   explicit ExternFunc(std::string symbol, Attrs attrs = {}, Origin origin = {});
   void finish() {}
+  static constexpr FunctionKind kKind = FunctionKind::kExternFunc;
   static constexpr std::string_view kName = "ExternFunc";
   static std::vector<FieldInfo> fields();
 };

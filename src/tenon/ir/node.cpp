@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <mutex>
 
 namespace tenon {
 
@@ -14,10 +15,19 @@ void set_height(Node& node) {
       if (member.get()->height() > tallest) tallest = member.get()->height();
     });
   }
-  node.height_ = tallest + 1;
+  node.height_ = static_cast<uint16_t>(tallest + 1);
   if (node.height_ > kMaxHeight)
     throw CompileError(kTooDeep, node.origin, "`{}` nests {} levels deep; at most {} are accepted",
                        node.type().name, node.height_, kMaxHeight);
+}
+
+void claim_tag(uint16_t tag, std::string_view name) {
+  static std::mutex mutex;
+  static std::map<uint16_t, std::string_view> names;
+  const std::lock_guard lock(mutex);
+  const auto [it, is_new] = names.emplace(tag, name);
+  check(is_new || it->second == name,
+        fmt::format("`{}` and `{}` state one kind of node", it->second, name));
 }
 
 uint64_t hash_bytes(const void* data, size_t bytes) {

@@ -2,23 +2,31 @@
 // The base of every IR node, and the member tables from which walking, rewriting, equality and
 // hashing derive.
 //
-// A node is immutable once it is shared, counted intrusively, and states its members once:
+// A node is immutable once it is shared, counted intrusively, and states its kind and its members
+// once:
 //
 //   struct Select final : NodeOf<Select, ExprNode> {
 //     Expr condition, true_value, false_value;
 //     Select(Expr condition, Expr true_value, Expr false_value, Origin origin = {});
-//     void finish();  // checks members (throws CompileError), sets derived ones; again when rebuilt
+//     void finish();
+//     static constexpr ExprKind kKind = ExprKind::kSelect;
 //     static constexpr std::string_view kName = "Select";
-//     static std::vector<FieldInfo> fields() {
-//       return {field<&Select::condition>("condition"), ...};
-//     }
+//     static std::vector<FieldInfo> fields();  // {field<&Select::condition>("condition"), ...}
 //   };
 //
-// Constructors end with `finish_node(*this)`. Members are listed in the order in which definitions
-// come before uses. A kind with `static constexpr bool kIdentity = true` (Var, Buffer) is itself:
-// two are equal only where their definitions stand in the same place, and a walk enters one only
-// where it is defined. The table of a kind is compiled once, in one place; no walk is a template
-// over node kinds.
+// finish() checks members (it throws CompileError) and sets derived ones; constructors end with
+// `finish_node(*this)`, and `with` and rewriting run it again on the copy that they change. Nodes
+// are made by `make`, changed copies by `with`; no other code can allocate one.
+//
+// Members are listed in the order in which definitions come before uses. A kind with `static
+// constexpr bool kIdentity = true` (Var, Buffer) is itself: two are equal only where their
+// definitions stand in the same place, and a walk enters one only where it is defined. The table
+// of a kind is compiled once, in one place; no walk is a template over node kinds.
+//
+// Code that must know every kind of a family (printers, code generators, the interpreter) is a
+// switch over kind_of(node) without a default, so a new kind does not compile until each of them
+// has a case for it. Code that looks for one kind asks `as<T>()`; code to which most kinds are
+// alike goes through the member table (visit.h).
 #pragma once
 
 #include <atomic>
@@ -42,6 +50,14 @@ namespace tenon {
 class Node;
 struct NodeType;
 
+/// What a node is of. The kinds of a family are an enum of its own: ExprKind (ir/expr.h), StmtKind
+/// (tir/stmt.h), ValueKind (graph/expr.h), TypeKind (graph/type.h), FunctionKind (ir/module.h),
+/// PatternKind (graph/patterns/pattern_nodes.h), PartKind below.
+enum class NodeFamily : uint8_t { kPart, kExpr, kStmt, kValue, kType, kFunction, kPattern };
+
+/// Kinds of nodes that are only parts of others.
+enum class PartKind : uint8_t { kTensorData, kBuffer, kBufferRegion, kBinding, kBindingBlock };
+
 /// A counted pointer to an immutable node; may be null. `Ref<T>` adds the node's type.
 class NodePtr {
  public:
@@ -63,6 +79,9 @@ class NodePtr {
   /// The node as a T, or null where it is another kind (or there is none).
   template <typename T>
   const T* as() const;
+  /// The node as a T, which it is: in a case of a switch over its kind.
+  template <typename T>
+  const T& to() const;
 
  protected:
   const Node* node_ = nullptr;
@@ -130,9 +149,12 @@ struct NodeType {
   void (*finish)(Node& node);        // checks and derived members, run again after a rebuild
 };
 
-/// The base of all nodes. Not copied but by NodeType::clone.
+/// The base of all nodes. Allocated by `make`, copied by `with` and NodeType::clone alone.
 class Node {
  public:
+  using Kind = PartKind;  // of nodes that derive from Node itself
+  static constexpr NodeFamily kFamily = NodeFamily::kPart;
+
   virtual ~Node() = default;
   virtual const NodeType& type() const = 0;
 
@@ -144,14 +166,27 @@ class Node {
 
  protected:
   explicit Node(Origin origin) : origin(std::move(origin)) {}
-  Node(const Node& other) : origin(other.origin), height_(other.height_) {}
+  Node(const Node& other) : origin(other.origin), height_(other.height_), tag_(other.tag_) {}
   Node& operator=(const Node&) = delete;
 
  private:
   friend class NodePtr;
   friend void set_height(Node& node);
+  template <typename T, typename Base>
+  friend struct NodeOf;
+  template <typename T, typename... Args>
+  friend Ref<T> make(Args&&... args);
+  template <typename T, typename Change>
+  friend Ref<T> with(Ref<T> node, const Change& change);
+  template <typename Base>
+  friend typename Base::Kind kind_of(const Base& node);
+
+  // Private, so that every node is finished: see `make` and `with`.
+  static void* operator new(size_t bytes) { return ::operator new(bytes); }
+
   mutable std::atomic<uint32_t> references_{0};
-  uint32_t height_ = 1;
+  uint16_t height_ = 1;
+  uint16_t tag_ = 0;  // family and kind
 };
 
 /// Constructors refuse what nests deeper, so that recursive walks cannot exhaust the stack. What is
@@ -192,8 +227,7 @@ struct FieldTraits<Ref<T>> {
     if (!m) return false;
     NodePtr next = f(m);
     if (next.same_as(m)) return false;
-    check(!next || dynamic_cast<const T*>(next.get()) != nullptr,
-          "a rewrite returned a node of the wrong kind");
+    check(!next || next.as<T>() != nullptr, "a rewrite returned a node of the wrong kind");
     m = Ref<T>(static_cast<const T*>(next.get()));
     return true;
   }
@@ -329,10 +363,10 @@ struct MemberOf<M Owner::*> {
 };
 
 /// One row of a node's member table. A member that holds definitions and uses has two rows, each
-/// with traits that see its part.
-template <auto Member, typename Traits = FieldTraits<typename MemberOf<decltype(Member)>::Type>>
+/// with traits that see its part. Class is the node where the member is of another base of it.
+template <auto Member, typename Traits = FieldTraits<typename MemberOf<decltype(Member)>::Type>,
+          typename Class = typename MemberOf<decltype(Member)>::Class>
 FieldInfo field(std::string_view name, FieldRole role = FieldRole::kUse) {
-  using Class = typename MemberOf<decltype(Member)>::Class;
   using Type = typename MemberOf<decltype(Member)>::Type;
   return {name, role, field_ops<Type, Traits>(), [](const Node& node) -> const void* {
             return &(static_cast<const Class&>(node).*Member);
@@ -347,20 +381,38 @@ constexpr bool has_identity() {
   return false;
 }
 
+/// Family and kind of T in one number, unlike that of any other kind.
+template <typename T>
+constexpr uint16_t tag_of() {
+  static_assert(std::is_same_v<std::remove_cv_t<decltype(T::kKind)>, typename T::Kind>,
+                "a kind of another family");
+  return static_cast<uint16_t>(static_cast<unsigned>(T::kFamily) << 8 |
+                               static_cast<unsigned>(T::kKind));
+}
+/// Fails where two kinds have one tag.
+void claim_tag(uint16_t tag, std::string_view name);
+
 /// Derived node kinds inherit from this: `struct Select final : NodeOf<Select, ExprNode>`.
 template <typename T, typename Base>
 struct NodeOf : Base {
-  using Base::Base;
-  const NodeType& type() const override { return kind(); }
-  static const NodeType& kind() {
-    static const NodeType kKind = {
-        T::kName,
-        has_identity<T>(),
-        T::fields(),
-        [](const Node& node) -> Node* { return new T(static_cast<const T&>(node)); },
-        [](Node& node) { static_cast<T&>(node).finish(); },
-    };
-    return kKind;
+  template <typename... Args>
+    requires(sizeof...(Args) > 0 && !(std::is_base_of_v<Node, std::remove_cvref_t<Args>> || ...))
+  explicit NodeOf(Args&&... args) : Base(std::forward<Args>(args)...) {
+    this->tag_ = tag_of<T>();
+  }
+  const NodeType& type() const override { return static_type(); }
+  static const NodeType& static_type() {
+    static const NodeType kType = [] {
+      claim_tag(tag_of<T>(), T::kName);
+      return NodeType{
+          T::kName,
+          has_identity<T>(),
+          T::fields(),
+          [](const Node& node) -> Node* { return new T(static_cast<const T&>(node)); },
+          [](Node& node) { static_cast<T&>(node).finish(); },
+      };
+    }();
+    return kType;
   }
 };
 
@@ -373,16 +425,57 @@ void finish_node(T& node) {
 
 template <typename T, typename... Args>
 Ref<T> make(Args&&... args) {
+  static_assert(!(std::is_base_of_v<T, std::remove_cvref_t<Args>> || ...),
+                "copies of nodes are made by `with`");
   return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+/// `node` as `change` makes it: `with(loop, [&](For& copy) { copy.body = body; })`. A copy, but
+/// where nobody else holds the node; checks and derived members are done again.
+template <typename T, typename Change>
+Ref<T> with(Ref<T> node, const Change& change) {
+  const bool is_own = node->references_.load(std::memory_order_acquire) == 1;
+  if (!is_own) node = Ref<T>(static_cast<const T*>(node->type().clone(*node)));
+  T& changed = const_cast<T&>(*node);  // this handle is the only one
+  change(changed);
+  set_height(changed);
+  node->type().finish(changed);
+  return node;
+}
+template <typename T, typename Change>
+  requires(std::is_base_of_v<Node, T>)
+Ref<T> with(const T& node, const Change& change) {
+  return with(Ref<T>(&node), change);
+}
+
+/// The kind of a node within its family, to switch over.
+template <typename Base>
+typename Base::Kind kind_of(const Base& node) {
+  return static_cast<typename Base::Kind>(node.tag_ & 0xff);
+}
+template <typename Base>
+typename Base::Kind kind_of(const Ref<Base>& node) {
+  return kind_of(*node);
 }
 
 template <typename T>
 const T* NodePtr::as() const {
-  if constexpr (requires { T::kind(); }) {
-    return node_ && &node_->type() == &T::kind() ? static_cast<const T*>(node_) : nullptr;
-  } else {
-    return dynamic_cast<const T*>(node_);  // an abstract base: ExprNode, StmtNode, TypeNode, ...
+  if constexpr (requires { T::kKind; }) {
+    return node_ && node_->tag_ == tag_of<T>() ? static_cast<const T*>(node_) : nullptr;
+  } else if constexpr (std::is_same_v<T, Node>) {
+    return node_;
+  } else {  // the base of a family: ExprNode, StmtNode, TypeNode, ...
+    return node_ && node_->tag_ >> 8 == static_cast<unsigned>(T::kFamily)
+               ? static_cast<const T*>(node_)
+               : nullptr;
   }
+}
+
+template <typename T>
+const T& NodePtr::to() const {
+  const T* node = as<T>();
+  check(node != nullptr, "a node is of another kind than its case says");
+  return *node;
 }
 
 /// `pointer` as a handle of T, null where it is another kind.

@@ -133,7 +133,7 @@ class WorkspaceViews final : public Rewriter {
     const auto* alloc = node.as<AllocBuffer>();
     const auto it = alloc ? offsets_.find(alloc->buffer.get()) : offsets_.end();
     if (it == offsets_.end()) return rewrite_members(node);
-    const Expr address = call("address_of", {tir::load(workspace_, {it->second})});
+    const Expr address = call(IntrinsicId::kAddressOf, {tir::load(workspace_, {it->second})});
     return make<DeclBuffer>(alloc->buffer, address, alloc->origin);
   }
 
@@ -249,18 +249,18 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
       alignment = std::max(alignment, buffer.alignment);
     const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total},
                                         Buffer::Options{.alignment = alignment});
-    auto* planned = new tir::PrimFunc(*function);
-    planned->params.push_back(make<Var>("workspace_handle", kHandle));
-    planned->buffers.push_back(workspace);
-    planned->body = WorkspaceViews(workspace, problem, plan.offsets)(function->body);
-    const auto total = as_int(plan.total);
-    planned->attrs.set("tenon.workspace_bytes",
-                       total ? AttrValue(*total) : AttrValue(NodePtr(plan.total)));
-    planned->attrs.set("tenon.planned_bytes", plan.constant_bytes);
-    planned->attrs.set("tenon.bound_bytes", plan.bound_bytes);
-    if (!plan.layout.empty()) planned->attrs.set("tenon.pools", plan.layout);
-    finish_node(*planned);
-    module.set(name, Ref<tir::PrimFunc>(planned));
+    const Ref<tir::PrimFunc> planned = with(*function, [&](tir::PrimFunc& copy) {
+      copy.params.push_back(make<Var>("workspace_handle", kHandle));
+      copy.buffers.push_back(workspace);
+      copy.body = WorkspaceViews(workspace, problem, plan.offsets)(function->body);
+      const auto total = as_int(plan.total);
+      copy.attrs.set("tenon.workspace_bytes",
+                     total ? AttrValue(*total) : AttrValue(NodePtr(plan.total)));
+      copy.attrs.set("tenon.planned_bytes", plan.constant_bytes);
+      copy.attrs.set("tenon.bound_bytes", plan.bound_bytes);
+      if (!plan.layout.empty()) copy.attrs.set("tenon.pools", plan.layout);
+    });
+    module.set(name, planned);
     for (size_t i = 0; i < problem.buffers.size(); ++i) {
       const auto bytes = as_int(problem.allocations[i].bytes), offset = as_int(plan.offsets[i]);
       record({"PlanMemory",

@@ -95,10 +95,11 @@ Ref<Function> remade(IRModule& module, const Function& function, std::vector<Ref
                      std::vector<Ref<BindingBlock>> blocks, Value result) {
   Attrs attrs = function.attrs;
   for (const char* name : {"num_input", "input_names", "output_names"}) attrs.erase(name);
-  auto* made = new Function(std::move(params), make<SeqExpr>(std::move(blocks), std::move(result)),
-                            graph::Type(), std::move(attrs), function.pure, function.origin);
-  made->is_private = function.is_private;
-  return graph::with_inferred_types(module, Ref<Function>(made));
+  return graph::with_inferred_types(
+      module,
+      with(make<Function>(std::move(params), make<SeqExpr>(std::move(blocks), std::move(result)),
+                          graph::Type(), std::move(attrs), function.pure, function.origin),
+           [&](Function& made) { made.is_private = function.is_private; }));
 }
 
 std::vector<Value> results_of(const Function& function) {
@@ -419,9 +420,9 @@ std::optional<IRModule> resized(IRModule module, size_t begin, size_t end) {
   // verifier.
   for (const auto& [name, function] : functions)
     if (const auto graph = module.find<Function>(name)) {
-      auto* open = new Function(*graph);
-      open->result = graph::Type();
-      module.set(name, with_inferred_types(module, Ref<Function>(open)));
+      module.set(name, with_inferred_types(module, with(*graph, [&](Function& copy) {
+                                             copy.result = graph::Type();
+                                           })));
     }
   return module;
 }
@@ -479,9 +480,7 @@ std::optional<IRModule> without_attrs(IRModule module, size_t begin, size_t end)
   for (const auto& [name, function] : functions) {
     Attrs attrs = thinned(function->attrs);
     if (attrs == function->attrs) continue;
-    NodePtr copy(function.get()->type().clone(*function));
-    const_cast<FunctionNode*>(copy.as<FunctionNode>())->attrs = std::move(attrs);
-    module.set(name, downcast<FunctionNode>(copy));
+    module.set(name, with(function, [&](FunctionNode& copy) { copy.attrs = std::move(attrs); }));
   }
   return module;
 }

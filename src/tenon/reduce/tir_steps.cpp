@@ -234,12 +234,11 @@ std::optional<IRModule> without_idle_params(IRModule module, size_t begin, size_
   // From the last on, so that the numbers of the others stay.
   for (size_t i = end; i-- > begin;) {
     const auto& [name, index] = idle[i];
-    auto* copy = new PrimFunc(*module.find<PrimFunc>(name));
-    copy->params.erase(copy->params.begin() + static_cast<std::ptrdiff_t>(index));
-    copy->buffers.erase(copy->buffers.begin() + static_cast<std::ptrdiff_t>(index));
-    const Ref<PrimFunc> function(copy);
-    finish_node(*copy);
-    module.set(name, function);
+    const auto at = static_cast<std::ptrdiff_t>(index);
+    module.set(name, with(module.find<PrimFunc>(name), [&](PrimFunc& copy) {
+                 copy.params.erase(copy.params.begin() + at);
+                 copy.buffers.erase(copy.buffers.begin() + at);
+               }));
   }
   return module;
 }

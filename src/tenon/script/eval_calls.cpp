@@ -262,8 +262,8 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
   size_t first = 0;
   DType result = kVoid;
   const Arguments::Item* stated = nullptr;  // where it follows from the operands
+  const bool packed = op->id == IntrinsicId::kCallPacked || op->id == IntrinsicId::kCallCpacked;
   if (op->result == Intrinsic::Result::kGiven) {
-    const bool packed = op->name == "call_packed" || op->name == "call_cpacked";
     if (const Arguments::Item* given = args.keyword({"dtype"})) {
       result = to_dtype(given->value, given->place);
     } else if (packed) {
@@ -278,7 +278,7 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
     args.keyword({"span"});  // where it stands in another text
   }
   std::vector<NodePtr> values;
-  if (name == "if_then_else" && args.positional == 3) {
+  if (op->id == IntrinsicId::kIfThenElse && args.positional == 3) {
     Expr x, y;
     unify(args.items[1].value, args.items[2].value, call.place, x, y);
     const Expr condition = to_expr(args.items[0].value, args.items[0].place, kBool);
@@ -296,8 +296,10 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
         if (const auto* expr = args.items[i].value.as<Expr>()) expected = (*expr)->dtype;
     }
     const bool is_float_function = op->arguments == 1 && op->result == Intrinsic::Result::kSame &&
-                                   name != "abs" && name != "bitwise_not" && name != "popcount" &&
-                                   name != "clz" && name != "likely";
+                                   op->id != IntrinsicId::kAbs &&
+                                   op->id != IntrinsicId::kBitwiseNot &&
+                                   op->id != IntrinsicId::kPopcount &&
+                                   op->id != IntrinsicId::kClz && op->id != IntrinsicId::kLikely;
     for (size_t i = first; i < args.positional; ++i) {
       auto& item = args.items[i];
       item.used = true;
@@ -307,8 +309,7 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
                     is_float_function && !item.value.as<double>() ? kFloat32 : expected));
       } else {
         const auto* region = item.value.as<Region>();
-        const bool takes_regions = op->name == "call_packed" || op->name == "call_cpacked";
-        if (region && takes_regions) {
+        if (region && packed) {
           const auto& drop = region->region->drop;
           const bool drops = std::find(drop.begin(), drop.end(), true) != drop.end();
           values.push_back(make<tir::BufferRegion>(region->region->buffer, region->region->region,
@@ -450,7 +451,7 @@ Object Evaluator::call_method(const Method& method, const ast::Expr& call) {
                           ? to_expr(extent_item->value, extent_item->place)
                           : tir::element_count(buffer->shape);
   return Expr(
-      make<Call>(find_intrinsic("tvm_access_ptr"),
+      make<Call>(IntrinsicId::kTvmAccessPtr,
                  std::vector<NodePtr>{make<StringImm>(buffer->dtype.str()), buffer->data,
                                       buffer->elem_offset ? buffer->elem_offset + offset : offset,
                                       extent, imm(kInt32, mask)},

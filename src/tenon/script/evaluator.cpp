@@ -255,7 +255,7 @@ Object Evaluator::eval(const ast::Expr& expr) {
       if (const auto holds = decided(condition)) return eval(*expr.items[*holds ? 1 : 2]);
       Expr x, y;
       unify(eval(*expr.items[1]), eval(*expr.items[2]), expr.place, x, y);
-      return Expr(make<Call>(find_intrinsic("if_then_else"),
+      return Expr(make<Call>(IntrinsicId::kIfThenElse,
                              std::vector<NodePtr>{to_expr(condition, expr.items[0]->place), x, y},
                              kVoid, origin(expr.place)));
     }
@@ -513,17 +513,17 @@ Object Evaluator::combine(const std::string& op, const Object& a, const Object& 
     if (x.as<IntImm>() && y.as<IntImm>()) return tenon::binary(*scalar, x, y, origin(place));
     return Expr(make<Binary>(*scalar, x, y, origin(place)));
   }
-  static const std::unordered_map<std::string, std::string_view> kIntrinsics = {
-      {"<<", "shift_left"}, {">>", "shift_right"}, {"&", "bitwise_and"},
-      {"|", "bitwise_or"},  {"^", "bitwise_xor"},  {"**", "pow"}};
+  static const std::unordered_map<std::string, IntrinsicId> kIntrinsics = {
+      {"<<", IntrinsicId::kShiftLeft}, {">>", IntrinsicId::kShiftRight},
+      {"&", IntrinsicId::kBitwiseAnd}, {"|", IntrinsicId::kBitwiseOr},
+      {"^", IntrinsicId::kBitwiseXor}, {"**", IntrinsicId::kPow}};
   const auto it = kIntrinsics.find(op);
   if (it == kIntrinsics.end()) fail(kUnsupported, place, "operator `{}` of scalars", op);
   Expr x, y;
   unify(a, b, place, x, y, op != "**");
   if (x->dtype.is_bool() && (op == "&" || op == "|"))
     return Expr(make<Binary>(op == "&" ? BinaryOp::kAnd : BinaryOp::kOr, x, y, origin(place)));
-  return Expr(
-      make<Call>(find_intrinsic(it->second), std::vector<NodePtr>{x, y}, kVoid, origin(place)));
+  return Expr(make<Call>(it->second, std::vector<NodePtr>{x, y}, kVoid, origin(place)));
 }
 
 Object Evaluator::eval_binary(const ast::Expr& expr) {
@@ -564,8 +564,8 @@ Object Evaluator::eval_unary(const ast::Expr& expr) {
   }
   const Expr x = to_expr(value, expr.place);
   if (op == "not" || x->dtype.is_bool()) return Expr(make<Not>(x, origin(expr.place)));
-  return Expr(make<Call>(find_intrinsic("bitwise_not"), std::vector<NodePtr>{x}, kVoid,
-                         origin(expr.place)));
+  return Expr(
+      make<Call>(IntrinsicId::kBitwiseNot, std::vector<NodePtr>{x}, kVoid, origin(expr.place)));
 }
 
 Object Evaluator::eval_compare(const ast::Expr& expr) {

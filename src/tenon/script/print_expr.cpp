@@ -46,8 +46,11 @@ static std::pair<std::string_view, int> sign_of(const Binary& op) {
     case BinaryOp::kGE: return {">=", kCompare};
     case BinaryOp::kAnd: return {op.lhs->dtype.is_scalar() ? "and" : "", kAnd};
     case BinaryOp::kOr: return {op.lhs->dtype.is_scalar() ? "or" : "", kOr};
-    default: return {"", kAtom};
+    case BinaryOp::kMod:
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: break;
   }
+  return {"", kAtom};
 }
 
 std::string Printer::binary(const Binary& op, int level) {
@@ -94,7 +97,8 @@ std::string Printer::call(const Call& call) {
   std::vector<std::string> args;
   if (call.op->result == Intrinsic::Result::kGiven) {
     // The packed forms give an int32 unless they say otherwise; the others begin with their dtype.
-    const bool packed = call.op->name == "call_packed" || call.op->name == "call_cpacked";
+    const bool packed =
+        call.op->id == IntrinsicId::kCallPacked || call.op->id == IntrinsicId::kCallCpacked;
     if (!packed) args.push_back(quoted(call.dtype.str()));
     for (const NodePtr& arg : call.args) args.push_back(call_arg(arg));
     if (packed && call.dtype != kInt32) args.push_back("dtype=" + quoted(call.dtype.str()));
@@ -116,43 +120,63 @@ std::string Printer::expr(const Expr& value, int level) {
                        "the module's text has more than {} values, since its expressions share "
                        "their parts and text repeats them",
                        kMostValues);
-  if (const auto* imm = value.as<IntImm>()) return integer(imm->dtype, imm->value, default_int_);
-  if (const auto* imm = value.as<FloatImm>()) {
-    const std::string text = float_text(imm->dtype, imm->value);
-    const bool finite = std::isfinite(imm->value);
-    return fmt::format("T.{}({})", imm->dtype.str(), finite ? text : quoted(text));
+  switch (kind_of(value)) {
+    case ExprKind::kIntImm: {
+      const auto& imm = value.to<IntImm>();
+      return integer(imm.dtype, imm.value, default_int_);
+    }
+    case ExprKind::kFloatImm: {
+      const auto& imm = value.to<FloatImm>();
+      const std::string text = float_text(imm.dtype, imm.value);
+      const bool finite = std::isfinite(imm.value);
+      return fmt::format("T.{}({})", imm.dtype.str(), finite ? text : quoted(text));
+    }
+    case ExprKind::kStringImm: return quoted(value.to<StringImm>().value);
+    case ExprKind::kVar: return name_of(value);
+    case ExprKind::kGlobalVar: return function_ref(value.to<GlobalVar>().name);
+    case ExprKind::kBinary: return binary(value.to<Binary>(), level);
+    case ExprKind::kNot: {
+      const auto& op = value.to<Not>();
+      if (op.dtype.is_vector()) return "T.Not(" + expr(op.value) + ")";
+      const std::string text = "not " + expr(op.value, kNot);
+      return level > kNot ? "(" + text + ")" : text;
+    }
+    case ExprKind::kCast: {
+      const auto& op = value.to<Cast>();
+      return fmt::format("T.Cast({}, {})", quoted(op.dtype.str()), expr(op.value));
+    }
+    case ExprKind::kSelect: {
+      const auto& op = value.to<Select>();
+      return fmt::format("T.Select({}, {}, {})", expr(op.condition), expr(op.true_value),
+                         expr(op.false_value));
+    }
+    case ExprKind::kRamp: {
+      const auto& op = value.to<Ramp>();
+      return fmt::format("T.Ramp({}, {}, {})", expr(op.base), expr(op.stride), op.lanes);
+    }
+    case ExprKind::kBroadcast: {
+      const auto& op = value.to<Broadcast>();
+      return fmt::format("T.Broadcast({}, {})", expr(op.value), op.lanes);
+    }
+    case ExprKind::kShuffle: {
+      const auto& op = value.to<Shuffle>();
+      std::string lanes;
+      for (const int64_t lane : op.lanes)
+        lanes += (lanes.empty() ? "" : ", ") + std::to_string(lane);
+      return fmt::format("T.Shuffle([{}], [{}])", exprs(op.vectors), lanes);
+    }
+    case ExprKind::kLet: {
+      const auto& op = value.to<Let>();
+      std::string bound = expr(op.value);
+      declare_symbolic(op.var);
+      return fmt::format("T.Let({}, where={{{}: {}}})", expr(op.body), name_of(op.var), bound);
+    }
+    case ExprKind::kCall: return call(value.to<Call>());
+    case ExprKind::kBufferLoad: {
+      const auto& load = value.to<tir::BufferLoad>();
+      return element(*load.buffer, load.indices);
+    }
   }
-  if (const auto* imm = value.as<StringImm>()) return quoted(imm->value);
-  if (value.as<Var>()) return name_of(value);
-  if (const auto* function = value.as<GlobalVar>()) return function_ref(function->name);
-  if (const auto* op = value.as<Binary>()) return binary(*op, level);
-  if (const auto* op = value.as<Not>()) {
-    if (op->dtype.is_vector()) return "T.Not(" + expr(op->value) + ")";
-    const std::string text = "not " + expr(op->value, kNot);
-    return level > kNot ? "(" + text + ")" : text;
-  }
-  if (const auto* op = value.as<Cast>())
-    return fmt::format("T.Cast({}, {})", quoted(op->dtype.str()), expr(op->value));
-  if (const auto* op = value.as<Select>())
-    return fmt::format("T.Select({}, {}, {})", expr(op->condition), expr(op->true_value),
-                       expr(op->false_value));
-  if (const auto* op = value.as<Ramp>())
-    return fmt::format("T.Ramp({}, {}, {})", expr(op->base), expr(op->stride), op->lanes);
-  if (const auto* op = value.as<Broadcast>())
-    return fmt::format("T.Broadcast({}, {})", expr(op->value), op->lanes);
-  if (const auto* op = value.as<Shuffle>()) {
-    std::string lanes;
-    for (const int64_t lane : op->lanes)
-      lanes += (lanes.empty() ? "" : ", ") + std::to_string(lane);
-    return fmt::format("T.Shuffle([{}], [{}])", exprs(op->vectors), lanes);
-  }
-  if (const auto* op = value.as<Let>()) {
-    std::string bound = expr(op->value);
-    declare_symbolic(op->var);
-    return fmt::format("T.Let({}, where={{{}: {}}})", expr(op->body), name_of(op->var), bound);
-  }
-  if (const auto* op = value.as<Call>()) return call(*op);
-  if (const auto* load = value.as<tir::BufferLoad>()) return element(*load->buffer, load->indices);
   unreachable("an expression of no known kind");
 }
 

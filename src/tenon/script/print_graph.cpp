@@ -22,37 +22,46 @@ std::string Printer::dims(const std::vector<Expr>& dims) {
 }
 
 std::string Printer::type(const Type& t) {
-  if (const auto* tensor = t.as<graph::TensorType>()) {
-    std::string text;
-    const auto add = [&](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
-    if (tensor->shape) add("(" + dims(*tensor->shape) + (tensor->ndim == 1 ? ",)" : ")"));
-    if (!tensor->dtype.is_void()) add("dtype=" + quoted(tensor->dtype.str()));
-    if (!tensor->shape && tensor->ndim >= 0) add(fmt::format("ndim={}", tensor->ndim));
-    return text.empty() ? "R.Tensor" : "R.Tensor(" + text + ")";
-  }
-  if (const auto* shape = t.as<graph::ShapeType>()) {
-    if (shape->values) return "R.Shape([" + dims(*shape->values) + "])";
-    return shape->ndim >= 0 ? fmt::format("R.Shape(ndim={})", shape->ndim) : "R.Shape";
-  }
-  if (const auto* prim = t.as<graph::PrimType>()) {
-    if (!prim->value) return "R.Prim(" + quoted(prim->dtype.str()) + ")";
-    return "R.Prim(value=" + dims({prim->value}) + ")";
-  }
-  if (const auto* tuple = t.as<graph::TupleType>()) {
-    std::string text;
-    for (const Type& item : tuple->types) text += (text.empty() ? "" : ", ") + type(item);
-    return text.empty() ? "R.Tuple" : "R.Tuple(" + text + ")";
-  }
-  if (const auto* function = t.as<graph::FuncType>()) {
-    const std::string result = function->result ? type(function->result) : "R.Object";
-    if (!function->params)
-      return fmt::format("R.Callable(ret={}, purity={})", result,
-                         function->pure ? "True" : "False");
-    std::string params;
-    for (const Type& item : *function->params) params += (params.empty() ? "" : ", ") + type(item);
-    if (function->params->size() == 1) params += ",";
-    return fmt::format("R.Callable(({}), {}, {})", params, result,
-                       function->pure ? "True" : "False");
+  if (!t) return "R.Object";
+  switch (kind_of(t)) {
+    case graph::TypeKind::kTensor: {
+      const auto& tensor = t.to<graph::TensorType>();
+      std::string text;
+      const auto add = [&](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
+      if (tensor.shape) add("(" + dims(*tensor.shape) + (tensor.ndim == 1 ? ",)" : ")"));
+      if (!tensor.dtype.is_void()) add("dtype=" + quoted(tensor.dtype.str()));
+      if (!tensor.shape && tensor.ndim >= 0) add(fmt::format("ndim={}", tensor.ndim));
+      return text.empty() ? "R.Tensor" : "R.Tensor(" + text + ")";
+    }
+    case graph::TypeKind::kShape: {
+      const auto& shape = t.to<graph::ShapeType>();
+      if (shape.values) return "R.Shape([" + dims(*shape.values) + "])";
+      return shape.ndim >= 0 ? fmt::format("R.Shape(ndim={})", shape.ndim) : "R.Shape";
+    }
+    case graph::TypeKind::kPrim: {
+      const auto& prim = t.to<graph::PrimType>();
+      if (!prim.value) return "R.Prim(" + quoted(prim.dtype.str()) + ")";
+      return "R.Prim(value=" + dims({prim.value}) + ")";
+    }
+    case graph::TypeKind::kTuple: {
+      std::string text;
+      for (const Type& item : t.to<graph::TupleType>().types)
+        text += (text.empty() ? "" : ", ") + type(item);
+      return text.empty() ? "R.Tuple" : "R.Tuple(" + text + ")";
+    }
+    case graph::TypeKind::kFunc: {
+      const auto& function = t.to<graph::FuncType>();
+      const std::string result = function.result ? type(function.result) : "R.Object";
+      if (!function.params)
+        return fmt::format("R.Callable(ret={}, purity={})", result,
+                           function.pure ? "True" : "False");
+      std::string params;
+      for (const Type& item : *function.params) params += (params.empty() ? "" : ", ") + type(item);
+      if (function.params->size() == 1) params += ",";
+      return fmt::format("R.Callable(({}), {}, {})", params, result,
+                         function.pure ? "True" : "False");
+    }
+    case graph::TypeKind::kObject: break;
   }
   return "R.Object";
 }
@@ -61,28 +70,38 @@ std::string Printer::type(const Type& t) {
 
 std::string Printer::value(const Value& v) {
   if (!v) return "None";
-  if (v.as<graph::Var>()) return name_of(v);
-  if (const auto* constant = v.as<graph::Constant>()) return tensor(constant->data, 'R');
-  if (const auto* shape = v.as<graph::ShapeExpr>())
-    return "R.shape([" + exprs(shape->values) + "])";
-  if (const auto* prim = v.as<graph::PrimValue>()) return "R.prim_value(" + expr(prim->value) + ")";
-  if (const auto* string = v.as<graph::StringValue>())
-    return "R.str(" + quoted(string->value) + ")";
-  if (const auto* tuple = v.as<graph::Tuple>()) {
-    std::string text;
-    for (const Value& item : tuple->values) text += (text.empty() ? "" : ", ") + value(item);
-    if (tuple->values.empty()) return "R.tuple()";
-    return "(" + text + (tuple->values.size() == 1 ? ",)" : ")");
+  switch (kind_of(v)) {
+    case graph::ValueKind::kVar: return name_of(v);
+    case graph::ValueKind::kConstant: return tensor(v.to<graph::Constant>().data, 'R');
+    case graph::ValueKind::kShapeExpr: {
+      const auto& shape = v.to<graph::ShapeExpr>();
+      return "R.shape([" + exprs(shape.values) + "])";
+    }
+    case graph::ValueKind::kPrimValue:
+      return "R.prim_value(" + expr(v.to<graph::PrimValue>().value) + ")";
+    case graph::ValueKind::kStringValue:
+      return "R.str(" + quoted(v.to<graph::StringValue>().value) + ")";
+    case graph::ValueKind::kTuple: {
+      const auto& tuple = v.to<graph::Tuple>();
+      std::string text;
+      for (const Value& item : tuple.values) text += (text.empty() ? "" : ", ") + value(item);
+      if (tuple.values.empty()) return "R.tuple()";
+      return "(" + text + (tuple.values.size() == 1 ? ",)" : ")");
+    }
+    case graph::ValueKind::kTupleGetItem: {
+      const auto& item = v.to<graph::TupleGetItem>();
+      std::string tuple = value(item.tuple);
+      return fmt::format("{}[{}]", tuple, item.index);
+    }
+    case graph::ValueKind::kFuncRef: return function_ref(v.to<graph::FuncRef>().name);
+    case graph::ValueKind::kExternRef:
+      return "R.ExternFunc(" + quoted(v.to<graph::ExternRef>().symbol) + ")";
+    case graph::ValueKind::kCall: return graph_call(v.to<graph::Call>());
+    case graph::ValueKind::kFunctionValue: return "<function>";  // printed by binding()
+    case graph::ValueKind::kSeqExpr:
+    case graph::ValueKind::kIf:
+    case graph::ValueKind::kOpValue: break;
   }
-  if (const auto* item = v.as<graph::TupleGetItem>()) {
-    std::string tuple = value(item->tuple);
-    return fmt::format("{}[{}]", tuple, item->index);
-  }
-  if (const auto* function = v.as<graph::FuncRef>()) return function_ref(function->name);
-  if (const auto* external = v.as<graph::ExternRef>())
-    return "R.ExternFunc(" + quoted(external->symbol) + ")";
-  if (const auto* call = v.as<graph::Call>()) return graph_call(*call);
-  if (v.as<graph::FunctionValue>()) return "<function>";  // printed by binding()
   return "<" + std::string(v->type().name) + ">";
 }
 

@@ -149,74 +149,88 @@ static std::string annotations_arg(const std::string& attrs) {
 }
 
 void Printer::stmt(const Stmt& statement) {
-  if (const auto* loop = statement.as<For>()) return for_loop(*loop);
-  if (const auto* store = statement.as<BufferStore>()) {
-    const std::string stored = expr_as(store->value, store->buffer->dtype);
-    return line(element(*store->buffer, store->indices) + " = " + stored);
-  }
-  if (const auto* evaluate = statement.as<Evaluate>()) {
-    const std::string text = expr(evaluate->value);
-    const auto* call = evaluate->value.as<Call>();
-    return line(call && call->op ? text : "T.evaluate(" + text + ")");
-  }
-  if (const auto* bind = statement.as<Bind>()) {
-    const std::string bound = expr(bind->value);
-    const std::string name = define(bind->var, bind->var->name);
-    return line(fmt::format("{}: {} = {}", name, var_type(*bind->var), bound));
-  }
-  if (const auto* alloc = statement.as<AllocBuffer>()) {
-    const std::string args = buffer_args(alloc->buffer);
-    return line(fmt::format("{} = T.decl_buffer({}{})", name_of(alloc->buffer), args,
-                            annotations_arg(attrs(alloc->annotations))));
-  }
-  if (const auto* alloc = statement.as<AllocConst>()) {
-    const std::string data = tensor(alloc->data, 'T');
-    const std::string args = buffer_args(alloc->buffer, false);
-    const std::string shape = tuple(alloc->buffer->shape);
-    const size_t comma = args.find(',');  // dtype first, then the shape, then what is unusual
-    return line(fmt::format("{} = T.allocate_const({}, {}, {}{})", name_of(alloc->buffer), data,
-                            args.substr(0, comma), shape,
-                            comma == std::string::npos ? "" : args.substr(comma)));
-  }
-  if (const auto* decl = statement.as<DeclBuffer>()) {
-    const std::string data = expr(decl->data);
-    const std::string args = buffer_args(decl->buffer, true, data);
-    return line(fmt::format("{} = T.decl_buffer({})", name_of(decl->buffer), args));
-  }
-  if (statement.as<Seq>()) return body(statement);
-  if (const auto* loop = statement.as<While>()) {
-    line("while " + expr(loop->condition) + ":");
-    Scope scope(*this);
-    return body(loop->body);
-  }
-  if (const auto* branch = statement.as<IfThenElse>()) {
-    line("if " + expr(branch->condition) + ":");
-    {
-      Scope scope(*this);
-      body(branch->then_case);
+  switch (kind_of(statement)) {
+    case StmtKind::kFor: return for_loop(statement.to<For>());
+    case StmtKind::kBufferStore: {
+      const auto& store = statement.to<BufferStore>();
+      const std::string stored = expr_as(store.value, store.buffer->dtype);
+      return line(element(*store.buffer, store.indices) + " = " + stored);
     }
-    if (!branch->else_case) return;
-    line("else:");
-    Scope scope(*this);
-    return body(branch->else_case);
-  }
-  if (const auto* assertion = statement.as<Assert>())
-    return line("assert " + expr(assertion->condition) + ", " + quoted(assertion->message));
-  if (const auto* attribute = statement.as<AttrStmt>()) {
-    const std::string subject = attribute->subject ? call_arg(attribute->subject) : "None";
-    line(fmt::format("with T.attr({}, {}, {}):", subject, quoted(attribute->key),
-                     attr(attribute->value)));
-    Scope scope(*this);
-    return body(attribute->body);
-  }
-  if (const auto* block_realize = statement.as<BlockRealize>()) return realize(*block_realize);
-  if (const auto* bare = statement.as<Block>()) return block(*bare, nullptr);
-  if (const auto* call = statement.as<CallTir>()) {
-    const std::string args = call_args(*call->callee, call->args);
-    const bool external = module_ && !module_->find<PrimFunc>(call->callee->name) &&
-                          module_->contains(call->callee->name);
-    return line(fmt::format("T.{}({}{})", external ? "call_extern" : "call_tir", args,
-                            annotations_arg(attrs(call->annotations))));
+    case StmtKind::kEvaluate: {
+      const auto& evaluate = statement.to<Evaluate>();
+      const std::string text = expr(evaluate.value);
+      const auto* call = evaluate.value.as<Call>();
+      return line(call && call->op ? text : "T.evaluate(" + text + ")");
+    }
+    case StmtKind::kBind: {
+      const auto& bind = statement.to<Bind>();
+      const std::string bound = expr(bind.value);
+      const std::string name = define(bind.var, bind.var->name);
+      return line(fmt::format("{}: {} = {}", name, var_type(*bind.var), bound));
+    }
+    case StmtKind::kAllocBuffer: {
+      const auto& alloc = statement.to<AllocBuffer>();
+      const std::string args = buffer_args(alloc.buffer);
+      return line(fmt::format("{} = T.decl_buffer({}{})", name_of(alloc.buffer), args,
+                              annotations_arg(attrs(alloc.annotations))));
+    }
+    case StmtKind::kAllocConst: {
+      const auto& alloc = statement.to<AllocConst>();
+      const std::string data = tensor(alloc.data, 'T');
+      const std::string args = buffer_args(alloc.buffer, false);
+      const std::string shape = tuple(alloc.buffer->shape);
+      const size_t comma = args.find(',');  // dtype first, then the shape, then what is unusual
+      return line(fmt::format("{} = T.allocate_const({}, {}, {}{})", name_of(alloc.buffer), data,
+                              args.substr(0, comma), shape,
+                              comma == std::string::npos ? "" : args.substr(comma)));
+    }
+    case StmtKind::kDeclBuffer: {
+      const auto& decl = statement.to<DeclBuffer>();
+      const std::string data = expr(decl.data);
+      const std::string args = buffer_args(decl.buffer, true, data);
+      return line(fmt::format("{} = T.decl_buffer({})", name_of(decl.buffer), args));
+    }
+    case StmtKind::kSeq: return body(statement);
+    case StmtKind::kWhile: {
+      const auto& loop = statement.to<While>();
+      line("while " + expr(loop.condition) + ":");
+      Scope scope(*this);
+      return body(loop.body);
+    }
+    case StmtKind::kIfThenElse: {
+      const auto& branch = statement.to<IfThenElse>();
+      line("if " + expr(branch.condition) + ":");
+      {
+        Scope scope(*this);
+        body(branch.then_case);
+      }
+      if (!branch.else_case) return;
+      line("else:");
+      Scope scope(*this);
+      return body(branch.else_case);
+    }
+    case StmtKind::kAssert: {
+      const auto& assertion = statement.to<Assert>();
+      return line("assert " + expr(assertion.condition) + ", " + quoted(assertion.message));
+    }
+    case StmtKind::kAttrStmt: {
+      const auto& attribute = statement.to<AttrStmt>();
+      const std::string subject = attribute.subject ? call_arg(attribute.subject) : "None";
+      line(fmt::format("with T.attr({}, {}, {}):", subject, quoted(attribute.key),
+                       attr(attribute.value)));
+      Scope scope(*this);
+      return body(attribute.body);
+    }
+    case StmtKind::kBlockRealize: return realize(statement.to<BlockRealize>());
+    case StmtKind::kBlock: return block(statement.to<Block>(), nullptr);
+    case StmtKind::kCallTir: {
+      const auto& call = statement.to<CallTir>();
+      const std::string args = call_args(*call.callee, call.args);
+      const bool external = module_ && !module_->find<PrimFunc>(call.callee->name) &&
+                            module_->contains(call.callee->name);
+      return line(fmt::format("T.{}({}{})", external ? "call_extern" : "call_tir", args,
+                              annotations_arg(attrs(call.annotations))));
+    }
   }
   unreachable("a statement of no known kind");
 }

@@ -190,20 +190,23 @@ std::string Printer::tensor(const Ref<TensorData>& data, char dialect) {
 void Printer::function(const std::string& name, const BaseFunc& function) {
   Scope scope(*this, false);
   default_int_ = kInt32;
-  if (const auto* prim = function.as<tir::PrimFunc>()) {
-    prim_func(name, *prim);
-  } else if (const auto* graph = function.as<graph::Function>()) {
-    graph_function(name, *graph, false);
-  } else if (const auto* declared = function.as<tir::ExternFunction>()) {
-    extern_function(name, *declared);
-  } else if (const auto* external = function.as<ExternFunc>()) {
-    std::string text = quoted(external->symbol);
-    if (!external->attrs.empty()) text += ", attrs=" + attrs(external->attrs);
-    if (external->is_private) text += ", private=True";
-    if (function_name(name) != name) text += ", name=" + quoted(name);
-    line(fmt::format("{} = R.ExternFunc({})", function_name(name), text));
-  } else {
-    unreachable("a function of no known kind");
+  switch (kind_of(function)) {
+    case FunctionKind::kPrimFunc: prim_func(name, function.to<tir::PrimFunc>()); break;
+    case FunctionKind::kFunction:
+      graph_function(name, function.to<graph::Function>(), false);
+      break;
+    case FunctionKind::kExternFunction:
+      extern_function(name, function.to<tir::ExternFunction>());
+      break;
+    case FunctionKind::kExternFunc: {
+      const auto& external = function.to<ExternFunc>();
+      std::string text = quoted(external.symbol);
+      if (!external.attrs.empty()) text += ", attrs=" + attrs(external.attrs);
+      if (external.is_private) text += ", private=True";
+      if (function_name(name) != name) text += ", name=" + quoted(name);
+      line(fmt::format("{} = R.ExternFunc({})", function_name(name), text));
+      break;
+    }
   }
 }
 

@@ -254,7 +254,7 @@ void TirBuilder::statement(const ast::Stmt& stmt, Statements& out) {
       std::vector<NodePtr> values;
       if (stmt.value && stmt.value->kind != ExprKind::kNone) values.push_back(scalar(*stmt.value));
       out.list.push_back(
-          make<Evaluate>(make<Call>(find_intrinsic("ret"), std::move(values), kVoid, at), at));
+          make<Evaluate>(make<Call>(IntrinsicId::kRet, std::move(values), kVoid, at), at));
       return;
     }
     case StmtKind::kAssert: {

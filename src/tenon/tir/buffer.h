@@ -37,6 +37,7 @@ struct Buffer final : NodeOf<Buffer, Node> {
   void finish();
   size_t ndim() const { return shape.size(); }
   bool is_compact() const { return strides.empty(); }
+  static constexpr PartKind kKind = PartKind::kBuffer;
   static constexpr std::string_view kName = "Buffer";
   static constexpr bool kIdentity = true;
   static std::vector<FieldInfo> fields();
@@ -63,6 +64,7 @@ struct BufferRegion final : NodeOf<BufferRegion, Node> {
   static Ref<BufferRegion> point(const Ref<Buffer>& buffer, const std::vector<Expr>& indices);
   bool drops(size_t i) const { return i < drop.size() && drop[i]; }
   void finish();
+  static constexpr PartKind kKind = PartKind::kBufferRegion;
   static constexpr std::string_view kName = "BufferRegion";
   static std::vector<FieldInfo> fields();
 };
@@ -75,6 +77,7 @@ struct BufferLoad final : NodeOf<BufferLoad, ExprNode> {
 
   BufferLoad(Ref<Buffer> buffer, std::vector<Expr> indices, Origin origin = {});
   void finish();
+  static constexpr ExprKind kKind = ExprKind::kBufferLoad;
   static constexpr std::string_view kName = "BufferLoad";
   static std::vector<FieldInfo> fields();
 };

@@ -69,7 +69,8 @@ class Scan {
   std::vector<ParamEffect> run() {
     // What stands after a `return` that may be taken does not run in every run.
     walk<IfThenElse>(body_, [&](const IfThenElse& branch) {
-      walk<Call>(ref_to(&branch), [&](const Call& call) { returns_early_ |= call.is("ret"); });
+      walk<Call>(ref_to(&branch),
+                 [&](const Call& call) { returns_early_ |= call.is(IntrinsicId::kRet); });
     });
     statement(body_);
     return std::move(found_);
@@ -203,11 +204,13 @@ class Scan {
         if (role == FieldRole::kUse && !is_named) visit(member);
       });
       // Where an address is taken, more than what is named may be touched.
-      if (const auto* call = node.as<Call>(); call && call->op && !call->is("masked_load"))
+      if (const auto* call = node.as<Call>();
+          call && call->op && !call->is(IntrinsicId::kMaskedLoad))
         for (const NodePtr& arg : call->args)
           if (const auto* load = arg.as<BufferLoad>();
-              load && (call->op->effect == Effect::kOpaque || call->is("address_of")) &&
-              !call->is("prefetch") && !call->is("masked_store") && !call->is("ret"))
+              load && (call->op->effect == Effect::kOpaque || call->is(IntrinsicId::kAddressOf)) &&
+              !call->is(IntrinsicId::kPrefetch) && !call->is(IntrinsicId::kMaskedStore) &&
+              !call->is(IntrinsicId::kRet))
             if (const size_t* param = aliases_.find(load->buffer.get())) refused.insert(*param);
     };
     visit(loop.body);

@@ -269,10 +269,9 @@ Kernel KernelBuilder::finish(const std::vector<Operand>& outputs, Attrs attrs, O
     handles[i] = function->params[i];
     buffers[i] = function->buffers[i];
   }
-  auto* out = new PrimFunc(std::move(handles), std::move(buffers), function->body, std::move(attrs),
-                           std::move(origin));
-  out->is_private = true;
-  kernel.function = Ref<PrimFunc>(out);
+  kernel.function = with(make<PrimFunc>(std::move(handles), std::move(buffers), function->body,
+                                        std::move(attrs), std::move(origin)),
+                         [&](PrimFunc& made) { made.is_private = true; });
   return kernel;
 }
 

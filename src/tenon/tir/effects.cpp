@@ -133,18 +133,21 @@ class EffectWalk {
       return arguments(call.callee->name, call.args);
     }
     const auto* element = call.args.empty() ? nullptr : call.args[0].as<BufferLoad>();
-    const bool is_masked = call.is("masked_load") || call.is("masked_store");
-    if (element && (is_masked || call.is("prefetch") || call.is("address_of"))) {
-      if (call.is("masked_load")) touch(Kind::kRead, call.args[0], element->buffer, kReads);
-      if (call.is("address_of")) touch(Kind::kOpaque, node, element->buffer, kBoth);
+    const bool is_masked = call.is(IntrinsicId::kMaskedLoad) || call.is(IntrinsicId::kMaskedStore);
+    if (element &&
+        (is_masked || call.is(IntrinsicId::kPrefetch) || call.is(IntrinsicId::kAddressOf))) {
+      if (call.is(IntrinsicId::kMaskedLoad))
+        touch(Kind::kRead, call.args[0], element->buffer, kReads);
+      if (call.is(IntrinsicId::kAddressOf)) touch(Kind::kOpaque, node, element->buffer, kBoth);
       visit_all(element->indices);
       for (size_t i = 1; i < call.args.size(); ++i) visit(call.args[i]);
-      if (call.is("masked_store")) touch(Kind::kWrite, call.args[0], element->buffer, kWrites);
+      if (call.is(IntrinsicId::kMaskedStore))
+        touch(Kind::kWrite, call.args[0], element->buffer, kWrites);
       return;
     }
-    const bool is_claim = call.is("check_index") || call.is("assume");
+    const bool is_claim = call.is(IntrinsicId::kCheckIndex) || call.is(IntrinsicId::kAssume);
     if (is_claim) other(Kind::kCheck, node);
-    if (call.op->effect == Effect::kOpaque && !is_claim && !call.is("ret")) {
+    if (call.op->effect == Effect::kOpaque && !is_claim && !call.is(IntrinsicId::kRet)) {
       other(Kind::kForeign, node);
       for (const NodePtr& arg : call.args)
         walk(arg, [&](const NodePtr& inner) {

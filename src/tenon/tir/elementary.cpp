@@ -527,88 +527,164 @@ FloatFunction on_numbers() {
 }
 #endif
 
+/// An elementary function of one or of two arguments; of neither where it is none.
 template <typename O>
 struct Row {
-  std::string_view name;
-  F<O> (*one)(const O&, const F<O>&);
-  F<O> (*two)(const O&, const F<O>&, const F<O>&);
+  F<O> (*one)(const O&, const F<O>&) = nullptr;
+  F<O> (*two)(const O&, const F<O>&, const F<O>&) = nullptr;
 };
 
 template <typename O>
-const Row<O>* find_row(std::string_view name) {
-  static const Row<O> kRows[] = {
-      {"exp", exp<O>, nullptr},         {"log", log<O>, nullptr},
-      {"tanh", tanh<O>, nullptr},       {"erf", erf<O>, nullptr},
-      {"sigmoid", sigmoid<O>, nullptr}, {"exp2", exp2<O>, nullptr},
-      {"exp10", exp10<O>, nullptr},     {"log1p", log1p<O>, nullptr},
-      {"log2", log2<O>, nullptr},       {"log10", log10<O>, nullptr},
-      {"sin", sin<O>, nullptr},         {"cos", cos<O>, nullptr},
-      {"tan", tan<O>, nullptr},         {"asin", asin<O>, nullptr},
-      {"acos", acos<O>, nullptr},       {"atan", atan<O>, nullptr},
-      {"sinh", sinh<O>, nullptr},       {"cosh", cosh<O>, nullptr},
-      {"asinh", asinh<O>, nullptr},     {"acosh", acosh<O>, nullptr},
-      {"atanh", atanh<O>, nullptr},     {"pow", nullptr, pow<O>},
-      {"atan2", nullptr, atan2<O>},     {"hypot", nullptr, hypot<O>},
-      {"fmod", nullptr, fmod<O>},       {"floormod", nullptr, floormod<O>},
-  };
-  for (const Row<O>& row : kRows)
-    if (row.name == name) return &row;
-  return nullptr;
+Row<O> row_of(IntrinsicId id) {
+  switch (id) {
+    case IntrinsicId::kExp: return {exp<O>, nullptr};
+    case IntrinsicId::kLog: return {log<O>, nullptr};
+    case IntrinsicId::kTanh: return {tanh<O>, nullptr};
+    case IntrinsicId::kErf: return {erf<O>, nullptr};
+    case IntrinsicId::kSigmoid: return {sigmoid<O>, nullptr};
+    case IntrinsicId::kExp2: return {exp2<O>, nullptr};
+    case IntrinsicId::kExp10: return {exp10<O>, nullptr};
+    case IntrinsicId::kLog1p: return {log1p<O>, nullptr};
+    case IntrinsicId::kLog2: return {log2<O>, nullptr};
+    case IntrinsicId::kLog10: return {log10<O>, nullptr};
+    case IntrinsicId::kSin: return {sin<O>, nullptr};
+    case IntrinsicId::kCos: return {cos<O>, nullptr};
+    case IntrinsicId::kTan: return {tan<O>, nullptr};
+    case IntrinsicId::kAsin: return {asin<O>, nullptr};
+    case IntrinsicId::kAcos: return {acos<O>, nullptr};
+    case IntrinsicId::kAtan: return {atan<O>, nullptr};
+    case IntrinsicId::kSinh: return {sinh<O>, nullptr};
+    case IntrinsicId::kCosh: return {cosh<O>, nullptr};
+    case IntrinsicId::kAsinh: return {asinh<O>, nullptr};
+    case IntrinsicId::kAcosh: return {acosh<O>, nullptr};
+    case IntrinsicId::kAtanh: return {atanh<O>, nullptr};
+    case IntrinsicId::kPow: return {nullptr, pow<O>};
+    case IntrinsicId::kAtan2: return {nullptr, atan2<O>};
+    case IntrinsicId::kHypot: return {nullptr, hypot<O>};
+    case IntrinsicId::kFmod: return {nullptr, fmod<O>};
+    // Operations that processors have, and what computes nothing.
+    case IntrinsicId::kSqrt:
+    case IntrinsicId::kRsqrt:
+    case IntrinsicId::kFloor:
+    case IntrinsicId::kCeil:
+    case IntrinsicId::kTrunc:
+    case IntrinsicId::kRound:
+    case IntrinsicId::kNearbyint:
+    case IntrinsicId::kFabs:
+    case IntrinsicId::kAbs:
+    case IntrinsicId::kCopysign:
+    case IntrinsicId::kLdexp:
+    case IntrinsicId::kNextafter:
+    case IntrinsicId::kFma:
+    case IntrinsicId::kIsnan:
+    case IntrinsicId::kIsinf:
+    case IntrinsicId::kIsfinite:
+    case IntrinsicId::kShiftLeft:
+    case IntrinsicId::kShiftRight:
+    case IntrinsicId::kBitwiseAnd:
+    case IntrinsicId::kBitwiseOr:
+    case IntrinsicId::kBitwiseXor:
+    case IntrinsicId::kBitwiseNot:
+    case IntrinsicId::kPopcount:
+    case IntrinsicId::kClz:
+    case IntrinsicId::kQMultiplyShift:
+    case IntrinsicId::kMinValue:
+    case IntrinsicId::kMaxValue:
+    case IntrinsicId::kInfinity:
+    case IntrinsicId::kNumThreads:
+    case IntrinsicId::kIfThenElse:
+    case IntrinsicId::kLikely:
+    case IntrinsicId::kCheckIndex:
+    case IntrinsicId::kAssume:
+    case IntrinsicId::kUndef:
+    case IntrinsicId::kRet:
+    case IntrinsicId::kReinterpret:
+    case IntrinsicId::kAddressOf:
+    case IntrinsicId::kTvmAccessPtr:
+    case IntrinsicId::kPrefetch:
+    case IntrinsicId::kIsnullptr:
+    case IntrinsicId::kVectorlow:
+    case IntrinsicId::kVectorhigh:
+    case IntrinsicId::kVectorcombine:
+    case IntrinsicId::kMaskedLoad:
+    case IntrinsicId::kMaskedStore:
+    case IntrinsicId::kCallExtern:
+    case IntrinsicId::kCallPureExtern:
+    case IntrinsicId::kCallPacked:
+    case IntrinsicId::kCallCpacked:
+    case IntrinsicId::kCallLlvmIntrin:
+    case IntrinsicId::kCallLlvmPureIntrin:
+    case IntrinsicId::kCallIntrin:
+    case IntrinsicId::kTvmTuple: return {};
+  }
+  unreachable("an intrinsic");
 }
 
 }  // namespace
 
-bool is_elementary(std::string_view name) { return find_row<Numbers<double>>(name) != nullptr; }
+bool is_elementary(IntrinsicId id) {
+  const auto row = row_of<Numbers<double>>(id);
+  return row.one || row.two;
+}
 
-// Those of float32 that are computed in their own precision, not in float64.
-FloatFunction elementary_of_float(std::string_view name) {
+// Those of float32 that are computed in their own precision, not in float64: the others give null.
+FloatFunction elementary_of_float(IntrinsicId id) {
   using N = Numbers<float>;
-  static const std::pair<std::string_view, FloatFunction> kFunctions[] = {
-      {"exp", on_numbers<exp<N>>()},         {"log", on_numbers<log<N>>()},
-      {"tanh", on_numbers<tanh<N>>()},       {"erf", on_numbers<erf<N>>()},
-      {"sigmoid", on_numbers<sigmoid<N>>()},
+  static const std::pair<IntrinsicId, FloatFunction> kFunctions[] = {
+      {IntrinsicId::kExp, on_numbers<exp<N>>()},         {IntrinsicId::kLog, on_numbers<log<N>>()},
+      {IntrinsicId::kTanh, on_numbers<tanh<N>>()},       {IntrinsicId::kErf, on_numbers<erf<N>>()},
+      {IntrinsicId::kSigmoid, on_numbers<sigmoid<N>>()},
   };
   for (const auto& [known, function] : kFunctions)
-    if (known == name) return function;
+    if (known == id) return function;
   return nullptr;
 }
 
-static double of_doubles(Numbers<double> o, std::string_view name, double x, double y) {
-  const auto* row = find_row<Numbers<double>>(name);
-  check(row != nullptr, "not an elementary function");
-  return row->one ? row->one(o, x) : row->two(o, x, y);
+static double of_doubles(Numbers<double> o, IntrinsicId id, double x, double y) {
+  const auto row = row_of<Numbers<double>>(id);
+  check(row.one || row.two, "not an elementary function");
+  return row.one ? row.one(o, x) : row.two(o, x, y);
 }
 
-double elementary(std::string_view name, double x, double y) { return of_doubles({}, name, x, y); }
+double elementary(IntrinsicId id, double x, double y) { return of_doubles({}, id, x, y); }
 
-float elementary(std::string_view name, float x, float y) {
-  if (const FloatFunction function = elementary_of_float(name)) return function(x);
-  return static_cast<float>(of_doubles({.narrow = true}, name, x, y));
+float elementary(IntrinsicId id, float x, float y) {
+  if (const FloatFunction function = elementary_of_float(id)) return function(x);
+  return static_cast<float>(of_doubles({.narrow = true}, id, x, y));
 }
 
-// `narrow`: the arguments are float32 numbers.
-static Expr of_exprs(std::string_view name, const std::vector<Expr>& args,
-                     ElementaryOptions options, bool narrow) {
-  const auto* row = find_row<Exprs>(name);
-  check(row != nullptr && !args.empty(), "not an elementary function");
+double elementary_floormod(double x, double y) { return floormod(Numbers<double>{}, x, y); }
+
+float elementary_floormod(float x, float y) {
+  return static_cast<float>(floormod(Numbers<double>{.narrow = true}, double{x}, double{y}));
+}
+
+// `own_precision`: float32 is computed in float32. `narrow`: the arguments are float32 numbers.
+static Expr of_exprs(const Row<Exprs>& row, const std::vector<Expr>& args,
+                     ElementaryOptions options, bool own_precision, bool narrow) {
+  check((row.one || row.two) && !args.empty(), "not an elementary function");
   const DType dtype = args[0]->dtype;
   const auto through = [&](DType other, bool narrow) {
     std::vector<Expr> wide;
     for (const Expr& arg : args) wide.push_back(tenon::cast(other.with_lanes(dtype.lanes), arg));
-    return tenon::cast(dtype, of_exprs(name, wide, options, narrow));
+    return tenon::cast(dtype, of_exprs(row, wide, options, own_precision, narrow));
   };
   if (dtype.element() != kFloat32 && dtype.element() != kFloat64) return through(kFloat32, false);
-  if (dtype.element() == kFloat32 && !elementary_of_float(name)) return through(kFloat64, true);
+  if (dtype.element() == kFloat32 && !own_precision) return through(kFloat64, true);
   std::vector<std::pair<Ref<Var>, Expr>> lets;
   const Exprs o(dtype, options.fma, narrow, &lets);
   const Expr x = o.let(args[0]);
-  Expr result = row->one ? row->one(o, x) : row->two(o, x, o.let(args.at(1)));
+  Expr result = row.one ? row.one(o, x) : row.two(o, x, o.let(args.at(1)));
   for (size_t i = lets.size(); i-- > 0;) result = make<Let>(lets[i].first, lets[i].second, result);
   return result;
 }
 
-Expr elementary(std::string_view name, const std::vector<Expr>& args, ElementaryOptions options) {
-  return of_exprs(name, args, options, false);
+Expr elementary(IntrinsicId id, const std::vector<Expr>& args, ElementaryOptions options) {
+  return of_exprs(row_of<Exprs>(id), args, options, elementary_of_float(id) != nullptr, false);
+}
+
+Expr elementary_floormod(const Expr& x, const Expr& y, ElementaryOptions options) {
+  return of_exprs({nullptr, floormod<Exprs>}, {x, y}, options, false, false);
 }
 
 }  // namespace tenon::tir

@@ -10,28 +10,30 @@
 // the divisor, are exact.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "tenon/ir/expr.h"
 
 namespace tenon::tir {
 
-/// Whether the intrinsic of this name is one of the functions here.
-bool is_elementary(std::string_view name);
+/// Whether the intrinsic is one of the functions here.
+bool is_elementary(IntrinsicId id);
 
 struct ElementaryOptions {
   bool fma = true;  // steps are joined where the target joins them
 };
 
-/// `name(args...)` as arithmetic, for a float dtype of any lanes.
-Expr elementary(std::string_view name, const std::vector<Expr>& args,
-                ElementaryOptions options = {});
+/// `id(args...)` as arithmetic, for a float dtype of any lanes.
+Expr elementary(IntrinsicId id, const std::vector<Expr>& args, ElementaryOptions options = {});
 
 /// The same on numbers, bit for bit what generated code computes (with fma).
-float elementary(std::string_view name, float x, float y = 0);
-double elementary(std::string_view name, double x, double y = 0);
-/// The first of these as a function, for those that run in float32; null for the others.
-float (*elementary_of_float(std::string_view name))(float);
+float elementary(IntrinsicId id, float x, float y = 0);
+double elementary(IntrinsicId id, double x, double y = 0);
+/// The remainder whose sign is the divisor's, which is an operation of TensorIR, not an intrinsic.
+Expr elementary_floormod(const Expr& x, const Expr& y, ElementaryOptions options = {});
+float elementary_floormod(float x, float y);
+double elementary_floormod(double x, double y);
+/// `elementary` of one float32 as a function, for those that run in float32; null for the others.
+float (*elementary_of_float(IntrinsicId id))(float);
 
 }  // namespace tenon::tir

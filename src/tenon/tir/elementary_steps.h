@@ -85,26 +85,26 @@ struct Exprs {
   }
   Expr let_int(const Expr& x) const { return let(x); }
   Expr fma(const Expr& a, const Expr& b, const Expr& x) const {
-    return has_fma ? call("fma", {a, b, x}) : a * b + x;
+    return has_fma ? call(IntrinsicId::kFma, {a, b, x}) : a * b + x;
   }
   Expr select(const Expr& m, const Expr& a, const Expr& b) const { return make<Select>(m, a, b); }
   Expr pick(const Expr& m, const Expr& a, const Expr& b) const { return select(m, a, b); }
   Expr at_most(const Expr& limit, const Expr& x) const { return min(limit, x); }
   Expr at_least(const Expr& limit, const Expr& x) const { return max(limit, x); }
-  Expr abs(const Expr& x) const { return call("fabs", {x}); }
-  Expr sqrt(const Expr& x) const { return call("sqrt", {x}); }
-  Expr rint(const Expr& x) const { return call("nearbyint", {x}); }
-  Expr floor(const Expr& x) const { return call("floor", {x}); }
-  Expr copysign(const Expr& x, const Expr& s) const { return call("copysign", {x, s}); }
+  Expr abs(const Expr& x) const { return call(IntrinsicId::kFabs, {x}); }
+  Expr sqrt(const Expr& x) const { return call(IntrinsicId::kSqrt, {x}); }
+  Expr rint(const Expr& x) const { return call(IntrinsicId::kNearbyint, {x}); }
+  Expr floor(const Expr& x) const { return call(IntrinsicId::kFloor, {x}); }
+  Expr copysign(const Expr& x, const Expr& s) const { return call(IntrinsicId::kCopysign, {x, s}); }
   Expr less(const Expr& a, const Expr& b) const { return a < b; }
   Expr equal(const Expr& a, const Expr& b) const { return eq(a, b); }
   Expr same_int(const Expr& a, const Expr& b) const { return eq(a, b); }
   Expr less_int(const Expr& a, const Expr& b) const { return a < b; }
   Expr both(const Expr& a, const Expr& b) const { return logical_and(a, b); }
   Expr either(const Expr& a, const Expr& b) const { return logical_or(a, b); }
-  Expr isnan(const Expr& x) const { return call("isnan", {x}); }
-  Expr bits(const Expr& x) const { return call("reinterpret", {x}, int_dtype()); }
-  Expr real(const Expr& x) const { return call("reinterpret", {x}, dtype); }
+  Expr isnan(const Expr& x) const { return call(IntrinsicId::kIsnan, {x}); }
+  Expr bits(const Expr& x) const { return call(IntrinsicId::kReinterpret, {x}, int_dtype()); }
+  Expr real(const Expr& x) const { return call(IntrinsicId::kReinterpret, {x}, dtype); }
   Expr ci(int64_t value) const { return imm(int_dtype(), value); }
   Expr add(const Expr& a, const Expr& b) const { return a + b; }
   Expr sub(const Expr& a, const Expr& b) const { return a - b; }
@@ -113,11 +113,11 @@ struct Exprs {
     return min(max(x, least), most);
   }
   Expr shl(const Expr& a, int n) const { return shl(a, ci(n)); }
-  Expr shl(const Expr& a, const Expr& n) const { return call("shift_left", {a, n}); }
+  Expr shl(const Expr& a, const Expr& n) const { return call(IntrinsicId::kShiftLeft, {a, n}); }
   Expr shr(const Expr& a, int n) const { return shr(a, ci(n)); }
-  Expr shr(const Expr& a, const Expr& n) const { return call("shift_right", {a, n}); }
-  Expr land(const Expr& a, const Expr& b) const { return call("bitwise_and", {a, b}); }
-  Expr lor(const Expr& a, const Expr& b) const { return call("bitwise_or", {a, b}); }
+  Expr shr(const Expr& a, const Expr& n) const { return call(IntrinsicId::kShiftRight, {a, n}); }
+  Expr land(const Expr& a, const Expr& b) const { return call(IntrinsicId::kBitwiseAnd, {a, b}); }
+  Expr lor(const Expr& a, const Expr& b) const { return call(IntrinsicId::kBitwiseOr, {a, b}); }
   Expr from_int(const Expr& a) const { return make<Cast>(dtype, a); }
 };
 

@@ -97,6 +97,7 @@ struct ExternFunction final : NodeOf<ExternFunction, FunctionNode> {
   /// As C declares it: `int32_t f(const float* x, float* y)`.
   std::string prototype() const;
 
+  static constexpr FunctionKind kKind = FunctionKind::kExternFunction;
   static constexpr std::string_view kName = "ExternFunction";
   static std::vector<FieldInfo> fields();
 

@@ -28,7 +28,7 @@ static std::unordered_map<const Node*, size_t> parameters_of(const PrimFunc& fun
   walk<DeclBuffer>(function.body, [&](const DeclBuffer& view) {
     const Node* from = view.data.get();
     const auto* call = view.data.as<Call>();
-    if (call && call->is("address_of") && !call->args.empty())
+    if (call && call->is(IntrinsicId::kAddressOf) && !call->args.empty())
       if (const auto* at = call->args[0].as<BufferLoad>()) from = at->buffer->data.get();
     if (const auto it = root.find(from); it != root.end())
       root.emplace(view.buffer->data.get(), it->second);

@@ -138,7 +138,7 @@ const Var* ScratchQuery::extent(const ExternFunction& function) const {
 Expr ScratchQuery::bytes(const Substitution& values) const {
   std::vector<NodePtr> list{make<StringImm>(symbol)};
   for (const Expr& arg : args) list.push_back(tenon::cast(kInt64, substitute(arg, values)));
-  return call("call_pure_extern", std::move(list), kInt64);
+  return call(IntrinsicId::kCallPureExtern, std::move(list), kInt64);
 }
 
 std::vector<std::string> scratch_query_symbols(const IRModule& module) {

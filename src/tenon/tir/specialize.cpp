@@ -56,11 +56,14 @@ Ref<PrimFunc> specialize(const PrimFunc& function, const Substitution& constants
                                    buffer->origin));
     values.emplace(buffer.get(), buffers.back());
   }
-  auto* copy = new PrimFunc(std::move(params), std::move(buffers),
-                            substitute(function.body, values), function.attrs, function.origin);
-  copy->result = function.result;
-  copy->is_private = true;
-  return renew_definitions(folded(Ref<PrimFunc>(copy)));
+  const Ref<PrimFunc> copy =
+      with(make<PrimFunc>(std::move(params), std::move(buffers), substitute(function.body, values),
+                          function.attrs, function.origin),
+           [&](PrimFunc& made) {
+             made.result = function.result;
+             made.is_private = true;
+           });
+  return renew_definitions(folded(copy));
 }
 
 }  // namespace tenon::tir

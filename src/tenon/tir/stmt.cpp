@@ -147,12 +147,11 @@ For::For(Ref<Var> loop_var, Expr min, Expr extent, ForKind kind, Stmt body, Attr
   finish_node(*this);
 }
 Ref<For> For::with(Expr min, Expr extent, Stmt body) const {
-  auto* copy = new For(*this);
-  copy->min = std::move(min);
-  copy->extent = std::move(extent);
-  copy->body = std::move(body);
-  finish_node(*copy);
-  return Ref<For>(copy);
+  return tenon::with(*this, [&](For& copy) {
+    copy.min = std::move(min);
+    copy.extent = std::move(extent);
+    copy.body = std::move(body);
+  });
 }
 void For::finish() {
   keep_body(body);
@@ -228,21 +227,8 @@ std::vector<FieldInfo> AttrStmt::fields() {
           field<&AttrStmt::value>("value"), field<&AttrStmt::body>("body")};
 }
 
-Block::Block(Parts parts, Origin origin)
-    : NodeOf(std::move(origin)),
-      name(std::move(parts.name)),
-      iter_vars(std::move(parts.iter_vars)),
-      alloc_buffers(std::move(parts.alloc_buffers)),
-      reads(std::move(parts.reads)),
-      writes(std::move(parts.writes)),
-      match_buffers(std::move(parts.match_buffers)),
-      init(std::move(parts.init)),
-      body(std::move(parts.body)),
-      annotations(std::move(parts.annotations)) {
+Block::Block(Parts parts, Origin origin) : NodeOf(std::move(origin)), BlockParts(std::move(parts)) {
   finish_node(*this);
-}
-Block::Parts Block::parts() const {
-  return {name, iter_vars, alloc_buffers, reads, writes, match_buffers, init, body, annotations};
 }
 void Block::finish() {
   keep_body(body);
@@ -323,18 +309,22 @@ struct ViewBuffers : ViewSources {
 
 }  // namespace
 
+template <auto Member, typename Traits = FieldTraits<typename MemberOf<decltype(Member)>::Type>>
+static FieldInfo block_field(std::string_view name, FieldRole role = FieldRole::kUse) {
+  return field<Member, Traits, Block>(name, role);
+}
 std::vector<FieldInfo> Block::fields() {
-  return {field<&Block::name>("name", FieldRole::kIgnored),
-          field<&Block::iter_vars, AxisDomains>("domains"),
-          field<&Block::iter_vars, AxisVars>("iter_vars", FieldRole::kDefinition),
-          field<&Block::alloc_buffers>("alloc_buffers", FieldRole::kDefinition),
-          field<&Block::reads>("reads"),
-          field<&Block::writes>("writes"),
-          field<&Block::match_buffers, ViewSources>("match_sources"),
-          field<&Block::match_buffers, ViewBuffers>("match_buffers", FieldRole::kDefinition),
-          field<&Block::annotations>("annotations"),
-          field<&Block::init>("init"),
-          field<&Block::body>("body")};
+  return {block_field<&Block::name>("name", FieldRole::kIgnored),
+          block_field<&Block::iter_vars, AxisDomains>("domains"),
+          block_field<&Block::iter_vars, AxisVars>("iter_vars", FieldRole::kDefinition),
+          block_field<&Block::alloc_buffers>("alloc_buffers", FieldRole::kDefinition),
+          block_field<&Block::reads>("reads"),
+          block_field<&Block::writes>("writes"),
+          block_field<&Block::match_buffers, ViewSources>("match_sources"),
+          block_field<&Block::match_buffers, ViewBuffers>("match_buffers", FieldRole::kDefinition),
+          block_field<&Block::annotations>("annotations"),
+          block_field<&Block::init>("init"),
+          block_field<&Block::body>("body")};
 }
 
 BlockRealize::BlockRealize(std::vector<Expr> iter_values, Expr predicate, Ref<Block> block,
@@ -393,15 +383,10 @@ Ref<PrimFunc> PrimFunc::of_buffers(std::vector<Ref<Buffer>> buffers, Stmt body, 
                         std::move(origin));
 }
 Ref<PrimFunc> PrimFunc::with_body(Stmt body) const {
-  auto* copy = new PrimFunc(*this);
-  copy->body = std::move(body);
-  finish_node(*copy);
-  return Ref<PrimFunc>(copy);
+  return with(*this, [&](PrimFunc& copy) { copy.body = std::move(body); });
 }
 Ref<PrimFunc> PrimFunc::with_attr(const std::string& name, AttrValue value) const {
-  auto* copy = new PrimFunc(*this);
-  copy->attrs.set(name, std::move(value));
-  return Ref<PrimFunc>(copy);
+  return with(*this, [&](PrimFunc& copy) { copy.attrs.set(name, std::move(value)); });
 }
 void PrimFunc::finish() {
   keep_body(body);

@@ -11,7 +11,29 @@
 
 namespace tenon::tir {
 
+/// Kinds of statements.
+enum class StmtKind : uint8_t {
+  kBufferStore,
+  kEvaluate,
+  kBind,
+  kAllocBuffer,
+  kAllocConst,
+  kDeclBuffer,
+  kSeq,
+  kFor,
+  kWhile,
+  kIfThenElse,
+  kAssert,
+  kAttrStmt,
+  kBlock,
+  kBlockRealize,
+  kCallTir,
+};
+
 struct StmtNode : Node {
+  using Kind = StmtKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kStmt;
+
  protected:
   explicit StmtNode(Origin origin) : Node(std::move(origin)) {}
 };
@@ -25,6 +47,7 @@ struct BufferStore final : NodeOf<BufferStore, StmtNode> {
 
   BufferStore(Ref<Buffer> buffer, Expr value, std::vector<Expr> indices, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kBufferStore;
   static constexpr std::string_view kName = "BufferStore";
   static std::vector<FieldInfo> fields();
 };
@@ -35,6 +58,7 @@ struct Evaluate final : NodeOf<Evaluate, StmtNode> {
 
   explicit Evaluate(Expr value, Origin origin = {});
   void finish() {}
+  static constexpr StmtKind kKind = StmtKind::kEvaluate;
   static constexpr std::string_view kName = "Evaluate";
   static std::vector<FieldInfo> fields();
 };
@@ -46,6 +70,7 @@ struct Bind final : NodeOf<Bind, StmtNode> {
 
   Bind(Ref<Var> var, Expr value, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kBind;
   static constexpr std::string_view kName = "Bind";
   static std::vector<FieldInfo> fields();
 };
@@ -57,6 +82,7 @@ struct AllocBuffer final : NodeOf<AllocBuffer, StmtNode> {
 
   explicit AllocBuffer(Ref<Buffer> buffer, Attrs annotations = {}, Origin origin = {});
   void finish() {}
+  static constexpr StmtKind kKind = StmtKind::kAllocBuffer;
   static constexpr std::string_view kName = "AllocBuffer";
   static std::vector<FieldInfo> fields();
 };
@@ -68,6 +94,7 @@ struct AllocConst final : NodeOf<AllocConst, StmtNode> {
 
   AllocConst(Ref<Buffer> buffer, Ref<TensorData> data, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kAllocConst;
   static constexpr std::string_view kName = "AllocConst";
   static std::vector<FieldInfo> fields();
 };
@@ -81,6 +108,7 @@ struct DeclBuffer final : NodeOf<DeclBuffer, StmtNode> {
 
   DeclBuffer(Ref<Buffer> buffer, Expr data, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kDeclBuffer;
   static constexpr std::string_view kName = "DeclBuffer";
   static std::vector<FieldInfo> fields();
 };
@@ -92,6 +120,7 @@ struct Seq final : NodeOf<Seq, StmtNode> {
 
   explicit Seq(std::vector<Stmt> stmts, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kSeq;
   static constexpr std::string_view kName = "Seq";
   static std::vector<FieldInfo> fields();
 };
@@ -116,6 +145,7 @@ struct For final : NodeOf<For, StmtNode> {
   /// The same kind of loop over the same variable.
   Ref<For> with(Expr min, Expr extent, Stmt body) const;
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kFor;
   static constexpr std::string_view kName = "For";
   static std::vector<FieldInfo> fields();
 };
@@ -126,6 +156,7 @@ struct While final : NodeOf<While, StmtNode> {
 
   While(Expr condition, Stmt body, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kWhile;
   static constexpr std::string_view kName = "While";
   static std::vector<FieldInfo> fields();
 };
@@ -136,6 +167,7 @@ struct IfThenElse final : NodeOf<IfThenElse, StmtNode> {
 
   IfThenElse(Expr condition, Stmt then_case, Stmt else_case = {}, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kIfThenElse;
   static constexpr std::string_view kName = "IfThenElse";
   static std::vector<FieldInfo> fields();
 };
@@ -148,6 +180,7 @@ struct Assert final : NodeOf<Assert, StmtNode> {
 
   Assert(Expr condition, std::string message, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kAssert;
   static constexpr std::string_view kName = "Assert";
   static std::vector<FieldInfo> fields();
 };
@@ -161,6 +194,7 @@ struct AttrStmt final : NodeOf<AttrStmt, StmtNode> {
 
   AttrStmt(NodePtr subject, std::string key, AttrValue value, Stmt body, Origin origin = {});
   void finish() {}
+  static constexpr StmtKind kKind = StmtKind::kAttrStmt;
   static constexpr std::string_view kName = "AttrStmt";
   static std::vector<FieldInfo> fields();
 };
@@ -180,31 +214,27 @@ struct MatchBuffer {
   Ref<BufferRegion> source;
 };
 
+/// The members of a block, also by themselves, to make one or a changed copy of one from.
+struct BlockParts {
+  std::string name = {};
+  std::vector<IterVar> iter_vars = {};
+  std::vector<Ref<Buffer>> alloc_buffers = {};
+  std::vector<Ref<BufferRegion>> reads = {}, writes = {};
+  std::vector<MatchBuffer> match_buffers = {};
+  Stmt init = {};  // may be null
+  Stmt body = {};
+  Attrs annotations = {};
+};
+
 /// A unit of computation: its body sees its own axes only (and what encloses the block). Reads and
 /// writes are regions in terms of the axes; `init` runs on the first iteration of all reduce axes.
-struct Block final : NodeOf<Block, StmtNode> {
-  std::string name;
-  std::vector<IterVar> iter_vars;
-  std::vector<Ref<Buffer>> alloc_buffers;
-  std::vector<Ref<BufferRegion>> reads, writes;
-  std::vector<MatchBuffer> match_buffers;
-  Stmt init;  // may be null
-  Stmt body;
-  Attrs annotations;
+struct Block final : NodeOf<Block, StmtNode>, BlockParts {
+  using Parts = BlockParts;
 
-  struct Parts {
-    std::string name = {};
-    std::vector<IterVar> iter_vars = {};
-    std::vector<Ref<Buffer>> alloc_buffers = {};
-    std::vector<Ref<BufferRegion>> reads = {}, writes = {};
-    std::vector<MatchBuffer> match_buffers = {};
-    Stmt init = {};
-    Stmt body = {};
-    Attrs annotations = {};
-  };
   explicit Block(Parts parts, Origin origin = {});
-  Parts parts() const;
+  const Parts& parts() const { return *this; }
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kBlock;
   static constexpr std::string_view kName = "Block";
   static std::vector<FieldInfo> fields();
 };
@@ -218,6 +248,7 @@ struct BlockRealize final : NodeOf<BlockRealize, StmtNode> {
 
   BlockRealize(std::vector<Expr> iter_values, Expr predicate, Ref<Block> block, Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kBlockRealize;
   static constexpr std::string_view kName = "BlockRealize";
   static std::vector<FieldInfo> fields();
 };
@@ -234,6 +265,7 @@ struct CallTir final : NodeOf<CallTir, StmtNode> {
   CallTir(Ref<GlobalVar> callee, std::vector<NodePtr> args, Attrs annotations = {},
           Origin origin = {});
   void finish();
+  static constexpr StmtKind kKind = StmtKind::kCallTir;
   static constexpr std::string_view kName = "CallTir";
   static std::vector<FieldInfo> fields();
 };
@@ -255,6 +287,7 @@ struct PrimFunc final : NodeOf<PrimFunc, FunctionNode> {
   Ref<PrimFunc> with_body(Stmt body) const;
   Ref<PrimFunc> with_attr(const std::string& name, AttrValue value) const;
   void finish();
+  static constexpr FunctionKind kKind = FunctionKind::kPrimFunc;
   static constexpr std::string_view kName = "PrimFunc";
   static std::vector<FieldInfo> fields();
 };

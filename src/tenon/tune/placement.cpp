@@ -642,10 +642,10 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
       }
     AttrValue::Map placement = placer.run(graph::target_of(module));
     placer.add_for_kernels(for_kernels);
-    auto* copy = new Function(*function);
-    copy->attrs.erase("placement");
-    if (!placement.empty()) copy->attrs.set("placement", std::move(placement));
-    module.set(name, Ref<Function>(copy));
+    module.set(name, with(*function, [&](Function& copy) {
+                 copy.attrs.erase("placement");
+                 if (!placement.empty()) copy.attrs.set("placement", std::move(placement));
+               }));
     walk<Binding>(function->body, [&](const Binding& binding) {
       each_node(origin_of(binding), [&](const std::string& node) { known_nodes.push_back(node); });
     });
@@ -720,9 +720,8 @@ IRModule dispatch_placement(IRModule module) {
       throw CompileError(kBadPlacement, function->origin,
                          "attribute `placement` names `{}`, which nothing is bound to",
                          *missing.begin());
-    auto* copy = new Function(*graph::with_composites(module, function, replacements));
-    copy->attrs.erase("placement");
-    module.set(name, Ref<Function>(copy));
+    module.set(name, with(*graph::with_composites(module, function, replacements),
+                          [&](Function& copy) { copy.attrs.erase("placement"); }));
   }
   return module;
 }

@@ -83,9 +83,9 @@ std::optional<Found> PlacementSearch::match(const Backend& backend, const Fusion
     if (const auto signature = graph::signature_for(module_, pattern.name))
       found.priority = signature->function->attrs.get<int64_t>("priority").value_or(found.priority);
   if (pattern.attrs) {
-    auto* function = new graph::Function(*found.composite.function);
-    for (const auto& [name, value] : pattern.attrs(check)) function->attrs.set(name, value);
-    found.composite.function = Ref<graph::Function>(function);
+    found.composite.function = with(found.composite.function, [&](graph::Function& copy) {
+      for (const auto& [name, value] : pattern.attrs(check)) copy.attrs.set(name, value);
+    });
   }
   return found;
 }

@@ -426,7 +426,7 @@ const std::map<std::string, StepGenerator>& step_generators() {
          const BlockRV block = draw.block([](const Block& b) {
            const auto* store = b.body.as<tir::BufferStore>();
            const auto* call = store ? store->value.as<Call>() : nullptr;
-           return call && call->is("if_then_else");
+           return call && call->is(IntrinsicId::kIfThenElse);
          });
          LoopRV loop;
          if (!draw.loop(block, loop)) return false;

@@ -90,7 +90,7 @@ TEST_F(Proofs, Guards) {
     EXPECT_TRUE(analyzer.proves_less(index + 1, n + 1));
     EXPECT_TRUE(analyzer.proves_less(i * 4, n));
     EXPECT_TRUE(analyzer.proves_positive(n));
-    EXPECT_EQ(str(analyzer.simplify(call("likely", {index < Expr(n)}))), "True");
+    EXPECT_EQ(str(analyzer.simplify(call(IntrinsicId::kLikely, {index < Expr(n)}))), "True");
   }
   EXPECT_FALSE(analyzer.proves_less(index, n));
   {

@@ -35,16 +35,17 @@ inline std::optional<int64_t> evaluate(const Expr& expr, const Point& point) {
     return *c ? a : b;
   }
   if (const auto* op = expr.as<Call>()) {
-    if (op->is("likely")) return evaluate(op->arg(0), point);
-    if (op->is("abs") || op->is("bitwise_and") || op->is("shift_right")) {
+    if (op->is(IntrinsicId::kLikely)) return evaluate(op->arg(0), point);
+    if (op->is(IntrinsicId::kAbs) || op->is(IntrinsicId::kBitwiseAnd) ||
+        op->is(IntrinsicId::kShiftRight)) {
       const auto a = evaluate(op->arg(0), point);
       const auto b = op->args.size() > 1 ? evaluate(op->arg(1), point) : std::optional<int64_t>(0);
       if (!a || !b) return std::nullopt;
       // The smallest value has no absolute value: it wraps to itself.
-      if (op->is("abs")) return as_int(cast(op->dtype, int64(std::abs(*a))));
-      return op->is("bitwise_and") ? (*a & *b) : (*a >> *b);
+      if (op->is(IntrinsicId::kAbs)) return as_int(cast(op->dtype, int64(std::abs(*a))));
+      return op->is(IntrinsicId::kBitwiseAnd) ? (*a & *b) : (*a >> *b);
     }
-    check(op->is("if_then_else"), "a call that the tests do not evaluate");
+    check(op->is(IntrinsicId::kIfThenElse), "a call that the tests do not evaluate");
     const auto c = evaluate(op->arg(0), point);
     if (!c) return std::nullopt;
     return evaluate(op->arg(*c ? 1 : 2), point);
@@ -96,12 +97,13 @@ class RandomExprs {
       case 14: return node(BinaryOp::kMin, integer(depth - 1));
       case 15: return node(BinaryOp::kMax, integer(depth - 1));
       case 16: return make<Select>(boolean(depth - 1), integer(depth - 1), integer(depth - 1));
-      case 17: return call("abs", {integer(depth - 1)});
-      case 18: return call("bitwise_and", {integer(depth - 1), integer(depth - 1)});
-      case 19: return call("shift_right", {integer(depth - 1), imm(dtype_, number(0, 6))});
+      case 17: return call(IntrinsicId::kAbs, {integer(depth - 1)});
+      case 18: return call(IntrinsicId::kBitwiseAnd, {integer(depth - 1), integer(depth - 1)});
+      case 19:
+        return call(IntrinsicId::kShiftRight, {integer(depth - 1), imm(dtype_, number(0, 6))});
       default:
         return make<Call>(
-            find_intrinsic("if_then_else"),
+            IntrinsicId::kIfThenElse,
             std::vector<NodePtr>{boolean(depth - 1), integer(depth - 1), integer(depth - 1)});
     }
   }
@@ -119,8 +121,8 @@ class RandomExprs {
   }
 
  private:
-  static Expr call(const char* name, std::vector<NodePtr> args) {
-    return make<Call>(find_intrinsic(name), std::move(args));
+  static Expr call(IntrinsicId id, std::vector<NodePtr> args) {
+    return make<Call>(id, std::move(args));
   }
 
   std::vector<Ref<Var>> vars_;

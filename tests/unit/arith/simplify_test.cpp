@@ -83,7 +83,7 @@ TEST_F(Simplify, Conditions) {
   EXPECT_EQ(of(logical_and(x < int64(4), x < int64(8))), "x < 4");
   EXPECT_EQ(of(logical_or(x < int64(4), x < int64(8))), "x < 8");
   EXPECT_EQ(of(logical_and(x > int64(0), x > int64(0))), "x > 0");
-  EXPECT_EQ(of(call("likely", {Expr(i) < int64(4)})), "True");
+  EXPECT_EQ(of(call(IntrinsicId::kLikely, {Expr(i) < int64(4)})), "True");
   EXPECT_EQ(of(Expr(k) < Expr(n)), "True");
 }
 
@@ -115,7 +115,7 @@ TEST_F(Simplify, FloatsStayExact) {
   EXPECT_EQ(of(make<Binary>(BinaryOp::kMul, a, zero)), "a * 0");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kSub, a, a)), "a - a");
   EXPECT_EQ(of(make<Binary>(BinaryOp::kEQ, a, a)), "a == a");
-  EXPECT_EQ(of(call("exp", {cast(kFloat32, x + 1 - x)})), "exp(1)");
+  EXPECT_EQ(of(call(IntrinsicId::kExp, {cast(kFloat32, x + 1 - x)})), "exp(1)");
 }
 
 TEST_F(Simplify, Vectors) {
@@ -142,10 +142,11 @@ TEST_F(Simplify, KeepsWhatDoesNotChange) {
 
 TEST_F(Simplify, CallsWithEffectsAreNeverTheSame) {
   const auto next = [] {
-    return call("call_extern", {make<StringImm>("int64"), make<StringImm>("next")}, kInt64);
+    return call(IntrinsicId::kCallExtern, {make<StringImm>("int64"), make<StringImm>("next")},
+                kInt64);
   };
   EXPECT_NE(of(next() - next()), "0");
-  EXPECT_EQ(of(call("popcount", {x}) - call("popcount", {x})), "0");
+  EXPECT_EQ(of(call(IntrinsicId::kPopcount, {x}) - call(IntrinsicId::kPopcount, {x})), "0");
 }
 
 TEST_F(Simplify, BoundValues) {

@@ -70,7 +70,7 @@ TEST(Codegen, MaxOfAnAbsoluteValueAndAZeroThatIsFoundLater) {
     const auto v = var("v", kFloat32);
     return Expr(make<Let>(v, imm(kFloat32, 0.0), v));
   };
-  const auto absolute = [](Expr x) { return call("fabs", {x}); };
+  const auto absolute = [](Expr x) { return call(IntrinsicId::kFabs, {x}); };
   expect_binary<float>(
       kFloat32, a, a, [&](Expr x, Expr) { return max(absolute(x), zero()); },
       [](float x, float) { return std::fabs(x); });
@@ -83,14 +83,14 @@ TEST(Codegen, MaxOfAnAbsoluteValueAndAZeroThatIsFoundLater) {
       kFloat32, a, a,
       [&](Expr x, Expr) {
         const Expr y = absolute(x);
-        return make<Select>(call("isnan", {y}), y, make<Select>(y > none, y, none));
+        return make<Select>(call(IntrinsicId::kIsnan, {y}), y, make<Select>(y > none, y, none));
       },
       [](float x, float) { return std::fabs(x); });
   expect_binary<float>(
       kFloat32, a, a,
       [&](Expr x, Expr) {
         const Expr y = absolute(x);
-        return make<Select>(call("isnan", {y}), y, make<Select>(none < y, y, none));
+        return make<Select>(call(IntrinsicId::kIsnan, {y}), y, make<Select>(none < y, y, none));
       },
       [](float x, float) { return std::fabs(x); });
   // Every comparison with 0 is that of the absolute value.
@@ -341,17 +341,17 @@ TEST(Codegen, VectorsOfAllForms) {
       load(a, {floormod(make<Ramp>(int64(0), int64(1), 8), make<Broadcast>(int64(2), 8)) +
                make<Broadcast>(int64(2), 8)});
   const auto kernel = PrimFunc::of_buffers(
-      {a, c},
-      seq({store(ramp(0, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
-           store(ramp(16, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
-           store(ramp(32, 1, 32), make<Broadcast>(imm(kFloat32, -1.0), 32)),
-           store(ramp(0, 1, 8), load(a, {ramp(0, 2, 8)})),  // strided lanes
-           store(ramp(8, 1, 4), shuffled), store(ramp(16, 1, 8), gathered),
-           store(ramp(40, 1, 8), in_turn), store(ramp(24, 2, 4), load(a, {ramp(7, -1, 4)})),
-           store(ramp(32, 1, 8), call("masked_load", {load(a, {ramp(0, 1, 8)}), mask,
-                                                      make<Broadcast>(imm(kFloat32, 7.0), 8)})),
-           make<Evaluate>(call("masked_store",
-                               {load(c, {ramp(48, 1, 8)}), mask, load(a, {ramp(0, 1, 8)})}))}));
+      {a, c}, seq({store(ramp(0, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
+                   store(ramp(16, 1, 16), make<Broadcast>(imm(kFloat32, -1.0), 16)),
+                   store(ramp(32, 1, 32), make<Broadcast>(imm(kFloat32, -1.0), 32)),
+                   store(ramp(0, 1, 8), load(a, {ramp(0, 2, 8)})),  // strided lanes
+                   store(ramp(8, 1, 4), shuffled), store(ramp(16, 1, 8), gathered),
+                   store(ramp(40, 1, 8), in_turn), store(ramp(24, 2, 4), load(a, {ramp(7, -1, 4)})),
+                   store(ramp(32, 1, 8),
+                         call(IntrinsicId::kMaskedLoad, {load(a, {ramp(0, 1, 8)}), mask,
+                                                         make<Broadcast>(imm(kFloat32, 7.0), 8)})),
+                   make<Evaluate>(call(IntrinsicId::kMaskedStore, {load(c, {ramp(48, 1, 8)}), mask,
+                                                                   load(a, {ramp(0, 1, 8)})}))}));
   std::vector<float> in(64);
   for (size_t i = 0; i < 64; ++i) in[i] = static_cast<float>(i);
   std::vector<Bytes> inputs;
@@ -481,7 +481,7 @@ TEST(Codegen, ObjectsAreDeterministicAndIdenticalKernelsAreOne) {
 
 TEST(Codegen, RefusesWhatItDoesNotKnow) {
   const auto kernel =
-      elementwise(kFloat32, kFloat32, 8, [](Expr x, Expr) { return call("exp", {x}); });
+      elementwise(kFloat32, kFloat32, 8, [](Expr x, Expr) { return call(IntrinsicId::kExp, {x}); });
   try {
     compile(program_of(kernel), host());
     FAIL() << "unlowered `exp` was compiled";

@@ -295,7 +295,7 @@ TEST(SharedLibrary, SaysWhatIsNotDefined) {
   auto a = floats("a", 4), b = floats("b", 4), c = floats("c", 4);
   auto i = var("i");
   const Expr called =
-      call("call_extern", {make<StringImm>("no_such_function"), load(a, {i})}, kFloat32);
+      call(IntrinsicId::kCallExtern, {make<StringImm>("no_such_function"), load(a, {i})}, kFloat32);
   const auto compiled = compile(
       program_of(PrimFunc::of_buffers(
           {a, b, c}, nest({i}, {int64(4)}, make<BufferStore>(c, called, std::vector<Expr>{i})))),

@@ -39,10 +39,10 @@ IRModule module_of(const Ref<tir::PrimFunc>& function) {
   std::vector<graph::Type> types;
   for (const Ref<tir::Buffer>& buffer : outputs)
     types.push_back(make<graph::TensorType>(buffer->shape, buffer->dtype));
-  auto* kernel = new tir::PrimFunc(*tir::PrimFunc::of_buffers(params, function->body));
-  kernel->is_private = true;
+  const Ref<tir::PrimFunc> kernel = with(*tir::PrimFunc::of_buffers(params, function->body),
+                                         [&](tir::PrimFunc& copy) { copy.is_private = true; });
   builder.begin_function(vars);
-  const graph::Value result = builder.call_tir("kernel", Ref<tir::PrimFunc>(kernel), args, types);
+  const graph::Value result = builder.call_tir("kernel", kernel, args, types);
   module.set("main", builder.end_function(result));
   return module;
 }

@@ -68,12 +68,12 @@ Ref<PrimFunc> lowered() {
   const Expr head = load(a, {make<Ramp>(int64(0), int64(1), 8)});
   const auto pointer = Var::pointer("q", kFloat32);
   std::vector<Stmt> stmts = {
-      make<DeclBuffer>(view, call("address_of", {load(workspace, {int64(64)})})),
+      make<DeclBuffer>(view, call(IntrinsicId::kAddressOf, {load(workspace, {int64(64)})})),
       make<AllocBuffer>(acc),
       make<AllocConst>(weights,
                        TensorData::of<float>(kFloat32, {2, 3}, {1, 2, 3, -0.f, 1e-7f, 0.1f})),
       make<Bind>(x, imm(kFloat32, 1e30) * load(a, {int64(3)})),
-      make<Bind>(pointer, call("address_of", {load(a, {int64(0)})})),
+      make<Bind>(pointer, call(IntrinsicId::kAddressOf, {load(a, {int64(0)})})),
       make<Assert>(Expr(n) > int64(0), "n is \"positive\"\n"),
       make<For>(
           p, int64(0), n, ForKind::kParallel,
@@ -81,21 +81,22 @@ Ref<PrimFunc> lowered() {
                    i, int64(2), int64(6), ForKind::kSerial,
                    seq({make<BufferStore>(a, make<Broadcast>(x, 8) + vec,
                                           std::vector<Expr>{make<Ramp>(Expr(i) * 8, int64(1), 8)}),
-                        make<Evaluate>(call("prefetch", {load(a, {i}), int32(0), int32(3)})),
                         make<Evaluate>(
-                            call("masked_store", {load(a, {make<Ramp>(int64(0), int64(2), 4)}),
-                                                  make<Broadcast>(boolean(true), 4),
-                                                  make<Broadcast>(imm(kFloat32, 2.5), 4)}))}),
+                            call(IntrinsicId::kPrefetch, {load(a, {i}), int32(0), int32(3)})),
+                        make<Evaluate>(call(IntrinsicId::kMaskedStore,
+                                            {load(a, {make<Ramp>(int64(0), int64(2), 4)}),
+                                             make<Broadcast>(boolean(true), 4),
+                                             make<Broadcast>(imm(kFloat32, 2.5), 4)}))}),
                    Attrs{{"unroll", 4}}),
                make<For>(o, int32(0), int32(4), ForKind::kUnrolled,
                          make<BufferStore>(acc, imm(kFloat32, -0.0), std::vector<Expr>{o}))})),
       make<While>(
           logical_and(load(a, {int64(0)}) < imm(kFloat32, 3.0), logical_not(Expr(n) < int64(2))),
-          make<BufferStore>(a, call("fma", {x, x, x}), std::vector<Expr>{int64(0)})),
+          make<BufferStore>(a, call(IntrinsicId::kFma, {x, x, x}), std::vector<Expr>{int64(0)})),
       make<IfThenElse>(
           eq(floormod(Expr(n), 2), int64(0)),
-          make<Evaluate>(
-              call("call_extern", {make<StringImm>("puts"), make<StringImm>("a\tb")}, kInt32)),
+          make<Evaluate>(call(IntrinsicId::kCallExtern,
+                              {make<StringImm>("puts"), make<StringImm>("a\tb")}, kInt32)),
           make<Seq>(std::vector<Stmt>{})),
       make<AttrStmt>(NodePtr(x), "pragma_x", AttrValue(3),
                      make<Evaluate>(make<Let>(t, n + 1, Expr(t) * t))),

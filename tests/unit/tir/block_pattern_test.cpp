@@ -57,7 +57,8 @@ Ref<PrimFunc> network() {
            [&](const auto& v) { return load(w, {v[2], v[1]}) * load(s, {v[0], v[2]}); }, 1),
        compute("plus", q, p->shape, [&](const auto& v) { return load(bias, {v[1]}) + load(p, v); }),
        compute("clip", r, p->shape, [&](const auto& v) { return relu(load(q, v)); }),
-       compute("root", y, p->shape, [&](const auto& v) { return call("sqrt", {load(r, v)}); })});
+       compute("root", y, p->shape,
+               [&](const auto& v) { return call(IntrinsicId::kSqrt, {load(r, v)}); })});
 }
 
 std::string names(const std::vector<Ref<Block>>& blocks) {

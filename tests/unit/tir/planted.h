@@ -105,7 +105,7 @@ inline Planted plant(int kind, const std::vector<Expr>& e, Change change) {
           [&](const Axes& v) { return load(x, {shifted(v[0], e[0]), v[1]}); }, 1, BinaryOp::kMax,
           -1e30);
       add("power", power, {e[0], e[1]},
-          [&](const Axes& v) { return call("exp", {load(x, v) - load(top, {v[0]})}); });
+          [&](const Axes& v) { return call(IntrinsicId::kExp, {load(x, v) - load(top, {v[0]})}); });
       add("sum", sum, {e[0], e[1]}, [&](const Axes& v) { return load(power, v); }, 1);
       add("share", out.output, {e[0], e[1]},
           [&](const Axes& v) { return load(power, v) / load(sum, {v[0]}); });

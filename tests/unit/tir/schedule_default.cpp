@@ -312,7 +312,7 @@ Ref<PrimFunc> softmax(Expr rows, Expr n) {
            BinaryOp::kMax, -1e30),
        compute("e", e, {rows, n},
                [&](const std::vector<Expr>& i) {
-                 return call("exp", {load(x, i) - load(most, {i[0]})});
+                 return call(IntrinsicId::kExp, {load(x, i) - load(most, {i[0]})});
                }),
        compute(
            "sum", sum, {rows, n}, [&](const std::vector<Expr>& i) { return load(e, i); }, 1),
@@ -404,7 +404,8 @@ TEST(DefaultSchedule, ProductsOfTwoVariables) {
 TEST(DefaultSchedule, PanelsBeyondTheCacheArePrefetched) {
   const auto hints = [](const Schedule& schedule) {
     int n = 0;
-    walk<Call>(schedule.func()->body, [&](const Call& call) { n += call.is("prefetch"); });
+    walk<Call>(schedule.func()->body,
+               [&](const Call& call) { n += call.is(IntrinsicId::kPrefetch); });
     return n;
   };
   const auto f = testing::dense(int64(29), 96, 64, 24);

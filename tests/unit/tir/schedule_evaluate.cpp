@@ -45,7 +45,7 @@ struct Evaluator {
       if (!value) throw std::runtime_error("division by zero");
       return *value;
     }
-    if (const auto* c = e.as<Call>(); c && c->is("if_then_else"))
+    if (const auto* c = e.as<Call>(); c && c->is(IntrinsicId::kIfThenElse))
       return integer(c->arg(0)) ? integer(c->arg(1)) : integer(c->arg(2));
     throw std::runtime_error("integer " + str(e));
   }
@@ -70,11 +70,12 @@ struct Evaluator {
       }
     }
     if (const auto* c = e.as<Call>()) {
-      if (c->is("if_then_else")) return integer(c->arg(0)) ? number(c->arg(1)) : number(c->arg(2));
-      if (c->is("exp")) return std::exp(number(c->arg(0)));
-      if (c->is("tanh")) return std::tanh(number(c->arg(0)));
-      if (c->is("sqrt")) return std::sqrt(number(c->arg(0)));
-      if (c->is("rsqrt")) return 1 / std::sqrt(number(c->arg(0)));
+      if (c->is(IntrinsicId::kIfThenElse))
+        return integer(c->arg(0)) ? number(c->arg(1)) : number(c->arg(2));
+      if (c->is(IntrinsicId::kExp)) return std::exp(number(c->arg(0)));
+      if (c->is(IntrinsicId::kTanh)) return std::tanh(number(c->arg(0)));
+      if (c->is(IntrinsicId::kSqrt)) return std::sqrt(number(c->arg(0)));
+      if (c->is(IntrinsicId::kRsqrt)) return 1 / std::sqrt(number(c->arg(0)));
     }
     throw std::runtime_error("number " + str(e));
   }
@@ -137,7 +138,7 @@ struct Evaluator {
       run(block.body);
     } else if (const auto* evaluate = stmt.as<Evaluate>()) {
       const auto* hint = evaluate->value.as<Call>();
-      if (!hint || !hint->is("prefetch")) throw std::runtime_error("evaluate");
+      if (!hint || !hint->is(IntrinsicId::kPrefetch)) throw std::runtime_error("evaluate");
       const auto* l = hint->args[0].as<BufferLoad>();
       place(l->buffer, l->indices);
     } else {

@@ -87,7 +87,7 @@ TEST(UnrollLoop, CountsTheWorkOfACopy) {
     return count<BufferStore>(out);
   };
   EXPECT_EQ(copies([](Expr x) { return x + f(1); }), 1500);
-  EXPECT_EQ(copies([](Expr x) { return call("exp", {x}); }), 1);
+  EXPECT_EQ(copies([](Expr x) { return call(IntrinsicId::kExp, {x}); }), 1);
 }
 
 TEST(Buffer, StridesOfMoreThan32Bits) {

@@ -137,6 +137,16 @@ class FunctionCodegen {
   Text cast_to(const Cast& node);
   Text shuffle(const Shuffle& node);
   Text call(const Call& call);  // codegen_call.cpp
+  Text intrinsic(const Call& call);
+  Text rounding(const Call& call, const std::string& function);
+  Text absolute(const Call& call);
+  Text inverse_root(const Call& call);
+  Text nary_float(const Call& call);
+  Text undefined(const Call& call);
+  Text half_of_vector(const Call& call);
+  Text joined_vectors(const Call& call);
+  void return_statement(const Call& call);
+  void prefetch(const Call& call);
   Text unary(const Call& call, const std::string& function);
   Text bitwise(const Call& call);
   Text classify(const Call& call);

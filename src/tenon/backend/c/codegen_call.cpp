@@ -28,8 +28,8 @@ Text FunctionCodegen::bitwise(const Call& call) {
   std::vector<Text> args;
   for (size_t i = 0; i < call.args.size(); ++i) args.push_back(value(call.arg(i)));
   std::string stem, pattern, form;
-  if (call.is("shift_left") || call.is("shift_right")) {
-    const bool left = call.is("shift_left");
+  if (call.is(IntrinsicId::kShiftLeft) || call.is(IntrinsicId::kShiftRight)) {
+    const bool left = call.is(IntrinsicId::kShiftLeft);
     stem = left ? "shl" : "shr";
     const auto count = as_int(call.arg(1));
     if (count && *count >= 0 && *count < dtype.bits) {
@@ -50,16 +50,21 @@ Text FunctionCodegen::bitwise(const Call& call) {
       return scalar(pattern, {args[0]});
     }
     pattern = m_.prelude().function(stem + suffix) + "($0, $1)";
-  } else if (call.is("bitwise_not")) {
+  } else if (call.is(IntrinsicId::kBitwiseNot)) {
     stem = "bitnot";
     pattern = fmt::format("({})~$0", c_type(element));
     form = "(~$0)";
-  } else if (call.is("popcount") || call.is("clz") || call.is("abs") || call.is("fabs")) {
-    stem = call.is("fabs") ? "abs" : std::string(call.op->name);
+  } else if (call.is(IntrinsicId::kPopcount) || call.is(IntrinsicId::kClz) ||
+             call.is(IntrinsicId::kAbs) || call.is(IntrinsicId::kFabs)) {
+    stem = call.is(IntrinsicId::kFabs) ? "abs" : std::string(call.op->name);
     pattern = m_.prelude().function(stem + suffix) + "($0)";
   } else {
-    const char* sign = call.is("bitwise_and") ? "&" : call.is("bitwise_or") ? "|" : "^";
-    stem = call.is("bitwise_and") ? "bitand" : call.is("bitwise_or") ? "bitor" : "bitxor";
+    const char* sign = call.is(IntrinsicId::kBitwiseAnd)  ? "&"
+                       : call.is(IntrinsicId::kBitwiseOr) ? "|"
+                                                          : "^";
+    stem = call.is(IntrinsicId::kBitwiseAnd)  ? "bitand"
+           : call.is(IntrinsicId::kBitwiseOr) ? "bitor"
+                                              : "bitxor";
     pattern = element.bits < 32 ? fmt::format("({})($0 {} $1)", c_type(element), sign)
                                 : fmt::format("$0 {} $1", sign);
     form = fmt::format("($0 {} $1)", sign);
@@ -75,7 +80,7 @@ Text FunctionCodegen::bitwise(const Call& call) {
 // isnan, isinf, isfinite.
 Text FunctionCodegen::classify(const Call& call) {
   const DType from = call.arg(0)->dtype;
-  const bool nan = call.is("isnan"), finite = call.is("isfinite");
+  const bool nan = call.is(IntrinsicId::kIsnan), finite = call.is(IntrinsicId::kIsfinite);
   Text x = value(call.arg(0));
   if (!from.is_float()) {
     const Text all{finite ? "1" : "0", Text::kAtom};
@@ -152,102 +157,179 @@ Text FunctionCodegen::checked_index(const Call& call) {
   return at;
 }
 
-Text FunctionCodegen::call(const Call& call) {
-  if (!call.op) return function_value(call);
-  if (call.is("check_index")) return checked_index(call);
+// Of floats as `function`; an integer is whole already.
+Text FunctionCodegen::rounding(const Call& call, const std::string& function) {
+  return call.dtype.is_float() ? unary(call, function) : value(call.arg(0));
+}
+
+Text FunctionCodegen::absolute(const Call& call) {
+  if (call.dtype.is_float()) return unary(call, "fabs");
+  return call.dtype.is_int() ? bitwise(call) : value(call.arg(0));
+}
+
+Text FunctionCodegen::inverse_root(const Call& call) {
   const DType dtype = call.dtype;
-  const std::string_view name = call.op->name;
-  static const std::map<std::string_view, const char*> kUnary = {
-      {"sqrt", "sqrt"},  {"floor", "floor"},    {"ceil", "ceil"}, {"trunc", "trunc"},
-      {"round", "rint"}, {"nearbyint", "rint"}, {"fabs", "fabs"}, {"abs", "fabs"}};
-  if (const auto it = kUnary.find(name); it != kUnary.end()) {
-    if (dtype.is_float()) return unary(call, it->second);
-    const bool magnitude = (name == "abs" || name == "fabs") && dtype.is_int();
-    return magnitude ? bitwise(call) : value(call.arg(0));  // integers are whole already
+  const auto root = [&](DType of, const Expr& x) {
+    const Expr made = make<Call>(IntrinsicId::kSqrt, std::vector<NodePtr>{x}, kVoid, call.origin);
+    return make<Binary>(BinaryOp::kDiv, imm(of, 1.0), made);
+  };
+  if (!is_small_float(dtype)) return value(root(dtype, call.arg(0)));
+  const DType wide = kFloat32.with_lanes(dtype.lanes);
+  return value(make<Cast>(dtype, root(wide, make<Cast>(wide, call.arg(0)))));
+}
+
+// copysign, fma.
+Text FunctionCodegen::nary_float(const Call& call) {
+  const DType dtype = call.dtype;
+  const DType wide = is_small_float(dtype) ? kFloat32.with_lanes(dtype.lanes) : dtype;
+  std::vector<Text> args;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const Text x = value(call.arg(i));
+    args.push_back(wide == dtype ? x : widened(dtype, x));
   }
-  if (name == "rsqrt") {
-    const Expr root =
-        make<Call>(find_intrinsic("sqrt"), std::vector<NodePtr>{call.arg(0)}, kVoid, call.origin);
-    if (!is_small_float(dtype)) return value(make<Binary>(BinaryOp::kDiv, imm(dtype, 1.0), root));
-    const DType wide = kFloat32.with_lanes(dtype.lanes);
-    const Expr x =
-        make<Call>(find_intrinsic("sqrt"), std::vector<NodePtr>{make<Cast>(wide, call.arg(0))},
-                   kVoid, call.origin);
-    return value(make<Cast>(dtype, make<Binary>(BinaryOp::kDiv, imm(wide, 1.0), x)));
+  m_.prelude().use_math();
+  const std::string function = std::string(call.op->name) + (wide.bits == 32 ? "f" : "");
+  Text result;
+  if (dtype.is_scalar()) {
+    result = apply(function, args);
+  } else if (call.is(IntrinsicId::kFma)) {
+    result = apply(vector_fma(m_.prelude(), wide), args);
+  } else {
+    result = apply(vector_copysign(m_.prelude(), wide), args);
   }
-  if (name == "copysign" || name == "fma") {
-    const DType wide = is_small_float(dtype) ? kFloat32.with_lanes(dtype.lanes) : dtype;
-    std::vector<Text> args;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const Text x = value(call.arg(i));
-      args.push_back(wide == dtype ? x : widened(dtype, x));
-    }
-    m_.prelude().use_math();
-    const std::string function = std::string(name) + (wide.bits == 32 ? "f" : "");
-    Text result;
-    if (dtype.is_scalar()) {
-      result = apply(function, args);
-    } else if (name == "fma") {
-      result = apply(vector_fma(m_.prelude(), wide), args);
-    } else {
-      result = apply(vector_copysign(m_.prelude(), wide), args);
-    }
-    return wide == dtype ? result : narrowed(dtype, result);
+  return wide == dtype ? result : narrowed(dtype, result);
+}
+
+Text FunctionCodegen::undefined(const Call& call) {
+  if (call.dtype.is_handle()) return {"NULL", Text::kAtom};
+  return value(call.dtype.is_float() ? imm(call.dtype, 0.0) : imm(call.dtype, int64_t{0}));
+}
+
+void FunctionCodegen::return_statement(const Call& call) {
+  if (!info_.function->result.is_void() && !call.args.empty()) {
+    const Text result = value(call.arg(0));
+    line("*{} = {};", use("result"), result.s);
   }
-  if (name == "isnan" || name == "isinf" || name == "isfinite") return classify(call);
-  static const std::unordered_set<std::string_view> kBitwise = {
-      "shift_left",  "shift_right", "bitwise_and", "bitwise_or",
-      "bitwise_xor", "bitwise_not", "popcount",    "clz"};
-  if (kBitwise.count(name)) return bitwise(call);
-  if (name == "min_value" || name == "max_value" || name == "infinity") return limit(call);
-  if (name == "if_then_else") return conditional(call.arg(0), call.arg(1), call.arg(2), true);
-  if (name == "num_threads") return value(imm(dtype, int64_t{1}));  // C runs on its caller's
-  if (name == "likely") return value(call.arg(0));
-  if (name == "assume") return {"", Text::kAtom};
-  if (name == "undef") {
-    if (dtype.is_handle()) return {"NULL", Text::kAtom};
-    return value(dtype.is_float() ? imm(dtype, 0.0) : imm(dtype, int64_t{0}));
+  line("{}", info_.can_fail || is_entry_ ? "return 0;" : "return;");
+}
+
+void FunctionCodegen::prefetch(const Call& call) {
+  const auto* node = call.args.at(0).as<tir::BufferLoad>();
+  const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));
+  if (!node || !write || !locality)
+    throw CompileError(kBadArgument, call.origin, "`T.prefetch` with a mode that is no constant");
+  m_.prelude().use_prefetch();
+  line("PREFETCH({}, {}, {});", pointer_to(*node->buffer, node->indices, call.origin),
+       *write != 0 ? 1 : 0, *locality & 3);
+}
+
+// vectorlow, vectorhigh.
+Text FunctionCodegen::half_of_vector(const Call& call) {
+  const int lanes = call.arg(0)->dtype.lanes, half = call.dtype.lanes;
+  const int first = call.is(IntrinsicId::kVectorlow) ? 0 : lanes - half;
+  std::vector<int64_t> picked;
+  for (int i = 0; i < half; ++i) picked.push_back(first + i);
+  return apply(vector_pick(m_.prelude(), {call.arg(0)->dtype}, picked), {value(call.arg(0))});
+}
+
+Text FunctionCodegen::joined_vectors(const Call& call) {
+  std::vector<int64_t> picked;
+  for (int i = 0; i < call.dtype.lanes; ++i) picked.push_back(i);
+  return apply(vector_pick(m_.prelude(), {call.arg(0)->dtype, call.arg(1)->dtype}, picked),
+               {value(call.arg(0)), value(call.arg(1))});
+}
+
+Text FunctionCodegen::call(const Call& call) {
+  return call.op ? intrinsic(call) : function_value(call);
+}
+
+Text FunctionCodegen::intrinsic(const Call& call) {
+  using enum IntrinsicId;
+  const Text nothing{"", Text::kAtom};
+  switch (call.op->id) {
+    case kSqrt: return rounding(call, "sqrt");
+    case kFloor: return rounding(call, "floor");
+    case kCeil: return rounding(call, "ceil");
+    case kTrunc: return rounding(call, "trunc");
+    case kRound:
+    case kNearbyint: return rounding(call, "rint");
+    case kFabs:
+    case kAbs: return absolute(call);
+    case kRsqrt: return inverse_root(call);
+    case kCopysign:
+    case kFma: return nary_float(call);
+    case kIsnan:
+    case kIsinf:
+    case kIsfinite: return classify(call);
+    case kShiftLeft:
+    case kShiftRight:
+    case kBitwiseAnd:
+    case kBitwiseOr:
+    case kBitwiseXor:
+    case kBitwiseNot:
+    case kPopcount:
+    case kClz: return bitwise(call);
+    case kMinValue:
+    case kMaxValue:
+    case kInfinity: return limit(call);
+    case kNumThreads: return value(imm(call.dtype, int64_t{1}));  // C runs on its caller's
+    case kIfThenElse: return conditional(call.arg(0), call.arg(1), call.arg(2), true);
+    case kLikely: return value(call.arg(0));
+    case kCheckIndex: return checked_index(call);
+    case kAssume: return nothing;
+    case kUndef: return undefined(call);
+    case kRet: return_statement(call); return nothing;
+    case kReinterpret: return reinterpret(call);
+    case kAddressOf:
+    case kTvmAccessPtr: return pointer_value(ref_to(&call));
+    case kPrefetch: prefetch(call); return nothing;
+    case kIsnullptr: return {value(call.arg(0)).at(Text::kUnary) + " == NULL", Text::kAny};
+    case kVectorlow:
+    case kVectorhigh: return half_of_vector(call);
+    case kVectorcombine: return joined_vectors(call);
+    case kMaskedLoad: return masked(call);
+    case kMaskedStore: masked_store_to(call); return nothing;
+    case kCallExtern:
+    case kCallPureExtern:
+    case kCallPacked:
+    case kCallCpacked: return foreign_value(call);
+    // LowerIntrinsics replaces elementary functions by arithmetic.
+    case kExp:
+    case kLog:
+    case kTanh:
+    case kErf:
+    case kSigmoid:
+    case kExp2:
+    case kExp10:
+    case kLog1p:
+    case kLog2:
+    case kLog10:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kPow:
+    case kAtan2:
+    case kHypot:
+    case kFmod:
+    // Without a meaning here.
+    case kLdexp:
+    case kNextafter:
+    case kQMultiplyShift:
+    case kCallLlvmIntrin:
+    case kCallLlvmPureIntrin:
+    case kCallIntrin:
+    case kTvmTuple: break;
   }
-  if (name == "ret") {
-    if (!info_.function->result.is_void() && !call.args.empty()) {
-      const Text result = value(call.arg(0));
-      line("*{} = {};", use("result"), result.s);
-    }
-    line("{}", info_.can_fail || is_entry_ ? "return 0;" : "return;");
-    return {"", Text::kAtom};
-  }
-  if (name == "reinterpret") return reinterpret(call);
-  if (name == "address_of" || name == "tvm_access_ptr") return pointer_value(ref_to(&call));
-  if (name == "prefetch") {
-    const auto* node = call.args.at(0).as<tir::BufferLoad>();
-    const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));
-    if (!node || !write || !locality)
-      throw CompileError(kBadArgument, call.origin, "`T.prefetch` with a mode that is no constant");
-    m_.prelude().use_prefetch();
-    line("PREFETCH({}, {}, {});", pointer_to(*node->buffer, node->indices, call.origin),
-         *write != 0 ? 1 : 0, *locality & 3);
-    return {"", Text::kAtom};
-  }
-  if (name == "isnullptr") return {value(call.arg(0)).at(Text::kUnary) + " == NULL", Text::kAny};
-  if (name == "vectorlow" || name == "vectorhigh") {
-    const int lanes = call.arg(0)->dtype.lanes, half = dtype.lanes;
-    std::vector<int64_t> picked;
-    for (int i = 0; i < half; ++i) picked.push_back(name == "vectorlow" ? i : lanes - half + i);
-    return apply(vector_pick(m_.prelude(), {call.arg(0)->dtype}, picked), {value(call.arg(0))});
-  }
-  if (name == "vectorcombine") {
-    std::vector<int64_t> picked;
-    for (int i = 0; i < dtype.lanes; ++i) picked.push_back(i);
-    return apply(vector_pick(m_.prelude(), {call.arg(0)->dtype, call.arg(1)->dtype}, picked),
-                 {value(call.arg(0)), value(call.arg(1))});
-  }
-  if (name == "masked_load") return masked(call);
-  if (name == "masked_store") {
-    masked_store_to(call);
-    return {"", Text::kAtom};
-  }
-  if (is_foreign(call)) return foreign_value(call);
-  throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no C code", name, dtype.str());
+  throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no C code", call.op->name,
+                     call.dtype.str());
 }
 
 }  // namespace tenon::c_backend

@@ -123,46 +123,55 @@ Text FunctionCodegen::narrowed(DType dtype, const Text& value) {
 
 Text FunctionCodegen::generate(const Expr& expr) {
   const DType dtype = expr->dtype;
-  if (const auto* node = expr.as<IntImm>()) return integer(dtype, node->value);
-  if (const auto* node = expr.as<FloatImm>()) return real(dtype, node->value);
-  if (const auto* node = expr.as<StringImm>()) return {c_string(node->value), Text::kAtom};
-  if (const auto* node = expr.as<Var>()) {
-    const auto it = vars_.find(node);
-    if (it == vars_.end())
-      throw CompileError(kUndefined, expr->origin, "variable `{}` is used where it is not defined",
-                         node->name);
-    use(it->second.s);
-    return it->second;
+  switch (kind_of(expr)) {
+    case ExprKind::kIntImm: return integer(dtype, expr.to<IntImm>().value);
+    case ExprKind::kFloatImm: return real(dtype, expr.to<FloatImm>().value);
+    case ExprKind::kStringImm: return {c_string(expr.to<StringImm>().value), Text::kAtom};
+    case ExprKind::kVar: {
+      const auto& node = expr.to<Var>();
+      const auto it = vars_.find(&node);
+      if (it == vars_.end())
+        throw CompileError(kUndefined, expr->origin,
+                           "variable `{}` is used where it is not defined", node.name);
+      use(it->second.s);
+      return it->second;
+    }
+    case ExprKind::kCast: return cast_to(expr.to<Cast>());
+    case ExprKind::kBinary: return binary(expr.to<Binary>());
+    case ExprKind::kNot: {
+      const Text x = value(expr.to<Not>().value);
+      if (dtype.is_vector()) return apply(vector_not(m_.prelude(), dtype.lanes), {x});
+      return {"!" + x.at(Text::kAtom), Text::kUnary};
+    }
+    case ExprKind::kSelect: {
+      const auto& node = expr.to<Select>();
+      return conditional(node.condition, node.true_value, node.false_value, false);
+    }
+    case ExprKind::kRamp: {
+      const auto& node = expr.to<Ramp>();
+      const std::string c = c_type(dtype);
+      return apply(vector_ramp(m_.prelude(), dtype), {value(node.base), value(node.stride)});
+    }
+    case ExprKind::kBroadcast: {
+      const auto& node = expr.to<Broadcast>();
+      Text x = value(node.value);
+      if (node.value->dtype.is_bool()) x = {"-" + x.at(Text::kAtom), Text::kUnary};
+      return apply(vector_splat(m_.prelude(), dtype), {x});
+    }
+    case ExprKind::kShuffle: return shuffle(expr.to<Shuffle>());
+    case ExprKind::kLet: {
+      const auto& node = expr.to<Let>();
+      const Text bound = value(node.value);
+      const std::string name = names_.take(node.var->name);
+      if (is_used(name)) line("const {} = {};", declare(node.var->dtype, name), bound.s);
+      vars_[node.var.get()] = {name, Text::kAtom};
+      if (signs_.is_nonnegative(node.value)) signs_.add_nonnegative(node.var.get());
+      return value(node.body);
+    }
+    case ExprKind::kBufferLoad: return load(expr.to<tir::BufferLoad>());
+    case ExprKind::kCall: return call(expr.to<Call>());
+    case ExprKind::kGlobalVar: break;
   }
-  if (const auto* node = expr.as<Cast>()) return cast_to(*node);
-  if (const auto* node = expr.as<Binary>()) return binary(*node);
-  if (const auto* node = expr.as<Not>()) {
-    const Text x = value(node->value);
-    if (dtype.is_vector()) return apply(vector_not(m_.prelude(), dtype.lanes), {x});
-    return {"!" + x.at(Text::kAtom), Text::kUnary};
-  }
-  if (const auto* node = expr.as<Select>())
-    return conditional(node->condition, node->true_value, node->false_value, false);
-  if (const auto* node = expr.as<Ramp>()) {
-    const std::string c = c_type(dtype);
-    return apply(vector_ramp(m_.prelude(), dtype), {value(node->base), value(node->stride)});
-  }
-  if (const auto* node = expr.as<Broadcast>()) {
-    Text x = value(node->value);
-    if (node->value->dtype.is_bool()) x = {"-" + x.at(Text::kAtom), Text::kUnary};
-    return apply(vector_splat(m_.prelude(), dtype), {x});
-  }
-  if (const auto* node = expr.as<Shuffle>()) return shuffle(*node);
-  if (const auto* node = expr.as<Let>()) {
-    const Text bound = value(node->value);
-    const std::string name = names_.take(node->var->name);
-    if (is_used(name)) line("const {} = {};", declare(node->var->dtype, name), bound.s);
-    vars_[node->var.get()] = {name, Text::kAtom};
-    if (signs_.is_nonnegative(node->value)) signs_.add_nonnegative(node->var.get());
-    return value(node->body);
-  }
-  if (const auto* node = expr.as<tir::BufferLoad>()) return load(*node);
-  if (const auto* node = expr.as<Call>()) return call(*node);
   throw CompileError(kUnsupported, expr->origin, "expression `{}` has no C code", str(expr));
 }
 

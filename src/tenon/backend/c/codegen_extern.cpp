@@ -234,8 +234,8 @@ std::string FunctionCodegen::call_packed(const std::string& name, const std::vec
 // ---- functions that nothing declares ------------------------------------------------------------
 
 bool FunctionCodegen::is_foreign(const Call& call) {
-  return call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
-         call.is("call_cpacked");
+  return call.is(IntrinsicId::kCallExtern) || call.is(IntrinsicId::kCallPureExtern) ||
+         call.is(IntrinsicId::kCallPacked) || call.is(IntrinsicId::kCallCpacked);
 }
 
 // The call as C's text, with its prototype noted.
@@ -258,10 +258,10 @@ std::string FunctionCodegen::foreign_call(const Call& call) {
       const auto* var = arg.as<Var>();
       const auto known = var ? data_.find(var) : data_.end();
       const auto* address = arg.as<Call>();
-      const auto* element = address && address->is("address_of")
+      const auto* element = address && address->is(IntrinsicId::kAddressOf)
                                 ? address->args.at(0).as<tir::BufferLoad>()
                                 : nullptr;
-      const bool has_type = address && address->is("tvm_access_ptr");
+      const bool has_type = address && address->is(IntrinsicId::kTvmAccessPtr);
       const std::string type = known != data_.end() ? c_type(known->second.element)
                                : element            ? c_type(element->buffer->dtype)
                                : has_type           ? c_type(tir::element_of_access_ptr(*address))

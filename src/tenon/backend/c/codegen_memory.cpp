@@ -170,10 +170,10 @@ void FunctionCodegen::masked_store_to(const Call& call) {
 // ---- views and allocations ----------------------------------------------------------------------
 
 Text FunctionCodegen::pointer_value(const Expr& expr) {
-  if (const auto* call = expr.as<Call>(); call && call->is("address_of"))
+  if (const auto* call = expr.as<Call>(); call && call->is(IntrinsicId::kAddressOf))
     if (const auto* node = call->args.at(0).as<tir::BufferLoad>())
       return {pointer_to(*node->buffer, node->indices, call->origin), Text::kSum};
-  if (const auto* call = expr.as<Call>(); call && call->is("tvm_access_ptr"))
+  if (const auto* call = expr.as<Call>(); call && call->is(IntrinsicId::kTvmAccessPtr))
     return {fmt::format("({}*)({}) + {}", c_type(tir::element_of_access_ptr(*call)),
                         pointer_value(call->arg(1)).s, index(call->arg(2)).at(Text::kSum)),
             Text::kAny};
@@ -206,7 +206,7 @@ void FunctionCodegen::view(const tir::DeclBuffer& decl) {
     return;
   }
   bool in_workspace = false;
-  if (const auto* call = decl.data.as<Call>(); call && call->is("address_of")) {
+  if (const auto* call = decl.data.as<Call>(); call && call->is(IntrinsicId::kAddressOf)) {
     const auto* node = call->args.at(0).as<tir::BufferLoad>();
     if (node && !node->indices.empty()) {
       const Place& from = place(*node->buffer, decl.origin);
@@ -354,9 +354,10 @@ void FunctionCodegen::find_slices(const tir::Stmt& body) {
     if (const auto* store = node.as<tir::BufferStore>()) access(*store->buffer, store->indices);
     if (node.as<tir::BufferRegion>()) refuse(node);
     if (const auto* call = node.as<Call>();
-        call && (call->is("masked_load") || call->is("masked_store") || call->is("address_of") ||
-                 call->is("tvm_access_ptr") || call->is("prefetch") ||
-                 (call->op && call->op->effect == Effect::kOpaque)))
+        call &&
+        (call->is(IntrinsicId::kMaskedLoad) || call->is(IntrinsicId::kMaskedStore) ||
+         call->is(IntrinsicId::kAddressOf) || call->is(IntrinsicId::kTvmAccessPtr) ||
+         call->is(IntrinsicId::kPrefetch) || (call->op && call->op->effect == Effect::kOpaque)))
       for (const NodePtr& arg : call->args) refuse(arg);
   });
   for (auto& [data, slices] : found) {

@@ -62,59 +62,68 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
     return;
   }
   begin_statement(stmt);
-  if (const auto* node = stmt.as<tir::BufferStore>()) return store(*node);
-  if (const auto* node = stmt.as<tir::Evaluate>()) {
-    if (as_int(node->value)) return;
-    if (const auto* call = node->value.as<Call>(); call && is_foreign(*call))
-      return evaluate_foreign(*call);
-    const Text text = value(node->value);
-    const auto* call = node->value.as<Call>();
-    if (!text.s.empty() && call && (!call->op || call->op->effect == Effect::kOpaque))
-      line("{};", text.s);
-    return;
-  }
-  if (const auto* node = stmt.as<tir::Bind>()) {
-    const Text bound = value(node->value);
-    const std::string name = names_.take(node->var->name);
-    if (is_used(name)) line("const {} = {};", declare(node->var->dtype, name), bound.s);
-    vars_[node->var.get()] = {name, Text::kAtom};
-    if (node->value->dtype.is_integer() && signs_.is_nonnegative(node->value))
-      signs_.add_nonnegative(node->var.get());
-    return;
-  }
-  if (const auto* node = stmt.as<tir::AllocBuffer>()) return allocate(*node);
-  if (const auto* node = stmt.as<tir::AllocConst>()) {
-    const Buffer& buffer = *node->buffer;
-    Place at;
-    at.element = buffer.dtype;
-    at.is_const = true;
-    if (m_.has_constants_pointer()) {
-      at.own_name = names_.take(buffer.name);
-      if (is_used(at.own_name)) {
-        use("constants");
-        line("const {0}* const {1} = (const {0}*)({2}); /* {3} */", c_type(buffer.dtype),
-             at.own_name, m_.constant(*node), comment_text(str(buffer.shape)));
-      }
-      at.pointer = at.own_name;
-    } else {
-      at.pointer = m_.constant(*node);
+  switch (kind_of(stmt)) {
+    case tir::StmtKind::kBufferStore: return store(stmt.to<tir::BufferStore>());
+    case tir::StmtKind::kEvaluate: {
+      const auto& node = stmt.to<tir::Evaluate>();
+      if (as_int(node.value)) return;
+      if (const auto* call = node.value.as<Call>(); call && is_foreign(*call))
+        return evaluate_foreign(*call);
+      const Text text = value(node.value);
+      const auto* call = node.value.as<Call>();
+      if (!text.s.empty() && call && (!call->op || call->op->effect == Effect::kOpaque))
+        line("{};", text.s);
+      return;
     }
-    places_[&buffer] = at;
-    data_[buffer.data.get()] = at;
-    return;
+    case tir::StmtKind::kBind: {
+      const auto& node = stmt.to<tir::Bind>();
+      const Text bound = value(node.value);
+      const std::string name = names_.take(node.var->name);
+      if (is_used(name)) line("const {} = {};", declare(node.var->dtype, name), bound.s);
+      vars_[node.var.get()] = {name, Text::kAtom};
+      if (node.value->dtype.is_integer() && signs_.is_nonnegative(node.value))
+        signs_.add_nonnegative(node.var.get());
+      return;
+    }
+    case tir::StmtKind::kAllocBuffer: return allocate(stmt.to<tir::AllocBuffer>());
+    case tir::StmtKind::kAllocConst: {
+      const auto& node = stmt.to<tir::AllocConst>();
+      const Buffer& buffer = *node.buffer;
+      Place at;
+      at.element = buffer.dtype;
+      at.is_const = true;
+      if (m_.has_constants_pointer()) {
+        at.own_name = names_.take(buffer.name);
+        if (is_used(at.own_name)) {
+          use("constants");
+          line("const {0}* const {1} = (const {0}*)({2}); /* {3} */", c_type(buffer.dtype),
+               at.own_name, m_.constant(node), comment_text(str(buffer.shape)));
+        }
+        at.pointer = at.own_name;
+      } else {
+        at.pointer = m_.constant(node);
+      }
+      places_[&buffer] = at;
+      data_[buffer.data.get()] = at;
+      return;
+    }
+    case tir::StmtKind::kDeclBuffer: return view(stmt.to<tir::DeclBuffer>());
+    case tir::StmtKind::kFor: {
+      const auto& node = stmt.to<tir::For>();
+      if (node.kind == tir::ForKind::kThreadBinding)
+        throw CompileError(kUnsupported, node.origin, "a loop bound to `{}` has no C code",
+                           node.thread_tag);
+      return generate_for(node);
+    }
+    case tir::StmtKind::kWhile: return generate_while(stmt.to<tir::While>());
+    case tir::StmtKind::kIfThenElse: return generate_if(stmt.to<tir::IfThenElse>());
+    case tir::StmtKind::kAssert: return generate_assert(stmt.to<tir::Assert>());
+    case tir::StmtKind::kAttrStmt: return generate(stmt.to<tir::AttrStmt>().body);
+    case tir::StmtKind::kCallTir: return generate_call_tir(stmt.to<tir::CallTir>());
+    case tir::StmtKind::kSeq:  // above
+    case tir::StmtKind::kBlock:
+    case tir::StmtKind::kBlockRealize: break;
   }
-  if (const auto* node = stmt.as<tir::DeclBuffer>()) return view(*node);
-  if (const auto* node = stmt.as<tir::For>()) {
-    if (node->kind == tir::ForKind::kThreadBinding)
-      throw CompileError(kUnsupported, node->origin, "a loop bound to `{}` has no C code",
-                         node->thread_tag);
-    return generate_for(*node);
-  }
-  if (const auto* node = stmt.as<tir::While>()) return generate_while(*node);
-  if (const auto* node = stmt.as<tir::IfThenElse>()) return generate_if(*node);
-  if (const auto* node = stmt.as<tir::Assert>()) return generate_assert(*node);
-  if (const auto* node = stmt.as<tir::AttrStmt>()) return generate(node->body);
-  if (const auto* node = stmt.as<tir::CallTir>()) return generate_call_tir(*node);
   throw CompileError(kWrongForm, stmt->origin,
                      "`{}` in PrimFunc `{}` has no C code; the module is not lowered",
                      stmt->type().name, info_.name);

@@ -66,8 +66,9 @@ void ModuleCodegen::find_writes(FunctionInfo& info) {
   };
   walk(function.body, [&](const NodePtr& node) {
     if (const auto* store = node.as<tir::BufferStore>()) write(store->buffer);
-    if (const auto* call = node.as<Call>();
-        call && call->op && call->op->effect == Effect::kOpaque && !call->is("prefetch")) {
+    if (const auto* call = node.as<Call>(); call && call->op &&
+                                            call->op->effect == Effect::kOpaque &&
+                                            !call->is(IntrinsicId::kPrefetch)) {
       for (const NodePtr& arg : call->args) {
         if (const auto* element = arg.as<tir::BufferLoad>()) {
           write(element->buffer);

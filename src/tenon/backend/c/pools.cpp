@@ -60,7 +60,8 @@ static std::optional<int64_t> end_of(const tir::Buffer& buffer, std::optional<in
 static const tir::BufferLoad* place_in(const Ref<tir::Buffer>& workspace,
                                        const tir::DeclBuffer& view) {
   const auto* call = view.data.as<Call>();
-  const auto* at = call && call->is("address_of") ? call->args[0].as<tir::BufferLoad>() : nullptr;
+  const auto* at =
+      call && call->is(IntrinsicId::kAddressOf) ? call->args[0].as<tir::BufferLoad>() : nullptr;
   return at && at->buffer.same_as(workspace) && at->indices.size() == 1 ? at : nullptr;
 }
 

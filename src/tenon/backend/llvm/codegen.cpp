@@ -115,10 +115,10 @@ void ModuleCodegen::declare(FunctionInfo& info) {
         if (const auto* element = arg.as<tir::BufferLoad>()) written.insert(element->buffer.get());
         if (arg.as<Var>() || arg.as<tir::Buffer>()) written.insert(arg.get());
       }
-    if (const auto* call = node.as<Call>(); call && call->is("address_of"))
+    if (const auto* call = node.as<Call>(); call && call->is(IntrinsicId::kAddressOf))
       if (const auto* element = call->args[0].as<tir::BufferLoad>())
         written.insert(element->buffer.get());
-    if (const auto* call = node.as<Call>(); call && call->is("tvm_access_ptr"))
+    if (const auto* call = node.as<Call>(); call && call->is(IntrinsicId::kTvmAccessPtr))
       written.insert(call->args[1].get());
   });
   unsigned index = 1;

@@ -88,6 +88,9 @@ class ModuleCodegen {
   std::vector<backend::PackedFunction> registered_;  // the others
 };
 
+/// 16-bit floats compute as float.
+inline bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
+
 /// Generates the body of one LLVM function.
 class FunctionCodegen {
  public:
@@ -105,6 +108,8 @@ class FunctionCodegen {
   // -- expressions
   llvm::Value* generate(const Expr& expr);
   llvm::Value* generate_binary(const Binary& op);
+  llvm::Value* generate_ramp(const Ramp& node);
+  llvm::Value* generate_shuffle(const Shuffle& node);
   llvm::Value* arithmetic(BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b,
                           const Binary& node);
   llvm::Value* integer_division(BinaryOp op, DType dtype, llvm::Value* a, llvm::Value* b,
@@ -112,14 +117,34 @@ class FunctionCodegen {
   llvm::Value* min_max(bool is_max, llvm::Value* a, llvm::Value* b, const Expr& lhs,
                        const Expr& rhs);
   llvm::Value* generate_call(const Call& call);
-  llvm::Value* generate_if(const Call& call);
-  llvm::Value* generate_extern(const Call& call);
-  llvm::Value* generate_packed(const Call& call);
-  llvm::Value* unary_float(llvm::Intrinsic::ID id, const Call& call);
   llvm::Value* convert(llvm::Value* value, DType from, DType to, const Origin& origin);
   llvm::Value* widen(llvm::Value* value, DType from);  // 16-bit floats to float
   llvm::Value* narrow(llvm::Value* value, DType to);   // and back
   llvm::Value* splat(llvm::Value* value, int lanes);
+
+  // -- intrinsics (codegen_intrinsic.cpp)
+  llvm::Value* generate_intrinsic(const Call& call);
+  llvm::Value* rounding(llvm::Intrinsic::ID id, const Call& call);
+  llvm::Value* unary_float(llvm::Intrinsic::ID id, const Call& call);
+  llvm::Value* nary_float(llvm::Intrinsic::ID id, const Call& call);
+  llvm::Value* absolute(const Call& call);
+  llvm::Value* inverse_root(const Call& call);
+  llvm::Value* classify(const Call& call);
+  llvm::Value* shift(const Call& call);
+  llvm::Value* limit(const Call& call);
+  llvm::Value* thread_count(const Call& call);
+  llvm::Value* reinterpret(const Call& call);
+  llvm::Value* access_pointer(const Call& call);
+  llvm::Value* half_of_vector(const Call& call);
+  llvm::Value* joined_vectors(const Call& call);
+  llvm::Value* masked_load(const Call& call);
+  llvm::Value* checked_index(const Call& call);
+  llvm::Value* generate_if(const Call& call);
+  llvm::Value* generate_extern(const Call& call);
+  llvm::Value* generate_packed(const Call& call);
+  void generate_return(const Call& call);
+  void generate_prefetch(const Call& call);
+  void masked_store(const Call& call);
 
   // -- memory
   struct Address {
@@ -166,7 +191,6 @@ class FunctionCodegen {
                    const Origin& origin);
   void generate_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
-  llvm::Value* checked_index(const Call& call);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,
                    const std::string& message, llvm::Value* value, llvm::Value* bound);
   void return_if_failed(llvm::Value* code);

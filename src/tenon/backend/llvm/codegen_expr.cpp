@@ -3,16 +3,12 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <cmath>
-#include <cstddef>
 
 #include "tenon/backend/limits.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
-#include "tenon/tir/analysis/element_places.h"
 
 namespace tenon::llvm_backend {
-
-static bool is_small_float(DType t) { return t.is_float() && t.bits == 16; }
 
 // The type in which values of `t` are computed with: 16-bit floats compute as float.
 static DType compute_dtype(DType t) { return is_small_float(t) ? kFloat32.with_lanes(t.lanes) : t; }
@@ -33,85 +29,99 @@ llvm::Value* FunctionCodegen::splat(llvm::Value* value, int lanes) {
 
 llvm::Value* FunctionCodegen::generate(const Expr& expr) {
   const DType dtype = expr->dtype;
-  if (const auto* node = expr.as<IntImm>())
-    return llvm::ConstantInt::get(m_.register_type(dtype, expr->origin),
-                                  static_cast<uint64_t>(node->value), dtype.is_int());
-  if (const auto* node = expr.as<FloatImm>()) {
-    if (is_small_float(dtype))
-      return narrow(llvm::ConstantFP::get(b_.getFloatTy(), node->value), dtype);
-    return llvm::ConstantFP::get(m_.register_type(dtype, expr->origin), node->value);
-  }
-  if (const auto* node = expr.as<StringImm>()) return m_.text(node->value);
-  if (const auto* node = expr.as<Var>()) {
-    const auto it = vars_.find(node);
-    if (it == vars_.end())
-      throw CompileError(kUndefined, expr->origin, "variable `{}` is used where it is not defined",
-                         node->name);
-    return it->second;
-  }
-  if (const auto* node = expr.as<Cast>())
-    return convert(value(node->value), node->value->dtype, dtype, expr->origin);
-  if (const auto* node = expr.as<Binary>()) return generate_binary(*node);
-  if (const auto* node = expr.as<Not>()) return b_.CreateNot(value(node->value));
-  if (const auto* node = expr.as<Select>()) {
-    llvm::Value* condition = value(node->condition);
-    if (dtype.is_vector() && !condition->getType()->isVectorTy())
-      condition = splat(condition, dtype.lanes);
-    llvm::Value* a = value(node->true_value);
-    return b_.CreateSelect(condition, a, value(node->false_value));
-  }
-  if (const auto* node = expr.as<Ramp>()) {
-    llvm::Value* base = value(node->base);
-    const int lanes = static_cast<int>(node->lanes);
-    std::vector<llvm::Constant*> steps;
-    for (int i = 0; i < lanes; ++i)
-      steps.push_back(llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(i)));
-    llvm::Value* step =
-        b_.CreateMul(llvm::ConstantVector::get(steps), splat(value(node->stride), lanes));
-    return b_.CreateAdd(splat(base, lanes), step);
-  }
-  if (const auto* node = expr.as<Broadcast>())
-    return splat(value(node->value), static_cast<int>(node->lanes));
-  if (const auto* node = expr.as<Shuffle>()) {
-    // All vectors laid end to end, then the picked lanes.
-    llvm::Value* joined = nullptr;
-    int width = 0;
-    for (const Expr& vector : node->vectors) {
-      llvm::Value* next = value(vector);
-      const int lanes = vector->dtype.lanes;
-      if (lanes == 1) {
-        auto* type = llvm::FixedVectorType::get(next->getType(), 1);
-        next = b_.CreateInsertElement(llvm::PoisonValue::get(type), next, uint64_t{0});
-      }
-      if (!joined) {
-        joined = next;
-        width = lanes;
-        continue;
-      }
-      const int total = width + lanes, wide = std::max(width, lanes);
-      const auto widened = [&](llvm::Value* v, int n) {
-        std::vector<int> mask(static_cast<size_t>(wide), -1);
-        for (int i = 0; i < n; ++i) mask[static_cast<size_t>(i)] = i;
-        return n == wide ? v : b_.CreateShuffleVector(v, mask);
-      };
-      std::vector<int> mask;
-      for (int i = 0; i < total; ++i) mask.push_back(i < width ? i : wide + i - width);
-      joined = b_.CreateShuffleVector(widened(joined, width), widened(next, lanes), mask);
-      width = total;
+  switch (kind_of(expr)) {
+    case ExprKind::kIntImm:
+      return llvm::ConstantInt::get(m_.register_type(dtype, expr->origin),
+                                    static_cast<uint64_t>(expr.to<IntImm>().value), dtype.is_int());
+    case ExprKind::kFloatImm: {
+      const double number = expr.to<FloatImm>().value;
+      if (is_small_float(dtype))
+        return narrow(llvm::ConstantFP::get(b_.getFloatTy(), number), dtype);
+      return llvm::ConstantFP::get(m_.register_type(dtype, expr->origin), number);
     }
-    if (node->lanes.size() == 1)
-      return b_.CreateExtractElement(joined, static_cast<uint64_t>(node->lanes[0]));
-    std::vector<int> mask(node->lanes.begin(), node->lanes.end());
-    return b_.CreateShuffleVector(joined, mask);
+    case ExprKind::kStringImm: return m_.text(expr.to<StringImm>().value);
+    case ExprKind::kVar: {
+      const auto it = vars_.find(expr.get());
+      if (it == vars_.end())
+        throw CompileError(kUndefined, expr->origin,
+                           "variable `{}` is used where it is not defined", expr.to<Var>().name);
+      return it->second;
+    }
+    case ExprKind::kCast: {
+      const Expr& from = expr.to<Cast>().value;
+      return convert(value(from), from->dtype, dtype, expr->origin);
+    }
+    case ExprKind::kBinary: return generate_binary(expr.to<Binary>());
+    case ExprKind::kNot: return b_.CreateNot(value(expr.to<Not>().value));
+    case ExprKind::kSelect: {
+      const auto& node = expr.to<Select>();
+      llvm::Value* condition = value(node.condition);
+      if (dtype.is_vector() && !condition->getType()->isVectorTy())
+        condition = splat(condition, dtype.lanes);
+      llvm::Value* a = value(node.true_value);
+      return b_.CreateSelect(condition, a, value(node.false_value));
+    }
+    case ExprKind::kRamp: return generate_ramp(expr.to<Ramp>());
+    case ExprKind::kBroadcast: {
+      const auto& node = expr.to<Broadcast>();
+      return splat(value(node.value), static_cast<int>(node.lanes));
+    }
+    case ExprKind::kShuffle: return generate_shuffle(expr.to<Shuffle>());
+    case ExprKind::kLet: {
+      const auto& node = expr.to<Let>();
+      vars_[node.var.get()] = value(node.value);
+      if (signs_.is_nonnegative(node.value)) signs_.add_nonnegative(node.var.get());
+      return value(node.body);
+    }
+    case ExprKind::kBufferLoad: return load(expr.to<tir::BufferLoad>(), nullptr, nullptr);
+    case ExprKind::kCall: return generate_call(expr.to<Call>());
+    case ExprKind::kGlobalVar: break;
   }
-  if (const auto* node = expr.as<Let>()) {
-    vars_[node->var.get()] = value(node->value);
-    if (signs_.is_nonnegative(node->value)) signs_.add_nonnegative(node->var.get());
-    return value(node->body);
-  }
-  if (const auto* node = expr.as<tir::BufferLoad>()) return load(*node, nullptr, nullptr);
-  if (const auto* node = expr.as<Call>()) return generate_call(*node);
   throw CompileError(kUnsupported, expr->origin, "expression `{}` has no native code", str(expr));
+}
+
+llvm::Value* FunctionCodegen::generate_ramp(const Ramp& node) {
+  llvm::Value* base = value(node.base);
+  const int lanes = static_cast<int>(node.lanes);
+  std::vector<llvm::Constant*> steps;
+  for (int i = 0; i < lanes; ++i)
+    steps.push_back(llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(i)));
+  llvm::Value* step =
+      b_.CreateMul(llvm::ConstantVector::get(steps), splat(value(node.stride), lanes));
+  return b_.CreateAdd(splat(base, lanes), step);
+}
+
+// All vectors laid end to end, then the picked lanes.
+llvm::Value* FunctionCodegen::generate_shuffle(const Shuffle& node) {
+  llvm::Value* joined = nullptr;
+  int width = 0;
+  for (const Expr& vector : node.vectors) {
+    llvm::Value* next = value(vector);
+    const int lanes = vector->dtype.lanes;
+    if (lanes == 1) {
+      auto* type = llvm::FixedVectorType::get(next->getType(), 1);
+      next = b_.CreateInsertElement(llvm::PoisonValue::get(type), next, uint64_t{0});
+    }
+    if (!joined) {
+      joined = next;
+      width = lanes;
+      continue;
+    }
+    const int total = width + lanes, wide = std::max(width, lanes);
+    const auto widened = [&](llvm::Value* v, int n) {
+      std::vector<int> mask(static_cast<size_t>(wide), -1);
+      for (int i = 0; i < n; ++i) mask[static_cast<size_t>(i)] = i;
+      return n == wide ? v : b_.CreateShuffleVector(v, mask);
+    };
+    std::vector<int> mask;
+    for (int i = 0; i < total; ++i) mask.push_back(i < width ? i : wide + i - width);
+    joined = b_.CreateShuffleVector(widened(joined, width), widened(next, lanes), mask);
+    width = total;
+  }
+  if (node.lanes.size() == 1)
+    return b_.CreateExtractElement(joined, static_cast<uint64_t>(node.lanes[0]));
+  std::vector<int> mask(node.lanes.begin(), node.lanes.end());
+  return b_.CreateShuffleVector(joined, mask);
 }
 
 // ---- conversions --------------------------------------------------------------------------------
@@ -376,260 +386,6 @@ llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
   llvm::Value* result =
       arithmetic(node.op, compute_dtype(dtype), widen(a, dtype), widen(b, dtype), node);
   return is_comparison(node.op) ? result : narrow(result, dtype);
-}
-
-// ---- intrinsics ---------------------------------------------------------------------------------
-
-llvm::Value* FunctionCodegen::unary_float(llvm::Intrinsic::ID id, const Call& call) {
-  llvm::Value* x = value(call.arg(0));
-  if (!is_small_float(call.dtype)) return b_.CreateUnaryIntrinsic(id, x);
-  return narrow(b_.CreateUnaryIntrinsic(id, widen(x, call.dtype)), call.dtype);
-}
-
-llvm::Value* FunctionCodegen::generate_if(const Call& call) {
-  const Expr condition = call.arg(0);
-  llvm::Value* decision = value(condition);
-  if (condition->dtype.is_vector() ||
-      (!backend::needs_guard(call.arg(1)) && !backend::needs_guard(call.arg(2)))) {
-    if (condition->dtype.is_vector() &&
-        (backend::needs_guard(call.arg(1)) || backend::needs_guard(call.arg(2))))
-      throw CompileError(kUnsupported, call.origin,
-                         "`T.if_then_else` guards reads by a condition of {} lanes",
-                         condition->dtype.lanes);
-    llvm::Value* a = value(call.arg(1));
-    return b_.CreateSelect(decision, a, value(call.arg(2)));
-  }
-  llvm::BasicBlock* yes = block("then");
-  llvm::BasicBlock* no = block("else");
-  llvm::BasicBlock* end = block("endif");
-  b_.CreateCondBr(decision, yes, no);
-  const auto saved = memo_;  // values of one branch do not exist in the other
-  b_.SetInsertPoint(yes);
-  llvm::Value* a = value(call.arg(1));
-  yes = b_.GetInsertBlock();
-  b_.CreateBr(end);
-  memo_ = saved;
-  b_.SetInsertPoint(no);
-  llvm::Value* b = value(call.arg(2));
-  no = b_.GetInsertBlock();
-  b_.CreateBr(end);
-  memo_ = saved;
-  b_.SetInsertPoint(end);
-  llvm::PHINode* phi = b_.CreatePHI(a->getType(), 2);
-  phi->addIncoming(a, yes);
-  phi->addIncoming(b, no);
-  return phi;
-}
-
-llvm::Value* FunctionCodegen::generate_extern(const Call& call) {
-  const auto* symbol = call.args.empty() ? nullptr : call.arg(0).as<StringImm>();
-  if (!symbol)
-    throw CompileError(kBadArgument, call.origin, "`T.{}` without a function's name",
-                       call.op->name);
-  std::vector<llvm::Value*> args;
-  std::vector<llvm::Type*> types;
-  // Functions that take a format have varying arguments, which C promotes.
-  const bool is_format = symbol->value.ends_with("printf");
-  for (size_t i = 1; i < call.args.size(); ++i) {
-    const Expr arg = call.arg(i);
-    const auto* text = arg.as<StringImm>();
-    llvm::Value* passed = text ? m_.text(text->value) : value(arg);
-    if (is_format && arg->dtype == kFloat32) passed = convert(passed, kFloat32, kFloat64, {});
-    if (arg->dtype.is_bool()) passed = b_.CreateZExt(passed, b_.getInt8Ty());
-    if (is_format && arg->dtype.is_integer() && arg->dtype.bits < 32)
-      passed = b_.CreateIntCast(passed, b_.getInt32Ty(), arg->dtype.is_int());
-    args.push_back(passed);
-    types.push_back(args.back()->getType());
-  }
-  llvm::Type* result =
-      call.dtype.is_void() ? b_.getVoidTy() : m_.register_type(call.dtype, call.origin);
-  auto* type = llvm::FunctionType::get(result, types, is_format);
-  llvm::Value* returned = b_.CreateCall(m_.module().getOrInsertFunction(symbol->value, type), args);
-  if (!call.is("call_pure_extern")) memo_.clear();  // what was read before may have changed
-  return returned;
-}
-
-llvm::Value* FunctionCodegen::checked_index(const Call& call) {
-  llvm::Value* index = value(call.arg(0));
-  llvm::Value* extent = value(call.arg(1));
-  const auto* message = call.arg(2).as<StringImm>();
-  if (call.dtype.is_vector() || !message)
-    throw CompileError(kUnsupported, call.origin,
-                       "`T.check_index` takes a scalar, its extent and a constant text");
-  // One comparison of unsigned numbers: an extent is not negative.
-  llvm::Type* i64 = b_.getInt64Ty();
-  llvm::Value* wide = call.dtype.is_uint() ? b_.CreateZExt(index, i64) : b_.CreateSExt(index, i64);
-  llvm::Value* bound = b_.CreateSExt(extent, i64);
-  fail_unless(b_.CreateICmpULT(wide, bound), TENON_ERROR_INDEX, where(call.origin), message->value,
-              wide, bound);
-  return index;
-}
-
-llvm::Value* FunctionCodegen::generate_call(const Call& call) {
-  const DType dtype = call.dtype;
-  if (!call.op) {
-    llvm::Value* result = generate_function_call(*call.callee, call.args, call.origin);
-    if (!result)
-      throw CompileError(kTypeMismatch, call.origin, "`{}` returns no value", call.callee->name);
-    return result;
-  }
-  const std::string_view name = call.op->name;
-  namespace I = llvm::Intrinsic;
-  static const std::map<std::string_view, I::ID> kUnary = {
-      {"sqrt", I::sqrt},  {"floor", I::floor},    {"ceil", I::ceil}, {"trunc", I::trunc},
-      {"round", I::rint}, {"nearbyint", I::rint}, {"fabs", I::fabs}};
-  if (const auto it = kUnary.find(name); it != kUnary.end()) {
-    if (!dtype.is_float()) {
-      if (name == "fabs")
-        return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
-      return value(call.arg(0));  // integers are whole already
-    }
-    return unary_float(it->second, call);
-  }
-  if (name == "abs") {
-    if (dtype.is_float()) return unary_float(I::fabs, call);
-    if (dtype.is_uint()) return value(call.arg(0));
-    return b_.CreateBinaryIntrinsic(I::abs, value(call.arg(0)), b_.getFalse());
-  }
-  if (name == "rsqrt") {
-    llvm::Value* x = value(call.arg(0));
-    if (is_small_float(dtype)) x = widen(x, dtype);
-    x = b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0),
-                      b_.CreateUnaryIntrinsic(I::sqrt, x));
-    return is_small_float(dtype) ? narrow(x, dtype) : x;
-  }
-  if (name == "copysign" || name == "fma") {
-    const bool small = is_small_float(dtype);
-    std::vector<llvm::Value*> args;
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      llvm::Value* x = value(call.arg(i));
-      args.push_back(small ? widen(x, dtype) : x);
-    }
-    llvm::Value* result =
-        b_.CreateIntrinsic(name == "fma" ? I::fma : I::copysign, {args[0]->getType()}, args);
-    return small ? narrow(result, dtype) : result;
-  }
-  if (name == "isnan" || name == "isinf" || name == "isfinite") {
-    const DType from = call.arg(0)->dtype;
-    llvm::Value* x = value(call.arg(0));
-    if (!from.is_float())
-      return llvm::ConstantInt::get(m_.register_type(dtype, {}), name == "isfinite");
-    if (is_small_float(from)) x = widen(x, from);
-    if (name == "isnan") return b_.CreateFCmpUNO(x, x);
-    llvm::Value* magnitude = b_.CreateUnaryIntrinsic(I::fabs, x);
-    llvm::Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
-    return name == "isinf" ? b_.CreateFCmpOEQ(magnitude, infinity)
-                           : b_.CreateFCmpOLT(magnitude, infinity);
-  }
-  if (name == "shift_left" || name == "shift_right") {
-    llvm::Value* x = value(call.arg(0));
-    llvm::Value* n = value(call.arg(1));
-    const auto constant = as_int(call.arg(1));
-    llvm::Value* width = llvm::ConstantInt::get(n->getType(), dtype.bits);
-    llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
-    if (name == "shift_right" && dtype.is_int()) {  // beyond the width only the sign is left
-      llvm::Value* last = llvm::ConstantInt::get(n->getType(), dtype.bits - 1u);
-      return b_.CreateAShr(x, b_.CreateBinaryIntrinsic(I::umin, n, last));
-    }
-    if (constant && (*constant < 0 || *constant >= dtype.bits)) return zero;
-    llvm::Value* shifted = name == "shift_left" ? b_.CreateShl(x, n) : b_.CreateLShr(x, n);
-    return constant ? shifted : b_.CreateSelect(b_.CreateICmpULT(n, width), shifted, zero);
-  }
-  if (name == "check_index") return checked_index(call);
-  if (name == "bitwise_and") return b_.CreateAnd(value(call.arg(0)), value(call.arg(1)));
-  if (name == "bitwise_or") return b_.CreateOr(value(call.arg(0)), value(call.arg(1)));
-  if (name == "bitwise_xor") return b_.CreateXor(value(call.arg(0)), value(call.arg(1)));
-  if (name == "bitwise_not") return b_.CreateNot(value(call.arg(0)));
-  if (name == "popcount") return b_.CreateUnaryIntrinsic(I::ctpop, value(call.arg(0)));
-  if (name == "clz") return b_.CreateBinaryIntrinsic(I::ctlz, value(call.arg(0)), b_.getFalse());
-  if (name == "min_value" || name == "max_value" || name == "infinity") {
-    if (dtype.is_float()) return value(imm(dtype, backend::float_limit(call)));
-    return llvm::ConstantInt::getSigned(m_.register_type(dtype, call.origin),
-                                        backend::integer_limit(call));
-  }
-  if (name == "if_then_else") return generate_if(call);
-  if (name == "num_threads") {
-    llvm::Value* at =
-        b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(TenonContext, threads));
-    return b_.CreateIntCast(b_.CreateLoad(b_.getInt32Ty(), at, "threads"),
-                            m_.register_type(dtype, call.origin), true);
-  }
-  if (name == "likely") return value(call.arg(0));
-  if (name == "assume") return nullptr;
-  if (name == "undef") return llvm::Constant::getNullValue(m_.register_type(dtype, call.origin));
-  if (name == "ret") {
-    if (result_) {
-      llvm::Value* returned = value(call.arg(0));
-      if (call.arg(0)->dtype != info_.function->result)
-        throw CompileError(kDTypeMismatch, call.origin, "`{}` returns {}; its result has dtype {}",
-                           info_.name, call.arg(0)->dtype.str(), info_.function->result.str());
-      b_.CreateStore(to_memory(returned, info_.function->result), result_);
-    }
-    b_.CreateRet(b_.getInt32(0));
-    b_.SetInsertPoint(block("after_return"));
-    return nullptr;
-  }
-  if (name == "reinterpret") {
-    const DType from = call.arg(0)->dtype;
-    if (from.is_bool() || dtype.is_bool() || from.bits * from.lanes != dtype.bits * dtype.lanes)
-      throw CompileError(kUnsupported, call.origin, "`T.reinterpret` from {} to {}", from.str(),
-                         dtype.str());
-    return b_.CreateBitOrPointerCast(value(call.arg(0)), m_.register_type(dtype, call.origin));
-  }
-  const auto element = [&](size_t i) -> const tir::BufferLoad& {
-    const auto* node = call.args.at(i).as<tir::BufferLoad>();
-    if (!node)
-      throw CompileError(kBadArgument, call.origin,
-                         "argument {} of `T.{}` is no element of a buffer", i + 1, name);
-    return *node;
-  };
-  if (name == "address_of") {
-    const tir::BufferLoad& node = element(0);
-    return address(*node.buffer, node.indices, call.origin).pointer;
-  }
-  if (name == "tvm_access_ptr") {
-    const DType pointed = tir::element_of_access_ptr(call);
-    llvm::Value* offset = value(tenon::cast(kInt64, call.arg(2)) * pointed.bytes());
-    return b_.CreateGEP(b_.getInt8Ty(), value(call.arg(1)), offset);
-  }
-  if (name == "prefetch") {
-    const tir::BufferLoad& node = element(0);
-    llvm::Value* pointer = address(*node.buffer, node.indices, call.origin).pointer;
-    const auto write = as_int(call.arg(1)), locality = as_int(call.arg(2));
-    if (!write || !locality)
-      throw CompileError(kBadArgument, call.origin, "`T.prefetch` with a mode that is no constant");
-    b_.CreateIntrinsic(
-        I::prefetch, {b_.getPtrTy()},
-        {pointer, b_.getInt32(*write != 0), b_.getInt32(*locality & 3), b_.getInt32(1)});
-    return nullptr;
-  }
-  if (name == "isnullptr") return b_.CreateIsNull(value(call.arg(0)));
-  if (name == "vectorlow" || name == "vectorhigh") {
-    const int lanes = call.arg(0)->dtype.lanes, half = dtype.lanes;
-    std::vector<int> mask;
-    for (int i = 0; i < half; ++i) mask.push_back(name == "vectorlow" ? i : lanes - half + i);
-    return b_.CreateShuffleVector(value(call.arg(0)), mask);
-  }
-  if (name == "vectorcombine") {
-    std::vector<int> mask;
-    for (int i = 0; i < dtype.lanes; ++i) mask.push_back(i);
-    llvm::Value* low = value(call.arg(0));
-    return b_.CreateShuffleVector(low, value(call.arg(1)), mask);
-  }
-  if (name == "masked_load") {
-    llvm::Value* mask = value(call.arg(1));
-    return load(element(0), mask, value(call.arg(2)));
-  }
-  if (name == "masked_store") {
-    const tir::BufferLoad& node = element(0);
-    llvm::Value* mask = value(call.arg(1));
-    store(*node.buffer, node.indices, value(call.arg(2)), mask, call.origin);
-    return nullptr;
-  }
-  if (name == "call_extern" || name == "call_pure_extern") return generate_extern(call);
-  if (name == "call_packed" || name == "call_cpacked") return generate_packed(call);
-  throw CompileError(kUnsupported, call.origin, "`T.{}` of {} has no native code", name,
-                     dtype.str());
 }
 
 }  // namespace tenon::llvm_backend

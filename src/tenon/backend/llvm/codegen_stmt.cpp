@@ -61,93 +61,106 @@ void FunctionCodegen::define() {
 void FunctionCodegen::generate(const tir::Stmt& stmt) {
   if (!stmt) return;
   memo_.clear();
-  if (const auto* node = stmt.as<tir::Seq>()) {
-    for (const tir::Stmt& inner : node->stmts) generate(inner);
-    return;
-  }
-  if (const auto* node = stmt.as<tir::BufferStore>()) {
-    store(*node->buffer, node->indices, value(node->value), nullptr, node->origin);
-    return;
-  }
-  if (const auto* node = stmt.as<tir::Evaluate>()) {
-    if (!as_int(node->value)) value(node->value);
-    return;
-  }
-  if (const auto* node = stmt.as<tir::Bind>()) {
-    vars_[node->var.get()] = value(node->value);
-    if (node->value->dtype.is_integer() && signs_.is_nonnegative(node->value))
-      signs_.add_nonnegative(node->var.get());
-    return;
-  }
-  if (const auto* node = stmt.as<tir::AllocBuffer>()) return generate_alloc(*node);
-  if (const auto* node = stmt.as<tir::AllocConst>()) {
-    const int64_t offset = m_.constant_offset(node->data, node->buffer->alignment);
-    llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_,
-                                                b_.getInt64(static_cast<uint64_t>(offset)));
-    buffers_[node->buffer.get()] = pointer;
-    vars_[node->buffer->data.get()] = pointer;
-    return;
-  }
-  if (const auto* node = stmt.as<tir::DeclBuffer>()) {
-    llvm::Value* data = value(node->data);
-    const Buffer& buffer = *node->buffer;
-    if (!vars_.count(buffer.data.get())) vars_[buffer.data.get()] = data;
-    llvm::Value* first = data;
-    if (buffer.elem_offset)
-      first = element_pointer(data, index_value(buffer.elem_offset), buffer.dtype);
-    buffers_[&buffer] = first;
-    return;
-  }
-  if (const auto* node = stmt.as<tir::For>()) {
-    if (node->kind == tir::ForKind::kThreadBinding)
-      throw CompileError(kUnsupported, node->origin, "a loop bound to `{}` has no native code",
-                         node->thread_tag);
-    if (node->kind == tir::ForKind::kParallel && !in_task_ && as_int(node->extent) != 1)
-      return generate_parallel(*node);
-    return generate_for(*node);
-  }
-  if (const auto* node = stmt.as<tir::While>()) {
-    llvm::BasicBlock* head = block("while");
-    llvm::BasicBlock* body = block("while.body");
-    llvm::BasicBlock* end = block("while.end");
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    b_.CreateCondBr(value(node->condition), body, end);
-    b_.SetInsertPoint(body);
-    generate(node->body);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(end);
-    memo_.clear();
-    return;
-  }
-  if (const auto* node = stmt.as<tir::IfThenElse>()) {
-    if (const auto known = as_int(node->condition)) {
-      generate(*known ? node->then_case : node->else_case);
+  switch (kind_of(stmt)) {
+    case tir::StmtKind::kSeq: {
+      for (const tir::Stmt& inner : stmt.to<tir::Seq>().stmts) generate(inner);
       return;
     }
-    llvm::BasicBlock* yes = block("then");
-    llvm::BasicBlock* no = node->else_case ? block("else") : nullptr;
-    llvm::BasicBlock* end = block("endif");
-    b_.CreateCondBr(value(node->condition), yes, no ? no : end);
-    b_.SetInsertPoint(yes);
-    generate(node->then_case);
-    b_.CreateBr(end);
-    if (no) {
-      b_.SetInsertPoint(no);
-      generate(node->else_case);
-      b_.CreateBr(end);
+    case tir::StmtKind::kBufferStore: {
+      const auto& node = stmt.to<tir::BufferStore>();
+      store(*node.buffer, node.indices, value(node.value), nullptr, node.origin);
+      return;
     }
-    b_.SetInsertPoint(end);
-    memo_.clear();
-    return;
-  }
-  if (const auto* node = stmt.as<tir::Assert>()) return generate_assert(*node);
-  if (const auto* node = stmt.as<tir::AttrStmt>()) return generate(node->body);
-  if (const auto* node = stmt.as<tir::CallTir>()) {
-    if (const auto external = m_.library_function(node->callee->name))
-      return generate_call_library(*node, *external);
-    generate_function_call(*node->callee, node->args, node->origin);
-    return;
+    case tir::StmtKind::kEvaluate: {
+      const auto& node = stmt.to<tir::Evaluate>();
+      if (!as_int(node.value)) value(node.value);
+      return;
+    }
+    case tir::StmtKind::kBind: {
+      const auto& node = stmt.to<tir::Bind>();
+      vars_[node.var.get()] = value(node.value);
+      if (node.value->dtype.is_integer() && signs_.is_nonnegative(node.value))
+        signs_.add_nonnegative(node.var.get());
+      return;
+    }
+    case tir::StmtKind::kAllocBuffer: return generate_alloc(stmt.to<tir::AllocBuffer>());
+    case tir::StmtKind::kAllocConst: {
+      const auto& node = stmt.to<tir::AllocConst>();
+      const int64_t offset = m_.constant_offset(node.data, node.buffer->alignment);
+      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), constants_,
+                                                  b_.getInt64(static_cast<uint64_t>(offset)));
+      buffers_[node.buffer.get()] = pointer;
+      vars_[node.buffer->data.get()] = pointer;
+      return;
+    }
+    case tir::StmtKind::kDeclBuffer: {
+      const auto& node = stmt.to<tir::DeclBuffer>();
+      llvm::Value* data = value(node.data);
+      const Buffer& buffer = *node.buffer;
+      if (!vars_.count(buffer.data.get())) vars_[buffer.data.get()] = data;
+      llvm::Value* first = data;
+      if (buffer.elem_offset)
+        first = element_pointer(data, index_value(buffer.elem_offset), buffer.dtype);
+      buffers_[&buffer] = first;
+      return;
+    }
+    case tir::StmtKind::kFor: {
+      const auto& node = stmt.to<tir::For>();
+      if (node.kind == tir::ForKind::kThreadBinding)
+        throw CompileError(kUnsupported, node.origin, "a loop bound to `{}` has no native code",
+                           node.thread_tag);
+      if (node.kind == tir::ForKind::kParallel && !in_task_ && as_int(node.extent) != 1)
+        return generate_parallel(node);
+      return generate_for(node);
+    }
+    case tir::StmtKind::kWhile: {
+      const auto& node = stmt.to<tir::While>();
+      llvm::BasicBlock* head = block("while");
+      llvm::BasicBlock* body = block("while.body");
+      llvm::BasicBlock* end = block("while.end");
+      b_.CreateBr(head);
+      b_.SetInsertPoint(head);
+      b_.CreateCondBr(value(node.condition), body, end);
+      b_.SetInsertPoint(body);
+      generate(node.body);
+      b_.CreateBr(head);
+      b_.SetInsertPoint(end);
+      memo_.clear();
+      return;
+    }
+    case tir::StmtKind::kIfThenElse: {
+      const auto& node = stmt.to<tir::IfThenElse>();
+      if (const auto known = as_int(node.condition)) {
+        generate(*known ? node.then_case : node.else_case);
+        return;
+      }
+      llvm::BasicBlock* yes = block("then");
+      llvm::BasicBlock* no = node.else_case ? block("else") : nullptr;
+      llvm::BasicBlock* end = block("endif");
+      b_.CreateCondBr(value(node.condition), yes, no ? no : end);
+      b_.SetInsertPoint(yes);
+      generate(node.then_case);
+      b_.CreateBr(end);
+      if (no) {
+        b_.SetInsertPoint(no);
+        generate(node.else_case);
+        b_.CreateBr(end);
+      }
+      b_.SetInsertPoint(end);
+      memo_.clear();
+      return;
+    }
+    case tir::StmtKind::kAssert: return generate_assert(stmt.to<tir::Assert>());
+    case tir::StmtKind::kAttrStmt: return generate(stmt.to<tir::AttrStmt>().body);
+    case tir::StmtKind::kCallTir: {
+      const auto& node = stmt.to<tir::CallTir>();
+      if (const auto external = m_.library_function(node.callee->name))
+        return generate_call_library(node, *external);
+      generate_function_call(*node.callee, node.args, node.origin);
+      return;
+    }
+    case tir::StmtKind::kBlock:
+    case tir::StmtKind::kBlockRealize: break;
   }
   throw CompileError(kWrongForm, stmt->origin,
                      "`{}` in PrimFunc `{}` has no native code; the module is not lowered",

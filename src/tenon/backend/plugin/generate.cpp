@@ -374,7 +374,7 @@ class UnitGenerator {
   // The last argument of functions that want it.
   void add_threads(std::vector<Value>& args) const {
     if (d_.has_flag(TENON_PASS_THREADS))
-      args.push_back(make<graph::PrimValue>(tenon::call("num_threads", {}, kInt32)));
+      args.push_back(make<graph::PrimValue>(tenon::call(IntrinsicId::kNumThreads, {}, kInt32)));
   }
 
   // The arguments that the generated function gets, in terms of the graph function.

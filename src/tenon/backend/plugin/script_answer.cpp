@@ -86,10 +86,10 @@ std::string add_script_functions(IRModule& module, const ScriptAnswer& answer,
       return make<GlobalVar>(known->second);
     });
     if (const auto prim = cast<PrimFunc>(renamed)) {
-      auto* copy = new PrimFunc(*prim);
-      copy->is_private = true;
-      copy->attrs.erase("global_symbol");
-      renamed = Ref<PrimFunc>(copy);
+      renamed = with(*prim, [&](PrimFunc& copy) {
+        copy.is_private = true;
+        copy.attrs.erase("global_symbol");
+      });
     }
     module.set(names[name], renamed);
   }

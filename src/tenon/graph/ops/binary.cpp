@@ -28,12 +28,13 @@ Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
 // The remainder that has the divisor's sign, as Python's `%`.
 Expr floor_mod(const Expr& a, const Expr& b) {
   if (!a->dtype.is_float()) return floormod(a, b);
-  const Expr rest = float_call("fmod", {a, b});
+  const Expr rest = float_call(IntrinsicId::kFmod, {a, b});
   const Expr signs_differ = ne(rest < zero(rest), b < zero(b));
   return select(logical_and(ne(rest, zero(rest)), signs_differ), rest + b, rest);
 }
 Expr mod(const Expr& a, const Expr& b) {
-  return a->dtype.is_float() ? float_call("fmod", {a, b}) : binary(BinaryOp::kMod, a, b);
+  return a->dtype.is_float() ? float_call(IntrinsicId::kFmod, {a, b})
+                             : binary(BinaryOp::kMod, a, b);
 }
 Expr power(const Expr& a, const Expr& b) {
   const DType dtype = a->dtype;
@@ -43,19 +44,20 @@ Expr power(const Expr& a, const Expr& b) {
     if (*exponent == 2) return a * a;
     if (*exponent == 3) return a * a * a;
   }
-  if (dtype.is_float()) return float_call("pow", {a, b});
+  if (dtype.is_float()) return float_call(IntrinsicId::kPow, {a, b});
   // Of integers a whole number, which the float may just miss; below 1 it is 0.
-  const Expr exact = float_call("pow", {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)});
-  return tenon::cast(dtype, float_call("round", {exact}));
+  const Expr exact =
+      float_call(IntrinsicId::kPow, {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)});
+  return tenon::cast(dtype, float_call(IntrinsicId::kRound, {exact}));
 }
 Expr floor_divide(const Expr& a, const Expr& b) {
-  return a->dtype.is_float() ? float_call("floor", {a / b}) : floordiv(a, b);
+  return a->dtype.is_float() ? float_call(IntrinsicId::kFloor, {a / b}) : floordiv(a, b);
 }
 Expr log_add_exp(const Expr& a, const Expr& b) {
   const Expr most = tenon::max(a, b), least = tenon::min(a, b);
   // The difference of two infinities of one sign is no number.
   const Expr difference = select(eq(least, most), zero(a), least - most);
-  return most + float_call("log1p", {float_call("exp", {difference})});
+  return most + float_call(IntrinsicId::kLog1p, {float_call(IntrinsicId::kExp, {difference})});
 }
 template <BinaryOp kOp>
 Expr arithmetic(const Expr& a, const Expr& b) {
@@ -72,27 +74,27 @@ Expr is_bit_of(const Expr& a, const Expr& b) {
   const Expr below = b < imm(b->dtype, int64_t{a->dtype.bits});
   return b->dtype.is_uint() ? below : logical_and(b >= zero(b), below);
 }
-Expr shifted(const char* shift, const Expr& a, const Expr& b) {
+Expr shifted(IntrinsicId shift, const Expr& a, const Expr& b) {
   const Expr last = imm(b->dtype, int64_t{a->dtype.bits - 1});
   if (const auto count = as_int(b))
     return *count >= 0 && *count < a->dtype.bits ? tenon::call(shift, {a, b}) : zero(a);
-  const Expr bit = tenon::call("bitwise_and", {b, last});
+  const Expr bit = tenon::call(IntrinsicId::kBitwiseAnd, {b, last});
   return select(is_bit_of(a, b), tenon::call(shift, {a, bit}), zero(a));
 }
-Expr left_shift(const Expr& a, const Expr& b) { return shifted("shift_left", a, b); }
+Expr left_shift(const Expr& a, const Expr& b) { return shifted(IntrinsicId::kShiftLeft, a, b); }
 Expr right_shift(const Expr& a, const Expr& b) {
-  if (!a->dtype.is_int()) return shifted("shift_right", a, b);
+  if (!a->dtype.is_int()) return shifted(IntrinsicId::kShiftRight, a, b);
   const Expr last = imm(b->dtype, int64_t{a->dtype.bits - 1});
-  return tenon::call("shift_right", {a, select(is_bit_of(a, b), b, last)});
+  return tenon::call(IntrinsicId::kShiftRight, {a, select(is_bit_of(a, b), b, last)});
 }
 Expr bitwise_and(const Expr& a, const Expr& b) {
-  return a->dtype.is_bool() ? logical_and(a, b) : tenon::call("bitwise_and", {a, b});
+  return a->dtype.is_bool() ? logical_and(a, b) : tenon::call(IntrinsicId::kBitwiseAnd, {a, b});
 }
 Expr bitwise_or(const Expr& a, const Expr& b) {
-  return a->dtype.is_bool() ? logical_or(a, b) : tenon::call("bitwise_or", {a, b});
+  return a->dtype.is_bool() ? logical_or(a, b) : tenon::call(IntrinsicId::kBitwiseOr, {a, b});
 }
 Expr bitwise_xor(const Expr& a, const Expr& b) {
-  return a->dtype.is_bool() ? ne(a, b) : tenon::call("bitwise_xor", {a, b});
+  return a->dtype.is_bool() ? ne(a, b) : tenon::call(IntrinsicId::kBitwiseXor, {a, b});
 }
 
 constexpr BinaryRow kRows[] = {
@@ -160,7 +162,7 @@ constexpr BinaryRow kRows[] = {
      "angle of (b, a)",
      Takes::kFloat,
      false,
-     [](const Expr& a, const Expr& b) { return float_call("atan2", {a, b}); },
+     [](const Expr& a, const Expr& b) { return float_call(IntrinsicId::kAtan2, {a, b}); },
      {.finite_at_zero = true}},
     {"log_add_exp",
      "log(exp(a) + exp(b))",

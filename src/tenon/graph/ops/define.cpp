@@ -259,12 +259,12 @@ Expr scalar_constant(const Value& value) {
   return imm(dtype, constant->data->at_int(0));
 }
 
-Expr float_call(std::string_view intrinsic, std::vector<Expr> args) {
+Expr float_call(IntrinsicId id, std::vector<Expr> args) {
   const DType dtype = args.at(0)->dtype;
   const bool narrow = dtype.bits < 32;
   std::vector<NodePtr> nodes;
   for (Expr& arg : args) nodes.push_back(narrow ? tenon::cast(kFloat32, arg) : arg);
-  const Expr result = tenon::call(intrinsic, std::move(nodes));
+  const Expr result = tenon::call(id, std::move(nodes));
   return narrow && result->dtype.is_float() ? tenon::cast(dtype, result) : result;
 }
 

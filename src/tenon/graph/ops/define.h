@@ -143,6 +143,6 @@ class KernelOf : public tir::KernelBuilder {
 Expr scalar_constant(const Value& value);
 
 /// A call of an intrinsic on floats of any width, computed in float32 where the dtype is narrower.
-Expr float_call(std::string_view intrinsic, std::vector<Expr> args);
+Expr float_call(IntrinsicId id, std::vector<Expr> args);
 
 }  // namespace tenon::graph

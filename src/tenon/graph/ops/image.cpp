@@ -69,9 +69,13 @@ Expr nearest(const Call& call, const Axis& axis, const Expr& i) {
                      (mode == "half_pixel" && rounding == "round_prefer_floor");
   if (axis.factor && exact) return inside(floordiv(i, *axis.factor), axis.in);
   const Expr x = coordinate(call, axis, i);
-  const Expr rounded = rounding == "round_prefer_floor"  ? float_call("ceil", {x - f32(0.5)})
-                       : rounding == "round_prefer_ceil" ? float_call("floor", {x + f32(0.5)})
-                                                         : float_call(rounding, {x});
+  const Expr rounded =
+      rounding == "round_prefer_floor"  ? float_call(IntrinsicId::kCeil, {x - f32(0.5)})
+      : rounding == "round_prefer_ceil" ? float_call(IntrinsicId::kFloor, {x + f32(0.5)})
+                                        : float_call(rounding == "floor"  ? IntrinsicId::kFloor
+                                                     : rounding == "ceil" ? IntrinsicId::kCeil
+                                                                          : IntrinsicId::kRound,
+                                                     {x});
   return inside(tenon::cast(kInt64, rounded), axis.in);
 }
 
@@ -81,7 +85,7 @@ struct Tap {
 
 std::vector<Tap> linear_taps(const Call& call, const Axis& axis, const Expr& i) {
   const Expr x = coordinate(call, axis, i);
-  const Expr floor = float_call("floor", {x});
+  const Expr floor = float_call(IntrinsicId::kFloor, {x});
   const Expr first = tenon::cast(kInt64, floor);
   const Expr ratio = x - floor;
   return {{inside(first, axis.in), f32(1.0) - ratio}, {inside(first + 1, axis.in), ratio}};
@@ -89,7 +93,7 @@ std::vector<Tap> linear_taps(const Call& call, const Axis& axis, const Expr& i) 
 
 std::vector<Tap> cubic_taps(const Call& call, const Axis& axis, const Expr& i) {
   const Expr x = coordinate(call, axis, i);
-  const Expr floor = float_call("floor", {x});
+  const Expr floor = float_call(IntrinsicId::kFloor, {x});
   const Expr first = tenon::cast(kInt64, floor);
   const Expr t = x - floor;
   const double a = float_attr(call, "cubic_alpha");

@@ -49,7 +49,7 @@ Value lower_softmax(BlockBuilder& builder, const Call& call) {
   const Operand most = along.reduce(kernel, kernel.out_name() + "_maxelem", tir::max_reducer(),
                                     [&](const Indices& at) { return x(at); });
   const Operand exps = kernel.compute(kernel.out_name() + "_exp", x.shape, [&](const Indices& at) {
-    return float_call("exp", {x(at) - most(along.drop(at))});
+    return float_call(IntrinsicId::kExp, {x(at) - most(along.drop(at))});
   });
   const Operand sum = along.reduce(kernel, kernel.out_name() + "_expsum", tir::sum_reducer(),
                                    [&](const Indices& at) { return exps(at); });
@@ -65,11 +65,12 @@ Value lower_log_softmax(BlockBuilder& builder, const Call& call) {
   const Operand most = along.reduce(kernel, kernel.out_name() + "_maxelem", tir::max_reducer(),
                                     [&](const Indices& at) { return x(at); });
   const Operand sum = along.reduce(
-      kernel, kernel.out_name() + "_expsum", tir::sum_reducer(),
-      [&](const Indices& at) { return float_call("exp", {x(at) - most(along.drop(at))}); });
+      kernel, kernel.out_name() + "_expsum", tir::sum_reducer(), [&](const Indices& at) {
+        return float_call(IntrinsicId::kExp, {x(at) - most(along.drop(at))});
+      });
   return kernel.emit_compute([&](const Indices& at) {
     const Indices outer = along.drop(at);
-    return x(at) - most(outer) - float_call("log", {sum(outer)});
+    return x(at) - most(outer) - float_call(IntrinsicId::kLog, {sum(outer)});
   });
 }
 
@@ -171,10 +172,10 @@ Value lower_attention(BlockBuilder& builder, const Call& call) {
   const Shape scores = {q.shape[0], q.shape[2], rows, columns};
   const Shape outer = {q.shape[0], q.shape[2], rows};
   const DType dtype = q.dtype;
-  const Expr scale =
-      is_none(call, "scale")
-          ? imm(dtype, int64_t{1}) / float_call("sqrt", {tenon::cast(dtype, q.shape[3])})
-          : imm(dtype, float_attr(call, "scale"));
+  const Expr scale = is_none(call, "scale")
+                         ? imm(dtype, int64_t{1}) /
+                               float_call(IntrinsicId::kSqrt, {tenon::cast(dtype, q.shape[3])})
+                         : imm(dtype, float_attr(call, "scale"));
   const std::string mask = is_none(call, "causal_mask") ? "" : string_attr(call, "causal_mask");
   const Operand product = kernel.reduce(
       "scores", scores, {q.shape[3]}, tir::sum_reducer(), [&](const Indices& i, const Indices& d) {
@@ -195,7 +196,7 @@ Value lower_attention(BlockBuilder& builder, const Call& call) {
       kernel.reduce("greatest", outer, {columns}, tir::max_reducer(),
                     [&](const Indices& i, const Indices& c) { return masked(at(i, c[0])); });
   const Operand exps = kernel.compute("exps", scores, [&](const Indices& i) {
-    return float_call("exp", {masked(i) - most({i[0], i[1], i[2]})});
+    return float_call(IntrinsicId::kExp, {masked(i) - most({i[0], i[1], i[2]})});
   });
   const Operand sum =
       kernel.reduce("expsum", outer, {columns}, tir::sum_reducer(),

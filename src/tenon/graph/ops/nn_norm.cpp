@@ -29,7 +29,9 @@ Operand mean(KernelOf& kernel, const std::string& name, const Shape& shape, cons
                         [&](const Indices& i) { return sum(i) / tenon::cast(sum.dtype, count); });
 }
 
-Expr inverse_root(const Expr& x) { return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x}); }
+Expr inverse_root(const Expr& x) {
+  return imm(x->dtype, int64_t{1}) / float_call(IntrinsicId::kSqrt, {x});
+}
 
 // The mean, and 1 / sqrt(variance + epsilon), of what `element` gives over `extents`.
 struct Moments {
@@ -156,7 +158,7 @@ OpDef batch_norm_result() {
     const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
     const Operand factor = kernel.compute("factor", {x.shape[axis]}, [&](const Indices& i) {
       const Expr deviation =
-          float_call("sqrt", {variance(i) + imm(x.dtype, float_attr(call, "epsilon"))});
+          float_call(IntrinsicId::kSqrt, {variance(i) + imm(x.dtype, float_attr(call, "epsilon"))});
       return (scales ? gamma(i) : imm(x.dtype, int64_t{1})) / deviation;
     });
     return kernel.emit_compute([&](const Indices& i) {
@@ -330,7 +332,7 @@ Value lower_lrn(BlockBuilder& builder, const Call& call) {
   const double factor = float_attr(call, "alpha") / static_cast<double>(size);
   return kernel.emit_compute([&](const Indices& i) {
     const Expr base = imm(x.dtype, float_attr(call, "bias")) + imm(x.dtype, factor) * squares(i);
-    return x(i) / float_call("pow", {base, imm(x.dtype, float_attr(call, "beta"))});
+    return x(i) / float_call(IntrinsicId::kPow, {base, imm(x.dtype, float_attr(call, "beta"))});
   });
 }
 

@@ -108,17 +108,17 @@ Value lower_pool(BlockBuilder& builder, const Call& call, size_t rank, PoolKind 
         {kernel.reduce(kernel.out_name(), kernel.shape(), taps, tir::max_reducer(), element)});
   if (kind == PoolKind::kLp) {
     const auto p = static_cast<double>(int_attr(call, "p"));
-    const Operand sum =
-        kernel.reduce("pool_sum", kernel.shape(), taps, tir::sum_reducer(),
-                      [&](const Indices& i, const Indices& k) {
-                        const Expr value = element(i, k);
-                        if (p == 2) return value * value;
-                        const Expr magnitude = float_call("fabs", {value});
-                        return p == 1 ? magnitude : float_call("pow", {magnitude, imm(dtype, p)});
-                      });
+    const Operand sum = kernel.reduce(
+        "pool_sum", kernel.shape(), taps, tir::sum_reducer(),
+        [&](const Indices& i, const Indices& k) {
+          const Expr value = element(i, k);
+          if (p == 2) return value * value;
+          const Expr magnitude = float_call(IntrinsicId::kFabs, {value});
+          return p == 1 ? magnitude : float_call(IntrinsicId::kPow, {magnitude, imm(dtype, p)});
+        });
     return kernel.emit_compute([&](const Indices& i) {
-      if (p == 2) return float_call("sqrt", {sum(i)});
-      return p == 1 ? sum(i) : float_call("pow", {sum(i), imm(dtype, 1 / p)});
+      if (p == 2) return float_call(IntrinsicId::kSqrt, {sum(i)});
+      return p == 1 ? sum(i) : float_call(IntrinsicId::kPow, {sum(i), imm(dtype, 1 / p)});
     });
   }
   const bool counts_padding = flag_attr(call, "count_include_pad");

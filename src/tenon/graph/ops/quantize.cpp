@@ -66,8 +66,8 @@ OpDef quantize() {
       const DType wide =
           x.dtype == kFloat64 || scale.dtype == kFloat64 ? kFloat64 : DType(kFloat32);
       const Expr steps = tenon::cast(wide, x(i)) / tenon::cast(wide, parameter(call, scale, i));
-      const Expr shifted =
-          float_call("round", {steps}) + tenon::cast(steps->dtype, parameter(call, zero, i));
+      const Expr shifted = float_call(IntrinsicId::kRound, {steps}) +
+                           tenon::cast(steps->dtype, parameter(call, zero, i));
       const auto limit = [&](const Expr& value) {
         return imm(steps->dtype, static_cast<double>(*as_int(value)));
       };

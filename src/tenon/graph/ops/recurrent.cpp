@@ -70,7 +70,8 @@ std::vector<std::string> activations(const Call& call, const CellKind& kind) {
 }
 
 Expr activate(const std::string& name, const Expr& x) {
-  return name == "relu" ? max(x, imm(x->dtype, int64_t{0})) : float_call(name, {x});
+  if (name == "relu") return max(x, imm(x->dtype, int64_t{0}));
+  return float_call(name == "tanh" ? IntrinsicId::kTanh : IntrinsicId::kSigmoid, {x});
 }
 
 // ---- the layers ---------------------------------------------------------------------------------

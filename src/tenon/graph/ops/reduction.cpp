@@ -173,14 +173,15 @@ Operand log_sum_exp(KernelOf& kernel, const Operand& x, const Reduction& r) {
                     [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); });
   // An infinite maximum would give inf - inf.
   const auto shift = [&](const Indices& i) {
-    return select(float_call("isfinite", {most(i)}), most(i), imm(x.dtype, int64_t{0}));
+    return select(float_call(IntrinsicId::kIsfinite, {most(i)}), most(i), imm(x.dtype, int64_t{0}));
   };
-  const Operand total = kernel.reduce("x_sum", shape, r.extents, tir::sum_reducer(),
-                                      [&](const Indices& i, const Indices& k) {
-                                        return float_call("exp", {x(r.join(x, i, k)) - shift(i)});
-                                      });
-  return kernel.compute(kernel.out_name(), shape,
-                        [&](const Indices& i) { return float_call("log", {total(i)}) + shift(i); });
+  const Operand total = kernel.reduce(
+      "x_sum", shape, r.extents, tir::sum_reducer(), [&](const Indices& i, const Indices& k) {
+        return float_call(IntrinsicId::kExp, {x(r.join(x, i, k)) - shift(i)});
+      });
+  return kernel.compute(kernel.out_name(), shape, [&](const Indices& i) {
+    return float_call(IntrinsicId::kLog, {total(i)}) + shift(i);
+  });
 }
 
 // The position of an extreme: the extreme first, then the least (or greatest) position that has it.
@@ -291,10 +292,10 @@ std::vector<OpDef> reduction_ops() {
   ops.push_back(statistic("std", "square root of the variance", true,
                           [](KernelOf& kernel, const Operand& x, const Reduction& r) {
                             const Operand variance = variance_of(kernel, x, r, "x_variance");
-                            return kernel.compute(kernel.out_name(), r.shape(x),
-                                                  [&](const Indices& i) {
-                                                    return float_call("sqrt", {variance(i)});
-                                                  });
+                            return kernel.compute(
+                                kernel.out_name(), r.shape(x), [&](const Indices& i) {
+                                  return float_call(IntrinsicId::kSqrt, {variance(i)});
+                                });
                           }));
   ops.push_back(statistic("logsumexp", "log(sum(exp(x))) without overflow", true, log_sum_exp));
   ops.push_back(arg_extreme("argmax", "position of the greatest element", tir::max_reducer));

@@ -30,12 +30,12 @@ Expr constant(const Expr& x, double value) { return imm(x->dtype, value); }
 Expr attr_of(const Expr& x, const Call& call, const std::string& name) {
   return imm(x->dtype, float_attr(call, name));
 }
-Expr exp(const Expr& x) { return float_call("exp", {x}); }
+Expr exp(const Expr& x) { return float_call(IntrinsicId::kExp, {x}); }
 
 // log(1 + exp(x)) without overflow.
 Expr softplus(const Expr& x) {
-  const Expr magnitude = float_call("fabs", {x});
-  return tenon::max(x, zero(x)) + float_call("log1p", {exp(zero(x) - magnitude)});
+  const Expr magnitude = float_call(IntrinsicId::kFabs, {x});
+  return tenon::max(x, zero(x)) + float_call(IntrinsicId::kLog1p, {exp(zero(x) - magnitude)});
 }
 
 Expr clamp01(const Expr& x) {
@@ -89,7 +89,7 @@ constexpr IntrinsicRow kIntrinsics[] = {
 
 // A rounding leaves an integer as it is.
 Expr intrinsic(const Expr& x, const Call& call) {
-  return x->dtype.is_float() ? float_call(call.op->name, {x}) : x;
+  return x->dtype.is_float() ? float_call(find_intrinsic(call.op->name)->id, {x}) : x;
 }
 
 const OpAttr kAlpha001{"alpha", AttrKind::kFloat, 0.01, "slope below zero"};
@@ -101,11 +101,11 @@ std::vector<UnaryRow> rows() {
   return {
       {"abs", "absolute value", Takes::kNumber, false,
        [](const Expr& x, const Call&) {
-         if (x->dtype.is_float()) return float_call("fabs", {x});
+         if (x->dtype.is_float()) return float_call(IntrinsicId::kFabs, {x});
          return x->dtype.is_uint() ? x : select(x < zero(x), zero(x) - x, x);
        }},
       {"bitwise_not", "complement of every bit", Takes::kInteger, false,
-       [](const Expr& x, const Call&) { return tenon::call("bitwise_not", {x}); }},
+       [](const Expr& x, const Call&) { return tenon::call(IntrinsicId::kBitwiseNot, {x}); }},
       {"isinf",
        "infinite",
        Takes::kFloat,
@@ -114,7 +114,7 @@ std::vector<UnaryRow> rows() {
          const double inf = std::numeric_limits<double>::infinity();
          const bool negative = flag_attr(call, "detect_negative");
          if (flag_attr(call, "detect_positive"))
-           return negative ? float_call("isinf", {x}) : eq(x, constant(x, inf));
+           return negative ? float_call(IntrinsicId::kIsinf, {x}) : eq(x, constant(x, inf));
          return negative ? eq(x, constant(x, -inf)) : boolean(false);
        },
        {{"detect_negative", AttrKind::kBool, true, "-inf counts"},
@@ -143,7 +143,7 @@ std::vector<UnaryRow> rows() {
        Takes::kFloat,
        false,
        [](const Expr& x, const Call&) {
-         return imm(x->dtype, int64_t{1}) / float_call("sqrt", {x});
+         return imm(x->dtype, int64_t{1}) / float_call(IntrinsicId::kSqrt, {x});
        },
        {},
        {.finite_at_zero = false, .x = InputUse::kPositive}},
@@ -171,13 +171,13 @@ std::vector<UnaryRow> rows() {
        {alpha(1.0)}},
       {"nn.gelu", "x * (1 + erf(x / sqrt(2))) / 2", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
-         const Expr scaled = float_call("erf", {x * constant(x, std::sqrt(0.5))});
+         const Expr scaled = float_call(IntrinsicId::kErf, {x * constant(x, std::sqrt(0.5))});
          return x * constant(x, 0.5) * (constant(x, 1) + scaled);
        }},
       {"nn.gelu_tanh", "gelu through tanh", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
          const Expr cubic = x + constant(x, 0.044715) * x * x * x;
-         const Expr t = float_call("tanh", {constant(x, std::sqrt(2 / M_PI)) * cubic});
+         const Expr t = float_call(IntrinsicId::kTanh, {constant(x, std::sqrt(2 / M_PI)) * cubic});
          return x * constant(x, 0.5) * (constant(x, 1) + t);
        }},
       {"nn.hardsigmoid",
@@ -201,7 +201,9 @@ std::vector<UnaryRow> rows() {
        },
        {kAlpha001}},
       {"nn.mish", "x * tanh(softplus(x))", Takes::kFloat, false,
-       [](const Expr& x, const Call&) { return x * float_call("tanh", {softplus(x)}); }},
+       [](const Expr& x, const Call&) {
+         return x * float_call(IntrinsicId::kTanh, {softplus(x)});
+       }},
       {"nn.relu", "max(x, 0)", Takes::kNumber, false,
        [](const Expr& x, const Call&) { return tenon::max(x, zero(x)); }},
       {"nn.relu6", "x held in 0 to 6", Takes::kNumber, false,
@@ -231,17 +233,19 @@ std::vector<UnaryRow> rows() {
        {{"lambd", AttrKind::kFloat, 0.5, "half-width of the zero range"},
         {"bias", AttrKind::kFloat, 0.0, "step at its ends"}}},
       {"nn.silu", "x * sigmoid(x)", Takes::kFloat, false,
-       [](const Expr& x, const Call&) { return x * float_call("sigmoid", {x}); }},
+       [](const Expr& x, const Call&) { return x * float_call(IntrinsicId::kSigmoid, {x}); }},
       {"nn.softplus", "log(1 + exp(x))", Takes::kFloat, false,
        [](const Expr& x, const Call&) { return softplus(x); }},
       {"nn.softsign", "x / (1 + abs(x))", Takes::kFloat, false,
-       [](const Expr& x, const Call&) { return x / (constant(x, 1) + float_call("fabs", {x})); }},
+       [](const Expr& x, const Call&) {
+         return x / (constant(x, 1) + float_call(IntrinsicId::kFabs, {x}));
+       }},
       {"nn.swish",
        "x * sigmoid(alpha * x)",
        Takes::kFloat,
        false,
        [](const Expr& x, const Call& call) {
-         return x * float_call("sigmoid", {attr_of(x, call, "alpha") * x});
+         return x * float_call(IntrinsicId::kSigmoid, {attr_of(x, call, "alpha") * x});
        },
        {alpha(1.0)}},
       {"nn.thresholdedrelu",

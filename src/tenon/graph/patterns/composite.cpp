@@ -49,12 +49,15 @@ class Outline {
       result = var;
     }
     const auto block = make<BindingBlock>(std::move(body_), true);
-    auto* function = new Function(std::move(params_),
-                                  make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
-                                  type, {{"Composite", name_}}, true, Origin::merge(origins));
-    function->is_private = true;
-    if (!constants_.empty()) function->attrs.set("constants", std::move(constants_));
-    return {with_own_dimensions(renew_definitions(Ref<Function>(function))), std::move(arguments_)};
+    const Ref<Function> function =
+        with(make<Function>(std::move(params_),
+                            make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result), type,
+                            Attrs{{"Composite", name_}}, true, Origin::merge(origins)),
+             [&](Function& made) {
+               made.is_private = true;
+               if (!constants_.empty()) made.attrs.set("constants", std::move(constants_));
+             });
+    return {with_own_dimensions(renew_definitions(function)), std::move(arguments_)};
   }
 
  private:

@@ -30,9 +30,8 @@ static void add_labels(Composite& composite, const FusionPattern& pattern, const
     if (found != positions.end()) labels.emplace(name, found->second);
   }
   if (labels.empty()) return;
-  auto* labelled = new Function(*composite.function);
-  labelled->attrs.set(kLabels, std::move(labels));
-  composite.function = Ref<Function>(labelled);
+  composite.function = with(*composite.function,
+                            [&](Function& copy) { copy.attrs.set(kLabels, std::move(labels)); });
 }
 
 Composite make_composite(const FusionPattern& pattern, const Match& match,

@@ -17,6 +17,7 @@ struct OpValue final : NodeOf<OpValue, ValueNode> {
   const OpDef* op;
   explicit OpValue(const OpDef* op) : NodeOf(Origin()), op(op) { finish_node(*this); }
   void finish() {}
+  static constexpr ValueKind kKind = ValueKind::kOpValue;
   static constexpr std::string_view kName = "graph.OpValue";
   static std::vector<FieldInfo> fields() { return {field<&OpValue::op>("op")}; }
 };

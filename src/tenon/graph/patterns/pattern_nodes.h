@@ -11,8 +11,38 @@
 
 namespace tenon::graph {
 
+/// Kinds of patterns.
+enum class PatternKind : uint8_t {
+  kWildcard,
+  kVar,
+  kGlobalVar,
+  kExternFunc,
+  kPrimFunc,
+  kConstant,
+  kExpr,
+  kOp,
+  kCall,
+  kFunction,
+  kTuple,
+  kTupleGetItem,
+  kOr,
+  kAnd,
+  kNot,
+  kDType,
+  kShape,
+  kAttr,
+  kType,
+  kShapeExpr,
+  kParam,
+  kTransposed,
+  kGraph,
+};
+
 /// Any pattern. A node is itself: what it matched, it matches wherever it stands again.
 struct PatternNode : Node {
+  using Kind = PatternKind;
+  static constexpr NodeFamily kFamily = NodeFamily::kPattern;
+
  protected:
   explicit PatternNode(Origin origin) : Node(std::move(origin)) {}
 };
@@ -22,6 +52,7 @@ using PatternPtr = Ref<PatternNode>;
 struct WildcardPattern final : NodeOf<WildcardPattern, PatternNode> {
   explicit WildcardPattern(Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kWildcard;
   static constexpr std::string_view kName = "wildcard";
   static std::vector<FieldInfo> fields();
 };
@@ -33,6 +64,7 @@ struct VarPattern final : NodeOf<VarPattern, PatternNode> {
 
   VarPattern(std::string name, bool dataflow, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kVar;
   static constexpr std::string_view kName = "is_var";
   static std::vector<FieldInfo> fields();
 };
@@ -43,6 +75,7 @@ struct GlobalVarPattern final : NodeOf<GlobalVarPattern, PatternNode> {
 
   explicit GlobalVarPattern(std::string name, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kGlobalVar;
   static constexpr std::string_view kName = "is_gv";
   static std::vector<FieldInfo> fields();
 };
@@ -53,6 +86,7 @@ struct ExternFuncPattern final : NodeOf<ExternFuncPattern, PatternNode> {
 
   explicit ExternFuncPattern(std::string symbol, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kExternFunc;
   static constexpr std::string_view kName = "extern_func";
   static std::vector<FieldInfo> fields();
 };
@@ -63,6 +97,7 @@ struct PrimFuncPattern final : NodeOf<PrimFuncPattern, PatternNode> {
 
   explicit PrimFuncPattern(Ref<tir::PrimFunc> function, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kPrimFunc;
   static constexpr std::string_view kName = "prim_func";
   static std::vector<FieldInfo> fields();
 };
@@ -71,6 +106,7 @@ struct PrimFuncPattern final : NodeOf<PrimFuncPattern, PatternNode> {
 struct ConstantPattern final : NodeOf<ConstantPattern, PatternNode> {
   explicit ConstantPattern(Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kConstant;
   static constexpr std::string_view kName = "is_const";
   static std::vector<FieldInfo> fields();
 };
@@ -81,6 +117,7 @@ struct ExprPattern final : NodeOf<ExprPattern, PatternNode> {
 
   explicit ExprPattern(Value value, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kExpr;
   static constexpr std::string_view kName = "is_expr";
   static std::vector<FieldInfo> fields();
 };
@@ -91,6 +128,7 @@ struct OpPattern final : NodeOf<OpPattern, PatternNode> {
 
   explicit OpPattern(const OpDef* op, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kOp;
   static constexpr std::string_view kName = "is_op";
   static std::vector<FieldInfo> fields();
 };
@@ -104,6 +142,7 @@ struct CallPattern final : NodeOf<CallPattern, PatternNode> {
   CallPattern(PatternPtr callee, std::optional<std::vector<PatternPtr>> args, bool more_args,
               Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kCall;
   static constexpr std::string_view kName = "call";
   static std::vector<FieldInfo> fields();
 };
@@ -115,6 +154,7 @@ struct FunctionPattern final : NodeOf<FunctionPattern, PatternNode> {
 
   FunctionPattern(std::vector<PatternPtr> params, PatternPtr body, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kFunction;
   static constexpr std::string_view kName = "function_pattern";
   static std::vector<FieldInfo> fields();
 };
@@ -125,6 +165,7 @@ struct TuplePattern final : NodeOf<TuplePattern, PatternNode> {
 
   TuplePattern(std::vector<PatternPtr> items, bool unordered, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kTuple;
   static constexpr std::string_view kName = "is_tuple";
   static std::vector<FieldInfo> fields();
 };
@@ -135,6 +176,7 @@ struct TupleGetItemPattern final : NodeOf<TupleGetItemPattern, PatternNode> {
 
   TupleGetItemPattern(PatternPtr tuple, int64_t index, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kTupleGetItem;
   static constexpr std::string_view kName = "is_tuple_get_item";
   static std::vector<FieldInfo> fields();
 };
@@ -144,6 +186,7 @@ struct OrPattern final : NodeOf<OrPattern, PatternNode> {
 
   OrPattern(PatternPtr lhs, PatternPtr rhs, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kOr;
   static constexpr std::string_view kName = "or";
   static std::vector<FieldInfo> fields();
 };
@@ -153,6 +196,7 @@ struct AndPattern final : NodeOf<AndPattern, PatternNode> {
 
   AndPattern(PatternPtr lhs, PatternPtr rhs, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kAnd;
   static constexpr std::string_view kName = "and";
   static std::vector<FieldInfo> fields();
 };
@@ -163,6 +207,7 @@ struct NotPattern final : NodeOf<NotPattern, PatternNode> {
 
   explicit NotPattern(PatternPtr pattern, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kNot;
   static constexpr std::string_view kName = "not";
   static std::vector<FieldInfo> fields();
 };
@@ -173,6 +218,7 @@ struct DTypePattern final : NodeOf<DTypePattern, PatternNode> {
 
   DTypePattern(PatternPtr pattern, DType dtype, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kDType;
   static constexpr std::string_view kName = "has_dtype";
   static std::vector<FieldInfo> fields();
 };
@@ -184,6 +230,7 @@ struct ShapePattern final : NodeOf<ShapePattern, PatternNode> {
 
   ShapePattern(PatternPtr pattern, std::vector<Expr> dims, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kShape;
   static constexpr std::string_view kName = "has_shape";
   static std::vector<FieldInfo> fields();
 };
@@ -196,6 +243,7 @@ struct AttrPattern final : NodeOf<AttrPattern, PatternNode> {
 
   AttrPattern(PatternPtr pattern, Attrs attrs, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kAttr;
   static constexpr std::string_view kName = "has_attr";
   static std::vector<FieldInfo> fields();
 };
@@ -208,6 +256,7 @@ struct TypePattern final : NodeOf<TypePattern, PatternNode> {
 
   TypePattern(PatternPtr pattern, Type value_type, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kType;
   static constexpr std::string_view kName = "has_type";
   static std::vector<FieldInfo> fields();
 };
@@ -218,6 +267,7 @@ struct ShapeExprPattern final : NodeOf<ShapeExprPattern, PatternNode> {
 
   explicit ShapeExprPattern(std::vector<Expr> dims, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kShapeExpr;
   static constexpr std::string_view kName = "is_shape";
   static std::vector<FieldInfo> fields();
 };
@@ -230,6 +280,7 @@ struct ParamPattern final : NodeOf<ParamPattern, PatternNode> {
 
   ParamPattern(std::string name, Type value_type, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kParam;
   static constexpr std::string_view kName = "param";
   static std::vector<FieldInfo> fields();
 };
@@ -240,6 +291,7 @@ struct TransposedPattern final : NodeOf<TransposedPattern, PatternNode> {
 
   explicit TransposedPattern(PatternPtr param, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kTransposed;
   static constexpr std::string_view kName = "transposed";
   static std::vector<FieldInfo> fields();
 };
@@ -255,6 +307,7 @@ struct GraphPattern final : NodeOf<GraphPattern, PatternNode> {
   GraphPattern(std::vector<PatternPtr> params, std::vector<PatternPtr> results, bool tuple,
                bool exclusive, Origin origin = {});
   void finish() {}
+  static constexpr PatternKind kKind = PatternKind::kGraph;
   static constexpr std::string_view kName = "graph_pattern";
   static std::vector<FieldInfo> fields();
 };

@@ -146,9 +146,9 @@ class RewriteRun {
     }
     Ref<Function> out = function->with_body(substitute(body, replaced_));
     if (!out->result || structural_equal(type_of(out->body->body), out->result)) return out;
-    auto* typed = new Function(*out);  // a result of which more is known now
-    typed->result = type_of(out->body->body);
-    return Ref<Function>(typed);
+    return with(*out, [&](Function& copy) {  // a result of which more is known now
+      copy.result = type_of(out->body->body);
+    });
   }
 
   // -- expressions

@@ -29,11 +29,11 @@ static Ref<Function> substituted(IRModule& module, const Ref<Function>& function
         for (const Expr& dim : shape->values) dims.push_back(simplify_dim(dim));
         return make<ShapeExpr>(std::move(dims), shape->origin);
       });
-  auto* copy = new Function(std::move(params), body, Type(), std::move(attrs), function->pure,
-                            function->origin);
-  copy->is_private = function->is_private;
+  const Ref<Function> copy = with(make<Function>(std::move(params), body, Type(), std::move(attrs),
+                                                 function->pure, function->origin),
+                                  [&](Function& made) { made.is_private = function->is_private; });
   const NodePtr keeper = function;  // what `all` is keyed by
-  return with_inferred_types(module, Ref<Function>(copy));
+  return with_inferred_types(module, copy);
 }
 
 // Lists that have an item for each parameter lose those of the parameters that go.

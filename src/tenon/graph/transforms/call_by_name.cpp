@@ -57,22 +57,23 @@ bool is_chain_of_kernels(const Function& function) {
 Ref<PrimFunc> reference_of(const IRModule& module, const Function& composite) {
   try {
     const std::string name = "reference";
-    auto* group = new Function(composite);
-    group->attrs = {};
-    group->is_private = false;
+    const Ref<Function> group = with(composite, [](Function& copy) {
+      copy.attrs = {};
+      copy.is_private = false;
+    });
     IRModule alone;
     // After legalising it calls PrimFuncs of the module.
     walk<FuncRef>(composite.body, [&](const FuncRef& ref) {
       if (const auto kernel = module.find<PrimFunc>(ref.name)) alone.set(ref.name, kernel);
     });
-    alone.set(name, Ref<Function>(group));
+    alone.set(name, group);
     alone = eliminate_common_subexpr(legalize_ops(std::move(alone)));
-    auto* legal = new Function(*alone.find<Function>(name));
-    const Ref<Function> function(legal);
+    const Ref<Function> function = alone.find<Function>(name);
     if (is_chain_of_kernels(*function)) {
-      legal->attrs = {{"Primitive", true}};
-      legal->is_private = true;
-      alone.set(name, function);
+      alone.set(name, with(function, [](Function& copy) {
+                  copy.attrs = {{"Primitive", true}};
+                  copy.is_private = true;
+                }));
       return fuse_tir(std::move(alone)).find<PrimFunc>(name);
     }
     alone.set(name, lower_function(alone, *function));
@@ -96,10 +97,7 @@ Ref<ExternFunction> with_reference(const Ref<ExternFunction>& derived,
     values.emplace(from.get(), to);
     values.emplace(from->data.get(), to->data);
   }
-  auto* out = new ExternFunction(*derived);
-  out->body = substitute(copy->body, values);
-  finish_node(*out);
-  return Ref<ExternFunction>(out);
+  return with(derived, [&](ExternFunction& made) { made.body = substitute(copy->body, values); });
 }
 
 std::string shape_text(const Type& type) {

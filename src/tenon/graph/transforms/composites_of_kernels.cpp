@@ -43,9 +43,8 @@ IRModule composites_of_kernels(IRModule module, const std::string& backend) {
                            make<Tuple>(std::vector<Value>(params.begin(), params.end()))},
         Attrs(), types, origin));
     const Attrs attrs = attrs_of_composite(kernel);
-    auto* made = new Function(*builder.end_function(result, attrs, true, origin));
-    made->is_private = true;
-    const Ref<Function> function(made);
+    const Ref<Function> function = with(builder.end_function(result, attrs, true, origin),
+                                        [&](Function& copy) { copy.is_private = true; });
     std::string& name = known[function];
     if (name.empty())
       name = module.add_unique(identifier(*attrs.get<std::string>("Composite")), function);

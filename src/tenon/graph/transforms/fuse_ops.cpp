@@ -297,10 +297,10 @@ Outlined outline(const std::vector<const Binding*>& bindings) {
     args.insert(args.begin(), make<ShapeExpr>(std::move(dims)));
   }
   Attrs attrs = {{"Primitive", true}};
-  auto* function = new Function(std::move(params), sequence, bindings.back()->var->type,
-                                std::move(attrs), true, Origin::merge(origins));
-  function->is_private = true;
-  const Ref<Function> shared(function);
+  const Ref<Function> shared =
+      with(make<Function>(std::move(params), sequence, bindings.back()->var->type, std::move(attrs),
+                          true, Origin::merge(origins)),
+           [&](Function& made) { made.is_private = true; });
   return {renew_definitions(shared), std::move(args)};
 }
 

@@ -184,10 +184,10 @@ class Matches {
       }
     }
     if (pattern.attrs) {
-      auto* function = new Function(*out.composite.function);
-      for (const auto& [name, value] : pattern.attrs(check))
-        if (name != "Composite") function->attrs.set(name, value);
-      out.composite.function = Ref<Function>(function);
+      out.composite.function = with(out.composite.function, [&](Function& copy) {
+        for (const auto& [name, value] : pattern.attrs(check))
+          if (name != "Composite") copy.attrs.set(name, value);
+      });
     }
     return out;
   }

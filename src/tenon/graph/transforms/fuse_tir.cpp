@@ -135,10 +135,10 @@ class Composer {
     NameSupply names;
     const Stmt named = tir::with_unique_block_names(realize, names);
     Attrs attrs = {{"op_pattern", static_cast<int64_t>(tallest_)}, {"tir.noalias", true}};
-    auto* fused =
-        new PrimFunc(std::move(params), std::move(all), named, std::move(attrs), function_.origin);
-    fused->is_private = true;
-    return renew_definitions(Ref<PrimFunc>(fused));
+    const Ref<PrimFunc> fused = with(make<PrimFunc>(std::move(params), std::move(all), named,
+                                                    std::move(attrs), function_.origin),
+                                     [&](PrimFunc& made) { made.is_private = true; });
+    return renew_definitions(fused);
   }
 
  private:

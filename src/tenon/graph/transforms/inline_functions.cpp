@@ -234,17 +234,17 @@ IRModule lift_functions(IRModule module) {
           has_closed |= is_closed(*inner.function);
         });
       if (!has_closed) continue;
-      module.set(name, rebuild(module, function,
-                               [&](BlockBuilder&, const Binding& binding,
-                                   const Value& value) -> std::optional<Value> {
-                                 const auto* inner = value.as<FunctionValue>();
-                                 if (!inner || !is_closed(*inner->function)) return std::nullopt;
-                                 auto* lifted = new Function(*inner->function);
-                                 lifted->is_private = true;
-                                 changed = true;
-                                 return Value(make<FuncRef>(
-                                     module.add_unique(binding.var->name, Ref<Function>(lifted))));
-                               }));
+      module.set(
+          name, rebuild(module, function,
+                        [&](BlockBuilder&, const Binding& binding,
+                            const Value& value) -> std::optional<Value> {
+                          const auto* inner = value.as<FunctionValue>();
+                          if (!inner || !is_closed(*inner->function)) return std::nullopt;
+                          const Ref<Function> lifted = with(
+                              *inner->function, [&](Function& copy) { copy.is_private = true; });
+                          changed = true;
+                          return Value(make<FuncRef>(module.add_unique(binding.var->name, lifted)));
+                        }));
     }
   }
   return module;

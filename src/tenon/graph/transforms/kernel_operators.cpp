@@ -75,9 +75,7 @@ Ref<PrimFunc> with_origins_of(const Ref<PrimFunc>& kernel, const Origin& site) {
   // Operators of a group stand in the same order wherever the group is.
   if (parts.size() == 1 || !all_known || of.size() != parts.size()) of.clear();
   Localizer localizer(std::move(of), site);
-  auto* copy = new PrimFunc(*kernel);
-  copy->body = localizer(kernel->body);
-  return Ref<PrimFunc>(copy);
+  return with(*kernel, [&](PrimFunc& copy) { copy.body = localizer(kernel->body); });
 }
 
 Origin origin_of(const std::vector<Ref<Block>>& blocks) {

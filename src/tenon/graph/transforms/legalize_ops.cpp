@@ -121,16 +121,14 @@ class Lowerings {
 // In a program, kernels that nothing calls may go from here on, and declarations of operators.
 static IRModule without_kernels(IRModule module, const KernelTable& kernels) {
   if (!module.contains("main")) return module;
-  const auto hide = [&](const std::string& name, auto* copy) {
-    copy->is_private = true;
-    module.set(name, BaseFunc(copy));
+  const auto hide = [&](const std::string& name, const auto& function) {
+    module.set(name, with(function, [](auto& copy) { copy.is_private = true; }));
   };
   for (const OperatorKernel& kernel : kernels.kernels())
-    if (!kernel.function->is_private) hide(kernel.name, new tir::PrimFunc(*kernel.function));
+    if (!kernel.function->is_private) hide(kernel.name, kernel.function);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries)
-    if (declares_operator(*function) && !function->is_private)
-      hide(name, new Function(*function.as<Function>()));
+    if (declares_operator(*function) && !function->is_private) hide(name, *function.as<Function>());
   return module;
 }
 

@@ -247,10 +247,10 @@ Ref<Function> over_outputs(IRModule& module, const Part& part, const Outputs& ou
     for (const size_t i : outputs.lifted) kept.push_back(part.lifted[i]->var->name);
     attrs.set("input_names", kept);
   }
-  auto* copy = new Function(std::move(params), body, Type(), std::move(attrs), part.function->pure,
-                            part.function->origin);
-  copy->is_private = part.function->is_private;
-  return with_inferred_types(module, Ref<Function>(copy));
+  return with_inferred_types(
+      module, with(make<Function>(std::move(params), body, Type(), std::move(attrs),
+                                  part.function->pure, part.function->origin),
+                   [&](Function& made) { made.is_private = part.function->is_private; }));
 }
 
 void lift(IRModule& module, std::vector<Part> parts, const std::string& name) {

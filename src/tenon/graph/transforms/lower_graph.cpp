@@ -489,10 +489,8 @@ class Lowering {
     const auto change = [&](const Ref<Buffer>& buffer) {
       const auto asked = alignments_.find(buffer.get());
       if (asked == alignments_.end() || asked->second <= buffer->alignment) return;
-      auto* declared = new Buffer(*buffer);
-      declared->alignment = asked->second;
-      finish_node(*declared);
-      aligned.emplace(buffer.get(), Ref<Buffer>(declared));
+      aligned.emplace(buffer.get(),
+                      with(buffer, [&](Buffer& copy) { copy.alignment = asked->second; }));
     };
     for (const Ref<Buffer>& param : params) change(param);
     for (const Stmt& stmt : body) {
@@ -678,10 +676,9 @@ class Lowering {
     root.body = tir::nest({i}, shape, realize);
     const Stmt body = make<tir::BlockRealize>(std::vector<Expr>{}, boolean(true),
                                               make<tir::Block>(std::move(root)));
-    auto* function = new PrimFunc(*PrimFunc::of_buffers(
-        {in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}}));
-    function->is_private = true;
-    const Ref<PrimFunc> shared(function);
+    const Ref<PrimFunc> shared = with(
+        PrimFunc::of_buffers({in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}}),
+        [&](PrimFunc& copy) { copy.is_private = true; });
     std::string& name = copies_[structural_hash(shared)];
     if (name.empty()) name = module_.add_unique("copy", shared);
     const auto flat = [&](const Ref<Buffer>& buffer) {

@@ -41,13 +41,13 @@ Ref<Function> with_local_composites(const IRModule& module, const Ref<Function>&
 
 std::string add_region(IRModule& module, const std::string& hint, const std::string& backend,
                        const Ref<Function>& body) {
-  auto* region = new Function(*renew_definitions(with_local_composites(module, body)));
-  region->is_private = true;
-  region->attrs = {{"Codegen", backend}};
-  const std::string name = module.add_unique(hint, Ref<Function>(region));
-  auto* named = new Function(*region);
-  named->attrs.set("global_symbol", name);
-  module.set(name, Ref<Function>(named));
+  const Ref<Function> region =
+      with(renew_definitions(with_local_composites(module, body)), [&](Function& copy) {
+        copy.is_private = true;
+        copy.attrs = {{"Codegen", backend}};
+      });
+  const std::string name = module.add_unique(hint, region);
+  module.set(name, with(*region, [&](Function& copy) { copy.attrs.set("global_symbol", name); }));
   return name;
 }
 

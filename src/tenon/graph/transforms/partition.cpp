@@ -272,11 +272,11 @@ std::optional<OutlinedBindings> outline_bindings(const std::vector<Ref<Binding>>
   for (const Ref<Var>& output : outputs) results.push_back(outliner(output));
   const Value result = results.size() == 1 ? results[0] : Value(make<Tuple>(results));
   const auto block = make<BindingBlock>(std::move(body), true);
-  auto* function =
-      new Function(outliner.params, make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
-                   type_of_outputs(outputs), options.attrs, true, Origin::merge(origins));
-  function->is_private = true;
-  const Ref<Function> shared = with_own_dimensions(Ref<Function>(function));
+  const Ref<Function> function = with(
+      make<Function>(outliner.params, make<SeqExpr>(std::vector<Ref<BindingBlock>>{block}, result),
+                     type_of_outputs(outputs), options.attrs, true, Origin::merge(origins)),
+      [&](Function& made) { made.is_private = true; });
+  const Ref<Function> shared = with_own_dimensions(function);
   if (!defines_dimensions(*shared)) return std::nullopt;
   return OutlinedBindings{renew_definitions(shared), std::move(outliner.arguments)};
 }

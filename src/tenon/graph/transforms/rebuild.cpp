@@ -118,9 +118,7 @@ Ref<Function> rebuild(IRModule& module, const Ref<Function>& function, const Bin
   Ref<Function> out =
       builder.end_function(result, function->attrs, function->pure, function->origin);
   if (out->is_private == function->is_private) return out;
-  auto* copy = new Function(*out);
-  copy->is_private = function->is_private;
-  return Ref<Function>(copy);
+  return with(*out, [&](Function& copy) { copy.is_private = function->is_private; });
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ std::string operators_of(const Function& composite) {
 }
 
 Ref<Function> with_attrs(const Function& function, const Attrs& added) {
-  auto* out = new Function(function);
-  for (const auto& [name, value] : added) out->attrs.set(name, value);
-  return Ref<Function>(out);
+  return with(function, [&](Function& copy) {
+    for (const auto& [name, value] : added) copy.attrs.set(name, value);
+  });
 }
 
 Ref<Function> callee_of(const IRModule& module, const Binding& binding) {
@@ -224,18 +224,21 @@ class Namer {
       args.push_back(call.args[i]);
     }
     ++count_;
-    auto* function = new Function(
-        params, substitute(copy->body, values), copy->result,
-        {{"Compiler", target}, {"Primitive", true}, {"Inline", true}, {"global_symbol", symbol}},
-        true, callee.origin);
-    function->is_private = true;
+    const Ref<Function> function =
+        with(make<Function>(params, substitute(copy->body, values), copy->result,
+                            Attrs{{"Compiler", target},
+                                  {"Primitive", true},
+                                  {"Inline", true},
+                                  {"global_symbol", symbol}},
+                            true, callee.origin),
+             [&](Function& made) { made.is_private = true; });
     if (const BaseFunc taken = module_.find(symbol))
       throw CompileError(kRedefined, taken->origin,
                          "PartitionGraph: the module has a function `{}` already; give another "
                          "mod_name",
                          symbol);
     // A function inside of it has definitions of its own, which are copied with it.
-    module_.set(symbol, renew_definitions(with_local_composites(module_, Ref<Function>(function))));
+    module_.set(symbol, renew_definitions(with_local_composites(module_, function)));
     record({"PartitionGraph", symbol, "partitioned", target, {}, "", callee.origin});
     return make<Binding>(binding.var,
                          make<Call>(make<FuncRef>(symbol), std::move(args), Attrs(),
@@ -326,9 +329,8 @@ IRModule outline_compiler_functions(IRModule module, const std::string& compiler
               const auto* local = value.as<FunctionValue>();
               if (!local || !is_taken(*local)) return std::nullopt;
               const std::string symbol = *local->function->attrs.get<std::string>("global_symbol");
-              auto* outlined = new Function(*local->function);
-              outlined->is_private = true;
-              const Ref<Function> shared(outlined);
+              const Ref<Function> shared =
+                  with(*local->function, [&](Function& copy) { copy.is_private = true; });
               const BaseFunc known = module.find(symbol);
               if (known && !structural_equal(known, BaseFunc(shared)))
                 throw CompileError(kRedefined, local->function->origin,

@@ -122,12 +122,12 @@ static void record_refusal(const IRModule& module, const std::string& name, cons
 static void dissolve(IRModule& module, const std::string& name, const Backend& backend) {
   const auto function = module.find<Function>(name);
   if (!function || backend_of(*function) != backend.name) return;
-  auto* plain = new Function(*function);
-  for (const char* attr : {"Composite", "PartitionedFromPattern", "Codegen", "Compiler",
-                           "Primitive", "Inline", "global_symbol"})
-    plain->attrs.erase(attr);
-  plain->is_private = true;
-  module.set(name, Ref<Function>(plain));
+  module.set(name, with(*function, [&](Function& copy) {
+               for (const char* attr : {"Composite", "PartitionedFromPattern", "Codegen",
+                                        "Compiler", "Primitive", "Inline", "global_symbol"})
+                 copy.attrs.erase(attr);
+               copy.is_private = true;
+             }));
   walk<FuncRef>(function->body, [&](const FuncRef& ref) { dissolve(module, ref.name, backend); });
 }
 
@@ -150,9 +150,8 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
     }
     check_lowered(module, name, *before, backend);
     if (const auto lowered = module.find<PrimFunc>(name)) {
-      auto* copy = new PrimFunc(*lowered->with_attr("target", backend.name));
-      copy->is_private = true;
-      module.set(name, Ref<PrimFunc>(copy));
+      module.set(name, with(lowered->with_attr("target", backend.name),
+                            [&](PrimFunc& copy) { copy.is_private = true; }));
     }
     taken.emplace(name, before);
     record_taken(operators, backend.name, name);

@@ -49,9 +49,9 @@ class LibraryCalls {
     if (by == By::kSymbol) {
       // A call by symbol finds what is declared, and what was derived is declared from here on.
       target.callee = make<ExternRef>(symbol);
-      auto* declared = new ExternFunction(*module_.find<ExternFunction>(target.call.callee));
-      declared->attrs.erase("derived");
-      module_.set(target.call.callee, Ref<ExternFunction>(declared));
+      module_.set(target.call.callee,
+                  with(*module_.find<ExternFunction>(target.call.callee),
+                       [&](ExternFunction& copy) { copy.attrs.erase("derived"); }));
     }
     targets_.emplace(name, std::move(target));
     record_taken(operators_of_unit(module_, name), backend_, symbol);
@@ -114,10 +114,11 @@ void dissolve_regions(IRModule& module, const std::string& backend) {
       has_composites |= callee && callee->attrs.contains("Composite");
     });
     if (!was_taken || has_composites) continue;
-    auto* plain = new Function(*function);
-    for (const char* attr : {"Codegen", "Compiler", "global_symbol"}) plain->attrs.erase(attr);
-    plain->is_private = true;
-    module.set(name, Ref<Function>(plain));
+    module.set(name, with(*function, [&](Function& copy) {
+                 for (const char* attr : {"Codegen", "Compiler", "global_symbol"})
+                   copy.attrs.erase(attr);
+                 copy.is_private = true;
+               }));
   }
 }
 
@@ -261,29 +262,28 @@ IRModule run_on_function(IRModule module, const CodegenRequest& request, Backend
     const auto graph = cast<Function>(base);
     if (!graph || other == name || backend_of(*graph) != backend->name) continue;
     set_aside.emplace(other, graph->attrs);
-    auto* hidden = new Function(*graph);
-    for (const char* attr : {"Composite", "Codegen", "Compiler"}) hidden->attrs.erase(attr);
-    module.set(other, Ref<Function>(hidden));
+    module.set(other, with(*graph, [&](Function& copy) {
+                 for (const char* attr : {"Composite", "Codegen", "Compiler"})
+                   copy.attrs.erase(attr);
+               }));
   }
-  auto* unit = new Function(*module.find<Function>(name));
-  const bool is_composite = unit->attrs.contains("Composite");
-  for (const char* attr : {"Codegen", "Compiler"}) unit->attrs.erase(attr);
-  if (backend->unit == Backend::Unit::kRegion) {
-    unit->attrs.erase("Composite");
-    unit->attrs.set("Codegen", backend->name);
-  } else if (!is_composite || backend_of(*unit) != backend->name) {
-    unit->attrs.set("Composite", backend->name + "." + request.function);
-  }
-  unit->is_private = true;
-  module.set(name, Ref<Function>(unit));
+  module.set(name, with(module.find<Function>(name), [&](Function& unit) {
+               const bool is_composite = unit.attrs.contains("Composite");
+               for (const char* attr : {"Codegen", "Compiler"}) unit.attrs.erase(attr);
+               if (backend->unit == Backend::Unit::kRegion) {
+                 unit.attrs.erase("Composite");
+                 unit.attrs.set("Codegen", backend->name);
+               } else if (!is_composite || backend_of(unit) != backend->name) {
+                 unit.attrs.set("Composite", backend->name + "." + request.function);
+               }
+               unit.is_private = true;
+             }));
   context.symbol = request.symbol;
   module = run_backend(std::move(module), *backend, context, OnRefusal::kError);
   module = generate_backend_code(std::move(module), *backend);
   for (const auto& [other, attrs] : set_aside)
     if (const auto graph = module.find<Function>(other)) {
-      auto* shown = new Function(*graph);
-      shown->attrs = attrs;
-      module.set(other, Ref<Function>(shown));
+      module.set(other, with(*graph, [&](Function& copy) { copy.attrs = attrs; }));
     }
   return module;
 }

@@ -171,9 +171,9 @@ IRModule with_groups(const IRModule& module, const KernelTable& table,
   IRModule fused = module;
   for (const auto& [name, function] : module.functions())
     if (const auto pattern = is_pattern(function) ? cast<Function>(function) : nullptr) {
-      auto* hidden = new Function(*pattern);
-      hidden->attrs.set("Primitive", true);  // is not looked through
-      fused.set(name, Ref<Function>(hidden));
+      fused.set(name, with(pattern, [](Function& copy) {
+                  copy.attrs.set("Primitive", true);  // is not looked through
+                }));
     }
   {
     const RemarkScope unheard;  // kernels have remarks of their own

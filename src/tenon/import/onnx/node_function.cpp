@@ -154,11 +154,13 @@ std::optional<NodeFunction> node_function(const Node& node, const OperatorRow& r
     if (AttrValue value = value_of(*given); !value.is_none()) values[name] = std::move(value);
   }
   for (const auto& [name, value] : converted->effective) values.insert_or_assign(name, value);
-  auto* function = new graph::Function(
-      std::move(params), whole.body, whole.result,
-      {{"op", qualified_name(node.domain, node.op_type)}, {"op_values", values}}, true, origin);
-  function->is_private = true;
-  out.function = graph::with_own_dimensions(renew_definitions(Ref<graph::Function>(function)));
+  const Ref<graph::Function> function =
+      with(make<graph::Function>(
+               std::move(params), whole.body, whole.result,
+               Attrs{{"op", qualified_name(node.domain, node.op_type)}, {"op_values", values}},
+               true, origin),
+           [&](graph::Function& made) { made.is_private = true; });
+  out.function = graph::with_own_dimensions(renew_definitions(function));
   if (!graph::defines_dimensions(*out.function)) return std::nullopt;
   return out;
 }

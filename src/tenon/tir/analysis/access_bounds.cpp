@@ -33,7 +33,7 @@ std::optional<Choice> choice_in(const Expr& expr) {
     if (found || node.as<BufferLoad>()) return false;
     if (const auto* op = node.as<Select>(); op && op->condition->dtype.is_scalar())
       found = {downcast<ExprNode>(node), op->condition, op->true_value, op->false_value};
-    if (const auto* op = node.as<Call>(); op && op->is("if_then_else"))
+    if (const auto* op = node.as<Call>(); op && op->is(IntrinsicId::kIfThenElse))
       found = {downcast<ExprNode>(node), op->arg(0), op->arg(1), op->arg(2)};
     return !found;
   });
@@ -448,13 +448,13 @@ class AccessProver {
   }
 
   void call(const Call& call, const NodePtr& node, const Origin& origin) {
-    if (call.is("if_then_else") && call.arg(0)->dtype.is_scalar()) {
+    if (call.is(IntrinsicId::kIfThenElse) && call.arg(0)->dtype.is_scalar()) {
       expr(call.args[0], origin);
       where(call.arg(0), [&] { expr(call.args[1], origin); });
       where(logical_not(call.arg(0)), [&] { expr(call.args[2], origin); });
       return;
     }
-    if (call.is("masked_load") || call.is("masked_store")) {
+    if (call.is(IntrinsicId::kMaskedLoad) || call.is(IntrinsicId::kMaskedStore)) {
       for (size_t i = 1; i < call.args.size(); ++i) expr(call.args[i], origin);
       if (const auto* element = call.args[0].as<BufferLoad>())
         masked(*element, call.arg(1), origin);
@@ -463,15 +463,15 @@ class AccessProver {
     // A hint names an element without an access. The address of one is for whoever follows it.
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto* element = call.args[i].as<BufferLoad>();
-      if (call.is("prefetch") && i == 0 && element) {
+      if (call.is(IntrinsicId::kPrefetch) && i == 0 && element) {
         for (const Expr& at : element->indices) expr(at, origin);
       } else {
         expr(call.args[i], origin);
       }
     }
-    if (call.is("tvm_access_ptr")) return pointer(call, node, origin);
+    if (call.is(IntrinsicId::kTvmAccessPtr)) return pointer(call, node, origin);
     if (is_foreign(call)) given(call, node, origin);
-    const bool shifts = call.is("shift_left") || call.is("shift_right");
+    const bool shifts = call.is(IntrinsicId::kShiftLeft) || call.is(IntrinsicId::kShiftRight);
     if (shifts && call.dtype.is_scalar())
       judge({.kind = Kind::kShift,
              .node = node,
@@ -498,8 +498,8 @@ class AccessProver {
            .origin = origin});
   }
   static bool is_foreign(const Call& call) {
-    return call.is("call_extern") || call.is("call_pure_extern") || call.is("call_packed") ||
-           call.is("call_cpacked");
+    return call.is(IntrinsicId::kCallExtern) || call.is(IntrinsicId::kCallPureExtern) ||
+           call.is(IntrinsicId::kCallPacked) || call.is(IntrinsicId::kCallCpacked);
   }
 
   // What a C function takes of a pointer that has no end is its own affair: it is told, not judged.
@@ -507,7 +507,7 @@ class AccessProver {
     for (size_t i = 1; i < call.args.size(); ++i) {
       const auto* var = call.args[i].as<Var>();
       const auto* pointer = call.args[i].as<Call>();
-      const bool is_element = pointer && pointer->is("address_of");
+      const bool is_element = pointer && pointer->is(IntrinsicId::kAddressOf);
       if (!is_element && !(var && var->dtype.is_handle())) continue;
       AccessCheck told{.kind = Kind::kWhole, .node = node, .origin = origin};
       if (is_element) {
@@ -662,8 +662,9 @@ class AccessProver {
   void declared(const DeclBuffer& view, const NodePtr& node) {
     const Buffer& shown = *view.buffer;
     const auto* address = view.data.as<Call>();
-    const auto* element =
-        address && address->is("address_of") ? address->args[0].as<BufferLoad>() : nullptr;
+    const auto* element = address && address->is(IntrinsicId::kAddressOf)
+                              ? address->args[0].as<BufferLoad>()
+                              : nullptr;
     // Behind the last element there is room for no elements.
     const auto count = as_int(element_count(shown.shape));
     if (!element || count != 0) expr(view.data, view.origin);

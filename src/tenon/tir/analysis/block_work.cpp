@@ -34,8 +34,8 @@ static bool only_moves(const NodePtr& value) {
   if (const auto* select = value.as<Select>())
     return only_moves(select->true_value) && only_moves(select->false_value);
   const auto* call = value.as<Call>();
-  return call && call->is("if_then_else") && call->args.size() == 3 && only_moves(call->args[1]) &&
-         only_moves(call->args[2]);
+  return call && call->is(IntrinsicId::kIfThenElse) && call->args.size() == 3 &&
+         only_moves(call->args[1]) && only_moves(call->args[2]);
 }
 
 BlockWork work_of(const Block& block) {

@@ -102,8 +102,9 @@ class Walker {
   void declare(const DeclBuffer& declared) {
     const Buffer& shown = *declared.buffer;
     const auto* address = declared.data.as<Call>();
-    const auto* element =
-        address && address->is("address_of") ? address->args[0].as<BufferLoad>() : nullptr;
+    const auto* element = address && address->is(IntrinsicId::kAddressOf)
+                              ? address->args[0].as<BufferLoad>()
+                              : nullptr;
     const auto known = by_data_.find(declared.data.get());
     const auto defines = [](const Expr& expr) { return expr && expr.as<Var>(); };
     by_data_.emplace(shown.data.get(), declared.buffer);
@@ -288,12 +289,12 @@ class Walker {
   }
 
   void call(const Call& call, const Origin& origin) {
-    if (call.is("if_then_else") && call.arg(0)->dtype.is_scalar()) {
+    if (call.is(IntrinsicId::kIfThenElse) && call.arg(0)->dtype.is_scalar()) {
       expr(call.args[0], origin);
       where(call.arg(0), [&] { expr(call.args[1], origin); });
       return where(logical_not(call.arg(0)), [&] { expr(call.args[2], origin); });
     }
-    if (call.is("prefetch")) return;
+    if (call.is(IntrinsicId::kPrefetch)) return;
     if (call.callee) {
       for (size_t i = 0; i < call.args.size(); ++i) {
         const auto* given = call.args[i].as<BufferRegion>();
@@ -304,24 +305,24 @@ class Walker {
       }
       return;
     }
-    const bool masked = call.is("masked_load") || call.is("masked_store");
+    const bool masked = call.is(IntrinsicId::kMaskedLoad) || call.is(IntrinsicId::kMaskedStore);
     for (size_t i = 0; i < call.args.size(); ++i) {
       const NodePtr& arg = call.args[i];
       const auto* place = arg.as<BufferLoad>();
       if (masked && i == 0 && place) {
         for (const Expr& index : place->indices) expr(index, origin);
-        element(place->buffer, place->indices, {call.is("masked_store"), false}, origin);
-      } else if (call.is("address_of") && place) {
+        element(place->buffer, place->indices, {call.is(IntrinsicId::kMaskedStore), false}, origin);
+      } else if (call.is(IntrinsicId::kAddressOf) && place) {
         for (const Expr& index : place->indices) expr(index, origin);
         for (const bool writes : {false, true}) whole(place->buffer, {writes, false}, origin);
       } else if (const auto known = by_data_.find(arg.get());
-                 known != by_data_.end() && !call.is("tvm_access_ptr")) {
+                 known != by_data_.end() && !call.is(IntrinsicId::kTvmAccessPtr)) {
         for (const bool writes : {false, true}) whole(known->second, {writes, false}, origin);
       } else {
         expr(arg, origin);
       }
     }
-    if (call.is("tvm_access_ptr")) pointer(call, origin);
+    if (call.is(IntrinsicId::kTvmAccessPtr)) pointer(call, origin);
   }
 
   void pointer(const Call& call, const Origin& origin) {

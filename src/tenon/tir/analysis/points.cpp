@@ -51,18 +51,19 @@ std::optional<int64_t> value_at(const Expr& expr, const Point& point) {
   if (const auto* op = expr.as<Select>())
     return choose(op->condition, op->true_value, op->false_value);
   if (const auto* op = expr.as<Call>()) {
-    if (op->is("if_then_else")) return choose(op->arg(0), op->arg(1), op->arg(2));
-    if (op->is("likely")) return value_at(op->arg(0), point);
-    const bool bits = op->is("bitwise_and") || op->is("bitwise_or") || op->is("bitwise_xor");
-    const bool shift = op->is("shift_left") || op->is("shift_right");
+    if (op->is(IntrinsicId::kIfThenElse)) return choose(op->arg(0), op->arg(1), op->arg(2));
+    if (op->is(IntrinsicId::kLikely)) return value_at(op->arg(0), point);
+    const bool bits = op->is(IntrinsicId::kBitwiseAnd) || op->is(IntrinsicId::kBitwiseOr) ||
+                      op->is(IntrinsicId::kBitwiseXor);
+    const bool shift = op->is(IntrinsicId::kShiftLeft) || op->is(IntrinsicId::kShiftRight);
     if (!bits && !shift) return std::nullopt;
     const auto a = value_at(op->arg(0), point), b = value_at(op->arg(1), point);
     if (!a || !b) return std::nullopt;
-    if (op->is("bitwise_and")) return *a & *b;
-    if (op->is("bitwise_or")) return *a | *b;
-    if (op->is("bitwise_xor")) return *a ^ *b;
+    if (op->is(IntrinsicId::kBitwiseAnd)) return *a & *b;
+    if (op->is(IntrinsicId::kBitwiseOr)) return *a | *b;
+    if (op->is(IntrinsicId::kBitwiseXor)) return *a ^ *b;
     if (*b < 0 || *b >= expr->dtype.bits || *a < 0) return std::nullopt;
-    if (op->is("shift_right")) return *a >> *b;
+    if (op->is(IntrinsicId::kShiftRight)) return *a >> *b;
     return *b < 32 && *a < (int64_t{1} << 31)
                ? fold_int(BinaryOp::kMul, expr->dtype, *a, int64_t{1} << *b)
                : std::nullopt;

@@ -13,7 +13,7 @@ static void collect_conjuncts(const Expr& condition, std::vector<Expr>& out) {
     collect_conjuncts(both->rhs, out);
     return;
   }
-  if (const auto* call = condition.as<Call>(); call && call->is("likely"))
+  if (const auto* call = condition.as<Call>(); call && call->is(IntrinsicId::kLikely))
     return collect_conjuncts(call->arg(0), out);
   out.push_back(condition);
 }
@@ -318,7 +318,7 @@ class AccessFinder {
       return true;
     }
     const auto* call = expr.as<Call>();
-    if (!call || !call->is("if_then_else")) return false;
+    if (!call || !call->is(IntrinsicId::kIfThenElse)) return false;
     reads_of(call->arg(0));
     where(call->arg(0), [&] { reads_of(call->arg(1)); });
     where(negation(call->arg(0)), [&] { reads_of(call->arg(2)); });

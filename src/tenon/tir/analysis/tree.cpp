@@ -8,61 +8,86 @@ std::vector<Stmt> children_of(const Stmt& stmt) {
   const auto add = [&](const Stmt& child) {
     if (child) out.push_back(child);
   };
-  if (const auto* list = stmt.as<Seq>()) return list->stmts;
-  if (const auto* loop = stmt.as<For>()) add(loop->body);
-  if (const auto* loop = stmt.as<While>()) add(loop->body);
-  if (const auto* attr = stmt.as<AttrStmt>()) add(attr->body);
-  if (const auto* branch = stmt.as<IfThenElse>()) {
-    add(branch->then_case);
-    add(branch->else_case);
-  }
-  if (const auto* realize = stmt.as<BlockRealize>()) {
-    add(realize->block->init);
-    add(realize->block->body);
+  switch (kind_of(stmt)) {
+    case StmtKind::kSeq: return stmt.to<Seq>().stmts;
+    case StmtKind::kFor: add(stmt.to<For>().body); break;
+    case StmtKind::kWhile: add(stmt.to<While>().body); break;
+    case StmtKind::kAttrStmt: add(stmt.to<AttrStmt>().body); break;
+    case StmtKind::kIfThenElse:
+      add(stmt.to<IfThenElse>().then_case);
+      add(stmt.to<IfThenElse>().else_case);
+      break;
+    case StmtKind::kBlockRealize:
+      add(stmt.to<BlockRealize>().block->init);
+      add(stmt.to<BlockRealize>().block->body);
+      break;
+    case StmtKind::kBufferStore:
+    case StmtKind::kEvaluate:
+    case StmtKind::kBind:
+    case StmtKind::kAllocBuffer:
+    case StmtKind::kAllocConst:
+    case StmtKind::kDeclBuffer:
+    case StmtKind::kAssert:
+    case StmtKind::kBlock:  // reached through its BlockRealize
+    case StmtKind::kCallTir: break;
   }
   return out;
 }
 
+static Stmt with_child(const Seq& parent, const Stmt& child, const Stmt& replacement) {
+  std::vector<Stmt> items;
+  for (const Stmt& item : parent.stmts) {
+    const Stmt& next = item.same_as(child) ? replacement : item;
+    if (next) items.push_back(next);
+  }
+  return items.empty() ? Stmt() : seq(std::move(items));
+}
+
+static Stmt with_child(const IfThenElse& parent, const Stmt& child, const Stmt& replacement) {
+  const auto next = [&](const Stmt& branch) {
+    return branch && branch.same_as(child) ? replacement : branch;
+  };
+  Stmt then_case = next(parent.then_case), else_case = next(parent.else_case);
+  if (!then_case && !else_case) return {};
+  return make<IfThenElse>(parent.condition, then_case, else_case, parent.origin);
+}
+
+static Stmt with_child(const BlockRealize& parent, const Stmt& child, const Stmt& replacement) {
+  return with(parent, [&](BlockRealize& copy) {
+    copy.block = with(parent.block, [&](Block& block) {
+      if (block.init && block.init.same_as(child)) {
+        block.init = replacement;
+      } else {
+        block.body = replacement ? replacement : make<Seq>(std::vector<Stmt>{});
+      }
+    });
+  });
+}
+
 Stmt with_child(const Stmt& parent, const Stmt& child, const Stmt& replacement) {
   if (child.same_as(replacement)) return parent;
-  if (const auto* list = parent.as<Seq>()) {
-    std::vector<Stmt> items;
-    for (const Stmt& item : list->stmts) {
-      const Stmt& next = item.same_as(child) ? replacement : item;
-      if (next) items.push_back(next);
-    }
-    return items.empty() ? Stmt() : seq(std::move(items));
-  }
-  if (const auto* loop = parent.as<For>()) {
+  const auto with_body = [&](const auto& node) -> Stmt {
     if (!replacement) return {};
-    return make<For>(loop->loop_var, loop->min, loop->extent, loop->kind, replacement,
-                     loop->annotations, loop->origin);
+    return with(node, [&](auto& copy) { copy.body = replacement; });
+  };
+  switch (kind_of(parent)) {
+    case StmtKind::kSeq: return with_child(parent.to<Seq>(), child, replacement);
+    case StmtKind::kFor: return with_body(parent.to<For>());
+    case StmtKind::kWhile: return with_body(parent.to<While>());
+    case StmtKind::kAttrStmt: return with_body(parent.to<AttrStmt>());
+    case StmtKind::kIfThenElse: return with_child(parent.to<IfThenElse>(), child, replacement);
+    case StmtKind::kBlockRealize: return with_child(parent.to<BlockRealize>(), child, replacement);
+    case StmtKind::kBufferStore:
+    case StmtKind::kEvaluate:
+    case StmtKind::kBind:
+    case StmtKind::kAllocBuffer:
+    case StmtKind::kAllocConst:
+    case StmtKind::kDeclBuffer:
+    case StmtKind::kAssert:
+    case StmtKind::kBlock:  // reached through its BlockRealize
+    case StmtKind::kCallTir: break;
   }
-  if (const auto* loop = parent.as<While>()) {
-    if (!replacement) return {};
-    return make<While>(loop->condition, replacement, loop->origin);
-  }
-  if (const auto* attr = parent.as<AttrStmt>()) {
-    if (!replacement) return {};
-    return make<AttrStmt>(attr->subject, attr->key, attr->value, replacement, attr->origin);
-  }
-  if (const auto* branch = parent.as<IfThenElse>()) {
-    Stmt then_case = branch->then_case.same_as(child) ? replacement : branch->then_case;
-    Stmt else_case =
-        branch->else_case && branch->else_case.same_as(child) ? replacement : branch->else_case;
-    if (!then_case && !else_case) return {};
-    return make<IfThenElse>(branch->condition, then_case, else_case, branch->origin);
-  }
-  const auto* realize = parent.as<BlockRealize>();
-  check(realize != nullptr, "a statement without children on a path");
-  Block::Parts parts = realize->block->parts();
-  if (parts.init && parts.init.same_as(child)) {
-    parts.init = replacement;
-  } else {
-    parts.body = replacement ? replacement : make<Seq>(std::vector<Stmt>{});
-  }
-  return make<BlockRealize>(realize->iter_values, realize->predicate,
-                            make<Block>(std::move(parts), realize->block->origin), realize->origin);
+  unreachable("a statement without children on a path");
 }
 
 static bool descend(const Stmt& stmt, const std::function<bool(const Stmt&)>& is_target,
@@ -151,28 +176,43 @@ void bind_path(const Path& path, arith::Analyzer& analyzer) {
 }
 
 Stmt simplify_bindings(const Stmt& stmt, arith::Analyzer& analyzer) {
-  if (const auto* realize = stmt.as<BlockRealize>()) {
-    std::vector<Expr> values;
-    for (const Expr& value : realize->iter_values) values.push_back(analyzer.simplify(value));
-    return make<BlockRealize>(std::move(values), analyzer.simplify(realize->predicate),
-                              realize->block, realize->origin);
+  switch (kind_of(stmt)) {
+    case StmtKind::kBlockRealize:
+      return with(stmt.to<BlockRealize>(), [&](BlockRealize& copy) {
+        for (Expr& value : copy.iter_values) value = analyzer.simplify(value);
+        copy.predicate = analyzer.simplify(copy.predicate);
+      });
+    case StmtKind::kFor: {
+      const auto& loop = stmt.to<For>();
+      const Expr low = analyzer.simplify(loop.min), extent = analyzer.simplify(loop.extent);
+      analyzer.bind(loop.loop_var, low, extent);
+      return loop.with(low, extent, simplify_bindings(loop.body, analyzer));
+    }
+    case StmtKind::kSeq: {
+      std::vector<Stmt> items;
+      for (const Stmt& item : stmt.to<Seq>().stmts)
+        items.push_back(simplify_bindings(item, analyzer));
+      return seq(std::move(items));
+    }
+    case StmtKind::kIfThenElse:
+    case StmtKind::kAttrStmt:
+    case StmtKind::kWhile: {
+      Stmt out = stmt;
+      for (const Stmt& child : children_of(stmt))
+        out = with_child(out, child, simplify_bindings(child, analyzer));
+      return out;
+    }
+    case StmtKind::kBufferStore:
+    case StmtKind::kEvaluate:
+    case StmtKind::kBind:
+    case StmtKind::kAllocBuffer:
+    case StmtKind::kAllocConst:
+    case StmtKind::kDeclBuffer:
+    case StmtKind::kAssert:
+    case StmtKind::kBlock:
+    case StmtKind::kCallTir: return stmt;
   }
-  if (const auto* loop = stmt.as<For>()) {
-    const Expr low = analyzer.simplify(loop->min), extent = analyzer.simplify(loop->extent);
-    analyzer.bind(loop->loop_var, low, extent);
-    return make<For>(loop->loop_var, low, extent, loop->kind,
-                     simplify_bindings(loop->body, analyzer), loop->annotations, loop->origin);
-  }
-  if (const auto* list = stmt.as<Seq>()) {
-    std::vector<Stmt> items;
-    for (const Stmt& item : list->stmts) items.push_back(simplify_bindings(item, analyzer));
-    return seq(std::move(items));
-  }
-  Stmt out = stmt;
-  if (stmt.as<IfThenElse>() || stmt.as<AttrStmt>() || stmt.as<While>())
-    for (const Stmt& child : children_of(stmt))
-      out = with_child(out, child, simplify_bindings(child, analyzer));
-  return out;
+  unreachable("a kind of statement");
 }
 
 bool same_range(const Range& a, const Range& b, arith::Analyzer& analyzer) {

@@ -78,7 +78,7 @@ class Verifier {
     if (const auto it = by_data_.find(decl.data.get()); it != by_data_.end())
       return it->second.same_as(decl.buffer) ? nullptr : BufferRegion::whole(it->second);
     const auto* call = decl.data.as<Call>();
-    const auto* at = call && call->is("address_of") && !call->args.empty()
+    const auto* at = call && call->is(IntrinsicId::kAddressOf) && !call->args.empty()
                          ? call->args[0].as<BufferLoad>()
                          : nullptr;
     if (!at || !as_ints(at->indices)) return nullptr;
@@ -261,85 +261,128 @@ class Verifier {
   void stmt(const Stmt& s) {
     if (!s) return;
     const Origin& origin = s->origin;
-    if (const auto* sequence = s.as<Seq>()) {
-      scoped([&] {
-        for (const Stmt& inner : sequence->stmts) stmt_in_sequence(inner);
-      });
-    } else if (const auto* loop = s.as<For>()) {
-      expr(loop->min, origin);
-      expr(loop->extent, origin);
-      scoped([&] {
-        define(loop->loop_var.get(), loop->loop_var->name, origin);
-        const auto extent = as_int(loop->extent);
+    switch (kind_of(s)) {
+      case StmtKind::kBlock:
+        diagnostics_.error(kBadBlock, origin,
+                           "block `{}` of `{}` gives its axes no values; expected a block without "
+                           "`no_realize`",
+                           s.to<Block>().name, in_);
+        break;
+      case StmtKind::kSeq:
+        scoped([&] {
+          for (const Stmt& inner : s.to<Seq>().stmts) stmt_in_sequence(inner);
+        });
+        break;
+      case StmtKind::kFor: {
+        const auto& loop = s.to<For>();
+        expr(loop.min, origin);
+        expr(loop.extent, origin);
+        scoped([&] {
+          define(loop.loop_var.get(), loop.loop_var->name, origin);
+          const auto extent = as_int(loop.extent);
+          const For* const outer = parallel_;
+          const int64_t others = others_;
+          if (loop.kind == ForKind::kParallel && !(extent && *extent <= 1)) {
+            parallel_ = &loop;
+            others_ = 0;
+          }
+          stmt(loop.body);
+          parallel_ = outer;
+          others_ = others;
+        });
+        break;
+      }
+      case StmtKind::kIfThenElse: {
+        const auto& branch = s.to<IfThenElse>();
+        expr(branch.condition, origin);
+        // What one iteration alone does, as a stage of a pipeline, runs beside nothing of its kind.
         const For* const outer = parallel_;
         const int64_t others = others_;
-        if (loop->kind == ForKind::kParallel && !(extent && *extent <= 1)) {
-          parallel_ = loop;
-          others_ = 0;
-        }
-        stmt(loop->body);
+        const auto* test = branch.condition.as<Binary>();
+        const bool picks = parallel_ && test && test->op == BinaryOp::kEQ && as_int(test->rhs) &&
+                           test->lhs.same_as(parallel_->loop_var);
+        if (picks) parallel_ = nullptr;
+        scoped([&] { stmt(branch.then_case); });
+        parallel_ = outer;
+        if (picks && as_int(outer->extent) == ++others_ + 1) parallel_ = nullptr;
+        scoped([&] { stmt(branch.else_case); });
         parallel_ = outer;
         others_ = others;
-      });
-    } else if (const auto* branch = s.as<IfThenElse>()) {
-      expr(branch->condition, origin);
-      // What one iteration alone does, as a stage of a pipeline, runs beside nothing of its kind.
-      const For* const outer = parallel_;
-      const int64_t others = others_;
-      const auto* test = branch->condition.as<Binary>();
-      const bool picks = parallel_ && test && test->op == BinaryOp::kEQ && as_int(test->rhs) &&
-                         test->lhs.same_as(parallel_->loop_var);
-      if (picks) parallel_ = nullptr;
-      scoped([&] { stmt(branch->then_case); });
-      parallel_ = outer;
-      if (picks && as_int(outer->extent) == ++others_ + 1) parallel_ = nullptr;
-      scoped([&] { stmt(branch->else_case); });
-      parallel_ = outer;
-      others_ = others;
-    } else if (const auto* loop = s.as<While>()) {
-      expr(loop->condition, origin);
-      scoped([&] { stmt(loop->body); });
-    } else if (const auto* attr = s.as<AttrStmt>()) {
-      scoped([&] { stmt(attr->body); });
-    } else if (const auto* r = s.as<BlockRealize>()) {
-      realize(*r);
-    } else {
-      scoped([&] { stmt_in_sequence(s); });
+        break;
+      }
+      case StmtKind::kWhile: {
+        const auto& loop = s.to<While>();
+        expr(loop.condition, origin);
+        scoped([&] { stmt(loop.body); });
+        break;
+      }
+      case StmtKind::kAttrStmt: scoped([&] { stmt(s.to<AttrStmt>().body); }); break;
+      case StmtKind::kBlockRealize: realize(s.to<BlockRealize>()); break;
+      case StmtKind::kBufferStore:
+      case StmtKind::kEvaluate:
+      case StmtKind::kBind:
+      case StmtKind::kAllocBuffer:
+      case StmtKind::kAllocConst:
+      case StmtKind::kDeclBuffer:
+      case StmtKind::kAssert:
+      case StmtKind::kCallTir: scoped([&] { stmt_in_sequence(s); }); break;
     }
   }
 
   // Definitions here are visible to the statements that follow.
   void stmt_in_sequence(const Stmt& s) {
     const Origin& origin = s->origin;
-    if (const auto* bind = s.as<Bind>()) {
-      expr(bind->value, origin);
-      define(bind->var.get(), bind->var->name, origin);
-    } else if (const auto* alloc = s.as<AllocBuffer>()) {
-      define_buffer(alloc->buffer);
-      shape(*alloc->buffer);
-      own(alloc->buffer);
-    } else if (const auto* alloc = s.as<AllocConst>()) {
-      define_buffer(alloc->buffer);
-      shape(*alloc->buffer);
-      own(alloc->buffer);
-    } else if (const auto* decl = s.as<DeclBuffer>()) {
-      expr(decl->data, origin);
-      if (const Ref<BufferRegion> place = place_of(*decl))
-        declared_.emplace(decl->buffer.get(), place);
-      define_buffer(decl->buffer);
-      view_shape(*decl->buffer);
-      own(decl->buffer);
-    } else if (const auto* store = s.as<BufferStore>()) {
-      expr(store->value, origin);
-      access(store->buffer, store->indices, origin, Use::kWrite);
-    } else if (const auto* evaluate = s.as<Evaluate>()) {
-      expr(evaluate->value, origin);
-    } else if (const auto* assertion = s.as<Assert>()) {
-      expr(assertion->condition, origin);
-    } else if (const auto* call = s.as<CallTir>()) {
-      this->call(*call->callee, call->args, origin, false, kVoid);
-    } else {
-      stmt(s);
+    switch (kind_of(s)) {
+      case StmtKind::kBind: {
+        const auto& bind = s.to<Bind>();
+        expr(bind.value, origin);
+        define(bind.var.get(), bind.var->name, origin);
+        break;
+      }
+      case StmtKind::kAllocBuffer: {
+        const auto& alloc = s.to<AllocBuffer>();
+        define_buffer(alloc.buffer);
+        shape(*alloc.buffer);
+        own(alloc.buffer);
+        break;
+      }
+      case StmtKind::kAllocConst: {
+        const auto& alloc = s.to<AllocConst>();
+        define_buffer(alloc.buffer);
+        shape(*alloc.buffer);
+        own(alloc.buffer);
+        break;
+      }
+      case StmtKind::kDeclBuffer: {
+        const auto& decl = s.to<DeclBuffer>();
+        expr(decl.data, origin);
+        if (const Ref<BufferRegion> place = place_of(decl))
+          declared_.emplace(decl.buffer.get(), place);
+        define_buffer(decl.buffer);
+        view_shape(*decl.buffer);
+        own(decl.buffer);
+        break;
+      }
+      case StmtKind::kBufferStore: {
+        const auto& store = s.to<BufferStore>();
+        expr(store.value, origin);
+        access(store.buffer, store.indices, origin, Use::kWrite);
+        break;
+      }
+      case StmtKind::kEvaluate: expr(s.to<Evaluate>().value, origin); break;
+      case StmtKind::kAssert: expr(s.to<Assert>().condition, origin); break;
+      case StmtKind::kCallTir: {
+        const auto& call = s.to<CallTir>();
+        this->call(*call.callee, call.args, origin, false, kVoid);
+        break;
+      }
+      case StmtKind::kSeq:
+      case StmtKind::kFor:
+      case StmtKind::kWhile:
+      case StmtKind::kIfThenElse:
+      case StmtKind::kAttrStmt:
+      case StmtKind::kBlock:
+      case StmtKind::kBlockRealize: stmt(s); break;
     }
   }
   void own(const Ref<Buffer>& buffer) {

@@ -66,10 +66,9 @@ Ref<PrimFunc> close(const Piece& piece, std::vector<Ref<Buffer>> allocs, std::ve
     buffers.emplace_back();
     scalars.push_back(var);
   }
-  auto* function =
-      new PrimFunc(std::move(handles), std::move(buffers), body, std::move(attrs), origin);
-  function->is_private = true;
-  return renew_definitions(Ref<PrimFunc>(function));
+  return renew_definitions(
+      with(make<PrimFunc>(std::move(handles), std::move(buffers), body, std::move(attrs), origin),
+           [&](PrimFunc& made) { made.is_private = true; }));
 }
 
 class Division {
@@ -265,10 +264,10 @@ class Division {
     attrs.set("tir.noalias", true);
     if (!captured.empty())
       attrs.set("constants", AttrValue(AttrValue::Map(captured.begin(), captured.end())));
-    auto* made = new PrimFunc(std::move(params), std::move(buffers),
-                              substitute(pattern.body, values), std::move(attrs), pattern.origin);
-    made->is_private = true;
-    composite_.function = renew_definitions(Ref<PrimFunc>(made));
+    composite_.function = renew_definitions(
+        with(make<PrimFunc>(std::move(params), std::move(buffers), substitute(pattern.body, values),
+                            std::move(attrs), pattern.origin),
+             [&](PrimFunc& made) { made.is_private = true; }));
   }
 
   // A parameter's buffer with `values` in its shape; its uses become those of the new one.

@@ -87,8 +87,8 @@ bool has_branch(const Stmt& body) {
   bool found = false;
   walk(body, [&](const NodePtr& node) {
     const auto* call = node.as<Call>();
-    found =
-        found || node.as<IfThenElse>() || node.as<While>() || (call && call->is("if_then_else"));
+    found = found || node.as<IfThenElse>() || node.as<While>() ||
+            (call && call->is(IntrinsicId::kIfThenElse));
   });
   return found;
 }

@@ -67,7 +67,7 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   join_axes(schedule, block);
   const Ref<Block> node = schedule.get(block);
   bool guarded = false;
-  walk<Call>(node->body, [&](const Call& call) { guarded |= call.is("if_then_else"); });
+  walk<Call>(node->body, [&](const Call& call) { guarded |= call.is(IntrinsicId::kIfThenElse); });
   const auto found = transpose_of(*node);
   if (!found || guarded) illegal(node->origin, "block `{}` is no transpose", block.name);
   // Squares beyond 8 x 8 take more shuffles than the wider vectors save (measured at 16 x 16).

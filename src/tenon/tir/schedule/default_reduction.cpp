@@ -112,7 +112,7 @@ bool is_padding(const Schedule& schedule, const BlockRV& block) {
   const BufferStore* store = only_store(*node);
   if (!store || !is_spatial(*node) || !schedule.is_intermediate(store->buffer)) return false;
   const auto* guard = store->value.as<Call>();
-  if (!guard || !guard->is("if_then_else")) return false;
+  if (!guard || !guard->is(IntrinsicId::kIfThenElse)) return false;
   const std::vector<BlockRV> readers = schedule.consumers(block);
   return readers.size() == 1 && is_reduction(*schedule.get(readers[0]));
 }

@@ -84,7 +84,7 @@ class DefaultScheduler {
   static int64_t cost_of(const Block& block) {
     int64_t cost = 0;
     walk(block.body, [&](const NodePtr& node) {
-      if (const auto* call = node.as<Call>()) cost += call->is("if_then_else") ? 1 : 8;
+      if (const auto* call = node.as<Call>()) cost += call->is(IntrinsicId::kIfThenElse) ? 1 : 8;
       if (const auto* op = node.as<Binary>()) cost += op->op == BinaryOp::kDiv ? 4 : 1;
     });
     return cost;
@@ -391,8 +391,8 @@ static bool is_ordered(const NodePtr& root) {
   walk_if(root, [&](const NodePtr& node) {
     if (const auto* loop = node.as<For>()) found |= loop->annotations.contains(kPipelineStage);
     if (const auto* call = node.as<Call>())
-      found |= !call->op || call->is("call_extern") || call->is("call_packed") ||
-               call->is("call_cpacked");
+      found |= !call->op || call->is(IntrinsicId::kCallExtern) ||
+               call->is(IntrinsicId::kCallPacked) || call->is(IntrinsicId::kCallCpacked);
     found |= node.as<CallTir>() != nullptr;
     return !found;
   });

@@ -73,14 +73,14 @@ Ref<Block> with_simplified_body(const Ref<Block>& block) {
   bool chooses = false;
   walk(block->body, [&](const NodePtr& node) {
     const auto* call = node.as<Call>();
-    chooses = chooses || node.as<Select>() || (call && call->is("if_then_else"));
+    chooses = chooses || node.as<Select>() || (call && call->is(IntrinsicId::kIfThenElse));
   });
   if (!chooses) return block;
   arith::Analyzer analyzer;
   for (const IterVar& iter : block->iter_vars) analyzer.bind(iter.var, iter.domain);
   Block::Parts parts = block->parts();
   parts.body = rewrite(parts.body, [&](const NodePtr& node) -> std::optional<NodePtr> {
-    if (const auto* call = node.as<Call>(); call && call->is("if_then_else")) {
+    if (const auto* call = node.as<Call>(); call && call->is(IntrinsicId::kIfThenElse)) {
       const Expr condition = analyzer.simplify(call->arg(0));
       if (const auto known = as_int(condition)) return NodePtr(call->arg(*known ? 1 : 2));
       return NodePtr(if_then_else(condition, call->arg(1), call->arg(2)));

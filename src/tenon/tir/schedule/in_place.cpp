@@ -205,11 +205,12 @@ Ref<PrimFunc> in_place(const PrimFunc& function, size_t input, size_t output) {
   params.erase(params.begin() + static_cast<std::ptrdiff_t>(output));
   buffers.erase(buffers.begin() + static_cast<std::ptrdiff_t>(output));
   const Stmt body = substitute(function.body, {{out.get(), in}, {out->data.get(), in->data}});
-  auto* copy =
-      new PrimFunc(std::move(params), std::move(buffers), body, function.attrs, function.origin);
-  copy->result = function.result;
-  copy->is_private = true;
-  return renew_definitions(Ref<PrimFunc>(copy));
+  return renew_definitions(with(
+      make<PrimFunc>(std::move(params), std::move(buffers), body, function.attrs, function.origin),
+      [&](PrimFunc& made) {
+        made.result = function.result;
+        made.is_private = true;
+      }));
 }
 
 }  // namespace tenon::tir

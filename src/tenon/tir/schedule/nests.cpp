@@ -23,7 +23,7 @@ int lanes_for(const Block& block, const Target& target) {
 std::vector<Expr> conditions_of(const Block& block) {
   std::vector<Expr> out;
   walk(block.body, [&](const NodePtr& node) {
-    if (const auto* call = node.as<Call>(); call && call->is("if_then_else"))
+    if (const auto* call = node.as<Call>(); call && call->is(IntrinsicId::kIfThenElse))
       out.push_back(call->arg(0));
   });
   return out;
@@ -181,7 +181,7 @@ static bool suits_lanes(const Block& block, size_t axis) {
 
 static bool is_cheap(const Block& block) {
   int calls = 0;
-  walk<Call>(block.body, [&](const Call& call) { calls += !call.is("if_then_else"); });
+  walk<Call>(block.body, [&](const Call& call) { calls += !call.is(IntrinsicId::kIfThenElse); });
   return calls == 0;
 }
 
@@ -386,7 +386,7 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction) {
     // The last vector may not be full: it is added under a mask.
     bool guarded = false;
     walk<Call>(schedule.get(reduction.part)->body,
-               [&](const Call& call) { guarded = guarded || call.is("if_then_else"); });
+               [&](const Call& call) { guarded = guarded || call.is(IntrinsicId::kIfThenElse); });
     if (guarded && first && *first == *k_loop) {
       const LoopRV rest = schedule.loop_partition(*k_loop, {reduction.full})[1];
       const auto main = loop_of_axis(schedule, reduction.part, *lane);

@@ -243,7 +243,7 @@ BlockRV Schedule::decompose_padding(const BlockRV& block, const LoopRV& loop) {
   const Ref<Block> old = realize->block;
   const BufferStore* store = only_store(*old);
   const auto* choice = store ? store->value.as<Call>() : nullptr;
-  if (!is_spatial(*old) || !choice || !choice->is("if_then_else") || !is_alone(path) ||
+  if (!is_spatial(*old) || !choice || !choice->is(IntrinsicId::kIfThenElse) || !is_alone(path) ||
       !is_int(realize->predicate, 1))
     illegal(old->origin,
             "block `{}` is no padding alone in its loops: expected one store of "

@@ -363,7 +363,8 @@ void Schedule::insert_prefetch(const BlockRV& block, int64_t read, const LoopRV&
   hint.name = unique_name(block.name + "_prefetch");
   hint.iter_vars = std::move(iters);
   hint.reads.push_back(BufferRegion::point(region->buffer, place));
-  hint.body = make<Evaluate>(call("prefetch", {load(region->buffer, place), int32(0), int32(2)}));
+  hint.body = make<Evaluate>(
+      call(IntrinsicId::kPrefetch, {load(region->buffer, place), int32(0), int32(2)}));
   const Stmt stmt = make<BlockRealize>(values, boolean(true),
                                        make<Block>(std::move(hint), old->origin), old->origin);
   const Path at = path_of(loop);

@@ -124,9 +124,10 @@ void check_plain_accesses(const Stmt& root, const Buffer& buffer, const Origin& 
           illegal(origin, "the strides of `{}` are aligned in its present layout", buffer.name);
     }
     const auto* call = node.as<Call>();
-    const bool takes_address = call && call->op && !call->is("prefetch") &&
-                               (call->op->effect == Effect::kOpaque || call->is("address_of") ||
-                                call->is("tvm_access_ptr"));
+    const bool takes_address =
+        call && call->op && !call->is(IntrinsicId::kPrefetch) &&
+        (call->op->effect == Effect::kOpaque || call->is(IntrinsicId::kAddressOf) ||
+         call->is(IntrinsicId::kTvmAccessPtr));
     const bool passes = node.as<CallTir>() || node.as<DeclBuffer>();
     if ((takes_address || passes) && uses_memory(node))
       illegal(origin, "`{}` is used through its address; its layout cannot change", buffer.name);

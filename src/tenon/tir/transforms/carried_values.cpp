@@ -62,7 +62,7 @@ void CarriedValues::enter(int scope, const Expr& condition) {
   if (condition) {
     for (const Expr& part : conjuncts(condition)) {
       const auto* call = part.as<Call>();
-      const Expr inner = resolved(call && call->is("likely") ? call->arg(0) : part);
+      const Expr inner = resolved(call && call->is(IntrinsicId::kLikely) ? call->arg(0) : part);
       if (is_int(inner, 1)) continue;
       if (is_known(inner))
         entered.conditions.push_back(inner);
@@ -189,7 +189,7 @@ void CarriedValues::value(const NodePtr& node) {
     return conditional(logical_not(choice->condition), choice->false_value);
   }
   if (const auto* call = node.as<Call>()) {
-    if (call->is("if_then_else") && call->arg(0)->dtype.is_scalar()) {
+    if (call->is(IntrinsicId::kIfThenElse) && call->arg(0)->dtype.is_scalar()) {
       value(call->arg(0));
       conditional(call->arg(0), call->arg(1));
       return conditional(logical_not(call->arg(0)), call->arg(2));
@@ -200,8 +200,9 @@ void CarriedValues::value(const NodePtr& node) {
           return arg.as<BufferRegion>() || arg.as<Buffer>() ||
                  (arg.as<ExprNode>() && arg.as<ExprNode>()->dtype.is_handle());
         });
-    if (takes_memory || call->dtype.is_handle() || call->is("masked_load") ||
-        call->is("masked_store") || call->is("address_of") || call->is("tvm_access_ptr"))
+    if (takes_memory || call->dtype.is_handle() || call->is(IntrinsicId::kMaskedLoad) ||
+        call->is(IntrinsicId::kMaskedStore) || call->is(IntrinsicId::kAddressOf) ||
+        call->is(IntrinsicId::kTvmAccessPtr))
       return opaque(node);
   }
   if (const auto* let = node.as<Let>()) {

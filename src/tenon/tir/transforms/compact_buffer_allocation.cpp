@@ -76,7 +76,7 @@ class Collector {
       return;
     }
     if (const auto* call = node.as<Call>();
-        call && (call->is("address_of") || call->is("tvm_access_ptr"))) {
+        call && (call->is(IntrinsicId::kAddressOf) || call->is(IntrinsicId::kTvmAccessPtr))) {
       walk(call->args[0], [&](const NodePtr& inner) {
         if (inner.same_as(buffer_)) access_.fixed = true;
       });

@@ -48,7 +48,7 @@ class Eliminator {
       // Views and addresses: anything may happen to what they show.
       const auto* call = effect.node.as<Call>();
       if (effect.node.as<DeclBuffer>() || (effect.memory && effect.memory.as<Var>()) ||
-          (call && call->is("address_of")))
+          (call && call->is(IntrinsicId::kAddressOf)))
         has_pointers_ = true;
     });
   }

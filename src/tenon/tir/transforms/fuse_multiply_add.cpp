@@ -13,7 +13,7 @@ static const Binary* product(const Expr& expr) {
 static Expr negated(const Expr& x) { return make<Binary>(BinaryOp::kSub, imm(x->dtype, -0.0), x); }
 
 static Expr fma(const Expr& a, const Expr& b, const Expr& c, const Origin& origin) {
-  return call("fma", {a, b, c}, kVoid, origin);
+  return call(IntrinsicId::kFma, {a, b, c}, kVoid, origin);
 }
 
 // Whether `other` has the product too, rounded there: a * b - a * b is 0, and what the rounding of

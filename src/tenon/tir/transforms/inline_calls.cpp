@@ -265,7 +265,8 @@ class Inlining {
   static bool is_return(const Stmt& stmt) {
     const auto* evaluate = stmt.as<Evaluate>();
     const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
-    return call && call->is("ret") && !reads_memory(call->args.empty() ? NodePtr() : call->args[0]);
+    return call && call->is(IntrinsicId::kRet) &&
+           !reads_memory(call->args.empty() ? NodePtr() : call->args[0]);
   }
   static bool drop_last_return(Stmt& body) {
     if (const auto* realize = body.as<BlockRealize>();
@@ -287,7 +288,7 @@ class Inlining {
   Stmt statement(const CallTir& call, const PrimFunc& callee) {
     if (!suits(callee, call.args)) return {};
     int returns = 0;
-    walk<Call>(callee.body, [&](const Call& inner) { returns += inner.is("ret"); });
+    walk<Call>(callee.body, [&](const Call& inner) { returns += inner.is(IntrinsicId::kRet); });
     Instance instance = instantiate(callee, call.args);
     Stmt body = instance.body;
     // A return that ends the body says nothing; any other leaves it early.
@@ -333,7 +334,7 @@ class Inlining {
     if (stmts.empty()) return {};
     const auto* evaluate = stmts.back().as<Evaluate>();
     const auto* returned = evaluate ? evaluate->value.as<Call>() : nullptr;
-    if (!returned || !returned->is("ret") || returned->args.size() != 1) return {};
+    if (!returned || !returned->is(IntrinsicId::kRet) || returned->args.size() != 1) return {};
     Expr value = returned->arg(0);
     for (size_t i = stmts.size() - 1; i-- > 0;) {
       const auto* bind = stmts[i].as<Bind>();

@@ -177,8 +177,9 @@ class Instrumenter final : public Rewriter {
   Expr check_of(const AccessCheck& check, Expr index) {
     // Of 64 bits where the extent may have as many.
     if (index->dtype.is_uint() || !as_int(check.extent)) index = cast(kInt64, index);
-    return call("check_index", {index, limit(check, index), make<StringImm>(message_of(check))},
-                kVoid, check.origin);
+    return call(IntrinsicId::kCheckIndex,
+                {index, limit(check, index), make<StringImm>(message_of(check))}, kVoid,
+                check.origin);
   }
 
   // T.masked_load or T.masked_store: a lane where the mask does not hold is at index 0 for the

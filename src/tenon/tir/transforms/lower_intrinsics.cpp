@@ -12,16 +12,16 @@ IRModule lower_intrinsics(IRModule module) {
   return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
     return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
       if (const auto* op = node.as<Binary>(); op && op->dtype.is_float()) {
-        if (op->op == BinaryOp::kMod) return elementary("fmod", {op->lhs, op->rhs}, options);
-        if (op->op == BinaryOp::kFloorMod)
-          return elementary("floormod", {op->lhs, op->rhs}, options);
+        if (op->op == BinaryOp::kMod)
+          return elementary(IntrinsicId::kFmod, {op->lhs, op->rhs}, options);
+        if (op->op == BinaryOp::kFloorMod) return elementary_floormod(op->lhs, op->rhs, options);
       }
       const auto* call = node.as<Call>();
       if (!call || !call->op || !call->dtype.is_float()) return std::nullopt;
-      if (!is_elementary(call->op->name)) return std::nullopt;
+      if (!is_elementary(call->op->id)) return std::nullopt;
       std::vector<Expr> args;
       for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
-      return elementary(call->op->name, args, options);
+      return elementary(call->op->id, args, options);
     });
   });
 }

@@ -40,7 +40,7 @@ static bool is_call_list(const PrimFunc& function) {
            if (const auto* view = stmt.as<DeclBuffer>()) {
              if (view->data.as<Var>()) return true;
              const auto* address = view->data.as<Call>();
-             const auto* element = address && address->is("address_of")
+             const auto* element = address && address->is(IntrinsicId::kAddressOf)
                                        ? address->args.at(0).as<BufferLoad>()
                                        : nullptr;
              return element &&

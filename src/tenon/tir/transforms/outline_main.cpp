@@ -85,10 +85,10 @@ class Outliner {
     std::vector<Stmt> body;
     for (const size_t i : needed_by(chunk)) body.push_back(stmts_[i]);
     for (const size_t i : chunk) body.push_back(stmts_[i]);
-    auto* part = new PrimFunc(main_->params, main_->buffers, make<Seq>(std::move(body)),
-                              {{"tenon.part", true}, {"tir.noalias", true}}, main_->origin);
-    part->is_private = true;
-    return renew_definitions(Ref<PrimFunc>(part));
+    return renew_definitions(
+        with(make<PrimFunc>(main_->params, main_->buffers, make<Seq>(std::move(body)),
+                            Attrs{{"tenon.part", true}, {"tir.noalias", true}}, main_->origin),
+             [&](PrimFunc& made) { made.is_private = true; }));
   }
 
   Ref<PrimFunc> main_;

@@ -38,43 +38,65 @@ class Finder {
 
   void visit(const Stmt& stmt) {
     if (!stmt) return;
-    if (const auto* sequence = stmt.as<Seq>()) {
-      for (const Stmt& inner : sequence->stmts) visit(inner);
-    } else if (const auto* loop = stmt.as<For>()) {
-      use_value(loop->min);
-      use_value(loop->extent);
-      // Lanes share what is allocated: it stays outside a vector loop.
-      const size_t outer_limit = limit_;
-      if (loop->kind == ForKind::kVectorized) limit_ = std::min(limit_, path_.size());
-      // Iterations that may run at once hand nothing on.
-      if (loop->kind == ForKind::kSerial || loop->kind == ForKind::kUnrolled)
-        ordered_.insert(next_);
-      Scope scope(*this, *loop);
-      visit(loop->body);
-      limit_ = outer_limit;
-    } else if (const auto* realize = stmt.as<BlockRealize>()) {
-      for (const Expr& value : realize->iter_values) use_value(value);
-      use_value(realize->predicate);
-      block(*realize);
-    } else if (const auto* branch = stmt.as<IfThenElse>()) {
-      use_value(branch->condition);
-      {
-        Scope scope(*this, branch->condition);
-        visit(branch->then_case);
+    switch (kind_of(stmt)) {
+      case StmtKind::kSeq:
+        for (const Stmt& inner : stmt.to<Seq>().stmts) visit(inner);
+        break;
+      case StmtKind::kFor: {
+        const auto& loop = stmt.to<For>();
+        use_value(loop.min);
+        use_value(loop.extent);
+        // Lanes share what is allocated: it stays outside a vector loop.
+        const size_t outer_limit = limit_;
+        if (loop.kind == ForKind::kVectorized) limit_ = std::min(limit_, path_.size());
+        // Iterations that may run at once hand nothing on.
+        if (loop.kind == ForKind::kSerial || loop.kind == ForKind::kUnrolled)
+          ordered_.insert(next_);
+        Scope scope(*this, loop);
+        visit(loop.body);
+        limit_ = outer_limit;
+        break;
       }
-      Scope scope(*this, Expr());
-      visit(branch->else_case);
-    } else if (const auto* loop = stmt.as<While>()) {
-      // State is carried from one iteration to the next: nothing moves inside.
-      use_value(loop->condition);
-      use(loop->body);
-      carried_.opaque(loop->body);
-      skip(loop->body);
-    } else if (const auto* attr = stmt.as<AttrStmt>()) {
-      visit(attr->body);
-    } else {
-      use(stmt);
-      carried_.statement(stmt);
+      case StmtKind::kBlockRealize: {
+        const auto& realize = stmt.to<BlockRealize>();
+        for (const Expr& value : realize.iter_values) use_value(value);
+        use_value(realize.predicate);
+        block(realize);
+        break;
+      }
+      case StmtKind::kIfThenElse: {
+        const auto& branch = stmt.to<IfThenElse>();
+        use_value(branch.condition);
+        {
+          Scope scope(*this, branch.condition);
+          visit(branch.then_case);
+        }
+        Scope scope(*this, Expr());
+        visit(branch.else_case);
+        break;
+      }
+      case StmtKind::kWhile: {
+        const auto& loop = stmt.to<While>();
+        // State is carried from one iteration to the next: nothing moves inside.
+        use_value(loop.condition);
+        use(loop.body);
+        carried_.opaque(loop.body);
+        skip(loop.body);
+        break;
+      }
+      case StmtKind::kAttrStmt: visit(stmt.to<AttrStmt>().body); break;
+      case StmtKind::kBufferStore:
+      case StmtKind::kEvaluate:
+      case StmtKind::kBind:
+      case StmtKind::kAllocBuffer:
+      case StmtKind::kAllocConst:
+      case StmtKind::kDeclBuffer:
+      case StmtKind::kAssert:
+      case StmtKind::kBlock:
+      case StmtKind::kCallTir:
+        use(stmt);
+        carried_.statement(stmt);
+        break;
     }
   }
 
@@ -177,53 +199,70 @@ class AllocationPlacer {
 
   Stmt visit(const Stmt& stmt) {
     if (!stmt) return stmt;
-    if (const auto* sequence = stmt.as<Seq>()) {
-      std::vector<Stmt> stmts;
-      for (const Stmt& inner : sequence->stmts) stmts.push_back(visit(inner));
-      return make<Seq>(std::move(stmts), stmt->origin);
-    }
-    if (const auto* loop = stmt.as<For>()) {
-      const int scope = next_++;
-      Stmt body = with_allocations(scope, visit(loop->body));
-      return loop->with(loop->min, loop->extent, body);
-    }
-    if (const auto* realize = stmt.as<BlockRealize>()) {
-      const int scope = next_++;
-      Block::Parts parts = realize->block->parts();
-      const size_t first_moved = moved_.size();
-      std::erase_if(parts.alloc_buffers, [&](const Ref<Buffer>& buffer) {
-        if (finder_.fixed_.count(buffer.get())) return false;
-        moved_.push_back(buffer);
-        return true;
-      });
-      parts.body = with_allocations(scope, visit(parts.body));
-      // Nobody outside sees what is allocated inside now. Outer scopes place theirs later.
-      for (auto* regions : {&parts.reads, &parts.writes})
-        std::erase_if(*regions, [&](const Ref<BufferRegion>& region) {
-          return placed_so_far_.count(region->buffer.get()) > 0;
+    switch (kind_of(stmt)) {
+      case StmtKind::kSeq: {
+        std::vector<Stmt> stmts;
+        for (const Stmt& inner : stmt.to<Seq>().stmts) stmts.push_back(visit(inner));
+        return make<Seq>(std::move(stmts), stmt->origin);
+      }
+      case StmtKind::kFor: {
+        const auto& loop = stmt.to<For>();
+        const int scope = next_++;
+        Stmt body = with_allocations(scope, visit(loop.body));
+        return loop.with(loop.min, loop.extent, body);
+      }
+      case StmtKind::kBlockRealize: {
+        const auto& realize = stmt.to<BlockRealize>();
+        const int scope = next_++;
+        Block::Parts parts = realize.block->parts();
+        const size_t first_moved = moved_.size();
+        std::erase_if(parts.alloc_buffers, [&](const Ref<Buffer>& buffer) {
+          if (finder_.fixed_.count(buffer.get())) return false;
+          moved_.push_back(buffer);
+          return true;
         });
-      // What this block or one inside allocated, and is placed further out, it uses like others'.
-      if (!parts.iter_vars.empty() || !parts.reads.empty() || !parts.writes.empty())
-        for (size_t i = first_moved; i < moved_.size(); ++i) {
-          const bool is_used = finder_.uses[moved_[i].get()].any;
-          if (!is_used || placed_so_far_.count(moved_[i].get())) continue;
-          parts.reads.push_back(BufferRegion::whole(moved_[i]));
-          parts.writes.push_back(BufferRegion::whole(moved_[i]));
-        }
-      return make<BlockRealize>(realize->iter_values, realize->predicate,
-                                make<Block>(std::move(parts), realize->block->origin),
-                                stmt->origin);
+        parts.body = with_allocations(scope, visit(parts.body));
+        // Nobody outside sees what is allocated inside now. Outer scopes place theirs later.
+        for (auto* regions : {&parts.reads, &parts.writes})
+          std::erase_if(*regions, [&](const Ref<BufferRegion>& region) {
+            return placed_so_far_.count(region->buffer.get()) > 0;
+          });
+        // What this block or one inside allocated, and is placed further out, it uses like others'.
+        if (!parts.iter_vars.empty() || !parts.reads.empty() || !parts.writes.empty())
+          for (size_t i = first_moved; i < moved_.size(); ++i) {
+            const bool is_used = finder_.uses[moved_[i].get()].any;
+            if (!is_used || placed_so_far_.count(moved_[i].get())) continue;
+            parts.reads.push_back(BufferRegion::whole(moved_[i]));
+            parts.writes.push_back(BufferRegion::whole(moved_[i]));
+          }
+        return make<BlockRealize>(realize.iter_values, realize.predicate,
+                                  make<Block>(std::move(parts), realize.block->origin),
+                                  stmt->origin);
+      }
+      case StmtKind::kIfThenElse: {
+        const auto& branch = stmt.to<IfThenElse>();
+        const int yes = next_++;
+        Stmt then_case = with_allocations(yes, visit(branch.then_case));
+        const int no = next_++;
+        Stmt else_case = visit(branch.else_case);
+        if (else_case) else_case = with_allocations(no, else_case);
+        return make<IfThenElse>(branch.condition, then_case, else_case, stmt->origin);
+      }
+      case StmtKind::kAttrStmt: {
+        const auto& attr = stmt.to<AttrStmt>();
+        return make<AttrStmt>(attr.subject, attr.key, attr.value, visit(attr.body), stmt->origin);
+      }
+      case StmtKind::kBufferStore:
+      case StmtKind::kEvaluate:
+      case StmtKind::kBind:
+      case StmtKind::kAllocBuffer:
+      case StmtKind::kAllocConst:
+      case StmtKind::kDeclBuffer:
+      case StmtKind::kWhile:
+      case StmtKind::kAssert:
+      case StmtKind::kBlock:
+      case StmtKind::kCallTir: break;
     }
-    if (const auto* branch = stmt.as<IfThenElse>()) {
-      const int yes = next_++;
-      Stmt then_case = with_allocations(yes, visit(branch->then_case));
-      const int no = next_++;
-      Stmt else_case = visit(branch->else_case);
-      if (else_case) else_case = with_allocations(no, else_case);
-      return make<IfThenElse>(branch->condition, then_case, else_case, stmt->origin);
-    }
-    if (const auto* attr = stmt.as<AttrStmt>())
-      return make<AttrStmt>(attr->subject, attr->key, attr->value, visit(attr->body), stmt->origin);
     return stmt;
   }
 

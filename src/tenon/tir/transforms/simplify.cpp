@@ -93,7 +93,7 @@ class Simplifier final : public Rewriter {
   }
 
   NodePtr in_floats(const NodePtr& node) {
-    if (const auto* call = node.as<Call>(); call && call->is("if_then_else")) {
+    if (const auto* call = node.as<Call>(); call && call->is(IntrinsicId::kIfThenElse)) {
       const Expr condition = simplified(call->arg(0));
       if (const auto known = as_int(condition); known && condition->dtype.is_scalar())
         return simplified(call->arg(*known ? 1 : 2));

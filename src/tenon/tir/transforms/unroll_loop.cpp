@@ -34,7 +34,7 @@ int64_t work_in(const NodePtr& root) {
     const auto* call = node.as<Call>();
     const int64_t bits = expr ? int64_t{expr->dtype.lanes} * expr->dtype.bits : 0;
     work += std::max<int64_t>(1, bits / kRegister) *
-            (call && call->op && is_elementary(call->op->name) ? kElementary : 1);
+            (call && call->op && is_elementary(call->op->id) ? kElementary : 1);
   });
   return work;
 }

@@ -30,6 +30,92 @@ bool may_fail(const Expr& expr) {
   return fails;
 }
 
+// Whether lane i of the result follows from lanes i of the arguments alone.
+bool is_lanewise(IntrinsicId id) {
+  using enum IntrinsicId;
+  switch (id) {
+    case kExp:
+    case kExp2:
+    case kExp10:
+    case kLog:
+    case kLog1p:
+    case kLog2:
+    case kLog10:
+    case kSqrt:
+    case kRsqrt:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kTanh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kErf:
+    case kSigmoid:
+    case kFloor:
+    case kCeil:
+    case kTrunc:
+    case kRound:
+    case kNearbyint:
+    case kFabs:
+    case kAbs:
+    case kPow:
+    case kAtan2:
+    case kFmod:
+    case kHypot:
+    case kCopysign:
+    case kLdexp:
+    case kNextafter:
+    case kFma:
+    case kIsnan:
+    case kIsinf:
+    case kIsfinite:
+    case kShiftLeft:
+    case kShiftRight:
+    case kBitwiseAnd:
+    case kBitwiseOr:
+    case kBitwiseXor:
+    case kBitwiseNot:
+    case kPopcount:
+    case kClz:
+    case kQMultiplyShift:
+    case kMinValue:
+    case kMaxValue:
+    case kInfinity:
+    case kNumThreads:
+    case kLikely:
+    case kUndef:
+    case kReinterpret:
+    case kIsnullptr:
+    case kCallLlvmPureIntrin: return true;
+    case kIfThenElse:  // has a form of its own, as has check_index
+    case kCheckIndex:
+    case kAddressOf:
+    case kTvmAccessPtr:
+    case kMaskedLoad:
+    case kVectorlow:
+    case kVectorhigh:
+    case kVectorcombine:
+    case kCallPureExtern:
+    case kTvmTuple:
+    case kAssume:
+    case kRet:
+    case kPrefetch:
+    case kMaskedStore:
+    case kCallExtern:
+    case kCallPacked:
+    case kCallCpacked:
+    case kCallLlvmIntrin:
+    case kCallIntrin: return false;
+  }
+  unreachable("an intrinsic");
+}
+
 // The body of one loop with the loop's variable as a vector of lanes.
 class Vectorizer {
  public:
@@ -39,55 +125,71 @@ class Vectorizer {
   }
 
   Stmt statement(const Stmt& stmt) {
-    if (const auto* sequence = stmt.as<Seq>()) {
-      std::vector<Stmt> stmts;
-      for (const Stmt& inner : sequence->stmts) stmts.push_back(statement(inner));
-      return make<Seq>(std::move(stmts), stmt->origin);
-    }
-    if (const auto* store = stmt.as<BufferStore>()) return vector_store(*store);
-    if (const auto* bind = stmt.as<Bind>()) {
-      const Expr value = vector(bind->value);
-      if (value->dtype.is_scalar()) return make<Bind>(renewed(bind->var, value), value);
-      const auto var = make<Var>(bind->var->name, value->dtype);
-      values_[bind->var.get()] = var;
-      return make<Bind>(var, value, stmt->origin);
-    }
-    if (const auto* branch = stmt.as<IfThenElse>()) {
-      const Expr condition = vector(branch->condition);
-      if (condition->dtype.is_scalar())
-        return make<IfThenElse>(condition, statement(branch->then_case),
-                                branch->else_case ? statement(branch->else_case) : Stmt(),
-                                stmt->origin);
-      const Expr outer = mask_;
-      const bool outer_guarded = guarded_;
-      const auto arm = [&](const Expr& holds, const Stmt& body) {
-        // Where the first lane decides whether any lane runs, a branch on it keeps what all lanes
-        // share from running for none.
-        const Expr any = first_lane(holds);
-        mask_ = outer ? logical_and(outer, holds) : holds;
-        guarded_ = any && (!outer || outer_guarded);
-        Stmt next = statement(body);
-        mask_ = outer;
-        guarded_ = outer_guarded;
-        return any ? Stmt(make<IfThenElse>(any, next, Stmt(), stmt->origin)) : next;
-      };
-      std::vector<Stmt> stmts{arm(condition, branch->then_case)};
-      if (branch->else_case) stmts.push_back(arm(logical_not(condition), branch->else_case));
-      return seq(std::move(stmts));
-    }
-    if (const auto* loop = stmt.as<For>()) {
-      const Expr min = vector(loop->min), extent = vector(loop->extent);
-      if (min->dtype.is_vector() || extent->dtype.is_vector()) throw NoVectorForm{};
-      if (loop->kind == ForKind::kParallel || loop->kind == ForKind::kVectorized)
-        throw NoVectorForm{};
-      return loop->with(min, extent, statement(loop->body));
-    }
-    if (const auto* attr = stmt.as<AttrStmt>())
-      return make<AttrStmt>(attr->subject, attr->key, attr->value, statement(attr->body),
-                            stmt->origin);
-    if (const auto* evaluate = stmt.as<Evaluate>()) {
-      const auto* call = evaluate->value.as<Call>();
-      if (call && call->is("prefetch")) return vector_prefetch(*call, stmt->origin);
+    switch (kind_of(stmt)) {
+      case StmtKind::kSeq: {
+        std::vector<Stmt> stmts;
+        for (const Stmt& inner : stmt.to<Seq>().stmts) stmts.push_back(statement(inner));
+        return make<Seq>(std::move(stmts), stmt->origin);
+      }
+      case StmtKind::kBufferStore: return vector_store(stmt.to<BufferStore>());
+      case StmtKind::kBind: {
+        const auto& bind = stmt.to<Bind>();
+        const Expr value = vector(bind.value);
+        if (value->dtype.is_scalar()) return make<Bind>(renewed(bind.var, value), value);
+        const auto var = make<Var>(bind.var->name, value->dtype);
+        values_[bind.var.get()] = var;
+        return make<Bind>(var, value, stmt->origin);
+      }
+      case StmtKind::kIfThenElse: {
+        const auto& branch = stmt.to<IfThenElse>();
+        const Expr condition = vector(branch.condition);
+        if (condition->dtype.is_scalar())
+          return make<IfThenElse>(condition, statement(branch.then_case),
+                                  branch.else_case ? statement(branch.else_case) : Stmt(),
+                                  stmt->origin);
+        const Expr outer = mask_;
+        const bool outer_guarded = guarded_;
+        const auto arm = [&](const Expr& holds, const Stmt& body) {
+          // Where the first lane decides whether any lane runs, a branch on it keeps what all lanes
+          // share from running for none.
+          const Expr any = first_lane(holds);
+          mask_ = outer ? logical_and(outer, holds) : holds;
+          guarded_ = any && (!outer || outer_guarded);
+          Stmt next = statement(body);
+          mask_ = outer;
+          guarded_ = outer_guarded;
+          return any ? Stmt(make<IfThenElse>(any, next, Stmt(), stmt->origin)) : next;
+        };
+        std::vector<Stmt> stmts{arm(condition, branch.then_case)};
+        if (branch.else_case) stmts.push_back(arm(logical_not(condition), branch.else_case));
+        return seq(std::move(stmts));
+      }
+      case StmtKind::kFor: {
+        const auto& loop = stmt.to<For>();
+        const Expr min = vector(loop.min), extent = vector(loop.extent);
+        if (min->dtype.is_vector() || extent->dtype.is_vector()) throw NoVectorForm{};
+        if (loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized)
+          throw NoVectorForm{};
+        return loop.with(min, extent, statement(loop.body));
+      }
+      case StmtKind::kAttrStmt: {
+        const auto& attr = stmt.to<AttrStmt>();
+        return make<AttrStmt>(attr.subject, attr.key, attr.value, statement(attr.body),
+                              stmt->origin);
+      }
+      case StmtKind::kEvaluate: {
+        const auto* call = stmt.to<Evaluate>().value.as<Call>();
+        if (call && call->is(IntrinsicId::kPrefetch)) return vector_prefetch(*call, stmt->origin);
+        break;
+      }
+      case StmtKind::kAllocBuffer:
+      case StmtKind::kAllocConst:
+      case StmtKind::kDeclBuffer:
+      case StmtKind::kWhile:
+      case StmtKind::kAssert:
+      case StmtKind::kBlock:
+      case StmtKind::kBlockRealize:
+      case StmtKind::kCallTir: break;
     }
     throw NoVectorForm{};
   }
@@ -108,7 +210,7 @@ class Vectorizer {
       return make<BufferStore>(store.buffer, value, std::vector<Expr>{index}, store.origin);
     require_dense(index);
     return make<Evaluate>(
-        call("masked_store",
+        call(IntrinsicId::kMaskedStore,
              {make<BufferLoad>(store.buffer, std::vector<Expr>{index}), mask_, value}, kVoid,
              store.origin),
         store.origin);
@@ -121,9 +223,9 @@ class Vectorizer {
     Expr index = vector(element->indices[0]);
     if (const auto* ramp = index.as<Ramp>()) index = ramp->base;
     if (index->dtype.is_vector()) throw NoVectorForm{};
-    return make<Evaluate>(
-        call("prefetch", {load(element->buffer, {index}), prefetch.args[1], prefetch.args[2]}),
-        origin);
+    return make<Evaluate>(call(IntrinsicId::kPrefetch, {load(element->buffer, {index}),
+                                                        prefetch.args[1], prefetch.args[2]}),
+                          origin);
   }
 
   // A scalar condition that holds where any lane's does: that of lane 0, for conditions that can
@@ -188,55 +290,67 @@ class Vectorizer {
 
   Expr compute(const Expr& expr) {
     if (expr->dtype.is_vector()) throw NoVectorForm{};
-    if (expr.as<Var>()) {
-      const auto it = values_.find(expr.get());
-      return it == values_.end() ? expr : it->second;
-    }
-    if (expr.as<IntImm>() || expr.as<FloatImm>() || expr.as<StringImm>()) return expr;
-    if (const auto* node = expr.as<Cast>()) {
-      const Expr value = vector(node->value);
-      if (const auto* ramp = value.as<Ramp>();
-          ramp && node->dtype.is_int() && node->dtype.bits >= value->dtype.bits)
-        return make<Ramp>(tenon::cast(node->dtype, ramp->base),
-                          tenon::cast(node->dtype, ramp->stride), ramp->lanes);
-      return make<Cast>(node->dtype.with_lanes(value->dtype.lanes), value, expr->origin);
-    }
-    if (const auto* node = expr.as<Binary>()) {
-      Expr a = vector(node->lhs), b = vector(node->rhs);
-      if (mask_ && may_fail(*node)) {
-        // Lanes that do not run divide by 1.
-        if (b->dtype.is_vector() || a->dtype.is_vector())
-          b = make<Select>(mask_, broadcast_to_lanes(b, lanes_),
-                           broadcast_to_lanes(imm(node->dtype, int64_t{1}), lanes_));
-        else if (!guarded_)
-          throw NoVectorForm{};
+    switch (kind_of(expr)) {
+      case ExprKind::kVar: {
+        const auto it = values_.find(expr.get());
+        return it == values_.end() ? expr : it->second;
       }
-      if (a->dtype.is_vector() || b->dtype.is_vector()) {
-        if (a->dtype.is_integer())
-          if (const Expr ramp = progression(node->op, a, b)) return ramp;
-        a = broadcast_to_lanes(a, lanes_);
-        b = broadcast_to_lanes(b, lanes_);
+      case ExprKind::kIntImm:
+      case ExprKind::kFloatImm:
+      case ExprKind::kStringImm: return expr;
+      case ExprKind::kCast: {
+        const auto& node = expr.to<Cast>();
+        const Expr value = vector(node.value);
+        if (const auto* ramp = value.as<Ramp>();
+            ramp && node.dtype.is_int() && node.dtype.bits >= value->dtype.bits)
+          return make<Ramp>(tenon::cast(node.dtype, ramp->base),
+                            tenon::cast(node.dtype, ramp->stride), ramp->lanes);
+        return make<Cast>(node.dtype.with_lanes(value->dtype.lanes), value, expr->origin);
       }
-      return make<Binary>(node->op, a, b, expr->origin);
-    }
-    if (const auto* node = expr.as<Not>()) return make<Not>(vector(node->value), expr->origin);
-    if (const auto* node = expr.as<Select>()) {
-      Expr condition = vector(node->condition);
-      Expr a = vector(node->true_value), b = vector(node->false_value);
-      if (condition->dtype.is_vector() || a->dtype.is_vector() || b->dtype.is_vector()) {
-        condition = broadcast_to_lanes(condition, lanes_);
-        a = broadcast_to_lanes(a, lanes_);
-        b = broadcast_to_lanes(b, lanes_);
+      case ExprKind::kBinary: {
+        const auto& node = expr.to<Binary>();
+        Expr a = vector(node.lhs), b = vector(node.rhs);
+        if (mask_ && may_fail(node)) {
+          // Lanes that do not run divide by 1.
+          if (b->dtype.is_vector() || a->dtype.is_vector())
+            b = make<Select>(mask_, broadcast_to_lanes(b, lanes_),
+                             broadcast_to_lanes(imm(node.dtype, int64_t{1}), lanes_));
+          else if (!guarded_)
+            throw NoVectorForm{};
+        }
+        if (a->dtype.is_vector() || b->dtype.is_vector()) {
+          if (a->dtype.is_integer())
+            if (const Expr ramp = progression(node.op, a, b)) return ramp;
+          a = broadcast_to_lanes(a, lanes_);
+          b = broadcast_to_lanes(b, lanes_);
+        }
+        return make<Binary>(node.op, a, b, expr->origin);
       }
-      return make<Select>(condition, a, b, expr->origin);
+      case ExprKind::kNot: return make<Not>(vector(expr.to<Not>().value), expr->origin);
+      case ExprKind::kSelect: {
+        const auto& node = expr.to<Select>();
+        Expr condition = vector(node.condition);
+        Expr a = vector(node.true_value), b = vector(node.false_value);
+        if (condition->dtype.is_vector() || a->dtype.is_vector() || b->dtype.is_vector()) {
+          condition = broadcast_to_lanes(condition, lanes_);
+          a = broadcast_to_lanes(a, lanes_);
+          b = broadcast_to_lanes(b, lanes_);
+        }
+        return make<Select>(condition, a, b, expr->origin);
+      }
+      case ExprKind::kLet: {
+        const auto& node = expr.to<Let>();
+        const Expr value = vector(node.value);
+        const auto var = renewed(node.var, value);
+        return make<Let>(var, value, vector(node.body), expr->origin);
+      }
+      case ExprKind::kBufferLoad: return vector_load(expr.to<BufferLoad>());
+      case ExprKind::kCall: return vector_call(expr.to<Call>());
+      case ExprKind::kRamp:
+      case ExprKind::kBroadcast:
+      case ExprKind::kShuffle:
+      case ExprKind::kGlobalVar: break;
     }
-    if (const auto* node = expr.as<Let>()) {
-      const Expr value = vector(node->value);
-      const auto var = renewed(node->var, value);
-      return make<Let>(var, value, vector(node->body), expr->origin);
-    }
-    if (const auto* node = expr.as<BufferLoad>()) return vector_load(*node);
-    if (const auto* node = expr.as<Call>()) return vector_call(*node);
     throw NoVectorForm{};
   }
 
@@ -253,7 +367,7 @@ class Vectorizer {
       return loaded;
     }
     require_dense(indices.back());
-    return call("masked_load", {loaded, mask_, zero(loaded->dtype)}, kVoid, node.origin);
+    return call(IntrinsicId::kMaskedLoad, {loaded, mask_, zero(loaded->dtype)}, kVoid, node.origin);
   }
 
   // Constant indices inside constant shapes.
@@ -271,7 +385,7 @@ class Vectorizer {
 
   Expr vector_call(const Call& node) {
     if (!node.op || node.op->effect == Effect::kOpaque) throw NoVectorForm{};
-    if (node.is("if_then_else")) {
+    if (node.is(IntrinsicId::kIfThenElse)) {
       const Expr condition = vector(node.arg(0));
       if (condition->dtype.is_scalar()) {
         Expr a = vector(node.arg(1)), b = vector(node.arg(2));
@@ -296,16 +410,13 @@ class Vectorizer {
       const Expr a = arm(node.arg(1), condition), b = arm(node.arg(2), logical_not(condition));
       // masked_load fills in a value itself.
       if (const auto* load = a.as<Call>();
-          load && load->is("masked_load") && !outer && !reads_memory(node.arg(2)))
+          load && load->is(IntrinsicId::kMaskedLoad) && !outer && !reads_memory(node.arg(2)))
         return make<Call>(load->op, std::vector<NodePtr>{load->args[0], load->args[1], b}, a->dtype,
                           node.origin);
       return make<Select>(condition, a, b, node.origin);
     }
-    if (node.is("address_of") || node.is("tvm_access_ptr") || node.is("masked_load") ||
-        node.is("vectorlow") || node.is("vectorhigh") || node.is("vectorcombine") ||
-        node.is("call_pure_extern") || node.is("tvm_tuple"))
-      throw NoVectorForm{};
-    if (node.is("check_index")) return vector_check(node);
+    if (node.is(IntrinsicId::kCheckIndex)) return vector_check(node);
+    if (!is_lanewise(node.op->id)) throw NoVectorForm{};
     std::vector<NodePtr> args;
     bool any = false;
     for (size_t i = 0; i < node.args.size(); ++i) {
@@ -325,7 +436,7 @@ class Vectorizer {
     if (mask_ && !guarded_) throw NoVectorForm{};
     const Expr index = vector(node.arg(0)), extent = vector(node.arg(1));
     const auto check = [&](const Expr& one) {
-      return call("check_index", {one, extent, node.args[2]}, kVoid, node.origin);
+      return call(IntrinsicId::kCheckIndex, {one, extent, node.args[2]}, kVoid, node.origin);
     };
     if (extent->dtype.is_vector()) throw NoVectorForm{};
     if (index->dtype.is_scalar()) return check(index);
