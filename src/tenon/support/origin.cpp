@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tenon/support/operator_id.h"
+
 namespace tenon {
 
 // Operators of one node have origins of their own (tune/placement.cpp): what reads alike is said
@@ -68,6 +70,24 @@ Origin Origin::merge(const std::vector<Origin>& parts) {
   Origin origin;
   origin.info_ = std::move(info);
   return origin;
+}
+
+Origin Origin::numbered(uint32_t number) const {
+  if (!info_ || info_->kind == OriginInfo::Kind::kMerged) return *this;
+  auto info = std::make_shared<OriginInfo>(*info_);
+  info->number = number;
+  Origin origin;
+  origin.info_ = std::move(info);
+  return origin;
+}
+
+OperatorId operator_id(const Origin& origin) { return {origin.str(), origin ? origin->number : 0}; }
+
+bool is_same_operator(const Origin& a, const Origin& b) {
+  if (!a || !b) return !a && !b;
+  if (&*a == &*b) return true;
+  return a->number == b->number && a->kind == b->kind && a->line == b->line &&
+         a->column == b->column && operator_id(a) == operator_id(b);
 }
 
 std::string Origin::str() const {

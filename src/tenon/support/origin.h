@@ -32,6 +32,9 @@ class Origin {
   static Origin model(std::string file, std::string node_name, std::string op_type);
   /// What came from several places (a fused kernel). Duplicates and empties are dropped.
   static Origin merge(const std::vector<Origin>& parts);
+  /// This origin with a number, which tells apart operators of one place or node (operator_id.h)
+  /// and is no part of any text. Merged origins have none.
+  Origin numbered(uint32_t number) const;
 
   explicit operator bool() const { return info_ != nullptr; }
   const OriginInfo* operator->() const { return info_.get(); }
@@ -52,6 +55,7 @@ struct OriginInfo {
   Kind kind = Kind::kScript;
   std::shared_ptr<const SourceFile> file;  // kScript
   uint32_t line = 0, column = 0, length = 0;
+  uint32_t number = 0;                   // 0: not numbered
   std::string path, node_name, op_type;  // kModel
   std::vector<Origin> parts;             // kMerged; never merged themselves
 };
