@@ -6,12 +6,13 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <set>
 
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms/kernel_operators.h"
+#include "tenon/support/operator_id.h"
 #include "tenon/tune/placement.h"
 
 namespace tenon {
@@ -52,8 +53,7 @@ static void sort_by_count(std::vector<Offload::Refused>& refused) {
 namespace {
 
 /// Of each operator, in the order of the program, what became of it in the end: a pass that runs
-/// later decides about what the passes before it left. Operators are known by their origins, which
-/// AnnotatePlacement makes their own.
+/// later decides about what the passes before it left. Operators are known by the ids of their origins.
 class Account {
  public:
   explicit Account(const std::vector<Remark>& remarks) {
@@ -81,14 +81,15 @@ class Account {
     return placements_.back();
   }
   void remember(const Origin& origin) {
-    graph::each_part(origin, [&](const Origin& part) { index_[&*part] = placements_.size() - 1; });
+    graph::each_part(
+        origin, [&](const Origin& part) { index_[operator_id(part)] = placements_.size() - 1; });
   }
   // The operators that an origin stands for, of those that are known.
   template <typename Visit>
   bool each(const Origin& origin, const Visit& visit) {
     bool found = false;
     graph::each_part(origin, [&](const Origin& part) {
-      const auto known = index_.find(&*part);
+      const auto known = index_.find(operator_id(part));
       if (known == index_.end()) return;
       visit(placements_[known->second]);
       found = true;
@@ -135,7 +136,8 @@ class Account {
       placement.is_refused = by_kernel || decision.kind == Decision::Kind::kRefused;
     }
     remember(remark.origin);
-    graph::each_part(remark.origin, [&](const Origin& part) { decided_.insert(&*part); });
+    graph::each_part(remark.origin,
+                     [&](const Origin& part) { decided_.insert(operator_id(part)); });
   }
 
   void add_split(const Remark& remark, const Decision& decision) {
@@ -163,8 +165,9 @@ class Account {
       // Composites that came with the module, or from passes in front, and no decision of
       // placement.
       bool is_decided = false;
-      graph::each_part(remark.origin,
-                       [&](const Origin& part) { is_decided |= decided_.count(&*part) > 0; });
+      graph::each_part(remark.origin, [&](const Origin& part) {
+        is_decided |= decided_.count(operator_id(part)) > 0;
+      });
       if (is_decided) return;
       put(add(remark), decision);
       remember(remark.origin);
@@ -181,9 +184,9 @@ class Account {
   }
 
   std::vector<Placement> placements_;
-  std::unordered_map<const OriginInfo*, size_t> index_;
+  std::map<OperatorId, size_t> index_;
   std::map<std::string, const Remark*> refused_kernels_;  // the first, by the model's node
-  std::unordered_set<const OriginInfo*> decided_;         // by AnnotatePlacement
+  std::set<OperatorId> decided_;                          // by AnnotatePlacement
 };
 
 }  // namespace

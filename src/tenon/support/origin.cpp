@@ -9,8 +9,7 @@
 
 namespace tenon {
 
-// Operators of one node have origins of their own (tune/placement.cpp): what reads alike is said
-// once.
+// Operators of one node differ by their numbers only: what reads alike is said once.
 static std::string joined(const std::vector<Origin>& parts,
                           std::string (Origin::*text_of)() const) {
   std::vector<std::string> texts;
@@ -51,8 +50,9 @@ Origin Origin::model(std::string file, std::string node_name, std::string op_typ
 Origin Origin::merge(const std::vector<Origin>& parts) {
   std::vector<Origin> flat;
   const auto add = [&](const Origin& part) {
-    const bool known = std::any_of(flat.begin(), flat.end(),
-                                   [&](const Origin& o) { return o.info_ == part.info_; });
+    const bool known = std::any_of(flat.begin(), flat.end(), [&](const Origin& other) {
+      return is_same_operator(other, part);
+    });
     if (part && !known) flat.push_back(part);
   };
   for (const Origin& part : parts) {

@@ -115,17 +115,25 @@ bool has_providers(const IRModule& module) {
   return false;
 }
 
-// What was made of an operator is known by its origin, which is therefore its own, not one that it
-// has in common with others of its node.
-Ref<Function> with_own_origins(const Ref<Function>& function) {
-  return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
+// The highest number of an operator in the module.
+uint32_t highest_number(const IRModule& module) {
+  uint32_t highest = 0;
+  for (const auto& [name, function] : module.functions())
+    walk_if(function, [&](const NodePtr& node) {
+      graph::each_part(node.get()->origin,
+                       [&](const Origin& part) { highest = std::max(highest, part->number); });
+      return true;
+    });
+  return highest;
+}
+
+// What is made of an operator keeps its origin, whose number others of its node do not have.
+Ref<Function> with_own_numbers(const Ref<Function>& function, uint32_t& highest) {
+  return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
     const auto* binding = node.as<Binding>();
     const Origin origin = binding && is_operator(*binding) ? origin_of(*binding) : Origin();
     if (!origin || origin->kind == OriginInfo::Kind::kMerged) return std::nullopt;
-    const Origin own =
-        origin->kind == OriginInfo::Kind::kModel
-            ? Origin::model(origin->path, origin->node_name, origin->op_type)
-            : Origin::script(origin->file, origin->line, origin->column, origin->length);
+    const Origin own = origin.numbered(++highest);
     const Call& call = *binding->value.as<Call>();
     return make<Binding>(binding->var,
                          make<Call>(call.op, call.args, call.attrs, call.type_args, own),
@@ -620,6 +628,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
   std::vector<std::string> known_nodes;
   Tallies tallies;
   const bool is_mixed = has_providers(module);
+  uint32_t highest = highest_number(module);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
@@ -627,7 +636,7 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
     const AttrValue::Map* by_variable =
         hand_written(function->attrs, "placement", function->origin);
     if (backends.empty() && !by_variable && !by_node && !is_mixed) continue;
-    function = with_own_origins(function);
+    function = with_own_numbers(function, highest);
     if (!has_unique_names(*function)) {
       function = graph::with_inferred_types(module, function);
       by_variable = hand_written(function->attrs, "placement", function->origin);

@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tenon/graph/backend.h"
 #include "tenon/graph/patterns/dataflow_pattern.h"
 #include "tenon/graph/patterns/matcher.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
+#include "tenon/support/operator_id.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::tune {
@@ -232,6 +235,29 @@ TEST_F(PlacementTest, NodesOfAModelArePlacedByTheirNames) {
   module.attrs.set("place", AttrValue::Map{{"conv9", "b"}});
   EXPECT_NE(error_of([&] { annotate(module, {"a", "b"}); }, "TN0806").find("`conv9`"),
             std::string::npos);
+}
+
+// A node that became several operators gives them one origin.
+TEST_F(PlacementTest, OperatorsOfOneNodeAreDecidedAboutOneByOne) {
+  add("toy", {named("toy.relu", is_op("relax.nn.relu")(wildcard()))});
+  IRModule module = two_layers();
+  const Origin node = Origin::model("m.onnx", "layers", "Layers").numbered(7);
+  module.set("main", rewrite(module.find<graph::Function>("main"),
+                             [&](const NodePtr& at) -> std::optional<NodePtr> {
+                               const auto* binding = at.as<graph::Binding>();
+                               if (!binding) return std::nullopt;
+                               return make<graph::Binding>(binding->var, binding->value,
+                                                           binding->match, node);
+                             }));
+  std::set<OperatorId> operators;
+  const Decided decided = annotate(std::move(module), {"toy"});
+  for (const Remark& remark : decided.remarks)
+    if (remark.decision) {
+      EXPECT_EQ(remark.origin.name(), "layers");
+      EXPECT_GT(remark.origin->number, 7U) << "the importer has used the lower ones";
+      EXPECT_TRUE(operators.insert(operator_id(remark.origin)).second) << remark.subject;
+    }
+  EXPECT_EQ(operators.size(), 5);
 }
 
 TEST_F(PlacementTest, DecisionsAreTheSameInEveryRunAndStay) {

@@ -39,7 +39,7 @@ namespace {
 
 class Localizer final : public Rewriter {
  public:
-  Localizer(std::map<const OriginInfo*, Origin> of, Origin rest)
+  Localizer(std::map<OperatorId, Origin> of, Origin rest)
       : of_(std::move(of)), rest_(std::move(rest)) {}
 
  protected:
@@ -49,12 +49,12 @@ class Localizer final : public Rewriter {
       is_root_ = is_root_ && !block;
       return node.as<ExprNode>() ? node : rewrite_members(node);
     }
-    const auto own = block->origin ? of_.find(&*block->origin) : of_.end();
+    const auto own = of_.find(operator_id(block->origin));
     return make<Block>(block->parts(), own == of_.end() ? rest_ : own->second);
   }
 
  private:
-  std::map<const OriginInfo*, Origin> of_;
+  std::map<OperatorId, Origin> of_;
   Origin rest_;
   bool is_root_ = true;
 };
@@ -64,13 +64,14 @@ class Localizer final : public Rewriter {
 Ref<PrimFunc> with_origins_of(const Ref<PrimFunc>& kernel, const Origin& site) {
   const std::vector<Origin> parts = parts_of(site);
   if (parts.empty()) return kernel;
-  std::map<const OriginInfo*, Origin> of;
+  std::map<OperatorId, Origin> of;
   bool all_known = true;
   for (const Ref<Block>& block : tir::blocks_of(*kernel)) {
     const bool is_known = block->origin && block->origin->kind != OriginInfo::Kind::kMerged;
     all_known &= is_known;
-    if (is_known && of.size() < parts.size()) of.emplace(&*block->origin, parts[of.size()]);
-    if (is_known) all_known &= of.count(&*block->origin) != 0;
+    if (is_known && of.size() < parts.size())
+      of.emplace(operator_id(block->origin), parts[of.size()]);
+    if (is_known) all_known &= of.count(operator_id(block->origin)) != 0;
   }
   // Operators of a group stand in the same order wherever the group is.
   if (parts.size() == 1 || !all_known || of.size() != parts.size()) of.clear();
@@ -90,7 +91,7 @@ void KernelOperators::count(Count& count, const Block& block) {
 }
 
 KernelOperators::Operator& KernelOperators::at(const Origin& part) {
-  const auto [known, is_new] = index_.emplace(&*part, operators_.size());
+  const auto [known, is_new] = index_.emplace(operator_id(part), operators_.size());
   if (is_new) operators_.push_back({part, {}, {}, {}, {}});
   return operators_[known->second];
 }
@@ -161,13 +162,14 @@ static Decision decision_of(Decision::Kind kind, const std::string& pattern,
 }
 
 void KernelOperators::report() const {
-  std::set<const OriginInfo*> taken;
+  std::set<OperatorId> taken;
   for (const Operator& op : operators_)
-    if (taker_of(op)) taken.insert(&*op.origin);
+    if (taker_of(op)) taken.insert(operator_id(op.origin));
   for (const Taken& kernel : taken_) {
     int operators = 0;
-    each_part(origin_of(kernel.blocks),
-              [&](const Origin& part) { operators += static_cast<int>(taken.count(&*part)); });
+    each_part(origin_of(kernel.blocks), [&](const Origin& part) {
+      operators += static_cast<int>(taken.count(operator_id(part)));
+    });
     Decision decision = decision_of(Decision::Kind::kDivided, kernel.pattern);
     decision.holds_operator = operators > 0;
     record({kPass,

@@ -6,10 +6,10 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "tenon/graph/patterns/fusion_pattern.h"
+#include "tenon/support/operator_id.h"
 #include "tenon/tir/analysis/block_work.h"
 
 namespace tenon::graph {
@@ -67,7 +67,7 @@ class KernelOperators {
   Operator& at(const Origin& part);
 
   std::vector<Operator> operators_;  // in order of appearance
-  std::unordered_map<const OriginInfo*, size_t> index_;
+  std::map<OperatorId, size_t> index_;
   std::vector<Taken> taken_;
 };
 

@@ -244,7 +244,7 @@ class Importer {
   }
 
   void convert(const Node& node, Scope& scope, const Body& body) {
-    builder_.set_origin(origin_of(node, model_.path));
+    builder_.set_origin(origin_of(node, model_.path).numbered(++converted_nodes_));
     if (declaration_of(node)) {
       try {
         convert_declared(node, scope, body);
@@ -764,7 +764,8 @@ class Importer {
   NameSupply names_;
   std::vector<Problem> problems_;
   int64_t read_nodes_ = 0, most_nodes_ = 0;
-  int64_t declared_nodes_ = 0;  // nodes of declared operators so far
+  uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
+  int64_t declared_nodes_ = 0;    // nodes of declared operators so far
   std::map<const std::vector<Node>*, int64_t> written_;
 };
 

@@ -3,6 +3,7 @@
 #include "model_builder.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
+#include "tenon/support/operator_id.h"
 
 namespace tenon::onnx {
 namespace {
@@ -22,6 +23,20 @@ std::string operators(const Ref<graph::Function>& main) {
                                                                        : "other");
     }
   return names;
+}
+
+TEST(Import, NodesOfOneNameAreTwoOperators) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"});
+  m.node("Relu", {"x"}, {"a"}, "act");
+  m.node("Relu", {"a"}, {"b"}, "act");
+  m.output("b");
+  const Ref<graph::Function> main = import_main(m);
+  std::vector<Origin> origins;
+  walk<graph::Call>(main->body, [&](const graph::Call& call) { origins.push_back(call.origin); });
+  ASSERT_EQ(origins.size(), 2);
+  EXPECT_EQ(origins[0].str(), origins[1].str());
+  EXPECT_NE(operator_id(origins[0]), operator_id(origins[1]));
 }
 
 // A declared operator whose inputs `scale` and `shift` have the default None.
