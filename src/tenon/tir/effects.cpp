@@ -48,40 +48,62 @@ class EffectWalk {
       touch(is_own ? Kind::kAccumulate : Kind::kRead, node, load->buffer, kReads);
       return visit_all(load->indices);
     }
-    if (const auto* store = node.as<BufferStore>()) {
-      visit(store->value);
-      visit_all(store->indices);
-      return touch(Kind::kWrite, node, store->buffer, kWrites);
-    }
+    if (const auto* stmt = node.as<StmtNode>()) return statement(*stmt, node);
     if (const auto* region = node.as<BufferRegion>()) {
       touch(Kind::kOpaque, node, region->buffer, kBoth);
       return ranges(*region);
     }
-    if (const auto* block = node.as<Block>()) return this->block(*block);
-    if (const auto* call = node.as<CallTir>()) {
-      other(Kind::kCall, node);
-      return arguments(call->callee->name, call->args);
-    }
     if (const auto* call = node.as<Call>()) return this->call(*call, node);
-    if (const auto* attr = node.as<AttrStmt>()) {
-      // A pointer that the attribute is about is not used by it.
-      if (!attr->subject.as<Var>() && !attr->subject.as<Buffer>()) visit(attr->subject);
-      return visit(attr->body);
-    }
-    if (const auto* view = node.as<DeclBuffer>(); view && view->data.as<Var>())
-      return touch(Kind::kView, node, view->data, kBoth);
-    if (node.as<Assert>()) other(Kind::kCheck, node);
-    if (node.as<While>()) other(Kind::kLoop, node);
     if (const auto* op = node.as<Binary>(); op && op->op >= BinaryOp::kDiv &&
                                             op->op <= BinaryOp::kFloorMod &&
                                             op->lhs->dtype.is_integer() && !as_int(op->rhs))
       other(Kind::kDivide, node);
+    members(node);
+  }
+
+ private:
+  /// Exhaustive: a new kind of statement does not compile until it has an answer here.
+  void statement(const StmtNode& stmt, const NodePtr& node) {
+    switch (kind_of(stmt)) {
+      case StmtKind::kBufferStore: {
+        const auto* store = node.as<BufferStore>();
+        visit(store->value);
+        visit_all(store->indices);
+        return touch(Kind::kWrite, node, store->buffer, kWrites);
+      }
+      case StmtKind::kBlock: return block(*node.as<Block>());
+      case StmtKind::kCallTir:
+        other(Kind::kCall, node);
+        return arguments(node.as<CallTir>()->callee->name, node.as<CallTir>()->args);
+      case StmtKind::kAttrStmt: {
+        const auto* attr = node.as<AttrStmt>();
+        // A pointer that the attribute is about is not used by it.
+        if (!attr->subject.as<Var>() && !attr->subject.as<Buffer>()) visit(attr->subject);
+        return visit(attr->body);
+      }
+      case StmtKind::kDeclBuffer:
+        if (const auto* view = node.as<DeclBuffer>(); view->data.as<Var>())
+          return touch(Kind::kView, node, view->data, kBoth);
+        return members(node);
+      case StmtKind::kAssert: other(Kind::kCheck, node); return members(node);
+      case StmtKind::kWhile: other(Kind::kLoop, node); return members(node);
+      case StmtKind::kEvaluate:
+      case StmtKind::kBind:
+      case StmtKind::kAllocBuffer:
+      case StmtKind::kAllocConst:
+      case StmtKind::kSeq:
+      case StmtKind::kFor:
+      case StmtKind::kIfThenElse:
+      case StmtKind::kBlockRealize: return members(node);  // what they hold
+    }
+  }
+
+  void members(const NodePtr& node) {
     each_member(node, [&](const NodePtr& member, FieldRole role) {
       if (role == FieldRole::kUse) visit(member);
     });
   }
 
- private:
   void touch(Kind kind, const NodePtr& node, NodePtr memory, ParamEffect use) {
     see_({.kind = kind, .node = node, .memory = std::move(memory), .use = use, .block = block_});
   }
