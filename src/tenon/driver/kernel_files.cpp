@@ -186,7 +186,7 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
               const std::map<std::string, std::string>& names) {
   const auto function = module.find<tir::PrimFunc>(name);
   Attrs attrs = function->attrs;
-  attrs.set("op_by_hand", true);
+  attrs.set("op_requested", true);
   const std::string& asked = choice.name;
   const auto own = function->attrs.get<std::string>("op");
   const auto group = names.find(asked);
@@ -353,9 +353,9 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
   };
   std::map<std::string, FileState> states;
   for (const auto& [name, function] : module.functions()) {
-    const bool by_hand = function->attrs.flag("op_by_hand");
+    const bool is_requested = function->attrs.flag("op_requested");
     const bool is_kernel = function->attrs.contains("op") && !graph::declares_operator(*function);
-    if (!by_hand && !is_kernel) continue;
+    if (!is_requested && !is_kernel) continue;
     bool used = false;
     const Remark* nearest = nullptr;
     for (const Remark& remark : remarks) {
@@ -370,7 +370,7 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
                               std::string_view(nearest->detail).substr(name.size() + 4),
                               nearest->subject)
                 : absent(module, op, node);
-    if (by_hand) {
+    if (is_requested) {
       if (!used) warn(kNotUsed, function->origin, "kernel `{}` is not used: {}", name, why);
       continue;
     }

@@ -159,7 +159,8 @@ void ModelOptions::load() const {
 
 IRModule ModelOptions::prepare(IRModule module) const {
   load();
-  module = placement.annotate(plugins.annotate(with_main(std::move(module))));
+  module = plugins.annotate(with_main(std::move(module)));
+  graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);
     for (const auto& [name, function] : declared.functions()) {
@@ -183,7 +184,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
   for (const graph::FusionPattern& pattern : patterns()) {
     const graph::Backend* backend = graph::find_backend(backend_of(pattern));
     if (backend && backend->by_name) {
-      module.attrs.set("call_by_name", AttrList(call_by_name.begin(), call_by_name.end()));
+      user.libraries = call_by_name;
     } else if (!backend && pattern.tir) {
       // Nobody's, until a pass hands it to somebody.
       module.add_unique(graph::identifier(pattern.name),
@@ -194,7 +195,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
                         }));
     }
   }
-  return kernels.add_to(std::move(module));
+  return kernels.add_to(user.in(std::move(module)));
 }
 
 static Pass pass_of(const char* name, Attrs options = {}) {

@@ -152,7 +152,7 @@ class Account {
     } else if (decision.kind == Decision::Kind::kRefused) {
       each(remark.origin, [&](Placement& placement) {
         if (!placement.provider.empty() || placement.is_refused ||
-            placement.reason == tune::kByUser)
+            placement.reason == graph::kUserPlacement)
           return;
         keep(placement, remark);
         placement.is_refused = true;

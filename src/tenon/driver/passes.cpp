@@ -122,8 +122,10 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
     split = tune::kernel_placement(module);
     split.copy_layouts = copies;
     graph::take_kernel_patterns(module);
-    module.attrs.erase(tune::kPlaceKernels);
-    if (split.patterns.empty() && split.by_hand.empty()) return module;
+    graph::UserPlacement user = graph::UserPlacement::of(module);
+    user.kernels.clear();
+    module = user.in(std::move(module));
+    if (split.patterns.empty() && split.user_placement.empty()) return module;
   }
   return graph::split_call_tir_by_pattern(std::move(module), split);
 }
@@ -265,7 +267,9 @@ IRModule run_annotate_placement(IRModule module, const Attrs& options) {
     throw CompileError(kBadOption, {},
                        "option `libs` of `AnnotatePlacement` is {}; expected a list of back ends",
                        libs->str());
-  return tune::annotate_placement(std::move(module), options.strings("libs"));
+  graph::UserPlacement user = graph::UserPlacement::of(module);
+  user.backends = libs ? *options.strings("libs") : tune::libs_of(module);
+  return tune::annotate_placement(std::move(module), user);
 }
 
 IRModule run_dispatch_placement(IRModule module, const Attrs& options) {

@@ -6,7 +6,6 @@
 
 #include "tenon/driver/usage.h"
 #include "tenon/graph/backend.h"
-#include "tenon/graph/kernels.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {
@@ -54,31 +53,29 @@ void PlacementOptions::check() const {
   if (libs != "none" && !libs.empty())
     for (const std::string& name : names_in(libs)) check_backend(name, "--libs " + libs);
   for (const std::string& text : places) {
-    const std::string wanted = place_of(text).second;
-    const std::string name = wanted.substr(0, wanted.find('.'));
-    if (wanted != "none" && name != graph::kKernels) check_backend(name, "--place " + text);
+    const std::string provider = place_of(text).second, name = graph::backend_part(provider);
+    if (provider != graph::kNoProvider && name != graph::kKernels)
+      check_backend(name, "--place " + text);
   }
 }
 
-IRModule PlacementOptions::annotate(IRModule module) const {
+graph::UserPlacement PlacementOptions::add_to(graph::UserPlacement user) const {
   check();
-  if (libs == "none")
-    module.attrs.erase("libs");
-  else if (!libs.empty()) {
+  if (libs == "none") {
+    user.backends.clear();
+  } else if (!libs.empty()) {
     std::vector<std::string> names = names_in(libs);
-    for (const std::string& name : module.attrs.strings("libs").value_or(names))
+    for (const std::string& name : user.backends)
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    module.attrs.set("libs", names);
+    user.backends = std::move(names);
   }
-  if (places.empty()) return module;
-  AttrValue::Map map;
+  if (!places.empty()) user.nodes.clear();
   for (const std::string& text : places) {
-    const auto [node, wanted] = place_of(text);
-    if (!map.emplace(node, wanted).second)
+    const auto [node, provider] = place_of(text);
+    if (!user.nodes.emplace(node, provider).second)
       throw UsageError("--place {}: the node is placed twice", text);
   }
-  module.attrs.set("place", std::move(map));
-  return module;
+  return user;
 }
 
 }  // namespace tenon

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/ir/module.h"
+#include "tenon/graph/user_placement.h"
 
 namespace CLI {
 class App;
@@ -21,9 +21,9 @@ struct PlacementOptions {
   void add_to(CLI::App& app);
   /// \throws UsageError where --libs names what is not there, or --place is malformed.
   void check() const;
-  /// The module with attributes `libs` (those that it has, of plugins, stay)  and `place`
-  /// (tune/placement.h). \throws UsageError as check.
-  IRModule annotate(IRModule module) const;
+  /// `user` with these back ends (those of plugins stay) and placements. \throws UsageError as
+  /// check.
+  graph::UserPlacement add_to(graph::UserPlacement user) const;
 };
 
 }  // namespace tenon

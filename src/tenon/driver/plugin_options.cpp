@@ -6,6 +6,7 @@
 
 #include "tenon/backend/plugin/plugin.h"
 #include "tenon/driver/usage.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {
@@ -33,12 +34,13 @@ void PluginOptions::load() const {
 }
 
 IRModule PluginOptions::annotate(IRModule module) const {
-  std::vector<std::string> libs = module.attrs.strings("libs").value_or(std::vector<std::string>{});
+  graph::UserPlacement user = graph::UserPlacement::of(module);
+  std::vector<std::string>& libs = user.backends;
   for (const std::string& file : files) {
     const std::string name = plugin::load_plugin(file, {in_process, seconds});
     if (std::find(libs.begin(), libs.end(), name) == libs.end()) libs.push_back(name);
   }
-  if (!files.empty()) module.attrs.set("libs", libs);
+  module = user.in(std::move(module));
   plugin::BackendOptions all;
   for (const std::string& text : options) {
     const size_t dot = text.find('.'), equals = text.find('=');

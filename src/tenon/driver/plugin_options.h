@@ -25,8 +25,8 @@ struct PluginOptions {
   /// Loads the plugins; those that are loaded stay as they are.
   /// \throws CompileError (kFileError, kBadPlugin, kPluginCrash).
   void load() const;
-  /// The module with the plugins among its attribute `libs`, and the options as attribute
-  /// `backend_options`. \throws UsageError where an option is malformed or for no back end.
+  /// The module with the plugins among its back ends (graph/user_placement.h), and the options as
+  /// attribute `backend_options`. \throws UsageError where an option is malformed or for no back end.
   IRModule annotate(IRModule module) const;
 };
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kOnnx = "ai.onnx::";
 
-constexpr const char* kAnnotations[] = {"op",          "op_attrs", "op_when",    "op_target",
-                                        "op_priority", "op_node",  "op_by_hand", "op_pattern"};
+constexpr const char* kAnnotations[] = {"op",          "op_attrs", "op_when",      "op_target",
+                                        "op_priority", "op_node",  "op_requested", "op_pattern"};
 
 struct Reader {
   const IRModule& module;
@@ -392,7 +392,7 @@ std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::str
     out.node = *node;
   if (const auto* number = reader.typed<int64_t>("op_priority", "an integer"))
     out.priority = *number;
-  out.by_hand = function->attrs.flag("op_by_hand");
+  out.is_requested = function->attrs.flag("op_requested");
   for (const auto& [key, value] : function->attrs)
     if (key.starts_with("op_") &&
         std::find(std::begin(kAnnotations), std::end(kAnnotations), key) == std::end(kAnnotations))

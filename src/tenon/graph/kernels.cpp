@@ -404,7 +404,7 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   Ref<tir::PrimFunc> copy = tir::specialize(function, constants);
   Attrs attrs = copy->attrs;
   for (const char* name : {"op", "op_attrs", "op_when", "op_target", "op_priority", "op_node",
-                           "op_by_hand", "global_symbol"})
+                           "op_requested", "global_symbol"})
     attrs.erase(name);
   attrs.set(kComputes, computed_operator(call));
   const FusionKind kind = fusion_of(function, call.def);
@@ -419,7 +419,8 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
 
 // ---- the table
 
-KernelTable::KernelTable(const IRModule& module) {
+KernelTable::KernelTable(const IRModule& module, UserPlacement::Providers user_placement)
+    : user_placement_(std::move(user_placement)) {
   for (const auto& [name, function] : module.functions()) {
     if (!function.as<tir::PrimFunc>() || !function->attrs.contains("op")) continue;
     Diagnostics diagnostics;
@@ -432,15 +433,11 @@ KernelTable::KernelTable(const IRModule& module) {
   // For one node first, then by priority, then as they stand.
   std::sort(kernels_.begin(), kernels_.end(), [](const OperatorKernel& a, const OperatorKernel& b) {
     if (a.node.empty() != b.node.empty()) return b.node.empty();
-    if (a.by_hand != b.by_hand) return a.by_hand;
+    if (a.is_requested != b.is_requested) return a.is_requested;
     if (a.priority != b.priority) return a.priority > b.priority;
     return a.position < b.position;
   });
   if (!kernels_.empty() && module.attrs.contains("target")) target_ = target_of(module);
-  // Values of another kind are AnnotatePlacement's to refuse.
-  if (const auto places = module.attrs.get<AttrValue::Map>("place"))
-    for (const auto& [node, wanted] : *places)
-      if (const auto* text = wanted.as<std::string>()) places_.emplace(node, *text);
 }
 
 const OperatorKernel* KernelTable::find(std::string_view name) const {
@@ -453,13 +450,13 @@ const OperatorKernel* KernelTable::find(std::string_view name) const {
 std::optional<KernelRefusal> KernelTable::placed_elsewhere(
     const OperatorKernel& kernel, const std::vector<std::string>& nodes) const {
   for (const std::string& node : nodes) {
-    const auto place = places_.find(node);
-    if (place == places_.end()) continue;
+    const auto place = user_placement_.find(node);
+    if (place == user_placement_.end()) continue;
     const std::string& wanted = place->second;
     if (wanted == kKernels || wanted == std::string(kKernels) + "." + kernel.name) continue;
-    return KernelRefusal{"by-hand",
+    return KernelRefusal{kUserPlacement,
                          fmt::format("`{}` is placed in {}", node,
-                                     wanted == "none" ? "own code" : "`" + wanted + "`")};
+                                     wanted == kNoProvider ? "own code" : "`" + wanted + "`")};
   }
   return std::nullopt;
 }
@@ -543,7 +540,7 @@ std::vector<const OperatorKernel*> KernelTable::candidates(const OperatorCall& c
 // Why `a` is asked before `b`.
 static std::string before(const OperatorKernel& a, const OperatorKernel& b) {
   if (a.node.empty() != b.node.empty()) return "is for this node";
-  if (a.by_hand != b.by_hand) return "is asked for by --kernel";
+  if (a.is_requested != b.is_requested) return "is asked for by --kernel";
   if (a.priority != b.priority)
     return fmt::format("has priority {}, and it {}", a.priority, b.priority);
   return "stands before it";

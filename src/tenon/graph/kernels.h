@@ -13,6 +13,7 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/operator_attributes.h"
 #include "tenon/graph/patterns/fusion_pattern.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/diagnostics.h"
 #include "tenon/support/target.h"
 
@@ -101,8 +102,8 @@ struct OperatorKernel {
   std::vector<std::string> operators;  // that it computes
   std::string node;                    // of the network, where it is for one only
   int64_t priority = 0;
-  bool by_hand = false;  // --kernel asked for it
-  size_t position = 0;   // among the module's kernels
+  bool is_requested = false;  // by --kernel
+  size_t position = 0;        // among the module's kernels
 };
 
 /// Why a kernel does not take a call.
@@ -138,17 +139,17 @@ void verify_kernels(const IRModule& module, Diagnostics& diagnostics);
 /// All kernels of a module, by operator.
 class KernelTable {
  public:
-  explicit KernelTable(const IRModule& module);
+  explicit KernelTable(const IRModule& module, UserPlacement::Providers user_placement = {});
   bool empty() const { return kernels_.empty(); }
   const std::vector<OperatorKernel>& kernels() const { return kernels_; }
   /// By name in the module; null where none is.
   const OperatorKernel* find(std::string_view name) const;
 
   /// `call` as R.call_tir of the first kernel that takes it; nothing where none does. Those for the
-  /// call's node come first, then by priority, then in the module's order. Module attribute `place`
-  /// may leave the node to one kernel (`kernels.NAME`), to any (`kernels`), or to others. Records a
-  /// remark for each kernel of its operator: used, or refused with the reason.
-  /// \param variable  that the result is bound to: another name of the node for `place`.
+  /// call's node come first, then by priority, then in the module's order. User
+  /// placement may leave the node to one kernel (`kernels.NAME`), to any (`kernels`), or to others.
+  /// Records a remark for each kernel of its operator: used, or refused with the reason.
+  /// \param variable  that the result is bound to: another name of the node in user placement.
   std::optional<Value> use(BlockBuilder& builder, const Call& call,
                            const std::string& variable = "") const;
 
@@ -174,7 +175,7 @@ class KernelTable {
   std::optional<KernelRefusal> placed_elsewhere(const OperatorKernel& kernel,
                                                 const std::vector<std::string>& nodes) const;
   std::vector<OperatorKernel> kernels_;
-  std::map<std::string, std::string> places_;  // module attribute `place`: by node
+  UserPlacement::Providers user_placement_;
   std::optional<Target> target_;
 };
 
@@ -183,9 +184,6 @@ class KernelTable {
 /// What stands so is no operator any more, so no later pass takes it apart. Records a remark for
 /// each call and kernel: used, or refused with the reason.
 IRModule select_kernels(IRModule module);
-
-/// What module attribute `place` calls the user's kernels: "kernels", "kernels.my_softmax".
-inline constexpr const char* kKernels = "kernels";
 
 /// The pass in remarks.
 inline constexpr const char* kSelectKernels = "SelectKernels";

@@ -589,7 +589,7 @@ class Interpreter::Impl {
     if (!known) {
       known = std::make_unique<Lowered>();
       known->module = module;
-      const graph::KernelTable table(module);
+      const graph::KernelTable table(module, graph::UserPlacement::of(module).nodes);
       graph::BlockBuilder builder(known->module);
       builder.begin_function(params);
       builder.set_origin(call.origin);

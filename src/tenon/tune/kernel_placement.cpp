@@ -9,6 +9,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/convert_layout.h"
 #include "tenon/graph/transforms/kernel_operators.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tune/estimate.h"
 #include "tenon/tune/placement.h"
@@ -18,16 +19,12 @@ namespace tenon::tune {
 using graph::Backend;
 using graph::FusionPattern;
 
-static const Backend* backend_of_name(const std::string& backend_or_pattern) {
-  return graph::find_backend(backend_or_pattern.substr(0, backend_or_pattern.find('.')));
-}
-
-bool has_kernel_pattern(const std::string& wanted) {
-  const Backend* backend = backend_of_name(wanted);
+bool has_kernel_pattern(const std::string& provider) {
+  const Backend* backend = graph::find_backend(graph::backend_part(provider));
   return backend && std::any_of(backend->patterns.begin(), backend->patterns.end(),
                                 [&](const FusionPattern& pattern) {
                                   return pattern.tir &&
-                                         (wanted == backend->name || wanted == pattern.name);
+                                         (provider == backend->name || provider == pattern.name);
                                 });
 }
 
@@ -35,19 +32,16 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
   graph::SplitOptions options;
   std::vector<std::string> names = libs_of(module);
   const size_t asked = names.size();
-  if (const AttrValue* value = module.attrs.find(kPlaceKernels))
-    if (const auto* map = value->as<AttrValue::Map>())
-      for (const auto& [node, wanted] : *map)
-        if (const auto* text = wanted.as<std::string>()) {
-          options.by_hand[node] = *text;
-          const Backend* backend = backend_of_name(*text);
-          if (backend && std::find(names.begin(), names.end(), backend->name) == names.end())
-            names.push_back(backend->name);
-        }
+  options.user_placement = graph::UserPlacement::of(module).kernels;
+  for (const auto& [node, provider] : options.user_placement) {
+    const Backend* backend = graph::find_backend(graph::backend_part(provider));
+    if (backend && std::find(names.begin(), names.end(), backend->name) == names.end())
+      names.push_back(backend->name);
+  }
   for (size_t i = 0; i < names.size(); ++i) {
     for (const FusionPattern& pattern : graph::find_backend(names[i])->patterns)
       if (pattern.tir) options.patterns.push_back(pattern);
-    if (i >= asked) options.by_hand_only.insert(names[i]);
+    if (i >= asked) options.on_request_only.insert(names[i]);
   }
   IRModule copy = module;
   for (FusionPattern& pattern : graph::take_kernel_patterns(copy))
@@ -73,18 +67,17 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
 static bool takes_contraction(const IRModule& module, const graph::SplitOptions& options,
                               const graph::Call& call, std::vector<Remark>& remarks) {
   graph::SplitOptions here = options;
-  here.by_hand.clear();
+  here.user_placement.clear();
   bool is_kept = false;
   graph::each_part(call.origin, [&](const Origin& part) {
-    const auto hand = options.by_hand.find(graph::hand_name(part));
-    if (hand == options.by_hand.end()) return;
-    is_kept |= hand->second == "none";
+    const auto placed = options.user_placement.find(graph::placement_name(part));
+    if (placed == options.user_placement.end()) return;
+    is_kept |= placed->second == graph::kNoProvider;
     here.weigh = {};
     std::erase_if(here.patterns, [&](const FusionPattern& pattern) {
-      return hand->second != pattern.name &&
-             hand->second != pattern.name.substr(0, pattern.name.find('.'));
+      return placed->second != pattern.name && placed->second != graph::backend_part(pattern.name);
     });
-    here.by_hand_only.clear();
+    here.on_request_only.clear();
   });
   if (is_kept || here.patterns.empty()) return false;
   const RemarkScope scope;

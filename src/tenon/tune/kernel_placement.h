@@ -7,11 +7,7 @@
 
 namespace tenon::tune {
 
-/// What AnnotatePlacement leaves to the patterns over TensorIR, in module attr `place_kernels`: by
-/// graph::hand_name, what was written by hand.
-inline constexpr const char* kPlaceKernels = "place_kernels";
-
-/// For the back ends of module attr `libs`, those that the hand names, and the module's own
+/// For the back ends that may be used, those that user placement names, and the module's own
 /// patterns.
 graph::SplitOptions kernel_placement(const IRModule& module);
 

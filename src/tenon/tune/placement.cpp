@@ -28,9 +28,12 @@ using graph::Backend;
 using graph::Binding;
 using graph::Call;
 using graph::Function;
+using graph::kNoProvider;
+using graph::kUserPlacement;
+using graph::UserPlacement;
 
 constexpr const char* kPass = "AnnotatePlacement";
-constexpr const char* kNone = "none";
+constexpr const char* kPlacement = "placement";  // of a function: by variable
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
@@ -49,8 +52,8 @@ struct Operator {
   Ref<Binding> binding;
   std::string subject;  // the model's node, or the variable
   double flop = 0;
-  std::string wanted;      // by hand: a pattern, a back end, "none"; empty: nothing
-  std::string written_as;  // how the hand wrote it, for messages
+  std::string wanted;      // by user placement: a pattern, a back end, "none"; empty: nothing
+  std::string written_as;  // how the user wrote it, for messages
   const Found* placed = nullptr;
   bool is_later = false;  // wanted of a back end that may find it among kernels
   struct Refusal {
@@ -90,8 +93,7 @@ bool is_operator(const Binding& binding) {
 
 // "kernels", or "kernels.f" for one of them.
 bool is_of_kernels(const std::string& wanted) {
-  return !graph::find_backend(graph::kKernels) &&
-         wanted.substr(0, wanted.find('.')) == graph::kKernels;
+  return !graph::find_backend(graph::kKernels) && graph::backend_part(wanted) == graph::kKernels;
 }
 std::string kernel_of(const std::string& wanted) {
   const size_t dot = wanted.find('.');
@@ -154,25 +156,6 @@ void each_node(const Origin& origin, const std::function<void(const std::string&
   for (const Origin& part : origin->parts) each_node(part, visit);
 }
 
-const AttrValue::Map* hand_written(const Attrs& attrs, const char* name, const Origin& origin) {
-  const AttrValue* value = attrs.find(name);
-  if (!value) return nullptr;
-  const auto* map = value->as<AttrValue::Map>();
-  if (!map)
-    throw CompileError(kBadPlacement, origin,
-                       "attribute `{}` is {}; expected {{\"lv3\": \"dnnl\"}}", name, value->str());
-  return map;
-}
-
-const std::string& target_of(const AttrValue& value, const std::string& key, const Origin& origin) {
-  const auto* text = value.as<std::string>();
-  if (!text)
-    throw CompileError(kBadPlacement, origin,
-                       "placement of `{}` is {}; expected a back end, a pattern or \"none\"", key,
-                       value.str());
-  return *text;
-}
-
 /// What became of a pattern of the user's.
 struct Tally {
   int64_t accepted = 0, refused = 0;
@@ -181,15 +164,15 @@ struct Tally {
 using Tallies = std::map<const graph::FusionPattern*, Tally>;
 
 /// Decides about one function.
-class Placer {
+class FunctionPlacement {
  public:
-  Placer(const IRModule& module, const Ref<Function>& function,
-         const std::vector<const Backend*>& backends, Tallies& tallies)
+  FunctionPlacement(const IRModule& module, const Ref<Function>& function,
+                    const std::vector<const Backend*>& backends, Tallies& tallies)
       : module_(module),
         function_(function),
         backends_(backends),
         tallies_(tallies),
-        asked_(backends.size()),
+        requested_backends_(backends.size()),
         kernels_(module),
         search_(module, function) {
     walk_if(function->body, [&](const NodePtr& node) {
@@ -202,7 +185,7 @@ class Placer {
     });
   }
 
-  /// Notes what was written by hand; true where a model's node is one of this function's.
+  /// Notes user placement; true where a model's node is one of this function's.
   bool want_node(const std::string& node, const std::string& wanted) {
     bool there = false;
     for (Operator& op : operators_) {
@@ -215,9 +198,8 @@ class Placer {
     }
     return there;
   }
-  void want_variables(const AttrValue::Map& map) {
-    for (const auto& [name, value] : map) {
-      const std::string& wanted = target_of(value, name, function_->origin);
+  void want_variables(const UserPlacement::Providers& variables) {
+    for (const auto& [name, wanted] : variables) {
       check_backend(wanted, "placement of `" + name + "`");
       const auto op = std::find_if(operators_.begin(), operators_.end(), [&, &key = name](auto& o) {
         return o.binding->var->name == key;
@@ -250,8 +232,8 @@ class Placer {
   }
   /// The same of back ends alone.
   void check_backend(const std::string& wanted, const std::string& where) {
-    if (wanted == kNone) return;
-    const std::string name = wanted.substr(0, wanted.find('.'));
+    if (wanted == kNoProvider) return;
+    const std::string name = graph::backend_part(wanted);
     const Backend* backend = graph::find_backend(name);
     if (!backend)
       throw CompileError(kBadPlacement, function_->origin, "{}: no back end `{}`; there are: {}",
@@ -260,12 +242,12 @@ class Placer {
       backends_.push_back(backend);
   }
 
-  /// What the hand says that patterns over TensorIR are to heed, which come later.
-  void add_for_kernels(AttrValue::Map& to) const {
+  /// User placement that patterns over TensorIR are to heed, which come later.
+  void add_for_kernels(UserPlacement::Providers& to) const {
     for (const Operator& op : operators_)
-      if (op.is_later || op.wanted == kNone)
+      if (op.is_later || op.wanted == kNoProvider)
         graph::each_part(origin_of(*op.binding),
-                         [&](const Origin& part) { to[graph::hand_name(part)] = op.wanted; });
+                         [&](const Origin& part) { to[graph::placement_name(part)] = op.wanted; });
   }
 
   /// The annotations.
@@ -276,7 +258,7 @@ class Placer {
     check_wanted();
     AttrValue::Map placement;
     for (const Operator& op : operators_) {
-      if (op.wanted == kNone) placement[op.binding->var->name] = kNone;
+      if (op.wanted == kNoProvider) placement[op.binding->var->name] = kNoProvider;
       if (op.placed) placement[op.placed->root()->name] = op.placed->name();
     }
     report();
@@ -312,7 +294,7 @@ class Placer {
     return out;
   }
 
-  // Whether the hand allows a match to take an operator.
+  // Whether user placement allows a match to take an operator.
   static bool allows(const Operator& op, const Found& found) {
     return op.wanted.empty() || op.wanted == found.backend->name || op.wanted == found.name();
   }
@@ -333,7 +315,7 @@ class Placer {
       }
       if (!std::all_of(covered.begin(), covered.end(),
                        [&](const Operator* op) { return allows(*op, found); })) {
-        refuse(kByUser, "it is written to run elsewhere");
+        refuse(kUserPlacement, "it is written to run elsewhere");
         continue;
       }
       graph::CandidateRank rank;
@@ -344,14 +326,14 @@ class Placer {
       rank.size = static_cast<int64_t>(covered.size());
       for (const Operator* op : covered) {
         rank.work += op->flop;
-        rank.is_wanted |= !op->wanted.empty();
+        rank.is_user_placed |= !op->wanted.empty();
       }
       // What was not asked for serves where the user says so, and nowhere else.
-      if (rank.backend >= asked_ && !rank.is_wanted) continue;
+      if (rank.backend >= requested_backends_ && !rank.is_user_placed) continue;
       const double own = estimated_seconds(*found.composite.function, target);
       rank.seconds = found.declared.value_or(own);
       const std::string why = cost_refusal(rank.seconds, own);
-      if (!why.empty() && !rank.is_wanted) {
+      if (!why.empty() && !rank.is_user_placed) {
         refuse("cost", why);
         continue;
       }
@@ -451,7 +433,7 @@ class Placer {
 
   void leave_to_kernels() {
     for (Operator& op : operators_)
-      op.is_later = !op.wanted.empty() && op.wanted != kNone && !has_placed(op) &&
+      op.is_later = !op.wanted.empty() && op.wanted != kNoProvider && !has_placed(op) &&
                     origin_of(*op.binding) && has_kernel_pattern(op.wanted);
   }
 
@@ -464,7 +446,7 @@ class Placer {
                          why.empty() ? "no pattern of `" + op.wanted + "` matches" : why);
     };
     for (const Operator& op : operators_) {
-      if (op.wanted.empty() || op.wanted == kNone || op.is_later) continue;
+      if (op.wanted.empty() || op.wanted == kNoProvider || op.is_later) continue;
       if (!has_placed(op)) fail(op);
     }
   }
@@ -509,8 +491,8 @@ class Placer {
       decision.provider = op.placed->backend->name;
       decision.candidate = op.placed->name();
       decision.code.clear();
-    } else if (op.wanted == kNone) {
-      decision.code = kByUser;
+    } else if (op.wanted == kNoProvider) {
+      decision.code = kUserPlacement;
     } else if (op.is_later) {
       decision.code = "kernel-pattern";
     } else if (!op.refusals.empty()) {
@@ -525,9 +507,9 @@ class Placer {
 
   const IRModule& module_;
   Ref<Function> function_;
-  std::vector<const Backend*> backends_;  // those asked for, then those that the hand names
+  std::vector<const Backend*> backends_;  // those asked for, then those of user placement
   Tallies& tallies_;
-  size_t asked_;
+  size_t requested_backends_;
   graph::KernelTable kernels_;
   PlacementSearch search_;
   std::vector<Operator> operators_;
@@ -599,31 +581,24 @@ void report_patterns(const std::vector<const Backend*>& backends, const Tallies&
 }  // namespace
 
 std::vector<std::string> libs_of(const IRModule& module) {
+  const UserPlacement user = UserPlacement::of(module);
   std::vector<std::string> names;
-  if (const AttrValue* value = module.attrs.find("libs")) {
-    const auto libs = module.attrs.strings("libs");
-    if (!libs)
-      throw CompileError(kBadOption, {},
-                         "module attribute `libs` is {}; expected a list of back ends",
-                         value->str());
-    // Of a back end that has made its code for the module already, the code is all that is needed.
-    for (const std::string& name : *libs)
-      if (graph::find_backend(name) || !graph::has_code_of(module, name)) names.push_back(name);
-    backends_of(names);
-  }
+  // Of a back end that has made its code for the module already, the code is all that is needed.
+  for (const std::string& name : user.backends)
+    if (graph::find_backend(name) || !graph::has_code_of(module, name)) names.push_back(name);
+  backends_of(names);
   // Libraries that are called by name: of a module that was read again they may not be known, and
   // have their composites already.
-  for (const std::string& name :
-       module.attrs.strings("call_by_name").value_or(std::vector<std::string>{}))
+  for (const std::string& name : user.libraries)
     if (graph::find_backend(name) && std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   return names;
 }
 
-IRModule annotate_placement(IRModule module, const std::optional<std::vector<std::string>>& libs) {
-  const std::vector<const Backend*> backends = backends_of(libs ? *libs : libs_of(module));
-  const AttrValue::Map* by_node = hand_written(module.attrs, "place", {});
-  AttrValue::Map for_kernels;
+IRModule annotate_placement(IRModule module, const UserPlacement& user) {
+  const std::vector<const Backend*> backends = backends_of(user.backends);
+  UserPlacement left = UserPlacement::of(module);
+  left.nodes.clear();
   std::set<std::string> found_nodes;
   std::vector<std::string> known_nodes;
   Tallies tallies;
@@ -633,50 +608,41 @@ IRModule annotate_placement(IRModule module, const std::optional<std::vector<std
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
     if (!function || !takes_part(*function)) continue;
-    const AttrValue::Map* by_variable =
-        hand_written(function->attrs, "placement", function->origin);
-    if (backends.empty() && !by_variable && !by_node && !is_mixed) continue;
+    const UserPlacement::Providers by_variable =
+        graph::providers_of(function->attrs, kPlacement, function->origin);
+    if (backends.empty() && by_variable.empty() && user.nodes.empty() && !is_mixed) continue;
     function = with_own_numbers(function, highest);
-    if (!has_unique_names(*function)) {
-      function = graph::with_inferred_types(module, function);
-      by_variable = hand_written(function->attrs, "placement", function->origin);
+    if (!has_unique_names(*function)) function = graph::with_inferred_types(module, function);
+    FunctionPlacement decided(module, function, backends, tallies);
+    decided.want_variables(by_variable);
+    for (const auto& [node, wanted] : user.nodes) {
+      decided.check_known(wanted, "--place " + node + "=" + wanted);
+      if (decided.want_node(node, wanted)) found_nodes.insert(node);
     }
-    Placer placer(module, function, backends, tallies);
-    if (by_variable) placer.want_variables(*by_variable);
-    if (by_node)
-      for (const auto& [node, value] : *by_node) {
-        const std::string& wanted = target_of(value, node, {});
-        placer.check_known(wanted, "--place " + node + "=" + wanted);
-        if (placer.want_node(node, wanted)) found_nodes.insert(node);
-      }
-    AttrValue::Map placement = placer.run(graph::target_of(module));
-    placer.add_for_kernels(for_kernels);
+    AttrValue::Map placement = decided.run(graph::target_of(module));
+    decided.add_for_kernels(left.kernels);
     module.set(name, with(*function, [&](Function& copy) {
-                 copy.attrs.erase("placement");
-                 if (!placement.empty()) copy.attrs.set("placement", std::move(placement));
+                 copy.attrs.erase(kPlacement);
+                 if (!placement.empty()) copy.attrs.set(kPlacement, std::move(placement));
                }));
     walk<Binding>(function->body, [&](const Binding& binding) {
       each_node(origin_of(binding), [&](const std::string& node) { known_nodes.push_back(node); });
     });
   }
-  if (by_node)
-    for (const auto& [node, value] : *by_node) {
-      if (found_nodes.count(node)) continue;
-      const std::string& wanted = target_of(value, node, {});
-      if (const std::string taker = taker_of(module, node); !taker.empty()) {
-        // SelectKernels has heeded what was asked of kernels.
-        const auto kernel = module.find<tir::PrimFunc>(taker);
-        if (is_of_kernels(wanted) && kernel && kernel->attrs.contains(graph::kComputes)) continue;
-        throw CompileError(kBadPlacement, {}, "--place {}={}: `{}` computes it already", node,
-                           wanted, taker);
-      }
-      throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
-                         node, wanted, node, did_you_mean(node, known_nodes));
+  for (const auto& [node, wanted] : user.nodes) {
+    if (found_nodes.count(node)) continue;
+    if (const std::string taker = taker_of(module, node); !taker.empty()) {
+      // SelectKernels has heeded what was asked of kernels.
+      const auto kernel = module.find<tir::PrimFunc>(taker);
+      if (is_of_kernels(wanted) && kernel && kernel->attrs.contains(graph::kComputes)) continue;
+      throw CompileError(kBadPlacement, {}, "--place {}={}: `{}` computes it already", node, wanted,
+                         taker);
     }
+    throw CompileError(kBadPlacement, {}, "--place {}={}: no operator is left of a node `{}`{}",
+                       node, wanted, node, did_you_mean(node, known_nodes));
+  }
   report_patterns(backends, tallies);
-  module.attrs.erase("place");
-  if (!for_kernels.empty()) module.attrs.set(kPlaceKernels, std::move(for_kernels));
-  return graph::drop_unused_kernels(std::move(module));
+  return graph::drop_unused_kernels(left.in(std::move(module)));
 }
 
 IRModule dispatch_placement(IRModule module) {
@@ -684,12 +650,12 @@ IRModule dispatch_placement(IRModule module) {
   for (const auto& [name, base] : entries) {
     auto function = cast<Function>(base);
     if (!function) continue;
-    const AttrValue::Map* placement = hand_written(function->attrs, "placement", function->origin);
-    if (!placement) continue;
+    if (!function->attrs.contains(kPlacement)) continue;
+    const UserPlacement::Providers placement =
+        graph::providers_of(function->attrs, kPlacement, function->origin);
     std::set<std::string> missing;
-    for (const auto& [variable, value] : *placement) {
-      if (target_of(value, variable, function->origin) != kNone) missing.insert(variable);
-    }
+    for (const auto& [variable, provider] : placement)
+      if (provider != kNoProvider) missing.insert(variable);
     const PlacementSearch search(module, function);
     std::vector<graph::Replacement> replacements;
     std::unordered_map<const Node*, std::string> taken;
@@ -697,13 +663,14 @@ IRModule dispatch_placement(IRModule module) {
       const std::string& variable = binding.var->name;
       if (!missing.count(variable)) return;
       missing.erase(variable);
-      const std::string& wanted = target_of(placement->at(variable), variable, function->origin);
+      const std::string& wanted = placement.at(variable);
       const Origin origin = origin_of(binding);
-      const Backend* backend = graph::find_backend(wanted.substr(0, wanted.find('.')));
+      const std::string backend_name = graph::backend_part(wanted);
+      const Backend* backend = graph::find_backend(backend_name);
       if (!backend)
         throw CompileError(kBadPlacement, origin,
                            "placement of `{}`: no back end `{}`; there are: {}", variable,
-                           wanted.substr(0, wanted.find('.')), list_of(backend_names()));
+                           backend_name, list_of(backend_names()));
       const std::string pattern = wanted == backend->name ? "" : wanted;
       std::string why;
       for (Found& found : search.at(*backend, Ref<Binding>(&binding), pattern)) {
@@ -730,7 +697,7 @@ IRModule dispatch_placement(IRModule module) {
                          "attribute `placement` names `{}`, which nothing is bound to",
                          *missing.begin());
     module.set(name, with(*graph::with_composites(module, function, replacements),
-                          [&](Function& copy) { copy.attrs.erase("placement"); }));
+                          [&](Function& copy) { copy.attrs.erase(kPlacement); }));
   }
   return module;
 }

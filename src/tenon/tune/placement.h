@@ -4,11 +4,10 @@
 // composites of what is annotated there, whoever wrote it. docs/placement.md is the guide.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "tenon/ir/module.h"
+#include "tenon/graph/user_placement.h"
 
 namespace tenon::tune {
 
@@ -16,23 +15,22 @@ namespace tenon::tune {
 /// like). The other is graph::kKernels.
 inline constexpr const char* kExtern = "extern";
 
-/// Codes of operators that own code computes though nobody refused them: no pattern matched, or the
-/// user wants it so.
+/// The code of operators that own code computes though nobody refused them: no pattern matched. The
+/// other is graph::kUserPlacement.
 inline constexpr const char* kNoPattern = "no-pattern";
-inline constexpr const char* kByUser = "by-hand";
 
 /// Chooses matches of the back ends' patterns and writes them into attr `placement` of each graph
 /// function: {"lv3": "dnnl.conv2d_relu"}, by the variable that the match's result is bound to.
 /// What is there already was written by the user and wins: a pattern, a back end, or "none". So
-/// does module attr `place`, by the names of a model's nodes ({"/conv1": "dnnl"}), which is taken
-/// out; SelectKernels has read what it says of kernels ("kernels", "kernels.f"), and here it is an
-/// error where none took the node. What patterns over TensorIR are to heed of it ("none", and back
-/// ends whose patterns over graphs did not take the node) stays in module attr `place_kernels`
-/// (tune/kernel_placement.h). Kernels that took nothing are removed.
+/// does `user.nodes`, which the module has no more afterwards; SelectKernels has read what it says
+/// of kernels ("kernels", "kernels.f"), and here it is an error where none took the node. What
+/// patterns over TensorIR are to heed of it ("none", and back ends whose patterns over graphs did
+/// not take the node) stays in the module as UserPlacement::kernels. Kernels that took nothing are
+/// removed.
 ///
-/// Of matches that overlap: by hand; the back end's priority; the pattern's; the larger; the one
-/// with more arithmetic; the lower declared cost; the order of `libs` and of registration. A match
-/// whose declared cost is more than twice the estimate for Tenon's own code is refused.
+/// Of matches that overlap: user placement; the back end's priority; the pattern's; the larger; the
+/// one with more arithmetic; the lower declared cost; the order of back ends and of registration. A
+/// match whose declared cost is more than twice the estimate for Tenon's own code is refused.
 ///
 /// Records a remark for each operator of a module that has any other provider than own code:
 /// verdict "placed" (reason: the pattern), "refused" (the code of the first refusal) or "kept"
@@ -40,18 +38,16 @@ inline constexpr const char* kByUser = "by-hand";
 /// for each foreign call "placed" ("extern.SYMBOL"); and for each pattern of the user's "matched"
 /// or "unmatched" (with what came nearest).
 ///
-/// \param libs  back ends to choose from, by name; nothing: those of module attr `libs`.
-/// \throws CompileError (kBadPlacement) where something written by hand names what is not there or
-/// cannot be.
-IRModule annotate_placement(IRModule module,
-                            const std::optional<std::vector<std::string>>& libs = {});
+/// \param user  its back ends are those to choose from.
+/// \throws CompileError (kBadPlacement) where user placement names what is not there or cannot be.
+IRModule annotate_placement(IRModule module, const graph::UserPlacement& user);
 
 /// Makes a composite of each match that attr `placement` names, and takes the attribute out.
 /// \throws CompileError (kBadPlacement) where there is no such match, or two overlap.
 IRModule dispatch_placement(IRModule module);
 
-/// The back ends that may be used: attr `libs`, and the libraries of attr `call_by_name` that are
-/// registered. \throws CompileError (kBadOption) at an unknown one of `libs`.
+/// The back ends that may be used: the user's, and the libraries called by name that are
+/// registered. \throws CompileError (kBadOption) at an unknown back end.
 std::vector<std::string> libs_of(const IRModule& module);
 
 }  // namespace tenon::tune

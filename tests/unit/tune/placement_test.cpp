@@ -101,7 +101,9 @@ struct Decided {
 Decided annotate(IRModule module, const std::vector<std::string>& libs) {
   const RemarkScope scope;
   Decided out;
-  out.module = annotate_placement(with_target(std::move(module)), libs);
+  graph::UserPlacement user = graph::UserPlacement::of(module);
+  user.backends = libs;
+  out.module = annotate_placement(with_target(std::move(module)), user);
   out.remarks = scope.remarks();
   return out;
 }

@@ -10,7 +10,7 @@ namespace tenon::graph {
 
 /// What is compared of two matches that overlap: the lower rank is taken first.
 struct CandidateRank {
-  bool is_wanted = false;  // the user placed it there
+  bool is_user_placed = false;  // the user placed it there
   int backend_priority = 0, pattern_priority = 0;
   int64_t size = 0;                  // operators; blocks of TensorIR
   double work = 0;                   // arithmetic
@@ -19,7 +19,7 @@ struct CandidateRank {
 
   /// Everything that goes before the cost.
   auto importance() const {
-    return std::tuple(!is_wanted, -backend_priority, -pattern_priority, -size, -work);
+    return std::tuple(!is_user_placed, -backend_priority, -pattern_priority, -size, -work);
   }
   friend bool operator<(const CandidateRank& a, const CandidateRank& b) {
     const auto key = [](const CandidateRank& one) {

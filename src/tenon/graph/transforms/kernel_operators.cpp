@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
 
 using tir::Block;
 using tir::PrimFunc;
-
-// The code of what is refused since a hand wants it elsewhere: what became of that says more.
-static constexpr const char* kByHand = "by-hand";
 
 static constexpr const char* kPass = "SplitCallTIRByPattern";
 
@@ -28,7 +26,7 @@ static std::vector<Origin> parts_of(const Origin& origin) {
   return parts;
 }
 
-std::string hand_name(const Origin& part) {
+std::string placement_name(const Origin& part) {
   if (part->kind == OriginInfo::Kind::kModel) return part->node_name;
   // Without the folder: modules are the same wherever their files are.
   const std::string place = part.str();
@@ -139,16 +137,17 @@ const std::string* KernelOperators::taker_of(const Operator& op) {
 std::string KernelOperators::reasons(const Operator& op) {
   std::string text;
   for (const auto& [pattern, verdict] : op.refusals)
-    if (verdict.code != kByHand)
+    // Of what the user placed elsewhere, the refusals there say more.
+    if (verdict.code != kUserPlacement)
       text += fmt::format("{}{}: {}{}{}", text.empty() ? "" : "; ", pattern, verdict.code,
                           verdict.words.empty() ? "" : ": ", verdict.words);
   return text;
 }
 
-std::string KernelOperators::reasons(const std::string& hand) const {
+std::string KernelOperators::reasons(const std::string& name) const {
   std::string text;
   for (const Operator& op : operators_) {
-    if (hand_name(op.origin) != hand) continue;
+    if (placement_name(op.origin) != name) continue;
     const std::string more = reasons(op);
     if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
   }

@@ -17,8 +17,9 @@ namespace tenon::graph {
 /// Calls `visit` for each origin that `origin` is merged from, or for itself.
 void each_part(const Origin& origin, const std::function<void(const Origin&)>& visit);
 
-/// By which a hand names what an origin stands for: a node of the model, a place of a script.
-std::string hand_name(const Origin& part);
+/// The name by which user placement knows an operator: its node of the model, or its place in a
+/// script.
+std::string placement_name(const Origin& part);
 
 /// `kernel` as it is called from `site`: kernels that compute the same are one function, whose
 /// blocks have the origins of the first call. Where it cannot be told which operator a block is of
@@ -42,8 +43,8 @@ class KernelOperators {
   void take(Taken taken);
   void refuse(const std::string& pattern, const std::vector<Ref<tir::Block>>& blocks,
               const Verdict& verdict);
-  /// Why no pattern took an operator that a hand names so, as far as it is known.
-  std::string reasons(const std::string& hand) const;
+  /// Why no pattern took the operators of this placement_name, as far as it is known.
+  std::string reasons(const std::string& name) const;
   /// Records a remark for each kernel that was taken (verdict "placed", reason: the pattern, number
   /// `operators`: those that are taken and that it computes a part of), for each operator that is
   /// ("taken", the pattern), and for each that patterns found and were refused ("left", the code).

@@ -133,7 +133,7 @@ static IRModule without_kernels(IRModule module, const KernelTable& kernels) {
 }
 
 IRModule legalize_ops(IRModule module) {
-  const KernelTable kernels(module);
+  const KernelTable kernels(module, UserPlacement::of(module).nodes);
   const IRModule given = module;
   Lowerings lowerings;
   constexpr int kMostRounds = 16;  // a lowering may give operators again; each round lowers those

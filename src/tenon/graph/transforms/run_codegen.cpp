@@ -12,6 +12,7 @@
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/graph/transforms/unit_operators.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
@@ -160,14 +161,10 @@ std::set<std::string> named_backends(const IRModule& module) {
 
 // A back end that was given units and made code for none of them: the module needs it no more.
 IRModule without_library(IRModule module, const std::string& name) {
-  const auto libs = module.attrs.strings("libs");
-  if (!libs || has_code_of(module, name)) return module;
-  AttrList left;
-  for (const std::string& lib : *libs)
-    if (lib != name) left.emplace_back(lib);
-  module.attrs.erase("libs");
-  if (!left.empty()) module.attrs.set("libs", std::move(left));
-  return module;
+  if (has_code_of(module, name)) return module;
+  UserPlacement user = UserPlacement::of(module);
+  std::erase(user.backends, name);
+  return user.in(std::move(module));
 }
 
 IRModule run_registered(IRModule module, const Backend& backend, const BackendContext& context) {
@@ -303,8 +300,7 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
     return eliminate_dead_code(std::move(module));
   }
   // Libraries that kernels are for; --call-by-name has called those of operators before.
-  for (const std::string& name :
-       module.attrs.strings("call_by_name").value_or(std::vector<std::string>{})) {
+  for (const std::string& name : UserPlacement::of(module).libraries) {
     if (find_backend(name)) continue;
     module = call_library(take_kernels(std::move(module), name), name);
   }

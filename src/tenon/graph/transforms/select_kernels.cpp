@@ -216,7 +216,7 @@ IRModule take_groups(IRModule module, const KernelTable& table, bool has_nodes) 
 }  // namespace
 
 IRModule select_kernels(IRModule module) {
-  const KernelTable table(module);
+  const KernelTable table(module, UserPlacement::of(module).nodes);
   const std::vector<IRModule::Entry> entries = module.functions();
   const bool has_nodes = std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
     return is_node_function(*entry.second);

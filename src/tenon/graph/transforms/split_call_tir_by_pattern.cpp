@@ -11,6 +11,7 @@
 #include "tenon/graph/patterns/candidate_rank.h"
 #include "tenon/graph/transforms/kernel_operators.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/graph/user_placement.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/patterns/take_out.h"
 
@@ -22,8 +23,6 @@ using tir::Buffer;
 using tir::Piece;
 using tir::PrimFunc;
 
-constexpr const char* kNone = "none";
-
 // In the order of registration.
 std::vector<FusionPattern> checked(std::vector<FusionPattern> patterns) {
   std::erase_if(patterns, [](const FusionPattern& pattern) { return !pattern.tir; });
@@ -31,9 +30,7 @@ std::vector<FusionPattern> checked(std::vector<FusionPattern> patterns) {
   return patterns;
 }
 
-std::string backend_name(const FusionPattern& pattern) {
-  return pattern.name.substr(0, pattern.name.find('.'));
-}
+std::string backend_name(const FusionPattern& pattern) { return backend_part(pattern.name); }
 
 // A call_tir and what it gives.
 struct CallSite {
@@ -65,9 +62,9 @@ class Splitter {
   }
 
   /// \throws CompileError (kBadPlacement).
-  void check_by_hand() const {
-    for (const auto& [node, wanted] : options_.by_hand) {
-      if (wanted == kNone || done_.count(node)) continue;
+  void check_user_placement() const {
+    for (const auto& [node, wanted] : options_.user_placement) {
+      if (wanted == kNoProvider || done_.count(node)) continue;
       const std::string why = operators_.reasons(node);
       const auto site = seen_.find(node);
       throw CompileError(kBadPlacement, site == seen_.end() ? Origin() : site->second,
@@ -113,10 +110,10 @@ class Splitter {
     origin_ = binding.origin ? binding.origin : call->origin;
     bool is_kept = false;
     each_part(origin_, [&](const Origin& part) {
-      const auto hand = options_.by_hand.find(hand_name(part));
-      if (hand == options_.by_hand.end()) return;
-      is_kept |= hand->second == kNone;
-      seen_.emplace(hand->first, part);
+      const auto placed = options_.user_placement.find(placement_name(part));
+      if (placed == options_.user_placement.end()) return;
+      is_kept |= placed->second == kNoProvider;
+      seen_.emplace(placed->first, part);
     });
     site.function = with_origins_of(site.function, origin_);
     operators_.add(*site.function);
@@ -157,16 +154,16 @@ class Splitter {
             rank.work += work.points;
         bool elsewhere = false;
         each_part(origin_of(candidate.blocks), [&](const Origin& part) {
-          const auto hand = options_.by_hand.find(hand_name(part));
-          if (hand == options_.by_hand.end()) return;
+          const auto placed = options_.user_placement.find(placement_name(part));
+          if (placed == options_.user_placement.end()) return;
           const bool is_meant =
-              hand->second == patterns_[p].name || hand->second == backend_name(patterns_[p]);
-          (is_meant ? rank.is_wanted : elsewhere) = true;
+              placed->second == patterns_[p].name || placed->second == backend_name(patterns_[p]);
+          (is_meant ? rank.is_user_placed : elsewhere) = true;
         });
-        const bool is_asked = !options_.by_hand_only.count(backend_name(patterns_[p]));
-        if (!rank.is_wanted && !is_asked) continue;
+        const bool is_asked = !options_.on_request_only.count(backend_name(patterns_[p]));
+        if (!rank.is_user_placed && !is_asked) continue;
         if (elsewhere)
-          refuse(candidate, Verdict::refuse("by-hand", "it is written to run elsewhere"));
+          refuse(candidate, Verdict::refuse(kUserPlacement, "it is written to run elsewhere"));
         else
           out.push_back(std::move(candidate));
       }
@@ -236,7 +233,7 @@ class Splitter {
       ++found_[best->pattern];
       const Origin origin = origin_of(best->blocks);
       each_part(origin, [&](const Origin& part) {
-        if (best->rank.is_wanted) done_.insert(hand_name(part));
+        if (best->rank.is_user_placed) done_.insert(placement_name(part));
       });
       operators_.take({site.name, patterns_[best->pattern].name, best->blocks, pieces.size() == 1,
                        origin ? origin : origin_});
@@ -319,7 +316,7 @@ class Splitter {
     for (const Piece& other : pieces)
       if (other.role == Piece::Role::kLayout) copies.push_back(other.function);
     KernelWeight weight = options_.weigh(*piece.function, copies, declared);
-    if (candidate.rank.is_wanted) weight.verdict = {};
+    if (candidate.rank.is_user_placed) weight.verdict = {};
     return weight;
   }
 
@@ -385,8 +382,8 @@ class Splitter {
   Origin origin_ = {};                  // of the call that is divided
   std::string name_;                    // of its callee, or of the part of it that is divided
   std::set<std::string> refused_;       // of the call that is divided: pattern and blocks
-  std::set<std::string> done_;          // what was placed by hand
-  std::map<std::string, Origin> seen_;  // by what a hand wrote: what has a kernel
+  std::set<std::string> done_;          // placement names that were heeded
+  std::map<std::string, Origin> seen_;  // by placement name: what has a kernel
 };
 
 bool is_named(const IRModule& module, const std::string& name) {
@@ -424,7 +421,7 @@ IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options)
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries)
     if (const auto function = cast<Function>(base)) module.set(name, splitter.run(function));
-  splitter.check_by_hand();
+  splitter.check_user_placement();
   splitter.report();
   for (const std::string& name : splitter.divided()) {
     const BaseFunc function = module.find(name);

@@ -25,11 +25,11 @@ struct SplitOptions {
   std::vector<FusionPattern> patterns = {};
   /// Whether a match may get copies that put dimensions of its buffers in the pattern's order.
   bool copy_layouts = true;
-  /// Back ends whose patterns serve only where `by_hand` says so.
-  std::set<std::string> by_hand_only = {};
-  /// What was written by hand, by hand_name: a back end, a pattern, or "none": kernels that compute
-  /// such a node are not divided.
-  std::map<std::string, std::string> by_hand = {};
+  /// The providers that the user chose, by placement_name: a back end, a pattern, or "none":
+  /// kernels that compute such an operator are not divided.
+  std::map<std::string, std::string> user_placement = {};
+  /// Back ends whose patterns serve only where `user_placement` names them.
+  std::set<std::string> on_request_only = {};
   /// Weighs a match against own code, given the kernel that it would be, the copies that it needs,
   /// and the seconds that its back end declares. Empty: cost does not count.
   std::function<KernelWeight(const tir::PrimFunc& kernel,
@@ -41,11 +41,11 @@ struct SplitOptions {
 /// Where a graph function calls a PrimFunc (R.call_tir) in which blocks match a pattern, it calls
 /// up to three in its place: what runs before the match, the match as a PrimFunc of its own with
 /// attr `Composite`, and what runs after it, which are divided in their turn. What patterns are:
-/// docs/tir-patterns.md. Of matches in one kernel goes first: by hand; the back end's priority; the
+/// docs/tir-patterns.md. Of matches in one kernel goes first: user placement; the back end's priority; the
 /// pattern's; more blocks; more arithmetic; the lower cost; the order of `patterns`. Records a
 /// remark for each pattern, for each match that is refused, and those of KernelOperators::report.
 /// Requires: legalised. Re-associating.
-/// \throws CompileError (kBadPattern), (kBadPlacement) where no match does what `by_hand` says.
+/// \throws CompileError (kBadPattern), (kBadPlacement) where no match does what `user_placement` says.
 IRModule split_call_tir_by_pattern(IRModule module, const SplitOptions& options);
 
 /// The module's own patterns over TensorIR, its PrimFuncs with attr `Pattern`, which are no part of
