@@ -296,6 +296,13 @@ OpDef where() {
   return op;
 }
 
+struct PReluAttrs {
+  std::optional<int64_t> axis = 1;
+  static auto table() {
+    return std::tuple{attr<&PReluAttrs::axis>("axis", "of the slope; None: NumPy's broadcasting")};
+  }
+};
+
 OpDef prelu() {
   OpDef op;
   op.name = "nn.prelu";
@@ -303,14 +310,15 @@ OpDef prelu() {
       "x above 0, slope * x below; the slope runs over `axis`, or with axis None is "
       "broadcast to x.";
   op.inputs = {{"data", "any shape"}, {"alpha", "(data.shape[axis],), or any shape"}};
-  op.attrs = {{"axis", AttrKind::kAny, int64_t{1}, "of the slope; None: NumPy's broadcasting"}};
+  op.attrs = attrs_of<PReluAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0), slope = tensor_arg(call, 1);
     (void)common_dtype(call, 0, 1);
-    if (!is_none(call, "axis")) {
+    const auto attrs = attrs_as<PReluAttrs>(call);
+    if (attrs.axis) {
       check_rank(call, 1, 1);
       if (x->shape && slope->shape) {
-        const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+        const size_t axis = axis_of(call, *attrs.axis, x->ndim);
         if (!is_int(slope->dim(0), 1))
           check_dim(call, 1, slope->dim(0), (*x->shape)[axis], "dimension 0");
       }
@@ -326,12 +334,12 @@ OpDef prelu() {
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0), slope = kernel.arg(1);
+    const auto attrs = attrs_as<PReluAttrs>(call);
     return kernel.emit_compute([&](const Indices& i) {
       const Expr a =
-          is_none(call, "axis")
-              ? slope.broadcast(i)
-              : slope.broadcast(
-                    {i[axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(i.size()))]});
+          attrs.axis
+              ? slope.broadcast({i[axis_of(call, *attrs.axis, static_cast<int64_t>(i.size()))]})
+              : slope.broadcast(i);
       return select(x(i) > zero(x(i)), x(i), x(i) * a);
     });
   };

@@ -46,6 +46,19 @@ Type infer_call_tir(const Call& call) {
   return declared_result(call);
 }
 
+struct InplaceAttrs {
+  std::vector<int64_t> inplace_indices;
+  static auto rows(const char* doc) {
+    return std::tuple{required<&InplaceAttrs::inplace_indices>("inplace_indices", doc)};
+  }
+};
+struct CallTirInplaceAttrs : InplaceAttrs {
+  static auto table() { return rows("for each output the argument whose memory it takes, or -1"); }
+};
+struct CallInplacePackedAttrs : InplaceAttrs {
+  static auto table() { return rows("for each output the argument that it is made of, or -1"); }
+};
+
 OpDef call_tir_inplace() {
   OpDef op =
       call_primitive("call_tir_inplace",
@@ -54,10 +67,7 @@ OpDef call_tir_inplace() {
                       {"args", "a tuple of tensors"},
                       {"tir_vars", "a shape", true}},
                      infer_call_tir);
-  op.attrs = {{"inplace_indices",
-               AttrKind::kInts,
-               {},
-               "for each output the argument whose memory it takes, or -1"}};
+  op.attrs = attrs_of<CallTirInplaceAttrs>();
   return op;
 }
 
@@ -66,10 +76,7 @@ OpDef call_inplace_packed() {
       "call_inplace_packed",
       "call_pure_packed where outputs are arguments that the function changes.",
       {{"func", "an extern function"}, {"args", "its arguments", true, true}}, declared_result);
-  op.attrs = {{"inplace_indices",
-               AttrKind::kInts,
-               {},
-               "for each output the argument that it is made of, or -1"}};
+  op.attrs = attrs_of<CallInplacePackedAttrs>();
   return op;
 }
 

@@ -10,7 +10,10 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-const OpAttr kOutDType{"dtype", AttrKind::kDType, kVoid, "of the result"};
+struct CreateAttrs {
+  DType dtype = kVoid;
+  static auto table() { return std::tuple{attr<&CreateAttrs::dtype>("dtype", "of the result")}; }
+};
 
 // The shape argument i, or a type of unknown shape.
 Type filled_type(const Call& call, size_t i, DType dtype) {
@@ -22,7 +25,7 @@ Type filled_type(const Call& call, size_t i, DType dtype) {
 }
 
 DType given_dtype(const Call& call, DType otherwise) {
-  const DType dtype = dtype_attr(call, "dtype");
+  const DType dtype = attrs_as<CreateAttrs>(call).dtype;
   return dtype.is_void() ? otherwise : dtype;
 }
 
@@ -51,7 +54,7 @@ OpDef full(bool like) {
   op.summary = "Every element is one value.";
   op.inputs = {like ? OpInput{"x", "whose shape the result has"} : OpInput{"shape", "a shape"},
                {"fill_value", "one element"}};
-  op.attrs = {kOutDType};
+  op.attrs = attrs_of<CreateAttrs>();
   op.infer_type = [like](const Call& call) -> Type {
     const DType fill = fill_dtype(call, 1);
     if (like) return same_shape(call, 0, given_dtype(call, tensor_arg(call, 0)->dtype));
@@ -71,7 +74,7 @@ OpDef constant_fill(std::string name, int64_t value, bool like) {
   op.name = std::move(name);
   op.summary = fmt::format("Every element is {}.", value);
   op.inputs = {like ? OpInput{"x", "whose shape the result has"} : OpInput{"shape", "a shape"}};
-  op.attrs = {kOutDType};
+  op.attrs = attrs_of<CreateAttrs>();
   op.infer_type = [like](const Call& call) -> Type {
     if (like) return same_shape(call, 0, given_dtype(call, tensor_arg(call, 0)->dtype));
     return filled_type(call, 0, given_dtype(call, kFloat32));
@@ -139,7 +142,7 @@ OpDef arange() {
   op.inputs = {OpInput{"start", "a scalar; alone: stop"}.as_literal(),
                OpInput{"stop", "a scalar", true}.as_literal(),
                OpInput{"step", "a scalar; 1 where there is none", true}.as_literal()};
-  op.attrs = {kOutDType};
+  op.attrs = attrs_of<CreateAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     return tensor_of(Shape{arange_length(call)}, given_dtype(call, Progression(call).dtype()), 1);
   };
@@ -166,7 +169,7 @@ OpDef eye() {
   op.inputs = {OpInput{"n", "rows, a scalar"}.as_literal(),
                OpInput{"m", "columns, a scalar; n where there is none", true}.as_literal(),
                OpInput{"k", "which diagonal, a scalar; above 0: to the right", true}.as_literal()};
-  op.attrs = {kOutDType};
+  op.attrs = attrs_of<CreateAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const size_t columns = arg_or_null(call, 1) ? 1 : 0;
     return tensor_of(Shape{tenon::cast(kInt64, scalar_arg(call, 0)),
@@ -185,13 +188,20 @@ OpDef eye() {
   return op;
 }
 
+struct TriangleAttrs {
+  int64_t k = 0;
+  static auto table() {
+    return std::tuple{attr<&TriangleAttrs::k>("k", "which diagonal; above 0: to the right")};
+  }
+};
+
 OpDef triangle(bool lower) {
   OpDef op;
   op.name = lower ? "tril" : "triu";
   op.summary = lower ? "Zeros above a diagonal of the last two axes."
                      : "Zeros below a diagonal of the last two axes.";
   op.inputs = {{"x", "rank 2 or more"}};
-  op.attrs = {{"k", AttrKind::kInt, int64_t{0}, "which diagonal; above 0: to the right"}};
+  op.attrs = attrs_of<TriangleAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
     if (x->ndim == 0 || x->ndim == 1) check_rank(call, 0, 2);
@@ -200,7 +210,7 @@ OpDef triangle(bool lower) {
   op.lower = [lower](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const int64_t k = int_attr(call, "k");
+    const int64_t k = attrs_as<TriangleAttrs>(call).k;
     return kernel.emit_compute([&](const Indices& i) {
       const Expr diagonal = i[i.size() - 2] + k;
       const Expr keeps = lower ? i.back() <= diagonal : i.back() >= diagonal;
@@ -212,28 +222,36 @@ OpDef triangle(bool lower) {
   return op;
 }
 
+struct OneHotAttrs {
+  int64_t depth = 0, axis = -1;
+  static auto table() {
+    return std::tuple{required<&OneHotAttrs::depth>("depth", "extent of the new axis"),
+                      attr<&OneHotAttrs::axis>("axis", "where the new axis stands in the result")};
+  }
+};
+
 OpDef one_hot() {
   OpDef op;
   op.name = "one_hot";
   op.summary =
       "on_value at each index along a new axis, off_value elsewhere; negative indices "
       "count from the end, others outside give off_value everywhere.";
-  const auto extent = [](const Call& call) { return int64(int_attr(call, "depth")); };
+  const auto extent = [](const Call& call) { return int64(attrs_as<OneHotAttrs>(call).depth); };
   op.inputs = {OpInput{"indices", "integers, any shape"}.used_as(InputUse::kIndex, extent),
                {"on_value", "a scalar"},
                {"off_value", "a scalar"}};
-  op.attrs = {{"depth", AttrKind::kInt, {}, "extent of the new axis"},
-              {"axis", AttrKind::kInt, int64_t{-1}, "where the new axis stands in the result"}};
+  op.attrs = attrs_of<OneHotAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
     const DType dtype = fill_dtype(call, 1);
     if (fill_dtype(call, 2) != dtype)
       throw CompileError(kDTypeMismatch, call.origin, "values of `one_hot` have dtypes {} and {}",
                          dtype.str(), fill_dtype(call, 2).str());
-    const int64_t depth = int_attr(call, "depth");
+    const auto attrs = attrs_as<OneHotAttrs>(call);
+    const int64_t depth = attrs.depth;
     if (depth < 0) throw CompileError(kBadAttribute, call.origin, "`one_hot` has depth {}", depth);
     if (x->ndim < 0) return make<TensorType>(dtype, -1);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim + 1);
+    const size_t axis = axis_of(call, attrs.axis, x->ndim + 1);
     if (!x->shape) return make<TensorType>(dtype, x->ndim + 1);
     Shape shape = *x->shape;
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), int64(depth));
@@ -243,9 +261,9 @@ OpDef one_hot() {
     KernelOf kernel(builder, call);
     const Operand indices = kernel.arg(0);
     const Expr on = fill_value(kernel, 1), off = fill_value(kernel, 2);
-    const int64_t depth = int_attr(call, "depth");
-    const size_t axis =
-        axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(indices.ndim()) + 1);
+    const auto attrs = attrs_as<OneHotAttrs>(call);
+    const int64_t depth = attrs.depth;
+    const size_t axis = axis_of(call, attrs.axis, static_cast<int64_t>(indices.ndim()) + 1);
     return kernel.emit_compute([&](const Indices& i) {
       Indices at = i;
       at.erase(at.begin() + static_cast<std::ptrdiff_t>(axis));

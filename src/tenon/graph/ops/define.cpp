@@ -111,37 +111,15 @@ std::optional<std::vector<int64_t>> constant_ints(const Value& value) {
 
 // ---- attributes ---------------------------------------------------------------------------------
 
-static const AttrValue& attr(const Call& call, const std::string& name) {
+const AttrValue* given_attr(const Call& call, const char* name, bool may_be_none) {
   const AttrValue* value = call.attrs.find(name);
-  if (value) return *value;
+  if (value || may_be_none) return value;
   throw CompileError(kBadAttribute, call.origin, "`{}` needs attribute `{}`", call.op->name, name);
 }
-template <typename T>
-static const T& attr_as(const Call& call, const std::string& name) {
-  const AttrValue& value = attr(call, name);
-  if (const T* typed = value.as<T>()) return *typed;
+
+void throw_bad_kind(const Call& call, const char* name, const AttrValue& value) {
   throw CompileError(kBadAttribute, call.origin, "attribute `{}` of `{}` is {}", name,
                      call.op->name, value.str());
-}
-
-int64_t int_attr(const Call& call, const std::string& name) { return attr_as<int64_t>(call, name); }
-double float_attr(const Call& call, const std::string& name) { return attr_as<double>(call, name); }
-bool flag_attr(const Call& call, const std::string& name) { return attr_as<bool>(call, name); }
-std::string string_attr(const Call& call, const std::string& name) {
-  return attr_as<std::string>(call, name);
-}
-DType dtype_attr(const Call& call, const std::string& name) { return attr_as<DType>(call, name); }
-std::vector<int64_t> ints_attr(const Call& call, const std::string& name) {
-  (void)attr_as<AttrList>(call, name);
-  return call.attrs.ints(name).value_or(std::vector<int64_t>{});
-}
-std::optional<std::vector<int64_t>> maybe_ints_attr(const Call& call, const std::string& name) {
-  if (is_none(call, name)) return std::nullopt;
-  return ints_attr(call, name);
-}
-std::optional<int64_t> maybe_int_attr(const Call& call, const std::string& name) {
-  if (is_none(call, name)) return std::nullopt;
-  return int_attr(call, name);
 }
 
 // ---- checks -------------------------------------------------------------------------------------

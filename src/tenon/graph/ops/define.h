@@ -8,6 +8,7 @@
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/op.h"
+#include "tenon/graph/ops/attributes.h"
 #include "tenon/graph/shape.h"
 #include "tenon/tir/compute.h"
 
@@ -38,22 +39,6 @@ std::vector<Ref<TensorType>> tensors_arg(const Call& call, size_t i);
 std::vector<Value> tuple_values(const Value& tuple);
 /// The elements of an integer constant; nothing where the argument is no constant.
 std::optional<std::vector<int64_t>> constant_ints(const Value& value);
-
-// ---- attributes (complete and of the right kind: checked_attrs) ---------------------------------
-
-int64_t int_attr(const Call& call, const std::string& name);
-double float_attr(const Call& call, const std::string& name);
-bool flag_attr(const Call& call, const std::string& name);
-std::string string_attr(const Call& call, const std::string& name);
-DType dtype_attr(const Call& call, const std::string& name);
-std::vector<int64_t> ints_attr(const Call& call, const std::string& name);
-/// Nothing where the attribute is None.
-std::optional<std::vector<int64_t>> maybe_ints_attr(const Call& call, const std::string& name);
-std::optional<int64_t> maybe_int_attr(const Call& call, const std::string& name);
-inline bool is_none(const Call& call, const std::string& name) {
-  const AttrValue* value = call.attrs.find(name);
-  return !value || value->is_none();
-}
 
 // ---- checks -------------------------------------------------------------------------------------
 

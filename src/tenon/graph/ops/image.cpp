@@ -13,6 +13,27 @@ using Shape = std::vector<Expr>;
 Expr f32(double value) { return imm(kFloat32, value); }
 Expr f32(const Expr& e) { return tenon::cast(kFloat32, e); }
 
+struct ResizeAttrs {
+  std::optional<std::vector<double>> scales;
+  std::string layout = "NCHW", method = "linear", coordinate_transformation_mode = "half_pixel",
+              rounding_method = "round";
+  double cubic_alpha = -0.75;
+  int64_t cubic_exclude = 0;
+  static auto table() {
+    return std::tuple{
+        attr<&ResizeAttrs::scales>(
+            "scales", "of height and width, where they are not the quotients of the sizes"),
+        attr<&ResizeAttrs::layout>("layout", "of data"),
+        attr<&ResizeAttrs::method>("method", "\"nearest_neighbor\", \"linear\" or \"cubic\""),
+        attr<&ResizeAttrs::coordinate_transformation_mode>("coordinate_transformation_mode",
+                                                           "as ONNX"),
+        attr<&ResizeAttrs::rounding_method>("rounding_method",
+                                            "of nearest_neighbor: to even, or as ONNX"),
+        attr<&ResizeAttrs::cubic_alpha>("cubic_alpha", "ONNX's cubic_coeff_a"),
+        attr<&ResizeAttrs::cubic_exclude>("cubic_exclude", "1: only elements inside have weight")};
+  }
+};
+
 // One axis of a resize.
 struct Axis {
   size_t place;
@@ -21,17 +42,15 @@ struct Axis {
   std::optional<int64_t> factor;  // where the scale is a whole number
 };
 
-Axis resize_axis(const Call& call, const Layout& layout, const Shape& from, const Shape& to,
+Axis resize_axis(const ResizeAttrs& attrs, const Layout& layout, const Shape& from, const Shape& to,
                  size_t which) {
   Axis axis;
   axis.place = static_cast<size_t>(layout.position("HW"[which]));
   axis.in = from[axis.place];
   axis.out = to[axis.place];
-  const AttrValue* scales = call.attrs.find("scales");
-  const auto* list = scales ? scales->as<AttrList>() : nullptr;
   const auto in = as_int(axis.in), out = as_int(axis.out);
-  if (list && list->size() == 2) {
-    const double scale = *(*list)[which].as<double>();
+  if (attrs.scales && attrs.scales->size() == 2) {
+    const double scale = (*attrs.scales)[which];
     axis.scale = f32(scale);
     if (scale >= 1 && scale < 65536 && scale == std::floor(scale))
       axis.factor = static_cast<int64_t>(scale);
@@ -44,8 +63,8 @@ Axis resize_axis(const Call& call, const Layout& layout, const Shape& from, cons
 }
 
 // Where in the input the element at `i` of the output lies.
-Expr coordinate(const Call& call, const Axis& axis, const Expr& i) {
-  const std::string mode = string_attr(call, "coordinate_transformation_mode");
+Expr coordinate(const ResizeAttrs& attrs, const Axis& axis, const Expr& i) {
+  const std::string& mode = attrs.coordinate_transformation_mode;
   const Expr x = f32(i);
   const Expr half_pixel = (x + f32(0.5)) / axis.scale - f32(0.5);
   if (mode == "half_pixel") return half_pixel;
@@ -62,13 +81,13 @@ Expr coordinate(const Call& call, const Axis& axis, const Expr& i) {
 
 Expr inside(const Expr& index, const Expr& extent) { return max(int64(0), min(index, extent - 1)); }
 
-Expr nearest(const Call& call, const Axis& axis, const Expr& i) {
-  const std::string mode = string_attr(call, "coordinate_transformation_mode");
-  const std::string rounding = string_attr(call, "rounding_method");
+Expr nearest(const ResizeAttrs& attrs, const Axis& axis, const Expr& i) {
+  const std::string& mode = attrs.coordinate_transformation_mode;
+  const std::string& rounding = attrs.rounding_method;
   const bool exact = (mode == "asymmetric" && rounding == "floor") ||
                      (mode == "half_pixel" && rounding == "round_prefer_floor");
   if (axis.factor && exact) return inside(floordiv(i, *axis.factor), axis.in);
-  const Expr x = coordinate(call, axis, i);
+  const Expr x = coordinate(attrs, axis, i);
   const Expr rounded =
       rounding == "round_prefer_floor"  ? float_call(IntrinsicId::kCeil, {x - f32(0.5)})
       : rounding == "round_prefer_ceil" ? float_call(IntrinsicId::kFloor, {x + f32(0.5)})
@@ -83,20 +102,20 @@ struct Tap {
   Expr index, weight;
 };
 
-std::vector<Tap> linear_taps(const Call& call, const Axis& axis, const Expr& i) {
-  const Expr x = coordinate(call, axis, i);
+std::vector<Tap> linear_taps(const ResizeAttrs& attrs, const Axis& axis, const Expr& i) {
+  const Expr x = coordinate(attrs, axis, i);
   const Expr floor = float_call(IntrinsicId::kFloor, {x});
   const Expr first = tenon::cast(kInt64, floor);
   const Expr ratio = x - floor;
   return {{inside(first, axis.in), f32(1.0) - ratio}, {inside(first + 1, axis.in), ratio}};
 }
 
-std::vector<Tap> cubic_taps(const Call& call, const Axis& axis, const Expr& i) {
-  const Expr x = coordinate(call, axis, i);
+std::vector<Tap> cubic_taps(const ResizeAttrs& attrs, const Axis& axis, const Expr& i) {
+  const Expr x = coordinate(attrs, axis, i);
   const Expr floor = float_call(IntrinsicId::kFloor, {x});
   const Expr first = tenon::cast(kInt64, floor);
   const Expr t = x - floor;
-  const double a = float_attr(call, "cubic_alpha");
+  const double a = attrs.cubic_alpha;
   const auto near = [&](const Expr& d) {
     return ((f32(a + 2) * d - f32(a + 3)) * d) * d + f32(1.0);
   };
@@ -107,7 +126,7 @@ std::vector<Tap> cubic_taps(const Call& call, const Axis& axis, const Expr& i) {
                            {first, near(t)},
                            {first + 1, near(f32(1.0) - t)},
                            {first + 2, far(f32(2.0) - t)}};
-  if (int_attr(call, "cubic_exclude") != 0) {
+  if (attrs.cubic_exclude != 0) {
     Expr total = f32(0.0);
     for (Tap& tap : taps) {
       const Expr valid = logical_and(tap.index >= int64(0), tap.index < axis.in);
@@ -120,9 +139,8 @@ std::vector<Tap> cubic_taps(const Call& call, const Axis& axis, const Expr& i) {
   return taps;
 }
 
-void check_choice(const Call& call, const std::string& attr,
+void check_choice(const Call& call, const std::string& attr, const std::string& value,
                   std::initializer_list<std::string_view> choices) {
-  const std::string value = string_attr(call, attr);
   std::string list;
   for (const std::string_view choice : choices) {
     if (value == choice) return;
@@ -134,15 +152,16 @@ void check_choice(const Call& call, const std::string& attr,
 }
 
 Type infer_resize(const Call& call) {
-  const Layout layout = layout_attr(call, "layout", "NCHW");
+  const auto attrs = attrs_as<ResizeAttrs>(call);
+  const Layout layout = parse_layout(call, "layout", attrs.layout, "NCHW");
   check_rank(call, 0, static_cast<int64_t>(layout.ndim()));
-  check_choice(call, "method", {"nearest_neighbor", "linear", "cubic"});
+  check_choice(call, "method", attrs.method, {"nearest_neighbor", "linear", "cubic"});
   check_choice(
-      call, "coordinate_transformation_mode",
+      call, "coordinate_transformation_mode", attrs.coordinate_transformation_mode,
       {"half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners", "half_pixel_symmetric"});
-  check_choice(call, "rounding_method",
+  check_choice(call, "rounding_method", attrs.rounding_method,
                {"round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
-  if (string_attr(call, "method") != "nearest_neighbor") check_float(call, 0);
+  if (attrs.method != "nearest_neighbor") check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
   const auto size = dims_arg(call, 1);
   if (size && size->size() != 2)
@@ -150,12 +169,8 @@ Type infer_resize(const Call& call) {
                        "argument `size` of `{}` has {} numbers; expected "
                        "2",
                        call.op->name, size->size());
-  if (const AttrValue* scales = call.attrs.find("scales"); scales && scales->as<AttrList>()) {
-    for (const AttrValue& scale : *scales->as<AttrList>())
-      if (!(*scale.as<double>() > 0))
-        throw CompileError(kBadAttribute, call.origin, "attribute `scales` of `{}` is {}",
-                           call.op->name, scales->str());
-  }
+  for (const double scale : attrs.scales.value_or(std::vector<double>{}))
+    if (!(scale > 0)) throw_bad_kind(call, "scales", *call.attrs.find("scales"));
   if (!x->shape || !size) return make<TensorType>(x->dtype, x->ndim);
   Shape shape = *x->shape;
   for (size_t d = 0; d < 2; ++d) shape[static_cast<size_t>(layout.position("HW"[d]))] = (*size)[d];
@@ -163,12 +178,13 @@ Type infer_resize(const Call& call) {
 }
 
 Value lower_resize(BlockBuilder& builder, const Call& call) {
-  const Layout layout = layout_attr(call, "layout", "NCHW");
+  const auto attrs = attrs_as<ResizeAttrs>(call);
+  const Layout layout = parse_layout(call, "layout", attrs.layout, "NCHW");
   KernelOf kernel(builder, call);
   const Operand x = kernel.arg(0);
-  const Axis rows = resize_axis(call, layout, x.shape, kernel.shape(), 0);
-  const Axis columns = resize_axis(call, layout, x.shape, kernel.shape(), 1);
-  const std::string method = string_attr(call, "method");
+  const Axis rows = resize_axis(attrs, layout, x.shape, kernel.shape(), 0);
+  const Axis columns = resize_axis(attrs, layout, x.shape, kernel.shape(), 1);
+  const std::string& method = attrs.method;
   const auto element = [&](const Indices& i, const Expr& row, const Expr& column) {
     Indices at = i;
     at[rows.place] = row;
@@ -179,12 +195,12 @@ Value lower_resize(BlockBuilder& builder, const Call& call) {
     const Expr& r = i[rows.place];
     const Expr& c = i[columns.place];
     if (method == "nearest_neighbor")
-      return element(i, nearest(call, rows, r), nearest(call, columns, c));
+      return element(i, nearest(attrs, rows, r), nearest(attrs, columns, c));
     // An axis that stays as it is has one tap.
     const auto taps_of = [&](const Axis& axis, const Expr& index) -> std::vector<Tap> {
       if (axis.factor == 1 && dims_agree(axis.in, axis.out) == DimsAgree::kYes)
         return {{index, f32(1.0)}};
-      return method == "linear" ? linear_taps(call, axis, index) : cubic_taps(call, axis, index);
+      return method == "linear" ? linear_taps(attrs, axis, index) : cubic_taps(attrs, axis, index);
     };
     Expr sum;
     for (const Tap& row : taps_of(rows, r)) {
@@ -204,15 +220,7 @@ OpDef resize2d() {
   op.name = "image.resize2d";
   op.summary = "Images of another height and width.";
   op.inputs = {{"data", "of layout"}, {"size", "a shape: height and width"}};
-  op.attrs = {
-      {"scales", AttrKind::kFloats, AttrValue(),
-       "of height and width, where they are not the quotients of the sizes"},
-      {"layout", AttrKind::kString, "NCHW", "of data"},
-      {"method", AttrKind::kString, "linear", "\"nearest_neighbor\", \"linear\" or \"cubic\""},
-      {"coordinate_transformation_mode", AttrKind::kString, "half_pixel", "as ONNX"},
-      {"rounding_method", AttrKind::kString, "round", "of nearest_neighbor: to even, or as ONNX"},
-      {"cubic_alpha", AttrKind::kFloat, -0.75, "ONNX's cubic_coeff_a"},
-      {"cubic_exclude", AttrKind::kInt, int64_t{0}, "1: only elements inside have weight"}};
+  op.attrs = attrs_of<ResizeAttrs>();
   op.infer_type = infer_resize;
   op.lower = lower_resize;
   op.fusion = FusionKind::kInjective;

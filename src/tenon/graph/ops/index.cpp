@@ -77,12 +77,28 @@ Expr extent_at(const Shape& shape, const Expr& which) {
   return out;
 }
 
-// What an index operand indexes: the extent of attribute `axis` of the first argument, or all of it
-// where there is none.
-Expr indexed_extent(const Call& call) {
+struct TakeAttrs {
+  std::optional<int64_t> axis;
+  std::string mode = "fast";
+  static auto table() {
+    return std::tuple{
+        attr<&TakeAttrs::axis>("axis", "indexed; None: of the flattened tensor"),
+        attr<&TakeAttrs::mode>(
+            "mode",
+            "what an index outside gives: \"fast\" an error (and those below 0 count from the "
+            "end), \"clip\" the nearest element, \"wrap\" one counted around, \"nan\" NaN")};
+  }
+};
+struct IndexedAxisAttrs {
+  int64_t axis = 0;
+  static auto table() { return std::tuple{attr<&IndexedAxisAttrs::axis>("axis", "indexed")}; }
+};
+
+// What an index operand indexes: the extent of `axis` of the first argument, or all of it where
+// there is none.
+Expr indexed_extent(const Call& call, std::optional<int64_t> axis) {
   const Ref<TensorType> data = tensor_arg(call, 0);
   if (!data->shape) return {};
-  const auto axis = maybe_int_attr(call, "axis");
   if (!axis) {
     Expr all = int64(1);
     for (const Expr& dim : *data->shape) all = binary(BinaryOp::kMul, all, dim);
@@ -107,32 +123,36 @@ Expr least_extent(const Call& call, size_t first) {
   return least;
 }
 
+Expr extent_of_axis(const Call& call) {
+  return indexed_extent(call, attrs_as<IndexedAxisAttrs>(call).axis);
+}
+
 // ---- take ---------------------------------------------------------------------------------------
 
 OpDef take() {
   OpDef op;
   op.name = "take";
   op.summary = "The slices of x at the indices, along one axis.";
+  const auto extent = [](const Call& call) {
+    return indexed_extent(call, attrs_as<TakeAttrs>(call).axis);
+  };
   op.inputs = {{"x", "any shape"},
-               OpInput{"indices", "integers, any shape"}.used_as(InputUse::kIndex, indexed_extent)};
-  op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "indexed; None: of the flattened tensor"},
-              {"mode", AttrKind::kString, "fast",
-               "what an index outside gives: \"fast\" an error (and those below 0 count from the "
-               "end), \"clip\" the nearest element, \"wrap\" one counted around, \"nan\" NaN"}};
+               OpInput{"indices", "integers, any shape"}.used_as(InputUse::kIndex, extent)};
+  op.attrs = attrs_of<TakeAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
-    const std::string mode = string_attr(call, "mode");
+    const auto attrs = attrs_as<TakeAttrs>(call);
+    const std::string& mode = attrs.mode;
     if (mode != "fast" && mode != "clip" && mode != "wrap" && mode != "nan")
       throw CompileError(kBadAttribute, call.origin,
                          "attribute `mode` of `take` is \"{}\"; expected \"fast\", \"clip\", "
                          "\"wrap\" or \"nan\"",
                          mode);
     if (mode == "nan") check_float(call, 0);
-    const auto axis = maybe_int_attr(call, "axis");
-    if (!axis) return tensor_of(indices->shape, x->dtype, indices->ndim);
+    if (!attrs.axis) return tensor_of(indices->shape, x->dtype, indices->ndim);
     if (x->ndim < 0 || indices->ndim < 0) return make<TensorType>(x->dtype, -1);
-    const size_t at = axis_of(call, *axis, x->ndim);
+    const size_t at = axis_of(call, *attrs.axis, x->ndim);
     if (!x->shape || !indices->shape)
       return make<TensorType>(x->dtype, x->ndim - 1 + indices->ndim);
     Shape shape(x->shape->begin(), x->shape->begin() + static_cast<std::ptrdiff_t>(at));
@@ -142,16 +162,16 @@ OpDef take() {
     return make<TensorType>(std::move(shape), x->dtype);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
-    if (is_none(call, "axis") && tensor_arg(call, 0)->ndim != 1) {
+    const auto attrs = attrs_as<TakeAttrs>(call);
+    if (!attrs.axis && tensor_arg(call, 0)->ndim != 1) {
       const Value flat = builder.emit(call_op("flatten", {call.args[0]}, {}, call.origin));
       const auto inner = call_op("take", {flat, call.args[1]},
-                                 {{"axis", 0}, {"mode", string_attr(call, "mode")}}, call.origin);
+                                 to_attrs(TakeAttrs{.axis = 0, .mode = attrs.mode}), call.origin);
       return builder.emit(inner);
     }
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis =
-        axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
+    const size_t axis = axis_of(call, attrs.axis.value_or(0), static_cast<int64_t>(x.ndim()));
     const Expr extent = x.shape[axis];
     const auto begin = static_cast<std::ptrdiff_t>(axis);
     const auto element = [&](const Indices& i, size_t ndim, const auto& index) {
@@ -161,7 +181,7 @@ OpDef take() {
       at.insert(at.end(), i.begin() + begin + count, i.end());
       return x(at);
     };
-    const std::string mode = string_attr(call, "mode");
+    const std::string& mode = attrs.mode;
     if (mode == "fast") {
       const CheckedIndices indices(kernel, 1, [&](const Indices&) { return extent; });
       return kernel.emit_compute([&](const Indices& i) {
@@ -195,7 +215,7 @@ void check_axis_indexed(const Call& call) {
   const int64_t ndim = tensor_arg(call, 0)->ndim;
   if (ndim < 0) return;
   check_rank(call, 1, ndim);
-  (void)axis_of(call, int_attr(call, "axis"), ndim);
+  (void)axis_of(call, attrs_as<IndexedAxisAttrs>(call).axis, ndim);
 }
 
 OpDef gather_elements() {
@@ -204,8 +224,8 @@ OpDef gather_elements() {
   op.summary = "result[i, j, k] = data[indices[i, j, k], j, k] for axis 0, and alike.";
   op.inputs = {
       {"data", "any shape"},
-      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, indexed_extent)};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}};
+      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, extent_of_axis)};
+  op.attrs = attrs_of<IndexedAxisAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
@@ -215,7 +235,8 @@ OpDef gather_elements() {
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const size_t axis =
+        axis_of(call, attrs_as<IndexedAxisAttrs>(call).axis, static_cast<int64_t>(x.ndim()));
     const CheckedIndices indices(kernel, 1, [&](const Indices&) { return x.shape[axis]; });
     return kernel.emit_compute([&](const Indices& i) {
       Indices at = i;
@@ -252,22 +273,30 @@ void append_coordinates(Indices& at, const CheckedIndices& indices, const Shape&
   at.insert(at.end(), i.begin() + lead, i.end());
 }
 
+struct GatherNdAttrs {
+  int64_t batch_dims = 0;
+  static auto table() {
+    return std::tuple{
+        attr<&GatherNdAttrs::batch_dims>("batch_dims", "leading axes that both share")};
+  }
+};
+
 OpDef gather_nd() {
   OpDef op;
   op.name = "gather_nd";
   op.summary = "The slices of data at the index vectors in the last axis of indices.";
   const auto extent = [](const Call& call) {
-    return least_extent(call, static_cast<size_t>(int_attr(call, "batch_dims")));
+    return least_extent(call, static_cast<size_t>(attrs_as<GatherNdAttrs>(call).batch_dims));
   };
   op.inputs = {
       {"data", "any shape"},
       OpInput{"indices", "(..., number of coordinates)"}.used_as(InputUse::kIndex, extent)};
-  op.attrs = {{"batch_dims", AttrKind::kInt, int64_t{0}, "leading axes that both share"}};
+  op.attrs = attrs_of<GatherNdAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1);
     if (!x->shape || !indices->shape) return make<TensorType>(x->dtype, -1);
-    const auto batch = static_cast<size_t>(int_attr(call, "batch_dims"));
+    const auto batch = static_cast<size_t>(attrs_as<GatherNdAttrs>(call).batch_dims);
     const size_t count = coordinates(call, 1);
     if (batch + count > x->shape->size() || batch >= indices->shape->size())
       throw CompileError(kRankMismatch, call.origin,
@@ -283,7 +312,7 @@ OpDef gather_nd() {
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const auto batch = static_cast<size_t>(int_attr(call, "batch_dims"));
+    const auto batch = static_cast<size_t>(attrs_as<GatherNdAttrs>(call).batch_dims);
     const size_t count = coordinates(call, 1);
     const Shape indexed(x.shape.begin() + static_cast<std::ptrdiff_t>(batch),
                         x.shape.begin() + static_cast<std::ptrdiff_t>(batch + count));
@@ -302,8 +331,18 @@ OpDef gather_nd() {
 
 // ---- scatter_elements, scatter_nd ---------------------------------------------------------------
 
-const OpAttr kReduction{"reduction", AttrKind::kString, "update",
-                        "\"update\", \"add\", \"mul\", \"min\" or \"max\" of what was there"};
+struct ScatterAttrs {
+  std::string reduction = "update";
+  static auto table() {
+    return std::tuple{
+        attr<&ScatterAttrs::reduction>("reduction",
+                                       "\"update\", \"add\", \"mul\", \"min\" or \"max\" of what "
+                                       "was there")};
+  }
+};
+struct ScatterElementsAttrs : IndexedAxisAttrs, ScatterAttrs {
+  static auto table() { return std::tuple_cat(IndexedAxisAttrs::table(), ScatterAttrs::table()); }
+};
 
 Expr combine(const std::string& reduction, const Expr& before, const Expr& update) {
   if (reduction == "add") return before + update;
@@ -317,7 +356,7 @@ Type infer_scatter(const Call& call) {
   check_indices(call, 1);
   const Ref<TensorType> x = tensor_arg(call, 0);
   check_dtype(call, 2, x->dtype);
-  const std::string reduction = string_attr(call, "reduction");
+  const std::string reduction = attrs_as<ScatterAttrs>(call).reduction;
   if (reduction != "update" && reduction != "add" && reduction != "mul" && reduction != "min" &&
       reduction != "max")
     throw CompileError(kBadAttribute, call.origin,
@@ -330,7 +369,7 @@ Type infer_scatter(const Call& call) {
 // A copy of x, then one store for each element of `updates`, in order: indices may repeat.
 Value emit_scatter(KernelOf& kernel, const Operand& x, const Operand& updates,
                    const std::function<Indices(const Indices&)>& target) {
-  const std::string reduction = string_attr(kernel.call(), "reduction");
+  const std::string reduction = attrs_as<ScatterAttrs>(kernel.call()).reduction;
   const Operand out =
       kernel.compute(kernel.out_name(), x.shape, [&](const Indices& i) { return x(i); });
   const auto axes = tir::KernelBuilder::axes(updates.shape, tir::IterKind::kOpaque, "u");
@@ -359,9 +398,9 @@ OpDef scatter_elements() {
       "axis 0, and alike.";
   op.inputs = {
       {"data", "any shape"},
-      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, indexed_extent),
+      OpInput{"indices", "integers, the same rank"}.used_as(InputUse::kIndex, extent_of_axis),
       {"updates", "the shape of indices"}};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{0}, "indexed"}, kReduction};
+  op.attrs = attrs_of<ScatterElementsAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Type type = infer_scatter(call);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1),
@@ -377,7 +416,8 @@ OpDef scatter_elements() {
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+    const size_t axis =
+        axis_of(call, attrs_as<IndexedAxisAttrs>(call).axis, static_cast<int64_t>(x.ndim()));
     const CheckedIndices indices(kernel, 1, [&](const Indices&) { return x.shape[axis]; });
     const Operand updates = kernel.arg(2);
     return emit_scatter(kernel, x, updates, [&](const Indices& u) {
@@ -399,7 +439,7 @@ OpDef scatter_nd() {
   op.inputs = {{"data", "any shape"},
                OpInput{"indices", "(..., number of coordinates)"}.used_as(InputUse::kIndex, extent),
                {"updates", "leading axes of indices, then those of data that are not indexed"}};
-  op.attrs = {kReduction};
+  op.attrs = attrs_of<ScatterAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Type type = infer_scatter(call);
     const Ref<TensorType> x = tensor_arg(call, 0), indices = tensor_arg(call, 1),
@@ -439,6 +479,14 @@ OpDef scatter_nd() {
 
 // ---- reverse_sequence ---------------------------------------------------------------------------
 
+struct ReverseSequenceAttrs {
+  int64_t seq_axis = 1, batch_axis = 0;
+  static auto table() {
+    return std::tuple{attr<&ReverseSequenceAttrs::seq_axis>("seq_axis", "reversed"),
+                      attr<&ReverseSequenceAttrs::batch_axis>("batch_axis", "of seq_lengths")};
+  }
+};
+
 OpDef reverse_sequence() {
   OpDef op;
   op.name = "reverse_sequence";
@@ -446,20 +494,19 @@ OpDef reverse_sequence() {
       "Reverses the first seq_lengths[b] elements along seq_axis for each b of batch_axis.";
   const auto extent = [](const Call& call) {
     const Ref<TensorType> x = tensor_arg(call, 0);
-    const auto axis = static_cast<size_t>(int_attr(call, "seq_axis"));
+    const auto axis = static_cast<size_t>(attrs_as<ReverseSequenceAttrs>(call).seq_axis);
     return x->shape && axis < x->shape->size() ? (*x->shape)[axis] : Expr();
   };
   op.inputs = {{"x", "rank 2 or more"},
                OpInput{"seq_lengths", "(batch,), integers"}.used_as(InputUse::kCount, extent)};
-  op.attrs = {{"seq_axis", AttrKind::kInt, int64_t{1}, "reversed"},
-              {"batch_axis", AttrKind::kInt, int64_t{0}, "of seq_lengths"}};
+  op.attrs = attrs_of<ReverseSequenceAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_indices(call, 1);
     check_rank(call, 1, 1);
     const Ref<TensorType> x = tensor_arg(call, 0);
     if (x->ndim >= 0) {
-      const size_t seq = axis_of(call, int_attr(call, "seq_axis"), x->ndim);
-      const size_t batch = axis_of(call, int_attr(call, "batch_axis"), x->ndim);
+      const size_t seq = axis_of(call, attrs_as<ReverseSequenceAttrs>(call).seq_axis, x->ndim);
+      const size_t batch = axis_of(call, attrs_as<ReverseSequenceAttrs>(call).batch_axis, x->ndim);
       if (seq == batch)
         throw CompileError(kBadAttribute, call.origin,
                            "seq_axis and batch_axis of `reverse_sequence` are both {}", seq);
@@ -470,8 +517,8 @@ OpDef reverse_sequence() {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0), lengths = kernel.arg(1);
     const auto ndim = static_cast<int64_t>(x.ndim());
-    const size_t seq = axis_of(call, int_attr(call, "seq_axis"), ndim);
-    const size_t batch = axis_of(call, int_attr(call, "batch_axis"), ndim);
+    const size_t seq = axis_of(call, attrs_as<ReverseSequenceAttrs>(call).seq_axis, ndim);
+    const size_t batch = axis_of(call, attrs_as<ReverseSequenceAttrs>(call).batch_axis, ndim);
     const auto axes = tir::KernelBuilder::axes(lengths.shape);
     const Expr length = tenon::cast(kInt64, lengths(tir::KernelBuilder::indices(axes)));
     kernel.append(

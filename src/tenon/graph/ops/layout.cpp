@@ -11,16 +11,32 @@ using Shape = std::vector<Expr>;
 
 // ---- layout_transform ---------------------------------------------------------------------------
 
+struct TransformAttrs {
+  std::string src_layout, dst_layout;
+  std::optional<std::vector<int64_t>> extents;
+  static auto table() {
+    return std::tuple{
+        required<&TransformAttrs::src_layout>("src_layout", "\"NCHW\", \"OIHW\", ..."),
+        required<&TransformAttrs::dst_layout>("dst_layout", "\"NCHW16c\", \"OIHW16i16o\", ..."),
+        attr<&TransformAttrs::extents>(
+            "extents",
+            "along the capital axes of the result, in its order; -1 or None: all of the source, "
+            "whose last block may hold fill")};
+  }
+};
+
 struct Transform {
+  TransformAttrs attrs;
   Layout from, to;
 
-  explicit Transform(const Call& call) : from(layout(call, "src_layout")), to(from) {
-    to = parse_layout(call, "dst_layout", string_attr(call, "dst_layout"), from.primal());
+  explicit Transform(const Call& call)
+      : attrs(attrs_as<TransformAttrs>(call)), from(source(call, attrs.src_layout)), to(from) {
+    to = parse_layout(call, "dst_layout", attrs.dst_layout, from.primal());
   }
   // Extents along the primal axes of the result, in its order.
   Shape extents(const Call& call, const Shape& shape) const {
     Shape out;
-    const auto given = maybe_ints_attr(call, "extents");
+    const auto& given = attrs.extents;
     if (given && given->size() != to.primal().size())
       throw CompileError(kBadAttribute, call.origin,
                          "attribute `extents` of `layout_transform` has {} numbers; expected {}",
@@ -33,12 +49,12 @@ struct Transform {
   }
 
  private:
-  static Layout layout(const Call& call, const std::string& name) {
-    const auto layout = Layout::parse(string_attr(call, name));
+  static Layout source(const Call& call, const std::string& text) {
+    const auto layout = Layout::parse(text);
     if (!layout)
-      throw CompileError(kBadAttribute, call.origin,
-                         "attribute `{}` of `layout_transform` is \"{}\", which is no layout", name,
-                         string_attr(call, name));
+      throw CompileError(
+          kBadAttribute, call.origin,
+          "attribute `src_layout` of `layout_transform` is \"{}\", which is no layout", text);
     return *layout;
   }
 };
@@ -50,11 +66,7 @@ OpDef layout_transform() {
       "The same elements in another layout: axes reordered, split into blocks that are "
       "filled up with zeros, or joined.";
   op.inputs = {OpInput{"x", "of src_layout"}.as_moved()};
-  op.attrs = {{"src_layout", AttrKind::kString, {}, "\"NCHW\", \"OIHW\", ..."},
-              {"dst_layout", AttrKind::kString, {}, "\"NCHW16c\", \"OIHW16i16o\", ..."},
-              {"extents", AttrKind::kInts, AttrValue(),
-               "along the capital axes of the result, in its order; -1 or None: all of the source, "
-               "whose last block may hold fill"}};
+  op.attrs = attrs_of<TransformAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Transform transform(call);
     check_rank(call, 0, static_cast<int64_t>(transform.from.ndim()));
@@ -99,8 +111,26 @@ OpDef layout_transform() {
 
 // ---- depth_to_space, space_to_depth -------------------------------------------------------------
 
+struct SpaceToDepthAttrs {
+  int64_t block_size = 1;
+  static auto table() {
+    return std::tuple{required<&SpaceToDepthAttrs::block_size>("block_size", "of the blocks")};
+  }
+};
+struct DepthToSpaceAttrs : SpaceToDepthAttrs {
+  std::string mode = "DCR";
+  static auto table() {
+    return std::tuple_cat(
+        SpaceToDepthAttrs::table(),
+        std::tuple{attr<&DepthToSpaceAttrs::mode>(
+            "mode",
+            "\"DCR\": channels are (block row, block column, channel); \"CRD\": (channel, block "
+            "row, block column)")});
+  }
+};
+
 int64_t block_size(const Call& call) {
-  const int64_t size = int_attr(call, "block_size");
+  const int64_t size = attrs_as<SpaceToDepthAttrs>(call).block_size;
   if (size < 1 || size > 65536)
     throw CompileError(kBadAttribute, call.origin, "`{}` has block_size {}; expected at least 1",
                        call.op->name, size);
@@ -119,14 +149,11 @@ OpDef depth_to_space() {
   op.name = "nn.depth_to_space";
   op.summary = "Moves channels into blocks of space.";
   op.inputs = {{"data", "(n, c, h, w)"}};
-  op.attrs = {{"block_size", AttrKind::kInt, {}, "of the blocks"},
-              {"mode", AttrKind::kString, "DCR",
-               "\"DCR\": channels are (block row, block column, channel); \"CRD\": (channel, block "
-               "row, block column)"}};
+  op.attrs = attrs_of<DepthToSpaceAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_rank(call, 0, 4);
     const int64_t size = block_size(call);
-    const std::string mode = string_attr(call, "mode");
+    const std::string mode = attrs_as<DepthToSpaceAttrs>(call).mode;
     if (mode != "DCR" && mode != "CRD")
       throw CompileError(kBadAttribute, call.origin,
                          "attribute `mode` of `{}` is \"{}\"; expected \"DCR\" or \"CRD\"",
@@ -142,7 +169,7 @@ OpDef depth_to_space() {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
     const int64_t size = block_size(call);
-    const bool depth_first = string_attr(call, "mode") == "DCR";
+    const bool depth_first = attrs_as<DepthToSpaceAttrs>(call).mode == "DCR";
     return kernel.emit_compute([&](const Indices& i) {
       const Expr block = floormod(i[2], size) * size + floormod(i[3], size);
       const Expr channel =
@@ -160,7 +187,7 @@ OpDef space_to_depth() {
   op.name = "nn.space_to_depth";
   op.summary = "Moves blocks of space into channels: (block row, block column, channel).";
   op.inputs = {{"data", "(n, c, h, w)"}};
-  op.attrs = {{"block_size", AttrKind::kInt, {}, "of the blocks"}};
+  op.attrs = attrs_of<SpaceToDepthAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_rank(call, 0, 4);
     const int64_t size = block_size(call);

@@ -9,11 +9,16 @@ namespace tenon::graph {
 
 namespace {
 
-const OpAttr kOutDType{"out_dtype", AttrKind::kDType, kVoid,
-                       "of the result and of the sums; void: that of the inputs"};
+struct MatmulAttrs {
+  DType out_dtype = kVoid;
+  static auto table() {
+    return std::tuple{attr<&MatmulAttrs::out_dtype>(
+        "out_dtype", "of the result and of the sums; void: that of the inputs")};
+  }
+};
 
 DType product_dtype(const Call& call) {
-  const DType asked = dtype_attr(call, "out_dtype");
+  const DType asked = attrs_as<MatmulAttrs>(call).out_dtype;
   const DType a = tensor_arg(call, 0)->dtype, b = tensor_arg(call, 1)->dtype;
   if (!a.is_void() && !b.is_void() && a != b && asked.is_void())
     throw CompileError(kDTypeMismatch, call.origin,
@@ -90,7 +95,7 @@ OpDef matmul() {
       "Matrix product of the last two axes; batch axes are broadcast, vectors are rows "
       "(left) or columns (right).";
   op.inputs = {{"x1", "(..., m, k) or (k,)"}, {"x2", "(..., k, n) or (k,)"}};
-  op.attrs = {kOutDType};
+  op.attrs = attrs_of<MatmulAttrs>();
   op.infer_type = infer_matmul;
   op.lower = lower_matmul;
   op.fusion = FusionKind::kContraction;
@@ -102,6 +107,17 @@ OpDef matmul() {
 
 // ---- gemm ---------------------------------------------------------------------------------------
 
+struct GemmAttrs {
+  double alpha = 1, beta = 1;
+  bool transpose_a = false, transpose_b = false;
+  static auto table() {
+    return std::tuple{attr<&GemmAttrs::alpha>("alpha", "scale of the product"),
+                      attr<&GemmAttrs::beta>("beta", "scale of x3"),
+                      attr<&GemmAttrs::transpose_a>("transpose_a", "of x1"),
+                      attr<&GemmAttrs::transpose_b>("transpose_b", "of x2")};
+  }
+};
+
 Type infer_gemm(const Call& call) {
   const DType dtype = tensor_arg(call, 0)->dtype;
   for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -110,7 +126,8 @@ Type infer_gemm(const Call& call) {
   }
   const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
   if (!a->shape || !b->shape) return make<TensorType>(dtype, 2);
-  const bool flips_a = flag_attr(call, "transpose_a"), flips_b = flag_attr(call, "transpose_b");
+  const auto attrs = attrs_as<GemmAttrs>(call);
+  const bool flips_a = attrs.transpose_a, flips_b = attrs.transpose_b;
   const Expr inner_a = a->dim(flips_a ? 0 : 1), inner_b = b->dim(flips_b ? 1 : 0);
   if (dims_agree(inner_a, inner_b) == DimsAgree::kNo)
     throw CompileError(kShapeMismatch, call.origin, "`nn.gemm` inner dimensions differ: {} and {}",
@@ -134,24 +151,24 @@ Type infer_gemm(const Call& call) {
 
 Value lower_gemm(BlockBuilder& builder, const Call& call) {
   const DType dtype = shaped_arg(call, 0)->dtype;
-  const auto operand = [&](size_t i, const char* transposed) {
-    if (!flag_attr(call, transposed)) return call.args[i];
+  const auto attrs = attrs_as<GemmAttrs>(call);
+  const auto operand = [&](size_t i, bool transposed) {
+    if (!transposed) return call.args[i];
     return builder.op("permute_dims", {call.args[i]}, {{"axes", std::vector<int64_t>{1, 0}}});
   };
-  const auto scaled = [&](const Value& x, const char* factor) {
-    const double number = float_attr(call, factor);
+  const auto scaled = [&](const Value& x, double number) {
     if (number == 1) return x;
     const Value wide = make<Constant>(TensorData::of<double>(kFloat64, {}, {number}));
     return builder.op("multiply", {x, builder.op("astype", {wide}, {{"dtype", dtype}})});
   };
   const bool narrow = dtype.is_float() && dtype.bits < 32;  // summed in float32
-  Value y = builder.op("matmul", {operand(0, "transpose_a"), operand(1, "transpose_b")},
+  Value y = builder.op("matmul", {operand(0, attrs.transpose_a), operand(1, attrs.transpose_b)},
                        {{"out_dtype", narrow ? kFloat32 : kVoid}});
   if (narrow) y = builder.op("astype", {y}, {{"dtype", dtype}});
-  y = scaled(y, "alpha");
+  y = scaled(y, attrs.alpha);
   const Value c = arg_or_null(call, 2);
-  if (!c || float_attr(call, "beta") == 0) return y;
-  return builder.op("add", {y, scaled(c, "beta")});
+  if (!c || attrs.beta == 0) return y;
+  return builder.op("add", {y, scaled(c, attrs.beta)});
 }
 
 OpDef gemm() {
@@ -161,10 +178,7 @@ OpDef gemm() {
   op.inputs = {{"x1", "(m, k), or (k, m) where transposed"},
                {"x2", "(k, n), or (n, k) where transposed"},
                {"x3", "what broadcasts to (m, n)", true}};
-  op.attrs = {{"alpha", AttrKind::kFloat, 1.0, "scale of the product"},
-              {"beta", AttrKind::kFloat, 1.0, "scale of x3"},
-              {"transpose_a", AttrKind::kBool, false, "of x1"},
-              {"transpose_b", AttrKind::kBool, false, "of x2"}};
+  op.attrs = attrs_of<GemmAttrs>();
   op.infer_type = infer_gemm;
   op.lower = lower_gemm;
   op.parts = {"matmul", "multiply", "add", "permute_dims"};
@@ -199,6 +213,14 @@ OpDef outer() {
 
 // ---- einsum -------------------------------------------------------------------------------------
 
+struct EinsumAttrs {
+  std::string subscripts;
+  static auto table() {
+    return std::tuple{required<&EinsumAttrs::subscripts>(
+        "subscripts", "of the operands and, after `->`, the result")};
+  }
+};
+
 // `subscripts` split and checked: letters of each operand and of the result. An ellipsis stands for
 // as many upper-case marks ('\1', '\2', ... from the right) as its operand has dimensions left.
 struct Einsum {
@@ -206,7 +228,7 @@ struct Einsum {
   std::string output;
 
   Einsum(const Call& call, const std::vector<Ref<TensorType>>& operands) {
-    std::string text = string_attr(call, "subscripts");
+    std::string text = attrs_as<EinsumAttrs>(call).subscripts;
     std::erase(text, ' ');
     const auto fail = [&](std::string why) {
       return CompileError(kBadAttribute, call.origin, "`einsum` subscripts \"{}\": {}", text, why);
@@ -309,7 +331,7 @@ OpDef einsum() {
   op.name = "einsum";
   op.summary = "Sums of products by subscripts: \"bij,bjk->bik\".";
   op.inputs = {{"operands", "a tuple of tensors"}};
-  op.attrs = {{"subscripts", AttrKind::kString, {}, "of the operands and, after `->`, the result"}};
+  op.attrs = attrs_of<EinsumAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const auto operands = tensors_arg(call, 0);
     const DType dtype = einsum_dtype(call, operands);

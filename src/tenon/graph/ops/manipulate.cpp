@@ -142,8 +142,16 @@ Type infer_reshape(const Call& call) {
 
 // ---- axes ---------------------------------------------------------------------------------------
 
+struct PermuteAttrs {
+  std::optional<std::vector<int64_t>> axes;
+  static auto table() {
+    return std::tuple{
+        attr<&PermuteAttrs::axes>("axes", "result axis i is input axis axes[i]; None: reversed")};
+  }
+};
+
 std::vector<size_t> permutation(const Call& call, int64_t ndim) {
-  const auto axes = maybe_ints_attr(call, "axes");
+  const auto axes = attrs_as<PermuteAttrs>(call).axes;
   std::vector<size_t> out;
   if (!axes) {
     for (int64_t i = ndim; i-- > 0;) out.push_back(static_cast<size_t>(i));
@@ -176,9 +184,16 @@ Value lower_permute(BlockBuilder& builder, const Call& call) {
   });
 }
 
+struct ExpandDimsAttrs {
+  std::vector<int64_t> axis;
+  static auto table() {
+    return std::tuple{required<&ExpandDimsAttrs::axis>("axis", "their places in the result")};
+  }
+};
+
 Type infer_expand_dims(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  const std::vector<int64_t> axes = ints_attr(call, "axis");
+  const std::vector<int64_t> axes = attrs_as<ExpandDimsAttrs>(call).axis;
   const auto added = static_cast<int64_t>(axes.size());
   if (x->ndim < 0) return make<TensorType>(x->dtype, -1);
   const std::vector<size_t> places = axes_of(call, axes, x->ndim + added);
@@ -190,9 +205,16 @@ Type infer_expand_dims(const Call& call) {
   return make<TensorType>(std::move(shape), x->dtype);
 }
 
+struct SqueezeAttrs {
+  std::optional<std::vector<int64_t>> axis;
+  static auto table() {
+    return std::tuple{attr<&SqueezeAttrs::axis>("axis", "None: all that are 1")};
+  }
+};
+
 Type infer_squeeze(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  const auto axes = maybe_ints_attr(call, "axis");
+  const auto axes = attrs_as<SqueezeAttrs>(call).axis;
   if (x->ndim < 0) return make<TensorType>(x->dtype, -1);
   std::vector<size_t> dropped;
   if (axes) {
@@ -235,9 +257,17 @@ Type infer_broadcast_to(const Call& call) {
   return make<TensorType>(*dims, x->dtype);
 }
 
+struct TileAttrs {
+  std::vector<int64_t> repeats;
+  static auto table() {
+    return std::tuple{
+        required<&TileAttrs::repeats>("repeats", "for each axis, aligned at the right")};
+  }
+};
+
 Type infer_tile(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  std::vector<int64_t> repeats = ints_attr(call, "repeats");
+  std::vector<int64_t> repeats = attrs_as<TileAttrs>(call).repeats;
   for (const int64_t repeat : repeats)
     if (repeat < 0)
       throw CompileError(kBadAttribute, call.origin, "`tile` has repeats {}; expected none below 0",
@@ -267,13 +297,21 @@ Value lower_tile(BlockBuilder& builder, const Call& call) {
   });
 }
 
+struct RepeatAttrs {
+  int64_t repeats = 1;
+  std::optional<int64_t> axis;
+  static auto table() {
+    return std::tuple{required<&RepeatAttrs::repeats>("repeats", "of each element"),
+                      attr<&RepeatAttrs::axis>("axis", "None: of the flattened tensor")};
+  }
+};
+
 Type infer_repeat(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  const int64_t repeats = int_attr(call, "repeats");
+  const auto [repeats, axis] = attrs_as<RepeatAttrs>(call);
   if (repeats < 0)
     throw CompileError(kBadAttribute, call.origin, "`repeat` has repeats {}; expected at least 0",
                        repeats);
-  const auto axis = maybe_int_attr(call, "axis");
   if (!x->shape) return make<TensorType>(x->dtype, axis ? x->ndim : int64_t{1});
   if (!axis) return tensor_of(Shape{tir::element_count(*x->shape) * repeats}, x->dtype, 1);
   Shape shape = *x->shape;
@@ -285,8 +323,9 @@ Type infer_repeat(const Call& call) {
 Value lower_repeat(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.arg(0);
-  const int64_t repeats = int_attr(call, "repeats");
-  const auto axis = maybe_int_attr(call, "axis");
+  const auto attrs = attrs_as<RepeatAttrs>(call);
+  const int64_t repeats = attrs.repeats;
+  const auto axis = attrs.axis;
   return kernel.emit_compute([&](const Indices& i) {
     if (!axis)
       return x(reshaped_index(x.shape, {tir::element_count(x.shape)}, {floordiv(i[0], repeats)}));
@@ -298,6 +337,11 @@ Value lower_repeat(BlockBuilder& builder, const Call& call) {
 }
 
 // ---- concat, split ------------------------------------------------------------------------------
+
+struct ConcatAttrs {
+  int64_t axis = 0;
+  static auto table() { return std::tuple{attr<&ConcatAttrs::axis>("axis", "joined")}; }
+};
 
 Type infer_concat(const Call& call) {
   const auto tensors = tensors_arg(call, 0);
@@ -316,7 +360,7 @@ Type infer_concat(const Call& call) {
     shapes = shapes && t->shape;
   }
   if (ndim < 0) return make<TensorType>(first->dtype, -1);
-  const size_t axis = axis_of(call, maybe_int_attr(call, "axis").value_or(0), ndim);
+  const size_t axis = axis_of(call, attrs_as<ConcatAttrs>(call).axis, ndim);
   if (!shapes) return make<TensorType>(first->dtype, ndim);
   Shape shape = *first->shape;
   for (size_t i = 1; i < tensors.size(); ++i) {
@@ -342,8 +386,8 @@ Value lower_concat(BlockBuilder& builder, const Call& call) {
     if (!is_int(tir::element_count(tensor.shape), 0)) tensors.push_back(tensor);
   }
   if (tensors.empty()) tensors.push_back(kernel.value(tuple_values(call.args[0])[0], "x0"));
-  const size_t axis = axis_of(call, maybe_int_attr(call, "axis").value_or(0),
-                              static_cast<int64_t>(kernel.shape().size()));
+  const size_t axis =
+      axis_of(call, attrs_as<ConcatAttrs>(call).axis, static_cast<int64_t>(kernel.shape().size()));
   return kernel.emit_compute([&](const Indices& i) {
     // From the last tensor to the first: each takes what lies below the start of the next.
     std::vector<Expr> starts = {int64(0)};
@@ -360,9 +404,20 @@ Value lower_concat(BlockBuilder& builder, const Call& call) {
   });
 }
 
+struct SplitAttrs {
+  AttrValue indices_or_sections;
+  int64_t axis = 0;
+  static auto table() {
+    return std::tuple{
+        required<&SplitAttrs::indices_or_sections>(
+            "indices_or_sections", "number of parts, or where each but the first begins"),
+        attr<&SplitAttrs::axis>("axis", "cut")};
+  }
+};
+
 // The ranges of a split along its axis: [starts[i], starts[i + 1]).
 std::vector<Expr> split_starts(const Call& call, const Expr& extent) {
-  const AttrValue& how = *call.attrs.find("indices_or_sections");
+  const AttrValue how = attrs_as<SplitAttrs>(call).indices_or_sections;
   std::vector<Expr> starts = {int64(0)};
   if (const auto* sections = how.as<int64_t>()) {
     if (*sections < 1 || *sections > 1 << 20)
@@ -372,15 +427,15 @@ std::vector<Expr> split_starts(const Call& call, const Expr& extent) {
     const Expr part = simplify_dim(ceildiv(extent, int64(*sections)));
     for (int64_t i = 1; i < *sections; ++i)
       starts.push_back(whole ? min(part * i, extent) : simplify_dim(min(part * i, extent)));
-  } else if (const auto indices = call.attrs.ints("indices_or_sections")) {
-    for (const int64_t index : *indices) {
+  } else if (std::vector<int64_t> indices; AttrTraits<std::vector<int64_t>>::read(how, indices)) {
+    for (const int64_t index : indices) {
       const Expr start = int64(index);
       const auto before = as_int(starts.back());
       const auto whole = as_int(extent);
       if ((before && index < *before) || (whole && index > *whole))
         throw CompileError(kBadAttribute, call.origin,
                            "`split` at {} of an axis of {}; expected ascending indices inside",
-                           AttrValue(*indices).str(), tenon::str(extent));
+                           AttrValue(indices).str(), tenon::str(extent));
       starts.push_back(start);
     }
   } else {
@@ -398,7 +453,7 @@ Type infer_split(const Call& call) {
   if (!x->shape)
     throw CompileError(kUnsupported, call.origin, "`split` of {}, whose shape is not known",
                        str(x));
-  const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+  const size_t axis = axis_of(call, attrs_as<SplitAttrs>(call).axis, x->ndim);
   const std::vector<Expr> starts = split_starts(call, (*x->shape)[axis]);
   std::vector<Type> parts;
   for (size_t i = 0; i + 1 < starts.size(); ++i) {
@@ -412,7 +467,8 @@ Type infer_split(const Call& call) {
 Value lower_split(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.arg(0);
-  const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
+  const size_t axis =
+      axis_of(call, attrs_as<SplitAttrs>(call).axis, static_cast<int64_t>(x.ndim()));
   const std::vector<Expr> starts = split_starts(call, x.shape[axis]);
   std::vector<Operand> parts;
   for (size_t p = 0; p + 1 < starts.size(); ++p)
@@ -424,6 +480,30 @@ Value lower_split(BlockBuilder& builder, const Call& call) {
         }));
   const Value out = kernel.emit(parts);
   return parts.size() == 1 ? Value(make<Tuple>(std::vector<Value>{out})) : out;
+}
+
+// ---- flip
+
+struct FlipAttrs {
+  int64_t axis = 0;
+  static auto table() { return std::tuple{required<&FlipAttrs::axis>("axis", "reversed")}; }
+};
+
+Type infer_flip(const Call& call) {
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (x->ndim >= 0) (void)axis_of(call, attrs_as<FlipAttrs>(call).axis, x->ndim);
+  return x;
+}
+
+Value lower_flip(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  const size_t axis = axis_of(call, attrs_as<FlipAttrs>(call).axis, static_cast<int64_t>(x.ndim()));
+  return kernel.emit_compute([&](const Indices& i) {
+    Indices at = i;
+    at[axis] = x.shape[axis] - 1 - at[axis];
+    return x(at);
+  });
 }
 
 }  // namespace
@@ -445,17 +525,13 @@ std::vector<OpDef> manipulate_ops() {
   view(injective("flatten", "The elements in order, in one dimension.", x, {}, infer_flatten,
                  lower_as_reshape))
       .layout = LayoutRule::kFlatten;
-  view(injective("expand_dims", "Adds axes of extent 1.", x,
-                 {{"axis", AttrKind::kInts, {}, "their places in the result"}}, infer_expand_dims,
-                 lower_as_reshape));
-  view(injective("squeeze", "Drops axes of extent 1.", x,
-                 {{"axis", AttrKind::kInts, AttrValue(), "None: all that are 1"}}, infer_squeeze,
+  view(injective("expand_dims", "Adds axes of extent 1.", x, attrs_of<ExpandDimsAttrs>(),
+                 infer_expand_dims, lower_as_reshape));
+  view(injective("squeeze", "Drops axes of extent 1.", x, attrs_of<SqueezeAttrs>(), infer_squeeze,
                  lower_as_reshape))
       .layout = LayoutRule::kFlatten;
   OpDef permute = injective("permute_dims", "Reorders the axes of a tensor.", x,
-                            {{"axes", AttrKind::kInts, AttrValue(),
-                              "result axis i is input axis axes[i]; None: reversed"}},
-                            infer_permute, lower_permute);
+                            attrs_of<PermuteAttrs>(), infer_permute, lower_permute);
   permute.onnx = {"Transpose", {{"perm", "axes"}}};
   ops.push_back(std::move(permute));
   OpDef broadcast = injective(
@@ -467,43 +543,19 @@ std::vector<OpDef> manipulate_ops() {
       });
   broadcast.fusion = FusionKind::kBroadcast;
   ops.push_back(std::move(broadcast));
-  OpDef concat = injective(
-      "concat", "Joins tensors along an axis.", {OpInput{"tensors", "a tuple"}.as_moved()},
-      {{"axis", AttrKind::kInt, int64_t{0}, "joined"}}, infer_concat, lower_concat);
+  OpDef concat = injective("concat", "Joins tensors along an axis.",
+                           {OpInput{"tensors", "a tuple"}.as_moved()}, attrs_of<ConcatAttrs>(),
+                           infer_concat, lower_concat);
   concat.layout = LayoutRule::kConcat;
   ops.push_back(std::move(concat));
   ops.push_back(injective("split", "Cuts a tensor along an axis into a tuple.", x,
-                          {{"indices_or_sections",
-                            AttrKind::kAny,
-                            {},
-                            "number of parts, or where each but the first "
-                            "begins"},
-                           {"axis", AttrKind::kInt, int64_t{0}, "cut"}},
-                          infer_split, lower_split));
+                          attrs_of<SplitAttrs>(), infer_split, lower_split));
   ops.push_back(injective("tile", "Repeats the whole tensor along each axis.", x,
-                          {{"repeats", AttrKind::kInts, {}, "for each axis, aligned at the right"}},
-                          infer_tile, lower_tile));
+                          attrs_of<TileAttrs>(), infer_tile, lower_tile));
   ops.push_back(injective("repeat", "Repeats each element along an axis.", x,
-                          {{"repeats", AttrKind::kInt, {}, "of each element"},
-                           {"axis", AttrKind::kInt, AttrValue(), "None: of the flattened tensor"}},
-                          infer_repeat, lower_repeat));
-  ops.push_back(injective(
-      "flip", "Reverses the order along an axis.", x, {{"axis", AttrKind::kInt, {}, "reversed"}},
-      [](const Call& call) -> Type {
-        const Ref<TensorType> t = tensor_arg(call, 0);
-        if (t->ndim >= 0) (void)axis_of(call, int_attr(call, "axis"), t->ndim);
-        return t;
-      },
-      [](BlockBuilder& builder, const Call& call) {
-        KernelOf kernel(builder, call);
-        const Operand t = kernel.arg(0);
-        const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(t.ndim()));
-        return kernel.emit_compute([&](const Indices& i) {
-          Indices at = i;
-          at[axis] = t.shape[axis] - 1 - at[axis];
-          return t(at);
-        });
-      }));
+                          attrs_of<RepeatAttrs>(), infer_repeat, lower_repeat));
+  ops.push_back(injective("flip", "Reverses the order along an axis.", x, attrs_of<FlipAttrs>(),
+                          infer_flip, lower_flip));
   return ops;
 }
 

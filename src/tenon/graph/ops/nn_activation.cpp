@@ -8,10 +8,17 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
+struct AlongAxisAttrs {
+  int64_t axis = -1;
+  static auto table() {
+    return std::tuple{attr<&AlongAxisAttrs::axis>("axis", "along which the result sums to 1")};
+  }
+};
+
 Type infer_along_axis(const Call& call) {
   check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
-  if (x->ndim >= 0) (void)axis_of(call, int_attr(call, "axis"), x->ndim);
+  if (x->ndim >= 0) (void)axis_of(call, attrs_as<AlongAxisAttrs>(call).axis, x->ndim);
   return x;
 }
 
@@ -22,7 +29,7 @@ struct Along {
   Expr extent;
 
   Along(const Call& call, const Operand& x)
-      : axis(axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()))),
+      : axis(axis_of(call, attrs_as<AlongAxisAttrs>(call).axis, static_cast<int64_t>(x.ndim()))),
         extent(x.shape[axis]) {
     outer = reduced_shape(x.shape, {axis}, false);
   }
@@ -97,7 +104,7 @@ OpDef along_axis(std::string name, std::string summary, LowerRule lower, std::st
   op.name = std::move(name);
   op.summary = std::move(summary);
   op.inputs = {{"data", "any shape"}};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "along which the result sums to 1"}};
+  op.attrs = attrs_of<AlongAxisAttrs>();
   op.infer_type = infer_along_axis;
   op.lower = std::move(lower);
   op.fusion = FusionKind::kOpaque;  // more than one pass over its input
@@ -105,12 +112,19 @@ OpDef along_axis(std::string name, std::string summary, LowerRule lower, std::st
   return op;
 }
 
+struct DropoutAttrs {
+  double rate = 0.5;
+  static auto table() {
+    return std::tuple{attr<&DropoutAttrs::rate>("rate", "of training; not used")};
+  }
+};
+
 OpDef dropout() {
   OpDef op;
   op.name = "nn.dropout";
   op.summary = "Inference form: a tuple of the data and a mask of ones.";
   op.inputs = {{"data", "any shape"}};
-  op.attrs = {{"rate", AttrKind::kFloat, 0.5, "of training; not used"}};
+  op.attrs = attrs_of<DropoutAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const Ref<TensorType> x = tensor_arg(call, 0);
     return make<TupleType>(std::vector<Type>{x, x});
@@ -125,6 +139,19 @@ OpDef dropout() {
 
 // ---- attention ----------------------------------------------------------------------------------
 
+struct AttentionAttrs {
+  std::optional<double> scale;
+  std::optional<std::string> causal_mask;
+  std::optional<int64_t> window_size;
+  static auto table() {
+    return std::tuple{
+        attr<&AttentionAttrs::scale>("scale", "None: 1 / sqrt(depth)"),
+        attr<&AttentionAttrs::causal_mask>(
+            "causal_mask", "\"TopLeft\" or \"BottomRight\": later columns are masked; None: none"),
+        attr<&AttentionAttrs::window_size>("window_size", "must be None")};
+  }
+};
+
 Type infer_attention(const Call& call) {
   for (size_t i = 0; i < 3; ++i) {
     check_rank(call, i, 4);
@@ -132,13 +159,14 @@ Type infer_attention(const Call& call) {
     check_dtype(call, i, tensor_arg(call, 0)->dtype);
   }
   const Ref<TensorType> q = tensor_arg(call, 0), k = tensor_arg(call, 1), v = tensor_arg(call, 2);
-  const std::string mask = is_none(call, "causal_mask") ? "" : string_attr(call, "causal_mask");
+  const auto attrs = attrs_as<AttentionAttrs>(call);
+  const std::string mask = attrs.causal_mask.value_or("");
   if (!mask.empty() && mask != "TopLeft" && mask != "BottomRight")
     throw CompileError(kBadAttribute, call.origin,
                        "attribute `causal_mask` of `{}` is \"{}\"; expected \"TopLeft\" or "
                        "\"BottomRight\"",
                        call.op->name, mask);
-  if (!is_none(call, "window_size"))
+  if (attrs.window_size)
     throw CompileError(kUnsupported, call.origin, "`{}` with a window_size", call.op->name);
   if (!q->shape || !k->shape || !v->shape) return make<TensorType>(q->dtype, 4);
   check_dim(call, 1, k->dim(0), q->dim(0), "dimension 0");
@@ -172,11 +200,12 @@ Value lower_attention(BlockBuilder& builder, const Call& call) {
   const Shape scores = {q.shape[0], q.shape[2], rows, columns};
   const Shape outer = {q.shape[0], q.shape[2], rows};
   const DType dtype = q.dtype;
-  const Expr scale = is_none(call, "scale")
-                         ? imm(dtype, int64_t{1}) /
-                               float_call(IntrinsicId::kSqrt, {tenon::cast(dtype, q.shape[3])})
-                         : imm(dtype, float_attr(call, "scale"));
-  const std::string mask = is_none(call, "causal_mask") ? "" : string_attr(call, "causal_mask");
+  const auto attrs = attrs_as<AttentionAttrs>(call);
+  const Expr scale = attrs.scale
+                         ? imm(dtype, *attrs.scale)
+                         : imm(dtype, int64_t{1}) /
+                               float_call(IntrinsicId::kSqrt, {tenon::cast(dtype, q.shape[3])});
+  const std::string mask = attrs.causal_mask.value_or("");
   const Operand product = kernel.reduce(
       "scores", scores, {q.shape[3]}, tir::sum_reducer(), [&](const Indices& i, const Indices& d) {
         return q({i[0], i[2], i[1], d[0]}) * k({i[0], i[3], i[1], d[0]});
@@ -218,10 +247,7 @@ OpDef attention() {
                {"key", "(batch, columns, heads, depth)"},
                {"value", "(batch, columns, heads, width)"},
                {"bias", "broadcast to (batch, heads, rows, columns)", true}};
-  op.attrs = {{"scale", AttrKind::kFloat, AttrValue(), "None: 1 / sqrt(depth)"},
-              {"causal_mask", AttrKind::kString, AttrValue(),
-               "\"TopLeft\" or \"BottomRight\": later columns are masked; None: none"},
-              {"window_size", AttrKind::kInt, AttrValue(), "must be None"}};
+  op.attrs = attrs_of<AttentionAttrs>();
   op.infer_type = infer_attention;
   op.lower = lower_attention;
   op.fusion = FusionKind::kOpaque;

@@ -8,7 +8,41 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-// A convolution's attributes and extents.
+struct ConvAttrs {
+  std::vector<int64_t> strides = {1}, padding = {0}, dilation = {1};
+  int64_t groups = 1;
+  std::string data_layout, kernel_layout, out_layout;
+  DType out_dtype = kVoid;
+
+  static auto window() {
+    return std::tuple{
+        attr<&ConvAttrs::strides>("strides", "between windows"),
+        attr<&ConvAttrs::padding>(
+            "padding", "zeros before each axis, then after each; or one number for both ends")};
+  }
+  static auto rest() {
+    return std::tuple{
+        attr<&ConvAttrs::dilation>("dilation", "between the taps of a window"),
+        attr<&ConvAttrs::groups>("groups", "of channels that do not meet"),
+        attr<&ConvAttrs::data_layout>("data_layout", "axes N, C and spatial; C may have blocks"),
+        attr<&ConvAttrs::kernel_layout>("kernel_layout",
+                                        "axes O, I and spatial; O and I may have blocks"),
+        attr<&ConvAttrs::out_layout>("out_layout", "of the result; empty: data_layout"),
+        attr<&ConvAttrs::out_dtype>("out_dtype", "of the result and the sums; void: that of data")};
+  }
+  static auto table() { return std::tuple_cat(window(), rest()); }
+};
+struct TransposedAttrs : ConvAttrs {
+  std::vector<int64_t> output_padding = {0};
+  static auto table() {
+    return std::tuple_cat(window(),
+                          std::tuple{attr<&TransposedAttrs::output_padding>(
+                              "output_padding", "added to the extent of the result")},
+                          rest());
+  }
+};
+
+// A convolution's attributes, checked and spread over the axes.
 struct Conv {
   size_t rank;
   std::string letters;  // spatial axes
@@ -19,19 +53,25 @@ struct Conv {
   bool transposed;
 
   Conv(const Call& call, size_t rank, bool transposed)
+      : Conv(call, attrs_as<ConvAttrs>(call), rank, transposed) {
+    if (transposed)
+      output_padding = along_axes(call, "output_padding",
+                                  attrs_as<TransposedAttrs>(call).output_padding, rank, 0);
+  }
+
+  Conv(const Call& call, const ConvAttrs& attrs, size_t rank, bool transposed)
       : rank(rank),
         letters(spatial_letters(rank)),
-        data(layout_attr(call, "data_layout", "NC" + letters)),
-        kernel(layout_attr(call, "kernel_layout", "OI" + letters)),
+        data(parse_layout(call, "data_layout", attrs.data_layout, "NC" + letters)),
+        kernel(parse_layout(call, "kernel_layout", attrs.kernel_layout, "OI" + letters)),
         out(data),
-        strides(spatial_attr(call, "strides", rank, 1)),
-        dilation(spatial_attr(call, "dilation", rank, 1)),
-        padding(padding_attr(call, rank)),
-        groups(int_attr(call, "groups")),
+        strides(along_axes(call, "strides", attrs.strides, rank, 1)),
+        dilation(along_axes(call, "dilation", attrs.dilation, rank, 1)),
+        padding(padding_of(call, attrs.padding, rank)),
+        groups(attrs.groups),
         transposed(transposed) {
-    if (const std::string text = string_attr(call, "out_layout"); !text.empty())
-      out = parse_layout(call, "out_layout", text, "NC" + letters);
-    if (transposed) output_padding = spatial_attr(call, "output_padding", rank, 0);
+    if (!attrs.out_layout.empty())
+      out = parse_layout(call, "out_layout", attrs.out_layout, "NC" + letters);
     if (groups < 1)
       throw CompileError(kBadAttribute, call.origin, "`{}` has {} groups; expected at least 1",
                          call.op->name, groups);
@@ -48,13 +88,12 @@ struct Conv {
 Type infer_conv(const Call& call, size_t rank, bool transposed) {
   const Conv conv(call, rank, transposed);
   const Ref<TensorType> x = tensor_arg(call, 0), w = tensor_arg(call, 1);
-  if (!x->dtype.is_void() && !w->dtype.is_void() && x->dtype != w->dtype &&
-      dtype_attr(call, "out_dtype").is_void())
+  const DType asked = attrs_as<ConvAttrs>(call).out_dtype;
+  if (!x->dtype.is_void() && !w->dtype.is_void() && x->dtype != w->dtype && asked.is_void())
     throw CompileError(kDTypeMismatch, call.origin,
                        "`{}` of data of dtype {} with a kernel of dtype {}, and no out_dtype is "
                        "given",
                        call.op->name, x->dtype.str(), w->dtype.str());
-  const DType asked = dtype_attr(call, "out_dtype");
   const DType dtype = asked.is_void() ? x->dtype : asked;
   const auto ndim = static_cast<int64_t>(conv.out.ndim());
   if (!x->shape || !w->shape) return make<TensorType>(dtype, ndim);
@@ -224,21 +263,10 @@ OpDef conv_op(size_t rank, bool transposed) {
   op.summary = transposed ? "The transpose (gradient) of a convolution."
                           : "Convolution (correlation) over the spatial axes.";
   op.inputs = {{"data", "of data_layout"}, {"weight", "of kernel_layout"}};
-  op.attrs = {
-      {"strides", AttrKind::kInts, AttrList{int64_t{1}}, "between windows"},
-      {"padding", AttrKind::kInts, AttrList{int64_t{0}},
-       "zeros before each axis, then after each; or one number for both ends"},
-      {"dilation", AttrKind::kInts, AttrList{int64_t{1}}, "between the taps of a window"},
-      {"groups", AttrKind::kInt, int64_t{1}, "of channels that do not meet"},
-      {"data_layout", AttrKind::kString, "NC" + letters,
-       "axes N, C and spatial; C may have blocks"},
-      {"kernel_layout", AttrKind::kString, (transposed ? "IO" : "OI") + letters,
-       "axes O, I and spatial; O and I may have blocks"},
-      {"out_layout", AttrKind::kString, "", "of the result; empty: data_layout"},
-      {"out_dtype", AttrKind::kDType, kVoid, "of the result and the sums; void: that of data"}};
-  if (transposed)
-    op.attrs.insert(op.attrs.begin() + 2, {"output_padding", AttrKind::kInts, AttrList{int64_t{0}},
-                                           "added to the extent of the result"});
+  TransposedAttrs defaults;
+  defaults.data_layout = "NC" + letters;
+  defaults.kernel_layout = (transposed ? "IO" : "OI") + letters;
+  op.attrs = transposed ? attrs_of(defaults) : attrs_of<ConvAttrs>(defaults);
   op.infer_type = [rank, transposed](const Call& call) {
     return infer_conv(call, rank, transposed);
   };

@@ -11,7 +11,78 @@ namespace {
 
 using Shape = std::vector<Expr>;
 
-const OpAttr kEpsilon{"epsilon", AttrKind::kFloat, 1e-5, "added to the variance"};
+// What the normalisations share; each takes the rows that it has.
+struct NormAttrs {
+  double epsilon = 1e-5;
+  bool center = true, scale = true;
+  static auto epsilon_row() {
+    return std::tuple{attr<&NormAttrs::epsilon>("epsilon", "added to the variance")};
+  }
+  static auto table() {
+    return std::tuple_cat(epsilon_row(),
+                          std::tuple{attr<&NormAttrs::center>("center", "beta is added"),
+                                     attr<&NormAttrs::scale>("scale", "gamma multiplies")});
+  }
+};
+struct BatchNormResultAttrs : NormAttrs {
+  int64_t axis = 1;
+  static auto table() {
+    return std::tuple_cat(std::tuple{attr<&BatchNormResultAttrs::axis>("axis", "of the channels")},
+                          NormAttrs::table());
+  }
+};
+struct BatchNormAttrs : BatchNormResultAttrs {
+  double momentum = 0.1;
+  bool training = true;
+  static auto table() {
+    return std::tuple_cat(
+        BatchNormResultAttrs::table(),
+        std::tuple{attr<&BatchNormAttrs::momentum>("momentum",
+                                                   "weight of the batch in the moving statistics"),
+                   attr<&BatchNormAttrs::training>(
+                       "training", "the batch's own statistics; default as in Relax")});
+  }
+};
+struct RmsNormAttrs : NormAttrs {
+  std::vector<int64_t> axes = {-1};
+  static auto table() {
+    return std::tuple_cat(std::tuple{attr<&RmsNormAttrs::axes>("axes", "normalised")},
+                          NormAttrs::epsilon_row());
+  }
+};
+struct LayerNormAttrs : RmsNormAttrs {
+  static auto table() {
+    return std::tuple_cat(std::tuple{attr<&RmsNormAttrs::axes>("axes", "normalised")},
+                          NormAttrs::table());
+  }
+};
+struct InstanceNormAttrs : NormAttrs {
+  int64_t channel_axis = 1;
+  std::optional<std::vector<int64_t>> axes;
+  static auto table() {
+    return std::tuple_cat(
+        std::tuple{attr<&InstanceNormAttrs::channel_axis>("channel_axis", "must be 1"),
+                   attr<&InstanceNormAttrs::axes>("axes", "all behind the channels, or None")},
+        NormAttrs::table());
+  }
+};
+struct GroupNormAttrs : InstanceNormAttrs {
+  int64_t num_groups = 1;
+  static auto table() {
+    return std::tuple_cat(
+        std::tuple{required<&GroupNormAttrs::num_groups>("num_groups", "that divide axis 1")},
+        InstanceNormAttrs::table());
+  }
+};
+struct LrnAttrs {
+  int64_t size = 1;
+  double alpha = 1e-4, beta = 0.75, bias = 1.0;
+  static auto table() {
+    return std::tuple{required<&LrnAttrs::size>("size", "channels summed"),
+                      attr<&LrnAttrs::alpha>("alpha", ""), attr<&LrnAttrs::beta>("beta", ""),
+                      attr<&LrnAttrs::bias>("bias", "")};
+  }
+};
 
 // A vector of parameters along one axis: argument i must be (extent,).
 void check_vector(const Call& call, size_t i, const Expr& extent) {
@@ -56,7 +127,8 @@ struct Moments {
 // By the statistics of the data, which also move the given ones.
 Value lower_trained(BlockBuilder& builder, const Call& call) {
   const int64_t ndim = shaped_arg(call, 0)->ndim;
-  const size_t axis = axis_of(call, int_attr(call, "axis"), ndim);
+  const auto attrs = attrs_as<BatchNormAttrs>(call);
+  const size_t axis = axis_of(call, attrs.axis, ndim);
   const DType dtype = shaped_arg(call, 0)->dtype, wide = wide_dtype(dtype);
   std::vector<int64_t> others;
   for (int64_t d = 0; d < ndim; ++d)
@@ -72,7 +144,7 @@ Value lower_trained(BlockBuilder& builder, const Call& call) {
   };
   const Value mean = statistic("mean"), variance = statistic("variance");
   const auto moved = [&](const Value& old, const Value& next) {
-    const double momentum = float_attr(call, "momentum");
+    const double momentum = attrs.momentum;
     const auto scalar = [&](double value) {
       const Value exact = make<Constant>(TensorData::of<double>(kFloat64, {}, {value}));
       return builder.op("astype", {exact}, {{"dtype", wide}});
@@ -84,11 +156,7 @@ Value lower_trained(BlockBuilder& builder, const Call& call) {
   const Ref<Call> result =
       call_op("nn.batch_norm_result",
               {x, cast_to(call.args[1], wide), cast_to(call.args[2], wide), mean, variance},
-              {{"axis", int_attr(call, "axis")},
-               {"epsilon", float_attr(call, "epsilon")},
-               {"center", flag_attr(call, "center")},
-               {"scale", flag_attr(call, "scale")}},
-              call.origin);
+              to_attrs<BatchNormResultAttrs>(attrs), call.origin);
   return make<Tuple>(std::vector<Value>{cast_to(builder.emit(result), dtype),
                                         moved(call.args[3], mean), moved(call.args[4], variance)});
 }
@@ -105,32 +173,23 @@ OpDef batch_norm() {
                {"beta", "(c,)"},
                {"moving_mean", "(c,)"},
                OpInput{"moving_var", "(c,)"}.used_as(InputUse::kPositive)};
-  op.attrs = {
-      {"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
-      kEpsilon,
-      {"center", AttrKind::kBool, true, "beta is added"},
-      {"scale", AttrKind::kBool, true, "gamma multiplies"},
-      {"momentum", AttrKind::kFloat, 0.1, "weight of the batch in the moving statistics"},
-      {"training", AttrKind::kBool, true, "the batch's own statistics; default as in Relax"}};
+  op.attrs = attrs_of<BatchNormAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_float(call, 0);
     const Ref<TensorType> x = tensor_arg(call, 0);
     if (x->ndim >= 0) {
-      const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+      const size_t axis = axis_of(call, attrs_as<BatchNormAttrs>(call).axis, x->ndim);
       for (size_t i = 1; i < 5; ++i)
         check_vector(call, i, x->shape ? (*x->shape)[axis] : tensor_arg(call, i)->dim(0));
     }
     return make<TupleType>(std::vector<Type>{x, tensor_arg(call, 3), tensor_arg(call, 4)});
   };
   op.lower = [](BlockBuilder& builder, const Call& call) -> Value {
-    if (flag_attr(call, "training")) return lower_trained(builder, call);
+    const auto attrs = attrs_as<BatchNormAttrs>(call);
+    if (attrs.training) return lower_trained(builder, call);
     // The mean and variance pass through: only the first result is computed.
     const Ref<Call> result = call_op("nn.batch_norm_result", call.args,
-                                     {{"axis", int_attr(call, "axis")},
-                                      {"epsilon", float_attr(call, "epsilon")},
-                                      {"center", flag_attr(call, "center")},
-                                      {"scale", flag_attr(call, "scale")}},
-                                     call.origin);
+                                     to_attrs<BatchNormResultAttrs>(attrs), call.origin);
     return make<Tuple>(
         std::vector<Value>{result->op->lower(builder, *result), call.args[3], call.args[4]});
   };
@@ -145,20 +204,18 @@ OpDef batch_norm_result() {
   op.name = "nn.batch_norm_result";
   op.summary = "The first item of nn.batch_norm.";
   op.inputs = batch_norm().inputs;
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{1}, "of the channels"},
-              kEpsilon,
-              {"center", AttrKind::kBool, true, "beta is added"},
-              {"scale", AttrKind::kBool, true, "gamma multiplies"}};
+  op.attrs = attrs_of<BatchNormResultAttrs>();
   op.infer_type = [](const Call& call) -> Type { return tensor_arg(call, 0); };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.wide_arg(0), gamma = kernel.wide_arg(1), beta = kernel.wide_arg(2),
                   mean = kernel.wide_arg(3), variance = kernel.wide_arg(4);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
-    const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
+    const auto attrs = attrs_as<BatchNormResultAttrs>(call);
+    const size_t axis = axis_of(call, attrs.axis, static_cast<int64_t>(x.ndim()));
+    const bool scales = attrs.scale, centers = attrs.center;
     const Operand factor = kernel.compute("factor", {x.shape[axis]}, [&](const Indices& i) {
       const Expr deviation =
-          float_call(IntrinsicId::kSqrt, {variance(i) + imm(x.dtype, float_attr(call, "epsilon"))});
+          float_call(IntrinsicId::kSqrt, {variance(i) + imm(x.dtype, attrs.epsilon)});
       return (scales ? gamma(i) : imm(x.dtype, int64_t{1})) / deviation;
     });
     return kernel.emit_compute([&](const Indices& i) {
@@ -174,7 +231,7 @@ OpDef batch_norm_result() {
 // ---- layer_norm, rms_norm -----------------------------------------------------------------------
 
 std::vector<size_t> normalized_axes(const Call& call, int64_t ndim) {
-  std::vector<size_t> axes = axes_of(call, ints_attr(call, "axes"), ndim);
+  std::vector<size_t> axes = axes_of(call, attrs_as<RmsNormAttrs>(call).axes, ndim);
   std::sort(axes.begin(), axes.end());
   return axes;
 }
@@ -223,12 +280,13 @@ struct OverAxes {
 Value lower_layer_norm(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.wide_arg(0);
-  const bool scales = flag_attr(call, "scale") && arg_or_null(call, 1);
-  const bool centers = flag_attr(call, "center") && arg_or_null(call, 2);
+  const auto attrs = attrs_as<LayerNormAttrs>(call);
+  const bool scales = attrs.scale && arg_or_null(call, 1);
+  const bool centers = attrs.center && arg_or_null(call, 2);
   const Operand gamma = scales ? kernel.wide_arg(1) : Operand();
   const Operand beta = centers ? kernel.wide_arg(2) : Operand();
   const OverAxes over(call, x);
-  const Moments m(kernel, over.outer, over.inner, float_attr(call, "epsilon"),
+  const Moments m(kernel, over.outer, over.inner, attrs.epsilon,
                   [&](const Indices& i, const Indices& k) { return x(over.join(i, k)); });
   return kernel.emit_compute([&](const Indices& i) {
     const Indices outer = over.pick(i, false), inner = over.pick(i, true);
@@ -248,7 +306,7 @@ Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
         return value * value;
       });
   const Operand scale = kernel.compute("x_scale", over.outer, [&](const Indices& i) {
-    return inverse_root(squares(i) + imm(x.dtype, float_attr(call, "epsilon")));
+    return inverse_root(squares(i) + imm(x.dtype, attrs_as<RmsNormAttrs>(call).epsilon));
   });
   return kernel.emit_compute([&](const Indices& i) {
     return x(i) * scale(over.pick(i, false)) * weight(over.pick(i, true));
@@ -259,20 +317,22 @@ Value lower_rms_norm(BlockBuilder& builder, const Call& call) {
 
 // Both normalise over the axes after the channels, in groups of channels; instance_norm has as many
 // groups as channels.
-Type infer_grouped(const Call& call) {
+Type infer_grouped(const Call& call, std::optional<int64_t> groups) {
   check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
+  const auto attrs = attrs_as<InstanceNormAttrs>(call);
   if (x->ndim >= 0) {
-    const size_t channels = axis_of(call, int_attr(call, "channel_axis"), x->ndim);
+    const size_t channels = axis_of(call, attrs.channel_axis, x->ndim);
     std::vector<size_t> axes, behind;
-    if (const auto given = maybe_ints_attr(call, "axes")) axes = axes_of(call, *given, x->ndim);
+    if (attrs.axes) axes = axes_of(call, *attrs.axes, x->ndim);
     for (size_t d = 2; d < static_cast<size_t>(x->ndim); ++d) behind.push_back(d);
     std::sort(axes.begin(), axes.end());
-    if (channels != 1 || (!is_none(call, "axes") && axes != behind))
+    if (channels != 1 || (attrs.axes && axes != behind))
       throw CompileError(kUnsupported, call.origin,
                          "`{}` with channel_axis {} and axes {}; expected channels at axis 1 and "
                          "all axes behind them",
-                         call.op->name, channels, call.attrs.find("axes")->str());
+                         call.op->name, channels,
+                         attrs.axes ? AttrValue(*attrs.axes).str() : "None");
   }
   if (x->ndim >= 0 && x->ndim < 3)
     throw CompileError(kRankMismatch, call.origin,
@@ -281,7 +341,6 @@ Type infer_grouped(const Call& call) {
                        call.op->name, str(x));
   if (!x->shape) return x;
   for (size_t i = 1; i < 3; ++i) check_vector(call, i, x->dim(1));
-  const auto groups = call.attrs.get<int64_t>("num_groups");
   const auto channels = as_int(x->dim(1));
   if (groups && (*groups < 1 || (channels && *channels % *groups != 0)))
     throw CompileError(kBadAttribute, call.origin, "`{}` divides {} channels into {} groups",
@@ -289,19 +348,19 @@ Type infer_grouped(const Call& call) {
   return x;
 }
 
-Value lower_grouped(BlockBuilder& builder, const Call& call) {
+Value lower_grouped(BlockBuilder& builder, const Call& call, std::optional<int64_t> groups) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.wide_arg(0);
-  const bool scales = flag_attr(call, "scale"), centers = flag_attr(call, "center");
+  const auto attrs = attrs_as<InstanceNormAttrs>(call);
+  const bool scales = attrs.scale, centers = attrs.center;
   const Operand gamma = scales ? kernel.wide_arg(1) : Operand();
   const Operand beta = centers ? kernel.wide_arg(2) : Operand();
-  const auto groups = call.attrs.get<int64_t>("num_groups");
   const Expr count = groups ? int64(*groups) : x.shape[1];
   const Expr members = groups ? simplify_dim(floordiv(x.shape[1], *groups)) : int64(1);
   const bool single = is_int(members, 1);
   Shape extents(x.shape.begin() + 2, x.shape.end());
   if (!single) extents.insert(extents.begin(), members);
-  const Moments m(kernel, {x.shape[0], count}, extents, float_attr(call, "epsilon"),
+  const Moments m(kernel, {x.shape[0], count}, extents, attrs.epsilon,
                   [&](const Indices& i, const Indices& k) {
                     Indices at = {i[0], single ? i[1] : i[1] * members + k[0]};
                     at.insert(at.end(), k.begin() + !single, k.end());
@@ -320,7 +379,8 @@ Value lower_grouped(BlockBuilder& builder, const Call& call) {
 Value lower_lrn(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.wide_arg(0);
-  const int64_t size = int_attr(call, "size");
+  const auto attrs = attrs_as<LrnAttrs>(call);
+  const int64_t size = attrs.size;
   const Operand squares =
       kernel.reduce("square_sum", x.shape, {int64(size)}, tir::sum_reducer(),
                     [&](const Indices& i, const Indices& k) {
@@ -329,22 +389,22 @@ Value lower_lrn(BlockBuilder& builder, const Call& call) {
                       const Expr inside = logical_and(at[1] >= int64(0), at[1] < x.shape[1]);
                       return if_then_else(inside, x(at) * x(at), imm(x.dtype, int64_t{0}));
                     });
-  const double factor = float_attr(call, "alpha") / static_cast<double>(size);
+  const double factor = attrs.alpha / static_cast<double>(size);
   return kernel.emit_compute([&](const Indices& i) {
-    const Expr base = imm(x.dtype, float_attr(call, "bias")) + imm(x.dtype, factor) * squares(i);
-    return x(i) / float_call(IntrinsicId::kPow, {base, imm(x.dtype, float_attr(call, "beta"))});
+    const Expr base = imm(x.dtype, attrs.bias) + imm(x.dtype, factor) * squares(i);
+    return x(i) / float_call(IntrinsicId::kPow, {base, imm(x.dtype, attrs.beta)});
   });
 }
 
 OpDef norm(std::string name, std::string summary, std::vector<OpInput> inputs,
-           std::vector<OpAttr> attrs, Type (*infer)(const Call&), LowerRule lower,
+           std::vector<OpAttr> attrs, std::function<Type(const Call&)> infer, LowerRule lower,
            std::string source) {
   OpDef op;
   op.name = std::move(name);
   op.summary = std::move(summary);
   op.inputs = std::move(inputs);
   op.attrs = std::move(attrs);
-  op.infer_type = infer;
+  op.infer_type = std::move(infer);
   op.lower = std::move(lower);
   op.fusion = FusionKind::kReduction;
   op.source = std::move(source);
@@ -355,22 +415,19 @@ Type infer_lrn(const Call& call) {
   check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
   if (x->ndim == 0 || x->ndim == 1) check_rank(call, 0, 4);
-  if (int_attr(call, "size") < 1)
+  const int64_t size = attrs_as<LrnAttrs>(call).size;
+  if (size < 1)
     throw CompileError(kBadAttribute, call.origin, "`nn.lrn` has size {}; expected at least 1",
-                       int_attr(call, "size"));
+                       size);
   return x;
 }
 
 }  // namespace
 
 std::vector<OpDef> nn_norm_ops() {
-  const OpAttr axes{"axes", AttrKind::kInts, AttrList{int64_t{-1}}, "normalised"};
   const std::vector<OpInput> inputs = {
       {"data", "any shape"}, {"gamma", "factors"}, {"beta", "added"}};
-  const OpAttr center{"center", AttrKind::kBool, true, "beta is added"};
-  const OpAttr scale{"scale", AttrKind::kBool, true, "gamma multiplies"};
-  const OpAttr channel_axis{"channel_axis", AttrKind::kInt, int64_t{1}, "must be 1"};
-  const OpAttr behind{"axes", AttrKind::kInts, AttrValue(), "all behind the channels, or None"};
+  const auto groups = [](const Call& call) { return attrs_as<GroupNormAttrs>(call).num_groups; };
   std::vector<OpDef> ops;
   ops.push_back(batch_norm());
   ops.push_back(batch_norm_result());
@@ -378,31 +435,29 @@ std::vector<OpDef> nn_norm_ops() {
                      {{"data", "any shape"},
                       {"gamma", "the shape of the axes", true},
                       {"beta", "the shape of the axes", true}},
-                     {axes, kEpsilon, center, scale}, infer_over_axes, lower_layer_norm,
+                     attrs_of<LayerNormAttrs>(), infer_over_axes, lower_layer_norm,
                      "ONNX LayerNormalization-17"));
   ops.back().onnx.name = "LayerNormalization";
   ops.push_back(norm("nn.rms_norm", "x / sqrt(mean of squares + epsilon) * weight.",
-                     {{"data", "any shape"}, {"weight", "the shape of the axes"}}, {axes, kEpsilon},
-                     infer_over_axes, lower_rms_norm, "ONNX RMSNormalization-23"));
-  ops.push_back(norm("nn.group_norm", "layer_norm over groups of channels and all that follows.",
-                     inputs,
-                     {{"num_groups", AttrKind::kInt, {}, "that divide axis 1"},
-                      channel_axis,
-                      behind,
-                      kEpsilon,
-                      center,
-                      scale},
-                     infer_grouped, lower_grouped, "ONNX GroupNormalization-21"));
-  ops.push_back(norm("nn.instance_norm", "layer_norm over the axes after the channels.", inputs,
-                     {channel_axis, behind, kEpsilon, center, scale}, infer_grouped, lower_grouped,
-                     "ONNX InstanceNormalization-6"));
+                     {{"data", "any shape"}, {"weight", "the shape of the axes"}},
+                     attrs_of<RmsNormAttrs>(), infer_over_axes, lower_rms_norm,
+                     "ONNX RMSNormalization-23"));
+  ops.push_back(norm(
+      "nn.group_norm", "layer_norm over groups of channels and all that follows.", inputs,
+      attrs_of<GroupNormAttrs>(),
+      [groups](const Call& call) { return infer_grouped(call, groups(call)); },
+      [groups](BlockBuilder& builder, const Call& call) {
+        return lower_grouped(builder, call, groups(call));
+      },
+      "ONNX GroupNormalization-21"));
+  ops.push_back(norm(
+      "nn.instance_norm", "layer_norm over the axes after the channels.", inputs,
+      attrs_of<InstanceNormAttrs>(), [](const Call& call) { return infer_grouped(call, {}); },
+      [](BlockBuilder& builder, const Call& call) { return lower_grouped(builder, call, {}); },
+      "ONNX InstanceNormalization-6"));
   ops.push_back(norm("nn.lrn", "x / (bias + alpha / size * sum of squares of near channels)^beta.",
-                     {{"data", "(n, c, ...)"}},
-                     {{"size", AttrKind::kInt, {}, "channels summed"},
-                      {"alpha", AttrKind::kFloat, 1e-4, ""},
-                      {"beta", AttrKind::kFloat, 0.75, ""},
-                      {"bias", AttrKind::kFloat, 1.0, ""}},
-                     infer_lrn, lower_lrn, "ONNX LRN-13"));
+                     {{"data", "(n, c, ...)"}}, attrs_of<LrnAttrs>(), infer_lrn, lower_lrn,
+                     "ONNX LRN-13"));
   return ops;
 }
 

@@ -12,6 +12,32 @@ using Shape = std::vector<Expr>;
 
 enum class PoolKind : uint8_t { kMax, kAverage, kLp };
 
+struct PoolAttrs {
+  std::vector<int64_t> pool_size = {1}, strides = {1}, padding = {0}, dilation = {1};
+  bool ceil_mode = false, count_include_pad = false;
+  std::string layout, out_layout;
+  static auto table() {
+    return std::tuple{
+        attr<&PoolAttrs::pool_size>("pool_size", "of a window"),
+        attr<&PoolAttrs::strides>("strides", "between windows"),
+        attr<&PoolAttrs::padding>("padding",
+                                  "before each axis, then after each; or one number for both ends"),
+        attr<&PoolAttrs::dilation>("dilation", "between the taps of a window"),
+        attr<&PoolAttrs::ceil_mode>("ceil_mode", "count windows that reach beyond the end"),
+        attr<&PoolAttrs::count_include_pad>("count_include_pad",
+                                            "padding counts in a mean; defaults as in Relax"),
+        attr<&PoolAttrs::layout>("layout", "of data; C may have blocks"),
+        attr<&PoolAttrs::out_layout>("out_layout", "of the result; empty: layout")};
+  }
+};
+struct LpPoolAttrs : PoolAttrs {
+  int64_t p = 2;
+  static auto table() {
+    return std::tuple_cat(PoolAttrs::table(),
+                          std::tuple{attr<&LpPoolAttrs::p>("p", "of the norm, at least 1")});
+  }
+};
+
 struct Pool {
   size_t rank;
   std::string letters;
@@ -20,18 +46,19 @@ struct Pool {
   Padding padding;
   bool ceil_mode;
 
-  Pool(const Call& call, size_t rank)
+  Pool(const Call& call, size_t rank) : Pool(call, attrs_as<PoolAttrs>(call), rank) {}
+  Pool(const Call& call, const PoolAttrs& attrs, size_t rank)
       : rank(rank),
         letters(spatial_letters(rank)),
-        layout(layout_attr(call, "layout", "NC" + letters)),
+        layout(parse_layout(call, "layout", attrs.layout, "NC" + letters)),
         out(layout),
-        size(spatial_attr(call, "pool_size", rank, 1)),
-        strides(spatial_attr(call, "strides", rank, 1)),
-        dilation(spatial_attr(call, "dilation", rank, 1)),
-        padding(padding_attr(call, rank)),
-        ceil_mode(flag_attr(call, "ceil_mode")) {
-    if (const std::string text = string_attr(call, "out_layout"); !text.empty())
-      out = parse_layout(call, "out_layout", text, "NC" + letters);
+        size(along_axes(call, "pool_size", attrs.pool_size, rank, 1)),
+        strides(along_axes(call, "strides", attrs.strides, rank, 1)),
+        dilation(along_axes(call, "dilation", attrs.dilation, rank, 1)),
+        padding(padding_of(call, attrs.padding, rank)),
+        ceil_mode(attrs.ceil_mode) {
+    if (!attrs.out_layout.empty())
+      out = parse_layout(call, "out_layout", attrs.out_layout, "NC" + letters);
     check_rank(call, 0, static_cast<int64_t>(layout.ndim()));
   }
   const Expr& extent(const Shape& shape, size_t d) const {
@@ -107,7 +134,7 @@ Value lower_pool(BlockBuilder& builder, const Call& call, size_t rank, PoolKind 
     return kernel.emit(
         {kernel.reduce(kernel.out_name(), kernel.shape(), taps, tir::max_reducer(), element)});
   if (kind == PoolKind::kLp) {
-    const auto p = static_cast<double>(int_attr(call, "p"));
+    const auto p = static_cast<double>(attrs_as<LpPoolAttrs>(call).p);
     const Operand sum = kernel.reduce(
         "pool_sum", kernel.shape(), taps, tir::sum_reducer(),
         [&](const Indices& i, const Indices& k) {
@@ -121,7 +148,7 @@ Value lower_pool(BlockBuilder& builder, const Call& call, size_t rank, PoolKind 
       return p == 1 ? sum(i) : float_call(IntrinsicId::kPow, {sum(i), imm(dtype, 1 / p)});
     });
   }
-  const bool counts_padding = flag_attr(call, "count_include_pad");
+  const bool counts_padding = attrs_as<PoolAttrs>(call).count_include_pad;
   const Operand sum = kernel.reduce("pool_sum", kernel.shape(), taps, tir::sum_reducer(), element);
   return kernel.emit_compute([&](const Indices& i) {
     Expr count = int64(1);
@@ -152,23 +179,16 @@ OpDef pool_op(size_t rank, PoolKind kind) {
                : kind == PoolKind::kAverage ? "Mean of each window."
                                             : "p-norm of each window.";
   op.inputs = {{"data", "of layout"}};
-  op.attrs = {{"pool_size", AttrKind::kInts, AttrList{int64_t{1}}, "of a window"},
-              {"strides", AttrKind::kInts, AttrList{int64_t{1}}, "between windows"},
-              {"padding", AttrKind::kInts, AttrList{int64_t{0}},
-               "before each axis, then after each; or one number for both ends"},
-              {"dilation", AttrKind::kInts, AttrList{int64_t{1}}, "between the taps of a window"},
-              {"ceil_mode", AttrKind::kBool, false, "count windows that reach beyond the end"},
-              {"count_include_pad", AttrKind::kBool, kind == PoolKind::kAverage && rank != 2,
-               "padding counts in a mean; defaults as in Relax"},
-              {"layout", AttrKind::kString, "NC" + letters, "of data; C may have blocks"},
-              {"out_layout", AttrKind::kString, "", "of the result; empty: layout"}};
-  if (kind == PoolKind::kLp)
-    op.attrs.push_back({"p", AttrKind::kInt, int64_t{2}, "of the norm, at least 1"});
+  LpPoolAttrs defaults;
+  defaults.count_include_pad = kind == PoolKind::kAverage && rank != 2;
+  defaults.layout = "NC" + letters;
+  op.attrs = kind == PoolKind::kLp ? attrs_of(defaults) : attrs_of<PoolAttrs>(defaults);
   op.infer_type = [rank, kind](const Call& call) {
     if (kind != PoolKind::kMax) check_float(call, 0);
-    if (kind == PoolKind::kLp && int_attr(call, "p") < 1)
+    const int64_t p = kind == PoolKind::kLp ? attrs_as<LpPoolAttrs>(call).p : 1;
+    if (p < 1)
       throw CompileError(kBadAttribute, call.origin, "`{}` has p {}; expected at least 1",
-                         call.op->name, int_attr(call, "p"));
+                         call.op->name, p);
     return infer_pool(call, rank);
   };
   op.lower = [rank, kind](BlockBuilder& builder, const Call& call) {
@@ -188,25 +208,37 @@ OpDef pool_op(size_t rank, PoolKind kind) {
 
 // ---- adaptive_avg_pool --------------------------------------------------------------------------
 
+struct AdaptivePoolAttrs {
+  std::optional<std::vector<int64_t>> output_size;
+  std::string layout;
+  static auto table() {
+    return std::tuple{
+        attr<&AdaptivePoolAttrs::output_size>("output_size", "of each axis; None: that of data"),
+        attr<&AdaptivePoolAttrs::layout>("layout", "of data; C may have blocks")};
+  }
+};
+
 Type infer_adaptive(const Call& call, size_t rank) {
   const std::string letters = spatial_letters(rank);
-  const Layout layout = layout_attr(call, "layout", "NC" + letters);
+  const auto attrs = attrs_as<AdaptivePoolAttrs>(call);
+  const Layout layout = parse_layout(call, "layout", attrs.layout, "NC" + letters);
   check_rank(call, 0, static_cast<int64_t>(layout.ndim()));
   check_float(call, 0);
   const Ref<TensorType> x = tensor_arg(call, 0);
   if (!x->shape) return x;
   Shape spatial;
-  if (is_none(call, "output_size")) {
-    for (const char letter : letters) spatial.push_back(layout.extent(*x->shape, letter));
+  if (attrs.output_size) {
+    spatial = to_exprs(along_axes(call, "output_size", *attrs.output_size, rank, 1));
   } else {
-    spatial = to_exprs(spatial_attr(call, "output_size", rank, 1));
+    for (const char letter : letters) spatial.push_back(layout.extent(*x->shape, letter));
   }
   return tensor_of(pooled_shape(layout, layout, letters, *x->shape, spatial), x->dtype, 0);
 }
 
 Value lower_adaptive(BlockBuilder& builder, const Call& call, size_t rank) {
   const std::string letters = spatial_letters(rank);
-  const Layout layout = layout_attr(call, "layout", "NC" + letters);
+  const Layout layout =
+      parse_layout(call, "layout", attrs_as<AdaptivePoolAttrs>(call).layout, "NC" + letters);
   KernelOf kernel(builder, call);
   const Operand x = kernel.wide_arg(0);
   // Window i along an axis is [i * in // out, ceil((i + 1) * in / out)).
@@ -261,9 +293,7 @@ OpDef adaptive_op(size_t rank) {
   op.name = fmt::format("nn.adaptive_avg_pool{}d", rank);
   op.summary = "Means of as many windows of nearly equal size as the result has elements.";
   op.inputs = {{"data", "of layout"}};
-  op.attrs = {
-      {"output_size", AttrKind::kInts, AttrValue(), "of each axis; None: that of data"},
-      {"layout", AttrKind::kString, "NC" + spatial_letters(rank), "of data; C may have blocks"}};
+  op.attrs = attrs_of(AdaptivePoolAttrs{.output_size = {}, .layout = "NC" + spatial_letters(rank)});
   op.infer_type = [rank](const Call& call) { return infer_adaptive(call, rank); };
   op.lower = [rank](BlockBuilder& builder, const Call& call) {
     return lower_adaptive(builder, call, rank);

@@ -8,10 +8,17 @@ namespace {
 
 // ---- nn.packed_matmul
 
+struct PackedMatmulAttrs {
+  int64_t units = 0;
+  static auto table() {
+    return std::tuple{required<&PackedMatmulAttrs::units>("units", "columns of the result")};
+  }
+};
+
 Type infer_packed_matmul(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
   check_rank(call, 1, 3);
-  const int64_t units = int_attr(call, "units");
+  const int64_t units = attrs_as<PackedMatmulAttrs>(call).units;
   if (a->ndim == 0)
     throw CompileError(kRankMismatch, call.origin, "`{}` of a scalar; expected at least a vector",
                        call.op->name);
@@ -50,7 +57,7 @@ OpDef packed_matmul() {
       "of it "
       "from \"IO\" to \"OI{w}o\".";
   op.inputs = {{"a", "(..., k)"}, {"b", "(ceil(units / w), k, w)"}};
-  op.attrs = {{"units", AttrKind::kInt, {}, "columns of the result"}};
+  op.attrs = attrs_of<PackedMatmulAttrs>();
   op.infer_type = infer_packed_matmul;
   op.lower = lower_packed_matmul;
   op.fusion = FusionKind::kContraction;

@@ -6,6 +6,23 @@ namespace tenon::graph {
 
 namespace {
 
+struct QuantizeAttrs {
+  int64_t axis = -1;
+  DType out_dtype = kInt8;
+  static auto table() {
+    return std::tuple{attr<&QuantizeAttrs::axis>("axis", "of vectors of scales"),
+                      attr<&QuantizeAttrs::out_dtype>("out_dtype", "int8, uint8, int16 or uint16")};
+  }
+};
+struct DequantizeAttrs : QuantizeAttrs {
+  DequantizeAttrs() { out_dtype = kVoid; }
+  static auto table() {
+    return std::tuple{
+        attr<&QuantizeAttrs::axis>("axis", "of vectors of scales"),
+        attr<&QuantizeAttrs::out_dtype>("out_dtype", "of the result; void: that of scale")};
+  }
+};
+
 // Scale (1) and zero point (2): one element, or a vector along `axis`.
 void check_parameters(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
@@ -17,7 +34,7 @@ void check_parameters(const Call& call) {
                          "argument `{}` of `{}` is {}; one element and vectors are supported",
                          input_name(call, i), call.op->name, str(type));
     if (!x->shape) continue;
-    const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
+    const size_t axis = axis_of(call, attrs_as<QuantizeAttrs>(call).axis, x->ndim);
     check_dim(call, i, type->dim(0), (*x->shape)[axis], "dimension 0");
   }
   const DType scale = tensor_arg(call, 1)->dtype;
@@ -31,7 +48,7 @@ void check_parameters(const Call& call) {
 Expr parameter(const Call& call, const Operand& p, const Indices& i) {
   if (p.ndim() == 0) return p({});
   if (is_int(simplify_dim(tir::element_count(p.shape)), 1)) return p(Indices(p.ndim(), int64(0)));
-  return p({i[axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(i.size()))]});
+  return p({i[axis_of(call, attrs_as<QuantizeAttrs>(call).axis, static_cast<int64_t>(i.size()))]});
 }
 
 bool is_quantised(DType dtype) {
@@ -45,12 +62,11 @@ OpDef quantize() {
   op.inputs = {{"data", "floats, any shape"},
                OpInput{"scale", "one element, or a vector along axis"}.used_as(InputUse::kPositive),
                {"zero_point", "the same"}};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
-              {"out_dtype", AttrKind::kDType, kInt8, "int8, uint8, int16 or uint16"}};
+  op.attrs = attrs_of<QuantizeAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     check_float(call, 0);
     check_parameters(call);
-    const DType dtype = dtype_attr(call, "out_dtype");
+    const DType dtype = attrs_as<QuantizeAttrs>(call).out_dtype;
     if (!is_quantised(dtype))
       throw CompileError(kUnsupported, call.origin, "`quantize` to {}", dtype.str());
     check_dtype(call, 2, dtype);
@@ -87,15 +103,14 @@ OpDef dequantize() {
   op.inputs = {{"data", "integers, any shape"},
                OpInput{"scale", "one element, or a vector along axis"}.used_as(InputUse::kPositive),
                {"zero_point", "the same, of the dtype of data"}};
-  op.attrs = {{"axis", AttrKind::kInt, int64_t{-1}, "of vectors of scales"},
-              {"out_dtype", AttrKind::kDType, kVoid, "of the result; void: that of scale"}};
+  op.attrs = attrs_of<DequantizeAttrs>();
   op.infer_type = [](const Call& call) -> Type {
     const DType dtype = tensor_arg(call, 0)->dtype;
     if (!dtype.is_void() && !is_quantised(dtype) && dtype != kInt32)
       throw CompileError(kUnsupported, call.origin, "`dequantize` of {}", dtype.str());
     check_dtype(call, 2, dtype);
     check_parameters(call);
-    const DType asked = dtype_attr(call, "out_dtype");
+    const DType asked = attrs_as<QuantizeAttrs>(call).out_dtype;
     if (!asked.is_void() && !asked.is_float())
       throw CompileError(kBadAttribute, call.origin, "`dequantize` to {}", asked.str());
     return same_shape(call, 0, asked.is_void() ? tensor_arg(call, 1)->dtype : asked);

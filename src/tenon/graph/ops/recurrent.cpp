@@ -29,6 +29,36 @@ const CellKind& rnn() {
   return kRnn;
 }
 
+struct RecurrenceAttrs {
+  std::string direction = "forward";
+  std::vector<std::string> activations;
+  static auto table() {
+    return std::tuple{
+        attr<&RecurrenceAttrs::direction>(
+            "direction",
+            "\"forward\", \"reverse\" or \"bidirectional\": then results of both directions"),
+        attr<&RecurrenceAttrs::activations>(
+            "activations",
+            "of each direction in ONNX's order, in small letters; none: ONNX's defaults")};
+  }
+};
+struct LayerAttrs : RecurrenceAttrs {
+  int64_t hidden_size = 1;
+  static auto table() {
+    return std::tuple_cat(RecurrenceAttrs::table(),
+                          std::tuple{required<&LayerAttrs::hidden_size>("hidden_size", "units")});
+  }
+};
+struct GruAttrs : LayerAttrs {
+  bool linear_before_reset = false;
+  static auto table() {
+    return std::tuple_cat(
+        LayerAttrs::table(),
+        std::tuple{attr<&GruAttrs::linear_before_reset>(
+            "linear_before_reset", "the reset gate scales the product, not the state before it")});
+  }
+};
+
 // An optional argument: left out, null, `R.null_value()` or the empty tuple where it is missing.
 bool present(const Call& call, size_t i) {
   const Value value = arg_or_null(call, i);
@@ -40,7 +70,7 @@ bool present(const Call& call, size_t i) {
 }
 
 int64_t directions(const Call& call) {
-  const std::string direction = string_attr(call, "direction");
+  const std::string direction = attrs_as<RecurrenceAttrs>(call).direction;
   if (direction == "bidirectional") return 2;
   if (direction == "forward" || direction == "reverse") return 1;
   throw CompileError(kBadAttribute, call.origin,
@@ -51,8 +81,7 @@ int64_t directions(const Call& call) {
 
 // The activations of each direction, in order.
 std::vector<std::string> activations(const Call& call, const CellKind& kind) {
-  std::vector<std::string> names =
-      call.attrs.strings("activations").value_or(std::vector<std::string>{});
+  std::vector<std::string> names = attrs_as<RecurrenceAttrs>(call).activations;
   const auto dirs = static_cast<size_t>(directions(call));
   if (names.empty())
     for (size_t d = 0; d < dirs; ++d)
@@ -90,7 +119,7 @@ Type result_types(const CellKind& kind, const Expr& steps, const Expr& batch, in
 
 Type infer_layer(const Call& call, const CellKind& kind) {
   const Ref<TensorType> x = tensor_arg(call, kX);
-  const int64_t dirs = directions(call), hidden = int_attr(call, "hidden_size");
+  const int64_t dirs = directions(call), hidden = attrs_as<LayerAttrs>(call).hidden_size;
   (void)activations(call, kind);
   check_float(call, kX);
   if (hidden < 1)
@@ -126,7 +155,7 @@ Value gate_slice(BlockBuilder& builder, const Value& bias, int64_t begin, int64_
 
 Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind) {
   const Ref<TensorType> x = shaped_arg(call, kX);
-  const int64_t dirs = directions(call), hidden = int_attr(call, "hidden_size");
+  const int64_t dirs = directions(call), hidden = attrs_as<LayerAttrs>(call).hidden_size;
   const Expr in = x->dim(2), d = int64(dirs), h = int64(hidden), gates = int64(kind.gates);
   const auto reshape = [&](const Value& value, Shape shape) {
     return builder.op("reshape", {value, make<ShapeExpr>(std::move(shape))});
@@ -140,7 +169,7 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
   Value product = builder.op("matmul", {call.args[kX], weights});
   product = reshape(product, {x->dim(0), x->dim(1), d, gates, h});
 
-  const bool resets_after = kind.name == "nn.gru" && flag_attr(call, "linear_before_reset");
+  const bool resets_after = kind.name == "nn.gru" && attrs_as<GruAttrs>(call).linear_before_reset;
   Value recurrent_bias;
   if (present(call, kB)) {
     const Value bias = reshape(call.args[kB], {d, int64(2), gates, h});
@@ -170,12 +199,10 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
   std::vector<Value> args = {product, recurrent, initial(kInitialH)};
   if (kind.has_cell_state) args.push_back(initial(kInitialC));
   if (recurrent_bias) args.push_back(recurrent_bias);
-  AttrList names;
-  for (const std::string& name : activations(call, kind)) names.emplace_back(name);
-  return builder.emit(
-      call_op(std::string(kind.name) + "_recurrence", std::move(args),
-              {{"direction", string_attr(call, "direction")}, {"activations", std::move(names)}},
-              call.origin));
+  RecurrenceAttrs attrs = attrs_as<RecurrenceAttrs>(call);
+  attrs.activations = activations(call, kind);
+  return builder.emit(call_op(std::string(kind.name) + "_recurrence", std::move(args),
+                              to_attrs(attrs), call.origin));
 }
 
 // ---- the recurrences ----------------------------------------------------------------------------
@@ -374,7 +401,7 @@ Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& 
   if (kind.has_cell_state)
     outputs.push_back(kernel.allocate("Y_c", kernel.shape(2), product.dtype));
   const std::vector<std::string> names = activations(call, kind);
-  const std::string direction = string_attr(call, "direction");
+  const std::string direction = attrs_as<RecurrenceAttrs>(call).direction;
   for (int64_t d = 0; d < directions(call); ++d) {
     Steps steps(kernel, product, d, direction == "reverse" || d == 1);
     const auto first = names.begin() + d * static_cast<int64_t>(kind.activations.size());
@@ -423,15 +450,6 @@ Type infer_recurrence(const Call& call, const CellKind& kind) {
   return result_types(kind, product->dim(0), product->dim(1), dirs, units, product->dtype);
 }
 
-const std::vector<OpAttr>& shared_attrs() {
-  static const std::vector<OpAttr> kAttrs = {
-      {"direction", AttrKind::kString, "forward",
-       "\"forward\", \"reverse\" or \"bidirectional\": then results of both directions"},
-      {"activations", AttrKind::kStrings, AttrList{},
-       "of each direction in ONNX's order, in small letters; none: ONNX's defaults"}};
-  return kAttrs;
-}
-
 OpDef layer(const CellKind& kind, std::string summary, std::string source) {
   OpDef op;
   op.name = kind.name;
@@ -443,11 +461,7 @@ OpDef layer(const CellKind& kind, std::string summary, std::string source) {
                {"b", "(directions, 2 * " + rows + " * hidden): of w, then of r", true},
                {"initial_h", "(directions, batch, hidden)", true}};
   if (kind.has_cell_state) op.inputs.push_back({"initial_c", "(directions, batch, hidden)", true});
-  op.attrs = shared_attrs();
-  op.attrs.push_back({"hidden_size", AttrKind::kInt, {}, "units"});
-  if (kind.name == "nn.gru")
-    op.attrs.push_back({"linear_before_reset", AttrKind::kBool, false,
-                        "the reset gate scales the product, not the state before it"});
+  op.attrs = kind.name == "nn.gru" ? attrs_of<GruAttrs>() : attrs_of<LayerAttrs>();
   op.infer_type = [&kind](const Call& call) { return infer_layer(call, kind); };
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {
     return lower_layer(builder, call, kind);
@@ -468,7 +482,7 @@ OpDef recurrence(const CellKind& kind) {
   if (kind.name == "nn.gru")
     op.inputs.push_back(
         {"recurrent_bias", "(directions, hidden) of the hidden gate: linear_before_reset", true});
-  op.attrs = shared_attrs();
+  op.attrs = attrs_of<RecurrenceAttrs>();
   op.infer_type = [&kind](const Call& call) { return infer_recurrence(call, kind); };
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {
     return lower_recurrence(builder, call, kind);

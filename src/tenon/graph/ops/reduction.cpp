@@ -8,13 +8,19 @@ namespace tenon::graph {
 
 namespace {
 
-const OpAttr kAxis{"axis", AttrKind::kInts, AttrValue(), "axes reduced; None: all"};
-const OpAttr kKeepDims{"keepdims", AttrKind::kBool, false, "reduced axes stay, with extent 1"};
+struct ReductionAttrs {
+  std::optional<std::vector<int64_t>> axis;
+  bool keepdims = false;
+  static auto table() {
+    return std::tuple{
+        attr<&ReductionAttrs::axis>("axis", "axes reduced; None: all"),
+        attr<&ReductionAttrs::keepdims>("keepdims", "reduced axes stay, with extent 1")};
+  }
+};
 
 // The axes of a reduction: all where the attribute is None.
-std::vector<size_t> reduced_axes(const Call& call, int64_t ndim) {
-  const auto axes = maybe_ints_attr(call, "axis");
-  if (axes) return axes_of(call, *axes, ndim);
+std::vector<size_t> reduced_axes(const Call& call, const ReductionAttrs& attrs, int64_t ndim) {
+  if (attrs.axis) return axes_of(call, *attrs.axis, ndim);
   std::vector<size_t> all;
   for (int64_t i = 0; i < ndim; ++i) all.push_back(static_cast<size_t>(i));
   return all;
@@ -22,10 +28,11 @@ std::vector<size_t> reduced_axes(const Call& call, int64_t ndim) {
 
 Type reduced_type(const Call& call, DType dtype) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  const bool keepdims = flag_attr(call, "keepdims");
-  const auto axes = maybe_ints_attr(call, "axis");
-  if (x->ndim < 0) return make<TensorType>(dtype, axes || keepdims ? int64_t{-1} : int64_t{0});
-  const std::vector<size_t> reduced = reduced_axes(call, x->ndim);
+  const auto attrs = attrs_as<ReductionAttrs>(call);
+  const bool keepdims = attrs.keepdims;
+  if (x->ndim < 0)
+    return make<TensorType>(dtype, attrs.axis || keepdims ? int64_t{-1} : int64_t{0});
+  const std::vector<size_t> reduced = reduced_axes(call, attrs, x->ndim);
   if (!x->shape)
     return make<TensorType>(dtype,
                             keepdims ? x->ndim : x->ndim - static_cast<int64_t>(reduced.size()));
@@ -38,8 +45,10 @@ struct Reduction {
   std::vector<Expr> extents;
   bool keepdims;
 
-  Reduction(const Call& call, const Operand& x, bool keepdims) : keepdims(keepdims) {
-    axes = reduced_axes(call, static_cast<int64_t>(x.ndim()));
+  Reduction(const Call& call, const Operand& x) {
+    const auto attrs = attrs_as<ReductionAttrs>(call);
+    keepdims = attrs.keepdims;
+    axes = reduced_axes(call, attrs, static_cast<int64_t>(x.ndim()));
     std::sort(axes.begin(), axes.end());
     for (const size_t axis : axes) extents.push_back(x.shape[axis]);
   }
@@ -102,7 +111,7 @@ OpDef reduction_op(const ReductionRow& row) {
   op.name = row.name;
   op.summary = row.summary;
   op.inputs = {{"x", "any shape"}};
-  op.attrs = {kAxis, kKeepDims};
+  op.attrs = attrs_of<ReductionAttrs>();
   op.infer_type = [takes_bool](const Call& call) {
     const DType dtype = tensor_arg(call, 0)->dtype;
     if (!takes_bool || !dtype.is_bool()) check_number(call);
@@ -111,7 +120,7 @@ OpDef reduction_op(const ReductionRow& row) {
   op.lower = [reducer, widens = !takes_bool](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = widens ? kernel.wide_arg(0) : kernel.arg(0);
-    const Reduction r(call, x, flag_attr(call, "keepdims"));
+    const Reduction r(call, x);
     return kernel.emit(
         {kernel.reduce(kernel.out_name(), kernel.shape(), r.extents, reducer(),
                        [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); })});
@@ -151,7 +160,7 @@ OpDef statistic(std::string name, std::string summary, bool floats_only,
   op.name = std::move(name);
   op.summary = std::move(summary);
   op.inputs = {{"x", "any shape"}};
-  op.attrs = {kAxis, kKeepDims};
+  op.attrs = attrs_of<ReductionAttrs>();
   op.infer_type = [floats_only](const Call& call) {
     check_number(call);
     if (floats_only) check_float(call, 0);
@@ -160,7 +169,7 @@ OpDef statistic(std::string name, std::string summary, bool floats_only,
   op.lower = [build = std::move(build)](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.wide_arg(0);
-    return kernel.emit({build(kernel, x, Reduction(call, x, flag_attr(call, "keepdims")))});
+    return kernel.emit({build(kernel, x, Reduction(call, x))});
   };
   op.fusion = FusionKind::kReduction;
   return op;
@@ -184,19 +193,27 @@ Operand log_sum_exp(KernelOf& kernel, const Operand& x, const Reduction& r) {
   });
 }
 
+struct ArgExtremeAttrs : ReductionAttrs {
+  bool select_last_index = false;
+  static auto table() {
+    return std::tuple{
+        attr<&ReductionAttrs::axis>("axis", "one axis; None: of the flattened tensor"),
+        attr<&ReductionAttrs::keepdims>("keepdims", "reduced axes stay, with extent 1"),
+        attr<&ArgExtremeAttrs::select_last_index>("select_last_index",
+                                                  "of equal ones take the last, not the first")};
+  }
+};
+
 // The position of an extreme: the extreme first, then the least (or greatest) position that has it.
 OpDef arg_extreme(std::string name, std::string summary, tir::Reducer (*reducer)()) {
   OpDef op;
   op.name = std::move(name);
   op.summary = std::move(summary);
   op.inputs = {{"x", "any shape"}};
-  op.attrs = {
-      {"axis", AttrKind::kInts, AttrValue(), "one axis; None: of the flattened tensor"},
-      kKeepDims,
-      {"select_last_index", AttrKind::kBool, false, "of equal ones take the last, not the first"}};
+  op.attrs = attrs_of<ArgExtremeAttrs>();
   op.infer_type = [](const Call& call) {
     check_number(call);
-    const auto axes = maybe_ints_attr(call, "axis");
+    const auto axes = attrs_as<ArgExtremeAttrs>(call).axis;
     if (axes && axes->size() != 1)
       throw CompileError(kBadAttribute, call.origin, "`{}` has axes {}; expected one",
                          call.op->name, AttrValue(*axes).str());
@@ -205,8 +222,8 @@ OpDef arg_extreme(std::string name, std::string summary, tir::Reducer (*reducer)
   op.lower = [reducer](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const Reduction r(call, x, flag_attr(call, "keepdims"));
-    const bool last = flag_attr(call, "select_last_index");
+    const Reduction r(call, x);
+    const bool last = attrs_as<ArgExtremeAttrs>(call).select_last_index;
     const Operand extreme =
         kernel.reduce("extreme", kernel.shape(), r.extents, reducer(),
                       [&](const Indices& i, const Indices& k) { return x(r.join(x, i, k)); });
@@ -226,29 +243,39 @@ OpDef arg_extreme(std::string name, std::string summary, tir::Reducer (*reducer)
   return op;
 }
 
+struct CumulativeAttrs {
+  std::optional<int64_t> axis;
+  DType dtype = kVoid;
+  bool exclusive = false, reverse = false;
+  static auto table() {
+    return std::tuple{
+        attr<&CumulativeAttrs::axis>("axis", "None: rank 1 only"),
+        attr<&CumulativeAttrs::dtype>("dtype", "of the result; void: that of the input"),
+        attr<&CumulativeAttrs::exclusive>("exclusive", "element i is not part of result i"),
+        attr<&CumulativeAttrs::reverse>("reverse", "from the last element to the first")};
+  }
+};
+
 OpDef cumulative(std::string name, std::string summary, tir::Reducer (*reducer)()) {
   OpDef op;
   op.name = std::move(name);
   op.summary = std::move(summary);
   op.inputs = {{"data", "any shape"}};
-  op.attrs = {{"axis", AttrKind::kInt, AttrValue(), "None: rank 1 only"},
-              {"dtype", AttrKind::kDType, kVoid, "of the result; void: that of the input"},
-              {"exclusive", AttrKind::kBool, false, "element i is not part of result i"},
-              {"reverse", AttrKind::kBool, false, "from the last element to the first"}};
+  op.attrs = attrs_of<CumulativeAttrs>();
   op.infer_type = [](const Call& call) {
     check_number(call);
     const Ref<TensorType> x = tensor_arg(call, 0);
-    if (is_none(call, "axis")) check_rank(call, 0, 1);
-    if (x->ndim >= 0) (void)axis_of(call, maybe_int_attr(call, "axis").value_or(0), x->ndim);
-    const DType dtype = dtype_attr(call, "dtype");
-    return same_shape(call, 0, dtype.is_void() ? x->dtype : dtype);
+    const auto attrs = attrs_as<CumulativeAttrs>(call);
+    if (!attrs.axis) check_rank(call, 0, 1);
+    if (x->ndim >= 0) (void)axis_of(call, attrs.axis.value_or(0), x->ndim);
+    return same_shape(call, 0, attrs.dtype.is_void() ? x->dtype : attrs.dtype);
   };
   op.lower = [reducer](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis =
-        axis_of(call, maybe_int_attr(call, "axis").value_or(0), static_cast<int64_t>(x.ndim()));
-    const bool exclusive = flag_attr(call, "exclusive"), reverse = flag_attr(call, "reverse");
+    const auto attrs = attrs_as<CumulativeAttrs>(call);
+    const size_t axis = axis_of(call, attrs.axis.value_or(0), static_cast<int64_t>(x.ndim()));
+    const bool exclusive = attrs.exclusive, reverse = attrs.reverse;
     const DType dtype = wide_dtype(kernel.dtype());
     const auto place = [&](Indices at, int64_t back) {
       at[axis] = at[axis] - back;

@@ -43,6 +43,15 @@ Expr place(const Expr& bound, const Expr& dim, const Expr& least, const Expr& mo
   return greater(least, lesser(from_start, most));
 }
 
+struct SliceAttrs {
+  bool assume_inbound = false;
+  static auto table() {
+    return std::tuple{attr<&SliceAttrs::assume_inbound>(
+        "assume_inbound",
+        "begin and end of positive strides lie in the axis, and are not checked")};
+  }
+};
+
 // What a slice takes of one axis: element i is begin + i * stride, i in [0, extent).
 struct SliceAxis {
   size_t axis;
@@ -76,7 +85,7 @@ std::optional<std::vector<SliceAxis>> slice_axes(const Call& call, const TensorT
     SliceAxis axis{places[i], {}, {}, stride};
     const Expr none = int64(0);
     if (stride > 0) {
-      const bool inside = flag_attr(call, "assume_inbound");
+      const bool inside = attrs_as<SliceAttrs>(call).assume_inbound;
       axis.begin = inside ? (*begin)[i] : place((*begin)[i], dim, none, dim);
       const Expr last = inside ? (*end)[i] : place((*end)[i], dim, none, dim);
       axis.extent = ceildiv(last - axis.begin, int64(stride));
@@ -123,8 +132,7 @@ OpDef strided_slice() {
                {"begin", "a tuple of integers, or a shape"},
                {"end", "the same"},
                {"strides", "the same; constants", true}};
-  op.attrs = {{"assume_inbound", AttrKind::kBool, false,
-               "begin and end of positive strides lie in the axis, and are not checked"}};
+  op.attrs = attrs_of<SliceAttrs>();
   op.infer_type = infer_slice;
   op.lower = lower_slice;
   op.fusion = FusionKind::kInjective;
@@ -184,11 +192,24 @@ OpDef dynamic_strided_slice() {
 
 // ---- pad ----------------------------------------------------------------------------------------
 
+struct PadAttrs {
+  std::vector<int64_t> pad_width;
+  std::string pad_mode = "constant";
+  double pad_value = 0;
+  static auto table() {
+    return std::tuple{
+        required<&PadAttrs::pad_width>("pad_width", "before and after axis 0, axis 1, ..."),
+        attr<&PadAttrs::pad_mode>("pad_mode",
+                                  "\"constant\", \"reflect\" (without the edge), \"edge\" "
+                                  "(\"replicate\" is the same) or \"circular\""),
+        attr<&PadAttrs::pad_value>("pad_value", "of mode constant")};
+  }
+};
+
 struct PadWidths {
   std::vector<int64_t> before, after;
 
-  PadWidths(const Call& call, int64_t ndim) {
-    const std::vector<int64_t> widths = ints_attr(call, "pad_width");
+  PadWidths(const Call& call, const std::vector<int64_t>& widths, int64_t ndim) {
     if (static_cast<int64_t>(widths.size()) != 2 * ndim)
       throw CompileError(kBadAttribute, call.origin,
                          "attribute `pad_width` of `nn.pad` has {} numbers; expected {}",
@@ -202,7 +223,8 @@ struct PadWidths {
 
 Type infer_pad(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
-  const std::string mode = string_attr(call, "pad_mode");
+  const auto attrs = attrs_as<PadAttrs>(call);
+  const std::string& mode = attrs.pad_mode;
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "replicate" &&
       mode != "circular")
     throw CompileError(kBadAttribute, call.origin,
@@ -210,7 +232,7 @@ Type infer_pad(const Call& call) {
                        "\"reflect\", \"edge\", \"replicate\" or \"circular\"",
                        mode);
   if (x->ndim < 0) return x;
-  const PadWidths pads(call, x->ndim);
+  const PadWidths pads(call, attrs.pad_width, x->ndim);
   if (!x->shape) return x;
   Shape shape = *x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -230,9 +252,10 @@ Type infer_pad(const Call& call) {
 Value lower_pad(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand x = kernel.arg(0);
-  const std::string mode = string_attr(call, "pad_mode");
-  const PadWidths pads(call, static_cast<int64_t>(x.ndim()));
-  const Expr value = imm(x.dtype, float_attr(call, "pad_value"));
+  const auto attrs = attrs_as<PadAttrs>(call);
+  const std::string& mode = attrs.pad_mode;
+  const PadWidths pads(call, attrs.pad_width, static_cast<int64_t>(x.ndim()));
+  const Expr value = imm(x.dtype, attrs.pad_value);
   return kernel.emit_compute([&](const Indices& i) {
     Indices at = i;
     Expr inside = boolean(true);
@@ -261,12 +284,7 @@ OpDef pad() {
   op.name = "nn.pad";
   op.summary = "Adds elements before and after each axis, or where a width is negative drops them.";
   op.inputs = {{"data", "any shape"}};
-  op.attrs = {
-      {"pad_width", AttrKind::kInts, {}, "before and after axis 0, axis 1, ..."},
-      {"pad_mode", AttrKind::kString, "constant",
-       "\"constant\", \"reflect\" (without the edge), \"edge\" (\"replicate\" is the same) or "
-       "\"circular\""},
-      {"pad_value", AttrKind::kFloat, 0.0, "of mode constant"}};
+  op.attrs = attrs_of<PadAttrs>();
   op.infer_type = infer_pad;
   op.lower = lower_pad;
   op.fusion = FusionKind::kInjective;

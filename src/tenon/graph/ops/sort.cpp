@@ -57,35 +57,62 @@ std::vector<Operand> sort_along(KernelOf& kernel, const Operand& x, size_t axis,
   return out;
 }
 
-void check_sortable(const Call& call) {
+struct SortAttrs {
+  int64_t axis = -1;
+  bool descending = false;
+  static auto table() {
+    return std::tuple{attr<&SortAttrs::axis>("axis", "sorted"),
+                      attr<&SortAttrs::descending>("descending", "greatest first")};
+  }
+};
+struct ArgSortAttrs : SortAttrs {
+  DType dtype = kInt32;
+  static auto table() {
+    return std::tuple_cat(SortAttrs::table(),
+                          std::tuple{attr<&ArgSortAttrs::dtype>("dtype", "of positions")});
+  }
+};
+struct TopKAttrs {
+  int64_t k = 1, axis = -1;
+  std::string ret_type = "both";
+  bool largest = true;
+  DType dtype = kInt32;
+  static auto table() {
+    return std::tuple{
+        attr<&TopKAttrs::k>("k", "number of elements; below 1: all"),
+        attr<&TopKAttrs::axis>("axis", "sorted"),
+        attr<&TopKAttrs::ret_type>("ret_type", "\"both\" (a tuple), \"values\", \"indices\""),
+        attr<&TopKAttrs::largest>("largest", "greatest, not least"),
+        attr<&TopKAttrs::dtype>("dtype", "of positions")};
+  }
+};
+
+void check_sortable(const Call& call, int64_t axis) {
   const Ref<TensorType> x = tensor_arg(call, 0);
   if (!x->dtype.is_void() && !x->dtype.is_float() && !x->dtype.is_integer())
     throw CompileError(kDTypeMismatch, call.origin,
                        "argument `data` of `{}` has dtype {}; expected a number", call.op->name,
                        x->dtype.str());
-  if (x->ndim >= 0) (void)axis_of(call, int_attr(call, "axis"), x->ndim);
+  if (x->ndim >= 0) (void)axis_of(call, axis, x->ndim);
 }
-
-const OpAttr kAxis{"axis", AttrKind::kInt, int64_t{-1}, "sorted"};
-const OpAttr kDescending{"descending", AttrKind::kBool, false, "greatest first"};
-const OpAttr kPositionDType{"dtype", AttrKind::kDType, kInt32, "of positions"};
 
 OpDef sort(bool positions) {
   OpDef op;
   op.name = positions ? "argsort" : "sort";
   op.summary = positions ? "Positions of the elements in order." : "The elements in order.";
   op.inputs = {{"data", "rank 1 or more"}};
-  op.attrs = {kAxis, kDescending};
-  if (positions) op.attrs.push_back(kPositionDType);
+  op.attrs = positions ? attrs_of<ArgSortAttrs>() : attrs_of<SortAttrs>();
   op.infer_type = [positions](const Call& call) -> Type {
-    check_sortable(call);
-    return positions ? same_shape(call, 0, dtype_attr(call, "dtype")) : tensor_arg(call, 0);
+    check_sortable(call, attrs_as<SortAttrs>(call).axis);
+    return positions ? same_shape(call, 0, attrs_as<ArgSortAttrs>(call).dtype)
+                     : tensor_arg(call, 0);
   };
   op.lower = [positions](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
-    return kernel.emit(sort_along(kernel, x, axis, flag_attr(call, "descending"), x.shape,
+    const auto attrs = attrs_as<SortAttrs>(call);
+    const size_t axis = axis_of(call, attrs.axis, static_cast<int64_t>(x.ndim()));
+    return kernel.emit(sort_along(kernel, x, axis, attrs.descending, x.shape,
                                   {!positions, positions, kernel.dtype()}));
   };
   op.source = "NumPy, sort with kind=\"stable\"";
@@ -97,16 +124,12 @@ OpDef topk() {
   op.name = "topk";
   op.summary = "The k greatest (or least) elements in order, and their positions.";
   op.inputs = {{"data", "rank 1 or more"}};
-  op.attrs = {
-      {"k", AttrKind::kInt, int64_t{1}, "number of elements; below 1: all"},
-      kAxis,
-      {"ret_type", AttrKind::kString, "both", "\"both\" (a tuple), \"values\", \"indices\""},
-      {"largest", AttrKind::kBool, true, "greatest, not least"},
-      kPositionDType};
+  op.attrs = attrs_of<TopKAttrs>();
   op.infer_type = [](const Call& call) -> Type {
-    check_sortable(call);
+    const auto attrs = attrs_as<TopKAttrs>(call);
+    check_sortable(call, attrs.axis);
     const Ref<TensorType> x = tensor_arg(call, 0);
-    const std::string wanted = string_attr(call, "ret_type");
+    const std::string& wanted = attrs.ret_type;
     if (wanted != "both" && wanted != "values" && wanted != "indices")
       throw CompileError(kBadAttribute, call.origin,
                          "attribute `ret_type` of `topk` is \"{}\"; expected \"both\", \"values\" "
@@ -115,8 +138,8 @@ OpDef topk() {
     const auto type = [&](DType dtype) -> Type {
       if (!x->shape) return make<TensorType>(dtype, x->ndim);
       Shape shape = *x->shape;
-      const size_t axis = axis_of(call, int_attr(call, "axis"), x->ndim);
-      const int64_t k = int_attr(call, "k");
+      const size_t axis = axis_of(call, attrs.axis, x->ndim);
+      const int64_t k = attrs.k;
       const auto known = as_int(shape[axis]);
       if (k >= 1 && known && k > *known)
         throw CompileError(kBadAttribute, call.origin, "`topk` of {} elements of an axis of {}", k,
@@ -125,23 +148,23 @@ OpDef topk() {
       return make<TensorType>(std::move(shape), dtype);
     };
     if (wanted == "values") return type(x->dtype);
-    if (wanted == "indices") return type(dtype_attr(call, "dtype"));
-    return make<TupleType>(std::vector<Type>{type(x->dtype), type(dtype_attr(call, "dtype"))});
+    if (wanted == "indices") return type(attrs.dtype);
+    return make<TupleType>(std::vector<Type>{type(x->dtype), type(attrs.dtype)});
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);
     const Operand x = kernel.arg(0);
-    const size_t axis = axis_of(call, int_attr(call, "axis"), static_cast<int64_t>(x.ndim()));
-    const std::string wanted = string_attr(call, "ret_type");
-    if (!as_int(x.shape[axis]) && int_attr(call, "k") >= 1) {
+    const auto attrs = attrs_as<TopKAttrs>(call);
+    const size_t axis = axis_of(call, attrs.axis, static_cast<int64_t>(x.ndim()));
+    const std::string& wanted = attrs.ret_type;
+    if (!as_int(x.shape[axis]) && attrs.k >= 1) {
       // Whether the axis has that many elements, only the run knows.
-      kernel.append(make<tir::Assert>(
-          x.shape[axis] >= int64(int_attr(call, "k")),
-          fmt::format("`topk`: the axis has fewer than {} elements", int_attr(call, "k"))));
+      kernel.append(
+          make<tir::Assert>(x.shape[axis] >= int64(attrs.k),
+                            fmt::format("`topk`: the axis has fewer than {} elements", attrs.k)));
     }
-    return kernel.emit(
-        sort_along(kernel, x, axis, flag_attr(call, "largest"), kernel.shape(),
-                   {wanted != "indices", wanted != "values", dtype_attr(call, "dtype")}));
+    return kernel.emit(sort_along(kernel, x, axis, attrs.largest, kernel.shape(),
+                                  {wanted != "indices", wanted != "values", attrs.dtype}));
   };
   op.source = "ONNX TopK-11";
   return op;

@@ -20,16 +20,13 @@ struct UnaryRow {
   std::string_view summary;
   Takes takes;
   bool gives_bool;
-  Expr (*element)(const Expr& x, const Call& call);
+  std::function<Expr(const Expr& x, const Call& call)> element;
   std::vector<OpAttr> attrs = {};
   UnaryTraits traits = {};
 };
 
 Expr zero(const Expr& x) { return imm(x->dtype, int64_t{0}); }
 Expr constant(const Expr& x, double value) { return imm(x->dtype, value); }
-Expr attr_of(const Expr& x, const Call& call, const std::string& name) {
-  return imm(x->dtype, float_attr(call, name));
-}
 Expr exp(const Expr& x) { return float_call(IntrinsicId::kExp, {x}); }
 
 // log(1 + exp(x)) without overflow.
@@ -92,12 +89,56 @@ Expr intrinsic(const Expr& x, const Call& call) {
   return x->dtype.is_float() ? float_call(find_intrinsic(call.op->name)->id, {x}) : x;
 }
 
-const OpAttr kAlpha001{"alpha", AttrKind::kFloat, 0.01, "slope below zero"};
+struct CurveAttrs {
+  double alpha = 1.0;
+  static auto table() {
+    return std::tuple{attr<&CurveAttrs::alpha>("alpha", "factor of the curve")};
+  }
+};
+struct SlopeAttrs {
+  double alpha = 0.01;
+  static auto table() { return std::tuple{attr<&SlopeAttrs::alpha>("alpha", "slope below zero")}; }
+};
+struct IsInfAttrs {
+  bool detect_negative = true, detect_positive = true;
+  static auto table() {
+    return std::tuple{attr<&IsInfAttrs::detect_negative>("detect_negative", "-inf counts"),
+                      attr<&IsInfAttrs::detect_positive>("detect_positive", "inf counts")};
+  }
+};
+struct HardSigmoidAttrs {
+  double alpha = 0.2, beta = 0.5;
+  static auto table() {
+    return std::tuple{attr<&HardSigmoidAttrs::alpha>("alpha", "factor of the curve"),
+                      attr<&HardSigmoidAttrs::beta>("beta", "value at 0")};
+  }
+};
+struct SeluAttrs {
+  double alpha = 1.67326319217681884765625, gamma = 1.05070102214813232421875;
+  static auto table() {
+    return std::tuple{attr<&SeluAttrs::alpha>("alpha", "factor of the curve"),
+                      attr<&SeluAttrs::gamma>("gamma", "factor of the result")};
+  }
+};
+struct ShrinkAttrs {
+  double lambd = 0.5, bias = 0.0;
+  static auto table() {
+    return std::tuple{attr<&ShrinkAttrs::lambd>("lambd", "half-width of the zero range"),
+                      attr<&ShrinkAttrs::bias>("bias", "step at its ends")};
+  }
+};
+
+// A row of an operator with attributes.
+template <typename A>
+UnaryRow row(std::string_view name, std::string_view summary, Takes takes,
+             Expr (*element)(const Expr& x, const A& attrs), bool gives_bool = false) {
+  const auto of_call = [element](const Expr& x, const Call& call) {
+    return element(x, attrs_as<A>(call));
+  };
+  return {name, summary, takes, gives_bool, of_call, attrs_of<A>()};
+}
 
 std::vector<UnaryRow> rows() {
-  const auto alpha = [](double value) {
-    return OpAttr{"alpha", AttrKind::kFloat, value, "factor of the curve"};
-  };
   return {
       {"abs", "absolute value", Takes::kNumber, false,
        [](const Expr& x, const Call&) {
@@ -106,19 +147,16 @@ std::vector<UnaryRow> rows() {
        }},
       {"bitwise_not", "complement of every bit", Takes::kInteger, false,
        [](const Expr& x, const Call&) { return tenon::call(IntrinsicId::kBitwiseNot, {x}); }},
-      {"isinf",
-       "infinite",
-       Takes::kFloat,
-       true,
-       [](const Expr& x, const Call& call) {
-         const double inf = std::numeric_limits<double>::infinity();
-         const bool negative = flag_attr(call, "detect_negative");
-         if (flag_attr(call, "detect_positive"))
-           return negative ? float_call(IntrinsicId::kIsinf, {x}) : eq(x, constant(x, inf));
-         return negative ? eq(x, constant(x, -inf)) : boolean(false);
-       },
-       {{"detect_negative", AttrKind::kBool, true, "-inf counts"},
-        {"detect_positive", AttrKind::kBool, true, "inf counts"}}},
+      row<IsInfAttrs>(
+          "isinf", "infinite", Takes::kFloat,
+          [](const Expr& x, const IsInfAttrs& attrs) {
+            const double inf = std::numeric_limits<double>::infinity();
+            if (attrs.detect_positive)
+              return attrs.detect_negative ? float_call(IntrinsicId::kIsinf, {x})
+                                           : eq(x, constant(x, inf));
+            return attrs.detect_negative ? eq(x, constant(x, -inf)) : boolean(false);
+          },
+          true),
       {"logical_not", "not", Takes::kBool, false,
        [](const Expr& x, const Call&) { return tenon::logical_not(x); }},
       {"negative",
@@ -150,25 +188,17 @@ std::vector<UnaryRow> rows() {
       {"sign", "-1, 0 or 1", Takes::kNumber, false, sign},
       {"square", "x * x", Takes::kNumber, false, [](const Expr& x, const Call&) { return x * x; }},
 
-      {"nn.celu",
-       "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         const Expr a = attr_of(x, call, "alpha");
-         const Expr below = a * (exp(x / a) - constant(x, 1));
-         return tenon::max(zero(x), x) + tenon::min(zero(x), below);
-       },
-       {alpha(1.0)}},
-      {"nn.elu",
-       "x above 0, alpha * (exp(x) - 1) below",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         const Expr below = attr_of(x, call, "alpha") * (exp(x) - constant(x, 1));
-         return select(x > zero(x), x, below);
-       },
-       {alpha(1.0)}},
+      row<CurveAttrs>("nn.celu", "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))", Takes::kFloat,
+                      [](const Expr& x, const CurveAttrs& attrs) {
+                        const Expr a = constant(x, attrs.alpha);
+                        const Expr below = a * (exp(x / a) - constant(x, 1));
+                        return tenon::max(zero(x), x) + tenon::min(zero(x), below);
+                      }),
+      row<CurveAttrs>("nn.elu", "x above 0, alpha * (exp(x) - 1) below", Takes::kFloat,
+                      [](const Expr& x, const CurveAttrs& attrs) {
+                        const Expr below = constant(x, attrs.alpha) * (exp(x) - constant(x, 1));
+                        return select(x > zero(x), x, below);
+                      }),
       {"nn.gelu", "x * (1 + erf(x / sqrt(2))) / 2", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
          const Expr scaled = float_call(IntrinsicId::kErf, {x * constant(x, std::sqrt(0.5))});
@@ -180,26 +210,19 @@ std::vector<UnaryRow> rows() {
          const Expr t = float_call(IntrinsicId::kTanh, {constant(x, std::sqrt(2 / M_PI)) * cubic});
          return x * constant(x, 0.5) * (constant(x, 1) + t);
        }},
-      {"nn.hardsigmoid",
-       "alpha * x + beta, held in 0 to 1",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         return clamp01(attr_of(x, call, "alpha") * x + attr_of(x, call, "beta"));
-       },
-       {alpha(0.2), {"beta", AttrKind::kFloat, 0.5, "value at 0"}}},
+      row<HardSigmoidAttrs>("nn.hardsigmoid", "alpha * x + beta, held in 0 to 1", Takes::kFloat,
+                            [](const Expr& x, const HardSigmoidAttrs& attrs) {
+                              return clamp01(constant(x, attrs.alpha) * x +
+                                             constant(x, attrs.beta));
+                            }),
       {"nn.hardswish", "x * hardsigmoid(x) with slope 1 / 6", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
          return x * clamp01(x * constant(x, 1.0 / 6) + constant(x, 0.5));
        }},
-      {"nn.leakyrelu",
-       "x above 0, alpha * x below",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         return select(x > zero(x), x, x * attr_of(x, call, "alpha"));
-       },
-       {kAlpha001}},
+      row<SlopeAttrs>("nn.leakyrelu", "x above 0, alpha * x below", Takes::kFloat,
+                      [](const Expr& x, const SlopeAttrs& attrs) {
+                        return select(x > zero(x), x, x * constant(x, attrs.alpha));
+                      }),
       {"nn.mish", "x * tanh(softplus(x))", Takes::kFloat, false,
        [](const Expr& x, const Call&) {
          return x * float_call(IntrinsicId::kTanh, {softplus(x)});
@@ -210,28 +233,19 @@ std::vector<UnaryRow> rows() {
        [](const Expr& x, const Call&) {
          return tenon::min(tenon::max(x, zero(x)), imm(x->dtype, int64_t{6}));
        }},
-      {"nn.selu",
-       "gamma * (x above 0, alpha * (exp(x) - 1) below)",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         const Expr below = attr_of(x, call, "alpha") * (exp(x) - constant(x, 1));
-         return attr_of(x, call, "gamma") * select(x > zero(x), x, below);
-       },
-       {alpha(1.67326319217681884765625),
-        {"gamma", AttrKind::kFloat, 1.05070102214813232421875, "factor of the result"}}},
-      {"nn.shrink",
-       "x + bias below -lambd, x - bias above lambd, 0 between",
-       Takes::kNumber,
-       false,
-       [](const Expr& x, const Call& call) {
-         const Expr bias = attr_of(x, call, "bias");
-         const Expr least = constant(x, -float_attr(call, "lambd"));
-         const Expr most = attr_of(x, call, "lambd");
-         return select(x < least, x + bias, select(x > most, x - bias, zero(x)));
-       },
-       {{"lambd", AttrKind::kFloat, 0.5, "half-width of the zero range"},
-        {"bias", AttrKind::kFloat, 0.0, "step at its ends"}}},
+      row<SeluAttrs>("nn.selu", "gamma * (x above 0, alpha * (exp(x) - 1) below)", Takes::kFloat,
+                     [](const Expr& x, const SeluAttrs& attrs) {
+                       const Expr below = constant(x, attrs.alpha) * (exp(x) - constant(x, 1));
+                       return constant(x, attrs.gamma) * select(x > zero(x), x, below);
+                     }),
+      row<ShrinkAttrs>("nn.shrink", "x + bias below -lambd, x - bias above lambd, 0 between",
+                       Takes::kNumber,
+                       [](const Expr& x, const ShrinkAttrs& attrs) {
+                         const Expr bias = constant(x, attrs.bias);
+                         const Expr least = constant(x, -attrs.lambd);
+                         const Expr most = constant(x, attrs.lambd);
+                         return select(x < least, x + bias, select(x > most, x - bias, zero(x)));
+                       }),
       {"nn.silu", "x * sigmoid(x)", Takes::kFloat, false,
        [](const Expr& x, const Call&) { return x * float_call(IntrinsicId::kSigmoid, {x}); }},
       {"nn.softplus", "log(1 + exp(x))", Takes::kFloat, false,
@@ -240,22 +254,15 @@ std::vector<UnaryRow> rows() {
        [](const Expr& x, const Call&) {
          return x / (constant(x, 1) + float_call(IntrinsicId::kFabs, {x}));
        }},
-      {"nn.swish",
-       "x * sigmoid(alpha * x)",
-       Takes::kFloat,
-       false,
-       [](const Expr& x, const Call& call) {
-         return x * float_call(IntrinsicId::kSigmoid, {attr_of(x, call, "alpha") * x});
-       },
-       {alpha(1.0)}},
-      {"nn.thresholdedrelu",
-       "x above alpha, 0 elsewhere",
-       Takes::kNumber,
-       false,
-       [](const Expr& x, const Call& call) {
-         return select(x > attr_of(x, call, "alpha"), x, zero(x));
-       },
-       {alpha(1.0)}},
+      row<CurveAttrs>("nn.swish", "x * sigmoid(alpha * x)", Takes::kFloat,
+                      [](const Expr& x, const CurveAttrs& attrs) {
+                        return x *
+                               float_call(IntrinsicId::kSigmoid, {constant(x, attrs.alpha) * x});
+                      }),
+      row<CurveAttrs>("nn.thresholdedrelu", "x above alpha, 0 elsewhere", Takes::kNumber,
+                      [](const Expr& x, const CurveAttrs& attrs) {
+                        return select(x > constant(x, attrs.alpha), x, zero(x));
+                      }),
   };
 }
 
@@ -338,15 +345,22 @@ OpDef clip() {
   return op;
 }
 
+struct AsTypeAttrs {
+  DType dtype;
+  static auto table() {
+    return std::tuple{required<&AsTypeAttrs::dtype>("dtype", "of the result")};
+  }
+};
+
 OpDef astype() {
   OpDef op;
   op.name = "astype";
   op.summary =
       "Converts to another dtype: floats to integers towards zero, anything to bool by `!= 0`.";
   op.inputs = {OpInput{"x", "any shape"}.as_moved()};
-  op.attrs = {{"dtype", AttrKind::kDType, {}, "of the result"}};
+  op.attrs = attrs_of<AsTypeAttrs>();
   op.infer_type = [](const Call& call) -> Type {
-    return same_shape(call, 0, dtype_attr(call, "dtype"));
+    return same_shape(call, 0, attrs_as<AsTypeAttrs>(call).dtype);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
     KernelOf kernel(builder, call);

@@ -21,13 +21,8 @@ Layout parse_layout(const Call& call, const std::string& attr, const std::string
   return *layout;
 }
 
-Layout layout_attr(const Call& call, const std::string& attr, const std::string& letters) {
-  return parse_layout(call, attr, string_attr(call, attr), letters);
-}
-
-std::vector<int64_t> spatial_attr(const Call& call, const std::string& name, size_t rank,
-                                  int64_t least) {
-  std::vector<int64_t> values = ints_attr(call, name);
+std::vector<int64_t> along_axes(const Call& call, const std::string& name,
+                                std::vector<int64_t> values, size_t rank, int64_t least) {
   if (values.size() == 1) values.assign(rank, values[0]);
   if (values.size() != rank || std::any_of(values.begin(), values.end(), [&](int64_t v) {
         return v < least || v > int64_t{1} << 30;
@@ -44,8 +39,7 @@ bool Padding::any() const {
          std::any_of(after.begin(), after.end(), nonzero);
 }
 
-Padding padding_attr(const Call& call, size_t rank) {
-  const std::vector<int64_t> values = ints_attr(call, "padding");
+Padding padding_of(const Call& call, const std::vector<int64_t>& values, size_t rank) {
   const bool fits = values.size() == 1 || values.size() == rank || values.size() == 2 * rank;
   if (!fits || std::any_of(values.begin(), values.end(),
                            [](int64_t v) { return v < 0 || v > int64_t{1} << 30; }))

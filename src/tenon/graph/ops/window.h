@@ -14,22 +14,21 @@ namespace tenon::graph {
 /// The letters of the spatial axes of a rank: "W", "HW", "DHW".
 std::string spatial_letters(size_t rank);
 
-/// A layout attribute whose axes are `letters` in any order, perhaps with blocks.
+/// The value of a layout attribute whose axes are `letters` in any order, perhaps with blocks.
 /// \throws CompileError (kBadAttribute).
-Layout layout_attr(const Call& call, const std::string& attr, const std::string& letters);
 Layout parse_layout(const Call& call, const std::string& attr, const std::string& text,
                     const std::string& letters);
 
-/// An attribute with a number for each spatial axis (one number stands for all), each at least
-/// `least`.
-std::vector<int64_t> spatial_attr(const Call& call, const std::string& name, size_t rank,
-                                  int64_t least);
+/// The values of attribute `name`, a number for each spatial axis (one number stands for all), each
+/// at least `least`. \throws CompileError (kBadAttribute).
+std::vector<int64_t> along_axes(const Call& call, const std::string& name,
+                                std::vector<int64_t> values, size_t rank, int64_t least);
 /// Padding before and after along each spatial axis, from 1, rank or 2 * rank numbers.
 struct Padding {
   std::vector<int64_t> before, after;
   bool any() const;
 };
-Padding padding_attr(const Call& call, size_t rank);
+Padding padding_of(const Call& call, const std::vector<int64_t>& values, size_t rank);
 
 /// An index along an axis that is perhaps split in blocks: `outer * block + inner`.
 struct AxisIndex {
