@@ -40,7 +40,8 @@
  * above the host's. A minor version only appends members to the structs here (`size` tells how many
  * are there; absent ones read as zero) and enumerators to the lists; nothing that is there changes
  * within a major version. Since 1.1 an expression (2 * n) that is a dimension of an input is a
- * symbol of the match; to back ends of 1.0 it is none.
+ * symbol of the match; to back ends of 1.0 it is none. Since 1.2 `annotated` answers in every
+ * callback, for parts of a region too, and constants are bound as well.
  */
 #ifndef TENON_BACKEND_H_
 #define TENON_BACKEND_H_
@@ -53,7 +54,7 @@ extern "C" {
 #endif
 
 #define TENON_BACKEND_ABI_MAJOR 1
-#define TENON_BACKEND_ABI_MINOR 1
+#define TENON_BACKEND_ABI_MINOR 2
 #define TENON_BACKEND_ABI \
   ((uint32_t)TENON_BACKEND_ABI_MAJOR << 16 | (uint32_t)TENON_BACKEND_ABI_MINOR)
 
@@ -184,7 +185,9 @@ typedef struct TenonHost {
   const TenonOperand* (*operand)(const TenonMatch* match, int32_t op, int32_t i);
   /* What operator `op` gives; `field` counts the members where that is a tuple, else it is 0. */
   const TenonTensor* (*result)(const TenonMatch* match, int32_t op, int32_t field);
-  /* Which value the pattern's annotation `name` is bound to; null where there is none. */
+  /* What a name of the pattern is bound to in this match: an annotation, or a variable of the
+   * pattern's text. An input (constants are inputs) or an operator; null where the name has no part
+   * in the match. Of a region: ask the part. */
   const TenonOperand* (*annotated)(const TenonMatch* match, const char* name);
 
   /* -- attributes of operator `op`; of the match itself (also: what a TensorIR pattern captured)

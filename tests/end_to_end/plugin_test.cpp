@@ -58,7 +58,7 @@ TEST_F(PluginCommandTest, WhatIsNoPluginIsRefused) {
   ASSERT_EQ(shell("echo 'int x;' > x.c && cc -shared -fPIC x.c -o x.so").status, 0);
   expect("check --plugin ./x.so", 1, "plugin ./x.so: it exports no function `tenon_backend`");
   build("backend.abi += 1;");
-  expect("check --plugin ./tiny.so", 1, "it is made for version 1.2");
+  expect("check --plugin ./tiny.so", 1, "it is made for version 1.3");
   expect("check", 2, "FILE is missing");
 }
 

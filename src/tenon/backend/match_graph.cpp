@@ -37,6 +37,11 @@ std::vector<int64_t> MatchGraph::Operator::ints(const std::string& key) const {
   return found == attributes.end() ? std::vector<int64_t>() : found->second.ints;
 }
 
+int MatchGraph::Part::operator[](const std::string& name) const {
+  const auto found = bound.find(name);
+  return found == bound.end() ? -1 : found->second;
+}
+
 bool MatchGraph::is_scalar(int value, float* number) const {
   const Value& v = (*this)[value];
   if (!v.data || v.dtype != "float32" || elements(value) != 1) return false;
@@ -66,7 +71,7 @@ MatchGraph::Value value_of(const TenonTensor& tensor) {
 
 class Reader {
  public:
-  explicit Reader(const TenonHost* host) : host_(host) {}
+  Reader(const TenonHost* host, std::span<const char* const> names) : host_(host), names_(names) {}
 
   MatchGraph read(const TenonMatch* match) {
     std::vector<int> inputs;
@@ -127,7 +132,18 @@ class Reader {
       results.push_back({made.result});
       graph_.operators.push_back(std::move(made));
     }
+    add_part(match, results, inputs);
     return results;
+  }
+
+  void add_part(const TenonMatch* match, const Results& results, const std::vector<int>& inputs) {
+    MatchGraph::Part part;
+    for (const char* name : names_)
+      if (const TenonOperand* operand = host_->annotated(match, name))
+        part.bound[name] = value_at(results, *operand, inputs);
+    if (part.bound.empty()) return;
+    part.results = outputs(match, results, inputs);
+    graph_.parts.push_back(std::move(part));
   }
 
   MatchGraph::Operator read_operator(const TenonMatch* match, int32_t op, const Results& results,
@@ -180,13 +196,15 @@ class Reader {
   }
 
   const TenonHost* host_;
+  std::span<const char* const> names_;
   MatchGraph graph_;
 };
 
 }  // namespace
 
-MatchGraph read_match(const TenonHost* host, const TenonMatch* match) {
-  return Reader(host).read(match);
+MatchGraph read_match(const TenonHost* host, const TenonMatch* match,
+                      std::span<const char* const> names) {
+  return Reader(host, names).read(match);
 }
 
 }  // namespace tenon::backend

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,19 @@ struct MatchGraph {
     std::vector<int64_t> ints(const std::string& name) const;
   };
 
+  /// What the pattern of one match bound to its names, and the match's results.
+  struct Part {
+    std::map<std::string, int> bound;
+    std::vector<int> results;
+    bool operator==(const Part&) const = default;
+
+    /// -1 where the name has no part in the match.
+    int operator[](const std::string& name) const;
+  };
+
   std::vector<Value> values;
   std::vector<Operator> operators;
+  std::vector<Part> parts;           // with what was asked for
   std::vector<int> inputs, outputs;  // values
   int symbols = 0;                   // how many dimensions that are not numbers are arguments
   bool operator==(const MatchGraph&) const = default;
@@ -73,8 +85,10 @@ struct MatchGraph {
   int64_t elements(int value) const;
 };
 
+/// \param names  of patterns, whose bindings `parts` gets.
 /// \throws Refusal where it has no such form: an output that is an input, a result in the middle of
 /// a tuple.
-MatchGraph read_match(const TenonHost* host, const TenonMatch* match);
+MatchGraph read_match(const TenonHost* host, const TenonMatch* match,
+                      std::span<const char* const> names = {});
 
 }  // namespace tenon::backend

@@ -331,12 +331,15 @@ TEST(Regions, ProductWithBiasAndGelu) {
   const Shape shape = {2, 7, 40};
   const int product = net.add("matmul", {x, w}, shape);
   const int biased = net.add("add", {b, product}, shape);
-  const int scaled = net.add("divide", {biased, net.scalar(1.4142135F)}, shape);
+  const int divisor = net.scalar(1.4142135F), one = net.scalar(1), half = net.scalar(0.5F);
+  const int scaled = net.add("divide", {biased, divisor}, shape);
   const int erf = net.add("erf", {scaled}, shape);
-  const int plus = net.add("add", {erf, net.scalar(1)}, shape);
+  const int plus = net.add("add", {erf, one}, shape);
   const int times = net.add("multiply", {biased, plus}, shape);
-  const int out = net.add("multiply", {times, net.scalar(0.5F)}, shape);
+  const int out = net.add("multiply", {times, half}, shape);
   net.graph.outputs = {out};
+  net.graph.parts = {
+      {{{"gelu_source", biased}, {"erf_divisor", divisor}, {"one", one}, {"half", half}}, {out}}};
   for (int64_t r = 0; r < 14; ++r)
     for (int64_t c = 0; c < 40; ++c) {
       double sum = static_cast<double>(net[b][static_cast<size_t>(c)]);
@@ -411,40 +414,48 @@ TEST(Regions, BatchNormBehindPooling) {
   expect_runs(net);
 }
 
-// `cube`: x ** 3, or products; `other_use`: of a value inside of it.
-Network gelu_tanh(bool has_power, float half, bool other_use) {
+// With x ** 3 as such or as products; `is_bound`: the pattern has found it.
+Network gelu_tanh(bool has_power, float half_number, bool is_bound) {
   Network net;
   const int a = net.input({6, 24}), w = net.constant({24, 40});
   const Shape shape = {6, 40};
   const int x = net.add("matmul", {a, w}, shape);
-  const int cube = has_power ? net.add("power", {x, net.scalar(3)}, shape)
+  const int exponent = net.scalar(3), cube_factor = net.scalar(0.044715F),
+            tanh_factor = net.scalar(0.7978845608F), one = net.scalar(1),
+            half = net.scalar(half_number);
+  const int cube = has_power ? net.add("power", {x, exponent}, shape)
                              : net.add("multiply", {net.add("multiply", {x, x}, shape), x}, shape);
-  const int scaled = net.add("multiply", {net.scalar(0.044715F), cube}, shape);
+  const int scaled = net.add("multiply", {cube_factor, cube}, shape);
   const int sum = net.add("add", {x, scaled}, shape);
-  const int inner = net.add("multiply", {sum, net.scalar(0.7978845608F)}, shape);
+  const int inner = net.add("multiply", {sum, tanh_factor}, shape);
   const int tanh = net.add("tanh", {inner}, shape);
-  const int plus = net.add("add", {tanh, net.scalar(1)}, shape);
-  const int out =
-      has_power
-          ? net.add("multiply", {net.add("multiply", {x, plus}, shape), net.scalar(half)}, shape)
-          : net.add("multiply", {net.add("multiply", {x, net.scalar(half)}, shape), plus}, shape);
+  const int plus = net.add("add", {tanh, one}, shape);
+  const int out = has_power
+                      ? net.add("multiply", {net.add("multiply", {x, plus}, shape), half}, shape)
+                      : net.add("multiply", {net.add("multiply", {x, half}, shape), plus}, shape);
   net.graph.outputs = {out};
-  if (other_use) net.graph.outputs.push_back(plus);
+  if (is_bound)
+    net.graph.parts = {{{{"gelu_source", x},
+                         {"exponent", exponent},
+                         {"cube_factor", cube_factor},
+                         {"tanh_factor", tanh_factor},
+                         {"one", one},
+                         {"half", half}},
+                        {out}}};
   for (size_t i = 0; i < net[out].size(); ++i) {
     double sums = 0;
     for (size_t k = 0; k < 24; ++k)
       sums += static_cast<double>(net[a][i / 40 * 24 + k]) *
               static_cast<double>(net[w][k * 40 + i % 40]);
     const double raised = 1 + std::tanh(0.7978845608 * (sums + 0.044715 * sums * sums * sums));
-    net[out][i] = static_cast<float>(sums * raised * static_cast<double>(half));
-    net[plus][i] = static_cast<float>(raised);
+    net[out][i] = static_cast<float>(sums * raised * static_cast<double>(half_number));
   }
   return net;
 }
 
 TEST(Regions, ProductWithGeluThroughTanh) {
   for (const bool has_power : {false, true}) {
-    Network net = gelu_tanh(has_power, 0.5F, false);
+    Network net = gelu_tanh(has_power, 0.5F, true);
     expect_runs(net);  // which gives constants their data
     const auto groups = group(net.graph);
     ASSERT_EQ(groups.size(), 1U);
@@ -454,8 +465,8 @@ TEST(Regions, ProductWithGeluThroughTanh) {
 }
 
 TEST(Regions, WhatIsNearlyGeluThroughTanhIsNotTakenForIt) {
-  for (const auto& [half, other_use] : {std::pair(0.25F, false), std::pair(0.5F, true)}) {
-    Network net = gelu_tanh(false, half, other_use);
+  for (const auto& [half, is_bound] : {std::pair(0.25F, true), std::pair(0.5F, false)}) {
+    Network net = gelu_tanh(false, half, is_bound);
     expect_runs(net);
     for (const Group& one : group(net.graph))
       for (const Post& post : one.posts) EXPECT_NE(post.alg, dnnl_eltwise_gelu_tanh);

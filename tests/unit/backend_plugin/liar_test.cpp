@@ -130,8 +130,8 @@ TEST_P(Liar, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(Load, Liar, testing::Values(
     LIE(SIZE_IS_TOO_SMALL, At::kLoad, "bad-plugin", "its TenonBackend.size is 8; expected"),
     LIE(SIZE_IS_TOO_LARGE, At::kLoad, "bad-plugin", "its TenonBackend.size is"),
-    LIE(ABI_MAJOR_IS_NEWER, At::kLoad, "bad-plugin", "made for version 2.1 of the interface of back ends; this Tenon has 1.1"),
-    LIE(ABI_MINOR_IS_NEWER, At::kLoad, "bad-plugin", "made for version 1.2 of the interface of back ends; this Tenon has 1.1"),
+    LIE(ABI_MAJOR_IS_NEWER, At::kLoad, "bad-plugin", "made for version 2.2 of the interface of back ends; this Tenon has 1.2"),
+    LIE(ABI_MINOR_IS_NEWER, At::kLoad, "bad-plugin", "made for version 1.3 of the interface of back ends; this Tenon has 1.2"),
     LIE(ABI_IS_GARBAGE, At::kLoad, "bad-plugin", "made for version 57005.48879"),
     LIE(THERE_IS_NO_BACKEND, At::kLoad, "bad-plugin", "it gives no back end"),
     LIE(NAME_IS_NULL, At::kLoad, "bad-plugin", "its name is ``; expected a letter"),

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/graph/partition_passes.h"
 #include "tenon/graph/patterns/matcher.h"
 #include "tenon/script/parser.h"
 #include "tenon/script/printer.h"
@@ -44,6 +45,8 @@ IRModule module_of_test(const std::string& rows = "2") {
 /// What the functions below found and are to answer.
 struct Probe {
   std::string seen;
+  std::string bound;  // by the pattern's names, in `generate`
+  const char* patterns = kPattern;
   int32_t kind = TENON_SYMBOL;
   std::string bytes = "f";
   std::vector<std::string> preludes;
@@ -103,6 +106,9 @@ int32_t pack(const TenonHost* host, const TenonMatch*, int32_t, TenonAnswer* ans
 }
 
 int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
+  for (const char* name : {"bias", "source", "other"})
+    if (const TenonOperand* operand = host->annotated(match, name))
+      probe.bound += fmt::format("{}: {}\n", name, str(*operand));
   for (const std::string& prelude : probe.preludes)
     host->emit(answer, TENON_C_PRELUDE, prelude.c_str(), TENON_TEXT);
   std::string bytes = probe.bytes;
@@ -128,7 +134,7 @@ const TenonBackend* entry(const TenonHost*) {
   backend.size = sizeof(TenonBackend);
   backend.abi = probe.abi;
   backend.name = "probe";
-  backend.patterns = kPattern;
+  backend.patterns = probe.patterns;
   backend.flags = probe.flags;
   backend.check = check;
   backend.scratch = scratch;
@@ -225,6 +231,29 @@ class Module:
       "1 symbols, axis 0\nsymbol n\ndimension 0 is symbol -1\ndimension 1 is symbol 0\n");
   has(script::print(plugin::adapt(entry).lower(module(), "one", {})),
       R"(y0: T.Buffer(("2 * n", "n * 2"), "float32"), n: T.int64))");
+}
+
+TEST_F(PluginAnswers, WhatThePatternsNamesAreBoundToIsKnownWhenCodeIsMade) {
+  probe.patterns = R"(
+bias = is_const()
+product = is_op("relax.matmul")(wildcard(), wildcard())
+biased = is_op("relax.add")(product, bias) | is_op("relax.add")(bias, product)
+patterns = [("dense_relu", is_op("relax.nn.relu")(biased), {"source": product})]
+)";
+  const graph::Backend backend = plugin::adapt(entry);
+  IRModule module;
+  module.set("main", with(module_of_test().find<graph::Function>("one"), [](graph::Function& copy) {
+               copy.attrs = {};
+               copy.is_private = false;
+             }));
+  module = graph::fuse_ops_by_pattern(std::move(module), backend.patterns, {});
+  std::string composite;
+  for (const auto& [name, function] : module.functions())
+    if (function->attrs.contains("Composite")) composite = name;
+  ASSERT_NE(composite, "") << script::print(module);
+  EXPECT_EQ(probe.seen.find("bindings"), std::string::npos);
+  (void)backend.lower(std::move(module), composite, {});
+  EXPECT_EQ(probe.bound, "bias: input 2\nsource: operator 0\n");
 }
 
 TEST_F(PluginAnswers, ASymbolIsCalledWithWhatTheMatchHas) {

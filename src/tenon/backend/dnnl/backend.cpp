@@ -26,7 +26,7 @@ struct Planned {
 std::shared_ptr<const Planned> planned(const TenonHost* host, const TenonMatch* match) {
   static std::mutex mutex;
   static std::shared_ptr<const Planned> last;
-  MatchGraph graph = read_match(host, match);
+  MatchGraph graph = read_match(host, match, kNames);
   const std::lock_guard lock(mutex);
   if (last && last->graph == graph) return last;
   Planned made;
@@ -46,7 +46,7 @@ void check_worth(const MatchGraph& graph) {
 
 int32_t check(const TenonHost* host, const TenonMatch* match, TenonAnswer* answer) {
   return answer_of(host, answer, [&] {
-    check_worth(read_match(host, match));
+    check_worth(read_match(host, match, kNames));
     (void)planned(host, match);
   });
 }

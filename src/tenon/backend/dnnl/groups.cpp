@@ -86,6 +86,9 @@ bool broadcasts_to(const std::vector<int64_t>& shape, const std::vector<int64_t>
   return true;
 }
 
+// Constants of networks are rounded in their own ways.
+constexpr float kNearlyEqual = 1e-5F;
+
 class Grouper {
  public:
   explicit Grouper(const MatchGraph& graph)
@@ -153,9 +156,7 @@ class Grouper {
     }
     for (;;) {
       const int value = group.results.back();
-      auto gelu = absorb_gelu(value, group);
-      if (!gelu) gelu = absorb_gelu_tanh(value, group);
-      if (gelu) {
+      if (const auto gelu = absorb_gelu(value, group)) {
         last = std::max(last, *gelu);
         continue;
       }
@@ -294,136 +295,39 @@ class Grouper {
     return shape.size() > behind && shape[shape.size() - 1 - behind] == to[axis];
   }
 
-  // x * (1 + erf(x / sqrt(2))) / 2 spelled out; the position of its last operator.
+  // GELU spelled out, which the pattern found behind `x`; the position of its last operator. The
+  // pattern leaves the numbers to us.
   std::optional<size_t> absorb_gelu(int x, Group& group) {
-    std::vector<size_t> parts;
-    std::vector<size_t> users = users_[static_cast<size_t>(x)];
-    if (users.size() != 2 || is_output(x)) return std::nullopt;
-    for (const size_t scaled : users) {
-      const Operator& op = graph_.operators[scaled];
-      float c = 0;
-      if (!scalar_of(op, x, &c)) continue;
-      const bool is_scale = (op.name == "divide" && std::abs(c - 1.4142135F) < 1e-5F) ||
-                            (op.name == "multiply" && std::abs(c - 0.70710677F) < 1e-5F);
-      const auto erf = only_user(op.result);
-      if (!is_scale || !erf || graph_.operators[*erf].name != "erf") continue;
-      const auto plus = only_user(graph_.operators[*erf].result);
-      if (!plus || graph_.operators[*plus].name != "add" ||
-          !scalar_of(graph_.operators[*plus], graph_.operators[*erf].result, &c) || c != 1)
-        continue;
-      const auto times = only_user(graph_.operators[*plus].result);
-      if (!times || graph_.operators[*times].name != "multiply") continue;
-      const Operator& product = graph_.operators[*times];
-      const int other = product.value_arg(product.value_arg(0) == graph_.operators[*plus].result);
-      parts = {scaled, *erf, *plus, *times};
-      const size_t second = users[0] == scaled ? users[1] : users[0];
-      size_t last = *times;
-      if (other == x && second == *times) {
-        const auto half = only_user(product.result);
-        if (!half || graph_.operators[*half].name != "multiply" ||
-            !scalar_of(graph_.operators[*half], product.result, &c) || c != 0.5F)
-          continue;
-        parts.push_back(last = *half);
-      } else {
-        const Operator& half = graph_.operators[second];
-        if (half.result != other || half.name != "multiply" || !scalar_of(half, x, &c) ||
-            c != 0.5F || !only_user(other))
-          continue;
-        parts.push_back(second);
-      }
-      for (const size_t part : parts) taken_[part] = true;
-      add_post(group, eltwise(dnnl_eltwise_gelu_erf, 0, 0), graph_.operators[last].result);
-      return last;
+    for (const MatchGraph::Part& part : graph_.parts) {
+      if (part["gelu_source"] != x) continue;
+      const auto is = [&](const char* name, float wanted) {
+        float number = 0;
+        return part[name] < 0 ||
+               (graph_.is_scalar(part[name], &number) && std::abs(number - wanted) < kNearlyEqual);
+      };
+      if (!is("half", 0.5F) || !is("one", 1) || !is("erf_divisor", 1.4142135F) ||
+          !is("erf_factor", 0.70710677F) || !is("tanh_factor", 0.7978846F) ||
+          !is("cube_factor", 0.044715F) || !is("exponent", 3))
+        return std::nullopt;
+      const bool has_tanh = part["tanh_factor"] >= 0;
+      take_between(x, part.results.front());
+      add_post(group, eltwise(has_tanh ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf, 0, 0),
+               part.results.front());
+      return position_of(part.results.front());
     }
     return std::nullopt;
   }
 
-  // x * (1 + tanh(0.79788 * (x + 0.044715 * x * x * x))) / 2 spelled out, likewise. It is read from
-  // its result backwards.
-  std::optional<size_t> absorb_gelu_tanh(int x, Group& group) {
-    constexpr size_t kLeastUses = 3;  // x ** 3, the sum, the last product
-    if (users_[static_cast<size_t>(x)].size() < kLeastUses || is_output(x)) return std::nullopt;
-    for (const Operator& op : graph_.operators) {
-      std::vector<const Operator*> parts;
-      if (op.name != "multiply" || !is_gelu_tanh(x, op.result, parts)) continue;
-      const auto is_part = [&](size_t user) {
-        return std::find(parts.begin(), parts.end(), &graph_.operators[user]) != parts.end();
-      };
-      const auto is_inner = [&](int value) {
-        const auto& users = users_[static_cast<size_t>(value)];
-        return !is_output(value) && std::all_of(users.begin(), users.end(), is_part);
-      };
-      const bool is_closed =
-          is_inner(x) && std::all_of(parts.begin(), parts.end(), [&](const Operator* part) {
-            return part == &op || is_inner(part->result);
-          });
-      if (!is_closed) continue;
-      size_t last = 0;
-      for (const Operator* part : parts) {
-        const auto position = static_cast<size_t>(part - graph_.operators.data());
-        taken_[position] = true;
-        last = std::max(last, position);
-      }
-      add_post(group, eltwise(dnnl_eltwise_gelu_tanh, 0, 0), op.result);
-      return last;
-    }
-    return std::nullopt;
+  size_t position_of(int value) const {
+    return static_cast<size_t>(makers_[static_cast<size_t>(value)] - graph_.operators.data());
   }
-
-  bool is_gelu_tanh(int x, int result, std::vector<const Operator*>& parts) const {
-    const auto is = [](int a, int b) { return a >= 0 && a == b; };
-    // Of `op`, one operand that is `first`: the other; -1 where it has none.
-    const auto other_operand = [&](int value, const char* name, int first) {
-      const Operator* op = maker(value, name, parts);
-      if (!op) return -1;
-      if (is(op->value_arg(0), first)) return op->value_arg(1);
-      return is(op->value_arg(1), first) ? op->value_arg(0) : -1;
-    };
-    int raised = -1;
-    if (const int product = with_number(result, "multiply", 0.5F, parts); product >= 0) {
-      raised = other_operand(product, "multiply", x);
-    } else if (const Operator* op = maker(result, "multiply", parts)) {
-      for (const size_t i : {size_t{0}, size_t{1}})
-        if (raised < 0 && is(with_number(op->value_arg(i), "multiply", 0.5F, parts), x))
-          raised = op->value_arg(1 - i);
-    }
-    const Operator* tanh = maker(with_number(raised, "add", 1, parts), "tanh", parts);
-    if (!tanh) return false;
-    const int sum = with_number(tanh->value_arg(0), "multiply", 0.7978846F, parts);
-    const int cube = with_number(other_operand(sum, "add", x), "multiply", 0.044715F, parts);
-    if (is(with_number(cube, "power", 3, parts), x)) return true;
-    return is(other_operand(other_operand(cube, "multiply", x), "multiply", x), x);
-  }
-
-  // The operator of this name that gives `value`, which is noted; null where it is another.
-  const Operator* maker(int value, const char* name, std::vector<const Operator*>& parts) const {
-    const Operator* op = value < 0 ? nullptr : makers_[static_cast<size_t>(value)];
-    if (!op || op->name != name) return nullptr;
-    parts.push_back(op);
-    return op;
-  }
-  // What `value` is the sum, product or power of with this number; -1 where it is none.
-  int with_number(int value, const std::string& name, float number,
-                  std::vector<const Operator*>& parts) const {
-    const Operator* op = value < 0 ? nullptr : makers_[static_cast<size_t>(value)];
-    if (!op || op->name != name) return -1;
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      float found = 0;
-      if (name == "power" && i == 1) break;
-      if (!graph_.is_scalar(op->value_arg(1 - i), &found) || std::abs(found - number) > 1e-5F)
-        continue;
-      parts.push_back(op);
-      return op->value_arg(i);
-    }
-    return -1;
-  }
-
-  // The scalar that `op` combines `x` with; for what does not commute, x stands first.
-  bool scalar_of(const Operator& op, int x, float* number) const {
-    if (!binary_of(op.name)) return false;
-    if (op.value_arg(0) == x) return graph_.is_scalar(op.value_arg(1), number);
-    return op.value_arg(1) == x && op.name != "divide" && op.name != "subtract" &&
-           graph_.is_scalar(op.value_arg(0), number);
+  // The operators that make `value` of `x`.
+  void take_between(int x, int value) {
+    if (value < 0 || value == x || !makers_[static_cast<size_t>(value)]) return;
+    if (taken_[position_of(value)]) return;
+    taken_[position_of(value)] = true;
+    for (const MatchGraph::Argument& argument : makers_[static_cast<size_t>(value)]->args)
+      take_between(x, argument.value);
   }
 
   const MatchGraph& graph_;

@@ -43,6 +43,10 @@ struct Group {
   int operands[2] = {-1, -1};  // kMatmul: what is multiplied, before these permutations
 };
 
+/// What patterns.py calls the values that `group` asks for: what GELU is applied to, and its numbers.
+inline constexpr const char* kNames[] = {"gelu_source", "half",        "one",         "erf_divisor",
+                                         "erf_factor",  "tanh_factor", "cube_factor", "exponent"};
+
 /// In an order in which they can be run.
 /// \throws Refusal where an operator has no such form.
 std::vector<Group> group(const MatchGraph& graph);

@@ -10,18 +10,28 @@ def activated(x):
     unary = is_op("relax.nn.relu") | is_op("relax.nn.relu6") | is_op("relax.nn.leakyrelu") | is_op("relax.nn.elu") | is_op("relax.nn.gelu") | is_op("relax.nn.gelu_tanh") | is_op("relax.nn.silu") | is_op("relax.nn.swish") | is_op("relax.nn.hardswish") | is_op("relax.nn.hardsigmoid") | is_op("relax.sigmoid") | is_op("relax.tanh")
     return unary(x) | is_op("relax.clip")(x, varg_default_wildcard=True)
 
-# x * (1 + erf(x / sqrt(2))) / 2, spelled out
-def gelu(x):
-    scaled = is_op("relax.divide")(x, is_const()) | times(x, is_const())
-    raised = plus(is_op("relax.erf")(scaled), is_const())
-    return times(times(x, raised), is_const()) | times(times(x, is_const()), raised)
+# The numbers of a GELU that is spelled out, which the back end asks for by these names.
+half = is_const()
+one = is_const()
+erf_divisor = is_const()
+erf_factor = is_const()
+tanh_factor = is_const()
+cube_factor = is_const()
+exponent = is_const()
 
-# x * (1 + tanh(0.79788 * (x + 0.044715 * x ** 3))) / 2, spelled out
+def halved(x, raised):
+    return times(times(x, raised), half) | times(times(x, half), raised)
+
+# x * (1 + erf(x / sqrt(2))) / 2
+def gelu(x):
+    scaled = is_op("relax.divide")(x, erf_divisor) | times(x, erf_factor)
+    return halved(x, plus(is_op("relax.erf")(scaled), one))
+
+# x * (1 + tanh(0.79788 * (x + 0.044715 * x ** 3))) / 2
 def gelu_tanh(x):
-    cubed = times(times(x, x), x) | is_op("relax.power")(x, is_const())
-    scaled = times(plus(x, times(cubed, is_const())), is_const())
-    raised = plus(is_op("relax.tanh")(scaled), is_const())
-    return times(times(x, raised), is_const()) | times(times(x, is_const()), raised)
+    cubed = times(times(x, x), x) | is_op("relax.power")(x, exponent)
+    scaled = times(plus(x, times(cubed, cube_factor)), tanh_factor)
+    return halved(x, plus(is_op("relax.tanh")(scaled), one))
 
 def transposed_or_not():
     return is_op("relax.permute_dims")(wildcard()) | wildcard()
@@ -29,6 +39,7 @@ def transposed_or_not():
 _conv = (is_op("relax.nn.conv1d") | is_op("relax.nn.conv2d") | is_op("relax.nn.conv3d"))(wildcard(), wildcard())
 _deconv = (is_op("relax.nn.conv1d_transpose") | is_op("relax.nn.conv2d_transpose") | is_op("relax.nn.conv3d_transpose"))(wildcard(), wildcard())
 _matmul = is_op("relax.matmul")(transposed_or_not(), transposed_or_not())
+_biased_matmul = plus(_matmul, is_const())
 _plain_matmul = is_op("relax.matmul")(wildcard(), wildcard())
 _pool = (is_op("relax.nn.max_pool1d") | is_op("relax.nn.max_pool2d") | is_op("relax.nn.max_pool3d") | is_op("relax.nn.avg_pool1d") | is_op("relax.nn.avg_pool2d") | is_op("relax.nn.avg_pool3d") | is_op("relax.nn.adaptive_avg_pool1d") | is_op("relax.nn.adaptive_avg_pool2d") | is_op("relax.nn.adaptive_avg_pool3d") | is_op("relax.mean"))(wildcard())
 _batch_norm = is_op("relax.nn.batch_norm_result")(wildcard(), wildcard(), wildcard(), wildcard(), wildcard())
@@ -48,10 +59,10 @@ patterns = [
     ("deconv_activation", activated(_deconv)),
     ("deconv_bias", plus(_deconv, is_const())),
     ("deconv", _deconv),
-    ("matmul_bias_gelu_tanh", gelu_tanh(plus(_matmul, is_const()))),
-    ("matmul_gelu_tanh", gelu_tanh(_matmul)),
-    ("matmul_bias_gelu", gelu(plus(_matmul, is_const()))),
-    ("matmul_gelu", gelu(_matmul)),
+    ("matmul_bias_gelu_tanh", gelu_tanh(_biased_matmul), {"gelu_source": _biased_matmul}),
+    ("matmul_gelu_tanh", gelu_tanh(_matmul), {"gelu_source": _matmul}),
+    ("matmul_bias_gelu", gelu(_biased_matmul), {"gelu_source": _biased_matmul}),
+    ("matmul_gelu", gelu(_matmul), {"gelu_source": _matmul}),
     ("matmul_bias_sum_activation", activated(plus(plus(_matmul, is_const()), wildcard()))),
     ("matmul_bias_activation", activated(plus(_matmul, is_const()))),
     ("matmul_bias_sum", plus(plus(_matmul, is_const()), wildcard())),

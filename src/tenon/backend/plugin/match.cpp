@@ -63,8 +63,8 @@ struct Source {
 Attrs with_captured(const Attrs& attrs) {
   const AttrValue* constants = attrs.find("constants");
   const auto* captured = constants ? constants->as<AttrValue::Map>() : nullptr;
-  if (!captured) return attrs;
-  Attrs out = attrs.without("constants");
+  if (!captured) return attrs.without(kBindings);
+  Attrs out = attrs.without("constants").without(kBindings);
   for (const auto& [name, value] : *captured)
     if (!out.contains(name)) out.set(name, value);
   return out;
@@ -103,6 +103,8 @@ class MatchReader {
     for (auto& output : match_->outputs) finish(*output);
     for (auto& op : match_->operators)
       for (auto& result : op.results) finish(*result);
+    if (const auto bindings = function.attrs.get<AttrValue::Map>(kBindings))
+      annotate(*match_, *bindings);
     return std::move(match_);
   }
 
@@ -237,7 +239,7 @@ class MatchReader {
       op.part = read_match(match_->module, callee,
                            {"", context_.options, context_.abi, context_.depth + 1});
       op.name = op.part->pattern;
-      op.attrs = callee->attrs;
+      op.attrs = callee->attrs.without(kBindings);
     }
     if (call.is("call_tir")) {
       // A kernel: its inputs. What the pattern captured is attributes of the match.
@@ -368,6 +370,23 @@ class MatchReader {
 };
 
 }  // namespace
+
+void annotate(TenonMatch& match, const AttrValue::Map& bindings) {
+  for (const auto& [name, value] : bindings) {
+    const auto* place = value.as<AttrList>();
+    const auto* kind = place && place->size() == 2 ? (*place)[0].as<int64_t>() : nullptr;
+    const auto* index = kind ? (*place)[1].as<int64_t>() : nullptr;
+    if (!index || *index < 0) continue;
+    const size_t count = *kind == TENON_OPERAND_INPUT      ? match.inputs.size()
+                         : *kind == TENON_OPERAND_OPERATOR ? match.operators.size()
+                                                           : 0;
+    if (static_cast<size_t>(*index) >= count) continue;
+    auto operand = std::make_unique<TenonMatch::Operand>();
+    operand->view.kind = static_cast<int32_t>(*kind);
+    operand->view.index = static_cast<int32_t>(*index);
+    match.annotations[name] = std::move(operand);
+  }
+}
 
 std::unique_ptr<TenonMatch> read_match(const IRModule& module, const Ref<graph::Function>& function,
                                        const MatchContext& context) {

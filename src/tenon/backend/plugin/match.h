@@ -92,6 +92,12 @@ struct MatchContext {
   int depth = 0;  // of parts in parts
 };
 
+/// Attribute of a composite: what the names of its pattern are bound to, each a list of the kind of
+/// operand (TENON_OPERAND_INPUT, TENON_OPERAND_OPERATOR) and the index. read_match makes annotations
+/// of it.
+inline constexpr const char* kBindings = "bindings";
+void annotate(TenonMatch& match, const AttrValue::Map& bindings);
+
 /// Reads graph function `function` of `module`. Its constants become inputs after its parameters,
 /// in the order in which they are first used. A dimension that is an expression (n * m) and becomes
 /// a symbol is that symbol in the types of all its tensors.

@@ -51,23 +51,29 @@ static std::map<std::string, std::string> options_of(const IRModule& module,
   return out;
 }
 
-static void add_annotations(TenonMatch& match, const PatternCheck& check) {
-  // A value outside of the composite is one of its inputs where the composite takes it.
+// What the pattern's names are bound to. A value outside of the composite is one of its inputs where
+// the composite takes it.
+static AttrValue::Map bindings_of(const TenonMatch& match, const PatternCheck& check) {
+  AttrValue::Map out;
+  const auto bind = [&](const std::string& name, int32_t kind, size_t index) {
+    out[name] = AttrList{int64_t{kind}, static_cast<int64_t>(index)};
+  };
   for (const auto& [name, value] : check.annotated) {
-    auto operand = std::make_unique<TenonMatch::Operand>();
     const auto* var = value.as<graph::Var>();
-    for (size_t i = 0; var && i < match.inputs.size(); ++i)
-      if (match.inputs[i]->name == var->name) {
-        operand->view.kind = TENON_OPERAND_INPUT;
-        operand->view.index = static_cast<int32_t>(i);
-      }
-    for (size_t i = 0; var && i < match.operators.size(); ++i)
-      if (!match.operators[i].results.empty() && match.operators[i].results[0]->name == var->name) {
-        operand->view.kind = TENON_OPERAND_OPERATOR;
-        operand->view.index = static_cast<int32_t>(i);
-      }
-    match.annotations[name] = std::move(operand);
+    const auto* constant = value.as<graph::Constant>();
+    for (size_t i = 0; i < match.inputs.size(); ++i) {
+      const TenonMatch::Tensor& input = *match.inputs[i];
+      // As a parameter a constant has the name of the pattern's.
+      if (constant ? input.data.same_as(constant->data) || (!input.data && input.name == name)
+                   : var && input.name == var->name)
+        bind(name, TENON_OPERAND_INPUT, i);
+    }
+    for (size_t i = 0; var && i < match.operators.size(); ++i) {
+      const auto& results = match.operators[i].results;
+      if (!results.empty() && results[0]->name == var->name) bind(name, TENON_OPERAND_OPERATOR, i);
+    }
   }
+  return out;
 }
 
 static std::unique_ptr<TenonMatch> match_of(const Descriptor& d, const PatternCheck& check,
@@ -77,7 +83,7 @@ static std::unique_ptr<TenonMatch> match_of(const Descriptor& d, const PatternCh
   context.abi = d.abi;
   auto match = read_match(check.module, check.composite, context);
   match->pattern = pattern;
-  add_annotations(*match, check);
+  annotate(*match, bindings_of(*match, check));
   return match;
 }
 
@@ -132,10 +138,16 @@ static graph::Backend adapt(const Shared& d) {
   backend.same_at_every_thread_count = !d->has_flag(TENON_VARIES_WITH_THREADS);
   backend.priority = d->priority;
   backend.patterns = read_pattern_text(d->patterns, d->name, d->words());
-  for (graph::FusionPattern& pattern : backend.patterns)
+  for (graph::FusionPattern& pattern : backend.patterns) {
     pattern.check = [d, name = pattern.name](const PatternCheck& check) {
       return check_match(*d, check, name);
     };
+    if (pattern.annotations.empty()) continue;
+    pattern.attrs = [d](const PatternCheck& check) {
+      const auto match = read_match(check.module, check.composite, {.abi = d->abi});
+      return Attrs{{kBindings, bindings_of(*match, check)}};
+    };
+  }
   if (d->has(kHasCost))
     backend.cost = [d](const PatternCheck& check) { return cost_of(*d, check); };
   if (d->has(kHasGenerate))
