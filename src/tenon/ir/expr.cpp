@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "tenon/ir/intrinsic_operands.h"
+
 namespace tenon {
 
 static_assert(kBinaryOpCount == 17);
@@ -254,6 +256,7 @@ void Call::finish() {
   if (op->arguments >= 0 && args.size() != static_cast<size_t>(op->arguments))
     throw CompileError(kBadArgument, origin, "`T.{}` has {} arguments; expected {}", op->name,
                        args.size(), op->arguments);
+  check_operands(*op, args, origin);
   const auto dtype_of = [&](size_t i) -> DType {
     const auto* expr = args.at(i).as<ExprNode>();
     if (!expr)

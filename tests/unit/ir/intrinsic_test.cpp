@@ -32,5 +32,16 @@ TEST(Intrinsics, GiveCallsTheirDTypes) {
   EXPECT_FALSE(call(IntrinsicId::kExp, {x}).to<Call>().is(IntrinsicId::kExp2));
 }
 
+TEST(Intrinsics, TakeTheirDTypes) {
+  const Expr x = var("x", kFloat32), i = var("i", kInt64), n = var("n", kInt32);
+  EXPECT_THROW(call(IntrinsicId::kBitwiseAnd, {x, x}), CompileError);
+  EXPECT_THROW(call(IntrinsicId::kShiftLeft, {i, n}), CompileError);
+  EXPECT_THROW(call(IntrinsicId::kSqrt, {i}), CompileError);
+  EXPECT_THROW(call(IntrinsicId::kIfThenElse, {i, x, x}), CompileError);
+  EXPECT_EQ(call(IntrinsicId::kLdexp, {x, n})->dtype, kFloat32);
+  EXPECT_EQ(call(IntrinsicId::kBitwiseAnd, {i < i, i < i})->dtype, kBool);
+  EXPECT_EQ(call(IntrinsicId::kAbs, {i})->dtype, kInt64);
+}
+
 }  // namespace
 }  // namespace tenon
