@@ -76,7 +76,10 @@ std::shared_ptr<runtime::Program> compile(const Network& network, const Configur
   request.pipeline.verify = lot % 3 == 0;
   request.pipeline.check_text = lot % 33 == 0;
   IRModule module = network.module;
-  if (!with.libs.empty()) module = PlacementOptions{with.libs, {}}.annotate(std::move(module));
+  if (!with.libs.empty())
+    module = PlacementOptions{with.libs, {}}
+                 .add_to(graph::UserPlacement::of(module))
+                 .in(std::move(module));
   LoweredModule lowered = lower(std::move(module), request);
   const auto libraries = open_libraries(lowered, {});
   if (request.target.kind == "c") {
