@@ -34,9 +34,11 @@ left=$(mktemp)
 trap 'rm -f "$left"' EXIT
 # clang-tidy stumbles over flags that only g++ knows (-Wno-maybe-uninitialized): they are no error here.
 lint_one() {
-  local filter=()
+  local filter
   if [ -n "${LINT_SECONDS:-}" ] && [ $(($(date +%s) - $1)) -ge "$LINT_SECONDS" ]; then echo "$3" >> "$2"; return 0; fi
-  # Of a file that is in the commit compared with, the lines that changed: [{"name": FILE, "lines": [[FIRST, LAST], ...]}].
+  # Of a file that is in the commit compared with, the lines that changed: [{"name": FILE, "lines": [[FIRST, LAST], ...]}]; of a new one
+  # all, without those of its headers.
+  filter=("--line-filter=[{\"name\":\"$3\"}]")
   if [ -n "${base:-}" ] && git cat-file -e "$base:$3" 2> /dev/null; then
     filter=("--line-filter=$(git diff -U0 "$base" -- "$3" | awk -v name="$3" '/^@@/ {
       split(substr($3, 2), at, ","); count = at[2] == "" ? 1 : at[2]
