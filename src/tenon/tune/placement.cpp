@@ -616,7 +616,7 @@ IRModule annotate_placement(IRModule module, const UserPlacement& user) {
     FunctionPlacement decided(module, function, backends, tallies);
     decided.want_variables(by_variable);
     for (const auto& [node, wanted] : user.nodes) {
-      decided.check_known(wanted, "--place " + node + "=" + wanted);
+      decided.check_known(wanted, fmt::format("--place {}={}", node, wanted));
       if (decided.want_node(node, wanted)) found_nodes.insert(node);
     }
     AttrValue::Map placement = decided.run(graph::target_of(module));
