@@ -5,7 +5,8 @@
 //   # RUN: FuseOps, PlanMemory(pool="a")   passes to run; may be absent: the text is only read
 //   ...                                    the module
 //   # EXPECT
-//   ...                                    the module afterwards, as the printer writes it
+//   ...                                    the module afterwards, as the printer writes it; where
+//                                          passes run it is needed, and an update adds it
 //
 // A line `# SCHEDULE` behind the module is followed by primitives of a schedule, a line of Python for
 // each, which are applied to its function `main` first:
@@ -207,12 +208,15 @@ class GoldenTest : public testing::Test {
     } catch (const CompileError& error) {
       FAIL() << error.what();
     }
-    if (input.size() == text.size()) return;
+    const bool expects = input.size() != text.size();
+    if (!expects && passes_of(input, comment_).empty()) return;
     const std::string mark = comment_ + (wants_trace ? " TRACE\n" : " EXPECT\n");
-    const std::string expected = text.substr(input.size() + mark.size());
+    const std::string expected = expects ? text.substr(input.size() + mark.size()) : "";
     if (updates()) {
       if (expected != output) write(path_, input + mark + output);
     } else {
+      EXPECT_TRUE(expects) << "passes run, and no line `" << comment_
+                           << " EXPECT` says what they give";
       EXPECT_EQ(output, expected);
     }
   }
