@@ -27,8 +27,8 @@ class Program {
   /// Loads what `tenon compile` wrote.
   /// \param prefix     of the names in it: PREFIX_tenon_program; none by default
   /// \param constants  for a library without them; must outlive the program
-  /// \throws Error (TENON_ERROR_LOAD) where the file is not a program of this version, or calls a
-  /// packed function that is neither linked in nor registered
+  /// \throws Error (TENON_ERROR_LOAD) where the file is not a program of a version that runs here
+  /// (abi.h), or calls a packed function that is neither linked in nor registered
   static std::shared_ptr<Program> load(const std::string& path, const std::string& prefix = "",
                                        const void* constants = nullptr);
 

@@ -24,7 +24,8 @@ class Prelude {
   /// Name of the type of a value. Notes that it is used.
   std::string type(DType dtype);
 
-  /// A scalar function by its name, such as `max_f32`; it must be one of the table in prelude.cpp.
+  /// A scalar function by its name, such as `max_f32`; it must be one of the table in
+  /// scalar_functions.cpp.
   std::string function(const std::string& name);
 
   /// One way to write an operation on GNU vectors: an expression of $0, $1, ..., where the
