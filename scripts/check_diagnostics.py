@@ -5,8 +5,9 @@
 Reads the messages that src/ throws (the format strings of CompileError, of Diagnostics::error and of
 the helpers around them) and looks for each in the texts of the tests: golden files, files of bad input,
 and string literals of C++ and Python. A message is mentioned where its fixed words follow one another
-in a line of a test, or where a test names a part of one stretch of them. Fails where a code has no test,
-or where fewer messages are mentioned than --least says.
+in a line of a test, where a test names a part of one stretch of them, or where it expects `CODE]: ` and
+how the message begins (the code alone, where it has one message only). Fails where a code has no test, or
+where fewer messages are mentioned than --least says.
 
     scripts/check_diagnostics.py             the summary
     scripts/check_diagnostics.py --missing   each message that no test mentions, by code
@@ -161,6 +162,42 @@ def test_texts():
     return lines, {words.strip() for words in literals if len(words.strip()) >= 14 and len(words.split()) >= 3}
 
 
+def letters_begun(words, parts):
+    """How many fixed letters of a message of these fixed and open parts (None) `words` begin with; -1: other words.
+    They end within what is fixed, so that an open part does not swallow the end of another message."""
+    if not words:
+        return 0
+    if not parts:
+        return -1
+    if parts[0] is None:
+        return max(letters_begun(words[at:], parts[1:]) for at in range(1, len(words) + 1)) if len(parts) > 1 else -1
+    if words.startswith(parts[0]):
+        rest = letters_begun(words[len(parts[0]):], parts[1:])
+        return rest if rest < 0 else rest + letters_of(parts[0])
+    return letters_of(words) if parts[0].startswith(words) else -1
+
+
+def letters_of(text):
+    return sum(map(str.isalpha, text))
+
+
+def begun_by(messages, expected):
+    """The messages of one code that the texts expected behind it begin; a text that fits several is of none."""
+    out = set()
+    texts = {text.split("\n")[0] for text in messages}
+    for words in expected:
+        fits = []
+        for text in texts:
+            plain = text.replace("{{", "\1").replace("}}", "\2")
+            parts = [None if part.startswith("{") else part.replace("\1", "{").replace("\2", "}")
+                     for part in re.split(r"(\{[^{}]*\})", plain) if part]
+            if letters_begun(words, parts) >= FEWEST_LETTERS:
+                fits.append(text)
+        if len(fits) == 1:
+            out.add(fits[0])
+    return out
+
+
 def is_mentioned(message, lines, whole, literals):
     # A newline ends what a line of a test can hold.
     parts = [part for part in fragments(message.split("\n")[0]) if part]
@@ -188,9 +225,20 @@ def main():
                     if number in whole or re.search(rf"\b{name}\b", sources)}
     tested_codes |= {name for name, path in SHOWN_BY.items() if (ROOT / path).is_file()}
 
+    expected = collections.defaultdict(set)  # TN0401 -> what tests expect behind it
+    for line in lines:
+        for match in re.finditer(r"\b(?:error|warning)\\?\[(TN\d+)\\?\](?:: |:|)(.*)", line):
+            expected[match[1]].add(match[2])
+
     by_code = collections.defaultdict(list)
-    for code, text, place in messages_of(codes):
-        mentioned = is_mentioned(text, lines, whole, literals)
+    texts = collections.defaultdict(set)
+    messages = messages_of(codes)
+    for code, text, _ in messages:
+        texts[code].add(text)
+    begun = {code: begun_by(all_of, expected[codes.get(code)]) for code, all_of in texts.items()}
+    for code, text, place in messages:
+        is_only = len(texts[code]) == 1 and codes.get(code) in expected
+        mentioned = is_only or text.split("\n")[0] in begun[code] or is_mentioned(text, lines, whole, literals)
         by_code[code].append((mentioned, text, place))
         if mentioned and code:
             tested_codes.add(code)
