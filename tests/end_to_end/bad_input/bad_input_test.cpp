@@ -92,6 +92,8 @@ TEST_P(BadInput, IsDiagnosed) {
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Onnx, BadInput, testing::ValuesIn(onnx_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(OnnxOperators, BadInput, testing::ValuesIn(onnx_operator_cases()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, BadInput, testing::ValuesIn(tensor_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), name_of);

@@ -22,6 +22,7 @@ struct Case {
 inline std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 
 std::vector<Case> onnx_cases();
+std::vector<Case> onnx_operator_cases();
 std::vector<Case> tensor_cases();
 std::vector<Case> script_cases();
 std::vector<Case> usage_cases();

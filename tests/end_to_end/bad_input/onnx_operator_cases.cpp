@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX operators whose operands, attributes and forms do not fit.
+#include <cstring>
+
+#include "cases.h"
+#include "onnx_bytes.h"
+
+namespace tenon::bad_input {
+
+namespace {
+
+constexpr int kOnnxInt8 = 3, kOnnxInt32 = 6, kOnnxBool = 9;
+
+std::string zeros(size_t bytes) { return std::string(bytes, '\0'); }
+
+Message ints(const std::string& name, const Dims& values) {
+  std::string raw(8 * values.size(), '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  return tensor(name, {static_cast<int64_t>(values.size())}, raw, kOnnxInt64);
+}
+
+Message floats(const std::string& name, const std::vector<float>& values) {
+  std::string raw(4 * values.size(), '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  return tensor(name, {static_cast<int64_t>(values.size())}, raw);
+}
+
+// A tensor of zeros.
+Message weight(const std::string& name, const Dims& dims) {
+  size_t count = 1;
+  for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
+  return tensor(name, dims, zeros(4 * count));
+}
+
+Message text_attribute(const std::string& name, const std::string& value) {
+  return attribute(name, value);
+}
+
+Message tensor_attribute(const std::string& name, const Message& value) {
+  return Message().text(1, name).message(5, value).number(20, 4);
+}
+
+// A tensor some of whose dimensions have names.
+Message named(const std::string& name, const std::vector<std::string>& dims) {
+  Message shape;
+  for (const std::string& dim : dims) {
+    const bool is_number = !dim.empty() && dim[0] >= '0' && dim[0] <= '9';
+    shape.message(1, is_number ? Message().number(1, std::stoll(dim)) : Message().text(2, dim));
+  }
+  const Message type = Message().number(1, kOnnxFloat).message(2, shape);
+  return Message().text(1, name).message(2, Message().message(1, type));
+}
+
+// Nodes on input `x`; the last gives `y`.
+struct Network {
+  std::vector<Message> nodes;
+  std::vector<Message> inputs;
+  std::vector<Message> initializers = {};
+  int64_t opset = 21;
+};
+
+Case bad(const std::string& name, const Network& network, const std::string& says) {
+  const Graph graph{network.nodes, network.inputs, {value("y", {})}, network.initializers};
+  return {name, {"check", "m.onnx"}, {{"m.onnx", model(graph, network.opset)}}, 1, says};
+}
+
+Message x(const Dims& dims, int type = kOnnxFloat) { return value("x", dims, type); }
+
+std::vector<Case> creating() {
+  return {
+      bad("ConstantOfText",
+          {{node("Constant", {}, {"y"}, {text_attribute("value_string", "a")})}, {}},
+          "error[TN0502]: m.onnx: one node is not supported: `Constant` (a constant of type "
+          "string)"),
+      bad("SparseConstant",
+          {{node("Constant", {}, {"y"},
+                 {Message().text(1, "sparse_value").message(22, Message()).number(20, 11)})},
+           {}},
+          "error[TN0502]: m.onnx: one node is not supported: `Constant` (a sparse constant)"),
+      bad("ConstantWithoutAValue", {{node("Constant", {}, {"y"})}, {}},
+          "m.onnx: node `node_y` (Constant): error[TN0104]: `Constant` has no value"),
+      bad("ConstantOfShapeWithTwoValues",
+          {{node("ConstantOfShape", {"s"}, {"y"},
+                 {tensor_attribute("value", floats("v", {1, 2}))})},
+           {},
+           {ints("s", {2})}},
+          "m.onnx: node `node_y` (ConstantOfShape): error[TN0104]: attribute `value` of "
+          "`ConstantOfShape` has 2 elements; expected 1"),
+      bad("ConstantOfNegativeShape",
+          {{node("ConstantOfShape", {"s"}, {"y"})}, {}, {ints("s", {-2, 3})}},
+          "m.onnx: node `node_y` (ConstantOfShape): error[TN0101]: `ConstantOfShape` of shape (-2, "
+          "3)"),
+      bad("RangeFromTwoStarts",
+          {{node("Range", {"s", "l", "d"}, {"y"})},
+           {},
+           {ints("s", {0, 1}), ints("l", {4}), ints("d", {1})}},
+          "m.onnx: node `node_y` (Range): error[TN0101]: operand `start` of `Range` has 2 "
+          "elements; expected 1"),
+      bad("RangeThatStandsStill",
+          {{node("Range", {"s", "l", "d"}, {"y"})},
+           {},
+           {ints("s", {0}), ints("l", {4}), ints("d", {0})}},
+          "m.onnx: node `node_y` (Range): error[TN0105]: `Range` has a delta of 0"),
+      bad("EyeLikeAVector", {{node("EyeLike", {"x"}, {"y"})}, {x({4})}},
+          "m.onnx: node `node_y` (EyeLike): error[TN0103]: `EyeLike` of a tensor of rank 1"),
+      bad("OneHotOfTwoDepths",
+          {{node("OneHot", {"i", "d", "v"}, {"y"})},
+           {},
+           {ints("i", {0, 1}), ints("d", {2, 3}), floats("v", {0, 1})}},
+          "m.onnx: node `node_y` (OneHot): error[TN0101]: operand `depth` of `OneHot` has 2 "
+          "elements; expected 1"),
+      bad("OneHotOfTwoFloatDepths",
+          {{node("OneHot", {"i", "d", "v"}, {"y"})},
+           {},
+           {ints("i", {0, 1}), floats("d", {2, 3}), floats("v", {0, 1})}},
+          "m.onnx: node `node_y` (OneHot): error[TN0101]: operand `depth` of `OneHot` has 2 "
+          "elements; expected 1"),
+      bad("OneHotOfNegativeDepth",
+          {{node("OneHot", {"i", "d", "v"}, {"y"})},
+           {},
+           {ints("i", {0, 1}), ints("d", {-2}), floats("v", {0, 1})}},
+          "m.onnx: node `node_y` (OneHot): error[TN0105]: `OneHot` of depth -2"),
+      bad("OneHotOfThreeValues",
+          {{node("OneHot", {"i", "d", "v"}, {"y"})},
+           {},
+           {ints("i", {0, 1}), ints("d", {2}), floats("v", {0, 1, 2})}},
+          "m.onnx: node `node_y` (OneHot): error[TN0101]: operand `values` of `OneHot` has shape "
+          "(3,); expected (2,)"),
+      bad("OneHotOfADepthPerRow",
+          {{node("Shape", {"x"}, {"s"}), node("OneHot", {"i", "s", "v"}, {"y"})},
+           {named("x", {"n"})},
+           {ints("i", {0, 1}), floats("v", {0, 1})}},
+          "error[TN0502]: m.onnx: one node is not supported: `OneHot` (operand `depth` that "
+          "depends on symbolic dimensions)"),
+      bad("WindowOfNegativeSize", {{node("HannWindow", {"n"}, {"y"})}, {}, {ints("n", {-1})}},
+          "error[TN0502]: m.onnx: one node is not supported: `HannWindow` (size -1 or "
+          "output_datatype 1)"),
+      bad("ShapeOfFloats", {{node("Reshape", {"x", "s"}, {"y"})}, {x({2, 3})}, {floats("s", {6})}},
+          "m.onnx: node `node_y` (Reshape): error[TN0102]: operand `shape` of `Reshape` has dtype "
+          "float32; expected integers"),
+  };
+}
+
+std::vector<Case> elementwise() {
+  return {
+      bad("OperandAlignedBehindTheLastAxis",
+          {{node("Add", {"x", "w"}, {"y"}, {attribute("axis", 1), attribute("broadcast", 1)})},
+           {x({2, 3})},
+           {weight("w", {3, 4})},
+           6},
+          "m.onnx: node `node_y` (Add): error[TN0101]: `Add` aligns a tensor of rank 2 at axis 1 "
+          "of one of rank 2"),
+      bad("ModOfFloats", {{node("Mod", {"x", "w"}, {"y"})}, {x({3})}, {weight("w", {3})}},
+          "m.onnx: node `node_y` (Mod): error[TN0104]: `Mod` of dtype float32 without fmod=1"),
+      bad("BitShiftUp",
+          {{node("BitShift", {"x", "x"}, {"y"}, {text_attribute("direction", "UP")})},
+           {x({3}, 13)}},
+          "m.onnx: node `node_y` (BitShift): error[TN0104]: attribute `direction` of `BitShift` is "
+          "`UP`; expected LEFT or RIGHT"),
+      bad("DropoutOfTraining", {{node("Dropout", {"x"}, {"y"})}, {x({3})}, {}, 6},
+          "error[TN0502]: m.onnx: one node is not supported: `Dropout` (training mode)"),
+      bad("DropoutWithARatio",
+          {{node("Dropout", {"x", "r", "t"}, {"y"})},
+           {x({3})},
+           {tensor("r", {}, std::string("\0\0\0\x3f", 4)), tensor("t", {}, "\x01", kOnnxBool)}},
+          "error[TN0502]: m.onnx: one node is not supported: `Dropout` (training mode)"),
+      bad("GeluByAnotherName",
+          {{node("Gelu", {"x"}, {"y"}, {text_attribute("approximate", "erf")})}, {x({3})}},
+          "error[TN0502]: m.onnx: one node is not supported: `Gelu` (approximate `erf`)"),
+      bad("ScatterByDivision",
+          {{node("ScatterND", {"x", "i", "u"}, {"y"}, {text_attribute("reduction", "div")})},
+           {x({3})},
+           {tensor("i", {1, 1}, zeros(8), kOnnxInt64), weight("u", {1})}},
+          "m.onnx: node `node_y` (ScatterND): error[TN0104]: attribute `reduction` of `ScatterND` "
+          "is `div`"),
+      bad("LossOfTheMedian",
+          {{node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"},
+                 {text_attribute("reduction", "median")})},
+           {x({2, 3})},
+           {ints("t", {0, 1})}},
+          "m.onnx: node `node_y` (NegativeLogLikelihoodLoss): error[TN0104]: attribute `reduction` "
+          "of `NegativeLogLikelihoodLoss` is `median`"),
+      bad("LossOfOtherRanks",
+          {{node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"})},
+           {x({2, 3, 4})},
+           {ints("t", {0, 1})}},
+          "m.onnx: node `node_y` (NegativeLogLikelihoodLoss): error[TN0103]: "
+          "`NegativeLogLikelihoodLoss` of scores of rank 3 and classes of rank 1"),
+      bad("ScalesOfRankTwo",
+          {{node("DequantizeLinear", {"x", "s"}, {"y"})},
+           {x({2, 3}, kOnnxInt8)},
+           {weight("s", {2, 3})}},
+          "error[TN0502]: m.onnx: one node is not supported: `DequantizeLinear` (a scale of rank "
+          "2)"),
+      bad("ConditionOfNumbers",
+          {{node("If", {"x"}, {"y"},
+                 {graph_attribute(
+                      "then_branch",
+                      Graph{{node("Identity", {"x"}, {"a"})}, {}, {value("a", {})}}.message()),
+                  graph_attribute(
+                      "else_branch",
+                      Graph{{node("Identity", {"x"}, {"b"})}, {}, {value("b", {})}}.message())})},
+           {x({})}},
+          "m.onnx: node `node_y` (If): error[TN0102]: the condition of `If` has dtype float32; "
+          "expected bool"),
+      bad("BranchesOfTwoShapes",
+          {{node("If", {"c"}, {"y"},
+                 {graph_attribute(
+                      "then_branch",
+                      Graph{{node("Identity", {"x"}, {"a"})}, {}, {value("a", {})}}.message()),
+                  graph_attribute(
+                      "else_branch",
+                      Graph{{node("Identity", {"w"}, {"b"})}, {}, {value("b", {})}}.message())})},
+           {x({2}), value("c", {}, kOnnxBool)},
+           {weight("w", {3})}},
+          "error[TN0502]: m.onnx: one node is not supported: `If` (branches that give "
+          "R.Tensor((2,), \"float32\") and R.Tensor((3,), \"float32\"))"),
+      bad("FormThatIsTooOld",
+          {{node("ReduceSum", {"x"}, {"y"}), node("Trilu", {"y"}, {"z"})}, {x({2, 2})}, {}, 9},
+          "error[TN0502]: m.onnx: one node is not supported: `Trilu` (the form of opset 9; "
+          "expected at least 14)"),
+      bad("DomainThatIsNotImported",
+          {{node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")}, {x({2, 2})}},
+          "error[TN0502]: m.onnx: one node is not supported: `com.microsoft.Gelu` (the operator)"),
+      bad("InputWithoutAName", {{node("Relu", {"x"}, {"y"})}, {x({2}), value("", {3})}},
+          "error[TN0501]: m.onnx: a graph input has no name"),
+  };
+}
+
+std::vector<Case> normalising() {
+  const std::vector<Message> four = {weight("s", {3}), weight("b", {3}), weight("m", {3}),
+                                     weight("v", {3})};
+  const Names all = {"x", "s", "b", "m", "v"};
+  return {
+      bad("BatchNormOfTraining",
+          {{node("BatchNormalization", all, {"y"}, {attribute("training_mode", 1)})},
+           {x({2, 3})},
+           four},
+          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode)"),
+      bad("OldBatchNormOfTraining",
+          {{node("BatchNormalization", all, {"y"})}, {x({2, 3})}, four, 6},
+          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode)"),
+      bad("BatchNormThatGivesItsMean",
+          {{node("BatchNormalization", all, {"y", "mean"})}, {x({2, 3})}, four, 9},
+          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode, "
+          "output 1)"),
+      bad("BatchNormOfAVector", {{node("BatchNormalization", all, {"y"})}, {x({3})}, four},
+          "m.onnx: node `node_y` (BatchNormalization): error[TN0103]: `BatchNormalization` of a "
+          "tensor of rank 1; expected at least 2"),
+      bad("GroupNormOfAVector",
+          {{node("GroupNormalization", {"x", "s", "b"}, {"y"}, {attribute("num_groups", 1)})},
+           {x({3})},
+           four},
+          "m.onnx: node `node_y` (GroupNormalization): error[TN0103]: `GroupNormalization` of a "
+          "tensor of rank 1; expected at least 2"),
+      bad("GroupNormOfNoGroups",
+          {{node("GroupNormalization", {"x", "s", "b"}, {"y"}, {attribute("num_groups", 0)})},
+           {x({2, 3})},
+           four},
+          "m.onnx: node `node_y` (GroupNormalization): error[TN0104]: attribute `num_groups` is 0"),
+      bad("GroupNormOfUnknownChannels",
+          {{node("GroupNormalization", {"x", "s", "b"}, {"y"}, {attribute("num_groups", 3)})},
+           {named("x", {"2", "c", "4"})},
+           four,
+           18},
+          "error[TN0502]: m.onnx: one node is not supported: `GroupNormalization` (normalisation "
+          "over a symbolic dimension without a scale)"),
+      bad("NormOfPowerThree",
+          {{node("LpNormalization", {"x"}, {"y"}, {attribute("p", 3)})}, {x({2, 3})}},
+          "m.onnx: node `node_y` (LpNormalization): error[TN0104]: attribute `p` is 3; expected 1 "
+          "or 2"),
+  };
+}
+
+std::vector<Case> shaping() {
+  return {
+      bad("ReshapeToLessThanNothing",
+          {{node("Reshape", {"x", "s"}, {"y"})}, {x({2, 3})}, {ints("s", {-6, -1})}},
+          "m.onnx: node `node_y` (Reshape): error[TN0101]: `Reshape` to (-6, -1) has a negative "
+          "dimension"),
+      bad("ReshapeOfNothing",
+          {{node("Reshape", {"x", "s"}, {"y"}, {attribute("allowzero", 1)})},
+           {x({0, 3})},
+           {ints("s", {0, -1})}},
+          "m.onnx: node `node_y` (Reshape): error[TN0101]: `Reshape` to (0, -1) cannot infer the "
+          "dimension of -1"),
+      bad("FlattenBehindTheLastAxis",
+          {{node("Flatten", {"x"}, {"y"}, {attribute("axis", 3)})}, {x({2, 3})}},
+          "m.onnx: node `node_y` (Flatten): error[TN0104]: `axis` of `Flatten` is 3; expected -2 "
+          "to 2"),
+      bad("SqueezeOfAWideAxis",
+          {{node("Squeeze", {"x", "a"}, {"y"})}, {x({2, 3})}, {ints("a", {1})}},
+          "m.onnx: node `node_y` (Squeeze): error[TN0101]: `Squeeze` of axis 1 of shape (2, 3), "
+          "which is not 1"),
+      bad("SqueezeOfAnUnknownAxis", {{node("Squeeze", {"x"}, {"y"})}, {named("x", {"n", "1"})}},
+          "error[TN0502]: m.onnx: one node is not supported: `Squeeze` (no axes, and a symbolic "
+          "dimension n)"),
+      bad("SplitIntoAnotherCount",
+          {{node("Split", {"x"}, {"y", "z"}, {attribute("num_outputs", 3)})}, {x({6})}},
+          "m.onnx: node `node_y` (Split): error[TN0104]: attribute `num_outputs` of `Split` is 3; "
+          "the node has 2 outputs"),
+      bad("SplitOfAnUnknownAxis",
+          {{node("Split", {"x"}, {"y", "z"}, {attribute("num_outputs", 2)})}, {named("x", {"n"})}},
+          "error[TN0502]: m.onnx: one node is not supported: `Split` (equal parts of a symbolic "
+          "dimension)"),
+      bad("SplitBySizesOfAnotherCount",
+          {{node("Split", {"x", "s"}, {"y", "z"})}, {x({6})}, {ints("s", {1, 2, 3})}},
+          "m.onnx: node `node_y` (Split): error[TN0101]: `Split` has 3 sizes for 2 outputs"),
+      bad("SliceWithAnEndTooFew",
+          {{node("Slice", {"x", "s", "e"}, {"y"})},
+           {x({2, 3})},
+           {ints("s", {0, 0}), ints("e", {1})}},
+          "m.onnx: node `node_y` (Slice): error[TN0101]: `Slice` has 2 starts, 1 ends, 2 axes and "
+          "2 steps"),
+      bad("PadByAWish",
+          {{node("Pad", {"x", "p"}, {"y"}, {text_attribute("mode", "wish")})},
+           {x({3})},
+           {ints("p", {1, 1})}},
+          "m.onnx: node `node_y` (Pad): error[TN0104]: attribute `mode` of `Pad` is `wish`"),
+      bad("PadBeyondAllBounds",
+          {{node("Pad", {"x", "p"}, {"y"})}, {x({3})}, {ints("p", {int64_t{1} << 61, 1})}},
+          "m.onnx: node `node_y` (Pad): error[TN0109]: `Pad` by 2305843009213693952 elements"),
+      bad("TileOfAnotherRank", {{node("Tile", {"x", "r"}, {"y"})}, {x({2, 3})}, {ints("r", {2})}},
+          "m.onnx: node `node_y` (Tile): error[TN0101]: `Tile` has 1 repeats for a tensor of rank "
+          "2"),
+      bad("TileByADimension",
+          {{node("Shape", {"x"}, {"s"}), node("Tile", {"x", "s"}, {"y"})}, {named("x", {"n"})}},
+          "error[TN0502]: m.onnx: one node is not supported: `Tile` (symbolic repeats of an axis "
+          "that is not 1)"),
+      bad("DepthToSpaceOfAVector",
+          {{node("DepthToSpace", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({4})}},
+          "m.onnx: node `node_y` (DepthToSpace): error[TN0103]: `DepthToSpace` of a tensor of rank "
+          "1"),
+      bad("DepthToSpaceOfOddChannels",
+          {{node("DepthToSpace", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({1, 6, 2, 2})}},
+          "m.onnx: node `node_y` (DepthToSpace): error[TN0101]: `DepthToSpace` with blocksize 2 of "
+          "shape (1, 6, 2, 2)"),
+      bad("SpaceToDepthOfAVector",
+          {{node("SpaceToDepth", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({4})}},
+          "m.onnx: node `node_y` (SpaceToDepth): error[TN0103]: `SpaceToDepth` of a tensor of rank "
+          "1"),
+      bad("SpaceToDepthOfOddRows",
+          {{node("SpaceToDepth", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({1, 1, 3, 2})}},
+          "m.onnx: node `node_y` (SpaceToDepth): error[TN0101]: `SpaceToDepth` with blocksize 2 of "
+          "shape (1, 1, 3, 2)"),
+  };
+}
+
+std::vector<Case> imaging() {
+  const Message empty = tensor("e", {0}, "");
+  const auto resize = [&](const std::vector<Message>& attributes,
+                          const std::vector<float>& scales) {
+    return Network{{node("Resize", {"x", "", "s"}, {"y"}, attributes)},
+                   {x({2, 2, 4, 4})},
+                   {floats("s", scales)}};
+  };
+  return {
+      bad("ResizeOfThreeAxes", resize({}, {1, 2, 2, 2}),
+          "error[TN0502]: m.onnx: one node is not supported: `Resize` (more than two axes that "
+          "change)"),
+      bad("ResizeOfACrop",
+          resize({text_attribute("coordinate_transformation_mode", "tf_crop_and_resize")},
+                 {1, 1, 2, 2}),
+          "error[TN0502]: m.onnx: one node is not supported: `Resize` "
+          "(coordinate_transformation_mode `tf_crop_and_resize`)"),
+      bad("ResizeAgainstAliases", resize({attribute("antialias", 1)}, {1, 1, 2, 2}),
+          "error[TN0502]: m.onnx: one node is not supported: `Resize` (antialias)"),
+      bad("ResizeByScalesOfAnotherCount", resize({}, {2, 2}),
+          "m.onnx: node `node_y` (Resize): error[TN0101]: `Resize` has 2 scales for 4 axes"),
+      bad("ResizeByANegativeScale", resize({}, {1, 1, -2, 2}),
+          "m.onnx: node `node_y` (Resize): error[TN0105]: `Resize` by a factor of -2"),
+      bad("ResizeByNothing", {{node("Resize", {"x"}, {"y"})}, {x({2, 2, 4, 4})}},
+          "m.onnx: node `node_y` (Resize): error[TN0501]: `Resize` has neither scales nor sizes"),
+      bad("ResizeToSizesOfAnotherCount",
+          {{node("Resize", {"x", "", "", "s"}, {"y"})}, {x({2, 2, 4, 4})}, {ints("s", {8, 8})}},
+          "m.onnx: node `node_y` (Resize): error[TN0101]: `Resize` has 2 sizes for 4 axes"),
+      bad("ResizeToANegativeSize",
+          {{node("Resize", {"x", "", "", "s"}, {"y"})},
+           {x({2, 2, 4, 4})},
+           {ints("s", {2, 2, -1, 8})}},
+          "m.onnx: node `node_y` (Resize): error[TN0105]: `Resize` to -1 elements"),
+      bad("ScalesByTheMillion",
+          {{node("Upsample", {"x", "s"}, {"y"})}, {x({2, 2})}, {weight("s", {1 << 21})}, 9},
+          "error[TN0502]: m.onnx: one node is not supported: `Upsample` (operand `scales` of that "
+          "size)"),
+  };
+}
+
+std::vector<Case> windows() {
+  const Message w = weight("w", {1, 1, 3, 3});
+  const auto conv = [&](const std::vector<Message>& attributes) {
+    return Network{{node("Conv", {"x", "w"}, {"y"}, attributes)}, {x({1, 1, 8, 8})}, {w}};
+  };
+  const auto pool = [&](const std::vector<Message>& attributes) {
+    return Network{{node("MaxPool", {"x"}, {"y"}, attributes)}, {x({1, 1, 8, 8})}};
+  };
+  return {
+      bad("ConvOfAnotherWindow", conv({attribute("kernel_shape", Dims{5, 5})}),
+          "m.onnx: node `node_y` (Conv): error[TN0101]: kernel_shape of `Conv` is (5, 5); the "
+          "weight has (3, 3)"),
+      bad("ConvPaddedByAWish", conv({text_attribute("auto_pad", "WISH")}),
+          "m.onnx: node `node_y` (Conv): error[TN0104]: attribute `auto_pad` of `Conv` is `WISH`"),
+      bad("ConvOfAWeightOfAnotherRank", {{node("Conv", {"x", "w"}, {"y"})}, {x({1, 1, 8})}, {w}},
+          "m.onnx: node `node_y` (Conv): error[TN0103]: `Conv` has a weight of rank 4 for an input "
+          "of rank 3"),
+      bad("ConvOfABiasOfRankTwo",
+          {{node("Conv", {"x", "w", "b"}, {"y"})}, {x({1, 1, 8, 8})}, {w, weight("b", {1, 1})}},
+          "m.onnx: node `node_y` (Conv): error[TN0103]: the bias of `Conv` has rank 2; expected 1"),
+      bad("ConvPaddedToUnknownRows",
+          {{node("Conv", {"x", "w"}, {"y"}, {text_attribute("auto_pad", "SAME_UPPER")})},
+           {named("x", {"1", "1", "h", "8"})},
+           {w}},
+          "error[TN0502]: m.onnx: one node is not supported: `Conv` (auto_pad of a symbolic "
+          "dimension)"),
+      bad("TransposedConvOfUnknownRows",
+          {{node("ConvTranspose", {"x", "w"}, {"y"}, {text_attribute("auto_pad", "SAME_UPPER")})},
+           {named("x", {"1", "1", "h", "8"})},
+           {w}},
+          "error[TN0502]: m.onnx: one node is not supported: `ConvTranspose` (output_shape or "
+          "auto_pad of a symbolic dimension)"),
+      bad("TransposedConvToThreeNumbers",
+          {{node("ConvTranspose", {"x", "w"}, {"y"}, {attribute("output_shape", Dims{8, 8, 8})})},
+           {x({1, 1, 8, 8})},
+           {w}},
+          "m.onnx: node `node_y` (ConvTranspose): error[TN0104]: attribute `output_shape` of "
+          "`ConvTranspose` has 3 numbers; expected 2"),
+      bad("PoolWithoutAWindow", pool({}),
+          "m.onnx: node `node_y` (MaxPool): error[TN0104]: `MaxPool` has no attribute "
+          "`kernel_shape`, a list of integers"),
+      bad("PoolOfAWindowOfAnotherRank", pool({attribute("kernel_shape", Dims{2})}),
+          "m.onnx: node `node_y` (MaxPool): error[TN0103]: kernel_shape of `MaxPool` has 1 "
+          "dimensions; the input has 2 spatial axes"),
+      bad("PoolOfAnEmptyWindow", pool({attribute("kernel_shape", Dims{0, 2})}),
+          "m.onnx: node `node_y` (MaxPool): error[TN0104]: kernel_shape of `MaxPool` is (0, 2); "
+          "expected positive numbers"),
+      bad("PoolThatGivesIndices",
+          {{node("MaxPool", {"x"}, {"y", "i"}, {attribute("kernel_shape", Dims{2, 2})})},
+           {x({1, 1, 8, 8})}},
+          "error[TN0502]: m.onnx: one node is not supported: `MaxPool` (output Indices)"),
+      bad("GlobalPoolOfAVector", {{node("GlobalAveragePool", {"x"}, {"y"})}, {x({8})}},
+          "m.onnx: node `node_y` (GlobalAveragePool): error[TN0103]: `GlobalAveragePool` of a "
+          "tensor of rank 1; expected at least 2"),
+  };
+}
+
+std::vector<Case> recurrent() {
+  const Message w = weight("w", {1, 8, 3}), r = weight("r", {1, 8, 2});
+  const auto lstm = [&](const Names& more, const std::vector<Message>& attributes,
+                        const std::vector<Message>& initializers = {}, int64_t opset = 21) {
+    Names inputs = {"x", "w", "r"};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    Network out{{node("LSTM", inputs, {"y"}, attributes)}, {x({4, 1, 3})}, {w, r}, opset};
+    out.initializers.insert(out.initializers.end(), initializers.begin(), initializers.end());
+    return out;
+  };
+  return {
+      bad("LstmOfAMatrix", {{node("LSTM", {"x", "w", "r"}, {"y"})}, {x({4, 3})}, {w, r}},
+          "m.onnx: node `node_y` (LSTM): error[TN0103]: operands X, W and R of `LSTM` have ranks "
+          "2, 3 and 3; expected 3"),
+      bad("LstmOfTheFirstOpset", lstm({}, {}, {}, 6),
+          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (the form of opset 6; expected "
+          "at least 7)"),
+      bad("LstmOfAnotherSize", lstm({}, {attribute("hidden_size", 5)}),
+          "m.onnx: node `node_y` (LSTM): error[TN0101]: attribute `hidden_size` of `LSTM` is 5; "
+          "operand R has 2 units"),
+      bad("LstmWithCoupledGates", lstm({}, {attribute("input_forget", 1)}),
+          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (attribute `input_forget`)"),
+      bad("LstmOfUnknownLengths",
+          {{node("LSTM", {"x", "w", "r", "", "n"}, {"y"})},
+           {x({4, 1, 3}), value("n", {1}, kOnnxInt32)},
+           {w, r}},
+          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `sequence_lens`)"),
+      bad("LstmOfOtherLengths",
+          lstm({"", "n"}, {}, {tensor("n", {1}, std::string("\3\0\0\0", 4), kOnnxInt32)}),
+          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `sequence_lens` of "
+          "different lengths)"),
+      bad("LstmWithPeepholes", lstm({"", "", "", "", "p"}, {}, {weight("p", {1, 6})}),
+          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `P`, peepholes)"),
+  };
+}
+
+}  // namespace
+
+std::vector<Case> onnx_operator_cases() {
+  std::vector<Case> all;
+  for (const auto& more :
+       {creating(), elementwise(), normalising(), shaping(), imaging(), windows(), recurrent()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace tenon::bad_input
