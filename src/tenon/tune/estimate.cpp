@@ -7,27 +7,22 @@
 
 #include "tenon/graph/arithmetic.h"
 #include "tenon/tir/analysis/block_work.h"
+#include "tenon/tir/schedule/machine_model.h"
 
 namespace tenon::tune {
-
-// A core of today's servers. What decides is the ratio to what back ends declare, not these.
-static constexpr double kCyclesPerSecond = 2.5e9;
-static constexpr double kMultiplyAddsPerCycle = 2;  // vectors
-static constexpr double kShareOfPeak = 0.7;         // what contractions reach
-static constexpr double kBytesPerSecond = 1e10;     // from the last cache and from memory
-static constexpr double kElementsPerCycle = 0.25;   // of a vector, in what is no contraction
-static constexpr double kSecondsOfCall = 2e-7;
 
 static double lanes_of(const Target& target) {
   return std::max(1.0, static_cast<double>(target.vector_bits) / 32);
 }
 
-static double seconds_of(double cycles, double bytes) {
-  return kSecondsOfCall + std::max(cycles / kCyclesPerSecond, bytes / kBytesPerSecond);
+static double seconds_of(double cycles, double bytes, const tir::MachineModel& model) {
+  return model.call_seconds +
+         std::max(cycles / model.cycles_per_second, bytes / model.bytes_per_second);
 }
 
 double estimated_seconds(const graph::Function& function, const Target& target) {
   using graph::SymbolicDims;
+  const tir::MachineModel& model = tir::machine_model(target);
   const double lanes = lanes_of(target);
   double cycles = 0, bytes = 0;
   for (const Ref<graph::Var>& param : function.params) bytes += graph::bytes_of(param->type);
@@ -36,15 +31,16 @@ double estimated_seconds(const graph::Function& function, const Target& target) 
     if (!call || !call->op) return;
     const double macs = graph::macs_of(*call, binding.var->type, SymbolicDims::kAsOne).value_or(0);
     if (macs > 0)
-      cycles += macs / (lanes * kMultiplyAddsPerCycle * kShareOfPeak);
+      cycles += macs / (lanes * model.fmas_per_cycle * model.share_of_peak);
     else
-      cycles += graph::bytes_of(binding.var->type) / 4 / (lanes * kElementsPerCycle);
+      cycles += graph::bytes_of(binding.var->type) / 4 / (lanes * model.elements_per_cycle);
   });
   bytes += graph::bytes_of(graph::type_of(function.body->body));
-  return seconds_of(cycles, bytes);
+  return seconds_of(cycles, bytes, model);
 }
 
 double estimated_seconds(const tir::PrimFunc& kernel, const Target& target) {
+  const tir::MachineModel& model = tir::machine_model(target);
   const double lanes = lanes_of(target);
   double cycles = 0, bytes = 0;
   for (const Ref<tir::Buffer>& buffer : kernel.buffers) {
@@ -56,10 +52,10 @@ double estimated_seconds(const tir::PrimFunc& kernel, const Target& target) {
   for (const Ref<tir::Block>& block : tir::blocks_of(kernel)) {
     const tir::BlockWork work = tir::work_of(*block);
     const bool contracts = work.kind == tir::WorkKind::kContracts;
-    cycles += work.points /
-              (lanes * (contracts ? kMultiplyAddsPerCycle * kShareOfPeak : kElementsPerCycle));
+    cycles += work.points / (lanes * (contracts ? model.fmas_per_cycle * model.share_of_peak
+                                                : model.elements_per_cycle));
   }
-  return seconds_of(cycles, bytes);
+  return seconds_of(cycles, bytes, model);
 }
 
 std::string cost_refusal(double declared, double own) {

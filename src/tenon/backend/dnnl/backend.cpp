@@ -78,11 +78,17 @@ int32_t generate(const TenonHost* host, const TenonMatch* match, TenonAnswer* an
   });
 }
 
+// The library's speed, roughly; fitted to no benchmark but the first.
+constexpr double kCallSeconds =
+    5e-7;  // to run a primitive: about 0.6 us in a chain of small products
+constexpr double kFlopPerSecond = 9e10;
+constexpr double kBytesPerSecond = 2e10;  // of results, which are often in cache
+
 // Multiplications and additions of what has weights; bytes of the rest.
 double cost(const TenonHost* host, const TenonMatch* match) {
   return number_of([&] {
     const MatchGraph graph = read_match(host, match);
-    double seconds = 5e-7;  // to run a primitive: about 0.6 us in a chain of small products
+    double seconds = kCallSeconds;
     for (const MatchGraph::Operator& op : graph.operators) {
       const auto results = static_cast<double>(graph.elements(op.result));
       double flop = 0;
@@ -96,7 +102,7 @@ double cost(const TenonHost* host, const TenonMatch* match) {
       } else if (op.name == "matmul") {
         flop = 2 * results * static_cast<double>(graph[op.value_arg(0)].shape.back());
       }
-      seconds += flop / 9e10 + results * 4 / 2e10;
+      seconds += flop / kFlopPerSecond + results * 4 / kBytesPerSecond;
     }
     return seconds;
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
 
 namespace tenon::tir {
@@ -41,10 +42,10 @@ std::optional<Transpose> transpose_of(const Block& block) {
 
 /// Elements of a square's side: a power of two that divides the extent, or a vector where much is
 /// left besides. 0: too short.
-int64_t side_of(int64_t extent, int64_t lanes) {
-  for (int64_t side = lanes; side >= 4; side /= 2)
+int64_t side_of(int64_t extent, int64_t lanes, int64_t least) {
+  for (int64_t side = lanes; side >= least; side /= 2)
     if (extent % side == 0 && (extent > 0 || side == lanes)) return side;
-  for (int64_t side = lanes; side >= 4; side /= 2)
+  for (int64_t side = lanes; side >= least; side /= 2)
     if (extent >= 2 * side) return side;
   return 0;
 }
@@ -62,6 +63,7 @@ void split_div_mod_axes(Schedule& schedule, const BlockRV& block) {
 }  // namespace
 
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const MachineModel& model = machine_model(target);
   schedule.simplify_block_iters(block);
   split_div_mod_axes(schedule, block);
   join_axes(schedule, block);
@@ -70,10 +72,10 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   walk<Call>(node->body, [&](const Call& call) { guarded |= call.is(IntrinsicId::kIfThenElse); });
   const auto found = transpose_of(*node);
   if (!found || guarded) illegal(node->origin, "block `{}` is no transpose", block.name);
-  // Squares beyond 8 x 8 take more shuffles than the wider vectors save (measured at 16 x 16).
-  const int64_t lanes = std::min(8, target.vector_lanes(node->writes.at(0)->buffer->dtype.bits));
-  const int64_t rows = side_of(extent_of(node->iter_vars[found->from]), lanes);
-  const int64_t columns = side_of(extent_of(node->iter_vars[found->to]), lanes);
+  const int64_t lanes = std::min<int64_t>(
+      model.square_lanes, target.vector_lanes(node->writes.at(0)->buffer->dtype.bits));
+  const int64_t rows = side_of(extent_of(node->iter_vars[found->from]), lanes, model.least_lanes);
+  const int64_t columns = side_of(extent_of(node->iter_vars[found->to]), lanes, model.least_lanes);
   if (rows == 0 || columns == 0)
     illegal(node->origin, "block `{}` transposes few elements at a time", block.name);
 
@@ -112,13 +114,14 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   // common.
   order.resize(order.size() - 2);
   int64_t outside = 1;
-  for (const LoopRV& loop : order) outside *= as_int(schedule.get(loop)->extent).value_or(64);
+  for (const LoopRV& loop : order)
+    outside *= as_int(schedule.get(loop)->extent).value_or(model.unknown_row);
   const int64_t from_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->from]));
-  if (outside >= 4 && to_whole == to) {
+  if (outside >= model.square_tasks && to_whole == to) {
     const int64_t to_work = std::max<int64_t>(1, extent_of(node->iter_vars[found->to]));
-    parallelize(schedule, order, from_work * to_work);
+    parallelize(schedule, order, from_work * to_work, model);
   } else {
-    parallelize(schedule, {to_parts[0]}, from_work * columns);
+    parallelize(schedule, {to_parts[0]}, from_work * columns, model);
   }
   schedule.compute_at(tile, from_parts[0]);
   const std::vector<LoopRV> copy = schedule.get_loops(tile);

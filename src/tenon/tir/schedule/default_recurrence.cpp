@@ -4,15 +4,12 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
 
 namespace tenon::tir {
 
 namespace {
-
-/// Rows of another operand (of a batch) that one loaded vector of weights serves, and rows of
-/// weights that are added to an accumulator while it is in a register.
-constexpr int64_t kRows = 4, kSteps = 4;
 
 int64_t divisor_at_most(int64_t n, int64_t most) {
   for (int64_t d = std::min(n, most); d > 1; --d)
@@ -40,6 +37,7 @@ void reorder_inner(Schedule& schedule, const std::vector<LoopRV>& loops) {
 }  // namespace
 
 void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const MachineModel& model = machine_model(target);
   const Ref<Block> node = schedule.get(block);
   const auto accesses = linear_accesses(*node);
   if (!accesses) illegal(node->origin, "accesses of block `{}` are not linear", block.name);
@@ -91,7 +89,7 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
       inner.push_back(*loop);
       continue;
     }
-    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), kRows);
+    const int64_t tile = divisor_at_most(extent_of(node->iter_vars[a]), model.recurrent_rows);
     if (!rows.empty() || tile < 2) {
       outer.push_back(*loop);
       continue;
@@ -102,7 +100,7 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
   }
   const LoopRV k = *loop_of_axis(schedule, block, *reduce);
   const auto vectors = schedule.split(*lane_loop, lanes);
-  const int64_t steps = divisor_at_most(extent_of(node->iter_vars[*reduce]), kSteps);
+  const int64_t steps = divisor_at_most(extent_of(node->iter_vars[*reduce]), model.recurrent_steps);
   LoopRV k_outer = k;
   std::vector<LoopRV> order = outer;
   std::optional<LoopRV> k_inner;

@@ -4,14 +4,12 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
 
 namespace tenon::tir {
 
 namespace {
-
-constexpr int64_t kTaps = 32;       // of windows that are unrolled
-constexpr int64_t kWidestStep = 4;  // elements between lanes that are worth a vector
 
 /// A number for comparisons: the expression where every dimension that is known only at run time
 /// has one length, of no special form. Nothing where it depends on something else.
@@ -50,6 +48,7 @@ bool is_constant_inside(Schedule& schedule, const BlockRV& block, size_t from) {
 }  // namespace
 
 void schedule_window(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const MachineModel& model = machine_model(target);
   schedule.simplify_block_iters(block);
   const Ref<Block> node = schedule.get(block);
   const auto accesses = linear_accesses(*node);
@@ -61,7 +60,7 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
   if (!axis) illegal(node->origin, "results of block `{}` are not consecutive", block.name);
   for (const LinearAccess& load : accesses->loads) {
     const auto step = as_int(load.strides[*axis]);
-    if (!step || *step < 0 || *step > kWidestStep)
+    if (!step || *step < 0 || *step > model.widest_lane_stride)
       illegal(node->origin, "block `{}` reads `{}` far apart", block.name, load.buffer->name);
   }
   const int64_t extent = extent_of(node->iter_vars[*axis]);
@@ -69,12 +68,12 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
   int64_t lanes = widest;
   while (extent > 0 && lanes > extent) lanes /= 2;
   // Narrower vectors without a rest beat wide ones with a rest that is gathered under a mask.
-  for (int64_t even = lanes; extent > 0 && even >= 4; even /= 2)
+  for (int64_t even = lanes; extent > 0 && even >= model.least_lanes; even /= 2)
     if (extent % even == 0) {
       lanes = even;
       break;
     }
-  if (lanes < 4) illegal(node->origin, "block `{}` has short rows", block.name);
+  if (lanes < model.least_lanes) illegal(node->origin, "block `{}` has short rows", block.name);
 
   std::vector<LoopRV> outer, taps;
   int64_t count = 1;
@@ -84,7 +83,7 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
     if (node->iter_vars[a].kind == IterKind::kReduce) {
       taps.push_back(*loop);
       count *= std::max<int64_t>(1, extent_of(node->iter_vars[a]));
-      if (extent_of(node->iter_vars[a]) == 0) count = kTaps + 1;
+      if (extent_of(node->iter_vars[a]) == 0) count = model.unrolled_taps + 1;
     } else {
       outer.push_back(*loop);
     }
@@ -98,13 +97,14 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
   order.push_back(parts[1]);
   schedule.reorder(order);
   schedule.vectorize(parts[1]);
-  if (count <= kTaps)
+  if (count <= model.unrolled_taps)
     for (const LoopRV& tap : taps) schedule.unroll(tap);
   schedule.decompose_reduction(block, taps[0]);
   if (extent == 0 || extent % lanes != 0)
     schedule.loop_partition(
         parts[0], {arith::simplify(floordiv(node->iter_vars[*axis].domain.extent, lanes))});
-  if (!outer.empty()) parallelize(schedule, outer, std::max<int64_t>(extent, 64) * count);
+  if (!outer.empty())
+    parallelize(schedule, outer, std::max(extent, model.unknown_row) * count, model);
 }
 
 bool is_padding(const Schedule& schedule, const BlockRV& block) {
@@ -118,6 +118,7 @@ bool is_padding(const Schedule& schedule, const BlockRV& block) {
 }
 
 void place_padding(Schedule& schedule, const BlockRV& padding, const Target& target) {
+  const MachineModel& model = machine_model(target);
   const std::vector<BlockRV> readers = schedule.consumers(padding);
   const Ref<Block> node = schedule.get(padding);
   const int64_t points = domain_of(*node);
@@ -131,7 +132,7 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
     const Ref<For> loop = schedule.get(loops[l]);
     const int64_t extent = as_int(loop->extent).value_or(0);
     if (loop->kind == ForKind::kVectorized || loop->kind == ForKind::kUnrolled) continue;
-    for (const int64_t rows : {1, 4, 7, 8, 6, 5, 3}) {
+    for (const int64_t rows : model.padding_rows) {
       if (rows > 1 && (extent % rows != 0 || extent <= rows)) continue;
       if (rows > 1 && loop->kind != ForKind::kSerial) continue;
       Schedule attempt = schedule;
@@ -150,10 +151,12 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
         continue;
       const int64_t inside = runs_of(attempt, padding, l + 1);
       const int64_t all = runs_of(attempt, padding, 0);
-      if (all == 0 || all > points + points * 3 / 4 || inside * bytes > target.l2_bytes / 4)
+      if (all == 0 || all > points + points * model.repeated_quarters / 4 ||
+          inside * bytes > target.l2_bytes * model.padding_l2_quarters / 4)
         continue;
       schedule = std::move(attempt);
-      if (is_constant_inside(schedule, padding, l + 1) && inside * bytes <= target.l1_bytes * 3 / 4)
+      if (is_constant_inside(schedule, padding, l + 1) &&
+          inside * bytes <= target.l1_bytes * model.padding_l1_quarters / 4)
         schedule.set_scope(padding, 0, "local");
       vectorize_last_axis(schedule, padding, target);
       return;

@@ -12,6 +12,7 @@
 #include "tenon/tir/schedule/default_recurrence.h"
 #include "tenon/tir/schedule/default_reduction.h"
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
 
 namespace tenon::tir {
@@ -81,11 +82,14 @@ class DefaultScheduler {
     return node->match_buffers.empty() && node->alloc_buffers.empty();
   }
 
-  static int64_t cost_of(const Block& block) {
+  /// Operations of one execution of a block, in additions.
+  int64_t cost_of(const Block& block) const {
     int64_t cost = 0;
     walk(block.body, [&](const NodePtr& node) {
-      if (const auto* call = node.as<Call>()) cost += call->is(IntrinsicId::kIfThenElse) ? 1 : 8;
-      if (const auto* op = node.as<Binary>()) cost += op->op == BinaryOp::kDiv ? 4 : 1;
+      if (const auto* call = node.as<Call>())
+        cost += call->is(IntrinsicId::kIfThenElse) ? 1 : model_.call_operations;
+      if (const auto* op = node.as<Binary>())
+        cost += op->op == BinaryOp::kDiv ? model_.division_operations : 1;
     });
     return cost;
   }
@@ -138,14 +142,16 @@ class DefaultScheduler {
         if (is_contraction(*user) && cost > 0) worth = false;
         // A window reads an element several times as well.
         if (is_reduction(*user) && !reads_once(*user, store->buffer) && cost > 0) worth = false;
-        if (!is_reduction(*user) && cost > 2 && !reads_once(*user, store->buffer)) worth = false;
+        if (!is_reduction(*user) && cost > model_.repeated_operations &&
+            !reads_once(*user, store->buffer))
+          worth = false;
         walk<BufferLoad>(user->body, [&](const BufferLoad& load) {
           if (!load.buffer.same_as(store->buffer)) return;
           ++uses;
           worth = worth && has_room(store->value, load);
         });
       }
-      if (uses > 1 && cost > 2) worth = false;
+      if (uses > 1 && cost > model_.repeated_operations) worth = false;
       if (worth) attempt(sch_, [&] { sch_.compute_inline(block); });
     }
   }
@@ -216,15 +222,15 @@ class DefaultScheduler {
     if (loops.size() <= depth)
       illegal(sch_.func()->origin, "the result has no axis inside its rows");
     check_rows(reductions, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
-    int64_t work = 8 * static_cast<int64_t>(blocks.size());
+    int64_t work = model_.call_operations * static_cast<int64_t>(blocks.size());
     for (size_t i = depth; i < loops.size(); ++i)
-      work *= as_int(sch_.get(loops[i])->extent).value_or(256);
+      work *= as_int(sch_.get(loops[i])->extent).value_or(model_.unknown_operations);
     LoopRV row;
     if (depth == 0) {
       row = sch_.split(loops[0], {int64(1), Expr()})[0];
     } else {
       loops.resize(depth);
-      row = parallelize(sch_, loops, work);
+      row = parallelize(sch_, loops, work, model_);
     }
     const std::vector<BlockRV> all = sch_.blocks();
     for (size_t i = all.size(); i-- > 0;)
@@ -241,9 +247,9 @@ class DefaultScheduler {
         bytes *= as_int(loop->extent).value_or(int64_t{1} << 30);
         bytes = std::min<int64_t>(bytes, int64_t{1} << 30);
       }
-      if (bytes <= 8 << 10) sch_.set_scope(block, 0, "local");
+      if (bytes <= model_.stack_row_bytes) sch_.set_scope(block, 0, "local");
     }
-    for (const RowReduction& reduction : split) finish_row_reduction(sch_, reduction);
+    for (const RowReduction& reduction : split) finish_row_reduction(sch_, reduction, model_);
     for (const BlockRV& block : all)
       if (is_spatial(*sch_.get(block)) && !sch_.get(block)->name.ends_with("_init"))
         attempt(sch_, [&] { vectorize_last_axis(sch_, block, target_); });
@@ -306,7 +312,7 @@ class DefaultScheduler {
           if (node->iter_vars[a].kind != IterKind::kSpatial) break;
           if (const auto loop = loop_of_axis(sch_, block, a)) loops.push_back(*loop);
         }
-        if (!loops.empty()) parallelize(sch_, loops, 256);
+        if (!loops.empty()) parallelize(sch_, loops, model_.unknown_operations, model_);
       });
       done_.insert(block.name);
       return;
@@ -331,12 +337,13 @@ class DefaultScheduler {
       if (loop && whole->iter_vars[a].kind == IterKind::kSpatial) loops.push_back(*loop);
     }
     for (const IterVar& iter : sch_.get(reduction.part)->iter_vars)
-      if (iter.kind == IterKind::kReduce) work *= std::max<int64_t>(1, extent_of(iter)) * 16;
+      if (iter.kind == IterKind::kReduce)
+        work *= std::max<int64_t>(1, extent_of(iter)) * model_.row_operations;
     LoopRV row;
     if (loops.empty()) {
       row = sch_.split(sch_.get_loops(reduction.whole)[0], {int64(1), Expr()})[0];
     } else {
-      row = parallelize(sch_, loops, work);
+      row = parallelize(sch_, loops, work, model_);
     }
     for (size_t i = reduction.halves.size(); i-- > 0;) {
       sch_.compute_at(reduction.halves[i], row);
@@ -344,7 +351,7 @@ class DefaultScheduler {
     }
     sch_.compute_at(reduction.part, row);
     sch_.set_scope(reduction.part, 0, "local");
-    finish_row_reduction(sch_, reduction);
+    finish_row_reduction(sch_, reduction, model_);
   }
 
   /// What a schedule of `block` made or took in is not to be scheduled again.
@@ -369,6 +376,7 @@ class DefaultScheduler {
 
   Schedule sch_;
   const Target& target_;
+  const MachineModel& model_ = machine_model(target_);
   const std::unordered_set<std::string>& kept_;
   std::unordered_set<std::string> done_, in_vain_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/tile_rules.h"
 
 namespace tenon::tir {
@@ -22,8 +23,9 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   }
   if (groups > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return {};
   if (group_out * 2 < lanes) return {};
-  layout.kind =
-      shape.in_channels <= 4 ? ConvLayout::Kind::kPlanarInput : ConvLayout::Kind::kBlocked;
+  layout.kind = shape.in_channels <= machine_model(target).planar_channels
+                    ? ConvLayout::Kind::kPlanarInput
+                    : ConvLayout::Kind::kBlocked;
   const int64_t window = shape.kernel_height * shape.kernel_width;
   const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
   const bool flat = window == 1 && shape.stride_height == 1 && shape.stride_width == 1;
@@ -41,18 +43,18 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
 
 int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target,
                            int element_bits) {
+  const MachineModel& model = machine_model(target);
   const int64_t lanes = target.vector_lanes(element_bits);
   TileProblem problem;
   problem.width = m;
   problem.vectors = n > 0 ? ceil_div(n, lanes) : 0;
-  problem.steps = k > 0 ? k : 256;
+  problem.steps = k > 0 ? k : model.unknown_depth;
   problem.vectors_divide = false;
   if (m == 1) {
     // Bound by reading B: wide panels keep many loads in flight. All are about as wide: of a last
     // panel that is nearly empty, every row would be a cache line far from the one before.
-    const int64_t widest = target.vector_registers >= 32 ? 8 : 6;
-    if (problem.vectors == 0) return lanes * widest;
-    return lanes * ceil_div(problem.vectors, ceil_div(problem.vectors, widest));
+    if (problem.vectors == 0) return lanes * model.row_vectors;
+    return lanes * ceil_div(problem.vectors, ceil_div(problem.vectors, model.row_vectors));
   }
   return lanes * choose_tile(problem, target).vectors;
 }

@@ -61,14 +61,13 @@ std::vector<int64_t> turning_points(const Block& block, size_t axis) {
 
 }  // namespace
 
-LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work) {
+LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work,
+                   const MachineModel& model) {
   const LoopRV all = schedule.fuse(loops);
   const auto count = as_int(schedule.get(all)->extent);
-  // A task is worth about 16 thousand units; there are 64 at most.
-  constexpr int64_t kGrain = 16 << 10;
   work = std::max<int64_t>(work, 1);
   if (!count) {
-    const int64_t each = std::max<int64_t>(1, kGrain / work);
+    const int64_t each = std::max<int64_t>(1, model.task_operations / work);
     if (each == 1) {
       schedule.parallel(all);
       return all;
@@ -77,10 +76,11 @@ LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t
     schedule.parallel(parts[0]);
     return parts[1];
   }
-  const int64_t wanted = std::min<int64_t>({*count * work / kGrain, *count, 64});
+  const int64_t wanted =
+      std::min({*count * work / model.task_operations, *count, model.loop_tasks});
   if (wanted < 2) return all;
   int64_t tasks = divisor_at_least(*count, wanted);
-  if (tasks > 4 * wanted) tasks = wanted;  // uneven, under a predicate
+  if (tasks > model.task_slack * wanted) tasks = wanted;  // uneven, under a predicate
   if (tasks == *count) {
     schedule.parallel(all);
     return all;
@@ -92,8 +92,8 @@ LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t
 
 /// As parallelize(), of as few outer loops as give enough tasks: the others stay as they are, so
 /// that no place inside follows from quotients and remainders. An iteration of all does `work`.
-static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work) {
-  constexpr int64_t kGrain = 16 << 10, kTasks = 8;
+static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work,
+                              const MachineModel& model) {
   std::vector<int64_t> extents;
   size_t symbolic = 0;  // loops up to the last one whose extent is known only at run time
   for (const LoopRV& loop : loops) {
@@ -105,13 +105,14 @@ static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loo
   for (const int64_t extent : extents) inside *= std::max<int64_t>(extent, 1);
   size_t count = 0;
   while (count < loops.size() &&
-         (count == 0 || count < symbolic || (tasks < kTasks && inside > 2 * kGrain))) {
+         (count == 0 || count < symbolic ||
+          (tasks < model.enough_tasks && inside > 2 * model.task_operations))) {
     tasks *= std::max<int64_t>(extents[count], 1);
     inside /= std::max<int64_t>(extents[count], 1);
     ++count;
   }
-  parallelize(schedule, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)},
-              inside);
+  parallelize(schedule, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)}, inside,
+              model);
 }
 
 /// `loop`, of symbolic extent, without what is left of its vectors, which gets a loop of its own
@@ -252,6 +253,7 @@ void join_axes(Schedule& schedule, const BlockRV& block) {
 }
 
 void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target& target) {
+  const MachineModel& model = machine_model(target);
   schedule.simplify_block_iters(block);
   const bool cheap = is_cheap(*schedule.get(block));
   if (schedule.get(block)->iter_vars.empty()) return;
@@ -264,11 +266,11 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   const Ref<Block> node = schedule.get(block);
   const size_t last = node->iter_vars.size() - 1;
   const int64_t n = extent_of(node->iter_vars[last]);
-  const int64_t weight = cheap ? 1 : 8;
+  const int64_t weight = cheap ? 1 : model.call_operations;
   std::vector<LoopRV> loops = schedule.get_loops(block);
   if (loops.size() > 1) {
     loops.pop_back();
-    parallelize_outer(schedule, loops, weight * (n > 0 ? n : 256));
+    parallelize_outer(schedule, loops, weight * (n > 0 ? n : model.unknown_operations), model);
     vectorize_last_axis(schedule, block, target);
     return;
   }
@@ -276,10 +278,10 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   // One long row: whole vectors in tasks, then the rest.
   const int lanes = lanes_for(*node, target);
   if (!suits_lanes(*node, last) || in_conditions(*node, node->iter_vars[last].var.get())) {
-    parallelize(schedule, loops, weight * 4);
+    parallelize(schedule, loops, weight * model.scalar_operations, model);
     return;
   }
-  if (n > 0 && n < 4 * lanes) {
+  if (n > 0 && n < model.least_row_vectors * lanes) {
     vectorize_last_axis(schedule, block, target);
     return;
   }
@@ -287,7 +289,7 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   const LoopRV main = has_rest ? whole_vectors(schedule, loops[0], lanes) : loops[0];
   const auto parts = schedule.split(main, lanes);
   schedule.vectorize(parts[1]);
-  parallelize(schedule, {parts[0]}, weight * lanes);
+  parallelize(schedule, {parts[0]}, weight * lanes, model);
 }
 
 // ---- reductions over consecutive elements -------------------------------------------------------
@@ -308,7 +310,7 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
           node->iter_vars[a - 1].kind != IterKind::kReduce)
         continue;
       // A long axis gains nothing, and places in several joined axes are harder to simplify.
-      if (extent_of(node->iter_vars[a]) >= 512) continue;
+      if (extent_of(node->iter_vars[a]) >= machine_model(target).long_axis) continue;
       bool same = true;
       for (const LinearAccess& load : accesses->loads)
         same = same && analyzer.proves_equal(load.strides[a - 1],
@@ -356,7 +358,8 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
   return {part, block, full, halves};
 }
 
-void finish_row_reduction(Schedule& schedule, const RowReduction& reduction) {
+void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
+                          const MachineModel& model) {
   // Axes of the part: spatial ones, the reduction, with the lanes where the factored loop stood.
   const Ref<Block> node = schedule.get(reduction.part);
   std::optional<size_t> lane, k;
@@ -404,8 +407,8 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction) {
     schedule.vectorize(loops.back());
   }
   const std::vector<LoopRV> whole = schedule.get_loops(reduction.whole);
-  if (!whole.empty() && as_int(schedule.get(whole.back())->extent).value_or(1000) <= 64)
-    schedule.unroll(whole.back());
+  const auto rest = whole.empty() ? std::nullopt : as_int(schedule.get(whole.back())->extent);
+  if (rest && *rest <= model.unrolled_iterations) schedule.unroll(whole.back());
 }
 
 }  // namespace tenon::tir

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/support/target.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/schedule.h"
 
 namespace tenon::tir {
@@ -53,7 +54,8 @@ struct RowReduction {
   std::vector<BlockRV> halves;  // that join the lanes, in order, before `whole` does
 };
 RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const Target& target);
-void finish_row_reduction(Schedule& schedule, const RowReduction& reduction);
+void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
+                          const MachineModel& model);
 
 /// An element-wise block: joined axes, vectors, parallel outer loops.
 void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target& target);
@@ -63,6 +65,7 @@ void join_axes(Schedule& schedule, const BlockRV& block);
 void vectorize_last_axis(Schedule& schedule, const BlockRV& block, const Target& target);
 /// Makes the outer loops of a nest one parallel loop of tasks; each of their iterations does `work`
 /// units. The loops are replaced by what is returned: the loop inside a task.
-LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work);
+LoopRV parallelize(Schedule& schedule, const std::vector<LoopRV>& loops, int64_t work,
+                   const MachineModel& model);
 
 }  // namespace tenon::tir

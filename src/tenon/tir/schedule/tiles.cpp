@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
 #include "tenon/tir/schedule/tile_rules.h"
 #include "tenon/tir/schedule/weight_prefetch.h"
@@ -27,7 +28,8 @@ int64_t power_of_two_up_to(int64_t n) {
 
 class Tiler {
  public:
-  Tiler(Schedule& schedule, const Target& target) : sch_(schedule), target_(target) {}
+  Tiler(Schedule& schedule, const Target& target)
+      : sch_(schedule), target_(target), model_(machine_model(target)) {}
 
   void run(const BlockRV& block) {
     if (!is_reduction(*sch_.get(block)))
@@ -277,7 +279,7 @@ class Tiler {
     int64_t deep = 0;
     for (const Ref<Var>& axis : k) {
       const int64_t e = extent(block, axis);
-      problem.steps *= e > 0 ? e : 64;
+      problem.steps *= e > 0 ? e : model_.unknown_steps;
       deep += e != 1;
     }
     problem.window = deep >= 3;
@@ -297,7 +299,7 @@ class Tiler {
     if (problem.width == 1 && problem.height == 1)
       tile = {1, 1,
               widest_divisor(problem.vectors,
-                             target_.vector_registers >= 32 || problem.all_vectors ? 8 : 6)};
+                             problem.all_vectors ? model_.most_vectors : model_.row_vectors)};
 
     // At block level: columns beyond the tile, and rows in tasks, become axes of their own.
     Ref<Var> column;  // axis of the tile's vectors where they are not along the lane
@@ -357,7 +359,7 @@ class Tiler {
     layout.k_first = next;
     layout.lanes = lanes;
     layout.tile = tile;
-    layout.unrolls = !overlaps || target_.vector_registers >= 32;
+    layout.unrolls = !overlaps || model_.unrolls_overlapping_steps;
     if (!n.empty() && n.back().same_as(outer.back())) layout.panel_distance = 1;
     if (!n.empty() && task && !rows_first) layout.panel_distance = extent(block, task);
     // A last panel that is not full.
@@ -441,8 +443,8 @@ class Tiler {
     const int64_t column_count = columns ? extent(block, columns) : 1;
     const int64_t work = outer * std::max<int64_t>(1, row_count) *
                          std::max<int64_t>(1, column_count) * steps * tile.vectors;
-    // A task of half a million multiply-adds takes some ten microseconds.
-    const int64_t wanted = std::clamp<int64_t>(work / (512 << 10), 1, 32);
+    const int64_t wanted =
+        std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
     const int64_t more = (wanted + outer - 1) / outer;
     if (more <= 1) return;
     Ref<Var>& axis = row_count > 1 ? rows : columns;
@@ -451,7 +453,8 @@ class Tiler {
     if (!axis || count < 2 * least) return;
     // Tasks of equal size: a divisor near what is wanted that leaves whole tiles, if there is one.
     int64_t best = 0;
-    for (int64_t tasks = more; tasks <= std::min(4 * more, count / least); ++tasks) {
+    for (int64_t tasks = more; tasks <= std::min(model_.task_slack * more, count / least);
+         ++tasks) {
       if (count % tasks != 0) continue;
       if (best == 0) best = tasks;
       if (row_count > 1 && (count / tasks) % tile.rows == 0) {
@@ -479,15 +482,17 @@ class Tiler {
       int64_t& most = load.moves(lane) ? weights : other;
       most = std::max(most, bytes);
     }
-    return weights <= target_.l2_bytes / 2 && other > target_.l2_bytes / 2;
+    const int64_t room = target_.l2_bytes * model_.weights_l2_halves / 2;
+    return weights <= room && other > room;
   }
 
   /// Sizes of the pieces that cover a length known only at run time: the tile's own as often as it
-  /// fits, four, one. Each divides the one before it.
-  static std::vector<int64_t> tail_sizes(int64_t tile) {
+  /// fits, the model's remainder, one. Each divides the one before it.
+  std::vector<int64_t> tail_sizes(int64_t tile) const {
+    const int64_t rest = model_.remainder;
     std::vector<int64_t> sizes;
     if (tile > 2) sizes.push_back(tile);
-    if (tile > 4 && tile % 4 == 0) sizes.push_back(4);
+    if (tile > rest && tile % rest == 0) sizes.push_back(rest);
     sizes.push_back(1);
     return sizes;
   }
@@ -687,10 +692,12 @@ class Tiler {
       if (a + 1 == axes && layout.unrolls) {
         const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
         int64_t steps = 1;
-        if (n > 0 && n <= 16 && n * accumulators <= 128) {
+        const int64_t most = model_.unrolled_fmas / accumulators;
+        if (n > 0 && n <= model_.whole_unrolled_steps && n <= most) {
           steps = n;
         } else {
-          while (n > 0 && n % (steps * 2) == 0 && steps * 2 * accumulators <= 128 && steps < 8)
+          while (n > 0 && n % (steps * 2) == 0 && steps * 2 <= most &&
+                 steps < model_.unrolled_steps)
             steps *= 2;
         }
         if (steps > 1) {
@@ -751,7 +758,7 @@ class Tiler {
       if (!count) continue;
       if (lane && loops[i] == *lane) {
         vectorize_lanes(loops[i], *count, layout.lanes);
-      } else if (*count <= 64) {
+      } else if (*count <= model_.unrolled_iterations) {
         sch_.unroll(loops[i]);
       }
     }
@@ -780,6 +787,7 @@ class Tiler {
 
   Schedule& sch_;
   const Target& target_;
+  const MachineModel& model_;
   std::optional<BlockRV> packed_;
   bool grown_ = false;  // the last panel of columns is not full
 };

@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/machine_model.h"
 
 namespace tenon::tir {
 
 namespace {
-
-constexpr int64_t kLine = 64;      // bytes
-constexpr int64_t kMostHints = 2;  // in one step, so that they do not crowd out its arithmetic
 
 /// The read of packed panels: a parameter of constant shape that other panels of `stream` move.
 std::optional<int64_t> panels_of(Schedule& schedule, const BlockRV& block,
@@ -49,11 +47,14 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   if (!shape || shape->front() < 2) return;
   int64_t panel = buffer->dtype.bytes();
   for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
-  if (panel * shape->front() <= target.l2_bytes / 2 || 2 * panel > target.l2_bytes * 3 / 4) return;
-  const int64_t elements = kLine / buffer->dtype.bytes();
+  const MachineModel& model = machine_model(target);
+  if (panel * shape->front() <= target.l2_bytes * model.weights_l2_halves / 2 ||
+      2 * panel > target.l2_bytes * model.panels_l2_quarters / 4)
+    return;
+  const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (shape->back() * stream.steps + elements - 1) / elements;
   const int64_t tiles = as_int(schedule.get(stream.tiles)->extent).value_or(1);
-  const int64_t hints = std::min(kMostHints, (lines + tiles - 1) / tiles);
+  const int64_t hints = std::min(model.step_prefetches, (lines + tiles - 1) / tiles);
   for (int64_t i = 0; i < hints; ++i)
     schedule.prefetch_spread(block, *read, stream.step, stream.panels, stream.distance,
                              stream.tiles, elements, i * tiles, lines);

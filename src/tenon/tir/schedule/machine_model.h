@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers by which the default schedule, the choice of layouts and the estimate of own code judge
+// a machine: one table, with a row for each kind. Sizes of caches and widths of vectors are the
+// target's own (support/target.h).
+//
+// Each number has a unit and a source:
+//   [conv], [gemm]  hand-written kernels on one core, tiles and blockings tried beside each other
+//   [neighbours]    bench/neighbours.py
+//   [name]          the measurement named there, in the history or on docs/performance.md
+//   [chosen]        never measured on its own: a guess that no benchmark has contradicted
+// docs/design/0007-scheduling.md describes the experiments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tenon/support/target.h"
+
+namespace tenon::tir {
+
+struct MachineModel {
+  // ---- what differs from kind to kind -----------------------------------------------------------
+
+  /// Vector registers of the kind. A target that states fewer has fewer.
+  int64_t registers = 16;
+  /// Registers that a tile of accumulators and one row of weights leave free: LLVM hoists loads
+  /// across unrolled steps, and one spill costs 20 to 40 % of the kernel. [conv] [gemm]
+  int64_t spare_registers = 1;
+  /// Vectors of a tile of one row, which is bound by reading the weights: loads in flight. [gemm],
+  /// for 16 registers [chosen]
+  int64_t row_vectors = 6;
+  /// Outputs of a tile of one vector of weights: a broadcast that serves one accumulator waits in a
+  /// register of its own. [neighbours]
+  int64_t lone_broadcast_outputs = 8;
+  /// Cycles that each such accumulator adds to a step, as its broadcast is no operand of the
+  /// multiply-add. [neighbours]
+  double lone_broadcast_cycles = 0.06;
+  /// Whether steps of a reduction that read the same elements are unrolled: these elements stay in
+  /// registers meanwhile. Found by the spills that it made with 16 registers (tests/unit/driver/
+  /// spills_test.cpp).
+  bool unrolls_overlapping_steps = false;
+
+  // ---- the cost of a tile, in cycles for each step of the reduction ------------------------------
+
+  /// Multiply-adds of vectors, and loads of vectors, that start in a cycle: ports of server cores
+  /// since Haswell. [gemm]
+  double fmas_per_cycle = 2, loads_per_cycle = 2;
+  /// Instructions that issue in a cycle. [gemm]
+  double issues_per_cycle = 4;
+  /// Cycles of a multiply-add's latency: fewer accumulators wait for themselves. [conv]
+  double fma_latency = 4;
+  /// Cycles of each load beyond its port. [conv], fitted
+  double load_cycles = 0.13;
+  /// Cycles of each vector of weights from the nearest cache, ... [conv], fitted
+  double near_weight_cycles = 0.05;
+  /// ... and from beyond it, by a vector of `far_weight_bits`. [conv], fitted at 512 bits; narrower
+  /// vectors by their bytes: [neighbours]
+  double far_weight_cycles = 0.6;
+  int far_weight_bits = 512;
+  /// Bytes of weights in one outer step above which they leave the nearest cache between two
+  /// tiles, of 32 KiB. [conv]
+  int64_t near_weight_bytes = 20 * 1024;
+  /// Accumulators beyond which each costs `crowded_cycles` more: the unrolled body no longer fits the
+  /// cache of decoded instructions. [conv], fitted
+  double crowded_accumulators = 28;
+  double crowded_cycles = 0.06;
+
+  // ---- the cost of a tile besides its steps ------------------------------------------------------
+
+  /// Cycles to start, finish and store one accumulator, and of a tile's loops. [conv], fitted
+  double accumulator_cycles = 3, tile_cycles = 20;
+  /// Shares of a tile's cost: for each row beyond the first where the reduction reads one pixel only,
+  /// [conv]; for a window, each row that a tile is taller than wide, by stride, and each row or
+  /// column that it is off a square: lines of the image that it touches. [conv], fitted
+  double row_share = 0.03, tall_share = 0.008, aspect_share = 0.001;
+
+  // ---- which tiles are tried ---------------------------------------------------------------------
+
+  /// Rows, columns and vectors at most. [conv]
+  int64_t most_rows = 7, most_columns = 28, most_vectors = 8;
+  /// Lengths assumed where they are known only at run time: long enough that the remainder does not
+  /// decide. [chosen]
+  int64_t unknown_width = 960, unknown_height = 64, unknown_vectors = 64;
+  /// Steps assumed: of one axis of a reduction, and of a product whose depth is unknown. [chosen]
+  int64_t unknown_steps = 64, unknown_depth = 256;
+  /// What is left of a length known at run time goes by so many, then one by one. [chosen]
+  int64_t remainder = 4;
+
+  // ---- windows over channels, and planar windows -------------------------------------------------
+
+  /// Outputs of a tile: four accumulators hide the latency, and beyond that its shape hardly matters
+  /// (2x4, 2x7, 1x7 and 4x4 within 3 %). [conv]
+  int64_t window_columns = 8, window_least_columns = 5, window_accumulators = 4, window_rows = 2;
+  /// Registers that the columns of such a tile may take, in eighths of all. [chosen]
+  int64_t window_register_eighths = 5;
+  /// Taps that are unrolled at most (5 x 5 are, 7 x 7 are not). [chosen]
+  int64_t unrolled_taps = 32;
+  /// Elements between lanes up to which strided reads are worth vectors. [pooling: 3x3 / 2 of
+  /// 64 x 112 x 112 took 0.55 ms planar instead of 2.7]
+  int64_t widest_lane_stride = 4;
+  /// Lanes below which a vector is not worth its loop. [chosen]
+  int64_t least_lanes = 4;
+  /// Elements of a row of unknown length, as work. [chosen]
+  int64_t unknown_row = 64;
+
+  // ---- rows of padding ---------------------------------------------------------------------------
+
+  /// Rows that a padding is computed for at a time, by preference: one row is least to keep; then
+  /// numbers that divide outputs of common sizes (56, 28, 14, 7), then others. [chosen]
+  std::array<int64_t, 7> padding_rows = {1, 4, 7, 8, 6, 5, 3};
+  /// Quarters of the padding's elements that may be computed again. [chosen]
+  int64_t repeated_quarters = 3;
+  /// Parts of the caches that the rows may take: a quarter of the second, three of the first.
+  /// [chosen]
+  int64_t padding_l2_quarters = 1, padding_l1_quarters = 3;
+
+  // ---- unrolling ---------------------------------------------------------------------------------
+
+  /// Multiply-adds of an unrolled body: 64 to 128 are best. [conv]
+  int64_t unrolled_fmas = 128;
+  /// Steps of a reduction that are unrolled whole at most, and in part: [conv]
+  int64_t whole_unrolled_steps = 16, unrolled_steps = 8;
+  /// Iterations of loops of an epilogue, or over lanes of a sum, that are unrolled. [chosen]
+  int64_t unrolled_iterations = 64;
+
+  // ---- tasks for threads -------------------------------------------------------------------------
+
+  /// Multiply-adds of vectors of lanes worth a task: some ten microseconds, where the hand-over takes
+  /// about one. [chosen]
+  int64_t task_macs = 512 << 10;
+  /// Tasks of a contraction, and of other loops, at most: a few for each core of a large machine.
+  /// [chosen]
+  int64_t contraction_tasks = 32, loop_tasks = 64;
+  /// Tasks that are enough, where the loops inside are better left as they are. [chosen]
+  int64_t enough_tasks = 8;
+  /// Times the wanted number of tasks that a divisor may be. [chosen]
+  int64_t task_slack = 4;
+  /// Operations worth a task where there is no contraction. [chosen]
+  int64_t task_operations = 16 << 10;
+  /// Operations assumed of a reduction or a row of unknown length. [chosen]
+  int64_t unknown_operations = 256;
+  /// Operations of an element that is no part of a vector, and of an element of a reduced row.
+  /// [chosen]
+  int64_t scalar_operations = 4, row_operations = 16;
+  /// Vectors below which a single row is one task, without a loop over vectors. [chosen]
+  int64_t least_row_vectors = 4;
+  /// Elements from which an axis of a reduction is long enough alone: joined axes make places that
+  /// are harder to simplify. [chosen]
+  int64_t long_axis = 512;
+
+  // ---- weights and caches ------------------------------------------------------------------------
+
+  /// Halves of the second cache in which weights stay between two uses. [conv: prefetches gain for
+  /// weights of more than about 300 KB, and lose nothing elsewhere]
+  int64_t weights_l2_halves = 1;
+  /// Quarters of the second cache that two panels may take, so that one can be fetched while the
+  /// other is in use. [chosen]
+  int64_t panels_l2_quarters = 3;
+  /// Bytes of a cache line.
+  int64_t line_bytes = 64;
+  /// Prefetches in one step at most, so that they do not crowd out its arithmetic. [gemm]
+  int64_t step_prefetches = 2;
+  /// Bytes of a row that lives on the stack, in the nearest cache beside what it is made of. [chosen]
+  int64_t stack_row_bytes = 8 << 10;
+
+  // ---- layouts -----------------------------------------------------------------------------------
+
+  /// Input channels that are read as planes: the first layer's. [conv]
+  int64_t planar_channels = 4;
+  /// A side of a transposed square, in lanes: larger ones take more shuffles than wider vectors save
+  /// (measured at 16 x 16).
+  int64_t square_lanes = 8;
+  /// Iterations around a transpose's squares that are tasks enough. [chosen]
+  int64_t square_tasks = 4;
+
+  // ---- steps of recurrent layers -----------------------------------------------------------------
+
+  /// Rows of another operand that one loaded vector of weights serves, and rows of weights that are
+  /// added to an accumulator while it is in a register. [a layer of 256 units: 64 steps took 0.68 ms
+  /// instead of 70]
+  int64_t recurrent_rows = 4, recurrent_steps = 4;
+
+  // ---- operations of element-wise code -----------------------------------------------------------
+
+  /// Costs of operations, in additions: a call of a mathematical function, a division. [chosen]
+  int64_t call_operations = 8, division_operations = 4;
+  /// Additions that are rather computed again than stored and loaded. [chosen]
+  int64_t repeated_operations = 2;
+
+  // ---- seconds -----------------------------------------------------------------------------------
+
+  /// Cycles in a second: a server core at its vector clock (512 bits 2.4, 256 bits 2.7). [gemm]
+  double cycles_per_second = 2.5e9;
+  /// Bytes in a second from memory by one core (9 to 12 GB/s). [gemm]
+  double bytes_per_second = 1e10;
+  /// The share of a core's peak that contractions reach over whole networks. [chosen]: kernels alone
+  /// reach .8 to .95
+  double share_of_peak = 0.7;
+  /// Vectors of elements in a cycle, in what is no contraction. [chosen]
+  double elements_per_cycle = 0.25;
+  /// Seconds of a kernel's call. [chosen]
+  double call_seconds = 2e-7;
+};
+
+/// The row of the target's kind: 32 vector registers (AVX-512, AArch64) or 16 (AVX2, SSE, and C,
+/// whose compiler is not known).
+const MachineModel& machine_model(const Target& target);
+
+}  // namespace tenon::tir
