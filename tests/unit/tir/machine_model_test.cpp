@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the model of a machine.
+// What follows from the model of a machine, and what becomes of a change that is refused.
 #include "tenon/tir/schedule/machine_model.h"
 
 #include <gtest/gtest.h>
 
+#include "schedule_kernels.h"
+#include "tenon/support/check.h"
+#include "tenon/tir/schedule/attempt.h"
+#include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/tile_rules.h"
 
 namespace tenon::tir {
@@ -47,6 +51,26 @@ TEST(MachineModel, ChoosesTheTilesOfTheMeasurements) {
   EXPECT_EQ(choose_tile(pointwise, wide), (Tile{1, 6, 4}));
   pointwise.vectors = 32;
   EXPECT_EQ(choose_tile(pointwise, narrow), (Tile{1, 6, 2}));
+}
+
+TEST(Attempt, ReturnsARefusalAndUndoesTheChange) {
+  Schedule schedule(testing::dense(int64(8), 32, 16, 16));
+  const std::string before = schedule.trace().str();
+  const auto refusal = refusal_of(schedule, [&] {
+    schedule.vectorize(schedule.get_loops(schedule.blocks()[0])[0]);
+    illegal({}, "block `{}` has short rows", "dense");
+  });
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->message, "block `dense` has short rows");
+  EXPECT_EQ(schedule.trace().str(), before);
+  EXPECT_TRUE(attempt(schedule, [&] { schedule.get_loops(schedule.blocks()[0]); }));
+}
+
+TEST(Attempt, LetsOtherErrorsOut) {
+  Schedule schedule(testing::dense(int64(8), 32, 16, 16));
+  EXPECT_THROW(attempt(schedule, [] { throw CompileError(kTypeMismatch, {}, "of another kind"); }),
+               CompileError);
+  EXPECT_THROW(attempt(schedule, [] { check(false, "not to be seen"); }), InternalError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
@@ -135,26 +136,23 @@ void place_padding(Schedule& schedule, const BlockRV& padding, const Target& tar
     for (const int64_t rows : model.padding_rows) {
       if (rows > 1 && (extent % rows != 0 || extent <= rows)) continue;
       if (rows > 1 && loop->kind != ForKind::kSerial) continue;
-      Schedule attempt = schedule;
-      try {
-        const LoopRV at = rows > 1 ? attempt.split(loops[l], rows)[0] : loops[l];
-        attempt.compute_at(padding, at);
-      } catch (const CompileError& error) {
-        if (error.first().code.id != kScheduleIllegal.id) throw;
-        continue;
-      }
+      Schedule trial = schedule;
+      const bool is_placed = attempt(trial, [&] {
+        trial.compute_at(padding, rows > 1 ? trial.split(loops[l], rows)[0] : loops[l]);
+      });
+      if (!is_placed) continue;
       // Parts of a row have their guards in places that are not known.
-      const Ref<BlockRealize> placed = attempt.realize(padding);
-      const auto row = loop_of_axis(attempt, padding, placed->iter_values.size() - 1);
+      const Ref<BlockRealize> placed = trial.realize(padding);
+      const auto row = loop_of_axis(trial, padding, placed->iter_values.size() - 1);
       if (!row || !arith::proves_equal(placed->iter_values.back() - Expr(row->var),
                                        node->iter_vars.back().domain.min))
         continue;
-      const int64_t inside = runs_of(attempt, padding, l + 1);
-      const int64_t all = runs_of(attempt, padding, 0);
+      const int64_t inside = runs_of(trial, padding, l + 1);
+      const int64_t all = runs_of(trial, padding, 0);
       if (all == 0 || all > points + points * model.repeated_quarters / 4 ||
           inside * bytes > target.l2_bytes * model.padding_l2_quarters / 4)
         continue;
-      schedule = std::move(attempt);
+      schedule = std::move(trial);
       if (is_constant_inside(schedule, padding, l + 1) &&
           inside * bytes <= target.l1_bytes * model.padding_l1_quarters / 4)
         schedule.set_scope(padding, 0, "local");

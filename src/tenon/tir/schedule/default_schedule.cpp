@@ -7,6 +7,7 @@
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/analysis/tree.h"
+#include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/closed_blocks.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
@@ -18,20 +19,6 @@
 namespace tenon::tir {
 
 namespace {
-
-/// Applies `f`; where it does not suit, the schedule is as before.
-template <typename F>
-bool attempt(Schedule& schedule, const F& f) {
-  Schedule before = schedule;
-  try {
-    f();
-    return true;
-  } catch (const CompileError& error) {
-    if (error.first().code.id != kScheduleIllegal.id) throw;
-    schedule = std::move(before);
-    return false;
-  }
-}
 
 class DefaultScheduler {
  public:

@@ -2,6 +2,7 @@
 // Schedules of element-wise blocks and of reductions over consecutive elements.
 #include <algorithm>
 
+#include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/roles.h"
 
@@ -257,12 +258,7 @@ void schedule_elementwise(Schedule& schedule, const BlockRV& block, const Target
   schedule.simplify_block_iters(block);
   const bool cheap = is_cheap(*schedule.get(block));
   if (schedule.get(block)->iter_vars.empty()) return;
-  const Schedule before = schedule;
-  try {
-    join_axes(schedule, block);
-  } catch (const CompileError&) {
-    schedule = before;
-  }
+  attempt(schedule, [&] { join_axes(schedule, block); });
   const Ref<Block> node = schedule.get(block);
   const size_t last = node->iter_vars.size() - 1;
   const int64_t n = extent_of(node->iter_vars[last]);

@@ -10,6 +10,7 @@
 //   K      the reduction.
 #include <algorithm>
 
+#include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/roles.h"
@@ -55,14 +56,7 @@ class Tiler {
     const std::vector<BlockRV> readers = sch_.consumers(block);
     const BlockRV copy = sch_.cache_write(block, 0, "global");
     if (readers.size() != 1) return copy;
-    const Schedule before = sch_;
-    try {
-      sch_.reverse_compute_inline(readers[0]);
-    } catch (const CompileError&) {
-      sch_ = before;
-      return copy;
-    }
-    return readers[0];
+    return attempt(sch_, [&] { sch_.reverse_compute_inline(readers[0]); }) ? readers[0] : copy;
   }
 
   /// `axis // c` and `axis % c` become axes of their own, so that accesses are linear.
@@ -587,12 +581,7 @@ class Tiler {
       parallel = sch_.fuse(outer);
       if (!is_int(sch_.get(*parallel)->extent, 1)) sch_.parallel(*parallel);
       if (packed_ && sch_.has_block(packed_->name)) {
-        const Schedule before = sch_;
-        try {
-          sch_.compute_at(*packed_, *parallel);
-        } catch (const CompileError&) {
-          sch_ = before;
-        }
+        attempt(sch_, [&] { sch_.compute_at(*packed_, *parallel); });
         packed_.reset();
       }
     }
