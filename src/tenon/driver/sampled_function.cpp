@@ -105,14 +105,14 @@ class NodeSample {
     // As the operator is without attributes, where it needs none: their kinds and lengths.
     try {
       defaults_ = converted()->attrs.get<AttrValue::Map>("op_values").value_or(AttrValue::Map());
-    } catch (const graph::Unsupported&) {
+    } catch (const importers::Unsupported&) {
     } catch (const CompileError&) {
     }
     for (const auto& [name, value] : wishes_.pinned) set(name, value);
     for (const auto& [name, dtype] : wishes_.parameters) draw(name, dtype);
     try {
       return converted();
-    } catch (const graph::Unsupported& what) {
+    } catch (const importers::Unsupported& what) {
       throw CompileError(kUnsupported, origin_, "`{}`: {}", op_, what.form);
     }
   }
@@ -202,7 +202,7 @@ class NodeSample {
     const bool is_value = place == "min" || place == "max" || place == "constant_value";
     const DType dtype = is_value && !tensors_.empty() ? tensors_[0].second->type()->dtype : kInt64;
     const auto* list = value.as<AttrList>();
-    onnx::Elements elements{dtype, {}, {}};
+    importers::Elements elements{dtype, {}, {}};
     const bool is_scalar = is_value || place == "axis";
     const AttrList all = list ? *list : AttrList{value};
     if (!is_scalar) elements.shape = {static_cast<int64_t>(all.size())};

@@ -149,7 +149,7 @@ static std::vector<Case> broken_graphs() {
           "int64\nm.onnx: node `x` (graph input): note: `lhs` is R.Tensor((2, 3), "
           "\"float32\")\nm.onnx: node `w` (initializer): note: `rhs` is R.Tensor((3,), \"int64\")"),
       check("AxisOutOfRange", model({node("Softmax", {"x"}, {"y"}, {attribute("axis", 7)})}),
-            "m.onnx: node `node_y` (Softmax): error[TN0104]: `axis` of `Softmax` is 7; expected -2 "
+            "m.onnx: node `node_y` (Softmax): error[TN0104]: `Softmax` has axis 7; expected -2 "
             "to 1 for a tensor of rank 2"),
       check(
           "PermutationThatIsNone",

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "tenon/arith/analyzer.h"
-#include "tenon/import/onnx/text.h"
 
 namespace tenon::onnx {
 
@@ -15,13 +14,6 @@ Ref<TensorType> Item::type() const {
   if (value) return shaped(value);
   check(elements.has_value(), "an item without value and elements");
   return TensorType::of(elements->shape, elements->dtype);
-}
-
-Ref<TensorType> shaped(const Value& value) {
-  Ref<TensorType> type = graph::tensor_type(value);
-  if (!type->shape || type->dtype.is_void())
-    unsupported("a result whose shape is known only at run time");
-  return type;
 }
 
 const Item& Context::item(size_t i) const {
@@ -49,59 +41,24 @@ const Elements* Context::elements(size_t i) {
   return held.elements ? &*held.elements : nullptr;
 }
 
-Ref<TensorData> Context::constant(size_t i) {
+Ref<TensorData> Context::constant(size_t i) const {
   (void)item(i);
   if (inputs_[i]->data) return inputs_[i]->data;
   if (const auto* c = inputs_[i]->value.as<graph::Constant>()) return c->data;
   return inputs_[i]->elements ? tensor_of(*inputs_[i]->elements) : nullptr;
 }
 
-Dims Context::dims(size_t i, std::string_view what) {
-  const DType type = dtype(i);
-  if (!type.is_integer() && !type.is_bool())
-    bad(kDTypeMismatch, "operand `{}` of `{}` has dtype {}; expected integers", what, node_.op_type,
-        type.str());
-  const Elements* known = elements(i);
-  if (!known) unsupported("operand `{}` known only at run time", what);
+void Context::used_as_number(size_t i, std::string_view what, const Dims& values) {
   numbers_.insert(i);
-  if (const auto numbers = as_ints(known->values))
-    note(std::string(what), *numbers);
+  AttrList floats;
+  for (const Expr& value : values)
+    if (const auto number = as_float(value)) floats.push_back(*number);
+  if (const auto ints = as_ints(values))
+    note(std::string(what), *ints);
+  else if (floats.size() == values.size())
+    note(std::string(what), std::move(floats));
   else
     has_symbolic_numbers_ = true;
-  return known->values;
-}
-
-std::vector<int64_t> Context::ints(size_t i, std::string_view what) {
-  const auto values = as_ints(dims(i, what));
-  if (!values) unsupported("operand `{}` that depends on symbolic dimensions", what);
-  return *values;
-}
-
-int64_t Context::int_scalar(size_t i, std::string_view what) {
-  const auto values = ints(i, what);
-  if (values.size() != 1)
-    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
-        values.size());
-  return values[0];
-}
-
-std::vector<double> Context::floats(size_t i, std::string_view what) {
-  const auto data = constant(i);
-  if (!data) unsupported("operand `{}` known only at run time", what);
-  if (data->elements() > kMostElements) unsupported("operand `{}` of that size", what);
-  std::vector<double> values;
-  for (int64_t e = 0; e < data->elements(); ++e) values.push_back(data->at_float(e));
-  numbers_.insert(i);
-  note(std::string(what), AttrList(values.begin(), values.end()));
-  return values;
-}
-
-double Context::float_scalar(size_t i, std::string_view what) {
-  const auto values = floats(i, what);
-  if (values.size() != 1)
-    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, node_.op_type,
-        values.size());
-  return values[0];
 }
 
 // ---- attributes ---------------------------------------------------------------------------------
@@ -270,7 +227,7 @@ Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_ax
         (*dims)[d] = known.plain;
   }
   if (!changed) return value;
-  return builder_.match_cast(value, make<TensorType>(std::move(*dims), type->dtype));
+  return builder().match_cast(value, make<TensorType>(std::move(*dims), type->dtype));
 }
 
 void Context::reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs) {
@@ -306,27 +263,14 @@ void Context::reconcile(std::string_view name, std::vector<Value>& args, const A
     if (arg) arg = with_plain_dims(arg, but_axis);
 }
 
+std::string Context::hint_of(const Node& node) {
+  return identifier(node.outputs.empty() || node.outputs[0].empty() ? node.op_type
+                                                                    : node.outputs[0]);
+}
+
 Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
   if (!clamped_.empty()) reconcile(name, args, attrs);
-  const std::string hint = node_.outputs.empty() || node_.outputs[0].empty()
-                               ? identifier(node_.op_type)
-                               : identifier(node_.outputs[0]);
-  return builder_.op(name, std::move(args), std::move(attrs), hint);
-}
-
-Value Context::scalar(DType dtype, double value) {
-  Elements one{dtype, {}, {}};
-  if (dtype.is_float()) {
-    one.values = {imm(dtype, value)};
-  } else {
-    one.values = {dtype.is_bool() ? boolean(value != 0) : int64(static_cast<int64_t>(value))};
-  }
-  return make<graph::Constant>(tensor_of(one));
-}
-
-Value Context::ints_constant(const std::vector<int64_t>& values) {
-  return make<graph::Constant>(
-      TensorData::of(kInt64, {static_cast<int64_t>(values.size())}, values));
+  return ConverterContext::op(name, std::move(args), std::move(attrs));
 }
 
 Value Context::materialise(const Elements& elements) {
@@ -336,41 +280,6 @@ Value Context::materialise(const Elements& elements) {
   Value value = op("shape_to_tensor", {shape_value(elements.values)});
   if (elements.ndim() != 1) value = reshape(value, to_exprs(elements.shape));
   return cast(value, elements.dtype);
-}
-
-Value Context::cast(const Value& value, DType dtype) {
-  if (shaped(value)->dtype == dtype) return value;
-  return op("astype", {value}, {{"dtype", dtype}});
-}
-
-Value Context::reshape(const Value& value, const Dims& dims) {
-  const auto type = shaped(value);
-  if (arith::proves_equal(*type->shape, dims)) return value;
-  return op("reshape", {value, shape_value(dims)});
-}
-
-Value Context::transpose(const Value& value, const std::vector<int64_t>& axes) {
-  if (std::is_sorted(axes.begin(), axes.end())) return value;
-  return op("permute_dims", {value}, {{"axes", axes}});
-}
-
-// ---- arithmetic ---------------------------------------------------------------------------------
-
-int64_t Context::axis(int64_t axis, int64_t ndim, std::string_view what) const {
-  if (axis < -ndim || axis >= ndim)
-    bad(kBadAttribute, "`{}` of `{}` is {}; expected {} to {} for a tensor of rank {}", what,
-        node_.op_type, axis, -ndim, ndim - 1, ndim);
-  return axis < 0 ? axis + ndim : axis;
-}
-
-std::vector<int64_t> Context::axes(std::vector<int64_t> axes, int64_t ndim) const {
-  std::set<int64_t> seen;
-  for (int64_t& a : axes) {
-    a = axis(a, ndim, "axes");
-    if (!seen.insert(a).second)
-      bad(kBadAttribute, "axis {} is given twice to `{}`", a, node_.op_type);
-  }
-  return axes;
 }
 
 }  // namespace tenon::onnx

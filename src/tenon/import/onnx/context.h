@@ -8,19 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "tenon/graph/builder.h"
-#include "tenon/graph/shape.h"
-#include "tenon/graph/unsupported_form.h"
-#include "tenon/import/onnx/elements.h"
+#include "tenon/import/converter_context.h"
+#include "tenon/import/names.h"
 #include "tenon/import/onnx/model.h"
 
 namespace tenon::onnx {
 
-using graph::Value;
-using Dims = std::vector<Expr>;
-
-using graph::unsupported;
-using graph::Unsupported;
+using namespace importers;
 
 /// What a name of the network stands for.
 struct Item {
@@ -45,16 +39,16 @@ struct ClampedDim {
   bool is_asserted = false;  // a check that both are equal stands in the module
 };
 
-class Context {
+class Context final : public ConverterContext {
  public:
   /// `clamped` is shared by the nodes of a model.
   Context(const Node& node, std::vector<ItemRef> inputs, int64_t opset,
           graph::BlockBuilder& builder, const AttributeValues* enclosing, bool in_branch,
           std::vector<ClampedDim>& clamped)
-      : node_(node),
+      : ConverterContext(builder, node.op_type, hint_of(node)),
+        node_(node),
         inputs_(std::move(inputs)),
         opset_(opset),
-        builder_(builder),
         enclosing_(enclosing),
         in_branch_(in_branch),
         clamped_(clamped) {}
@@ -62,8 +56,6 @@ class Context {
   const Node& node() const { return node_; }
   /// Version of the operator set of the node's domain.
   int64_t opset() const { return opset_; }
-  const Origin& origin() const { return builder_.origin(); }
-  graph::BlockBuilder& builder() { return builder_; }
 
   /// Whether the node becomes a function by itself (node_function.h): an operator of the graph that
   /// is all of it may stand in that, even where it is taken apart afterwards.
@@ -79,23 +71,9 @@ class Context {
   const Item& item(size_t i) const;
   Value value(size_t i);
   Value value_or_null(size_t i) { return has(i) ? value(i) : nullptr; }
-  Ref<graph::TensorType> type(size_t i) const { return item(i).type(); }
-  Dims shape(size_t i) const { return *type(i)->shape; }
-  DType dtype(size_t i) const { return type(i)->dtype; }
-  int64_t ndim(size_t i) const { return type(i)->ndim; }
-  /// Null where they are not known.
-  const Elements* elements(size_t i);
-  /// Null where the operand is no constant.
-  Ref<TensorData> constant(size_t i);
-
-  /// Known elements of an integer operand, of any rank. \throws Unsupported where they are known
-  /// only at run time; `what` names the operand.
-  Dims dims(size_t i, std::string_view what);
-  /// The same, as numbers.
-  std::vector<int64_t> ints(size_t i, std::string_view what);
-  int64_t int_scalar(size_t i, std::string_view what);
-  std::vector<double> floats(size_t i, std::string_view what);
-  double float_scalar(size_t i, std::string_view what);
+  Ref<graph::TensorType> type(size_t i) const override { return item(i).type(); }
+  const Elements* elements(size_t i) override;
+  Ref<TensorData> constant(size_t i) const override;
 
   // ---- attributes. \throws CompileError (kBadAttribute) where one has another kind, or is
   // missing.
@@ -135,32 +113,17 @@ class Context {
 
   /// Operands with a clamped dimension that do not go together with the others are taken to have
   /// the plain one, which is checked at run time.
-  Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {});
+  Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {}) override;
   /// Notes a dimension of a slice.
   void clamps(Expr clamped, Expr plain);
-  /// A constant of one element (rank 0).
-  Value scalar(DType dtype, double value);
-  Value ints_constant(const std::vector<int64_t>& values);
-  static Value shape_value(const Dims& dims) { return make<graph::ShapeExpr>(dims); }
-  static Value prim(const Expr& value) { return make<graph::PrimValue>(value); }
   /// Known elements as a tensor.
   Value materialise(const Elements& elements);
-  Value cast(const Value& value, DType dtype);
-  Value reshape(const Value& value, const Dims& dims);
-  Value transpose(const Value& value, const std::vector<int64_t>& axes);
 
-  // ---- arithmetic
-
-  /// `axis` counted from the front. \throws CompileError (kBadAttribute) out of [-ndim, ndim).
-  int64_t axis(int64_t axis, int64_t ndim, std::string_view what = "axis") const;
-  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t ndim) const;
-  template <typename... Args>
-  [[noreturn]] void bad(const Code& code, fmt::format_string<Args...> format,
-                        Args&&... args) const {
-    throw CompileError(code, origin(), format, std::forward<Args>(args)...);
-  }
+ protected:
+  void used_as_number(size_t i, std::string_view what, const Dims& values) override;
 
  private:
+  static std::string hint_of(const Node& node);
   const Attribute* find(const std::string& name);
   template <typename T>
   const T* typed(const std::string& name, std::string_view wanted);
@@ -170,7 +133,6 @@ class Context {
   const Node& node_;
   std::vector<ItemRef> inputs_;
   int64_t opset_;
-  graph::BlockBuilder& builder_;
   const AttributeValues* enclosing_;
   bool in_branch_;
   std::vector<ClampedDim>& clamped_;
@@ -180,8 +142,10 @@ class Context {
   bool has_symbolic_numbers_ = false, stands_alone_ = false;
 };
 
-/// The type of a value with a known shape.
-Ref<graph::TensorType> shaped(const Value& value);
+/// The elements of the results of `context`'s node, where those of its inputs are known and it is
+/// an operator that shapes are computed with (a row of a table in propagate.cpp).
+std::optional<std::vector<Elements>> propagate(Context& context);
+
 using graph::exact_quotient;
 using graph::product;
 

@@ -8,7 +8,6 @@
 #include "tenon/import/onnx/node_function.h"
 #include "tenon/import/onnx/operators.h"
 #include "tenon/import/onnx/scope.h"
-#include "tenon/import/onnx/text.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/names.h"
 
@@ -26,14 +25,6 @@ struct Body {
   int depth = 0;                                   // of graphs within one another
   bool in_branch = false;
 };
-
-// A node that cannot be imported.
-struct Problem {
-  Origin origin;
-  std::string op_type, form;
-};
-
-constexpr const char* kNoOperator = "the operator";  // form of a node that no row is for
 
 class Importer {
  public:
@@ -111,8 +102,8 @@ class Importer {
       }
       if (!item->unsupported.empty()) {
         item->poisoned = true;
-        problems_.push_back({Origin::model(model_.path, printable(input.name), "graph input"),
-                             "graph input", item->unsupported});
+        refusals_.add(Origin::model(model_.path, printable(input.name), "graph input"),
+                      "graph input", item->unsupported);
       } else {
         const Origin origin = Origin::model(model_.path, printable(input.name), "graph input");
         auto type = make<TensorType>(dims_of(input), *input.dtype);
@@ -244,38 +235,20 @@ class Importer {
   }
 
   void convert(const Node& node, Scope& scope, const Body& body) {
-    builder_.set_origin(origin_of(node, model_.path).numbered(++converted_nodes_));
-    if (declaration_of(node)) {
-      try {
-        convert_declared(node, scope, body);
-      } catch (const Unsupported& what) {
-        problems_.push_back({origin_of(node, model_.path), name_of(node), what.form});
-        poison(node, scope);
-      }
-      return;
-    }
+    const Origin origin = origin_of(node, model_.path).numbered(++converted_nodes_);
+    builder_.set_origin(origin);
     const auto function = functions_.find(std::pair(node.domain, node.op_type));
-    if (function != functions_.end()) {
+    if (!declaration_of(node) && function != functions_.end()) {
       inline_function(node, *function->second, scope, body);
       return;
     }
-    try {
-      convert_operator(node, scope, body);
-    } catch (const Unsupported& what) {
-      problems_.push_back({origin_of(node, model_.path), name_of(node), what.form});
+    if (!refusals_.attempt(origin, name_of(node), [&]() {
+          if (declaration_of(node))
+            convert_declared(node, scope, body);
+          else
+            convert_operator(node, scope, body);
+        }))
       poison(node, scope);
-    } catch (const CompileError& error) {
-      // A form that the graph level's operator does not have.
-      const Code& code = error.first().code;
-      if (code.id != kUnsupported.id && code.id != kUnknownOperator.id) {
-        if (error.first().origin) throw;
-        std::vector<Diagnostic> placed = error.diagnostics();
-        placed.front().origin = origin_of(node, model_.path);
-        throw CompileError(std::move(placed));
-      }
-      problems_.push_back({origin_of(node, model_.path), name_of(node), error.first().message});
-      poison(node, scope);
-    }
   }
 
   static std::string name_of(const Node& node) {
@@ -291,6 +264,22 @@ class Importer {
     }
   }
 
+  // The operands of a node; nothing where one is the result of a node that is refused.
+  static std::optional<std::vector<ItemRef>> operands_of(const Node& node, const Scope& scope) {
+    std::vector<ItemRef> inputs;
+    bool poisoned = false;
+    for (const std::string& name : node.inputs) {
+      ItemRef item = name.empty() ? nullptr : scope.find(name);
+      poisoned |= item && item->poisoned;
+      inputs.push_back(std::move(item));
+    }
+    if (poisoned) return std::nullopt;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] && !inputs[i]->unsupported.empty())
+        unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
+    return inputs;
+  }
+
   void convert_operator(const Node& node, Scope& scope, const Body& body) {
     const bool is_if = node.domain.empty() && node.op_type == "If";
     const OperatorRow* row = find_operator(node.domain, node.op_type);
@@ -303,21 +292,9 @@ class Importer {
       unsupported("the form of opset {}; expected at least {}", opset->second, row->first_opset);
     if (row) check_operands(node, *row);
 
-    std::vector<ItemRef> inputs;
-    bool poisoned = false;
-    for (const std::string& name : node.inputs) {
-      ItemRef item = name.empty() ? nullptr : scope.find(name);
-      poisoned |= item && item->poisoned;
-      inputs.push_back(std::move(item));
-    }
-    if (poisoned) {
-      poison(node, scope);
-      return;
-    }
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i] && !inputs[i]->unsupported.empty())
-        unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
-
+    const auto operands = operands_of(node, scope);
+    if (!operands) return poison(node, scope);
+    const std::vector<ItemRef>& inputs = *operands;
     Context context(node, inputs, opset->second, builder_, body.attributes, body.in_branch,
                     clamped_);
     if (is_if) {
@@ -337,6 +314,10 @@ class Importer {
     const Results results = row->convert(context);
     if (const std::string name = context.unread_attribute(); !name.empty())
       unsupported("attribute `{}` in opset {}", printable(name), opset->second);
+    set_results(node, results, scope);
+  }
+
+  static void set_results(const Node& node, const Results& results, Scope& scope) {
     check_outputs(node, results.size());
     for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
       if (node.outputs[i].empty()) continue;
@@ -394,14 +375,7 @@ class Importer {
     } else {
       results.push_back(result);
     }
-    check_outputs(node, results.size());
-    for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      auto item = std::make_shared<Item>();
-      (void)shaped(results[i]);
-      item->value = results[i];
-      scope.set(node.outputs[i], std::move(item));
-    }
+    set_results(node, results, scope);
   }
 
   // ---- operators that are declared beside the network
@@ -417,17 +391,9 @@ class Importer {
     auto [name, function] = *declaration_of(node);
     ++declared_nodes_;
     const auto opset = body.opsets->find(node.domain);
-    std::vector<ItemRef> inputs;
-    bool poisoned = false;
-    for (const std::string& input : node.inputs) {
-      ItemRef item = input.empty() ? nullptr : scope.find(input);
-      poisoned |= item && item->poisoned;
-      inputs.push_back(std::move(item));
-    }
-    if (poisoned) return poison(node, scope);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i] && !inputs[i]->unsupported.empty())
-        unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
+    auto operands = operands_of(node, scope);
+    if (!operands) return poison(node, scope);
+    std::vector<ItemRef>& inputs = *operands;
     if (const auto left_out = left_out_of(node, *function, inputs); !left_out.empty()) {
       name = form_without(name, *function, left_out);
       function = module_.find<graph::Function>(name);
@@ -559,14 +525,11 @@ class Importer {
   }
 
   void check_operands(const Node& node, const OperatorRow& row) {
-    const auto given = static_cast<int>(node.inputs.size());
-    if (given >= row.least_inputs && (row.most_inputs < 0 || given <= row.most_inputs)) return;
-    const std::string wanted = row.most_inputs < 0 ? fmt::format("at least {}", row.least_inputs)
-                               : row.most_inputs == row.least_inputs
-                                   ? std::to_string(row.least_inputs)
-                                   : fmt::format("{} to {}", row.least_inputs, row.most_inputs);
-    throw CompileError(kBadModel, builder_.origin(), "`{}` has {} inputs; expected {}",
-                       name_of(node), given, wanted);
+    const std::string wanted =
+        expected_count(node.inputs.size(), row.least_inputs, row.most_inputs);
+    if (!wanted.empty())
+      throw CompileError(kBadModel, builder_.origin(), "`{}` has {} inputs; expected {}",
+                         name_of(node), node.inputs.size(), wanted);
   }
 
   static void check_outputs(const Node& node, size_t results) {
@@ -708,46 +671,31 @@ class Importer {
       builder_.set_origin(origin);
       if (item->poisoned) continue;
       if (!item->unsupported.empty()) {
-        problems_.push_back({origin, "graph output", item->unsupported});
+        refusals_.add(origin, "graph output", item->unsupported);
         continue;
       }
       Node node;
       node.op_type = "graph output";
       node.outputs = {output.name};
-      try {
-        results.push_back(value_of(item, node));
-      } catch (const Unsupported& what) {
-        problems_.push_back({origin, "graph output", what.form});
-      }
+      refusals_.attempt(origin, node.op_type, [&]() { results.push_back(value_of(item, node)); });
     }
     return results;
   }
 
   // One diagnostic for all nodes that cannot be imported: what they need, and below it each node.
   void refuse_if_any() {
-    if (problems_.empty()) return;
-    std::map<std::pair<std::string, std::string>, int> kinds;
-    for (const Problem& problem : problems_) kinds[{problem.op_type, problem.form}]++;
-    std::string list;
-    for (const auto& [kind, count] : kinds) {
-      list += fmt::format("{}`{}` ({}{})", list.empty() ? "" : "; ", kind.first, kind.second,
-                          count > 1 ? fmt::format(", {} nodes", count) : "");
-    }
-    CompileError error(
-        kUnsupportedOperator, {}, "{}: {} not supported: {}", model_.path,
-        problems_.size() == 1 ? "one node is" : fmt::format("{} nodes are", problems_.size()),
-        list);
-    for (const Problem& problem : problems_) error.note(problem.origin, "{}", problem.form);
-    if (const auto lacks =
-            std::find_if(problems_.begin(), problems_.end(),
-                         [](const Problem& problem) { return problem.form == kNoOperator; });
-        lacks != problems_.end())
+    if (refusals_.empty()) return;
+    CompileError error(kUnsupportedOperator, {}, "{}: {}", model_.path,
+                       refusals_.str("node", "supported"));
+    for (const Refusal& refusal : refusals_.all()) error.note(refusal.origin, "{}", refusal.form);
+    const auto lacks = std::ranges::find(refusals_.all(), kNoOperator, &Refusal::form);
+    if (lacks != refusals_.all().end())
       error.note({},
                  "a file of --kernels may declare what is missing, by a graph function with "
                  "{{\"op\": \"{}\"}}, and a kernel compute it",
-                 lacks->op_type.find('.') == std::string::npos
-                     ? "ai.onnx::" + lacks->op_type
-                     : std::string(lacks->op_type).replace(lacks->op_type.rfind('.'), 1, "::"));
+                 lacks->name.find('.') == std::string::npos
+                     ? "ai.onnx::" + lacks->name
+                     : std::string(lacks->name).replace(lacks->name.rfind('.'), 1, "::"));
     throw error;
   }
 
@@ -762,7 +710,7 @@ class Importer {
   std::vector<const ValueInfo*> inputs_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param
   NameSupply names_;
-  std::vector<Problem> problems_;
+  Refusals refusals_;
   int64_t read_nodes_ = 0, most_nodes_ = 0;
   uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
   int64_t declared_nodes_ = 0;    // nodes of declared operators so far

@@ -4,13 +4,15 @@
 #include <utility>
 
 #include "onnx/onnx-data_pb.h"
+#include "tenon/import/names.h"
 #include "tenon/import/onnx/model.h"
 #include "tenon/import/onnx/tensor_reader.h"
-#include "tenon/import/onnx/text.h"
 #include "tenon/import/onnx/wire.h"
 #include "tenon/support/mapped_file.h"
 
 namespace tenon::onnx {
+
+using importers::printable;
 
 namespace {
 

@@ -6,7 +6,6 @@
 
 #include "tenon/graph/dimensions.h"
 #include "tenon/graph/infer.h"
-#include "tenon/import/onnx/text.h"
 #include "tenon/ir/visit.h"
 #include "tenon/support/names.h"
 

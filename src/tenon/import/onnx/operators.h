@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/import/onnx/context.h"
+#include "tenon/import/operator_table.h"
 
 namespace tenon::onnx {
 
@@ -22,6 +23,8 @@ struct OperatorRow {
   std::string types = "numbers";  // of the main operand
   std::string forms = {};  // what is not imported, and which operands must be known at compile time
   std::string domain = {};
+
+  std::pair<std::string_view, std::string_view> key() const { return {domain, name}; }
 };
 
 /// The newest version of ai.onnx that is imported.
@@ -30,7 +33,7 @@ inline constexpr int64_t kNewestOpset = 27;
 /// Every row, by name.
 const std::vector<OperatorRow>& all_operators();
 /// Null where there is none.
-const OperatorRow* find_operator(const std::string& domain, const std::string& name);
+const OperatorRow* find_operator(std::string_view domain, std::string_view name);
 
 /// The families, one for each file ops_*.cpp.
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),

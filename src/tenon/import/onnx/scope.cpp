@@ -3,8 +3,6 @@
 
 #include <queue>
 
-#include "tenon/import/onnx/text.h"
-
 namespace tenon::onnx {
 
 Origin origin_of(const Node& node, const std::string& path) {

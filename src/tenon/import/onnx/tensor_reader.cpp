@@ -5,9 +5,11 @@
 #include <charconv>
 #include <cstring>
 
-#include "tenon/import/onnx/text.h"
+#include "tenon/import/names.h"
 
 namespace tenon::onnx {
+
+using importers::printable;
 
 namespace {
 

@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/import/relay/op_call.h"
 
-#include <algorithm>
-#include <functional>
-
-#include "tenon/arith/analyzer.h"
-#include "tenon/script/constants.h"
-
 namespace tenon::relay {
-
-using graph::TensorType;
 
 const Value& OpCall::arg(size_t i) const {
   if (i >= args_.size())
     bad(kBadArgument, "`{}` has {} arguments; expected at least {}", name(), args_.size(), i + 1);
   return args_[i];
-}
-
-Ref<TensorType> OpCall::shaped(const Value& value) {
-  Ref<TensorType> type = graph::tensor_type(value);
-  if (!type->shape || type->dtype.is_void())
-    unsupported("an operand whose shape is known only at run time");
-  return type;
 }
 
 std::vector<Value> OpCall::items(size_t i) const {
@@ -41,31 +26,16 @@ Ref<TensorData> OpCall::constant(size_t i) const {
   return constant ? constant->data : nullptr;
 }
 
-Ints OpCall::ints(size_t i, std::string_view what) const {
+const Elements* OpCall::elements(size_t i) {
   const auto data = constant(i);
-  if (!data) unsupported("operand `{}` known only at run time", what);
-  if (!data->dtype.is_integer())
-    bad(kDTypeMismatch, "operand `{}` of `{}` has dtype {}; expected integers", what, name(),
-        data->dtype.str());
-  constexpr int64_t kMost = 4096;
-  if (data->elements() > kMost) unsupported("operand `{}` of {} elements", what, data->elements());
-  return data->to_ints();
+  if (data && !known_[i]) known_[i] = elements_of(*data);
+  return known_[i] ? &*known_[i] : nullptr;
 }
 
-double OpCall::number(size_t i, std::string_view what) const {
+Expr OpCall::scalar_expr(size_t i, std::string_view what) {
+  const double value = float_scalar(i, what);
   const auto data = constant(i);
-  if (!data) unsupported("operand `{}` known only at run time", what);
-  if (data->elements() != 1)
-    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, name(),
-        data->elements());
-  return data->at_float(0);
-}
-
-Expr OpCall::scalar(size_t i, std::string_view what) const {
-  const double value = number(i, what);
-  const auto data = constant(i);
-  if (data->dtype.is_float()) return imm(data->dtype, value);
-  return imm(data->dtype, data->at_int(0));
+  return data->dtype.is_float() ? imm(data->dtype, value) : imm(data->dtype, data->at_int(0));
 }
 
 // ---- attributes
@@ -192,61 +162,6 @@ std::string OpCall::unread() const {
   for (const Attribute& attr : tree_.attrs)
     if (!attr.is_none && !read_.count(attr.name) && !kNever.count(attr.name)) return attr.name;
   return "";
-}
-
-// ---- building
-
-Value OpCall::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
-  return builder_.op(name, std::move(args), std::move(attrs), hint_);
-}
-
-Value OpCall::scalar_value(DType dtype, double value) const { return filled(dtype, {}, value); }
-
-Value OpCall::filled(DType dtype, const Ints& shape, double value) const {
-  std::vector<std::byte> element;
-  const bool known = dtype.is_float()
-                         ? script::append_element(dtype, value, element)
-                         : script::append_element(dtype, static_cast<int64_t>(value), element);
-  if (!known) bad(kBadArgument, "{} is no value of {}", value, dtype.str());
-  return make<graph::Constant>(TensorData::splat(dtype, shape, std::move(element)));
-}
-
-Value OpCall::ints_value(const Ints& values) {
-  return make<graph::Constant>(
-      TensorData::of(kInt64, {static_cast<int64_t>(values.size())}, values));
-}
-
-Value OpCall::cast(const Value& value, DType dtype) {
-  if (graph::tensor_type(value)->dtype == dtype) return value;
-  return op("astype", {value}, {{"dtype", dtype}});
-}
-
-Value OpCall::reshape(const Value& value, const Dims& dims) {
-  if (arith::proves_equal(*shaped(value)->shape, dims)) return value;
-  return op("reshape", {value, shape_value(dims)});
-}
-
-Value OpCall::transpose(const Value& value, const Ints& axes) {
-  if (std::is_sorted(axes.begin(), axes.end())) return value;
-  return op("permute_dims", {value}, {{"axes", axes}});
-}
-
-// ---- arithmetic
-
-int64_t OpCall::axis(int64_t axis, int64_t ndim) const {
-  if (axis < -ndim || axis >= ndim)
-    bad(kBadAttribute, "`{}` has axis {}; expected {} to {} for a tensor of rank {}", name(), axis,
-        -ndim, ndim - 1, ndim);
-  return axis < 0 ? axis + ndim : axis;
-}
-
-Ints OpCall::axes(Ints axes, int64_t ndim) const {
-  std::set<int64_t> seen;
-  for (int64_t& a : axes) {
-    a = axis(a, ndim);
-    if (!seen.insert(a).second) bad(kBadAttribute, "axis {} is given twice to `{}`", a, name());
-  }
-  return axes;
 }
 
 }  // namespace tenon::relay

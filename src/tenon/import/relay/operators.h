@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/import/operator_table.h"
 #include "tenon/import/relay/op_call.h"
 
 namespace tenon::relay {
@@ -19,6 +20,8 @@ struct OperatorRow {
   Convert convert;
   std::string becomes = {};  // what it is in a graph function; empty: the operator of its name
   std::string forms = {};    // what is not read, and which operands must be constants
+
+  const std::string& key() const { return name; }
 };
 
 /// Every row, by name.

@@ -19,7 +19,7 @@ OperatorRow constant_fill(const char* name, double value) {
 Value convert_full(OpCall& c) {
   const Ints shape = c.count() > 1 ? c.ints(1, "shape") : c.list("shape");
   const DType dtype = c.dtype_attr("dtype", c.dtype(0));
-  if (c.constant(0)) return c.filled(dtype, shape, c.number(0, "fill_value"));
+  if (c.constant(0)) return c.filled(dtype, shape, c.float_scalar(0, "fill_value"));
   return c.op("full", {OpCall::shape_value(to_exprs(shape)), c.cast(c.arg(0), dtype)},
               {{"dtype", dtype}});
 }
@@ -28,7 +28,8 @@ Value convert_full_like(OpCall& c) { return c.op("full_like", {c.arg(0), c.arg(1
 
 Value convert_arange(OpCall& c) {
   c.ignore({"start", "stop", "step"});  // what the operands say
-  const Expr start = c.scalar(0, "start"), stop = c.scalar(1, "stop"), step = c.scalar(2, "step");
+  const Expr start = c.scalar_expr(0, "start"), stop = c.scalar_expr(1, "stop"),
+             step = c.scalar_expr(2, "step");
   const auto zero = as_float(step);
   if (is_int(step, 0) || (zero && *zero == 0)) c.bad(kBadArgument, "`arange` has a step of 0");
   return c.op("arange", {OpCall::prim(start), OpCall::prim(stop), OpCall::prim(step)},
@@ -38,14 +39,14 @@ Value convert_arange(OpCall& c) {
 Value convert_shape_of(OpCall& c) {
   const DType dtype = c.dtype_attr("dtype", kInt32);
   const Dims shape = c.shape(0);
-  if (const auto known = as_ints(shape)) return c.cast(OpCall::ints_value(*known), dtype);
+  if (const auto known = as_ints(shape)) return c.cast(OpCall::ints_constant(*known), dtype);
   return c.cast(c.op("shape_to_tensor", {OpCall::shape_value(shape)}), dtype);
 }
 
 Value convert_ndarray_size(OpCall& c) {
   const auto count = as_int(graph::product(c.shape(0)));
   if (!count) unsupported("a symbolic size");
-  return c.scalar_value(c.dtype_attr("dtype", kInt32), static_cast<double>(*count));
+  return c.scalar(c.dtype_attr("dtype", kInt32), static_cast<double>(*count));
 }
 
 Value convert_trilu(OpCall& c) {

@@ -48,7 +48,7 @@ Value convert_cast_like(OpCall& c) { return c.cast(c.arg(0), c.dtype(1)); }
 OperatorRow logarithm(const char* name, double factor) {
   const auto convert = [factor](OpCall& c) {
     const Value log = c.op("log", {c.arg(0)});
-    return c.op("multiply", {log, c.scalar_value(c.dtype(0), factor)});
+    return c.op("multiply", {log, c.scalar(c.dtype(0), factor)});
   };
   return {name, 1, 1, convert, "log, multiply"};
 }

@@ -12,7 +12,7 @@ namespace {
 // end; of "fast", and of constants inside, nothing is said.
 Value held(OpCall& c, const Value& indices, const Expr& extent, const std::string& mode) {
   if (mode == "fast") return indices;
-  const DType dtype = OpCall::shaped(indices)->dtype;
+  const DType dtype = shaped(indices)->dtype;
   const auto known = as_int(extent);
   if (const auto* constant = indices.as<graph::Constant>();
       constant && known && constant->data->dtype.is_integer() &&
@@ -23,7 +23,7 @@ Value held(OpCall& c, const Value& indices, const Expr& extent, const std::strin
   }
   if (!known) unsupported("mode \"{}\" along a symbolic dimension", mode);
   if (*known == 0) c.bad(kShapeMismatch, "`{}` from an axis without elements", c.name());
-  const auto number = [&](int64_t v) { return c.scalar_value(dtype, static_cast<double>(v)); };
+  const auto number = [&](int64_t v) { return c.scalar(dtype, static_cast<double>(v)); };
   if (mode == "clip")
     return c.op("minimum", {c.op("maximum", {indices, number(0)}), number(*known - 1)});
   if (mode == "wrap") return c.op("floor_mod", {indices, number(*known)});
@@ -37,7 +37,7 @@ Value convert_take(OpCall& c) {
   const bool flat = !c.has("axis");
   Value x = c.arg(0);
   if (flat && c.ndim(0) != 1) x = c.reshape(x, {graph::product(c.shape(0))});
-  const auto type = OpCall::shaped(x);
+  const auto type = shaped(x);
   const int64_t axis = flat ? 0 : c.axis(c.integer("axis"), type->ndim);
   if (!c.dtype(1).is_integer())
     c.bad(kDTypeMismatch, "`take` with indices of dtype {}; expected integers", c.dtype(1).str());
@@ -115,7 +115,7 @@ Value convert_topk(OpCall& c) {
 Value convert_one_hot(OpCall& c) {
   const DType dtype = c.dtype_attr("dtype", c.dtype(1));
   const auto value = [&](size_t i, const char* what) {
-    return c.scalar_value(dtype, c.number(i, what));
+    return c.scalar(dtype, c.float_scalar(i, what));
   };
   return c.op("one_hot", {c.arg(0), value(1, "on_value"), value(2, "off_value")},
               {{"depth", c.integer("depth")}, {"axis", c.integer("axis", -1)}});

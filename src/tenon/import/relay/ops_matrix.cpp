@@ -8,7 +8,7 @@ namespace {
 
 // Narrow floats are summed in float32; `out_dtype` says what the sums of integers are.
 Value product(OpCall& c, const Value& a, const Value& b) {
-  const DType dtype = OpCall::shaped(a)->dtype;
+  const DType dtype = shaped(a)->dtype;
   const DType asked = c.dtype_attr("out_dtype", dtype);
   const bool narrow = dtype.is_float() && dtype.bits < 32;
   const DType sums = narrow ? kFloat32 : asked;
@@ -18,14 +18,14 @@ Value product(OpCall& c, const Value& a, const Value& b) {
 void check_units(OpCall& c, const Value& result) {
   if (!c.has("units")) return;
   const int64_t units = c.integer("units");
-  const Expr last = OpCall::shaped(result)->dim(-1);
+  const Expr last = shaped(result)->dim(-1);
   if (const auto known = as_int(last); known && *known != units)
     c.bad(kShapeMismatch, "attribute `units` of `{}` is {}; the weight gives {}", c.name(), units,
           *known);
 }
 
 Value flipped(OpCall& c, const Value& x) {
-  const int64_t ndim = OpCall::shaped(x)->ndim;
+  const int64_t ndim = shaped(x)->ndim;
   if (ndim < 2) c.bad(kRankMismatch, "`{}` transposes a tensor of rank {}", c.name(), ndim);
   Ints axes;
   for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);

@@ -59,7 +59,7 @@ Value convert_l2_normalize(OpCall& c) {
   Attrs reduce{{"keepdims", true}};
   if (!axes.empty()) reduce.set("axis", axes);
   const Value sum = c.op("sum", {c.op("square", {x})}, reduce);
-  const Value bounded = c.op("maximum", {sum, c.scalar_value(c.dtype(0), c.real("eps"))});
+  const Value bounded = c.op("maximum", {sum, c.scalar(c.dtype(0), c.real("eps"))});
   return c.op("divide", {x, c.op("sqrt", {bounded})});
 }
 

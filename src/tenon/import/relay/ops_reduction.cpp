@@ -57,8 +57,8 @@ Value convert_variance(OpCall& c) {
   for (const int64_t axis : axes) extents.push_back(c.shape(0)[static_cast<size_t>(axis)]);
   const auto count = as_int(graph::product(extents));
   if (!count) unsupported("unbiased=True over a symbolic dimension");
-  return c.op("divide", {c.op("sum", {squares}, attrs),
-                         c.scalar_value(dtype, static_cast<double>(*count - 1))});
+  return c.op("divide",
+              {c.op("sum", {squares}, attrs), c.scalar(dtype, static_cast<double>(*count - 1))});
 }
 
 OperatorRow position(const char* op) {

@@ -151,7 +151,7 @@ Value convert_squeeze(OpCall& c) {
 Value convert_concatenate(OpCall& c) {
   std::vector<Value> parts = c.items(0);
   if (parts.empty()) c.bad(kBadArgument, "`{}` of no tensors", c.name());
-  const int64_t axis = c.axis(c.integer("axis", 0), OpCall::shaped(parts[0])->ndim);
+  const int64_t axis = c.axis(c.integer("axis", 0), shaped(parts[0])->ndim);
   if (parts.size() == 1) return parts[0];
   return c.op("concat", {make<graph::Tuple>(std::move(parts))}, {{"axis", axis}});
 }
@@ -160,7 +160,7 @@ Value convert_stack(OpCall& c) {
   std::vector<Value> parts;
   int64_t axis = 0;
   for (const Value& item : c.items(0)) {
-    Dims dims = *OpCall::shaped(item)->shape;
+    Dims dims = *shaped(item)->shape;
     axis = c.axis(c.integer("axis", 0), static_cast<int64_t>(dims.size()) + 1);
     dims.insert(dims.begin() + axis, int64(1));
     parts.push_back(c.reshape(item, dims));
@@ -284,7 +284,7 @@ Value convert_pad(OpCall& c) {
     c.bad(kBadAttribute, "attribute `pad_width` of `nn.pad` has {} pairs; expected {}",
           widths.size() / 2, c.ndim(0));
   std::string mode = c.text("pad_mode", "constant");
-  const double value = c.count() > 1 ? c.number(1, "pad_value") : c.real("pad_value", 0);
+  const double value = c.count() > 1 ? c.float_scalar(1, "pad_value") : c.real("pad_value", 0);
   return c.op("nn.pad", {c.arg(0)},
               {{"pad_width", widths}, {"pad_mode", mode}, {"pad_value", value}});
 }

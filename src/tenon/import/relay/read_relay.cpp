@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/import/names.h"
 #include "tenon/import/relay/metadata.h"
 #include "tenon/import/relay/parser.h"
 #include "tenon/import/relay/translator.h"
@@ -98,19 +99,14 @@ std::vector<const Definition*> Translator::callees_first() const {
 
 // One diagnostic for all that is not read, and below it each place.
 void Translator::refuse_if_any() {
-  if (problems_.empty()) return;
-  std::map<std::pair<std::string, std::string>, int> kinds;
-  for (const Problem& problem : problems_) kinds[{problem.what, problem.form}]++;
-  std::string list;
-  for (const auto& [kind, count] : kinds)
-    list += fmt::format("{}`{}` ({}{})", list.empty() ? "" : "; ", kind.first, kind.second,
-                        count > 1 ? fmt::format(", {} calls", count) : "");
-  CompileError error(
-      kUnsupportedOperator, problems_.front().origin, "{} not read: {}",
-      problems_.size() == 1 ? "one call is" : fmt::format("{} calls are", problems_.size()), list);
+  if (refusals_.empty()) return;
+  CompileError error(kUnsupportedOperator, refusals_.all().front().origin, "{}",
+                     refusals_.str("call", "read"));
   constexpr size_t kMostNotes = 100;
-  for (size_t i = 0; i < std::min(problems_.size(), kMostNotes); ++i)
-    error.note(problems_[i].origin, "`{}`: {}", problems_[i].what, problems_[i].form);
+  for (size_t i = 0; i < std::min(refusals_.all().size(), kMostNotes); ++i) {
+    const Refusal& refusal = refusals_.all()[i];
+    error.note(refusal.origin, "`{}`: {}", refusal.name, refusal.form);
+  }
   throw error;
 }
 
@@ -192,17 +188,6 @@ Ref<TensorData> Translator::given(const Parameter& parameter, const graph::Type&
          "parameter `%{}` is declared as {}; the value given for it is {}", parameter.name,
          graph::str(declared), graph::str(have));
   return it->second;
-}
-
-static std::string identifier(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (word || (!out.empty() && out.back() != '_') || (out.empty() && c == '_'))
-      out += word ? c : '_';
-  }
-  if (out.empty() || out == "_") return "v";
-  return out[0] >= '0' && out[0] <= '9' ? "v" + out : out;
 }
 
 Ref<Function> Translator::function(const FunctionTree& tree, const std::string& name, bool is_entry,

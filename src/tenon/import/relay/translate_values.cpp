@@ -29,11 +29,6 @@ Origin Translator::origin(const Tree& tree) const {
                        std::move(span), tree.kind == Kind::kOperator ? tree.text : "call");
 }
 
-Item Translator::problem(const Tree& tree, std::string what, std::string form) {
-  problems_.push_back({origin(tree.place), std::move(what), std::move(form)});
-  return {nullptr, {}, true};
-}
-
 // ---- types
 
 Type Translator::type(const TypeTree& tree, Names& names) const {
@@ -285,33 +280,25 @@ Item Translator::operation(const Tree& tree, const std::string& hint) {
   if (tree.text == "call_lowered") return call_lowered(tree, hint);
   auto args = values(tree.items, 0);
   const OperatorRow* row = find_operator(tree.text);
-  if (!row) return problem(tree, tree.text, "the operator");
+  if (!row) {
+    refusals_.add(origin(tree.place), tree.text, kNoOperator);
+    return {nullptr, {}, true};
+  }
   if (!args) return {nullptr, {}, true};
-  const auto count = static_cast<int>(args->size());
-  if (count < row->least_args || (row->most_args >= 0 && count > row->most_args)) {
-    const std::string wanted = row->most_args < 0 ? fmt::format("at least {}", row->least_args)
-                               : row->least_args == row->most_args
-                                   ? std::to_string(row->least_args)
-                                   : fmt::format("{} to {}", row->least_args, row->most_args);
-    fail(kBadArgument, tree.place, "`{}` has {} arguments; expected {}", tree.text, count, wanted);
-  }
+  if (const std::string wanted = expected_count(args->size(), row->least_args, row->most_args);
+      !wanted.empty())
+    fail(kBadArgument, tree.place, "`{}` has {} arguments; expected {}", tree.text, args->size(),
+         wanted);
   builder_.set_origin(origin(tree));
-  try {
-    OpCall call(tree, std::move(*args), builder_, hint);
-    Value result = row->convert(call);
-    if (const std::string unread = call.unread(); !unread.empty())
-      return problem(tree, tree.text, fmt::format("attribute `{}`", unread));
-    return {std::move(result)};
-  } catch (const Unsupported& what) {
-    return problem(tree, tree.text, what.form);
-  } catch (const CompileError& error) {
-    const Diagnostic& first = error.first();
-    if (first.code.id == kUnsupported.id) return problem(tree, tree.text, first.message);
-    if (first.origin && first.origin->kind == OriginInfo::Kind::kScript) throw;
-    std::vector<Diagnostic> placed = error.diagnostics();
-    placed.front().origin = origin(tree.place);
-    throw CompileError(std::move(placed));
-  }
+  Value result;
+  if (!refusals_.attempt(origin(tree.place), tree.text, [&]() {
+        OpCall call(tree, std::move(*args), builder_, hint);
+        result = row->convert(call);
+        if (const std::string unread = call.unread(); !unread.empty())
+          unsupported("attribute `{}`", unread);
+      }))
+    return {nullptr, {}, true};
+  return {std::move(result)};
 }
 
 Item Translator::call(const Tree& tree, const std::string& hint) {

@@ -33,10 +33,6 @@ class Translator {
   IRModule run();
 
  private:
-  struct Problem {
-    Origin origin;
-    std::string what, form;
-  };
   using Scope = std::unordered_map<std::string, Item>;
 
   // -- modules
@@ -98,7 +94,6 @@ class Translator {
                          Args&&... args) const {
     throw CompileError(code, origin(place), format, std::forward<Args>(args)...);
   }
-  Item problem(const Tree& tree, std::string what, std::string form);
 
   std::shared_ptr<const SourceFile> file_;
   const ModuleTree& tree_;
@@ -107,7 +102,7 @@ class Translator {
   IRModule module_;
   graph::BlockBuilder builder_;
   std::vector<Scope> scopes_;
-  std::vector<Problem> problems_;
+  Refusals refusals_;
   std::set<std::string> poisoned_functions_, used_params_;
   std::map<std::string, const Definition*> definitions_;
   std::map<std::string, std::vector<std::string>> lifted_;  // by the definition that holds them

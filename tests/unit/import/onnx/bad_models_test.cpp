@@ -302,7 +302,7 @@ std::vector<Case> cases() {
        "TN0501: n: attribute `axis` refers to `outer` outside a function"},
       {"axis_out_of_range",
        [] { return one("Softmax", {"x"}, [](M&, N& n) { set_int(n, "axis", 2); }); },
-       "TN0104: n: `axis` of `Softmax` is 2; expected -2 to 1 for a tensor of rank 2"},
+       "TN0104: n: `Softmax` has axis 2; expected -2 to 1 for a tensor of rank 2"},
       {"axis_given_twice",
        [] { return one("ReduceMean", {"x"}, [](M&, N& n) { set_ints(n, "axes", {0, -2}); }); },
        "TN0104: n: axis 0 is given twice to `ReduceMean`"},

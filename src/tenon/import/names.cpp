@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tenon/import/onnx/text.h"
+#include "tenon/import/names.h"
 
 #include <fmt/core.h>
 
-namespace tenon::onnx {
+namespace tenon::importers {
 
 std::string printable(const std::string& name) {
   constexpr size_t kLongest = 200;
@@ -39,4 +39,4 @@ std::string identifier(const std::string& name) {
   return out.empty() ? "v" : out;
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::importers

@@ -8,7 +8,7 @@
 
 #include "tenon/graph/expr.h"
 
-namespace tenon::onnx {
+namespace tenon::importers {
 
 /// A tensor with known elements, row-major. Integers of every width are int64 expressions, bools
 /// bool expressions, floats constants of the dtype.
@@ -30,9 +30,4 @@ std::optional<Elements> elements_of(const TensorData& data);
 /// As a constant, where all elements are constants.
 Ref<TensorData> tensor_of(const Elements& elements);
 
-class Context;
-/// The elements of the results of `context`'s node, where those of its inputs are known and it is
-/// an operator that shapes are computed with (a row of a table in propagate.cpp).
-std::optional<std::vector<Elements>> propagate(Context& context);
-
-}  // namespace tenon::onnx
+}  // namespace tenon::importers

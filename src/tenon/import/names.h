@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tenon::onnx {
+namespace tenon::importers {
 
 /// For messages: bytes that are no printable text are escaped, and a long name is cut.
 std::string printable(const std::string& name);
@@ -12,4 +12,4 @@ std::string printable(const std::string& name);
 /// A Python identifier made of a name: "/conv1/Conv_output_0" gives "conv1_Conv_output_0".
 std::string identifier(const std::string& name);
 
-}  // namespace tenon::onnx
+}  // namespace tenon::importers

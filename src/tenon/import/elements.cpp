@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tenon/import/onnx/elements.h"
+#include "tenon/import/elements.h"
 
 #include <cstring>
 
 #include "tenon/support/narrow_float.h"
 
-namespace tenon::onnx {
+namespace tenon::importers {
 
 static bool holds(DType dtype) {
   return dtype == kInt64 || dtype == kInt32 || dtype.is_bool() || dtype == kFloat32 ||
@@ -56,4 +56,4 @@ Ref<TensorData> tensor_of(const Elements& elements) {
   return TensorData::owned(dtype, elements.shape, std::move(bytes));
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::importers
