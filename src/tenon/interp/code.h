@@ -48,7 +48,7 @@ enum class Op : uint8_t {
   kCall,         // calls[c]
   kOpaque,       // dst = opaque_calls[c]
   kCheckDims,    // of the parameters, as `checks` has them
-  kAssert,       // reports asserts[c] where a is 0
+  kAssert,       // reports messages[c] where a is 0
   kEnterLoop,    // watches[c]: iterations of what follows may run at once
   kIterate,      // the iteration in slot a begins
   kLeaveLoop,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a graph function from the tree of its text. Used by parser.cpp only.
+// Builds a graph function from the tree of its text. Used by the parser of modules and that of
+// pattern files.
 #pragma once
 
 #include <set>
