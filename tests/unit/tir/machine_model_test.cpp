@@ -32,7 +32,7 @@ TEST(MachineModel, TilesLeaveItsSpareRegistersFree) {
         problem.width = width;
         problem.vectors = vectors;
         problem.steps = 64;
-        const Tile tile = choose_tile(problem, target);
+        const Tile tile = choose_tile(problem, target).tile;
         EXPECT_LE(tile.rows * tile.cols * tile.vectors + tile.vectors, room)
             << text << ": " << width << " by " << vectors;
         EXPECT_LE(tile.vectors, vectors);
@@ -48,9 +48,9 @@ TEST(MachineModel, ChoosesTheTilesOfTheMeasurements) {
   pointwise.width = 56 * 56;
   pointwise.steps = 64;
   pointwise.vectors = 16;
-  EXPECT_EQ(choose_tile(pointwise, wide), (Tile{1, 6, 4}));
+  EXPECT_EQ(choose_tile(pointwise, wide).tile, (Tile{1, 6, 4}));
   pointwise.vectors = 32;
-  EXPECT_EQ(choose_tile(pointwise, narrow), (Tile{1, 6, 2}));
+  EXPECT_EQ(choose_tile(pointwise, narrow).tile, (Tile{1, 6, 2}));
 }
 
 TEST(Attempt, ReturnsARefusalAndUndoesTheChange) {

@@ -8,6 +8,7 @@
 #include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/attempt.h"
+#include "tenon/tir/schedule/block_plan.h"
 #include "tenon/tir/schedule/closed_blocks.h"
 #include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/default_recurrence.h"
@@ -30,6 +31,9 @@ class DefaultScheduler {
   /// Blocks that accumulate and were given a sum of their own, of which no schedule made use.
   const std::unordered_set<std::string>& in_vain() const { return in_vain_; }
 
+  /// What was chosen, in the order in which blocks were scheduled.
+  const std::vector<BlockPlan>& plans() const { return plans_; }
+
   Schedule run() {
     if (sch_.blocks().empty()) return sch_;
     for (const BlockRV& block : sch_.blocks())
@@ -40,8 +44,10 @@ class DefaultScheduler {
           attempt(sch_, [&] { sch_.cache_write(block, 0, "global"); }))
         in_vain_.insert(block.name);
     inline_elementwise();
+    const BlockRV last = sch_.blocks().back();
     if (attempt(sch_, [&] { fuse_rows(); })) {
       in_vain_.clear();
+      plans_.push_back({last.name, Algorithm::kRows, {}, {}});
       return sch_;
     }
     std::vector<BlockRV> paddings;
@@ -50,13 +56,17 @@ class DefaultScheduler {
       if (is_padding(sch_, block)) {
         paddings.push_back(block);  // goes where it is read, once that has its loops
       } else {
-        schedule_alone(block);
+        schedule_alone(block, {});
       }
     }
-    for (const BlockRV& block : paddings)
-      if (sch_.has_block(block.name) && !done_.count(block.name) &&
-          !attempt(sch_, [&] { place_padding(sch_, block, target_); }))
-        schedule_alone(block);
+    for (const BlockRV& block : paddings) {
+      if (!sch_.has_block(block.name) || done_.count(block.name)) continue;
+      BlockPlan plan{block.name, Algorithm::kLoops, {}, {}};
+      if (tries(plan, Algorithm::kPadding, [&] { place_padding(sch_, block, target_); }))
+        plans_.push_back(std::move(plan));
+      else
+        schedule_alone(block, std::move(plan));
+    }
     return sch_;
   }
 
@@ -282,16 +292,37 @@ class DefaultScheduler {
     return true;
   }
 
-  void schedule_alone(const BlockRV& block) {
+  using Algorithm = BlockPlan::Algorithm;
+
+  /// Schedules by an algorithm where it suits; the plan says so, or why not.
+  template <typename F>
+  bool tries(BlockPlan& plan, Algorithm algorithm, const F& change) {
+    if (const auto refusal = refusal_of(sch_, change)) {
+      plan.refused.emplace_back(algorithm, refusal->message);
+      return false;
+    }
+    plan.algorithm = algorithm;
+    return true;
+  }
+
+  void schedule_alone(const BlockRV& block, BlockPlan plan) {
+    plan.block = block.name;
+    choose_algorithm(block, plan);
+    plans_.push_back(std::move(plan));
+  }
+
+  void choose_algorithm(const BlockRV& block, BlockPlan& plan) {
     const Ref<Block> node = sch_.get(block);
     if (is_reduction(*node)) {
       std::unordered_set<std::string> before;
       for (const BlockRV& other : sch_.blocks()) before.insert(other.name);
       const auto readers = sch_.consumers(block);
-      if (attempt(sch_, [&] { schedule_tiles(sch_, block, target_); }))
+      if (tries(plan, Algorithm::kTiles,
+                [&] { plan.tiles = schedule_tiles(sch_, block, target_); }))
         return finish(before, block, readers);
-      if (attempt(sch_, [&] { schedule_row_alone(block); })) return finish(before, block, {});
-      if (attempt(sch_, [&] { schedule_window(sch_, block, target_); }))
+      if (tries(plan, Algorithm::kRowReduction, [&] { schedule_row_alone(block); }))
+        return finish(before, block, {});
+      if (tries(plan, Algorithm::kPlanarWindow, [&] { schedule_window(sch_, block, target_); }))
         return finish(before, block, {});
       attempt(sch_, [&] {
         std::vector<LoopRV> loops;
@@ -305,11 +336,11 @@ class DefaultScheduler {
       return;
     }
     if (is_spatial(*node) && only_store(*node) &&
-        !attempt(sch_, [&] { schedule_transpose(sch_, block, target_); }))
-      attempt(sch_, [&] { schedule_elementwise(sch_, block, target_); });
+        !tries(plan, Algorithm::kTranspose, [&] { schedule_transpose(sch_, block, target_); }))
+      tries(plan, Algorithm::kElementwise, [&] { schedule_elementwise(sch_, block, target_); });
     if (std::any_of(node->iter_vars.begin(), node->iter_vars.end(),
                     [](const IterVar& iter) { return iter.kind == IterKind::kScan; }))
-      attempt(sch_, [&] { schedule_scan(sch_, block, target_); });
+      tries(plan, Algorithm::kScan, [&] { schedule_scan(sch_, block, target_); });
     done_.insert(block.name);
   }
 
@@ -366,16 +397,21 @@ class DefaultScheduler {
   const MachineModel& model_ = machine_model(target_);
   const std::unordered_set<std::string>& kept_;
   std::unordered_set<std::string> done_, in_vain_;
+  std::vector<BlockPlan> plans_;
 };
 
 }  // namespace
 
-Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target) {
+Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
+                             std::vector<BlockPlan>* plans) {
   std::unordered_set<std::string> kept;
   while (true) {
     DefaultScheduler scheduler(function, target, kept);
     Schedule schedule = scheduler.run();
-    if (scheduler.in_vain().empty()) return schedule;
+    if (scheduler.in_vain().empty()) {
+      if (plans) *plans = scheduler.plans();
+      return schedule;
+    }
     kept.insert(scheduler.in_vain().begin(), scheduler.in_vain().end());
   }
 }
@@ -395,7 +431,8 @@ static bool is_ordered(const NodePtr& root) {
 }
 
 // How often each primitive was applied: "compute_inline 2, reorder 1, split 4".
-static void report(const std::string& name, const Schedule& schedule, const Origin& origin) {
+static void report(const std::string& name, const Schedule& schedule,
+                   const std::vector<BlockPlan>& plans, const Origin& origin) {
   std::map<std::string, int> counts;
   for (const Instruction& step : schedule.trace().instructions()) ++counts[step.name];
   std::string steps;
@@ -409,6 +446,21 @@ static void report(const std::string& name, const Schedule& schedule, const Orig
           {},
           steps,
           origin});
+  for (const BlockPlan& plan : plans) {
+    Remark remark{"DefaultSchedule", name,  "planned", name_of(plan.algorithm), {},
+                  str(plan),         origin};
+    if (!plan.tiles.empty()) {
+      const TilePlan& tiles = plan.tiles.front();
+      remark.numbers = {{"rows", static_cast<double>(tiles.tile().rows)},
+                        {"columns", static_cast<double>(tiles.tile().cols)},
+                        {"vectors", static_cast<double>(tiles.tile().vectors)},
+                        {"lanes", static_cast<double>(tiles.lanes)},
+                        {"tasks", static_cast<double>(tiles.tasks)}};
+      if (tiles.seconds > 0) remark.numbers.emplace_back("predicted_us", tiles.seconds * 1e6);
+      if (tiles.next_seconds > 0) remark.numbers.emplace_back("next_us", tiles.next_seconds * 1e6);
+    }
+    record(std::move(remark));
+  }
 }
 
 namespace {
@@ -584,9 +636,10 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
       continue;
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
-    const Schedule schedule = schedule_by_default(kernel, target);
+    std::vector<BlockPlan> plans;
+    const Schedule schedule = schedule_by_default(kernel, target, &plans);
     module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
-    report(name, schedule, kernel->origin);
+    report(name, schedule, plans, kernel->origin);
   }
   return module;
 }

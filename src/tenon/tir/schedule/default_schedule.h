@@ -4,6 +4,7 @@
 
 #include "tenon/ir/pass.h"
 #include "tenon/support/target.h"
+#include "tenon/tir/schedule/block_plan.h"
 #include "tenon/tir/schedule/schedule.h"
 
 namespace tenon::tir {
@@ -14,7 +15,9 @@ namespace tenon::tir {
 /// not recognised keeps its plain loops.
 IRModule default_schedule(IRModule module, const Attrs& options = {});
 
-/// The schedule that the pass gives to one function, with its trace.
-Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target);
+/// The schedule that the pass gives to one function, with its trace. `plans` gets what was chosen for
+/// its blocks.
+Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
+                             std::vector<BlockPlan>* plans = nullptr);
 
 }  // namespace tenon::tir

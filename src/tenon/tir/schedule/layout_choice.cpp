@@ -37,7 +37,7 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   problem.stride = shape.stride_width;
   problem.window = window > 1;
   problem.step_bytes = planar ? 0 : lanes * lanes * window * shape.element_bits / 8;
-  layout.weight_group = choose_tile(problem, target).vectors;
+  layout.weight_group = choose_tile(problem, target).tile.vectors;
   return layout;
 }
 
@@ -56,7 +56,7 @@ int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target
     if (problem.vectors == 0) return lanes * model.row_vectors;
     return lanes * ceil_div(problem.vectors, ceil_div(problem.vectors, model.row_vectors));
   }
-  return lanes * choose_tile(problem, target).vectors;
+  return lanes * choose_tile(problem, target).tile.vectors;
 }
 
 }  // namespace tenon::tir

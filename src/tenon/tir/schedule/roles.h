@@ -44,9 +44,6 @@ int64_t divisor_at_least(int64_t n, int64_t wanted);
 // ---- schedules of one block; each throws CompileError (kScheduleIllegal) where it does not suit,
 // and may then have changed `schedule`.
 
-/// A reduction with registers of accumulators: contractions, windows, sums over outer axes.
-void schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target);
-
 /// A reduction over consecutive elements: lanes hold partial results.
 struct RowReduction {
   BlockRV part, whole;

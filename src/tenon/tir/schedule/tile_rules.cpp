@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/tir/schedule/tile_rules.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,51 +47,78 @@ double tile_cost(int64_t pixels, int64_t vectors, const TileProblem& problem,
          model.accumulator_cycles * static_cast<double>(pixels * vectors) + model.tile_cycles;
 }
 
+/// The lengths of a problem, with those assumed that are known only at run time.
+TileProblem with_lengths(TileProblem problem, const MachineModel& model) {
+  if (problem.width == 0) problem.width = model.unknown_width;
+  if (problem.height == 0) problem.height = model.unknown_height;
+  if (problem.vectors == 0) problem.vectors = model.unknown_vectors;
+  return problem;
+}
+
 }  // namespace
 
-Tile choose_tile(const TileProblem& problem, const Target& target) {
+std::string str(const Tile& tile) {
+  return fmt::format("{} x {} x {}", tile.rows, tile.cols, tile.vectors);
+}
+
+double tiled_cycles(const Tile& tile, const TileProblem& problem, const Target& target) {
   const MachineModel& model = machine_model(target);
+  const TileProblem whole = with_lengths(problem, model);
+  double cycles = 0;
+  for (const auto& [rows, row_count] : balanced_parts(whole.height, tile.rows))
+    for (const auto& [cols, col_count] : balanced_parts(whole.width, tile.cols))
+      for (const auto& [vecs, vec_count] : balanced_parts(whole.vectors, tile.vectors))
+        cycles += static_cast<double>(row_count * col_count * vec_count) *
+                  tile_cost(rows * cols, vecs, problem, target);
+  const auto off = static_cast<double>(std::abs(tile.rows - tile.cols));
+  const double aspect =
+      problem.window ? 1 +
+                           model.tall_share * static_cast<double>(problem.stride) *
+                               static_cast<double>(std::max<int64_t>(0, tile.rows - tile.cols)) +
+                           model.aspect_share * off
+                     : 1 + model.row_share * static_cast<double>(tile.rows - 1);
+  return cycles * aspect;
+}
+
+TileChoice choose_tile(const TileProblem& problem, const Target& target) {
+  const MachineModel& model = machine_model(target);
+  const TileProblem whole = with_lengths(problem, model);
   const int64_t budget =
       std::min<int64_t>(target.vector_registers, model.registers) - model.spare_registers;
-  const int64_t width = problem.width > 0 ? problem.width : model.unknown_width;
-  const int64_t height = problem.height > 0 ? problem.height : model.unknown_height;
-  const int64_t vectors = problem.vectors > 0 ? problem.vectors : model.unknown_vectors;
-  const int64_t most_vectors = std::min(vectors, model.most_vectors);
-  const int64_t most_rows = problem.height == 1 ? 1 : std::min(height, model.most_rows);
-  Tile best;
+  const int64_t most_vectors = std::min(whole.vectors, model.most_vectors);
+  const int64_t most_rows = std::min(whole.height, model.most_rows);
+  const int64_t most_columns = std::min(whole.width, model.most_columns);
+  TileChoice choice;
   double least = std::numeric_limits<double>::infinity();
   for (int64_t c = 1; c <= most_vectors; ++c) {
-    if (problem.vectors_divide && vectors % c != 0) continue;
+    if (problem.vectors_divide && whole.vectors % c != 0) continue;
     if (problem.all_vectors && c < most_vectors) continue;
     for (int64_t a = 1; a <= most_rows; ++a) {
-      for (int64_t b = 1; b <= std::min(width, model.most_columns); ++b) {
+      for (int64_t b = 1; b <= most_columns; ++b) {
         if (a * b * c + c > budget) break;
         if (c == 1 && a * b > model.lone_broadcast_outputs) break;
         // What is left of a length known only at run time goes by a divisor of the tile.
         if (problem.width == 0 && b > 1 && b % model.remainder != 0) continue;
-        double cost = 0;
-        for (const auto& [rows, row_count] : balanced_parts(height, a))
-          for (const auto& [cols, col_count] : balanced_parts(width, b))
-            for (const auto& [vecs, vec_count] : balanced_parts(vectors, c))
-              cost += static_cast<double>(row_count * col_count * vec_count) *
-                      tile_cost(rows * cols, vecs, problem, target);
-        const double aspect = problem.window
-                                  ? 1 +
-                                        model.tall_share * static_cast<double>(problem.stride) *
-                                            static_cast<double>(std::max<int64_t>(0, a - b)) +
-                                        model.aspect_share * static_cast<double>(std::abs(a - b))
-                                  : 1 + model.row_share * static_cast<double>(a - 1);
-        cost *= aspect;
-        if (cost < least * (1 - 1e-9)) {
-          least = cost;
-          best = {a, b, c};
-        } else if (cost <= least * (1 + 1e-9) && a * b > best.rows * best.cols) {
-          best = {a, b, c};
+        const Tile tile{a, b, c};
+        const double cycles = tiled_cycles(tile, problem, target);
+        const Tile& best = choice.tile;
+        const bool less = cycles < least * (1 - 1e-9);
+        if (less || (cycles <= least * (1 + 1e-9) && a * b > best.rows * best.cols)) {
+          if (choice.cycles > 0) {
+            choice.next = choice.tile;
+            choice.next_cycles = choice.cycles;
+          }
+          choice.tile = tile;
+          choice.cycles = cycles;
+          if (less) least = cycles;
+        } else if (choice.next_cycles == 0 || cycles < choice.next_cycles) {
+          choice.next = tile;
+          choice.next_cycles = cycles;
         }
       }
     }
   }
-  return best;
+  return choice;
 }
 
 int64_t widest_divisor(int64_t n, int64_t most) {

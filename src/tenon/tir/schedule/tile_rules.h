@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,23 @@ struct TileProblem {
   bool all_vectors = false;    // the tile has all `vectors`, where the registers suffice
 };
 
+/// "1 x 6 x 4".
+std::string str(const Tile& tile);
+
+/// Cycles for all of a problem in tiles of one size, whose parts are balanced. Lengths that are known
+/// only at run time are those that the model assumes.
+double tiled_cycles(const Tile& tile, const TileProblem& problem, const Target& target);
+
+/// A tile, and the next best one. Cycles are 0 where there is no such tile or no model of it.
+struct TileChoice {
+  Tile tile;
+  double cycles = 0;
+  Tile next;
+  double next_cycles = 0;
+};
+
 /// The cheapest tile for the target's registers. Deterministic; ties go to more columns.
-Tile choose_tile(const TileProblem& problem, const Target& target);
+TileChoice choose_tile(const TileProblem& problem, const Target& target);
 
 /// The same for windows over channels: enough accumulators to hide the latency of an addition.
 /// Columns that divide the width are preferred: the tiles are then one nest, into which rows of

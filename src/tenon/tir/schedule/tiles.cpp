@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one scheduler of contractions, and of every reduction that runs with one vector of outputs in
 // registers for each of a tile of places: matrix products, convolutions (dense, grouped,
-// depthwise), pooling, sums over outer axes. Axes are told apart by how the accesses move along
-// them:
-//   lane   the output and an operand are consecutive along it;
-//   N      only operands that are consecutive along the lane move (columns of weights);
-//   M      only the other operands move (rows, pixels);
-//   batch  both move, or neither;
-//   K      the reduction.
+// depthwise), pooling, sums over outer axes. The block is made ready (linear accesses, operands
+// packed, lanes that are whole vectors); the roles of its axes are found and a plan is chosen for them
+// (tile_plan.h); the plan is applied by primitives.
 #include <algorithm>
 
 #include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
-#include "tenon/tir/schedule/roles.h"
-#include "tenon/tir/schedule/tile_rules.h"
+#include "tenon/tir/schedule/tile_plan.h"
 #include "tenon/tir/schedule/weight_prefetch.h"
 
 namespace tenon::tir {
@@ -32,7 +27,7 @@ class Tiler {
   Tiler(Schedule& schedule, const Target& target)
       : sch_(schedule), target_(target), model_(machine_model(target)) {}
 
-  void run(const BlockRV& block) {
+  std::vector<TilePlan> run(const BlockRV& block) {
     if (!is_reduction(*sch_.get(block)))
       illegal(sch_.get(block)->origin, "block `{}` is no reduction", block.name);
     sch_.simplify_block_iters(block);
@@ -40,16 +35,10 @@ class Tiler {
     split_div_mod_axes(block);
     pack_operand(block);
     tile(block, epilogue);
+    return std::move(plans_);
   }
 
  private:
-  struct Roles {
-    size_t lane = 0;
-    std::vector<size_t> batch, n, m, k;
-    bool depthwise = false;  // every operand moves along the lane
-    size_t operands = 1;
-  };
-
   /// The block writes a buffer of its own, indexed by its axes; what consumed it element by element
   /// reads that instead. \returns the block that does so: the epilogue, or the bare copy.
   BlockRV align(const BlockRV& block) {
@@ -73,20 +62,6 @@ class Tiler {
       sch_.split_block_iter(block, static_cast<int64_t>(axis), divisors[axis]);
       sch_.simplify_block_iters(block);
     }
-  }
-
-  static std::optional<size_t> lane_of(const Block& block, const BlockAccesses& accesses) {
-    for (size_t a = block.iter_vars.size(); a-- > 0;) {
-      if (block.iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
-      if (extent_of(block.iter_vars[a]) == 1) continue;
-      bool unit = false, other = false;
-      for (const LinearAccess& load : accesses.loads) {
-        unit = unit || load.is_unit(a);
-        other = other || (load.moves(a) && !load.is_unit(a));
-      }
-      if (unit && !other) return a;
-    }
-    return std::nullopt;
   }
 
   BlockAccesses accesses_of(const BlockRV& block) const {
@@ -123,50 +98,10 @@ class Tiler {
       for (size_t r = 0; r < node->reads.size(); ++r)
         if (node->reads[r]->buffer.same_as(strided.buffer)) read = static_cast<int64_t>(r);
       packed_ = sch_.reindex_cache_read(block, read, "global", order);
+      packed_operand_ = strided.buffer->name;
       return;
     }
     illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands", block.name);
-  }
-
-  static Roles roles_of(const Block& block, const BlockAccesses& accesses, size_t lane) {
-    Roles roles;
-    roles.lane = lane;
-    roles.operands = accesses.loads.size();
-    std::vector<const LinearAccess*> still, wide;
-    for (const LinearAccess& load : accesses.loads)
-      (load.moves(lane) ? wide : still).push_back(&load);
-    if (still.empty()) {
-      roles.depthwise = true;
-      // The operand that moves along fewest axes plays the weights.
-      const auto spread = [&](const LinearAccess* l) {
-        size_t n = 0;
-        for (size_t a = 0; a < block.iter_vars.size(); ++a)
-          n += block.iter_vars[a].kind == IterKind::kSpatial && l->moves(a);
-        return n;
-      };
-      if (wide.size() > 1) {
-        std::swap(
-            *std::min_element(wide.begin(), wide.end(),
-                              [&](const auto* x, const auto* y) { return spread(x) < spread(y); }),
-            wide.front());
-        still.assign(wide.begin() + 1, wide.end());
-        wide.resize(1);
-      } else {
-        std::swap(still, wide);
-      }
-    }
-    for (size_t a = 0; a < block.iter_vars.size(); ++a) {
-      if (block.iter_vars[a].kind == IterKind::kReduce) {
-        roles.k.push_back(a);
-        continue;
-      }
-      if (a == lane) continue;
-      const auto moves = [&](const LinearAccess* l) { return l->moves(a); };
-      const bool in_still = std::any_of(still.begin(), still.end(), moves);
-      const bool in_wide = std::any_of(wide.begin(), wide.end(), moves);
-      (in_still == in_wide ? roles.batch : in_still ? roles.m : roles.n).push_back(a);
-    }
-    return roles;
   }
 
   /// Position of an axis by its variable.
@@ -193,13 +128,13 @@ class Tiler {
   /// `width`: lanes of a vector where their number follows from nothing else.
   void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
             int64_t width = 0) {
-    Ref<Block> node = sch_.get(block);
+    const Ref<Block> node = sch_.get(block);
     // A loop that is cut in a nest without iterations leaves the block as it was.
     for (const IterVar& axis : node->iter_vars)
       if (is_int(axis.domain.extent, 0))
         illegal(node->origin, "axis `{}` of block `{}` has no iterations", axis.var->name,
                 block.name);
-    BlockAccesses accesses = accesses_of(block);
+    const BlockAccesses accesses = accesses_of(block);
     if (!lane_axis) lane_axis = lane_of(*node, accesses);
     if (!lane_axis)
       illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands",
@@ -210,18 +145,7 @@ class Tiler {
     const int64_t full = target_.vector_lanes(static_cast<int>(widest));
     int64_t length = extent_of(node->iter_vars[*lane_axis]);
     const bool symbolic = length == 0;
-    // A symbolic number of columns: whole vectors of them, then narrower ones.
-    if (symbolic && width == 0) {
-      const std::vector<int64_t> widths = tail_sizes(full);
-      const auto points = tail_points(node->iter_vars[*lane_axis].domain.extent, widths);
-      const auto products = cut(block, *lane_axis, points, true);
-      const auto epilogues = cut(epilogue, *lane_axis, points, true);
-      if (products.size() != widths.size() || epilogues.size() != widths.size())
-        illegal(node->origin, "columns of block `{}` are not cut as they should", block.name);
-      for (size_t i = 0; i < widths.size(); ++i)
-        tile(products[i], epilogues[i], lane_axis, widths[i]);
-      return;
-    }
+    if (symbolic && width == 0) return tile_symbolic_lane(block, epilogue, *lane_axis, full);
     if (symbolic) length = width;
     const int64_t lanes = std::min(full, power_of_two_up_to(length));
     // The remainder of the lane axis is a nest of its own, with fewer lanes.
@@ -232,76 +156,59 @@ class Tiler {
       for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], lane_axis);
       return;
     }
-    Roles roles = roles_of(*node, accesses, *lane_axis);
-    const auto var_of = [&](size_t a) { return node->iter_vars[a].var; };
-    Ref<Var> lane = var_of(roles.lane);
-    std::vector<Ref<Var>> batch, n, m, k;
-    for (const size_t a : roles.batch) batch.push_back(var_of(a));
-    for (const size_t a : roles.n) n.push_back(var_of(a));
-    for (const size_t a : roles.m) m.push_back(var_of(a));
-    for (const size_t a : roles.k) k.push_back(var_of(a));
-    sort_reduction(accesses, roles, k, *node);
-    const bool overlaps = !roles.depthwise && steps_overlap(accesses, roles, k.back(), *node);
-
-    // Rows of pixels that follow each other in every operand are one long row.
-    bool flat = false;
-    if (m.size() >= 2 && joins(accesses, roles.m[m.size() - 2], roles.m.back(), *node)) {
-      std::vector<Ref<Var>> order = batch;
-      order.insert(order.end(), n.begin(), n.end());
-      order.insert(order.end(), m.begin(), m.end());
-      order.push_back(lane);
-      order.insert(order.end(), k.begin(), k.end());
-      reorder_axes(block, order);
-      const size_t first = batch.size() + n.size() + m.size() - 2;
-      sch_.fuse_block_iters(block, static_cast<int64_t>(first), 2);
-      m.pop_back();
-      m.back() = sch_.get(block)->iter_vars[first].var;
-      flat = true;
-    }
-
+    TileRoles roles = roles_of(*node, accesses, *lane_axis);
+    if (roles.flat) join_rows(block, roles);
     if (symbolic) {
-      const auto [outer_lanes, inner_lanes] = cut_axis(block, lane, lanes);
-      n.push_back(outer_lanes);
-      lane = inner_lanes;
+      const auto [outer_lanes, inner_lanes] = cut_axis(block, roles.lane, lanes);
+      roles.n.push_back(outer_lanes);
+      roles.lane = inner_lanes;
     }
+    const Ref<Block> ready = sch_.get(block);
+    TilePlan plan =
+        plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_}, target_);
+    plan.packed = packed_operand_;
+    plans_.push_back(plan);
+    apply(block, epilogue, std::move(roles), plan);
+  }
 
-    // The tile.
-    const int64_t vectors_in_lane = length / lanes;
-    TileProblem problem;
-    problem.width = m.empty() ? 1 : extent(block, m.back());
-    problem.steps = 1;
-    int64_t deep = 0;
-    for (const Ref<Var>& axis : k) {
-      const int64_t e = extent(block, axis);
-      problem.steps *= e > 0 ? e : model_.unknown_steps;
-      deep += e != 1;
-    }
-    problem.window = deep >= 3;
-    if (problem.window) {
-      problem.step_bytes = lanes * widest / 8;
-      for (size_t i = 1; i < k.size(); ++i)
-        problem.step_bytes *= std::max<int64_t>(1, extent(block, k[i]));
-    }
-    if (m.size() >= 2 && !flat) problem.height = extent(block, m[m.size() - 2]);
-    if (problem.height == 0) problem.height = 1;
-    problem.vectors = vectors_in_lane > 1 ? vectors_in_lane
-                      : n.empty()         ? 1
-                                          : std::max<int64_t>(1, extent(block, n.back()));
-    problem.all_vectors = grown_ && vectors_in_lane > 1;
-    Tile tile =
-        roles.depthwise ? choose_window_tile(problem, target_) : choose_tile(problem, target_);
-    if (problem.width == 1 && problem.height == 1)
-      tile = {1, 1,
-              widest_divisor(problem.vectors,
-                             problem.all_vectors ? model_.most_vectors : model_.row_vectors)};
+  /// A symbolic number of columns: whole vectors of them, then narrower ones.
+  void tile_symbolic_lane(const BlockRV& block, const BlockRV& epilogue, size_t lane,
+                          int64_t full) {
+    const Ref<Block> node = sch_.get(block);
+    const std::vector<int64_t> widths = tail_sizes(full);
+    const auto points = tail_points(node->iter_vars[lane].domain.extent, widths);
+    const auto products = cut(block, lane, points, true);
+    const auto epilogues = cut(epilogue, lane, points, true);
+    if (products.size() != widths.size() || epilogues.size() != widths.size())
+      illegal(node->origin, "columns of block `{}` are not cut as they should", block.name);
+    for (size_t i = 0; i < widths.size(); ++i) tile(products[i], epilogues[i], lane, widths[i]);
+  }
 
-    // At block level: columns beyond the tile, and rows in tasks, become axes of their own.
+  /// Rows of pixels that follow each other in every operand become one long row.
+  void join_rows(const BlockRV& block, TileRoles& roles) {
+    std::vector<Ref<Var>> order = roles.batch;
+    order.insert(order.end(), roles.n.begin(), roles.n.end());
+    order.insert(order.end(), roles.m.begin(), roles.m.end());
+    order.push_back(roles.lane);
+    order.insert(order.end(), roles.k.begin(), roles.k.end());
+    reorder_axes(block, order);
+    const size_t first = roles.batch.size() + roles.n.size() + roles.m.size() - 2;
+    sch_.fuse_block_iters(block, static_cast<int64_t>(first), 2);
+    roles.m.pop_back();
+    roles.m.back() = sch_.get(block)->iter_vars[first].var;
+  }
+
+  /// At block level: columns beyond the tile, and rows in tasks, become axes of their own; then the
+  /// loops of each piece are built.
+  void apply(const BlockRV& block, const BlockRV& epilogue, TileRoles roles, const TilePlan& plan) {
+    const Tile& tile = plan.tile();
+    std::vector<Ref<Var>>& n = roles.n;
     Ref<Var> column;  // axis of the tile's vectors where they are not along the lane
-    if (vectors_in_lane > 1) {
-      if (vectors_in_lane > tile.vectors) {
-        const auto [outer, inner] = cut_axis(block, lane, tile.vectors * lanes);
+    if (plan.vectors_along_lane) {
+      if (plan.lane.extent > tile.vectors * plan.lanes) {
+        const auto [outer, inner] = cut_axis(block, roles.lane, tile.vectors * plan.lanes);
         n.push_back(outer);
-        lane = inner;
+        roles.lane = inner;
       }
     } else if (!n.empty() && tile.vectors > 1) {
       column = n.back();
@@ -312,172 +219,66 @@ class Tiler {
         column = inner;
       }
     }
-    Ref<Var> task;
-    std::vector<Ref<Var>> rest = m;
-    Ref<Var> columns_axis, rows_axis;
+    std::vector<Ref<Var>> rest = roles.m;
+    Ref<Var> columns_axis, rows_axis, task;
     if (!rest.empty()) {
       columns_axis = rest.back();
       rest.pop_back();
     }
-    if (!rest.empty() && !flat) {
+    if (!rest.empty() && !plan.flat) {
       rows_axis = rest.back();
       rest.pop_back();
     }
-    plan_tasks(block, batch, n, rest, rows_axis, columns_axis, tile, problem.steps * length, task);
-    const bool rows_first = weights_last(accesses, roles.lane, task);
+    if (plan.tasks_of != TilePlan::Tasks::kNone) {
+      Ref<Var>& axis = plan.tasks_of == TilePlan::Tasks::kRows ? rows_axis : columns_axis;
+      const auto [tasks, inner] = cut_axis(block, axis, extent(block, axis) / plan.tasks);
+      task = tasks;
+      axis = inner;
+    }
 
-    std::vector<Ref<Var>> outer = batch;
-    outer.insert(outer.end(), rest.begin(), rest.end());
-    if (rows_first && task) outer.push_back(task);
-    outer.insert(outer.end(), n.begin(), n.end());
-    if (!rows_first && task) outer.push_back(task);
-    const size_t outer_count = outer.size();
-    std::vector<Ref<Var>> order = outer;
-    if (rows_axis) order.push_back(rows_axis);
-    if (columns_axis) order.push_back(columns_axis);
-    if (column) order.push_back(column);
-    order.push_back(lane);
-    order.insert(order.end(), k.begin(), k.end());
+    std::vector<Ref<Var>> order = roles.batch;
+    order.insert(order.end(), rest.begin(), rest.end());
+    if (task && plan.tasks_outside) order.push_back(task);
+    order.insert(order.end(), n.begin(), n.end());
+    if (task && !plan.tasks_outside) order.push_back(task);
+    Layout layout(plan);
+    layout.outer = order.size();
+    size_t next = layout.outer;
+    const auto place = [&](const Ref<Var>& axis) {
+      if (!axis) return std::optional<size_t>();
+      order.push_back(axis);
+      return std::optional(next++);
+    };
+    layout.rows = place(rows_axis);
+    layout.columns = place(columns_axis);
+    layout.column = place(column);
+    layout.lane = *place(roles.lane);
+    layout.k_first = next;
+    order.insert(order.end(), roles.k.begin(), roles.k.end());
     reorder_axes(block, order);
 
     // The epilogue over the same axes, then cut in pieces of one tile size each.
     sch_.cache_write(block, 0, "global");
     sch_.reverse_compute_inline(epilogue);
-    Layout layout;
-    layout.outer = outer_count;
-    size_t next = outer_count;
-    layout.rows = rows_axis ? std::optional(next++) : std::nullopt;
-    layout.columns = columns_axis ? std::optional(next++) : std::nullopt;
-    layout.column = column ? std::optional(next++) : std::nullopt;
-    layout.lane = next++;
-    layout.k_first = next;
-    layout.lanes = lanes;
-    layout.tile = tile;
-    layout.unrolls = !overlaps || model_.unrolls_overlapping_steps;
-    if (!n.empty() && n.back().same_as(outer.back())) layout.panel_distance = 1;
-    if (!n.empty() && task && !rows_first) layout.panel_distance = extent(block, task);
     // A last panel that is not full.
     std::vector<std::pair<BlockRV, BlockRV>> parts{{block, epilogue}};
     if (!is_int(sch_.realize(epilogue)->predicate, 1)) parts = cut_panels(block, epilogue, layout);
     for (const auto& [product, after] : parts) build(product, after, layout);
   }
 
+  /// Where the axes of a plan stand in the block.
   struct Layout {
+    explicit Layout(const TilePlan& of) : plan(of) {}
+    const TilePlan& plan;
     size_t outer = 0;
     std::optional<size_t> rows, columns, column;
     size_t lane = 0, k_first = 0;
-    int64_t lanes = 1;
-    Tile tile;
-    bool unrolls = true;         // several steps of the reduction at a time
-    int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel
   };
-
-  /// Reduction axes in the order in which the weights lie, so that they are one stream.
-  static void sort_reduction(const BlockAccesses& accesses, const Roles& roles,
-                             std::vector<Ref<Var>>& k, const Block& block) {
-    const LinearAccess* weights = nullptr;
-    for (const LinearAccess& load : accesses.loads)
-      if (load.moves(roles.lane) && (!weights || load.buffer->ndim() > weights->buffer->ndim()))
-        weights = &load;
-    if (!weights) return;
-    const auto stride = [&](const Ref<Var>& axis) -> int64_t {
-      for (size_t a = 0; a < block.iter_vars.size(); ++a)
-        if (block.iter_vars[a].var.same_as(axis))
-          return as_int(weights->strides[a]).value_or(int64_t{1} << 40);
-      return 0;
-    };
-    // Few axes, and those of equal stride keep their order.
-    for (size_t i = 1; i < k.size(); ++i)
-      for (size_t j = i; j > 0 && stride(k[j - 1]) < stride(k[j]); --j) std::swap(k[j - 1], k[j]);
-  }
-
-  /// Whether neighbouring pixels read the same elements in different steps of the reduction's last
-  /// axis: such elements stay in registers from step to step where the steps are unrolled.
-  static bool steps_overlap(const BlockAccesses& accesses, const Roles& roles, const Ref<Var>& step,
-                            const Block& block) {
-    for (size_t k = 0; k < block.iter_vars.size(); ++k) {
-      if (!block.iter_vars[k].var.same_as(step)) continue;
-      const int64_t steps = extent_of(block.iter_vars[k]);
-      for (const LinearAccess& load : accesses.loads)
-        for (const size_t m : roles.m) {
-          const auto along = as_int(load.strides[k]), across = as_int(load.strides[m]);
-          if (load.moves(roles.lane) || !along || !across || *along == 0 || *across == 0) continue;
-          if (*across % *along == 0 && *across / *along < steps) return true;
-        }
-    }
-    return false;
-  }
-
-  static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, const Block& block) {
-    if (outer + 1 != inner) return false;
-    arith::Analyzer analyzer;
-    const Expr n = block.iter_vars[inner].domain.extent;
-    if (!is_zero(block.iter_vars[inner].domain.min) || !is_zero(block.iter_vars[outer].domain.min))
-      return false;
-    for (const LinearAccess& load : accesses.loads)
-      if (!analyzer.proves_equal(load.strides[outer], load.strides[inner] * n)) return false;
-    return true;
-  }
 
   void reorder_axes(const BlockRV& block, const std::vector<Ref<Var>>& axes) {
     std::vector<int64_t> order;
     for (const Ref<Var>& axis : axes) order.push_back(static_cast<int64_t>(position(block, axis)));
     sch_.reorder_block_iters(block, order);
-  }
-
-  /// Cuts rows into tasks where the outer axes alone do not give enough of them. The number follows
-  /// from sizes only, never from the number of threads.
-  void plan_tasks(const BlockRV& block, const std::vector<Ref<Var>>& batch,
-                  const std::vector<Ref<Var>>& n, const std::vector<Ref<Var>>& rest, Ref<Var>& rows,
-                  Ref<Var>& columns, const Tile& tile, int64_t steps, Ref<Var>& task) {
-    int64_t outer = 1;
-    for (const auto* list : {&batch, &n, &rest})
-      for (const Ref<Var>& axis : *list) outer *= std::max<int64_t>(1, extent(block, axis));
-    const int64_t row_count = rows ? extent(block, rows) : 1;
-    const int64_t column_count = columns ? extent(block, columns) : 1;
-    const int64_t work = outer * std::max<int64_t>(1, row_count) *
-                         std::max<int64_t>(1, column_count) * steps * tile.vectors;
-    const int64_t wanted =
-        std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
-    const int64_t more = (wanted + outer - 1) / outer;
-    if (more <= 1) return;
-    Ref<Var>& axis = row_count > 1 ? rows : columns;
-    const int64_t count = row_count > 1 ? row_count : column_count;
-    const int64_t least = row_count > 1 ? tile.rows : 2 * tile.cols;
-    if (!axis || count < 2 * least) return;
-    // Tasks of equal size: a divisor near what is wanted that leaves whole tiles, if there is one.
-    int64_t best = 0;
-    for (int64_t tasks = more; tasks <= std::min(model_.task_slack * more, count / least);
-         ++tasks) {
-      if (count % tasks != 0) continue;
-      if (best == 0) best = tasks;
-      if (row_count > 1 && (count / tasks) % tile.rows == 0) {
-        best = tasks;
-        break;
-      }
-    }
-    for (int64_t tasks = more - 1; tasks > 1 && best == 0; --tasks)
-      if (count % tasks == 0 && count / tasks >= least) best = tasks;
-    if (best < 2) return;
-    const auto [tasks, inner] = cut_axis(block, axis, count / best);
-    task = tasks;
-    axis = inner;
-  }
-
-  /// Whether the loop over tasks of rows goes outside the one over weights: where the weights stay
-  /// in cache and the other operand does not.
-  bool weights_last(const BlockAccesses& accesses, size_t lane, const Ref<Var>& task) const {
-    if (!task) return false;
-    if (accesses.loads.size() < 2) return true;
-    int64_t weights = 0, other = 0;
-    for (const LinearAccess& load : accesses.loads) {
-      const auto count = as_int(arith::simplify(element_count(load.buffer->shape)));
-      const int64_t bytes = count ? *count * load.buffer->dtype.bytes() : int64_t{1} << 40;
-      int64_t& most = load.moves(lane) ? weights : other;
-      most = std::max(most, bytes);
-    }
-    const int64_t room = target_.l2_bytes * model_.weights_l2_halves / 2;
-    return weights <= room && other > room;
   }
 
   /// Sizes of the pieces that cover a length known only at run time: the tile's own as often as it
@@ -623,7 +424,7 @@ class Tiler {
       }
       pieces = std::move(next);
     };
-    divide(layout.rows, layout.tile.rows, true);
+    divide(layout.rows, layout.plan.tile().rows, true);
     // Rows of a tile go inside the columns' loop, so that each piece of that has its own.
     for (const Piece& piece : pieces) {
       const auto rows = layout.rows ? loop_of_axis(sch_, piece.block, *layout.rows) : std::nullopt;
@@ -633,7 +434,7 @@ class Tiler {
           layout.columns ? loop_of_axis(sch_, piece.block, *layout.columns) : std::nullopt;
       if (columns) sch_.reorder({parts[0], *columns, parts[1]});
     }
-    divide(layout.columns, layout.tile.cols, false);
+    divide(layout.columns, layout.plan.tile().cols, false);
     for (const Piece& piece : pieces)
       emit(piece.block, piece.epilogue, piece.rows, piece.cols, layout, parallel);
   }
@@ -666,8 +467,9 @@ class Tiler {
     if (layout.column)
       if (const auto loop = loop_of_axis(sch_, block, *layout.column)) registers.push_back(*loop);
     std::optional<LoopRV> lane = loop_of_axis(sch_, block, layout.lane);
-    if (lane && layout.lanes > 1) {
-      const auto vectors = sch_.split(*lane, layout.lanes);
+    const int64_t lanes = layout.plan.lanes;
+    if (lane && lanes > 1) {
+      const auto vectors = sch_.split(*lane, lanes);
       registers.push_back(vectors[0]);
       lane = vectors[1];
     }
@@ -678,17 +480,9 @@ class Tiler {
     for (size_t a = layout.k_first; a < axes; ++a) {
       const auto loop = loop_of_axis(sch_, block, a);
       if (!loop) continue;
-      if (a + 1 == axes && layout.unrolls) {
+      if (a + 1 == axes && layout.plan.may_unroll_steps) {
         const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
-        int64_t steps = 1;
-        const int64_t most = model_.unrolled_fmas / accumulators;
-        if (n > 0 && n <= model_.whole_unrolled_steps && n <= most) {
-          steps = n;
-        } else {
-          while (n > 0 && n % (steps * 2) == 0 && steps * 2 <= most &&
-                 steps < model_.unrolled_steps)
-            steps *= 2;
-        }
+        const int64_t steps = unrolled_steps(n, accumulators, model_);
         if (steps > 1) {
           const auto parts = sch_.split(*loop, steps);
           reduction.push_back(parts[0]);
@@ -724,13 +518,13 @@ class Tiler {
       at = single;
     }
     sch_.reverse_compute_at(epilogue, *at);
-    if (lane && layout.lanes > 1) sch_.vectorize(*lane);
+    if (lane && lanes > 1) sch_.vectorize(*lane);
     for (const LoopRV& loop : registers) sch_.unroll(loop);
     if (unrolled) sch_.unroll(*unrolled);
     sch_.decompose_reduction(block, reduction.front());
-    if (parallel && !tiles.empty() && layout.panel_distance > 0)
+    if (parallel && !tiles.empty() && layout.plan.prefetches)
       prefetch_weights(sch_, block,
-                       {reduction.back(), *parallel, layout.panel_distance, tiles.back(),
+                       {reduction.back(), *parallel, layout.plan.panel_distance, tiles.back(),
                         unrolled ? *as_int(sch_.get(*unrolled)->extent) : 1},
                        target_);
     finish_epilogue(epilogue, *at, layout);
@@ -746,7 +540,7 @@ class Tiler {
       const auto count = as_int(sch_.get(loops[i])->extent);
       if (!count) continue;
       if (lane && loops[i] == *lane) {
-        vectorize_lanes(loops[i], *count, layout.lanes);
+        vectorize_lanes(loops[i], *count, layout.plan.lanes);
       } else if (*count <= model_.unrolled_iterations) {
         sch_.unroll(loops[i]);
       }
@@ -778,13 +572,16 @@ class Tiler {
   const Target& target_;
   const MachineModel& model_;
   std::optional<BlockRV> packed_;
-  bool grown_ = false;  // the last panel of columns is not full
+  std::string packed_operand_;  // of which `packed_` is the copy
+  bool grown_ = false;          // the last panel of columns is not full
+  std::vector<TilePlan> plans_;
 };
 
 }  // namespace
 
-void schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target) {
-  Tiler(schedule, target).run(block);
+std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block,
+                                     const Target& target) {
+  return Tiler(schedule, target).run(block);
 }
 
 }  // namespace tenon::tir

@@ -38,21 +38,25 @@ std::optional<int64_t> panels_of(Schedule& schedule, const BlockRV& block,
 
 }  // namespace
 
+bool streams_panels(const Buffer& buffer, const Target& target) {
+  const auto shape = as_ints(buffer.shape);
+  if (!shape || shape->size() < 3 || shape->front() < 2) return false;
+  int64_t panel = buffer.dtype.bytes();
+  for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
+  const MachineModel& model = machine_model(target);
+  return panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2 &&
+         2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
+}
+
 void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
                       const Target& target) {
   const auto read = panels_of(schedule, block, stream);
   if (!read) return;
   const Ref<Buffer> buffer = schedule.get(block)->reads[static_cast<size_t>(*read)]->buffer;
-  const auto shape = as_ints(buffer->shape);
-  if (!shape || shape->front() < 2) return;
-  int64_t panel = buffer->dtype.bytes();
-  for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
+  if (!streams_panels(*buffer, target)) return;
   const MachineModel& model = machine_model(target);
-  if (panel * shape->front() <= target.l2_bytes * model.weights_l2_halves / 2 ||
-      2 * panel > target.l2_bytes * model.panels_l2_quarters / 4)
-    return;
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
-  const int64_t lines = (shape->back() * stream.steps + elements - 1) / elements;
+  const int64_t lines = (*as_int(buffer->shape.back()) * stream.steps + elements - 1) / elements;
   const int64_t tiles = as_int(schedule.get(stream.tiles)->extent).value_or(1);
   const int64_t hints = std::min(model.step_prefetches, (lines + tiles - 1) / tiles);
   for (int64_t i = 0; i < hints; ++i)

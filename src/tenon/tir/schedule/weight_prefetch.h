@@ -16,9 +16,13 @@ struct PanelStream {
   int64_t steps = 1;
 };
 
+/// Whether a buffer's panels, those of its outermost dimension, come from beyond the second cache by
+/// their size, and two of them fit in it.
+bool streams_panels(const Buffer& buffer, const Target& target);
+
 /// Hints of the next panel, spread evenly over the tiles that read this one: so that the requests
-/// neither come in a burst nor repeat. For constant panels that come from beyond the second cache
-/// by their size, and of which two fit in it; nothing elsewhere.
+/// neither come in a burst nor repeat. For panels of a parameter for which
+/// streams_panels() holds; nothing elsewhere.
 void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
                       const Target& target);
 

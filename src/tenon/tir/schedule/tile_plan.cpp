@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenon/tir/schedule/tile_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/weight_prefetch.h"
+
+namespace tenon::tir {
+
+// ---- roles --------------------------------------------------------------------------------------
+
+std::optional<size_t> lane_of(const Block& block, const BlockAccesses& accesses) {
+  for (size_t a = block.iter_vars.size(); a-- > 0;) {
+    if (block.iter_vars[a].kind != IterKind::kSpatial || !accesses.store.is_unit(a)) continue;
+    if (extent_of(block.iter_vars[a]) == 1) continue;
+    bool unit = false, other = false;
+    for (const LinearAccess& load : accesses.loads) {
+      unit = unit || load.is_unit(a);
+      other = other || (load.moves(a) && !load.is_unit(a));
+    }
+    if (unit && !other) return a;
+  }
+  return std::nullopt;
+}
+
+// Reduction axes in the order in which the weights lie, so that they are one stream.
+static void sort_reduction(const BlockAccesses& accesses, size_t lane, std::vector<size_t>& k) {
+  const LinearAccess* weights = nullptr;
+  for (const LinearAccess& load : accesses.loads)
+    if (load.moves(lane) && (!weights || load.buffer->ndim() > weights->buffer->ndim()))
+      weights = &load;
+  if (!weights) return;
+  const auto stride = [&](size_t axis) {
+    return as_int(weights->strides[axis]).value_or(int64_t{1} << 40);
+  };
+  // Few axes, and those of equal stride keep their order.
+  for (size_t i = 1; i < k.size(); ++i)
+    for (size_t j = i; j > 0 && stride(k[j - 1]) < stride(k[j]); --j) std::swap(k[j - 1], k[j]);
+}
+
+// Whether neighbouring pixels read the same elements in different steps of an axis of the reduction:
+// such elements stay in registers from step to step where the steps are unrolled.
+static bool steps_overlap(const BlockAccesses& accesses, size_t lane, const std::vector<size_t>& m,
+                          size_t step, const Block& block) {
+  const int64_t steps = extent_of(block.iter_vars[step]);
+  for (const LinearAccess& load : accesses.loads)
+    for (const size_t axis : m) {
+      const auto along = as_int(load.strides[step]), across = as_int(load.strides[axis]);
+      if (load.moves(lane) || !along || !across || *along == 0 || *across == 0) continue;
+      if (*across % *along == 0 && *across / *along < steps) return true;
+    }
+  return false;
+}
+
+static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, const Block& block) {
+  if (outer + 1 != inner) return false;
+  arith::Analyzer analyzer;
+  const Expr n = block.iter_vars[inner].domain.extent;
+  if (!is_zero(block.iter_vars[inner].domain.min) || !is_zero(block.iter_vars[outer].domain.min))
+    return false;
+  for (const LinearAccess& load : accesses.loads)
+    if (!analyzer.proves_equal(load.strides[outer], load.strides[inner] * n)) return false;
+  return true;
+}
+
+TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lane) {
+  TileRoles roles;
+  std::vector<const LinearAccess*> still, wide;
+  for (const LinearAccess& load : accesses.loads)
+    (load.moves(lane) ? wide : still).push_back(&load);
+  if (still.empty()) {
+    roles.depthwise = true;
+    // The operand that moves along fewest axes plays the weights.
+    const auto spread = [&](const LinearAccess* l) {
+      size_t n = 0;
+      for (size_t a = 0; a < block.iter_vars.size(); ++a)
+        n += block.iter_vars[a].kind == IterKind::kSpatial && l->moves(a);
+      return n;
+    };
+    if (wide.size() > 1) {
+      std::swap(
+          *std::min_element(wide.begin(), wide.end(),
+                            [&](const auto* x, const auto* y) { return spread(x) < spread(y); }),
+          wide.front());
+      still.assign(wide.begin() + 1, wide.end());
+      wide.resize(1);
+    } else {
+      std::swap(still, wide);
+    }
+  }
+  std::vector<size_t> m, k;
+  for (size_t a = 0; a < block.iter_vars.size(); ++a) {
+    const Ref<Var>& axis = block.iter_vars[a].var;
+    if (block.iter_vars[a].kind == IterKind::kReduce) {
+      k.push_back(a);
+      continue;
+    }
+    if (a == lane) {
+      roles.lane = axis;
+      continue;
+    }
+    const auto moves = [&](const LinearAccess* l) { return l->moves(a); };
+    const bool in_still = std::any_of(still.begin(), still.end(), moves);
+    const bool in_wide = std::any_of(wide.begin(), wide.end(), moves);
+    if (in_still != in_wide && in_still) m.push_back(a);
+    (in_still == in_wide ? roles.batch : in_still ? roles.m : roles.n).push_back(axis);
+  }
+  sort_reduction(accesses, lane, k);
+  for (const size_t a : k) roles.k.push_back(block.iter_vars[a].var);
+  roles.overlaps = !roles.depthwise && steps_overlap(accesses, lane, m, k.back(), block);
+  roles.flat = m.size() >= 2 && joins(accesses, m[m.size() - 2], m.back(), block);
+  return roles;
+}
+
+// ---- the plan -----------------------------------------------------------------------------------
+
+int64_t unrolled_steps(int64_t extent, int64_t accumulators, const MachineModel& model) {
+  const int64_t most = model.unrolled_fmas / accumulators;
+  if (extent > 0 && extent <= model.whole_unrolled_steps && extent <= most) return extent;
+  int64_t steps = 1;
+  while (extent > 0 && extent % (steps * 2) == 0 && steps * 2 <= most &&
+         steps < model.unrolled_steps)
+    steps *= 2;
+  return steps;
+}
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const TileNest& nest, const Target& target)
+      : nest_(nest), target_(target), model_(machine_model(target)) {}
+
+  TilePlan run() {
+    const TileRoles& roles = nest_.roles;
+    plan_.batch = axes_of(roles.batch);
+    plan_.n = axes_of(roles.n);
+    plan_.m = axes_of(roles.m);
+    plan_.k = axes_of(roles.k);
+    plan_.lane = axis_of(roles.lane);
+    plan_.flat = roles.flat;
+    plan_.lanes = nest_.lanes;
+    choose();
+    plan_.may_unroll_steps = !roles.overlaps || model_.unrolls_overlapping_steps;
+    const Tile& tile = plan_.tile();
+    if (plan_.may_unroll_steps)
+      plan_.unrolled_steps =
+          unrolled_steps(plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, model_);
+    cut_into_tasks();
+    plan_.tasks_outside = weights_last();
+    if (plan_.tasks > 1 && !plan_.tasks_outside)
+      plan_.panel_distance = panels_ > 0 ? plan_.tasks : 0;
+    else
+      plan_.panel_distance = panels_ > 0 ? 1 : 0;
+    plan_.prefetches =
+        plan_.panel_distance > 0 && problem_.width != 1 &&
+        std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
+                    [&](const LinearAccess& load) {
+                      return load.moves(nest_.lane_axis) && streams_panels(*load.buffer, target_);
+                    });
+    predict();
+    return plan_;
+  }
+
+ private:
+  TilePlan::Axis axis_of(const Ref<Var>& var) const {
+    for (const IterVar& iter : nest_.block.iter_vars)
+      if (iter.var.same_as(var)) return {var->name, extent_of(iter)};
+    unreachable("an axis that the block does not have");
+  }
+  std::vector<TilePlan::Axis> axes_of(const std::vector<Ref<Var>>& vars) const {
+    std::vector<TilePlan::Axis> axes;
+    for (const Ref<Var>& var : vars) axes.push_back(axis_of(var));
+    return axes;
+  }
+
+  // The tile, and the panels that its vectors leave.
+  void choose() {
+    const int64_t vectors_in_lane = nest_.length / nest_.lanes;
+    plan_.vectors_along_lane = vectors_in_lane > 1;
+    problem_.width = plan_.m.empty() ? 1 : plan_.m.back().extent;
+    problem_.steps = 1;
+    int64_t deep = 0;
+    for (const TilePlan::Axis& axis : plan_.k) {
+      problem_.steps *= axis.extent > 0 ? axis.extent : model_.unknown_steps;
+      deep += axis.extent != 1;
+    }
+    problem_.window = deep >= 3;
+    if (problem_.window) {
+      problem_.step_bytes = nest_.lanes * nest_.element_bits / 8;
+      for (size_t i = 1; i < plan_.k.size(); ++i)
+        problem_.step_bytes *= std::max<int64_t>(1, plan_.k[i].extent);
+    }
+    if (plan_.m.size() >= 2 && !plan_.flat) problem_.height = plan_.m[plan_.m.size() - 2].extent;
+    if (problem_.height == 0) problem_.height = 1;
+    problem_.vectors = vectors_in_lane > 1 ? vectors_in_lane
+                       : plan_.n.empty()   ? 1
+                                           : std::max<int64_t>(1, plan_.n.back().extent);
+    problem_.all_vectors = nest_.grown && vectors_in_lane > 1;
+    if (problem_.width == 1 && problem_.height == 1) {
+      plan_.algorithm = TilePlan::Algorithm::kRow;
+      const int64_t most = problem_.all_vectors ? model_.most_vectors : model_.row_vectors;
+      plan_.choice.tile = {1, 1, widest_divisor(problem_.vectors, most)};
+    } else if (nest_.roles.depthwise) {
+      plan_.algorithm = TilePlan::Algorithm::kWindow;
+      plan_.choice.tile = choose_window_tile(problem_, target_);
+    } else {
+      plan_.choice = choose_tile(problem_, target_);
+    }
+    panels_ = static_cast<int64_t>(plan_.n.size());
+    for (const TilePlan::Axis& axis : plan_.n) columns_ *= std::max<int64_t>(1, axis.extent);
+    const int64_t vectors = plan_.tile().vectors;
+    if (vectors_in_lane > 1) {
+      if (vectors_in_lane > vectors) {
+        ++panels_;
+        columns_ *= (vectors_in_lane + vectors - 1) / vectors;
+      }
+    } else if (!plan_.n.empty() && vectors > 1) {
+      const int64_t extent = plan_.n.back().extent;
+      columns_ /= extent;
+      if (extent == vectors)
+        --panels_;
+      else
+        columns_ *= (extent + vectors - 1) / vectors;
+    }
+  }
+
+  // Rows in tasks where the outer axes alone do not give enough of them. The number follows from
+  // sizes only, never from the number of threads.
+  void cut_into_tasks() {
+    const Tile& tile = plan_.tile();
+    const size_t inner = plan_.m.empty() ? 0 : plan_.m.size() >= 2 && !plan_.flat ? 2 : 1;
+    int64_t outer = columns_;
+    for (const TilePlan::Axis& axis : plan_.batch) outer *= std::max<int64_t>(1, axis.extent);
+    for (size_t i = 0; i + inner < plan_.m.size(); ++i)
+      outer *= std::max<int64_t>(1, plan_.m[i].extent);
+    outer_ = outer;
+    const int64_t row_count = inner == 2 ? plan_.m[plan_.m.size() - 2].extent : 1;
+    const int64_t column_count = inner > 0 ? plan_.m.back().extent : 1;
+    const int64_t work = outer * std::max<int64_t>(1, row_count) *
+                         std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
+                         tile.vectors;
+    const int64_t wanted =
+        std::clamp<int64_t>(work / model_.task_macs, 1, model_.contraction_tasks);
+    const int64_t more = (wanted + outer - 1) / outer;
+    if (more <= 1) return;
+    const bool by_rows = row_count > 1;
+    const int64_t count = by_rows ? row_count : column_count;
+    const int64_t least = by_rows ? tile.rows : 2 * tile.cols;
+    if (inner == 0 || count < 2 * least) return;
+    // Tasks of equal size: a divisor near what is wanted that leaves whole tiles, if there is one.
+    int64_t best = 0;
+    for (int64_t tasks = more; tasks <= std::min(model_.task_slack * more, count / least);
+         ++tasks) {
+      if (count % tasks != 0) continue;
+      if (best == 0) best = tasks;
+      if (by_rows && (count / tasks) % tile.rows == 0) {
+        best = tasks;
+        break;
+      }
+    }
+    for (int64_t tasks = more - 1; tasks > 1 && best == 0; --tasks)
+      if (count % tasks == 0 && count / tasks >= least) best = tasks;
+    if (best < 2) return;
+    plan_.tasks_of = by_rows ? TilePlan::Tasks::kRows : TilePlan::Tasks::kColumns;
+    plan_.tasks = best;
+  }
+
+  // Whether the loop over tasks of rows goes outside the one over weights: where the weights stay in
+  // cache and the other operand does not.
+  bool weights_last() const {
+    if (plan_.tasks_of == TilePlan::Tasks::kNone) return false;
+    if (nest_.accesses.loads.size() < 2) return true;
+    int64_t weights = 0, other = 0;
+    for (const LinearAccess& load : nest_.accesses.loads) {
+      const auto count = as_int(arith::simplify(element_count(load.buffer->shape)));
+      const int64_t bytes = count ? *count * load.buffer->dtype.bytes() : int64_t{1} << 40;
+      int64_t& most = load.moves(nest_.lane_axis) ? weights : other;
+      most = std::max(most, bytes);
+    }
+    const int64_t room = target_.l2_bytes * model_.weights_l2_halves / 2;
+    return weights <= room && other > room;
+  }
+
+  // The tile's cycles, or the time in which its weights come from beyond the second cache. There is
+  // no model of windows; symbolic extents that the tile does not see count as 1.
+  void predict() {
+    if (plan_.algorithm == TilePlan::Algorithm::kWindow) return;
+    double bytes = 0;
+    for (const LinearAccess& load : nest_.accesses.loads) {
+      const auto count = as_int(arith::simplify(element_count(load.buffer->shape)));
+      const int64_t size = count ? *count * load.buffer->dtype.bytes() : 0;
+      if (size > target_.l2_bytes) bytes += static_cast<double>(size);
+    }
+    if (plan_.algorithm == TilePlan::Algorithm::kRow)
+      plan_.choice.cycles = tiled_cycles(plan_.tile(), problem_, target_);
+    // `outer_` counts panels of the tile's width; the cycles are of all vectors.
+    const double panels = std::ceil(static_cast<double>(problem_.vectors) /
+                                    static_cast<double>(plan_.tile().vectors));
+    const double times = static_cast<double>(outer_) / panels;
+    const auto seconds = [&](double cycles) {
+      return std::max(cycles * times / model_.cycles_per_second, bytes / model_.bytes_per_second);
+    };
+    plan_.seconds = seconds(plan_.choice.cycles);
+    for (const auto* axes : {&plan_.batch, &plan_.n, &plan_.m, &plan_.k})
+      for (const TilePlan::Axis& axis : *axes) plan_.assumes_lengths |= axis.extent == 0;
+    if (plan_.choice.next_cycles > 0) plan_.next_seconds = seconds(plan_.choice.next_cycles);
+  }
+
+  const TileNest& nest_;
+  const Target& target_;
+  const MachineModel& model_;
+  TilePlan plan_;
+  TileProblem problem_;
+  int64_t panels_ = 0;   // axes over panels of columns
+  int64_t columns_ = 1;  // panels
+  int64_t outer_ = 1;    // iterations outside of a plane of tiles and its tasks
+};
+
+std::string axes_text(const char* role, const std::vector<TilePlan::Axis>& axes) {
+  if (axes.empty()) return "";
+  std::string text = role;
+  for (const TilePlan::Axis& axis : axes)
+    text += fmt::format(" {}[{}]", axis.name,
+                        axis.extent > 0 ? std::to_string(axis.extent) : std::string("?"));
+  return text + ", ";
+}
+
+}  // namespace
+
+TilePlan plan_tiles(const TileNest& nest, const Target& target) {
+  return Planner(nest, target).run();
+}
+
+const char* name_of(TilePlan::Algorithm algorithm) {
+  switch (algorithm) {
+    case TilePlan::Algorithm::kContraction: return "contraction";
+    case TilePlan::Algorithm::kRow: return "row";
+    case TilePlan::Algorithm::kWindow: return "window";
+  }
+  unreachable("an algorithm");
+}
+
+std::string str(const TilePlan& plan) {
+  std::string text = fmt::format("{}: ", name_of(plan.algorithm)) + axes_text("batch", plan.batch) +
+                     axes_text("M", plan.m) + axes_text("N", plan.n) + axes_text("K", plan.k) +
+                     axes_text("lane", {plan.lane});
+  text.resize(text.size() - 2);
+  text += fmt::format("; tile {} (rows, columns, vectors of {}{})", str(plan.tile()), plan.lanes,
+                      plan.vectors_along_lane || plan.tile().vectors == 1 ? "" : " along N");
+  if (plan.flat) text += ", rows joined";
+  if (!plan.packed.empty()) text += fmt::format("; `{}` packed", plan.packed);
+  if (plan.unrolled_steps > 1) text += fmt::format("; {} steps unrolled", plan.unrolled_steps);
+  if (plan.tasks_of != TilePlan::Tasks::kNone)
+    text += fmt::format("; {} cut into {} tasks {} the weights",
+                        plan.tasks_of == TilePlan::Tasks::kRows ? "rows" : "columns", plan.tasks,
+                        plan.tasks_outside ? "outside" : "inside");
+  if (plan.prefetches) text += "; prefetches the next panel";
+  if (plan.seconds > 0)
+    text += fmt::format("; predicted {:.4g} us{}", plan.seconds * 1e6,
+                        plan.assumes_lengths ? " at assumed lengths" : "");
+  if (plan.next_seconds > 0)
+    text +=
+        fmt::format("; next best {}: {:.4g} us", str(plan.choice.next), plan.next_seconds * 1e6);
+  return text;
+}
+
+}  // namespace tenon::tir

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of contractions, and of every reduction that keeps a tile of outputs in registers: the roles
+// of a block's axes, and what is chosen for them by the model of the machine. Nothing here changes a
+// schedule; tiles.cpp applies a plan. Internal to the default schedule.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/tir/schedule/roles.h"
+#include "tenon/tir/schedule/tile_rules.h"
+
+namespace tenon::tir {
+
+/// Axes of a block by how its accesses move along them.
+struct TileRoles {
+  Ref<Var> lane;                // the output and an operand are consecutive along it
+  std::vector<Ref<Var>> n;      // only operands that are consecutive along the lane move
+  std::vector<Ref<Var>> m;      // only the other operands move
+  std::vector<Ref<Var>> batch;  // both move, or neither
+  std::vector<Ref<Var>> k;      // the reduction, in the order in which the weights lie
+  bool depthwise = false;       // every operand moves along the lane
+  bool flat = false;            // rows of outputs that follow each other are one long row
+  bool overlaps = false;        // steps of the last reduction axis read what neighbours read
+};
+
+/// The axis along which the output and an operand are consecutive, and no operand strides.
+std::optional<size_t> lane_of(const Block& block, const BlockAccesses& accesses);
+
+/// The roles of a block with linear accesses. `flat` says that the two innermost axes of `m` can be
+/// joined; they are not yet.
+TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lane);
+
+/// What is chosen for one nest of a contraction, from its roles and extents.
+struct TilePlan {
+  /// An axis and its extent; 0: known at run time.
+  struct Axis {
+    std::string name;
+    int64_t extent;
+  };
+  enum class Tasks : uint8_t { kNone, kRows, kColumns };
+  enum class Algorithm : uint8_t {
+    kContraction,  // weights in vectors, the other operand broadcast
+    kRow,          // one row of outputs, bound by reading the weights
+    kWindow,       // every operand in vectors
+  };
+
+  Algorithm algorithm = Algorithm::kContraction;
+  std::vector<Axis> batch, n, m, k;
+  Axis lane;
+  bool flat = false;
+  std::string packed;              // the operand that is copied so that lanes are consecutive
+  int64_t lanes = 1;               // of a vector
+  bool vectors_along_lane = true;  // or along the innermost axis of `n`
+  TileChoice choice;
+  int64_t unrolled_steps = 1;    // of the reduction; of a whole tile
+  bool may_unroll_steps = true;  // smaller tiles at the edges unroll as many as suit them
+  Tasks tasks_of = Tasks::kNone;
+  int64_t tasks = 1;           // into which these rows or columns are cut
+  bool tasks_outside = false;  // of the loop over weights
+  int64_t panel_distance = 0;  // iterations of the outer loops, as one, to the next panel; 0: none
+  bool prefetches = false;     // the next panel, where its weights are constant
+  double seconds = 0;          // predicted, on one thread; 0: there is no model
+  double next_seconds = 0;     // of the next best tile; 0: there is none
+  bool assumes_lengths = false;  // the model's, for extents that are known only at run time
+
+  const Tile& tile() const { return choice.tile; }
+};
+
+const char* name_of(TilePlan::Algorithm algorithm);
+
+/// "contraction: M i[128], K k[256], lane j[512]; tile 6 x 1 x 4 (rows, columns, vectors of 16); ...":
+/// one line.
+std::string str(const TilePlan& plan);
+
+/// One nest: of the block, with the roles of its axes; `length` outputs along the lane in vectors of
+/// `lanes`, of elements of at most `element_bits`. `grown`: the last panel of columns is not full.
+struct TileNest {
+  const Block& block;
+  const BlockAccesses& accesses;  // of the block, or of what it was before axes were joined or cut
+  size_t lane_axis = 0;           // in `accesses`
+  const TileRoles& roles;
+  int64_t length = 1, lanes = 1, element_bits = 32;
+  bool grown = false;
+};
+
+TilePlan plan_tiles(const TileNest& nest, const Target& target);
+
+/// Schedules a reduction with registers of accumulators: contractions, windows, sums over outer axes.
+/// \returns the plans that were applied, one for each nest: lanes that are left over have their own.
+/// \throws CompileError (kScheduleIllegal) where the block does not suit; `schedule` may then be
+/// changed.
+std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block,
+                                     const Target& target);
+
+/// Steps of a reduction of `extent` (0: known at run time) that are unrolled around a tile of so many
+/// accumulators.
+int64_t unrolled_steps(int64_t extent, int64_t accumulators, const MachineModel& model);
+
+}  // namespace tenon::tir
