@@ -10,6 +10,12 @@ ParamEffect unknown_callee(const std::string&, size_t, const Buffer&) {
   return {.reads = true, .writes = true};
 }
 
+const BufferLoad* place_given_to(const Call& call) {
+  const bool takes_place = call.is(IntrinsicId::kAddressOf) || call.is(IntrinsicId::kPrefetch) ||
+                           call.is(IntrinsicId::kMaskedLoad) || call.is(IntrinsicId::kMaskedStore);
+  return takes_place && !call.args.empty() ? call.args[0].as<BufferLoad>() : nullptr;
+}
+
 namespace {
 
 using Kind = StmtEffect::Kind;
@@ -154,10 +160,7 @@ class EffectWalk {
       other(Kind::kCall, node);
       return arguments(call.callee->name, call.args);
     }
-    const auto* element = call.args.empty() ? nullptr : call.args[0].as<BufferLoad>();
-    const bool is_masked = call.is(IntrinsicId::kMaskedLoad) || call.is(IntrinsicId::kMaskedStore);
-    if (element &&
-        (is_masked || call.is(IntrinsicId::kPrefetch) || call.is(IntrinsicId::kAddressOf))) {
+    if (const BufferLoad* element = place_given_to(call)) {
       if (call.is(IntrinsicId::kMaskedLoad))
         touch(Kind::kRead, call.args[0], element->buffer, kReads);
       if (call.is(IntrinsicId::kAddressOf)) touch(Kind::kOpaque, node, element->buffer, kBoth);

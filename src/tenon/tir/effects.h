@@ -26,6 +26,10 @@ using CalleeEffects =
 /// Reads and writes: of a callee that is not known.
 ParamEffect unknown_callee(const std::string& callee, size_t argument, const Buffer& buffer);
 
+/// The element that a call is given as a place, not as a value (T.address_of, T.prefetch, masked
+/// loads and stores); null where it is given none.
+const BufferLoad* place_given_to(const Call& call);
+
 /// One thing that a statement does.
 struct StmtEffect {
   enum class Kind : uint8_t {

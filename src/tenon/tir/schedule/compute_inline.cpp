@@ -87,7 +87,7 @@ void Schedule::compute_inline(const BlockRV& block) {
     parts.body = rewrite(parts.body, replacer);
     if (parts.init) parts.init = rewrite(parts.init, replacer);
     Ref<Block> next = with_accesses(with_parts(user->block, std::move(parts)));
-    if (reads_buffer(*next, buffer))
+    if (gives_place_of(user->block, buffer) || reads_buffer(*next, buffer))
       illegal(realize->origin, "block `{}` reads `{}` in a way that cannot be replaced",
               reader.name, buffer->name);
     body = replace(at, make<BlockRealize>(user->iter_values, user->predicate, next, user->origin));

@@ -5,6 +5,7 @@
 
 #include "tenon/support/names.h"
 #include "tenon/tir/compute.h"
+#include "tenon/tir/effects.h"
 
 namespace tenon::tir {
 
@@ -36,6 +37,15 @@ bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer) {
   for (const auto& realize : realizes_in(stmt))
     if (writes_buffer(*realize->block, buffer)) return true;
   return false;
+}
+
+bool gives_place_of(const NodePtr& node, const Ref<Buffer>& buffer) {
+  bool found = false;
+  walk<Call>(node, [&](const Call& call) {
+    const BufferLoad* place = place_given_to(call);
+    found = found || (place && place->buffer.same_as(buffer));
+  });
+  return found;
 }
 
 static bool is_used_outside_blocks(const Stmt& root, const Ref<Buffer>& buffer) {

@@ -30,6 +30,9 @@ bool writes_buffer(const Block& block, const Ref<Buffer>& buffer);
 bool reads_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 bool writes_buffer(const Stmt& stmt, const Ref<Buffer>& buffer);
 
+/// Whether a call below `node` takes an element of the buffer as a place, where no value can stand.
+bool gives_place_of(const NodePtr& node, const Ref<Buffer>& buffer);
+
 /// Statements outside of blocks are no readers that a primitive could follow or check.
 /// \throws CompileError (kScheduleIllegal) at `origin` where one uses the buffer.
 void check_only_blocks_use(const Stmt& root, const Ref<Buffer>& buffer, const Origin& origin);

@@ -67,7 +67,7 @@ class Part {
 /// Where a block reads `buffer` to make what it stores; null where that is no single place.
 const BufferLoad* only_load(const BufferStore& store, const Ref<Buffer>& buffer) {
   const BufferLoad* found = nullptr;
-  bool is_single = true;
+  bool is_single = !gives_place_of(store.value, buffer);
   const auto see = [&](const BufferLoad& load) {
     if (!load.buffer.same_as(buffer)) return;
     is_single = is_single && (!found || structural_equal(ref_to(found), ref_to(&load)));
@@ -151,7 +151,8 @@ class Merge {
     const Ref<Buffer>& buffer = made_->buffer;
     const BufferLoad* load = only_load(store_, buffer);
     if (!load || !schedule_.is_intermediate(buffer))
-      return fmt::format("`{}` is a parameter or read at several places", buffer->name);
+      return fmt::format("`{}` is a parameter, read at several places or through its address",
+                         buffer->name);
     if (!runs_whole_domain(producer_path_))
       return fmt::format("the loops of block `{}` are not known to run all of its domain",
                          producer);
