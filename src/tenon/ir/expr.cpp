@@ -503,6 +503,13 @@ static int precedence(const Expr& expr) {
   }
 }
 
+// What a message calls a node that is no expression: `x` for a buffer of that name.
+static std::string name_of(const Node& node) {
+  for (const FieldInfo& field : node.type().fields)
+    if (field.name == "name") return *static_cast<const std::string*>(field.address(node));
+  return std::string(node.type().name);
+}
+
 std::string str(const Expr& expr) {
   if (!expr) return "?";
   if (const auto* value = expr.as<IntImm>())
@@ -526,22 +533,23 @@ std::string str(const Expr& expr) {
   }
   if (const auto* op = expr.as<Cast>())
     return fmt::format("{}({})", op->dtype.str(), str(op->value));
-  std::string text = std::string(expr->type().name);
-  if (const auto* op = expr.as<Call>())
-    text = op->op ? std::string(op->op->name) : op->callee->name;
-  text += "(";
-  bool first = true;
+  std::vector<std::string> members;
   for (const FieldInfo& field : expr->type().fields) {
     if (!field.ops->holds_nodes) continue;
     field.ops->visit(field.address(*expr.get()), [&](const NodePtr& member) {
       if (member.as<GlobalVar>()) return;
-      text += first ? "" : ", ";
-      first = false;
       const auto inner = tenon::cast<ExprNode>(member);
-      text += inner ? str(inner) : std::string(member.get()->type().name);
+      members.push_back(inner ? str(inner) : name_of(*member.get()));
     });
   }
-  return text + ")";
+  if (kind_of(expr) == ExprKind::kBufferLoad)
+    return members.size() == 1 ? members[0] + "[()]"
+                               : fmt::format("{}[{}]", members[0],
+                                             fmt::join(members.begin() + 1, members.end(), ", "));
+  std::string text = std::string(expr->type().name);
+  if (const auto* op = expr.as<Call>())
+    text = op->op ? std::string(op->op->name) : op->callee->name;
+  return fmt::format("{}({})", text, fmt::join(members, ", "));
 }
 
 std::string str(const std::vector<Expr>& exprs) {
