@@ -55,7 +55,8 @@ Results convert_constant_of_shape(Context& c) {
   }
   for (const Expr& dim : dims)
     if (as_int(dim) && *as_int(dim) < 0)
-      c.bad(kShapeMismatch, "`ConstantOfShape` of shape {}", str(dims));
+      c.bad(kShapeMismatch, "`ConstantOfShape` of shape {}; expected no negative dimension",
+            str(dims));
   if (const auto shape = as_ints(dims))
     return {
         make<graph::Constant>(TensorData::splat(dtype, *shape, element, c.origin()), c.origin())};
@@ -76,12 +77,14 @@ Results convert_range(Context& c) {
   };
   const Expr start = scalar(0, "start"), limit = scalar(1, "limit"), delta = scalar(2, "delta");
   const auto step = as_float(delta);
-  if (is_int(delta, 0) || (step && *step == 0)) c.bad(kBadArgument, "`Range` has a delta of 0");
+  if (is_int(delta, 0) || (step && *step == 0))
+    c.bad(kBadArgument, "`Range` has a delta of 0; expected another number");
   return {c.op("arange", {c.prim(start), c.prim(limit), c.prim(delta)}, {{"dtype", dtype}})};
 }
 
 Results convert_eye_like(Context& c) {
-  if (c.ndim(0) != 2) c.bad(kRankMismatch, "`EyeLike` of a tensor of rank {}", c.ndim(0));
+  if (c.ndim(0) != 2)
+    c.bad(kRankMismatch, "`EyeLike` of a tensor of rank {}; expected 2", c.ndim(0));
   DType dtype = c.dtype(0);
   if (c.has_attr("dtype")) {
     const auto asked = dtype_of(c.int_attr("dtype"));
@@ -102,7 +105,7 @@ Results convert_trilu(Context& c) {
 Results convert_one_hot(Context& c) {
   const int64_t depth = c.dtype(1).is_float() ? static_cast<int64_t>(c.float_scalar(1, "depth"))
                                               : c.int_scalar(1, "depth");
-  if (depth < 0) c.bad(kBadArgument, "`OneHot` of depth {}", depth);
+  if (depth < 0) c.bad(kBadArgument, "`OneHot` of depth {}; expected 0 or more", depth);
   const int64_t axis = c.int_attr("axis", -1);
   const Value values = c.value(2);
   const auto item = [&](int64_t i) {

@@ -138,7 +138,8 @@ Results convert_resize(Context& c) {
   double common = 0;
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto d = static_cast<size_t>(axes[k]);
-    if (sizes[k] < 0 || r.in[d] < 1) c.bad(kBadArgument, "`Resize` to {} elements", sizes[k]);
+    if (sizes[k] < 0 || r.in[d] < 1)
+      c.bad(kBadArgument, "`Resize` of an axis of {} to {} elements", r.in[d], sizes[k]);
     r.out[d] = sizes[k];
     r.scales[d] = static_cast<double>(sizes[k]) / static_cast<double>(r.in[d]);
     const bool first = k == 0;

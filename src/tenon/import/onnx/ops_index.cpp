@@ -24,7 +24,9 @@ Results convert_gather_nd(Context& c) {
 std::string reduction_of(Context& c) {
   const std::string text = c.string_attr("reduction", "none");
   if (text != "none" && text != "add" && text != "mul" && text != "min" && text != "max")
-    c.bad(kBadAttribute, "attribute `reduction` of `{}` is `{}`", c.node().op_type, text);
+    c.bad(kBadAttribute,
+          "attribute `reduction` of `{}` is `{}`; expected none, add, mul, min or max",
+          c.node().op_type, text);
   return text == "none" ? "update" : text;
 }
 

@@ -12,7 +12,8 @@ Value log_likelihood_loss(Context& c, const Value& log_probability, size_t targe
   const DType dtype = shaped(log_probability)->dtype;
   const std::string reduction = c.string_attr("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none")
-    c.bad(kBadAttribute, "attribute `reduction` of `{}` is `{}`", c.node().op_type, reduction);
+    c.bad(kBadAttribute, "attribute `reduction` of `{}` is `{}`; expected mean, sum or none",
+          c.node().op_type, reduction);
   Value classes = c.cast(c.value(target), kInt64);
   Value ignored;
   if (c.has_attr("ignore_index")) {

@@ -87,7 +87,7 @@ Results convert_instance_norm(Context& c) {
 Results convert_group_norm(Context& c) {
   c.ignore({"stash_type"});
   const int64_t groups = c.int_attr("num_groups");
-  if (groups < 1) c.bad(kBadAttribute, "attribute `num_groups` is {}", groups);
+  if (groups < 1) c.bad(kBadAttribute, "attribute `num_groups` is {}; expected 1 or more", groups);
   const double epsilon = c.float_attr("epsilon", 1e-5);
   if (c.ndim(0) < 2)
     c.bad(kRankMismatch, "`GroupNormalization` of a tensor of rank {}; expected at least 2",

@@ -229,7 +229,8 @@ Results convert_pad(Context& c) {
       c.bad(kOverflow, "`Pad` by {} elements", w);
   if (mode == "wrap") mode = "circular";
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
-    c.bad(kBadAttribute, "attribute `mode` of `Pad` is `{}`", mode);
+    c.bad(kBadAttribute,
+          "attribute `mode` of `Pad` is `{}`; expected constant, reflect, edge or wrap", mode);
   if (std::all_of(widths.begin(), widths.end(), [](int64_t w) { return w == 0; }))
     return {c.value(0)};
   return {c.op("nn.pad", {c.value(0)},
@@ -271,7 +272,8 @@ Results convert_tile(Context& c) {
 Results convert_depth_to_space(Context& c) {
   const int64_t b = c.int_attr("blocksize");
   const std::string mode = c.string_attr("mode", "DCR");
-  if (c.ndim(0) != 4) c.bad(kRankMismatch, "`DepthToSpace` of a tensor of rank {}", c.ndim(0));
+  if (c.ndim(0) != 4)
+    c.bad(kRankMismatch, "`DepthToSpace` of a tensor of rank {}; expected 4", c.ndim(0));
   const Dims s = c.shape(0);
   const auto channels = as_int(s[1]);
   if (b < 1 || b > (1 << 20) || !channels || *channels % (b * b) != 0)
@@ -287,7 +289,8 @@ Results convert_depth_to_space(Context& c) {
 
 Results convert_space_to_depth(Context& c) {
   const int64_t b = c.int_attr("blocksize");
-  if (c.ndim(0) != 4) c.bad(kRankMismatch, "`SpaceToDepth` of a tensor of rank {}", c.ndim(0));
+  if (c.ndim(0) != 4)
+    c.bad(kRankMismatch, "`SpaceToDepth` of a tensor of rank {}; expected 4", c.ndim(0));
   const Dims s = c.shape(0);
   const auto h = as_int(s[2]), w = as_int(s[3]);
   if (b < 1 || b > (1 << 20) || !h || !w || *h % b != 0 || *w % b != 0)

@@ -40,7 +40,10 @@ struct Window {
     c.note("pads", pads);
     if (mode == "VALID") return;
     if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
-      c.bad(kBadAttribute, "attribute `auto_pad` of `{}` is `{}`", c.node().op_type, mode);
+      c.bad(
+          kBadAttribute,
+          "attribute `auto_pad` of `{}` is `{}`; expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",
+          c.node().op_type, mode);
     same = mode == "SAME_LOWER" ? Same::kLower : Same::kUpper;
   }
 
