@@ -279,7 +279,7 @@ std::optional<PatternValue> PatternReader::call_combinator(const std::string& na
   if (name == "register_patterns") {
     const PatternValue list = eval(args.need(0, "patterns"));
     (void)items(list, place);
-    listed_ = listed(list);
+    listed_ = listed(list, place);
     return PatternValue();
   }
   return std::nullopt;

@@ -84,6 +84,11 @@ void PatternReader::module_of_class(const ast::Stmt& stmt, const IRModule& modul
     of_functions_.push_back(std::move(pattern));
 }
 
+static const bool* flag_of(const PatternValue& value) {
+  const auto* object = value.as<Object>();
+  return object ? object->as<bool>() : nullptr;
+}
+
 void PatternReader::finish() {
   if (const auto* rewriter = lookup("rewriter")) {
     if (const auto* chosen = rewriter->as<PatternRewriter>())
@@ -117,13 +122,8 @@ void PatternReader::finish() {
   for (FusionPattern& pattern : out_.patterns) name_constants(pattern);
   // `bind_constants = False` speaks for the patterns of the file that say nothing themselves.
   if (const PatternValue* bind = lookup("bind_constants")) {
-    const auto* flag = bind->as<Object>() ? bind->as<Object>()->as<bool>() : nullptr;
-    if (!flag)
-      throw CompileError(kBadPattern, {},
-                         "`bind_constants` is no flag; expected `bind_constants = False`, which "
-                         "makes the constants that patterns match arguments");
     for (FusionPattern& pattern : out_.patterns)
-      if (!pattern.bind_constants) pattern.bind_constants = *flag;
+      if (!pattern.bind_constants) pattern.bind_constants = *flag_of(*bind);
   }
   for (FusionPattern& pattern : out_.patterns) add_labels(pattern);
   for (FusionPattern& pattern : of_functions_) out_.patterns.push_back(std::move(pattern));
@@ -273,16 +273,22 @@ void PatternReader::assign(const ast::Expr& target, const PatternValue& value) {
       }
     out_.named.emplace_back(target.text, *pattern);
   }
-  if (target.text == "patterns" && is_outermost && value.as<Items>()) listed_ = listed(value);
+  if (target.text == "patterns" && is_outermost && value.as<Items>())
+    listed_ = listed(value, target.place);
+  if (target.text == "bind_constants" && is_outermost && !flag_of(value))
+    fail(
+        kBadPattern, target.place,
+        "`bind_constants` is no flag; expected `bind_constants = False`, which makes the constants "
+        "that patterns match arguments");
 }
 
-std::vector<FusionPattern> PatternReader::listed(const PatternValue& value) {
+std::vector<FusionPattern> PatternReader::listed(const PatternValue& value, const Place& place) {
   std::vector<FusionPattern> out;
   for (const PatternValue& item : **value.as<Items>()) {
     if (const auto* pattern = item.as<std::shared_ptr<const FusionPattern>>()) {
       out.push_back(**pattern);
     } else if (const auto* parts = item.as<Items>()) {
-      out.push_back(fusion_pattern(**parts, {}));
+      out.push_back(fusion_pattern(**parts, place));
     } else if (const auto* pattern = item.as<DFPattern>()) {
       FusionPattern made;
       for (const auto& [name, known] : out_.named)
@@ -294,7 +300,7 @@ std::vector<FusionPattern> PatternReader::listed(const PatternValue& value) {
                            "pattern)`");
       out.push_back(std::move(made));
     } else {
-      throw CompileError(kBadPattern, {}, "the list `patterns` holds something else than patterns");
+      fail(kBadPattern, place, "the list `patterns` holds something else than patterns");
     }
     out.back().origin = out.back().pattern ? out.back().pattern->origin : Origin();
   }

@@ -108,7 +108,7 @@ class PatternReader {
   void assign(const ast::Expr& target, const PatternValue& value);
 
   // `patterns = [("dnnl.conv2d", conv), FusionPattern(...), relu]`
-  std::vector<graph::FusionPattern> listed(const PatternValue& value);
+  std::vector<graph::FusionPattern> listed(const PatternValue& value, const Place& place);
 
   graph::FusionPattern fusion_pattern(const std::vector<PatternValue>& parts, const Place& place);
 
