@@ -179,7 +179,6 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
     if (!mentioned.count(symbol))
       throw UsageError("--dim {}={}: no input has a dimension `{}`{}", symbol, value, symbol,
                        did_you_mean(symbol, symbols_of(signature)));
-    if (value < 0) throw UsageError("--dim {}={} is negative", symbol, value);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]) continue;
