@@ -95,6 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Onnx, BadInput, testing::ValuesIn(onnx_cases()), name_o
 INSTANTIATE_TEST_SUITE_P(OnnxOperators, BadInput, testing::ValuesIn(onnx_operator_cases()),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, BadInput, testing::ValuesIn(tensor_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Constants, BadInput, testing::ValuesIn(constant_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(BlowUp, BadInput, testing::ValuesIn(blowup_cases()), name_of);
