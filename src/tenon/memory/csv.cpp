@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <ostream>
 #include <string_view>
@@ -168,10 +169,13 @@ CsvProblem parse_csv(std::shared_ptr<const SourceFile> file) {
 }
 
 CsvProblem read_csv(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw CompileError(kFileError, {}, "cannot read `{}`: it is a directory", path);
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const int64_t size = in ? static_cast<int64_t>(in.tellg()) : -1;
   if (size < 0) throw CompileError(kFileError, {}, "cannot read `{}`", path);
-  // What is no regular file (a folder) claims the greatest size there is.
+  // What is no regular file may claim the greatest size there is.
   if (size > kMaxFileBytes)
     throw CompileError(kLimitExceeded, {}, "`{}` is no file of at most {} bytes", path,
                        kMaxFileBytes);
