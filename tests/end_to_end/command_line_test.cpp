@@ -334,7 +334,8 @@ TEST_F(CommandLineTest, AProgramForAnotherMachineIsNamed) {
   const std::string name = "AArch64";
 #endif
   expect_error("run " + folder_ + "/other.so", 1, "error[TN0310]");
-  expect_error("run " + folder_ + "/other.so", 1, "is a program for " + name);
+  expect_error("run " + folder_ + "/other.so", 1,
+               "is a program for " + name + "; it runs on such a machine, not on this one");
   expect_error("bench " + folder_ + "/other.so", 1, "is a program for " + name);
 }
 

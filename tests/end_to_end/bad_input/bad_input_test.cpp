@@ -101,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), na
 INSTANTIATE_TEST_SUITE_P(BlowUp, BadInput, testing::ValuesIn(blowup_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Usage, BadInput, testing::ValuesIn(usage_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Options, BadInput, testing::ValuesIn(option_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Commands, BadInput, testing::ValuesIn(command_cases()), name_of);
 
 }  // namespace
 }  // namespace tenon::bad_input

@@ -28,6 +28,7 @@ std::vector<Case> constant_cases();
 std::vector<Case> script_cases();
 std::vector<Case> usage_cases();
 std::vector<Case> option_cases();
+std::vector<Case> command_cases();
 std::vector<Case> access_cases();
 std::vector<Case> blowup_cases();
 
