@@ -209,7 +209,7 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
     return from.is_float() ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
   const bool from_unsigned = from.is_uint() || from.is_bool();
-  if (to.is_float()) {
+  if (to.is_float() && !from.is_handle()) {
     if (from.is_float()) return b_.CreateFPCast(value, type);
     return from_unsigned ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
   }
