@@ -330,9 +330,9 @@ static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slo
   no_meaning(id, from, origin);
 }
 
-static Slot reinterpret_bits(DType to, DType from, Slot value) {
+static Slot reinterpret_bits(DType to, DType from, Slot value, const Origin& origin) {
   if (to.bits != from.bits)
-    throw CompileError(kDTypeMismatch, {}, "`T.reinterpret` of {} as {}", from.str(), to.str());
+    throw CompileError(kDTypeMismatch, origin, "`T.reinterpret` of {} as {}", from.str(), to.str());
   std::byte memory[8] = {};
   write_element(from, memory, value);
   return read_element(to, memory);
@@ -365,7 +365,7 @@ static std::string filled_in(std::string message, int64_t value, int64_t bound) 
 Slot apply_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin) {
   using enum IntrinsicId;
-  if (id == kReinterpret) return reinterpret_bits(dtype, from, a);
+  if (id == kReinterpret) return reinterpret_bits(dtype, from, a, origin);
   if (id == kMinValue || id == kMaxValue || id == kInfinity) return limit_of(id, dtype);
   if (id == kUndef) return {.i = 0};
   if (id == kCheckIndex) {
