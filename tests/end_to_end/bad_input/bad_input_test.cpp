@@ -97,6 +97,7 @@ INSTANTIATE_TEST_SUITE_P(OnnxOperators, BadInput, testing::ValuesIn(onnx_operato
 INSTANTIATE_TEST_SUITE_P(Tensor, BadInput, testing::ValuesIn(tensor_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Constants, BadInput, testing::ValuesIn(constant_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Programs, BadInput, testing::ValuesIn(program_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(BlowUp, BadInput, testing::ValuesIn(blowup_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Usage, BadInput, testing::ValuesIn(usage_cases()), name_of);

@@ -26,6 +26,7 @@ std::vector<Case> onnx_operator_cases();
 std::vector<Case> tensor_cases();
 std::vector<Case> constant_cases();
 std::vector<Case> script_cases();
+std::vector<Case> program_cases();
 std::vector<Case> usage_cases();
 std::vector<Case> option_cases();
 std::vector<Case> command_cases();
