@@ -94,6 +94,8 @@ std::string name_of(const testing::TestParamInfo<Case>& info) { return info.para
 INSTANTIATE_TEST_SUITE_P(Onnx, BadInput, testing::ValuesIn(onnx_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnnxOperators, BadInput, testing::ValuesIn(onnx_operator_cases()),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(OnnxFunctions, BadInput, testing::ValuesIn(onnx_function_cases()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, BadInput, testing::ValuesIn(tensor_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Constants, BadInput, testing::ValuesIn(constant_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of constants beside a TVMScript module that are cut off, or say what cannot be.
+// Files of constants beside a TVMScript module, and of parameters of a Relay module, that are cut
+// off, or say what cannot be.
 #include <cstring>
 
 #include "cases.h"
@@ -55,10 +56,31 @@ Case damaged(const std::string& name, const std::string& constants, const std::s
           "error[TN0504]: `m.tvmscript.constants` is no file of constants: " + says};
 }
 
+// What relay.save_param_dict writes of one float32 vector.
+std::string parameters(const std::string& name, int64_t extent, uint64_t length) {
+  const auto bytes = static_cast<uint64_t>(extent) * 4;
+  return bytes_of(uint64_t{0xF7E58D4F05049CB7}) + bytes_of(uint64_t{0}) + bytes_of(uint64_t{1}) +
+         bytes_of(length) + name + bytes_of(uint64_t{1}) + bytes_of(uint64_t{0xDD5E40F096B4A13F}) +
+         bytes_of(uint64_t{0}) + bytes_of(uint64_t{1}) + bytes_of(int32_t{1}) +
+         bytes_of(uint8_t{2}) + bytes_of(uint8_t{32}) + bytes_of(uint16_t{1}) + bytes_of(extent) +
+         bytes_of(bytes) + std::string(bytes, '\0');
+}
+
+Case given(const std::string& name, const std::string& functions, const std::string& params,
+           const std::string& says) {
+  return {name,
+          {"print", "m.relay", "--params", "p.params"},
+          {{"m.relay", functions}, {"p.params", params}},
+          1,
+          says};
+}
+
 }  // namespace
 
 std::vector<Case> constant_cases() {
   const std::string table = Entry{}.bytes();
+  const std::string main =
+      "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { add(%x, %w) }\n";
   return {
       damaged("ConstantsOfAnotherKind", "something else than constants",
               "it does not begin with `TENONCST`"),
@@ -79,7 +101,22 @@ std::vector<Case> constant_cases() {
               "constant 0 lies at 1088 to 1096 of 1032 bytes"),
       damaged("ConstantOfOddBools", file({.dtype = "bool", .size = 2}, "\1\2"),
               "constant 0 has bools that are neither 0 nor 1"),
-      damaged("ConstantThatWasChanged", file({}), "the content of constant 0 has hash "),
+      damaged("ConstantThatWasChanged", file({}),
+              "the content of constant 0 has hash f12366f13ad5eff8089f55533316bdd0; expected "
+              "`aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`"),
+      given("ParameterOfAnotherShape", main, parameters("w", 3, 1),
+            "m.relay:1:37: error[TN0601]: parameter `%w` is declared as R.Tensor((2,), "
+            "\"float32\"); the value given for it is R.Tensor((3,), \"float32\")"),
+      given("ParameterOfNoName", main, parameters("weight", 2, 6),
+            "m.relay:1:5: error[TN0601]: none of the parameters given is one of `@main`: `weight`"),
+      given("ParameterOfALongName", main, parameters("w", 2, 1 << 20),
+            "error[TN0504]: p.params: a name of 1048576 bytes; expected at most 65536"),
+      given("ParametersForNobody",
+            "def @f(%x: Tensor[(2), float32]) { exp(%x) }\n"
+            "def @g(%x: Tensor[(2), float32]) { exp(%x) }\n",
+            parameters("w", 2, 1),
+            "error[TN0601]: parameters are given for a module without an entry: no function is "
+            "`@main`, and not exactly one is called by no other"),
   };
 }
 
