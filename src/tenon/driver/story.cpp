@@ -292,7 +292,7 @@ std::string Story::text() const {
   if (!kernels_.empty()) add("kernel", list_of(kernels_));
   for (const Remark& remark : remarks_)
     if (remark.pass == "DefaultSchedule")
-      add("schedule", remark.subject + " " + remark_line(remark));
+      add(remark.choice.empty() ? "schedule" : "plan", remark.subject + " " + remark_line(remark));
   for (size_t i = 0; i < buffers_.size(); ++i) {
     const Place& buffer = buffers_[i];
     add(i == 0 ? "buffers" : "",
@@ -321,6 +321,10 @@ nlohmann::ordered_json Story::json() const {
     json["groups"].push_back({{"function", group.function}, {"nodes", group.nodes}});
   json["kernels"] = kernels_;
   json["libraries"] = libraries_;
+  json["plans"] = Json::array();
+  for (const Remark& remark : remarks_)
+    if (remark.pass == "DefaultSchedule" && !remark.choice.empty())
+      json["plans"].push_back(Json::parse(remark.choice));
   json["buffers"] = Json::array();
   for (const Place& buffer : buffers_) {
     json["buffers"].push_back({{"name", buffer.name}, {"where", buffer.where}, {"bytes", nullptr}});
@@ -337,13 +341,15 @@ nlohmann::ordered_json Story::json() const {
 nlohmann::ordered_json json_of(const Remark& remark) {
   nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
   for (const auto& [name, number] : remark.numbers) numbers[name] = number;
-  return {{"pass", remark.pass},
-          {"subject", remark.subject},
-          {"verdict", remark.verdict},
-          {"reason", remark.reason},
-          {"numbers", numbers},
-          {"detail", remark.detail},
-          {"origin", remark.origin ? remark.origin.str() : ""}};
+  nlohmann::ordered_json json = {{"pass", remark.pass},
+                                 {"subject", remark.subject},
+                                 {"verdict", remark.verdict},
+                                 {"reason", remark.reason},
+                                 {"numbers", numbers},
+                                 {"detail", remark.detail},
+                                 {"origin", remark.origin ? remark.origin.str() : ""}};
+  if (!remark.choice.empty()) json["choice"] = nlohmann::ordered_json::parse(remark.choice);
+  return json;
 }
 
 }  // namespace tenon

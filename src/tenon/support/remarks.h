@@ -24,6 +24,8 @@ struct Remark {
   /// What was decided about an operator's provider, where it is about that. The words above render
   /// it; code reads this and never the words.
   std::optional<Decision> decision = std::nullopt;
+  /// What was chosen, as JSON, where it is more than numbers: --json of remarks has it as data.
+  std::string choice = {};
 };
 
 /// Receives the remarks of everything that runs on this thread while it lives; the innermost one

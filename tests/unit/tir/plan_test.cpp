@@ -69,24 +69,24 @@ TEST(Plan, Matmul) {
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 4); 8 steps unrolled; "
             "predicted 1031 us; "
-            "next best 1 x 5 x 2: 1042 us\n");
+            "runner-up 1 x 5 x 2: 1042 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k256),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8); 8 steps unrolled; "
             "predicted 515.4 us; "
-            "next best 1 x 5 x 2: 521.1 us\n");
+            "runner-up 1 x 5 x 2: 521.1 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k256Of32),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 8); 4 steps unrolled; "
             "columns cut into 2 tasks inside the weights; "
             "predicted 485.3 us; "
-            "next best 1 x 5 x 4: 490.5 us\n");
+            "runner-up 1 x 5 x 4: 490.5 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 512, 256), k512),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[512]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 16); 4 steps unrolled; "
             "columns cut into 4 tasks inside the weights; "
             "predicted 242.6 us; "
-            "next best 1 x 5 x 4: 245.3 us\n");
+            "runner-up 1 x 5 x 4: 245.3 us\n");
 }
 
 TEST(Plan, MatmulOfOneRow) {
@@ -113,22 +113,22 @@ TEST(Plan, MatmulOfSymbolicRows) {
             "`matmul`: contraction: M v0[?], K v2[256], lane v1[512]; "
             "tile 1 x 4 x 2 (rows, columns, vectors of 4); 8 steps unrolled; "
             "predicted 7946 us at assumed lengths; "
-            "next best 1 x 8 x 1: 1.002e+04 us\n");
+            "runner-up 1 x 8 x 1: 1.002e+04 us\n");
   EXPECT_EQ(text_of(matmul(Var::size("n"), 512, 256), k256),
             "`matmul`: contraction: M v0[?], K v2[256], lane v1[512]; "
             "tile 1 x 4 x 2 (rows, columns, vectors of 8); 8 steps unrolled; "
             "predicted 3973 us at assumed lengths; "
-            "next best 1 x 8 x 1: 5011 us\n");
+            "runner-up 1 x 8 x 1: 5011 us\n");
   EXPECT_EQ(text_of(matmul(Var::size("n"), 512, 256), k256Of32),
             "`matmul`: contraction: M v0[?], K v2[256], lane v1[512]; "
             "tile 1 x 4 x 4 (rows, columns, vectors of 8); 8 steps unrolled; "
             "predicted 3738 us at assumed lengths; "
-            "next best 1 x 12 x 2: 3743 us\n");
+            "runner-up 1 x 12 x 2: 3743 us\n");
   EXPECT_EQ(text_of(matmul(Var::size("n"), 512, 256), k512),
             "`matmul`: contraction: M v0[?], K v2[256], lane v1[512]; "
             "tile 1 x 4 x 4 (rows, columns, vectors of 16); 8 steps unrolled; "
             "predicted 1869 us at assumed lengths; "
-            "next best 1 x 12 x 2: 1872 us\n");
+            "runner-up 1 x 12 x 2: 1872 us\n");
 }
 
 // A length that may be negative cannot be cut.
@@ -144,37 +144,37 @@ TEST(Plan, MatmulByATransposedOperand) {
             "tile 1 x 2 x 5 (rows, columns, vectors of 4); `b` packed; 8 steps unrolled; "
             "columns cut into 2 tasks inside the weights; "
             "predicted 1041 us; "
-            "next best 1 x 8 x 1: 1305 us\n");
+            "runner-up 1 x 8 x 1: 1305 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8); `b` packed; 8 steps unrolled; "
             "columns cut into 2 tasks inside the weights; "
             "predicted 499.3 us; "
-            "next best 1 x 5 x 2: 504.8 us; "
+            "runner-up 1 x 5 x 2: 504.8 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "
             "tile 1 x 8 x 1 (rows, columns, vectors of 4); `b` packed; 8 steps unrolled; "
             "predicted 51.2 us; "
-            "next best 1 x 7 x 1: 51.2 us\n");
+            "runner-up 1 x 7 x 1: 51.2 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k256Of32),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 13 x 2 (rows, columns, vectors of 8); `b` packed; 4 steps unrolled; "
             "columns cut into 2 tasks inside the weights; "
             "predicted 482.6 us; "
-            "next best 1 x 12 x 2: 484 us; "
+            "runner-up 1 x 12 x 2: 484 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "
             "tile 1 x 27 x 1 (rows, columns, vectors of 4); `b` packed; 4 steps unrolled; "
             "predicted 8.799 us; "
-            "next best 1 x 26 x 1: 8.799 us\n");
+            "runner-up 1 x 26 x 1: 8.799 us\n");
   EXPECT_EQ(text_of(matmul(int64(128), 500, 256, true), k512),
             "`matmul`: contraction: M v0[128], K v2[256], lane v1[496]; "
             "tile 1 x 27 x 1 (rows, columns, vectors of 16); `b` packed; 4 steps unrolled; "
             "columns cut into 2 tasks inside the weights; "
             "predicted 272.8 us; "
-            "next best 1 x 26 x 1: 272.8 us; "
+            "runner-up 1 x 26 x 1: 272.8 us; "
             "then contraction: M v0[128], K v2[256], lane v1[4]; "
             "tile 1 x 27 x 1 (rows, columns, vectors of 4); `b` packed; 4 steps unrolled; "
             "predicted 8.799 us; "
-            "next best 1 x 26 x 1: 8.799 us\n");
+            "runner-up 1 x 26 x 1: 8.799 us\n");
 }
 
 TEST(Plan, Conv3x3) {
@@ -185,7 +185,7 @@ TEST(Plan, Conv3x3) {
             "rows cut into 4 tasks inside the weights; "
             "prefetches the next panel; "
             "predicted 6986 us; "
-            "next best 1 x 6 x 2: 7034 us\n");
+            "runner-up 1 x 6 x 2: 7034 us\n");
   EXPECT_EQ(text_of(conv(k256, 3), k256),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[4] v1_1[2], K v5[8] v6[3] v7[3] v8[8], "
             "lane v4[8]; "
@@ -193,21 +193,21 @@ TEST(Plan, Conv3x3) {
             "rows cut into 14 tasks inside the weights; "
             "prefetches the next panel; "
             "predicted 3493 us; "
-            "next best 1 x 6 x 2: 3517 us\n");
+            "runner-up 1 x 6 x 2: 3517 us\n");
   EXPECT_EQ(text_of(conv(k256Of32, 3), k256Of32),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[2] v1_1[4], K v5[8] v6[3] v7[3] v8[8], "
             "lane v4[8]; "
             "tile 2 x 3 x 4 (rows, columns, vectors of 8 along N); 4 steps unrolled; "
             "rows cut into 28 tasks outside the weights; "
             "predicted 3296 us; "
-            "next best 1 x 6 x 4: 3319 us\n");
+            "runner-up 1 x 6 x 4: 3319 us\n");
   EXPECT_EQ(text_of(conv(k512, 3), k512),
             "`conv`: contraction: M v2[56] v3[56], N v1_0[2] v1_1[2], K v5[4] v6[3] v7[3] v8[16], "
             "lane v4[16]; "
             "tile 3 x 4 x 2 (rows, columns, vectors of 16 along N); 4 steps unrolled; "
             "rows cut into 14 tasks outside the weights; "
             "predicted 1698 us; "
-            "next best 2 x 6 x 2: 1706 us\n");
+            "runner-up 2 x 6 x 2: 1706 us\n");
 }
 
 TEST(Plan, Conv1x1) {
@@ -216,25 +216,25 @@ TEST(Plan, Conv1x1) {
             "tile 1 x 6 x 2 (rows, columns, vectors of 4 along N), rows joined; 4 steps unrolled; "
             "columns cut into 4 tasks outside the weights; "
             "predicted 858 us; "
-            "next best 1 x 5 x 2: 872.5 us\n");
+            "runner-up 1 x 5 x 2: 872.5 us\n");
   EXPECT_EQ(text_of(conv(k256, 1), k256),
             "`conv`: contraction: M v2_v3[3136], N v1_0[4] v1_1[2], K v5[8] v8[8], lane v4[8]; "
             "tile 1 x 6 x 2 (rows, columns, vectors of 8 along N), rows joined; 8 steps unrolled; "
             "columns cut into 7 tasks outside the weights; "
             "predicted 429 us; "
-            "next best 1 x 5 x 2: 436.2 us\n");
+            "runner-up 1 x 5 x 2: 436.2 us\n");
   EXPECT_EQ(text_of(conv(k256Of32, 1), k256Of32),
             "`conv`: contraction: M v2_v3[3136], N v1_0[2] v1_1[4], K v5[8] v8[8], lane v4[8]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 8 along N), rows joined; 4 steps unrolled; "
             "columns cut into 14 tasks outside the weights; "
             "predicted 399.8 us; "
-            "next best 1 x 5 x 4: 405.3 us\n");
+            "runner-up 1 x 5 x 4: 405.3 us\n");
   EXPECT_EQ(text_of(conv(k512, 1), k512),
             "`conv`: contraction: M v2_v3[3136], N v1[4], K v5[4] v8[16], lane v4[16]; "
             "tile 1 x 6 x 4 (rows, columns, vectors of 16 along N), rows joined; 4 steps unrolled; "
             "columns cut into 28 tasks outside the weights; "
             "predicted 199.9 us; "
-            "next best 1 x 5 x 4: 202.7 us\n");
+            "runner-up 1 x 5 x 4: 202.7 us\n");
 }
 
 TEST(Plan, DepthwiseConv) {

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tenon/support/check.h"
 
 namespace tenon::tir {
@@ -30,6 +32,66 @@ std::string str(const BlockPlan& plan) {
   for (const auto& [algorithm, why] : plan.refused)
     text += fmt::format("; no {}: {}", name_of(algorithm), why);
   return text;
+}
+
+using Json = nlohmann::ordered_json;
+
+static Json json_of(const TilePlan::Axis& axis) {
+  Json json = {{"axis", axis.name}, {"extent", nullptr}};
+  if (axis.extent > 0) json["extent"] = axis.extent;
+  return json;
+}
+
+static Json json_of(const std::vector<TilePlan::Axis>& axes) {
+  Json json = Json::array();
+  for (const TilePlan::Axis& axis : axes) json.push_back(json_of(axis));
+  return json;
+}
+
+static Json json_of(const Tile& tile) {
+  return {{"rows", tile.rows}, {"columns", tile.cols}, {"vectors", tile.vectors}};
+}
+
+static Json microseconds(double seconds) { return seconds > 0 ? Json(seconds * 1e6) : Json(); }
+
+static Json json_of(const TilePlan& plan) {
+  Json tasks, runner_up;
+  if (plan.tasks_of != TilePlan::Tasks::kNone)
+    tasks = {{"of", plan.tasks_of == TilePlan::Tasks::kRows ? "rows" : "columns"},
+             {"count", plan.tasks},
+             {"outside", plan.tasks_outside}};
+  if (plan.next_seconds > 0)
+    runner_up = {{"tile", json_of(plan.choice.next)},
+                 {"predicted_us", microseconds(plan.next_seconds)}};
+  return {{"algorithm", name_of(plan.algorithm)},
+          {"batch", json_of(plan.batch)},
+          {"m", json_of(plan.m)},
+          {"n", json_of(plan.n)},
+          {"k", json_of(plan.k)},
+          {"lane", json_of(plan.lane)},
+          {"joins_rows", plan.flat},
+          {"packed", plan.packed.empty() ? Json() : Json(plan.packed)},
+          {"lanes", plan.lanes},
+          {"vectors_along", plan.vectors_along_lane ? "lane" : "n"},
+          {"tile", json_of(plan.tile())},
+          {"unrolled_steps", plan.unrolled_steps},
+          {"tasks", tasks},
+          {"prefetches", plan.prefetches},
+          {"predicted_us", microseconds(plan.seconds)},
+          {"assumes_lengths", plan.assumes_lengths},
+          {"runner_up", runner_up}};
+}
+
+Json json_of(const BlockPlan& plan, const std::string& kernel) {
+  Json nests = Json::array(), refused = Json::array();
+  for (const TilePlan& nest : plan.tiles) nests.push_back(json_of(nest));
+  for (const auto& [algorithm, why] : plan.refused)
+    refused.push_back({{"algorithm", name_of(algorithm)}, {"reason", why}});
+  return {{"kernel", kernel},
+          {"block", plan.block},
+          {"algorithm", name_of(plan.algorithm)},
+          {"nests", nests},
+          {"refused", refused}};
 }
 
 }  // namespace tenon::tir

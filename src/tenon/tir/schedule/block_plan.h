@@ -3,6 +3,7 @@
 // why what was tried before did not suit.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,5 +34,12 @@ const char* name_of(BlockPlan::Algorithm algorithm);
 
 /// "`matmul`: contraction: M i[197], ...; no transpose: ..."; one line.
 std::string str(const BlockPlan& plan);
+
+/// `{"kernel", "block", "algorithm", "nests": [{"algorithm", "batch": [{"axis", "extent" (or null)}], "m", "n",
+/// "k", "lane", "joins_rows", "packed" (or null), "lanes", "vectors_along", "tile": {"rows", "columns",
+/// "vectors"}, "unrolled_steps", "tasks": {"of", "count", "outside"} (or null), "prefetches",
+/// "predicted_us" (or null), "assumes_lengths", "runner_up": {"tile", "predicted_us"} (or null)}],
+/// "refused": [{"algorithm", "reason"}]}`.
+nlohmann::ordered_json json_of(const BlockPlan& plan, const std::string& kernel);
 
 }  // namespace tenon::tir

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
@@ -449,16 +450,7 @@ static void report(const std::string& name, const Schedule& schedule,
   for (const BlockPlan& plan : plans) {
     Remark remark{"DefaultSchedule", name,  "planned", name_of(plan.algorithm), {},
                   str(plan),         origin};
-    if (!plan.tiles.empty()) {
-      const TilePlan& tiles = plan.tiles.front();
-      remark.numbers = {{"rows", static_cast<double>(tiles.tile().rows)},
-                        {"columns", static_cast<double>(tiles.tile().cols)},
-                        {"vectors", static_cast<double>(tiles.tile().vectors)},
-                        {"lanes", static_cast<double>(tiles.lanes)},
-                        {"tasks", static_cast<double>(tiles.tasks)}};
-      if (tiles.seconds > 0) remark.numbers.emplace_back("predicted_us", tiles.seconds * 1e6);
-      if (tiles.next_seconds > 0) remark.numbers.emplace_back("next_us", tiles.next_seconds * 1e6);
-    }
+    remark.choice = json_of(plan, name).dump();
     record(std::move(remark));
   }
 }

@@ -365,7 +365,7 @@ std::string str(const TilePlan& plan) {
                         plan.assumes_lengths ? " at assumed lengths" : "");
   if (plan.next_seconds > 0)
     text +=
-        fmt::format("; next best {}: {:.4g} us", str(plan.choice.next), plan.next_seconds * 1e6);
+        fmt::format("; runner-up {}: {:.4g} us", str(plan.choice.next), plan.next_seconds * 1e6);
   return text;
 }
 
