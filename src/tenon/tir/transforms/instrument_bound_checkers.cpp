@@ -82,7 +82,7 @@ class Instrumenter final : public Rewriter {
       const AccessCheck& check = known->second.front();
       std::vector<NodePtr> args = call->args;
       const size_t checked = check.kind == Kind::kPointer ? 2 : 1;  // the offset, or the amount
-      args[checked] = check_of(check, call->arg(checked));
+      args[checked] = cast(call->arg(checked)->dtype, check_of(check, call->arg(checked)));
       return make<Call>(call->op, std::move(args), call->result, call->origin);
     }
     return next;  // a divisor: code generators check what is not a constant
