@@ -7,7 +7,7 @@
 
 namespace tenon::importers {
 
-static bool holds(DType dtype) {
+bool holds(DType dtype) {
   return dtype == kInt64 || dtype == kInt32 || dtype.is_bool() || dtype == kFloat32 ||
          dtype == kFloat64;
 }

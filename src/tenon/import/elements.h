@@ -25,6 +25,8 @@ struct Elements {
 /// What is kept as elements; larger tensors are data.
 inline constexpr int64_t kMostElements = 1024;
 
+/// Whether Elements holds tensors of `dtype`.
+bool holds(DType dtype);
 /// The elements of a constant, where it is small and of a type that Elements holds.
 std::optional<Elements> elements_of(const TensorData& data);
 /// As a constant, where all elements are constants.

@@ -102,6 +102,12 @@ std::vector<Case> creating() {
            {ints("s", {0}), ints("l", {4}), ints("d", {0})}},
           "m.onnx: node `node_y` (Range): error[TN0105]: `Range` has a delta of 0; expected "
           "another number"),
+      bad("IndexBeyondAShape",
+          {{node("Shape", {"x"}, {"s"}), node("Gather", {"s", "i"}, {"y"})},
+           {x({2, 3})},
+           {ints("i", {5})}},
+          "m.onnx: node `node_y` (Gather): error[TN0302]: `take` (node_y) has index 5 into an axis "
+          "of 2"),
       bad("EyeLikeAVector", {{node("EyeLike", {"x"}, {"y"})}, {x({4})}},
           "m.onnx: node `node_y` (EyeLike): error[TN0103]: `EyeLike` of a tensor of rank 1; "
           "expected 2"),

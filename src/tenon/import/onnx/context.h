@@ -142,10 +142,6 @@ class Context final : public ConverterContext {
   bool has_symbolic_numbers_ = false, stands_alone_ = false;
 };
 
-/// The elements of the results of `context`'s node, where those of its inputs are known and it is
-/// an operator that shapes are computed with (a row of a table in propagate.cpp).
-std::optional<std::vector<Elements>> propagate(Context& context);
-
 using graph::exact_quotient;
 using graph::product;
 

@@ -7,6 +7,7 @@
 #include "tenon/graph/kernels.h"
 #include "tenon/import/onnx/node_function.h"
 #include "tenon/import/onnx/operators.h"
+#include "tenon/import/onnx/propagate.h"
 #include "tenon/import/onnx/scope.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/names.h"
@@ -301,7 +302,7 @@ class Importer {
       convert_if(context, scope, body);
       return;
     }
-    if (auto known = propagate(context)) {
+    if (auto known = propagate(context, *row, inputs, body.attributes)) {
       for (size_t i = 0; i < node.outputs.size() && i < known->size(); ++i) {
         auto item = std::make_shared<Item>();
         item->elements = std::move((*known)[i]);

@@ -29,12 +29,6 @@ AttrValue value_of(const Attribute& attribute) {
   return {};
 }
 
-struct Converted {
-  Ref<graph::Function> function;  // of all operands that are there
-  AttrValue::Map effective;
-  std::set<size_t> numbers;
-};
-
 std::vector<std::string> parameter_names(const Node& node, size_t count) {
   std::vector<std::string> names;
   NameSupply supply;
@@ -43,10 +37,12 @@ std::vector<std::string> parameter_names(const Node& node, size_t count) {
   return names;
 }
 
+}  // namespace
+
 // Parameters stand for the operands; what is known of these is known of them.
-std::optional<Converted> convert(const Node& node, const OperatorRow& row,
-                                 const std::vector<ItemRef>& inputs, int64_t opset,
-                                 const AttributeValues* enclosing, const Origin& origin) {
+std::optional<ConvertedNode> convert_alone(const Node& node, const OperatorRow& row,
+                                           const std::vector<ItemRef>& inputs, int64_t opset,
+                                           const AttributeValues* enclosing, const Origin& origin) {
   IRModule scratch;
   graph::BlockBuilder builder(scratch);
   builder.set_origin(origin);
@@ -85,17 +81,17 @@ std::optional<Converted> convert(const Node& node, const OperatorRow& row,
   const Value result = results.size() == 1
                            ? results[0]
                            : builder.emit(make<graph::Tuple>(std::move(results)), "outputs");
-  Converted out{builder.end_function(result, {}, true, origin), context.effective(),
-                context.numbers()};
+  ConvertedNode out{builder.end_function(result, {}, true, origin), context.effective(),
+                    context.numbers()};
   return out;
 }
 
 // Whether the newest operator set has a node with these attributes mean the same. Where attributes
 // have become operands since, there is nothing to compare.
-bool means_the_same_today(const Node& node, const OperatorRow& row,
-                          const std::vector<ItemRef>& inputs, int64_t opset,
-                          const AttributeValues* enclosing, const Origin& origin,
-                          const Converted& now) {
+static bool means_the_same_today(const Node& node, const OperatorRow& row,
+                                 const std::vector<ItemRef>& inputs, int64_t opset,
+                                 const AttributeValues* enclosing, const Origin& origin,
+                                 const ConvertedNode& now) {
   if (opset == kNewestOpset || !node.domain.empty()) return true;
   Node today = node;
   for (const auto& [name, value] : now.effective) {
@@ -111,7 +107,7 @@ bool means_the_same_today(const Node& node, const OperatorRow& row,
     today.attributes.insert_or_assign(name, std::move(attribute));
   }
   try {
-    const auto then = convert(today, row, inputs, kNewestOpset, enclosing, origin);
+    const auto then = convert_alone(today, row, inputs, kNewestOpset, enclosing, origin);
     return !then || structural_equal(then->function, now.function);
   } catch (const Unsupported&) {
     return true;
@@ -120,12 +116,10 @@ bool means_the_same_today(const Node& node, const OperatorRow& row,
   }
 }
 
-}  // namespace
-
 std::optional<NodeFunction> node_function(const Node& node, const OperatorRow& row,
                                           const std::vector<ItemRef>& inputs, int64_t opset,
                                           const AttributeValues* enclosing, const Origin& origin) {
-  const auto converted = convert(node, row, inputs, opset, enclosing, origin);
+  const auto converted = convert_alone(node, row, inputs, opset, enclosing, origin);
   if (!converted || !means_the_same_today(node, row, inputs, opset, enclosing, origin, *converted))
     return std::nullopt;
   const graph::Function& whole = *converted->function;

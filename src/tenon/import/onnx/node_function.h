@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,19 @@ struct NodeFunction {
   /// pads), and stand in `op_values` under their names.
   std::vector<size_t> operands;
 };
+
+/// What the importer makes of a node by itself.
+struct ConvertedNode {
+  Ref<graph::Function> function;  // a parameter for each operand that is there
+  AttrValue::Map effective;       // Context::effective()
+  std::set<size_t> numbers;       // Context::numbers()
+};
+
+/// Nothing where an output is not known, or the node depends on symbolic dimensions that its
+/// operands do not have. \throws what converting the node throws.
+std::optional<ConvertedNode> convert_alone(const Node& node, const OperatorRow& row,
+                                           const std::vector<ItemRef>& inputs, int64_t opset,
+                                           const AttributeValues* enclosing, const Origin& origin);
 
 /// Nothing where the node is no function by itself: a dimension that its operands do not have, an
 /// output of no known shape, or the meaning of an older operator set that the newest does not have.

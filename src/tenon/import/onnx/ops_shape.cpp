@@ -301,7 +301,7 @@ Results convert_space_to_depth(Context& c) {
   return {c.reshape(x, {s[0], arith::simplify(s[1] * (b * b)), rows, columns})};
 }
 
-// Shape and Size of any tensor are known elements; see propagate.cpp.
+// Shape and Size of any tensor are known elements; see propagate.h.
 Results convert_shape(Context&) { unsupported("a shape known only at run time"); }
 
 }  // namespace

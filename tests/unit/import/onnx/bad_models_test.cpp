@@ -349,17 +349,6 @@ std::vector<Case> cases() {
        [] { return one("Reshape", {"x", "s"}, [](M& m, N&) { m.input("s", {"2"}, 7); }); },
        "TN0502: m.onnx: one node is not supported: `Reshape` (operand `shape` known only at run "
        "time)\n  n: operand `shape` known only at run time"},
-      {"gather_out_of_range",
-       [] {
-         M m;
-         m.input("x", {"2", "3"});
-         m.node("Shape", {"x"}, {"s"});
-         m.ints("i", {5});
-         m.node("Gather", {"s", "i"}, {"y"}, "g");
-         m.output("y");
-         return m;
-       },
-       "TN0302: g: index 5 into an axis of 2 elements"},
       {"operands_of_two_types",
        [] { return one("Add", {"x", "i"}, [](M& m, N&) { m.ints("i", {1, 2, 3}); }); },
        "TN0102: n: operands of `add` have dtypes float32 and int64\n"

@@ -289,6 +289,36 @@ TEST(Import, ShapesThatTheNetworkComputes) {
   EXPECT_EQ(operators(import_main(m)), "reshape strided_slice sin match_cast add");
 }
 
+// Whatever its operators are: of numbers known now, and of symbolic dimensions where integer
+// arithmetic and moves lead from them to the shape.
+TEST(Import, AnyOperatorMayComputeAShape) {
+  ModelBuilder m;
+  m.input("x", {"batch", "steps", "8"});
+  m.node("Shape", {"x"}, {"s"});
+  m.ints("step", {3});
+  m.node("Mod", {"s", "step"}, {"rest"});  // of 8: 2
+  m.ints("two", {2});
+  m.node("Gather", {"rest", "two"}, {"last"});
+  m.ints("base", {5});
+  m.node("Pow", {"base", "last"}, {"power"});  // 25
+  m.node("Cast", {"power"}, {"number"});
+  set_int(*m.graph().mutable_node(4), "to", 1);
+  m.node("Sqrt", {"number"}, {"root"});
+  m.node("Cast", {"root"}, {"five"});
+  set_int(*m.graph().mutable_node(6), "to", 7);
+  m.ints("axis", {0});
+  m.node("CumSum", {"s", "axis"}, {"sums"});  // batch, batch + steps, batch + steps + 8
+  m.ints("one", {1});
+  m.node("Gather", {"sums", "one"}, {"rows"});
+  m.node("Concat", {"rows", "five"}, {"shape"});
+  set_int(*m.graph().mutable_node(9), "axis", 0);
+  m.tensor("v", {1}, {1});
+  m.node("Expand", {"v", "shape"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(result_type(m), "R.Tensor((batch + steps, 5), \"float32\")");
+  EXPECT_EQ(operators(import_main(m)), "broadcast_to");
+}
+
 TEST(Import, AComputedShapeAsATensor) {
   ModelBuilder m;
   m.input("x", {"batch", "3"});
