@@ -33,7 +33,7 @@ KEPT = {
 # Headers whose functions programs outside of this tree call.
 PUBLIC = {"runtime/tenon_runtime.h", "runtime/abi.h", "runtime/program.h", "runtime/tensor.h", "runtime/registry.h"}
 
-STRING = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|' r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'")
+STRING = re.compile(r'R"(?P<mark>\w*)\((?:.|\n)*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|' r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'")
 COMMENT = re.compile(r"//[^\n]*|/\*(?:.|\n)*?\*/")
 EITHER = re.compile(f"({COMMENT.pattern})|({STRING.pattern})")
 TOKEN = re.compile(r"[A-Za-z_]\w*|::|->|[(){}<>\[\];,=&*~:#]|\S")
@@ -171,6 +171,7 @@ def self_test():
         ("struct S {\n  S() : x_(1) {}\n  explicit S(int x) : x_{x} { f(); }\n  void f() {}\n  int x_;\n};\n", set()),
         ("namespace n {\nint f();\nconst auto kTable = {f};\n}\n", set()),
         ("// f() is called\nint f();\n", {"f"}),
+        ('const char* kText = R"(" f() {)";\nint f();\n', {"f"}),
         ("template <typename T>\nT f(T x) { return x; }\n", {"f"}),
         ("struct A { virtual void f() = 0; };\nstruct B : A { void f() override { h(); } };\nvoid g(A& a) { a.f(); }\n", {"g"}),
         ("#define CALL f()\nint f();\n", set()),
