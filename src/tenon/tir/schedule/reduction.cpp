@@ -146,6 +146,146 @@ void Schedule::pad_reduction(const BlockRV& block, int64_t axis, int64_t factor)
   record("pad_reduction", {block}, {{"axis", axis}, {"factor", factor}});
 }
 
+namespace {
+
+/// A reduction whose loop `factor` is to become an axis of partial results.
+struct Factored {
+  Ref<BlockRealize> realize;
+  const BufferStore* store;
+  Combiner combiner;
+  Ref<For> factor;
+  std::vector<Ref<For>> loops;  // all around the block
+
+  const Block& block() const { return *realize->block; }
+  /// The first axis of `kind` whose value uses the loop, or null.
+  const IterVar* axis_over(const For& loop, IterKind kind) const {
+    for (size_t a = 0; a < block().iter_vars.size(); ++a)
+      if (block().iter_vars[a].kind == kind &&
+          uses_var(realize->iter_values[a], loop.loop_var.get()))
+        return &block().iter_vars[a];
+    return nullptr;
+  }
+};
+
+/// The plain reduction at the end of `path`, alone in its loops, `factor` among them.
+Factored factored_at(const Path& path, const LoopRV& factor) {
+  const Ref<BlockRealize> realize = downcast<BlockRealize>(path.target());
+  const Block& block = *realize->block;
+  const BufferStore* store = only_store(block);
+  if (!is_reduction(block) || !store || !is_alone(path) || !block.init.as<BufferStore>())
+    illegal(block.origin, "block `{}` is no plain reduction alone in its loops", block.name);
+  if (!is_int(realize->predicate, 1))
+    illegal(block.origin, "block `{}` runs under a predicate; expected none", block.name);
+  const auto combiner = combiner_of(*store);
+  if (!combiner) illegal(block.origin, "block `{}` does not join by +, *, min or max", block.name);
+  // The parts are joined over the whole domain.
+  if (!runs_once_everywhere(path))
+    illegal(block.origin, "block `{}` is not known to run once at each point of its domain",
+            block.name);
+  const std::vector<Ref<For>> loops = loops_of(path);
+  const auto at = std::find_if(loops.begin(), loops.end(),
+                               [&](const Ref<For>& l) { return l->loop_var.same_as(factor.var); });
+  Factored out{realize, store, *combiner, *at, loops};
+  if (const IterVar* axis = out.axis_over(**at, IterKind::kSpatial))
+    illegal(block.origin, "loop `{}` carries spatial axis `{}`", factor.var->name, axis->var->name);
+  for (const Ref<For>& l : loops) {
+    const IterVar* axis = out.axis_over(*l, IterKind::kSpatial);
+    // The first step of the sum for an element must be the first iteration of such a loop.
+    if (axis && out.axis_over(*l, IterKind::kReduce))
+      illegal(block.origin,
+              "loop `{}` carries spatial axis `{}` and a reduction axis of block `{}`",
+              l->loop_var->name, axis->var->name, block.name);
+  }
+  if (!out.axis_over(**at, IterKind::kReduce))
+    illegal(block.origin, "loop `{}` does not run over the reduction of block `{}`",
+            factor.var->name, block.name);
+  return out;
+}
+
+/// The extents of spatial axes above 1 and that of the factored loop: the shape of the parts.
+std::vector<Expr> shape_of_parts(const Factored& f) {
+  std::vector<Expr> shape;
+  for (const IterVar& iter : f.block().iter_vars)
+    if (iter.kind == IterKind::kSpatial && !is_int(iter.domain.extent, 1))
+      shape.push_back(iter.domain.extent);
+  shape.push_back(f.factor->extent);
+  return shape;
+}
+
+/// The place in the parts of a point of the spatial axes and of `lane`.
+std::vector<Expr> place_of_part(const Factored& f, const Ref<Var>& lane) {
+  std::vector<Expr> place;
+  for (const IterVar& iter : f.block().iter_vars)
+    if (iter.kind == IterKind::kSpatial && !is_int(iter.domain.extent, 1))
+      place.push_back(Expr(iter.var) - iter.domain.min);
+  place.push_back(lane);
+  return place;
+}
+
+/// The block of partial results: an axis for each loop that carries a reduction, that of the
+/// factored one spatial.
+Ref<BlockRealize> part_of(const Factored& f, const Ref<Buffer>& partial, const std::string& name) {
+  const Block& block = f.block();
+  Block::Parts part;
+  part.name = name;
+  std::vector<Expr> values;
+  Substitution axes, loop_axes;
+  for (size_t a = 0; a < block.iter_vars.size(); ++a) {
+    const IterVar& iter = block.iter_vars[a];
+    if (iter.kind != IterKind::kSpatial) continue;
+    const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
+    axes[iter.var.get()] = fresh;
+    part.iter_vars.push_back({fresh, iter.domain, IterKind::kSpatial});
+    values.push_back(f.realize->iter_values[a]);
+  }
+  Ref<Var> lane;
+  for (const Ref<For>& l : f.loops) {
+    if (!f.axis_over(*l, IterKind::kReduce)) continue;
+    const bool is_factor = l.same_as(f.factor);
+    const Ref<Var> axis = var("v" + l->loop_var->name, l->loop_var->dtype);
+    loop_axes[l->loop_var.get()] = axis;
+    part.iter_vars.push_back(
+        {axis, {zero_of(axis), l->extent}, is_factor ? IterKind::kSpatial : IterKind::kReduce});
+    values.push_back(l->loop_var);
+    if (is_factor) lane = axis;
+  }
+  if (loop_axes.size() == 1) {
+    // Nothing else is left to reduce: a reduction over one element keeps the form.
+    part.iter_vars.push_back({var("v_one"), {zero(), int64(1)}, IterKind::kReduce});
+    values.push_back(zero());
+  }
+  for (size_t a = 0; a < block.iter_vars.size(); ++a)
+    if (block.iter_vars[a].kind == IterKind::kReduce)
+      axes[block.iter_vars[a].var.get()] = substitute(f.realize->iter_values[a], loop_axes);
+  std::vector<Expr> place = place_of_part(f, lane);
+  for (Expr& index : place) index = substitute(index, axes);
+  // Joining is idempotent for min and max, so that any start that the whole has suits the parts.
+  const Expr start = neutral_of(f.combiner.op, partial->dtype, block.init.as<BufferStore>()->value);
+  part.init = make<BufferStore>(partial, substitute(start, axes), place);
+  part.body = make<BufferStore>(
+      partial, joined(f.combiner, load(partial, place), substitute(f.combiner.value, axes)), place,
+      f.store->origin);
+  return make<BlockRealize>(values, boolean(true),
+                            with_accesses(make<Block>(std::move(part), block.origin)),
+                            f.realize->origin);
+}
+
+/// The block that joins the parts: the spatial axes as they were, reducing over the factored loop.
+Ref<Block> whole_of(const Factored& f, const Ref<Buffer>& partial) {
+  Block::Parts whole = f.block().parts();
+  std::erase_if(whole.iter_vars, [](const IterVar& i) { return i.kind != IterKind::kSpatial; });
+  const Ref<Var>& loop = f.factor->loop_var;
+  const Ref<Var> axis = var("v" + loop->name, loop->dtype);
+  whole.iter_vars.push_back({axis, {zero_of(axis), f.factor->extent}, IterKind::kReduce});
+  whole.body = make<BufferStore>(f.store->buffer,
+                                 joined(f.combiner, load(f.store->buffer, f.store->indices),
+                                        load(partial, place_of_part(f, axis))),
+                                 f.store->indices, f.store->origin);
+  return with_accesses(make<Block>(std::move(whole), f.block().origin));
+}
+
+}  // namespace
+
 BlockRV Schedule::rfactor(const LoopRV& loop) {
   const Path outer = path_of(loop);
   check_outermost(outer);
@@ -153,123 +293,20 @@ BlockRV Schedule::rfactor(const LoopRV& loop) {
   if (below.size() != 1)
     illegal(outer.target()->origin, "loop `{}` is around {} blocks; expected one", loop.var->name,
             below.size());
-  const Ref<BlockRealize> realize = below[0];
-  const Ref<Block> old = realize->block;
-  const Path path = path_of(BlockRV{old->name});
-  const BufferStore* store = only_store(*old);
-  if (!is_reduction(*old) || !store || !is_alone(path) || !old->init.as<BufferStore>())
-    illegal(old->origin, "block `{}` is no plain reduction alone in its loops", old->name);
-  if (!is_int(realize->predicate, 1))
-    illegal(old->origin, "block `{}` runs under a predicate; expected none", old->name);
-  const auto combiner = combiner_of(*store);
-  if (!combiner) illegal(old->origin, "block `{}` does not join by +, *, min or max", old->name);
-  // The parts are joined over the whole domain.
-  if (!runs_once_everywhere(path))
-    illegal(old->origin, "block `{}` is not known to run once at each point of its domain",
-            old->name);
-  const std::vector<Ref<For>> loops = loops_of(path);
-  const auto factor = std::find_if(
-      loops.begin(), loops.end(), [&](const Ref<For>& l) { return l->loop_var.same_as(loop.var); });
-  // Every loop that carries a reduction becomes an axis of its own.
-  Block::Parts part;
-  part.name = unique_name(old->name + "_rf");
-  std::vector<Expr> part_values;
-  Substitution axes, loop_axes;
-  std::vector<IterVar> spatial;
-  for (size_t a = 0; a < old->iter_vars.size(); ++a) {
-    const IterVar& iter = old->iter_vars[a];
-    if (iter.kind != IterKind::kSpatial) continue;
-    spatial.push_back(iter);
-    const Ref<Var> fresh = var(iter.var->name, iter.var->dtype);
-    axes[iter.var.get()] = fresh;
-    part.iter_vars.push_back({fresh, iter.domain, IterKind::kSpatial});
-    part_values.push_back(realize->iter_values[a]);
-    for (const Ref<For>& l : loops)
-      if (uses_var(realize->iter_values[a], l->loop_var.get())) {
-        if (l->loop_var.same_as(loop.var))
-          illegal(old->origin, "loop `{}` carries spatial axis `{}`", loop.var->name,
-                  iter.var->name);
-      }
-  }
-  bool carried = false;
-  Ref<Var> lane;
-  for (const Ref<For>& l : loops) {
-    bool reduces = false;
-    for (size_t a = 0; a < old->iter_vars.size(); ++a)
-      reduces = reduces || (old->iter_vars[a].kind == IterKind::kReduce &&
-                            uses_var(realize->iter_values[a], l->loop_var.get()));
-    if (!reduces) continue;
-    // The first step of the sum for an element must be the first iteration of such a loop.
-    for (size_t a = 0; a < old->iter_vars.size(); ++a)
-      if (old->iter_vars[a].kind == IterKind::kSpatial &&
-          uses_var(realize->iter_values[a], l->loop_var.get()))
-        illegal(old->origin,
-                "loop `{}` carries spatial axis `{}` and a reduction axis of block `{}`",
-                l->loop_var->name, old->iter_vars[a].var->name, old->name);
-    const bool is_factor = l->loop_var.same_as(loop.var);
-    const Ref<Var> axis = var("v" + l->loop_var->name, l->loop_var->dtype);
-    loop_axes[l->loop_var.get()] = axis;
-    part.iter_vars.push_back(
-        {axis, {zero_of(axis), l->extent}, is_factor ? IterKind::kSpatial : IterKind::kReduce});
-    part_values.push_back(l->loop_var);
-    if (is_factor) lane = axis;
-    carried = carried || !is_factor;
-  }
-  if (!lane)
-    illegal(old->origin, "loop `{}` does not run over the reduction of block `{}`", loop.var->name,
-            old->name);
-  if (!carried) {
-    // Nothing else is left to reduce: a reduction over one element keeps the form.
-    const Ref<Var> axis = var("v_one");
-    part.iter_vars.push_back({axis, {zero(), int64(1)}, IterKind::kReduce});
-    part_values.push_back(zero());
-  }
-  for (size_t a = 0; a < old->iter_vars.size(); ++a)
-    if (old->iter_vars[a].kind == IterKind::kReduce)
-      axes[old->iter_vars[a].var.get()] = substitute(realize->iter_values[a], loop_axes);
-  std::vector<Expr> shape, part_place;
-  for (const IterVar& iter : spatial) {
-    if (is_int(iter.domain.extent, 1)) continue;
-    shape.push_back(iter.domain.extent);
-    part_place.push_back(Expr(downcast<Var>(axes.at(iter.var.get()))) - iter.domain.min);
-  }
-  shape.push_back((*factor)->extent);
-  part_place.push_back(lane);
-  const Ref<Buffer> partial =
-      make<Buffer>(unique_buffer_name(root(), *func_, store->buffer->name + "_rf"),
-                   store->buffer->dtype, shape, store->buffer->origin);
-  const DType dtype = store->buffer->dtype;
-  // Joining is idempotent for min and max, so that any start that the whole has suits the parts.
-  const Expr whole_start = old->init.as<BufferStore>()->value;
-  const Expr start = substitute(neutral_of(combiner->op, dtype, whole_start), axes);
-  part.init = make<BufferStore>(partial, start, part_place);
-  part.body = make<BufferStore>(
-      partial, joined(*combiner, load(partial, part_place), substitute(combiner->value, axes)),
-      part_place, store->origin);
-  arith::Analyzer analyzer;
-  const Ref<Block> part_block = with_accesses(make<Block>(std::move(part), old->origin));
-  // The whole: the spatial axes as they were, reducing over the parts.
-  Block::Parts whole = old->parts();
-  whole.iter_vars = spatial;
-  const Ref<Var> axis = var("v" + loop.var->name, loop.var->dtype);
-  whole.iter_vars.push_back({axis, {zero_of(axis), (*factor)->extent}, IterKind::kReduce});
-  std::vector<Expr> whole_place;
-  for (const IterVar& iter : spatial)
-    if (!is_int(iter.domain.extent, 1)) whole_place.push_back(Expr(iter.var) - iter.domain.min);
-  whole_place.push_back(axis);
-  whole.body = make<BufferStore>(
-      store->buffer,
-      joined(*combiner, load(store->buffer, store->indices), load(partial, whole_place)),
-      store->indices, store->origin);
-  const Ref<Block> whole_block = with_accesses(make<Block>(std::move(whole), old->origin));
-  const std::string part_name = part_block->name;
-  Stmt body =
-      replace(path, make<BlockRealize>(part_values, boolean(true), part_block, realize->origin));
-  body = insert_after(nest_path(find_block(body, part_name)),
-                      make_nest(whole_block, domains_of(*whole_block)).stmt);
+  const std::string& name = below[0]->block->name;
+  const Path path = path_of(BlockRV{name});
+  const Factored factored = factored_at(path, loop);
+  const Ref<Buffer>& result = factored.store->buffer;
+  const Ref<Buffer> partial = make<Buffer>(unique_buffer_name(root(), *func_, result->name + "_rf"),
+                                           result->dtype, shape_of_parts(factored), result->origin);
+  const BlockRV part{unique_name(name + "_rf")};
+  const Ref<Block> whole = whole_of(factored, partial);
+  Stmt body = replace(path, part_of(factored, partial, part.name));
+  body = insert_after(nest_path(find_block(body, part.name)),
+                      make_nest(whole, domains_of(*whole)).stmt);
   commit(add_alloc(body, partial));
-  record("rfactor", {loop}, {}, {BlockRV{part_name}});
-  return {part_name};
+  record("rfactor", {loop}, {}, {part});
+  return part;
 }
 
 void Schedule::prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
