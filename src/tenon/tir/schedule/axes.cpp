@@ -161,10 +161,112 @@ void Schedule::fuse_block_iters(const BlockRV& block, int64_t first, int64_t cou
   record("fuse_block_iters", {block}, {{"first", first}, {"count", count}});
 }
 
+namespace {
+
+/// The store of the block at the end of `path` whose buffer may grow along axis `iter`: an
+/// intermediate that the block alone writes, of which nobody reads more.
+const BufferStore& growing_store(const Schedule& schedule, const Path& path, const IterVar& iter,
+                                 int64_t factor) {
+  const Block& block = *path.target().as<BlockRealize>()->block;
+  const BufferStore* store = only_store(block);
+  if (iter.kind != IterKind::kSpatial || !is_zero(iter.domain.min) || !store ||
+      !schedule.is_intermediate(store->buffer) || schedule.consumers({block.name}).empty())
+    illegal(block.origin,
+            "{} does not divide axis `{}` of extent {}; only a block that writes an intermediate "
+            "can run over more",
+            factor, iter.var->name, str(iter.domain.extent));
+  check_outermost(path);
+  const Buffer& buffer = *store->buffer;
+  if (!buffer.strides.empty())
+    illegal(block.origin, "`{}` has strides; it cannot grow", buffer.name);
+  for (const BlockRV& other : schedule.blocks())
+    if (other.name != block.name && writes_buffer(*schedule.get(other), store->buffer))
+      illegal(block.origin, "block `{}` writes `{}` as well", other.name, buffer.name);
+  return *store;
+}
+
+/// The buffer of `store` with `extent` where axis `iter` of `block` is the index.
+Ref<Buffer> grown_buffer(const Block& block, const BufferStore& store, const IterVar& iter,
+                         const Expr& extent) {
+  const Buffer& narrow = *store.buffer;
+  std::vector<Expr> shape = narrow.shape;
+  bool pinned = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (store.indices[d].same_as(iter.var)) {
+      shape[d] = arith::simplify(extent);
+      pinned = true;
+    } else if (uses_var(store.indices[d], iter.var.get())) {
+      illegal(block.origin, "index {} of `{}` is not axis `{}` itself; it cannot grow",
+              str(store.indices[d]), narrow.name, iter.var->name);
+    }
+  }
+  if (!pinned) illegal(block.origin, "axis `{}` does not index `{}`", iter.var->name, narrow.name);
+  return make<Buffer>(narrow.name, narrow.dtype, shape,
+                      Buffer::Options{.scope = narrow.scope, .alignment = narrow.alignment},
+                      narrow.origin);
+}
+
+/// What nobody reads afterwards is computed all the same as axis `iter` runs up to `extent`: it
+/// must neither read beyond a buffer, nor what nobody has written, nor divide by 0.
+void check_computes_beyond(const PrimFunc& function, const Path& path, const IterVar& iter,
+                           const Expr& extent) {
+  const auto* realize = path.target().as<BlockRealize>();
+  const Block& block = *realize->block;
+  arith::Analyzer wide;
+  for (const IterVar& other : block.iter_vars) wide.bind(other.var, other.domain);
+  wide.bind(iter.var, imm(iter.var->dtype, int64_t{0}), extent);
+  const std::string end = str(arith::simplify(extent));
+  const auto moves = [&](const NodePtr& node) { return uses_var(node, iter.var.get()); };
+  const auto see = [&](const BufferLoad& load) {
+    if (load.buffer.same_as(only_store(block)->buffer)) return;
+    for (size_t d = 0; d < load.indices.size(); ++d)
+      if (moves(load.indices[d]) && (!wide.proves_nonnegative(load.indices[d]) ||
+                                     !wide.proves_less(load.indices[d], load.buffer->shape[d])))
+        illegal(block.origin,
+                "with axis `{}` up to {} block `{}` would read `{}` at {}; its extent is {}",
+                iter.var->name, end, block.name, load.buffer->name, str(load.indices[d]),
+                str(load.buffer->shape[d]));
+    const bool is_given = std::any_of(function.buffers.begin(), function.buffers.end(),
+                                      [&](const auto& b) { return b.same_as(load.buffer); });
+    if (!is_given && std::any_of(load.indices.begin(), load.indices.end(), moves) &&
+        !is_filled(function.body, load.buffer, realize))
+      illegal(block.origin,
+              "with axis `{}` up to {} block `{}` would read more of `{}`, which is not known to "
+              "be written as a whole",
+              iter.var->name, end, block.name, load.buffer->name);
+  };
+  walk<Binary>(block.body, [&](const Binary& op) {
+    const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
+    if (!divides || op.dtype.is_float() || wide.proves_positive(op.rhs)) return;
+    bool reads = false;
+    walk<BufferLoad>(op.rhs, [&](const BufferLoad&) { reads = true; });
+    if (reads || moves(op.rhs))
+      illegal(block.origin, "with axis `{}` up to {} block `{}` would divide by {}, which may be 0",
+              iter.var->name, end, block.name, str(op.rhs));
+  });
+  walk<BufferLoad>(block.body, see);
+  if (block.init) walk<BufferLoad>(block.init, see);
+}
+
+/// `root` with `grown` in the place of `narrow`, which it allocates.
+Stmt with_buffer(const Stmt& root, const Ref<Buffer>& narrow, const Ref<Buffer>& grown) {
+  const Stmt body = substitute(root, {{narrow.get(), grown}, {narrow->data.get(), grown->data}});
+  // The definition itself is not a use.
+  const Ref<Block> block = body.as<BlockRealize>()->block;
+  Block::Parts parts = block->parts();
+  std::replace_if(
+      parts.alloc_buffers.begin(), parts.alloc_buffers.end(),
+      [&](const Ref<Buffer>& buffer) { return buffer.same_as(narrow); }, grown);
+  return make<BlockRealize>(std::vector<Expr>{}, boolean(true), with_parts(block, std::move(parts)),
+                            body->origin);
+}
+
+}  // namespace
+
 void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t factor) {
   const Path path = path_of(block);
   check_free(path);
-  Ref<Block> old = get(block);
+  const Ref<Block> old = get(block);
   if (axis < 0 || static_cast<size_t>(axis) >= old->iter_vars.size() || factor < 1)
     illegal(old->origin, "axis {} of block `{}` cannot be cut by {}; it has {} axes", axis,
             block.name, factor, old->iter_vars.size());
@@ -176,100 +278,20 @@ void Schedule::split_block_iter(const BlockRV& block, int64_t axis, int64_t fact
   const IterVar outer{
       var(iter.var->name + "_0", dtype), {imm(dtype, int64_t{0}), outer_extent}, iter.kind};
   const IterVar inner{var(iter.var->name + "_1", dtype), {imm(dtype, int64_t{0}), f}, iter.kind};
-  const bool fits = analyzer.proves_divisible(iter.domain.extent, factor);
   Ref<Buffer> grown, narrow;
-  if (!fits) {
+  if (!analyzer.proves_divisible(iter.domain.extent, factor)) {
     // The domain grows: more of an intermediate is written, which nobody reads.
-    const BufferStore* store = only_store(*old);
-    if (iter.kind != IterKind::kSpatial || !is_zero(iter.domain.min) || !store ||
-        !is_intermediate(store->buffer) || consumers(block).empty())
-      illegal(old->origin,
-              "{} does not divide axis `{}` of extent {}; only a block that writes an intermediate "
-              "can run over more",
-              factor, iter.var->name, str(iter.domain.extent));
-    check_outermost(path);
-    narrow = store->buffer;
-    if (!narrow->strides.empty())
-      illegal(old->origin, "`{}` has strides; it cannot grow", narrow->name);
-    for (const BlockRV& other : blocks())
-      if (!(other == block) && writes_buffer(*get(other), narrow))
-        illegal(old->origin, "block `{}` writes `{}` as well", other.name, narrow->name);
-    arith::Analyzer wide;
-    for (const IterVar& other : old->iter_vars) wide.bind(other.var, other.domain);
-    wide.bind(iter.var, imm(dtype, int64_t{0}), outer_extent * f);
-    std::vector<Expr> shape = narrow->shape;
-    bool pinned = false;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (store->indices[d].same_as(iter.var)) {
-        shape[d] = analyzer.simplify(outer_extent * f);
-        pinned = true;
-      } else if (uses_var(store->indices[d], iter.var.get())) {
-        illegal(old->origin, "index {} of `{}` is not axis `{}` itself; it cannot grow",
-                str(store->indices[d]), narrow->name, iter.var->name);
-      }
-    }
-    if (!pinned)
-      illegal(old->origin, "axis `{}` does not index `{}`", iter.var->name, narrow->name);
-    // What nobody reads afterwards is computed all the same: it must neither read beyond a buffer,
-    // nor what nobody has written, nor divide by 0.
-    const auto moves = [&](const NodePtr& node) { return uses_var(node, iter.var.get()); };
-    const auto see = [&](const BufferLoad& load) {
-      if (load.buffer.same_as(narrow)) return;
-      for (size_t d = 0; d < load.indices.size(); ++d)
-        if (moves(load.indices[d]) && (!wide.proves_nonnegative(load.indices[d]) ||
-                                       !wide.proves_less(load.indices[d], load.buffer->shape[d])))
-          illegal(old->origin,
-                  "with axis `{}` up to {} block `{}` would read `{}` at {}; its extent is {}",
-                  iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name,
-                  load.buffer->name, str(load.indices[d]), str(load.buffer->shape[d]));
-      const bool is_given = std::any_of(func_->buffers.begin(), func_->buffers.end(),
-                                        [&](const auto& b) { return b.same_as(load.buffer); });
-      if (!is_given && std::any_of(load.indices.begin(), load.indices.end(), moves) &&
-          !is_filled(root(), load.buffer, path.target().as<BlockRealize>()))
-        illegal(old->origin,
-                "with axis `{}` up to {} block `{}` would read more of `{}`, which is not known to "
-                "be written as a whole",
-                iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name,
-                load.buffer->name);
-    };
-    walk<Binary>(old->body, [&](const Binary& op) {
-      const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
-      if (!divides || op.dtype.is_float() || wide.proves_positive(op.rhs)) return;
-      bool reads = false;
-      walk<BufferLoad>(op.rhs, [&](const BufferLoad&) { reads = true; });
-      if (reads || moves(op.rhs))
-        illegal(old->origin,
-                "with axis `{}` up to {} block `{}` would divide by {}, which may be 0",
-                iter.var->name, str(analyzer.simplify(outer_extent * f)), block.name, str(op.rhs));
-    });
-    walk<BufferLoad>(old->body, see);
-    if (old->init) walk<BufferLoad>(old->init, see);
-    grown = make<Buffer>(narrow->name, narrow->dtype, shape,
-                         Buffer::Options{.scope = narrow->scope, .alignment = narrow->alignment},
-                         narrow->origin);
+    const BufferStore& store = growing_store(*this, path, iter, factor);
+    narrow = store.buffer;
+    grown = grown_buffer(*old, store, iter, outer_extent * f);
+    check_computes_beyond(*func_, path, iter, outer_extent * f);
   }
-  std::vector<IterVar> iters;
-  for (size_t i = 0; i < old->iter_vars.size(); ++i) {
-    if (i != static_cast<size_t>(axis)) {
-      iters.push_back(old->iter_vars[i]);
-      continue;
-    }
-    iters.push_back(outer);
-    iters.push_back(inner);
-  }
+  std::vector<IterVar> iters = old->iter_vars;
+  iters[static_cast<size_t>(axis)] = outer;
+  iters.insert(iters.begin() + axis + 1, inner);
   rebuild_nest(block, std::move(iters),
                {{iter.var.get(), Expr(outer.var) * f + Expr(inner.var) + iter.domain.min}});
-  if (grown) {
-    const Stmt body =
-        substitute(root(), {{narrow.get(), grown}, {narrow->data.get(), grown->data}});
-    // The definition itself is not a use.
-    Block::Parts parts = body.as<BlockRealize>()->block->parts();
-    for (Ref<Buffer>& buffer : parts.alloc_buffers)
-      if (buffer.same_as(narrow)) buffer = grown;
-    commit(make<BlockRealize>(std::vector<Expr>{}, boolean(true),
-                              with_parts(body.as<BlockRealize>()->block, std::move(parts)),
-                              body->origin));
-  }
+  if (grown) commit(with_buffer(root(), narrow, grown));
   record("split_block_iter", {block}, {{"axis", axis}, {"factor", factor}});
 }
 
