@@ -159,32 +159,39 @@ LoopRV Schedule::fuse(const std::vector<LoopRV>& loops) {
   return {fused};
 }
 
-void Schedule::reorder(const std::vector<LoopRV>& loops) {
-  if (loops.size() < 2) return;
-  std::unordered_set<const Var*> wanted;
-  for (const LoopRV& loop : loops)
-    if (!wanted.insert(loop.var.get()).second)
-      illegal(func_->origin, "loop `{}` is given twice", loop.var->name);
-  // The outermost of them starts the chain.
-  const Path path = find_path(root(), [&](const Stmt& stmt) {
-    const auto* loop = stmt.as<For>();
-    return loop && wanted.count(loop->loop_var.get());
-  });
-  if (!path) illegal(func_->origin, "none of the loops is in the function");
-  std::vector<const For*> chain;
+namespace {
+
+using Loops = std::vector<const For*>;  // outermost first
+
+/// Whether those of the loops that `counts` says run in one order before and after.
+bool keep_order(const Loops& before, const Loops& after,
+                const std::function<bool(const For*)>& counts) {
+  Loops a, b;
+  std::copy_if(before.begin(), before.end(), std::back_inserter(a), counts);
+  std::copy_if(after.begin(), after.end(), std::back_inserter(b), counts);
+  return a == b;
+}
+
+/// The loops from the one at `outermost` in, without branches, until all of `wanted` are in.
+Loops chain_of(const Path& outermost, const std::unordered_set<const Var*>& wanted) {
+  Loops chain;
   size_t found = 0;
-  Stmt at = path.target();
+  Stmt at = outermost.target();
   while (const auto* node = at.as<For>()) {
     chain.push_back(node);
     found += wanted.count(node->loop_var.get());
-    if (found == wanted.size()) break;
+    if (found == wanted.size()) return chain;
     at = node->body;
   }
-  if (found != wanted.size())
-    illegal(path.target()->origin,
-            "the loops are not in one nest without branches; `{}` holds {} of {} of them",
-            chain.empty() ? "?" : chain[0]->loop_var->name, found, wanted.size());
-  std::vector<const For*> order;
+  illegal(outermost.target()->origin,
+          "the loops are not in one nest without branches; `{}` holds {} of {} of them",
+          chain.empty() ? "?" : chain[0]->loop_var->name, found, wanted.size());
+}
+
+/// The chain with those of its loops that are `wanted` in the order of `loops`, at their places.
+Loops reordered(const Loops& chain, const std::unordered_set<const Var*>& wanted,
+                const std::vector<LoopRV>& loops) {
+  Loops order;
   size_t next = 0;
   for (const For* node : chain) {
     if (!wanted.count(node->loop_var.get())) {
@@ -200,6 +207,73 @@ void Schedule::reorder(const std::vector<LoopRV>& loops) {
       if (uses_var(order[i]->extent, order[k]->loop_var.get()))
         illegal(order[i]->origin, "the extent of `{}` depends on `{}`, which would be inside it",
                 order[i]->loop_var->name, order[k]->loop_var->name);
+  return order;
+}
+
+/// Iterations of a scan, and of what is not understood, keep their order: that of all such axes of
+/// a block together, which may be pieces of one.
+void check_scans_keep_order(const BlockRealize& realize, const Loops& chain, const Loops& order) {
+  const auto runs_in_order = [&](const For* node) {
+    for (size_t a = 0; a < realize.iter_values.size(); ++a) {
+      const IterKind kind = realize.block->iter_vars[a].kind;
+      if ((kind == IterKind::kScan || kind == IterKind::kOpaque) &&
+          uses_var(realize.iter_values[a], node->loop_var.get()))
+        return true;
+    }
+    return false;
+  };
+  if (!keep_order(chain, order, runs_in_order))
+    illegal(realize.origin, "the scan and opaque axes of block `{}` must run in order",
+            realize.block->name);
+}
+
+/// Loops that carry a reduction and other axes too: its first step for an element comes first in
+/// the order in which they were cut, and need not in another.
+void check_starts_keep_order(const BlockRealize& realize, const Loops& chain, const Loops& order) {
+  if (!realize.block->init) return;
+  std::unordered_set<const For*> reduced, kept;
+  const auto carriers = [&](size_t axis) {
+    Loops out;
+    for (const For* node : chain)
+      if (uses_var(realize.iter_values[axis], node->loop_var.get())) out.push_back(node);
+    return out;
+  };
+  const auto is_spatial_axis = [&](size_t axis) {
+    return realize.block->iter_vars[axis].kind == IterKind::kSpatial;
+  };
+  for (size_t a = 0; a < realize.iter_values.size(); ++a)
+    if (!is_spatial_axis(a))
+      for (const For* node : carriers(a)) reduced.insert(node);
+  for (size_t a = 0; a < realize.iter_values.size(); ++a) {
+    if (!is_spatial_axis(a)) continue;
+    const Loops loops = carriers(a);
+    if (std::any_of(loops.begin(), loops.end(), [&](const For* n) { return reduced.count(n); }))
+      kept.insert(loops.begin(), loops.end());
+  }
+  if (kept.empty()) return;
+  kept.insert(reduced.begin(), reduced.end());
+  if (!keep_order(chain, order, [&](const For* node) { return kept.count(node) != 0; }))
+    illegal(realize.origin,
+            "loops around block `{}` carry its reduction and other axes; they keep their order",
+            realize.block->name);
+}
+
+}  // namespace
+
+void Schedule::reorder(const std::vector<LoopRV>& loops) {
+  if (loops.size() < 2) return;
+  std::unordered_set<const Var*> wanted;
+  for (const LoopRV& loop : loops)
+    if (!wanted.insert(loop.var.get()).second)
+      illegal(func_->origin, "loop `{}` is given twice", loop.var->name);
+  // The outermost of them starts the chain.
+  const Path path = find_path(root(), [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    return loop && wanted.count(loop->loop_var.get());
+  });
+  if (!path) illegal(func_->origin, "none of the loops is in the function");
+  const Loops chain = chain_of(path, wanted);
+  const Loops order = reordered(chain, wanted, loops);
   Path innermost = path;
   for (size_t i = 1; i < chain.size(); ++i) innermost.stmts.push_back(chain[i - 1]->body);
   if (chain != order && !iterations_are_apart(root(), innermost))
@@ -207,60 +281,10 @@ void Schedule::reorder(const std::vector<LoopRV>& loops) {
             "blocks below loop `{}` use what others write in other iterations; these keep their "
             "order",
             chain.back()->loop_var->name);
-  // Iterations of a scan, and of what is not understood, keep their order: that of all such axes of
-  // a block together, which may be pieces of one.
-  const Stmt inner = chain.back()->body;
-  for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
-    const auto runs_in_order = [&](const For* node) {
-      for (size_t a = 0; a < realize->iter_values.size(); ++a) {
-        const IterKind kind = realize->block->iter_vars[a].kind;
-        if ((kind == IterKind::kScan || kind == IterKind::kOpaque) &&
-            uses_var(realize->iter_values[a], node->loop_var.get()))
-          return true;
-      }
-      return false;
-    };
-    std::vector<const For*> before, after;
-    std::copy_if(chain.begin(), chain.end(), std::back_inserter(before), runs_in_order);
-    std::copy_if(order.begin(), order.end(), std::back_inserter(after), runs_in_order);
-    if (before != after)
-      illegal(realize->origin, "the scan and opaque axes of block `{}` must run in order",
-              realize->block->name);
-  }
-  // Loops that carry a reduction and other axes too: its first step for an element comes first in
-  // the order in which they were cut, and need not in another.
-  for (const Ref<BlockRealize>& realize : realizes_in(inner)) {
-    if (!realize->block->init) continue;
-    std::unordered_set<const For*> reduced, kept;
-    const auto used_by = [&](const Expr& value, const For* node) {
-      return uses_var(value, node->loop_var.get());
-    };
-    for (const bool spatial : {false, true}) {
-      for (size_t a = 0; a < realize->iter_values.size(); ++a) {
-        const Expr& value = realize->iter_values[a];
-        if ((realize->block->iter_vars[a].kind == IterKind::kSpatial) != spatial) continue;
-        const bool mixed = std::any_of(chain.begin(), chain.end(), [&](const For* node) {
-          return reduced.count(node) && used_by(value, node);
-        });
-        for (const For* node : chain) {
-          if (!spatial && used_by(value, node)) reduced.insert(node);
-          if (spatial && mixed && used_by(value, node)) kept.insert(node);
-        }
-      }
-    }
-    if (kept.empty()) continue;
-    kept.insert(reduced.begin(), reduced.end());
-    std::vector<const For*> before, after;
-    std::copy_if(chain.begin(), chain.end(), std::back_inserter(before),
-                 [&](const For* node) { return kept.count(node) != 0; });
-    std::copy_if(order.begin(), order.end(), std::back_inserter(after),
-                 [&](const For* node) { return kept.count(node) != 0; });
-    if (before != after)
-      illegal(realize->origin,
-              "loops around block `{}` carry its reduction and other axes; they keep their order",
-              realize->block->name);
-  }
-  Stmt body = inner;
+  Stmt body = chain.back()->body;
+  const auto blocks = realizes_in(body);
+  for (const Ref<BlockRealize>& realize : blocks) check_scans_keep_order(*realize, chain, order);
+  for (const Ref<BlockRealize>& realize : blocks) check_starts_keep_order(*realize, chain, order);
   for (size_t i = order.size(); i-- > 0;)
     body = make<For>(order[i]->loop_var, order[i]->min, order[i]->extent, order[i]->kind, body,
                      order[i]->annotations, order[i]->origin);
