@@ -35,7 +35,6 @@ EXEMPT = {
     "script/eval_calls.cpp: Evaluator::call_value": "not divided yet",
     "script/graph_values.cpp: GraphBuilder::call_relax": "not divided yet",
     "script/pattern_calls.cpp: PatternReader::call_combinator": "not divided yet",
-    "tir/schedule/cache.cpp: Schedule::cache_write": "not divided yet",
     "tir/schedule/nests.cpp: finish_row_reduction": "not divided yet",
 }
 

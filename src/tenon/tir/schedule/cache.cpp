@@ -93,6 +93,63 @@ bool has_branch(const Stmt& body) {
   return found;
 }
 
+/// The one place at which `block` uses `buffer`, for each point of its spatial axes another.
+std::vector<Expr> place_of(const Block& block, const Ref<Buffer>& buffer) {
+  std::vector<Expr> place;
+  bool same = true;
+  const auto see = [&](const std::vector<Expr>& indices) {
+    if (place.empty()) place = indices;
+    for (size_t i = 0; i < indices.size(); ++i)
+      same = same && structural_equal(indices[i], place[i]);
+  };
+  for (const Stmt& stmt : {block.body, block.init}) {
+    if (!stmt) continue;
+    walk(stmt, [&](const NodePtr& node) {
+      if (const auto* s = node.as<BufferStore>(); s && s->buffer.same_as(buffer)) see(s->indices);
+      if (const auto* l = node.as<BufferLoad>(); l && l->buffer.same_as(buffer)) see(l->indices);
+    });
+  }
+  if (!same)
+    illegal(block.origin, "block `{}` uses `{}` at several places; expected one", block.name,
+            buffer->name);
+  std::vector<IterVar> spatial;
+  for (const IterVar& iter : block.iter_vars) {
+    const bool is_used = std::any_of(place.begin(), place.end(), [&](const Expr& index) {
+      return uses_var(index, iter.var.get());
+    });
+    if (iter.kind == IterKind::kSpatial) {
+      spatial.push_back(iter);
+    } else if (is_used) {
+      illegal(block.origin, "the place in `{}` depends on reduction axis `{}`", buffer->name,
+              iter.var->name);
+    }
+  }
+  // Otherwise copying back would not be the same.
+  arith::Analyzer points;
+  if (!places_differ(place, spatial, points))
+    illegal(block.origin, "block `{}` is not known to write each place of `{}` at one point only",
+            block.name, buffer->name);
+  return place;
+}
+
+/// Others of the nest around the block at the end of `path` must not look at `buffer`, which it
+/// writes, before it is copied back.
+void check_copied_in_time(const Path& path, const Ref<Buffer>& buffer) {
+  const auto* realize = path.target().as<BlockRealize>();
+  const Block& block = *realize->block;
+  const auto others = realizes_in(nest_path(path).target());
+  for (const auto& other : others)
+    if (other->block.get() != &block && reads_buffer(*other->block, buffer))
+      illegal(block.origin, "block `{}` of the same loops reads `{}`", other->block->name,
+              buffer->name);
+  arith::Analyzer analyzer;
+  for (const auto& other : others)
+    if (other->block.get() != &block && writes_buffer(*other->block, buffer) &&
+        !write_apart(*realize, *other, buffer, analyzer))
+      illegal(block.origin, "block `{}` of the same loops writes `{}` as well", other->block->name,
+              buffer->name);
+}
+
 }  // namespace
 
 BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::string& scope) {
@@ -112,46 +169,16 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   if (!old->init && !accumulating && reads_buffer(*old, buffer))
     illegal(old->origin, "block `{}` reads what it writes to `{}`; the new buffer does not hold it",
             block.name, buffer->name);
-  // One place of the buffer for each point of the spatial axes.
-  std::vector<Expr> place;
-  bool same = true;
-  const auto see = [&](const std::vector<Expr>& indices) {
-    if (place.empty()) place = indices;
-    for (size_t i = 0; i < indices.size(); ++i)
-      same = same && structural_equal(indices[i], place[i]);
-  };
-  const auto visit = [&](const Stmt& stmt) {
-    if (!stmt) return;
-    walk(stmt, [&](const NodePtr& node) {
-      if (const auto* s = node.as<BufferStore>(); s && s->buffer.same_as(buffer)) see(s->indices);
-      if (const auto* l = node.as<BufferLoad>(); l && l->buffer.same_as(buffer)) see(l->indices);
-    });
-  };
-  visit(old->body);
-  visit(old->init);
-  if (!same)
-    illegal(old->origin, "block `{}` uses `{}` at several places; expected one", block.name,
-            buffer->name);
+  const std::vector<Expr> place = place_of(*old, buffer);
   std::vector<IterVar> spatial;
   std::vector<Expr> shape, here;
   for (const IterVar& iter : old->iter_vars) {
-    if (iter.kind != IterKind::kSpatial) {
-      for (const Expr& index : place)
-        if (uses_var(index, iter.var.get()))
-          illegal(old->origin, "the place in `{}` depends on reduction axis `{}`", buffer->name,
-                  iter.var->name);
-      continue;
-    }
+    if (iter.kind != IterKind::kSpatial) continue;
     spatial.push_back(iter);
     if (is_int(iter.domain.extent, 1)) continue;
     shape.push_back(iter.domain.extent);
     here.push_back(Expr(iter.var) - iter.domain.min);
   }
-  // Different points have different places: otherwise copying back would not be the same.
-  arith::Analyzer points;
-  if (!places_differ(place, spatial, points))
-    illegal(old->origin, "block `{}` is not known to write each place of `{}` at one point only",
-            block.name, buffer->name);
   if (shape.empty()) {
     shape.push_back(int64(1));
     here.push_back(zero());
@@ -177,21 +204,10 @@ BlockRV Schedule::cache_write(const BlockRV& block, int64_t write, const std::st
   const Ref<Block> copy =
       element_wise(name, axes, buffer, to,
                    combiner ? joined(*combiner, load(buffer, to), value) : value, old->origin);
-  const Nest nest = make_nest(copy, domains_of(*copy));
-  // Others of the same nest must not look at the buffer before it is copied back.
-  const Path outer = nest_path(path);
-  for (const auto& other : realizes_in(outer.target()))
-    if (!other->block.same_as(old) && reads_buffer(*other->block, buffer))
-      illegal(old->origin, "block `{}` of the same loops reads `{}`", other->block->name,
-              buffer->name);
-  arith::Analyzer analyzer;
-  for (const auto& other : realizes_in(outer.target()))
-    if (!other->block.same_as(old) && writes_buffer(*other->block, buffer) &&
-        !write_apart(*realize, *other, buffer, analyzer))
-      illegal(old->origin, "block `{}` of the same loops writes `{}` as well", other->block->name,
-              buffer->name);
+  check_copied_in_time(path, buffer);
   Stmt body = with_block(path, next);
-  body = insert_after(nest_path(find_block(body, block.name)), nest.stmt);
+  body = insert_after(nest_path(find_block(body, block.name)),
+                      make_nest(copy, domains_of(*copy)).stmt);
   commit(add_alloc(body, cache));
   record("cache_write", {block}, {{"write_buffer_index", write}, {"storage_scope", scope}},
          {BlockRV{name}});
