@@ -32,8 +32,6 @@ EXEMPT = {
     "interp/execute.cpp: Machine::execute": "the dispatch loop over lowered instructions: one switch over registers held in locals",
     "interp/interpreter.cpp": "not divided yet",
     "interp/machine.cpp: Machine::step": "the dispatch loop over the machine's instructions",
-    "script/eval_calls.cpp: Evaluator::call_value": "not divided yet",
-    "script/graph_values.cpp: GraphBuilder::call_relax": "not divided yet",
     "script/pattern_calls.cpp: PatternReader::call_combinator": "not divided yet",
     "tir/schedule/nests.cpp: finish_row_reduction": "not divided yet",
 }

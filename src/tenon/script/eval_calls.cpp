@@ -488,15 +488,88 @@ Expr Evaluator::element_offset(const Ref<tir::Buffer>& buffer, const Arguments::
   return sum ? sum : imm(default_int_, int64_t{0});
 }
 
+Ref<TensorData> Evaluator::stored_constant(const Arguments::Item& hash) {
+  const std::string text = to_string(hash.value, hash.place, "the hash");
+  const ConstantStore* store = module_.options->constants;
+  Ref<TensorData> data = store ? store->find(text) : nullptr;
+  if (!data) fail(kUndefined, hash.place, "constant `{}` is not in the file of constants", text);
+  return data;
+}
+
+// `T.call_intrin("float32", "tir.exp", x)`
+Object Evaluator::call_by_name(Arguments& args, const ast::Expr& expr) {
+  const auto* dtype = args.keyword({"dtype"});
+  const size_t first = dtype ? 0 : 1;
+  if (!dtype) dtype = &need(args, expr, 0, {"dtype"});
+  const auto& called = need(args, expr, first, {"func_name"});
+  std::string text = to_string(called.value, called.place, "the intrinsic");
+  for (const std::string_view prefix : {"tirx.", "tir."})
+    if (text.starts_with(prefix)) text.erase(0, prefix.size());
+  const Intrinsic* op = find_intrinsic(text);
+  if (!op) fail(kUndefined, called.place, "`{}` is no intrinsic of T", text);
+  std::vector<NodePtr> values;
+  for (size_t i = first + 1; i < args.positional; ++i) {
+    args.items[i].used = true;
+    values.push_back(to_argument(args.items[i].value, args.items[i].place));
+  }
+  finish(args, expr);
+  const DType result = to_dtype(dtype->value, dtype->place);
+  return Expr(make<Call>(op, std::move(values),
+                         op->result == Intrinsic::Result::kGiven ? result : kVoid,
+                         origin(expr.place)));
+}
+
+// Calls with one argument.
+std::optional<Object> Evaluator::call_unary(const std::string& name, const ast::Expr& expr) {
+  using Item = Arguments::Item;
+  struct Row {
+    std::string_view name, argument;
+    Object (*value)(Evaluator&, const Item&, const Origin&);
+  };
+  static constexpr Row kRows[] = {
+      {"region", "region",
+       [](Evaluator& e, const Item& item, const Origin&) -> Object {
+         return e.to_region(item.value, item.place);
+       }},
+      {"llvm_lookup_intrinsic_id", "name",  // intrinsics of LLVM are named here
+       [](Evaluator& e, const Item& item, const Origin& at) -> Object {
+         return Expr(make<StringImm>(e.to_string(item.value, item.place, "the intrinsic"), at));
+       }},
+      {"type_annotation", "dtype",
+       [](Evaluator& e, const Item& item, const Origin& at) -> Object {
+         return Expr(make<StringImm>(e.to_dtype(item.value, item.place).str(), at));
+       }},
+      {"dtype", "dtype",
+       [](Evaluator& e, const Item& item, const Origin&) -> Object {
+         return e.to_dtype(item.value, item.place);
+       }},
+      {"StringImm", "value",
+       [](Evaluator& e, const Item& item, const Origin& at) -> Object {
+         return Expr(make<StringImm>(e.to_string(item.value, item.place, "the text"), at));
+       }},
+      {"const_splat", "value",
+       [](Evaluator&, const Item& item, const Origin&) -> Object {
+         return Splat{std::make_shared<const Object>(item.value)};
+       }},
+      {"const_ref", "hash",
+       [](Evaluator& e, const Item& item, const Origin&) -> Object {
+         return e.stored_constant(item);
+       }},
+  };
+  for (const Row& row : kRows) {
+    if (row.name != name) continue;
+    Arguments args = arguments(expr);
+    const Item& item = need(args, expr, 0, {row.argument});
+    finish(args, expr);
+    return row.value(*this, item, origin(expr.place));
+  }
+  return std::nullopt;
+}
+
 // What is no operation on scalars: names of dtypes, constants, values of Python.
 std::optional<Object> Evaluator::call_value(const std::string& name, const ast::Expr& expr) {
+  if (auto out = call_unary(name, expr)) return out;
   Arguments args;
-  if (name == "region") {
-    args = arguments(expr);
-    const auto& region = need(args, expr, 0, {"region"});
-    finish(args, expr);
-    return to_region(region.value, region.place);
-  }
   if (name == "Range") {
     args = arguments(expr);
     const auto& begin = need(args, expr, 0, {"begin"});
@@ -505,52 +578,9 @@ std::optional<Object> Evaluator::call_value(const std::string& name, const ast::
     return make_list({end ? begin.value : Object(Integer(0)), end ? end->value : begin.value},
                      true);
   }
-  if (name == "llvm_lookup_intrinsic_id") {  // intrinsics of LLVM are named here
-    args = arguments(expr);
-    const auto& intrinsic = need(args, expr, 0, {"name"});
-    finish(args, expr);
-    return Expr(make<StringImm>(to_string(intrinsic.value, intrinsic.place, "the intrinsic"),
-                                origin(expr.place)));
-  }
-  if (name == "type_annotation") {
-    args = arguments(expr);
-    const auto& dtype = need(args, expr, 0, {"dtype"});
-    finish(args, expr);
-    return Expr(make<StringImm>(to_dtype(dtype.value, dtype.place).str(), origin(expr.place)));
-  }
   if (name == "call_intrin") {
     args = arguments(expr);
-    const auto* dtype = args.keyword({"dtype"});
-    const size_t first = dtype ? 0 : 1;
-    if (!dtype) dtype = &need(args, expr, 0, {"dtype"});
-    const auto& called = need(args, expr, first, {"func_name"});
-    std::string text = to_string(called.value, called.place, "the intrinsic");
-    for (const std::string_view prefix : {"tirx.", "tir."})
-      if (text.starts_with(prefix)) text.erase(0, prefix.size());
-    const Intrinsic* op = find_intrinsic(text);
-    if (!op) fail(kUndefined, called.place, "`{}` is no intrinsic of T", text);
-    std::vector<NodePtr> values;
-    for (size_t i = first + 1; i < args.positional; ++i) {
-      args.items[i].used = true;
-      values.push_back(to_argument(args.items[i].value, args.items[i].place));
-    }
-    finish(args, expr);
-    const DType result = to_dtype(dtype->value, dtype->place);
-    return Expr(make<Call>(op, std::move(values),
-                           op->result == Intrinsic::Result::kGiven ? result : kVoid,
-                           origin(expr.place)));
-  }
-  if (name == "dtype") {
-    args = arguments(expr);
-    const auto& dtype = need(args, expr, 0, {"dtype"});
-    finish(args, expr);
-    return to_dtype(dtype.value, dtype.place);
-  }
-  if (name == "StringImm") {
-    args = arguments(expr);
-    const auto& text = need(args, expr, 0, {"value"});
-    finish(args, expr);
-    return Expr(make<StringImm>(to_string(text.value, text.place, "the text"), origin(expr.place)));
+    return call_by_name(args, expr);
   }
   if (name == "meta_var" || name == "target" || name == "constexpr") {
     args = arguments(expr);
@@ -569,22 +599,6 @@ std::optional<Object> Evaluator::call_value(const std::string& name, const ast::
     const DType type = to_dtype(dtype.value, dtype.place);
     return Expr(name == "SizeVar" ? Var::size(text, type, origin(expr.place))
                                   : make<Var>(text, type, origin(expr.place)));
-  }
-  if (name == "const_splat") {
-    args = arguments(expr);
-    const auto& value = need(args, expr, 0, {"value"});
-    finish(args, expr);
-    return Splat{std::make_shared<const Object>(value.value)};
-  }
-  if (name == "const_ref") {
-    args = arguments(expr);
-    const auto& hash = need(args, expr, 0, {"hash"});
-    finish(args, expr);
-    const std::string text = to_string(hash.value, hash.place, "the hash");
-    const ConstantStore* store = module_.options->constants;
-    auto data = store ? store->find(text) : nullptr;
-    if (!data) fail(kUndefined, hash.place, "constant `{}` is not in the file of constants", text);
-    return data;
   }
   if (name == "const") {
     args = arguments(expr);

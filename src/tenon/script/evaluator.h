@@ -193,6 +193,8 @@ class Evaluator {
   Object subscript(const Object& object, const ast::Expr& expr);
   Object index_buffer(const Ref<tir::Buffer>& buffer, const ast::Expr& expr);
   Ref<tir::BufferRegion> to_region(const Object& object, const Place& place);
+  /// The constant of the file of constants that has this hash.
+  Ref<TensorData> stored_constant(const Arguments::Item& hash);
   Ref<Var> new_var(const std::string& name, DType dtype, Arguments& args, const Place& place);
   /// The elements of a constant from nested lists or a flat one; `shape` where it is known.
   Ref<TensorData> to_tensor(const Object& object, std::optional<DType> dtype,
@@ -217,6 +219,8 @@ class Evaluator {
   std::optional<Object> call_intrinsic(const std::string& name, const ast::Expr& call);
   Object call_dtype(DType dtype, const ast::Expr& call);
   std::optional<Object> call_value(const std::string& name, const ast::Expr& call);
+  std::optional<Object> call_unary(const std::string& name, const ast::Expr& call);
+  Object call_by_name(Arguments& args, const ast::Expr& call);
   Object call_method(const Method& method, const ast::Expr& call);
   /// The indices of `buffer[begin]` as a vector of `dtype`.
   std::vector<Expr> vector_indices(const Ref<tir::Buffer>& buffer, const Arguments::Item& begin,

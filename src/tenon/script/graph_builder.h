@@ -54,7 +54,9 @@ class GraphBuilder final : public Evaluator {
     return leaf(to_value(object, place), place);
   }
   graph::Value constant(const Object& object, std::optional<DType> dtype, const Place& place);
+  graph::Value printed_constant(const std::string& name, Arguments& args, const ast::Expr& call);
   std::optional<Object> call_relax(const std::string& name, const ast::Expr& call);
+  std::optional<Object> call_unary(const std::string& name, Arguments& args, const ast::Expr& call);
   std::optional<graph::Type> type_of_shape(Arguments& args, const Arguments::Item& item);
   graph::Value call_operator(const graph::OpDef& op, Arguments& args, const ast::Expr& call);
   std::vector<graph::Type> take_type_args(Arguments& args);

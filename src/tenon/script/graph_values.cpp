@@ -389,77 +389,99 @@ Value GraphBuilder::call_operator(const graph::OpDef& op, Arguments& args, const
   return make<graph::Call>(checked->op, checked->args, checked->attrs, std::move(type_args), at);
 }
 
+// `R.const_splat(value, type)` and `R.const_ref(hash, type)`
+Value GraphBuilder::printed_constant(const std::string& name, Arguments& args,
+                                     const ast::Expr& call) {
+  const Origin at = origin(call.place);
+  const auto& value = need(args, call, 0, {name == "const_ref" ? "hash" : "value"});
+  const auto& type_item = need(args, call, 1, {"type"});
+  finish(args, call);
+  const Type type = to_type(type_item.value, type_item.place);
+  const auto* tensor = type.as<graph::TensorType>();
+  const auto shape = tensor ? tensor->static_shape() : std::nullopt;
+  if (!shape || tensor->dtype.is_void())
+    fail(kTypeMismatch, type_item.place,
+         "a constant of type {}; expected a tensor of known shape and dtype", graph::str(type));
+  if (name == "const_splat") {
+    checked_elements(*shape, std::max<int64_t>(1, tensor->dtype.bytes()), at);
+    const auto element = to_tensor(value.value, tensor->dtype, std::nullopt, value.place);
+    if (element->elements() != 1)
+      fail(kBadArgument, value.place, "{} elements; expected one", element->elements());
+    const auto bytes = element->data();
+    return make<graph::Constant>(
+        TensorData::splat(tensor->dtype, *shape, {bytes.begin(), bytes.end()}, at), at);
+  }
+  const Ref<TensorData> data = stored_constant(value);
+  if (data->shape != *shape || data->dtype != tensor->dtype)
+    fail(kTypeMismatch, type_item.place, "constant `{}` has shape {} and type {}",
+         to_string(value.value, value.place, "the hash"), str(data->shape), data->dtype.str());
+  return make<graph::Constant>(data, at);
+}
+
+// Calls with one argument.
+std::optional<Object> GraphBuilder::call_unary(const std::string& name, Arguments& args,
+                                               const ast::Expr& call) {
+  using Item = Arguments::Item;
+  struct Row {
+    std::string_view name, argument;
+    Object (*value)(GraphBuilder&, const Item&, const Origin&);
+  };
+  static constexpr Row kRows[] = {
+      {"shape", "value",
+       [](GraphBuilder& b, const Item& item, const Origin& at) -> Object {
+         return Value(make<graph::ShapeExpr>(b.to_shape(item.value, item.place), at));
+       }},
+      {"prim_value", "value",
+       [](GraphBuilder& b, const Item& item, const Origin& at) -> Object {
+         return Value(make<graph::PrimValue>(b.to_expr(item.value, item.place), at));
+       }},
+      {"str", "value",
+       [](GraphBuilder& b, const Item& item, const Origin& at) -> Object {
+         return Value(
+             make<graph::StringValue>(b.to_string(item.value, item.place, "the text"), at));
+       }},
+      {"dtype", "value",
+       [](GraphBuilder& b, const Item& item, const Origin&) -> Object {
+         return b.to_dtype(item.value, item.place);
+       }},
+      {"ExternFunc", "global_symbol",
+       [](GraphBuilder& b, const Item& item, const Origin& at) -> Object {
+         return Value(
+             make<graph::ExternRef>(b.to_string(item.value, item.place, "the symbol"), at));
+       }},
+      {"emit", "value",
+       [](GraphBuilder&, const Item& item, const Origin&) -> Object { return item.value; }},
+  };
+  for (const Row& row : kRows) {
+    if (row.name != name) continue;
+    const Item& item = need(args, call, 0, {row.argument});
+    finish(args, call);
+    return row.value(*this, item, origin(call.place));
+  }
+  return std::nullopt;
+}
+
 std::optional<Object> GraphBuilder::call_relax(const std::string& name, const ast::Expr& call) {
   const Origin at = origin(call.place);
   if (name == "Tensor" || name == "Shape" || name == "Prim" || name == "Tuple" ||
       name == "Callable" || name == "Object")
     return Object(type_of_call(name, call));
   Arguments args = arguments(call);
-  const auto only = [&](std::string_view argument) -> const Arguments::Item& {
-    const auto& item = need(args, call, 0, {argument});
-    return item;
-  };
+  if (auto out = call_unary(name, args, call)) return out;
   if (name == "const") {
     if (args.positional == 0 && args.keyword({"shape"}))
       fail(kBadArgument, call.place,
            "a constant of a shape without a value; expected R.const(value, \"float32\"), "
            "R.zeros((2, 3), \"float32\"), or a parameter of the function");
-    const auto& value = only("value");
+    const auto& value = need(args, call, 0, {"value"});
     const auto* dtype = args.find(1, {"dtype"});
     finish(args, call);
     std::optional<DType> type;
     if (dtype) type = to_dtype(dtype->value, dtype->place);
     return Object(constant(value.value, type, call.place));
   }
-  if (name == "const_splat" || name == "const_ref") {
-    const auto& value = only(name == "const_ref" ? "hash" : "value");
-    const auto& type_item = need(args, call, 1, {"type"});
-    finish(args, call);
-    const Type type = to_type(type_item.value, type_item.place);
-    const auto* tensor = type.as<graph::TensorType>();
-    const auto shape = tensor ? tensor->static_shape() : std::nullopt;
-    if (!shape || tensor->dtype.is_void())
-      fail(kTypeMismatch, type_item.place,
-           "a constant of type {}; expected a tensor of known shape and dtype", graph::str(type));
-    if (name == "const_splat") {
-      checked_elements(*shape, std::max<int64_t>(1, tensor->dtype.bytes()), at);
-      const auto element = to_tensor(value.value, tensor->dtype, std::nullopt, value.place);
-      if (element->elements() != 1)
-        fail(kBadArgument, value.place, "{} elements; expected one", element->elements());
-      const auto bytes = element->data();
-      return Object(Value(make<graph::Constant>(
-          TensorData::splat(tensor->dtype, *shape, {bytes.begin(), bytes.end()}, at), at)));
-    }
-    const std::string hash = to_string(value.value, value.place, "the hash");
-    const ConstantStore* store = module_.options->constants;
-    const auto data = store ? store->find(hash) : nullptr;
-    if (!data) fail(kUndefined, value.place, "constant `{}` is not in the file of constants", hash);
-    if (data->shape != *shape || data->dtype != tensor->dtype)
-      fail(kTypeMismatch, type_item.place, "constant `{}` has shape {} and type {}", hash,
-           str(data->shape), data->dtype.str());
-    return Object(Value(make<graph::Constant>(data, at)));
-  }
-  if (name == "shape") {
-    const auto& values = only("value");
-    finish(args, call);
-    return Object(Value(make<graph::ShapeExpr>(to_shape(values.value, values.place), at)));
-  }
-  if (name == "prim_value") {
-    const auto& value = only("value");
-    finish(args, call);
-    return Object(Value(make<graph::PrimValue>(to_expr(value.value, value.place), at)));
-  }
-  if (name == "str") {
-    const auto& value = only("value");
-    finish(args, call);
-    return Object(
-        Value(make<graph::StringValue>(to_string(value.value, value.place, "the text"), at)));
-  }
-  if (name == "dtype") {
-    const auto& value = only("value");
-    finish(args, call);
-    return Object(to_dtype(value.value, value.place));
-  }
+  if (name == "const_splat" || name == "const_ref")
+    return Object(printed_constant(name, args, call));
   if (name == "tuple") {
     std::vector<Value> values;
     for (auto& item : args.items) {
@@ -469,14 +491,8 @@ std::optional<Object> GraphBuilder::call_relax(const std::string& name, const as
     finish(args, call);
     return Object(Value(make<graph::Tuple>(std::move(values), at)));
   }
-  if (name == "ExternFunc") {
-    const auto& symbol = only("global_symbol");
-    finish(args, call);
-    return Object(
-        Value(make<graph::ExternRef>(to_string(symbol.value, symbol.place, "the symbol"), at)));
-  }
   if (name == "call_packed") {
-    const auto& symbol = only("func");
+    const auto& symbol = need(args, call, 0, {"func"});
     std::vector<Type> types = take_type_args(args);
     std::vector<Value> values;
     Attrs attrs;
@@ -493,11 +509,6 @@ std::optional<Object> GraphBuilder::call_relax(const std::string& name, const as
                                                 origin(symbol.place));
     return Object(Value(
         make<graph::Call>(callee, std::move(values), std::move(attrs), std::move(types), at)));
-  }
-  if (name == "emit") {
-    const auto& value = only("value");
-    finish(args, call);
-    return value.value;
   }
   const graph::OpDef* op = graph::find_op(name);
   if (!op) return std::nullopt;
