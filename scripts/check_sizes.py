@@ -32,7 +32,6 @@ EXEMPT = {
     "interp/execute.cpp: Machine::execute": "the dispatch loop over lowered instructions: one switch over registers held in locals",
     "interp/interpreter.cpp": "not divided yet",
     "interp/machine.cpp: Machine::step": "the dispatch loop over the machine's instructions",
-    "script/pattern_calls.cpp: PatternReader::call_combinator": "not divided yet",
     "tir/schedule/nests.cpp: finish_row_reduction": "not divided yet",
 }
 

@@ -157,6 +157,71 @@ std::optional<std::vector<DFPattern>> PatternReader::optional_patterns(const ast
   return patterns(*expr);
 }
 
+DFPattern PatternReader::any_of(Arguments& args) {
+  std::vector<DFPattern> alternatives;
+  if (args.positional() == 1 && args.call.items[1]->kind != ExprKind::kStarred) {
+    const PatternValue only = eval(args.need(0, "patterns"));
+    if (only.as<Items>()) alternatives = patterns(args.need(0, "patterns"));
+  }
+  if (alternatives.empty())
+    for (size_t i = 0; i < args.positional(); ++i)
+      alternatives.push_back(pattern(args.need(i, "pattern")));
+  if (alternatives.empty()) fail(kBadArgument, args.call.place, "any_of no patterns");
+  return graph::any_of(alternatives);
+}
+
+DFPattern PatternReader::call_tir_pattern(Arguments& args) {
+  const ast::Expr* given = args.find(0, "func_name");
+  DFPattern function = graph::is_gv();
+  if (given) {
+    const PatternValue value = eval(*given);
+    const auto* base = value.as<BaseFunc>();
+    if (const auto prim = base ? cast<tir::PrimFunc>(*base) : nullptr) {
+      function = graph::prim_func(prim);
+    } else if (const auto* pattern = value.as<DFPattern>()) {
+      function = *pattern;
+    } else {
+      function = graph::is_gv(text(*given));
+    }
+  }
+  const auto operands = optional_patterns(args.find(1, "args"));
+  const ast::Expr* vars = args.find(2, "tir_vars");
+  DFPattern tir_vars;
+  if (vars) {
+    const PatternValue value = eval(*vars);
+    const auto* known = value.as<DFPattern>();
+    tir_vars = known ? *known : graph::is_shape(builder_->dimensions(*vars));
+  }
+  return graph::is_call_tir({function, operands, tir_vars});
+}
+
+DFPattern PatternReader::graph_pattern(Arguments& args) {
+  const Place& place = args.call.place;
+  const std::vector<DFPattern> params = patterns(args.need(0, "params"));
+  const std::vector<DFPattern> results = patterns(args.need(1, "results"));
+  for (const DFPattern& param : params)
+    if (!param.as<graph::ParamPattern>())
+      fail(kTypeMismatch, place, "a parameter that is no `param(...)`");
+  if (results.empty()) fail(kBadArgument, place, "a graph pattern without a result");
+  return make<graph::GraphPattern>(std::vector<graph::PatternPtr>(params.begin(), params.end()),
+                                   std::vector<graph::PatternPtr>(results.begin(), results.end()),
+                                   args.flag(2, "tuple", results.size() > 1),
+                                   args.flag(3, "exclusive", true), origin(place));
+}
+
+PatternValue PatternReader::fusion_pattern(Arguments& args) {
+  std::vector<PatternValue> parts;
+  parts.push_back(eval(args.need(0, "name")));
+  parts.push_back(eval(args.need(1, "pattern")));
+  if (const ast::Expr* annotations = args.find(2, "annotation_patterns"))
+    parts.push_back(eval(*annotations));
+  auto made = std::make_shared<FusionPattern>(fusion_pattern(parts, args.call.place));
+  if (const ast::Expr* priority = args.find(3, "priority"))
+    made->priority = static_cast<int>(number(*priority));
+  if (args.find(4, "bind_constants")) made->bind_constants = args.flag(4, "bind_constants", true);
+  return PatternValue(std::shared_ptr<const FusionPattern>(std::move(made)));
+}
+
 std::optional<PatternValue> PatternReader::call_combinator(const std::string& name,
                                                            Arguments& args) {
   const Place& place = args.call.place;
@@ -190,43 +255,9 @@ std::optional<PatternValue> PatternReader::call_combinator(const std::string& na
     return done(graph::is_tuple_get_item(tuple, index ? number(*index) : -1));
   }
   if (name == "is_shape") return done(graph::is_shape(builder_->dimensions(args.need(0, "shape"))));
-  if (name == "any_of") {
-    std::vector<DFPattern> alternatives;
-    if (args.positional() == 1 && args.call.items[1]->kind != ExprKind::kStarred) {
-      const PatternValue only = eval(args.need(0, "patterns"));
-      if (only.as<Items>()) alternatives = patterns(args.need(0, "patterns"));
-    }
-    if (alternatives.empty())
-      for (size_t i = 0; i < args.positional(); ++i)
-        alternatives.push_back(pattern(args.need(i, "pattern")));
-    if (alternatives.empty()) fail(kBadArgument, place, "any_of no patterns");
-    return done(graph::any_of(alternatives));
-  }
+  if (name == "any_of") return done(any_of(args));
   if (name == "reject") return done(~pattern(args.need(0, "pattern")));
-  if (name == "is_call_tir") {
-    const ast::Expr* given = args.find(0, "func_name");
-    DFPattern function = graph::is_gv();
-    if (given) {
-      const PatternValue value = eval(*given);
-      const auto* base = value.as<BaseFunc>();
-      if (const auto prim = base ? cast<tir::PrimFunc>(*base) : nullptr) {
-        function = graph::prim_func(prim);
-      } else if (const auto* pattern = value.as<DFPattern>()) {
-        function = *pattern;
-      } else {
-        function = graph::is_gv(text(*given));
-      }
-    }
-    const auto operands = optional_patterns(args.find(1, "args"));
-    const ast::Expr* vars = args.find(2, "tir_vars");
-    DFPattern tir_vars;
-    if (vars) {
-      const PatternValue value = eval(*vars);
-      const auto* known = value.as<DFPattern>();
-      tir_vars = known ? *known : graph::is_shape(builder_->dimensions(*vars));
-    }
-    return done(graph::is_call_tir({function, operands, tir_vars}));
-  }
+  if (name == "is_call_tir") return done(call_tir_pattern(args));
   if (name == "is_call_dps_packed" || name == "is_call_packed") {
     const std::string symbol = name_or_any("func_name");
     auto operands = optional_patterns(args.find(1, "args"));
@@ -251,31 +282,9 @@ std::optional<PatternValue> PatternReader::call_combinator(const std::string& na
   }
   if (name == "transposed")
     return done(make<graph::TransposedPattern>(pattern(args.need(0, "param")), origin(place)));
-  if (name == "graph_pattern") {
-    const std::vector<DFPattern> params = patterns(args.need(0, "params"));
-    const std::vector<DFPattern> results = patterns(args.need(1, "results"));
-    for (const DFPattern& param : params)
-      if (!param.as<graph::ParamPattern>())
-        fail(kTypeMismatch, place, "a parameter that is no `param(...)`");
-    if (results.empty()) fail(kBadArgument, place, "a graph pattern without a result");
-    return done(make<graph::GraphPattern>(
-        std::vector<graph::PatternPtr>(params.begin(), params.end()),
-        std::vector<graph::PatternPtr>(results.begin(), results.end()),
-        args.flag(2, "tuple", results.size() > 1), args.flag(3, "exclusive", true), origin(place)));
-  }
+  if (name == "graph_pattern") return done(graph_pattern(args));
   // What registers them.
-  if (name == "FusionPattern") {
-    std::vector<PatternValue> parts;
-    parts.push_back(eval(args.need(0, "name")));
-    parts.push_back(eval(args.need(1, "pattern")));
-    if (const ast::Expr* annotations = args.find(2, "annotation_patterns"))
-      parts.push_back(eval(*annotations));
-    auto made = std::make_shared<FusionPattern>(fusion_pattern(parts, place));
-    if (const ast::Expr* priority = args.find(3, "priority"))
-      made->priority = static_cast<int>(number(*priority));
-    if (args.find(4, "bind_constants")) made->bind_constants = args.flag(4, "bind_constants", true);
-    return PatternValue(std::shared_ptr<const FusionPattern>(std::move(made)));
-  }
+  if (name == "FusionPattern") return fusion_pattern(args);
   if (name == "register_patterns") {
     const PatternValue list = eval(args.need(0, "patterns"));
     (void)items(list, place);

@@ -199,6 +199,10 @@ class PatternReader {
   std::optional<PatternValue> call_method(const std::string& name, const ast::Expr& self,
                                           Arguments& args);
   std::optional<PatternValue> call_combinator(const std::string& name, Arguments& args);
+  graph::DFPattern any_of(Arguments& args);
+  graph::DFPattern call_tir_pattern(Arguments& args);
+  graph::DFPattern graph_pattern(Arguments& args);
+  PatternValue fusion_pattern(Arguments& args);
   PatternValue call_python(const ast::Stmt& definition, Arguments& args);
   std::optional<std::vector<graph::DFPattern>> optional_patterns(const ast::Expr* expr);
 
