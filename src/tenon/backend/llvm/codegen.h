@@ -70,6 +70,10 @@ class ModuleCodegen {
     return std::max(entry_.workspace_alignment, constants_.layout().alignment);
   }
   llvm::Constant* packed_table();
+  llvm::Constant* symbol_table();
+  llvm::Function* create_entry(const char* name, size_t pointers);
+  llvm::Function* define_run(const FunctionInfo& info);
+  llvm::Function* define_shapes(const FunctionInfo& info, int64_t workspace);
   llvm::Constant* tensor_infos(bool output, bool& computed);
 
   const IRModule& module_;
@@ -171,6 +175,8 @@ class FunctionCodegen {
   // -- statements
   void generate(const tir::Stmt& stmt);
   void generate_for(const tir::For& loop);
+  void generate_while(const tir::While& loop);
+  void generate_if(const tir::IfThenElse& branch);
   void generate_parallel(const tir::For& loop);
   void generate_call_library(const tir::CallTir& call, const tir::ExternFunction& function);
   void generate_packed_library(const tir::CallTir& call, const tir::ExternFunction& function);

@@ -119,94 +119,104 @@ llvm::Constant* ModuleCodegen::packed_table() {
                          "packed");
 }
 
-void ModuleCodegen::define_program() {
-  constants_.align(alignment());
-  const FunctionInfo& info = callee(entry_.name, {});
-  const tir::PrimFunc& entry = *entry_.function;
+// Where each symbol is read from.
+llvm::Constant* ModuleCodegen::symbol_table() {
   const AbiTypes abi(context_);
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   llvm::Type* i32 = llvm::Type::getInt32Ty(context_);
-  llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
-  auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
   const auto word = [&](int64_t value) {
-    return llvm::ConstantInt::get(i64, static_cast<uint64_t>(value));
+    return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), static_cast<uint64_t>(value));
   };
-
-  const size_t inputs = entry_.inputs, buffers = entry_.inputs + entry_.outputs;
-
-  // Where each symbol is read from.
-  std::vector<llvm::Constant*> symbol_rows;
+  std::vector<llvm::Constant*> rows;
   for (const backend::EntrySymbol& symbol : entry_.symbols)
-    symbol_rows.push_back(llvm::ConstantStruct::get(
+    rows.push_back(llvm::ConstantStruct::get(
         abi.symbol, {text(symbol.var->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),
                      llvm::ConstantInt::get(i32, symbol.input),
                      word(static_cast<int64_t>(symbol.dim)), word(0), word(INT64_MAX)}));
-  llvm::Constant* symbols = null;
-  if (!symbol_rows.empty())
-    symbols = constant_global(
-        *llvm_module_,
-        llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, symbol_rows.size()), symbol_rows),
-        "symbols");
+  if (rows.empty()) return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  return constant_global(
+      *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, rows.size()), rows),
+      "symbols");
+}
 
+// A function of `pointers` arguments that gives a status.
+llvm::Function* ModuleCodegen::create_entry(const char* name, size_t pointers) {
+  const std::vector<llvm::Type*> args(pointers, llvm::PointerType::getUnqual(context_));
+  auto* function =
+      llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), args, false),
+                             llvm::Function::InternalLinkage, name, llvm_module_.get());
+  set_attributes(*function);
+  return function;
+}
+
+// int32_t run(ctx, buffers, symbols, workspace, constants)
+llvm::Function* ModuleCodegen::define_run(const FunctionInfo& info) {
+  llvm::Function* run = create_entry("tenon_run", 5);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
+  std::vector<llvm::Value*> args{run->getArg(0)};
+  for (size_t i = 0; i < entry_.inputs + entry_.outputs; ++i)
+    args.push_back(b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
+  if (entry_.has_workspace) args.push_back(run->getArg(3));
+  for (size_t s = 0; s < info.symbols.size(); ++s)
+    args.push_back(
+        b.CreateSExtOrTrunc(b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
+                            register_type(info.symbols[s]->dtype, entry_.function->origin)));
+  if (info.uses_constants) args.push_back(run->getArg(4));
+  b.CreateRet(b.CreateCall(info.code, args));
+  return run;
+}
+
+// int32_t shapes(ctx, symbols, output_dims, workspace_bytes); a negative `workspace` is symbolic.
+llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t workspace) {
+  llvm::Function* function = create_entry("tenon_shapes", 4);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context_);
+  FunctionCodegen code(*this, info, function);
+  code.set_context(function->getArg(0));
+  llvm::IRBuilder<>& b = code.builder();
+  for (size_t s = 0; s < info.symbols.size(); ++s) {
+    llvm::Value* value =
+        b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
+    code.bind(*info.symbols[s],
+              b.CreateSExtOrTrunc(value, register_type(info.symbols[s]->dtype, {})));
+  }
+  uint64_t position = 0;
+  for (size_t i = 0; i < entry_.outputs; ++i)
+    for (const Expr& dim : entry_.output(i).shape)
+      b.CreateStore(b.CreateSExt(code.value(dim), i64),
+                    b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
+  llvm::Value* bytes = workspace < 0 ? b.CreateSExt(code.value(entry_.workspace_bytes), i64)
+                                     : b.getInt64(static_cast<uint64_t>(workspace));
+  b.CreateStore(bytes, function->getArg(3));
+  b.CreateRet(b.getInt32(TENON_OK));
+  return function;
+}
+
+void ModuleCodegen::define_program() {
+  constants_.align(alignment());
+  const FunctionInfo& info = callee(entry_.name, {});
+  const AbiTypes abi(context_);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  const auto number = [&](uint64_t value) {
+    return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context_), value);
+  };
+  const auto word = [&](int64_t value) {
+    return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), static_cast<uint64_t>(value));
+  };
+  llvm::Constant* symbols = symbol_table();
   bool computed = false;
   llvm::Constant* input_infos = tensor_infos(false, computed);
   llvm::Constant* output_infos = tensor_infos(true, computed);
-
-  // int32_t run(ctx, buffers, symbols, workspace, constants)
-  auto* run = llvm::Function::Create(
-      llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer, pointer}, false),
-      llvm::Function::InternalLinkage, "tenon_run", llvm_module_.get());
-  set_attributes(*run);
-  {
-    llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
-    std::vector<llvm::Value*> args{run->getArg(0)};
-    for (size_t i = 0; i < buffers; ++i)
-      args.push_back(
-          b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
-    if (entry_.has_workspace) args.push_back(run->getArg(3));
-    for (size_t s = 0; s < info.symbols.size(); ++s)
-      args.push_back(b.CreateSExtOrTrunc(
-          b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
-          register_type(info.symbols[s]->dtype, entry.origin)));
-    if (info.uses_constants) args.push_back(run->getArg(4));
-    b.CreateRet(b.CreateCall(info.code, args));
-  }
-
-  // int32_t shapes(ctx, symbols, output_dims, workspace_bytes)
+  llvm::Function* run = define_run(info);
   const int64_t workspace = entry_.number("tenon.workspace_bytes").value_or(-1);
   llvm::Constant* shapes = null;
-  if (computed || workspace < 0) {
-    auto* function = llvm::Function::Create(
-        llvm::FunctionType::get(i32, {pointer, pointer, pointer, pointer}, false),
-        llvm::Function::InternalLinkage, "tenon_shapes", llvm_module_.get());
-    set_attributes(*function);
-    FunctionCodegen code(*this, info, function);
-    code.set_context(function->getArg(0));
-    llvm::IRBuilder<>& b = code.builder();
-    for (size_t s = 0; s < info.symbols.size(); ++s) {
-      llvm::Value* value =
-          b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
-      code.bind(*info.symbols[s],
-                b.CreateSExtOrTrunc(value, register_type(info.symbols[s]->dtype, {})));
-    }
-    uint64_t position = 0;
-    for (size_t i = inputs; i < buffers; ++i)
-      for (const Expr& dim : entry.buffers[i]->shape)
-        b.CreateStore(b.CreateSExt(code.value(dim), i64),
-                      b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
-    llvm::Value* bytes = word(workspace);
-    if (workspace < 0) bytes = b.CreateSExt(code.value(entry_.workspace_bytes), i64);
-    b.CreateStore(bytes, function->getArg(3));
-    b.CreateRet(b.getInt32(TENON_OK));
-    shapes = function;
-  }
-
+  if (computed || workspace < 0) shapes = define_shapes(info, workspace);
   llvm::Constant* constants = null;
   if (constants_.layout().bytes > 0)
     constants =
         new llvm::GlobalVariable(*llvm_module_, llvm::Type::getInt8Ty(context_), true,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, kConstantsSymbol);
-  const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(i32, value); };
   // Where the workspace is symbolic, the attributes tell of its part of constant size only.
   const auto stated_bytes = [&](const char* name) {
     return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
@@ -217,8 +227,8 @@ void ModuleCodegen::define_program() {
                           abi.program, {number(TENON_ABI_VERSION),
                                         number(sizeof(TenonProgram)),
                                         text(options_.name),
-                                        number(inputs),
-                                        number(buffers - inputs),
+                                        number(entry_.inputs),
+                                        number(entry_.outputs),
                                         input_infos,
                                         output_infos,
                                         number(info.symbols.size()),

@@ -113,43 +113,8 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
         return generate_parallel(node);
       return generate_for(node);
     }
-    case tir::StmtKind::kWhile: {
-      const auto& node = stmt.to<tir::While>();
-      llvm::BasicBlock* head = block("while");
-      llvm::BasicBlock* body = block("while.body");
-      llvm::BasicBlock* end = block("while.end");
-      b_.CreateBr(head);
-      b_.SetInsertPoint(head);
-      b_.CreateCondBr(value(node.condition), body, end);
-      b_.SetInsertPoint(body);
-      generate(node.body);
-      b_.CreateBr(head);
-      b_.SetInsertPoint(end);
-      memo_.clear();
-      return;
-    }
-    case tir::StmtKind::kIfThenElse: {
-      const auto& node = stmt.to<tir::IfThenElse>();
-      if (const auto known = as_int(node.condition)) {
-        generate(*known ? node.then_case : node.else_case);
-        return;
-      }
-      llvm::BasicBlock* yes = block("then");
-      llvm::BasicBlock* no = node.else_case ? block("else") : nullptr;
-      llvm::BasicBlock* end = block("endif");
-      b_.CreateCondBr(value(node.condition), yes, no ? no : end);
-      b_.SetInsertPoint(yes);
-      generate(node.then_case);
-      b_.CreateBr(end);
-      if (no) {
-        b_.SetInsertPoint(no);
-        generate(node.else_case);
-        b_.CreateBr(end);
-      }
-      b_.SetInsertPoint(end);
-      memo_.clear();
-      return;
-    }
+    case tir::StmtKind::kWhile: return generate_while(stmt.to<tir::While>());
+    case tir::StmtKind::kIfThenElse: return generate_if(stmt.to<tir::IfThenElse>());
     case tir::StmtKind::kAssert: return generate_assert(stmt.to<tir::Assert>());
     case tir::StmtKind::kAttrStmt: return generate(stmt.to<tir::AttrStmt>().body);
     case tir::StmtKind::kCallTir: {
@@ -165,6 +130,41 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
   throw CompileError(kWrongForm, stmt->origin,
                      "`{}` in PrimFunc `{}` has no native code; the module is not lowered",
                      stmt->type().name, info_.name);
+}
+
+void FunctionCodegen::generate_while(const tir::While& loop) {
+  llvm::BasicBlock* head = block("while");
+  llvm::BasicBlock* body = block("while.body");
+  llvm::BasicBlock* end = block("while.end");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  b_.CreateCondBr(value(loop.condition), body, end);
+  b_.SetInsertPoint(body);
+  generate(loop.body);
+  b_.CreateBr(head);
+  b_.SetInsertPoint(end);
+  memo_.clear();
+}
+
+void FunctionCodegen::generate_if(const tir::IfThenElse& branch) {
+  if (const auto known = as_int(branch.condition)) {
+    generate(*known ? branch.then_case : branch.else_case);
+    return;
+  }
+  llvm::BasicBlock* yes = block("then");
+  llvm::BasicBlock* no = branch.else_case ? block("else") : nullptr;
+  llvm::BasicBlock* end = block("endif");
+  b_.CreateCondBr(value(branch.condition), yes, no ? no : end);
+  b_.SetInsertPoint(yes);
+  generate(branch.then_case);
+  b_.CreateBr(end);
+  if (no) {
+    b_.SetInsertPoint(no);
+    generate(branch.else_case);
+    b_.CreateBr(end);
+  }
+  b_.SetInsertPoint(end);
+  memo_.clear();
 }
 
 // The exit test stands at the end (LLVM's rotated form): code before the loop is entered once.
