@@ -23,7 +23,6 @@ DEEPEST = 5
 
 # What may be larger, as `file: function` or `file` below src/tenon, each with its reason.
 EXEMPT = {
-    "backend/c/main_program.cpp: main_program": "not divided yet",
     "driver/passes.cpp: make_table": "a table, and a loop over it",
     "graph/kernels.cpp: match_kernel": "not divided yet",
     "graph/patterns/match_context.cpp: MatchRun::candidates": "not divided yet",

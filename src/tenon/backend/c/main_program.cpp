@@ -238,29 +238,34 @@ static std::string usage_function(const Program& program) {
          "  return asked ? 0 : 2;\n}\n\n";
 }
 
-std::string main_program(const Program& program) {
-  const std::string& name = program.name;
-  const std::string macro = upper(name);
-  const bool dynamic = program.has_shapes, has_dims = !program.dims.empty();
-  const bool maps = program.has_constants_parameter;
+static std::string dims_of_symbols(const Program& program) {
+  std::string out;
+  for (size_t s = 0; s < program.dims.size(); ++s)
+    out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+  return out;
+}
+
+// Sets the structs of inputs and outputs from an array of pointers.
+static std::string tensors(const Program& program, const char* pointers) {
   const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
-  std::string out = fmt::format(
-      "/* Runs `{0}` on files: main_{0} [-o FOLDER] [-n REPEAT]{1} INPUT...\n"
-      " * Inputs in the order of {0}_inputs, each a .npy file, its elements alone, or - for "
-      "numbers\n"
-      " * that are made up; outputs are written to FOLDER/OUTPUT.npy (default: here), which is "
-      "made "
-      "where it is\n"
-      " * not there. With -n it prints the processor time of a run. */\n"
-      "#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
-      "#include <time.h>\n\n"
-      "#ifdef _WIN32\n#include <direct.h>\n#define MAKE_FOLDER(path) _mkdir(path)\n#else\n"
-      "#include <sys/stat.h>\n#define MAKE_FOLDER(path) mkdir(path, 0777)\n#endif\n\n"
-      "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN {2}\n\n",
-      name, maps ? " [-c CONSTANTS]" : "", program.alignment);
-  out += tables(program) + std::string(kMainBody + 1) + "\n" + usage_function(program);
-  out += "int main(int argc, char** argv) {\n";
-  out += "  const char* folder = \".\";\n";
+  std::string out;
+  for (size_t i = 0; i < inputs; ++i)
+    out += fmt::format("  in.{} = (const {}*){}[{}];\n", program.inputs[i],
+                       c_type(program.entry.input(i).dtype), pointers, i);
+  if (inputs == 0) out += "  in.unused = 0;\n";
+  for (size_t i = 0; i < outputs; ++i)
+    out += fmt::format("  out.{} = ({}*){}[{}];\n", program.outputs[i],
+                       c_type(program.entry.output(i).dtype), pointers, inputs + i);
+  if (outputs == 0) out += "  out.unused = 0;\n";
+  return out;
+}
+
+// The variables of main().
+static std::string declarations(const Program& program) {
+  const std::string& name = program.name;
+  const bool dynamic = program.has_shapes, maps = program.has_constants_parameter;
+  const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
+  std::string out = "  const char* folder = \".\";\n";
   if (maps) out += fmt::format("  const char* constants_path = \"{}.constants\";\n", name);
   out += "  int repeat = 1, given = 0, i, d;\n  double best = 0;\n";
   out += fmt::format("  const char* paths[{}] = {{0}};\n", inputs + 1);
@@ -270,7 +275,7 @@ std::string main_program(const Program& program) {
   out +=
       fmt::format("  unsigned char* owned[{}] = {{0}};\n  unsigned char* file;\n  size_t size;\n",
                   inputs + outputs + program.pools.size() + 2);
-  if (has_dims) out += fmt::format("  {0}_dims dims;\n", name);
+  if (!program.dims.empty()) out += fmt::format("  {0}_dims dims;\n", name);
   if (dynamic) out += fmt::format("  {0}_sizes sizes;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
@@ -278,7 +283,14 @@ std::string main_program(const Program& program) {
     out += fmt::format("  void* {0};\n  size_t {0}_bytes;\n", pool.name + "_pool");
   if (maps) out += "  void* constants;\n";
   out += "  int32_t code = 0;\n\n";
-  out +=
+  return out;
+}
+
+// Reads options and inputs.
+static std::string reading(const Program& program) {
+  const bool maps = program.has_constants_parameter;
+  const size_t inputs = program.entry.inputs;
+  std::string out =
       "  for (i = 1; i < argc; ++i) {\n"
       "    if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc) folder = argv[++i];\n"
       "    else if (strcmp(argv[i], \"-n\") == 0 && i + 1 < argc) repeat = atoi(argv[++i]);\n";
@@ -302,11 +314,19 @@ std::string main_program(const Program& program) {
       "    }\n"
       "    data[i] = memory(size, &owned[i]);\n    bytes[i] = size;\n"
       "    memcpy(data[i], from, size);\n    free(file);\n  }\n";
-  for (size_t s = 0; s < program.dims.size(); ++s)
-    out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+  return out;
+}
+
+// Sets dimensions, and takes memory for outputs, pools and constants.
+static std::string allocation(const Program& program) {
+  const std::string& name = program.name;
+  const std::string macro = upper(program.name);
+  const bool dynamic = program.has_shapes, maps = program.has_constants_parameter;
+  const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
+  std::string out = dims_of_symbols(program);
   if (dynamic)
     out += fmt::format("  if ({}_shapes({}&sizes) != 0) fail(\"dimensions\", argv[0]);\n", name,
-                       has_dims ? "&dims, " : "");
+                       program.dims.empty() ? "" : "&dims, ");
   for (size_t i = 0; i < outputs; ++i) {
     std::string count = fmt::format("{}", program.entry.output(i).dtype.bytes());
     for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
@@ -334,23 +354,21 @@ std::string main_program(const Program& program) {
         "  constants = memory(size, &owned[{}]);\n  memcpy(constants, file, size);\n"
         "  free(file);\n",
         macro, constants_at);
-  if (inputs == 0) out += "  in.unused = 0;\n";
-  for (size_t i = 0; i < inputs; ++i)
-    out += fmt::format("  in.{} = (const {}*)data[{}];\n", program.inputs[i],
-                       c_type(program.entry.input(i).dtype), i);
-  if (outputs == 0) out += "  out.unused = 0;\n";
-  for (size_t i = 0; i < outputs; ++i)
-    out += fmt::format("  out.{} = ({}*)data[{}];\n", program.outputs[i],
-                       c_type(program.entry.output(i).dtype), inputs + i);
-  std::string args = has_dims ? "&dims, &in, &out" : "&in, &out";
+  return out;
+}
+
+// Calls the program, as often as it was asked for.
+static std::string run_loop(const Program& program) {
+  std::string out = tensors(program, "data");
+  std::string args = program.dims.empty() ? "&in, &out" : "&dims, &in, &out";
   for (const PoolParameter& pool : program.pools) args += ", " + pool.name + "_pool";
-  if (maps) args += ", constants";
+  if (program.has_constants_parameter) args += ", constants";
   if (program.can_fail) args += ", &error";
   out += fmt::format(
       "  for (i = 0; i < repeat && code == 0; ++i) {{\n"
       "    const double begin = seconds();\n    double took;\n    code = {}_run({});\n"
       "    took = seconds() - begin;\n    if (i == 0 || took < best) best = took;\n  }}\n",
-      name, args);
+      program.name, args);
   if (program.can_fail)
     out +=
         "  if (code != 0) {\n"
@@ -360,23 +378,29 @@ std::string main_program(const Program& program) {
         "(long)error.bound);\n    return 1;\n  }\n";
   else
     out += "  if (code != 0) return 1;\n";
-  out += fmt::format(
+  return out;
+}
+
+// Checks what lies around the memory, writes the outputs and frees all.
+static std::string results(const Program& program) {
+  const bool maps = program.has_constants_parameter;
+  const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
+  std::string out = fmt::format(
       "  for (i = 0; i < {}; ++i) check_guards(data[i], bytes[i], i < {} ? "
       "input_table[i].name : output_table[i - {}].name);\n",
       inputs + outputs, inputs, inputs);
   for (const PoolParameter& pool : program.pools)
     out += fmt::format("  check_guards({0}_pool, {0}_pool_bytes, \"{0}\");\n", pool.name);
   if (maps)
-    out += fmt::format("  check_guards(constants, {}_CONSTANTS_SIZE, \"constants\");\n", macro);
+    out += fmt::format("  check_guards(constants, {}_CONSTANTS_SIZE, \"constants\");\n",
+                       upper(program.name));
   out += "  if (repeat > 1) printf(\"%.6f ms\\n\", best * 1e3);\n  make_folders(folder);\n";
+  size_t most = 1;  // dimensions
+  for (size_t i = 0; i < outputs; ++i) most = std::max(most, program.entry.output(i).ndim());
   out +=
-      fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs, [&] {
-        size_t most = 1;
-        for (size_t i = 0; i < outputs; ++i) most = std::max(most, program.entry.output(i).ndim());
-        return most;
-      }());
+      fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs, most);
   out += "    for (d = 0; d < output_table[i].ndim; ++d) shape[d] = output_table[i].dims[d];\n";
-  if (dynamic)
+  if (program.has_shapes)
     for (size_t i = 0; i < outputs; ++i)
       if (program.entry.output(i).ndim() > 0)
         out += fmt::format("    if (i == {}) memcpy(shape, sizes.{}, sizeof(sizes.{}));\n", i,
@@ -384,8 +408,29 @@ std::string main_program(const Program& program) {
   out += fmt::format(
       "    write_npy(folder, &output_table[i], shape, data[{0} + i], bytes[{0} + i]);\n  }}\n",
       inputs);
-  out += fmt::format("  for (i = 0; i < {}; ++i) free(owned[i]);\n", constants_at + (maps ? 1 : 0));
-  return out + "  return 0;\n}\n";
+  out += fmt::format("  for (i = 0; i < {}; ++i) free(owned[i]);\n",
+                     inputs + outputs + program.pools.size() + (maps ? 1 : 0));
+  return out;
+}
+
+std::string main_program(const Program& program) {
+  const std::string head = fmt::format(
+      "/* Runs `{0}` on files: main_{0} [-o FOLDER] [-n REPEAT]{1} INPUT...\n"
+      " * Inputs in the order of {0}_inputs, each a .npy file, its elements alone, or - for "
+      "numbers\n"
+      " * that are made up; outputs are written to FOLDER/OUTPUT.npy (default: here), which is "
+      "made "
+      "where it is\n"
+      " * not there. With -n it prints the processor time of a run. */\n"
+      "#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+      "#include <time.h>\n\n"
+      "#ifdef _WIN32\n#include <direct.h>\n#define MAKE_FOLDER(path) _mkdir(path)\n#else\n"
+      "#include <sys/stat.h>\n#define MAKE_FOLDER(path) mkdir(path, 0777)\n#endif\n\n"
+      "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN {2}\n\n",
+      program.name, program.has_constants_parameter ? " [-c CONSTANTS]" : "", program.alignment);
+  return head + tables(program) + std::string(kMainBody + 1) + "\n" + usage_function(program) +
+         "int main(int argc, char** argv) {\n" + declarations(program) + reading(program) +
+         allocation(program) + run_loop(program) + results(program) + "  return 0;\n}\n";
 }
 
 // One word of the shell's in a recipe, whatever is in it.
@@ -460,8 +505,7 @@ std::string adapter(const Program& program) {
         "int64_t* workspace_bytes) {\n";
     if (has_dims) out += fmt::format("  {}_dims dims;\n", name);
     out += fmt::format("  {}_sizes sizes;\n  int32_t code;\n  (void)symbols;\n", name);
-    for (size_t s = 0; s < program.dims.size(); ++s)
-      out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
+    out += dims_of_symbols(program);
     out += fmt::format(
         "  code = {0}_shapes({1}&sizes);\n"
         "  if (code != 0) return context->report(context, code, \"{0}\", \"{2}\", 0, 0);\n",
@@ -485,16 +529,8 @@ std::string adapter(const Program& program) {
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
   out += "  int32_t code;\n  (void)symbols;\n  (void)workspace;\n  (void)constants;\n";
-  for (size_t s = 0; s < program.dims.size(); ++s)
-    out += fmt::format("  dims.{} = symbols[{}];\n", program.dims[s], s);
-  for (size_t i = 0; i < program.entry.inputs; ++i)
-    out += fmt::format("  in.{} = (const {}*)buffers[{}];\n", program.inputs[i],
-                       c_type(program.entry.input(i).dtype), i);
-  if (program.entry.inputs == 0) out += "  in.unused = 0;\n";
-  for (size_t i = 0; i < program.entry.outputs; ++i)
-    out += fmt::format("  out.{} = ({}*)buffers[{}];\n", program.outputs[i],
-                       c_type(program.entry.output(i).dtype), program.entry.inputs + i);
-  if (program.entry.outputs == 0) out += "  out.unused = 0;\n";
+  out += dims_of_symbols(program);
+  out += tensors(program, "buffers");
   std::string args = has_dims ? "&dims, &in, &out" : "&in, &out";
   for (const PoolParameter& pool : program.pools)
     args += fmt::format(", (char*)workspace + {}", pool.offset);
