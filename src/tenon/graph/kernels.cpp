@@ -281,19 +281,19 @@ static AttrValue::Map computed_operator(const OperatorCall& call) {
   return out;
 }
 
-std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel,
-                                                    const OperatorCall& call,
-                                                    const std::optional<Target>& target) {
-  const tir::PrimFunc& function = *kernel.function;
-  std::vector<size_t> buffers, scalars;
-  for (size_t i = 0; i < function.params.size(); ++i)
-    (function.buffers[i] ? buffers : scalars).push_back(i);
+namespace {
 
-  // Attributes first: what is pinned, then what is a parameter.
+// An input or output of the call beside the kernel's buffer for it.
+struct Port {
+  std::string name;  // as messages say it
+  Ref<TensorType> type;
+  const tir::Buffer& buffer;
+};
+
+// Attributes that the kernel pins, and inputs that it does without.
+std::optional<KernelRefusal> attribute_refusal(const tir::PrimFunc& function,
+                                               const OperatorCall& call) {
   const int64_t ndim = call.inputs.empty() ? 0 : call.inputs[0].type->ndim;
-  const auto is_optional = [&](const std::string& name) {
-    return std::find(call.optional.begin(), call.optional.end(), name) != call.optional.end();
-  };
   const std::vector<std::string> left_out = left_out_by(
       function, call.optional, call.inputs.size() + call.left_out.size() + call.outputs.size());
   if (left_out != call.left_out) {
@@ -307,78 +307,82 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
                                "out {}",
                                listed(call.left_out), listed(left_out)));
   }
-  if (const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs"))
-    for (const auto& [name, value] : *pinned) {
-      if (is_optional(name)) continue;
-      const auto given = call.named.find(name);
-      if (!given) return refused("attribute", call.named.missing(name));
-      if (!same_attr(name, value, *given, ndim))
-        return refused("attribute", fmt::format("`{}` is {}; the kernel has {}", name, given->str(),
-                                                value.str()));
-    }
-  Substitution values;
-  for (const size_t i : scalars) {
-    const Ref<tenon::Var>& param = function.params[i];
-    const auto value = call.named.scalar(param->name);
-    const auto number = value ? number_of(*value) : std::nullopt;
-    if (!number)
+  const auto pinned = function.attrs.get<AttrValue::Map>("op_attrs");
+  for (const auto& [name, value] : pinned.value_or(AttrValue::Map())) {
+    if (std::find(call.optional.begin(), call.optional.end(), name) != call.optional.end())
+      continue;
+    const auto given = call.named.find(name);
+    if (!given) return refused("attribute", call.named.missing(name));
+    if (!same_attr(name, value, *given, ndim))
       return refused("attribute",
-                     value ? fmt::format("`{}` is {}; parameter `{}` needs a number known now",
-                                         param->name, value->str(), param->name)
-                           : call.named.missing(param->name));
-    if (!param->dtype.is_float() && *number != static_cast<double>(static_cast<int64_t>(*number)))
-      return refused("attribute", fmt::format("`{}` is {}; parameter `{}` is {}", param->name,
-                                              value->str(), param->name, param->dtype.str()));
-    values.emplace(param.get(), param->dtype.is_float()
-                                    ? imm(param->dtype, *number)
-                                    : imm(param->dtype, static_cast<int64_t>(*number)));
+                     fmt::format("`{}` is {}; the kernel has {}", name, given->str(), value.str()));
   }
+  return std::nullopt;
+}
 
-  // Inputs and outputs, in order.
-  struct Port {
-    std::string name;
-    Ref<TensorType> type;
-  };
-  std::vector<Port> ports;
-  for (const OperatorCall::Input& input : call.inputs) ports.push_back({input.name, input.type});
-  for (size_t i = 0; i < call.outputs.size(); ++i)
-    ports.push_back(
-        {call.outputs.size() == 1 ? "the result" : fmt::format("result {}", i), call.outputs[i]});
-  if (ports.size() != buffers.size())
+// Adds the value of the scalar parameter, an attribute of its name.
+std::optional<KernelRefusal> scalar_refusal(const Ref<tenon::Var>& param, const OperatorCall& call,
+                                            Substitution& values) {
+  const auto value = call.named.scalar(param->name);
+  const auto number = value ? number_of(*value) : std::nullopt;
+  if (!number)
+    return refused("attribute",
+                   value ? fmt::format("`{}` is {}; parameter `{}` needs a number known now",
+                                       param->name, value->str(), param->name)
+                         : call.named.missing(param->name));
+  if (!param->dtype.is_float() && *number != static_cast<double>(static_cast<int64_t>(*number)))
+    return refused("attribute", fmt::format("`{}` is {}; parameter `{}` is {}", param->name,
+                                            value->str(), param->name, param->dtype.str()));
+  values.emplace(param.get(), param->dtype.is_float()
+                                  ? imm(param->dtype, *number)
+                                  : imm(param->dtype, static_cast<int64_t>(*number)));
+  return std::nullopt;
+}
+
+std::variant<std::vector<Port>, KernelRefusal> ports_of(const tir::PrimFunc& function,
+                                                        const OperatorCall& call) {
+  std::vector<const tir::Buffer*> buffers;
+  for (const auto& buffer : function.buffers)
+    if (buffer) buffers.push_back(buffer.get());
+  if (call.inputs.size() + call.outputs.size() != buffers.size())
     return refused("arity", fmt::format("the call has {} tensors in and {} out; the kernel has {} "
                                         "buffers",
                                         call.inputs.size(), call.outputs.size(), buffers.size()));
-  const auto shown = [](const std::string& name) {
-    return name.starts_with("the ") || name.starts_with("result ") ? name : "`" + name + "`";
-  };
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const tir::Buffer& buffer = *function.buffers[buffers[i]];
-    if (ports[i].type->dtype != buffer.dtype)
-      return refused("dtype",
-                     fmt::format("{} is {}; buffer `{}` of the kernel is {}", shown(ports[i].name),
-                                 ports[i].type->dtype.str(), buffer.name, buffer.dtype.str()));
-    if (ports[i].type->ndim != static_cast<int64_t>(buffer.ndim()))
-      return refused("rank", fmt::format("{} has rank {}; buffer `{}` of the kernel has {}",
-                                         shown(ports[i].name), ports[i].type->ndim, buffer.name,
-                                         buffer.ndim()));
-    if (!ports[i].type->shape)
-      return refused("shape", shown(ports[i].name) + " has a shape that is not known");
-  }
-  // Symbolic dimensions: as the call has them, and in the kernel's dtype for arithmetic.
-  Substitution dims = values, typed = values;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const tir::Buffer& buffer = *function.buffers[buffers[i]];
+  std::vector<Port> ports;
+  for (const OperatorCall::Input& input : call.inputs)
+    ports.push_back({"`" + input.name + "`", input.type, *buffers[ports.size()]});
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    ports.push_back({call.outputs.size() == 1 ? "the result" : fmt::format("result {}", i),
+                     call.outputs[i], *buffers[ports.size()]});
+  return ports;
+}
+
+std::optional<KernelRefusal> type_refusal(const Port& port) {
+  const auto& [name, type, buffer] = port;
+  if (type->dtype != buffer.dtype)
+    return refused("dtype", fmt::format("{} is {}; buffer `{}` of the kernel is {}", name,
+                                        type->dtype.str(), buffer.name, buffer.dtype.str()));
+  if (type->ndim != static_cast<int64_t>(buffer.ndim()))
+    return refused("rank", fmt::format("{} has rank {}; buffer `{}` of the kernel has {}", name,
+                                       type->ndim, buffer.name, buffer.ndim()));
+  if (!type->shape) return refused("shape", name + " has a shape that is not known");
+  return std::nullopt;
+}
+
+// Compares shapes; `dims` has the kernel's scalar parameters, and gets its symbolic dimensions as
+// the call has them.
+std::optional<KernelRefusal> shape_refusal(const std::vector<Port>& ports, Substitution& dims) {
+  Substitution typed = dims;  // in the kernel's dtype, for arithmetic
+  for (const auto& [name, type, buffer] : ports)
     for (size_t d = 0; d < buffer.ndim(); ++d)
       if (const auto* var = buffer.shape[d].as<tenon::Var>()) {
-        const Expr& given = ports[i].type->dim(static_cast<int64_t>(d));
+        const Expr& given = type->dim(static_cast<int64_t>(d));
         dims.emplace(var, given);
         typed.emplace(var, tenon::cast(var->dtype, given));
       }
-  }
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const tir::Buffer& buffer = *function.buffers[buffers[i]];
+  for (const auto& [name, type, buffer] : ports) {
     for (size_t d = 0; d < buffer.ndim(); ++d) {
-      const Expr& given = ports[i].type->dim(static_cast<int64_t>(d));
+      const Expr& given = type->dim(static_cast<int64_t>(d));
       const auto bound = dims.find(buffer.shape[d].get());
       const Expr wanted =
           bound != dims.end()
@@ -388,20 +392,17 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
       const std::string declared = str(buffer.shape[d]), here = str(wanted);
       return refused("shape",
                      fmt::format("dimension {} of {} is {}; buffer `{}` of the kernel has {}{}", d,
-                                 shown(ports[i].name), str(given), buffer.name, declared,
+                                 name, str(given), buffer.name, declared,
                                  declared == here ? "" : ", which is " + here + " here"));
     }
   }
-  if (auto refusal = condition_refusal(function, call.named, dims)) return std::move(*refusal);
-  if (const AttrValue* wanted = function.attrs.find("op_target"); wanted && target)
-    if (auto refusal = target_refusal(*wanted, *target)) return std::move(*refusal);
+  return std::nullopt;
+}
 
-  // Dimensions that are numbers here become these.
-  Substitution constants = values;
-  for (const auto& [var, value] : dims)
-    if (const auto number = as_int(downcast<ExprNode>(value)); number && !values.count(var))
-      constants.emplace(var, imm(static_cast<const tenon::Var*>(var)->dtype, *number));
-  Ref<tir::PrimFunc> copy = tir::specialize(function, constants);
+// The kernel for this call: `constants` stand for its parameters and dimensions.
+Ref<tir::PrimFunc> specialised(const tir::PrimFunc& function, const OperatorCall& call,
+                               const Substitution& constants) {
+  const Ref<tir::PrimFunc> copy = tir::specialize(function, constants);
   Attrs attrs = copy->attrs;
   for (const char* name : {"op", "op_attrs", "op_when", "op_target", "op_priority", "op_node",
                            "op_requested", "global_symbol"})
@@ -410,11 +411,39 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   const FusionKind kind = fusion_of(function, call.def);
   if (!call.gives_tuple) attrs.set("op_pattern", static_cast<int64_t>(kind));
   if (is_scheduled(function)) attrs.set("tir.is_scheduled", true);
-  const Ref<tir::PrimFunc> annotated = with(*copy, [&](tir::PrimFunc& copy) {
+  return with(*copy, [&](tir::PrimFunc& copy) {
     copy.attrs = std::move(attrs);
     copy.is_private = true;
   });
-  return KernelUse{annotated};
+}
+
+}  // namespace
+
+std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel,
+                                                    const OperatorCall& call,
+                                                    const std::optional<Target>& target) {
+  const tir::PrimFunc& function = *kernel.function;
+  if (auto refusal = attribute_refusal(function, call)) return std::move(*refusal);
+  Substitution values;
+  for (size_t i = 0; i < function.params.size(); ++i)
+    if (!function.buffers[i])
+      if (auto refusal = scalar_refusal(function.params[i], call, values))
+        return std::move(*refusal);
+  auto ports = ports_of(function, call);
+  if (auto* refusal = std::get_if<KernelRefusal>(&ports)) return std::move(*refusal);
+  for (const Port& port : std::get<0>(ports))
+    if (auto refusal = type_refusal(port)) return std::move(*refusal);
+  Substitution dims = values;
+  if (auto refusal = shape_refusal(std::get<0>(ports), dims)) return std::move(*refusal);
+  if (auto refusal = condition_refusal(function, call.named, dims)) return std::move(*refusal);
+  if (const AttrValue* wanted = function.attrs.find("op_target"); wanted && target)
+    if (auto refusal = target_refusal(*wanted, *target)) return std::move(*refusal);
+  // Dimensions that are numbers here become these.
+  Substitution constants = values;
+  for (const auto& [var, value] : dims)
+    if (const auto number = as_int(downcast<ExprNode>(value)); number && !values.count(var))
+      constants.emplace(var, imm(static_cast<const tenon::Var*>(var)->dtype, *number));
+  return KernelUse{specialised(function, call, constants)};
 }
 
 // ---- the table
