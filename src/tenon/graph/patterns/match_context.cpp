@@ -94,30 +94,39 @@ void MatchRun::plan_context(const PatternContext& context) {
   }
 }
 
+// The values that use `value`.
+std::vector<Value> MatchRun::users(const Value& value) const {
+  std::vector<Value> out;
+  if (!value) return out;
+  for (const Node* user : index_.users_of(value))
+    if (user) out.push_back(index_.definitions.at(user).binding->var);
+  return out;
+}
+
+// Values that a constraint leaves to `pattern`: users of a producer that is known, or inputs of a
+// consumer.
+std::optional<std::vector<Value>> MatchRun::constrained(const PatternNode* pattern) const {
+  if (!context_) return std::nullopt;
+  for (const UseConstraint& use : context_->uses) {
+    if (use.consumer.get() == pattern)
+      if (const Value producer = known(use.producer.get())) return users(producer);
+    if (use.producer.get() != pattern) continue;
+    const Value consumer = known(use.consumer.get());
+    if (!consumer) continue;
+    std::vector<Value> out;
+    each_input(computed(consumer), [&](const Value& value) {
+      if (value.as<Var>()) out.push_back(value);
+    });
+    return out;
+  }
+  return std::nullopt;
+}
+
 // Values that `pattern` may match, given what others matched; nothing where they do not tell.
 std::optional<std::vector<Value>> MatchRun::candidates(const PatternNode* pattern,
                                                        int depth) const {
-  const auto users = [&](const Value& value) {
-    std::vector<Value> out;
-    if (!value) return out;
-    for (const Node* user : index_.users_of(value))
-      if (user) out.push_back(index_.definitions.at(user).binding->var);
-    return out;
-  };
   if (const Value value = known(pattern)) return std::vector<Value>{value};
-  if (context_)
-    for (const UseConstraint& use : context_->uses) {
-      if (use.consumer.get() == pattern)
-        if (const Value producer = known(use.producer.get())) return users(producer);
-      if (use.producer.get() == pattern)
-        if (const Value consumer = known(use.consumer.get())) {
-          std::vector<Value> out;
-          each_input(computed(consumer), [&](const Value& value) {
-            if (value.as<Var>()) out.push_back(value);
-          });
-          return out;
-        }
-    }
+  if (auto values = constrained(pattern)) return values;
   // A part that is known: the values above it. Alternatives have others.
   if (depth == 0 || NodePtr(pattern).as<OrPattern>()) return std::nullopt;
   std::optional<std::vector<Value>> best;

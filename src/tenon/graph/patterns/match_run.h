@@ -124,6 +124,8 @@ class MatchRun {
   void plan_context(const PatternContext& context);
   bool is_consistent(const UseConstraint& use) const;
   bool uses_hold() const;
+  std::vector<Value> users(const Value& value) const;
+  std::optional<std::vector<Value>> constrained(const PatternNode* pattern) const;
   std::optional<std::vector<Value>> candidates(const PatternNode* pattern, int depth) const;
   std::vector<const Node*> escaping(const std::vector<const Node*>& outputs) const;
   bool is_graph_closed() const;
