@@ -354,6 +354,42 @@ RowReduction split_row_reduction(Schedule& schedule, const BlockRV& block, const
   return {part, block, full, halves};
 }
 
+// Starts the parts before the loops of their reduction, and makes their lanes vectors; `lane` is
+// the axis of the lanes, `k` the other reduced one.
+static void vectorize_parts(Schedule& schedule, const RowReduction& reduction, size_t lane,
+                            size_t k) {
+  const auto lane_loop = loop_of_axis(schedule, reduction.part, lane);
+  if (!lane_loop) return;
+  const auto k_loop = loop_of_axis(schedule, reduction.part, k);
+  const Ref<Block> node = schedule.get(reduction.part);
+  const auto is_reduced = [&](const LoopRV& loop) {
+    for (size_t a = 0; a < node->iter_vars.size(); ++a)
+      if (node->iter_vars[a].kind == IterKind::kReduce)
+        if (loop_of_axis(schedule, reduction.part, a) == loop) return true;
+    return false;
+  };
+  const auto loops = schedule.get_loops(reduction.part);
+  const LoopRV first = *std::find_if(loops.begin(), loops.end(), is_reduced);
+  const BlockRV start = schedule.decompose_reduction(reduction.part, first);
+  const size_t last = schedule.get(start)->iter_vars.size() - 1;
+  for (const LoopRV& loop : schedule.get_loops(start))
+    if (loop_of_axis(schedule, start, last) == loop) schedule.vectorize(loop);
+  // The last vector may not be full: it is added under a mask.
+  bool guarded = false;
+  walk<Call>(schedule.get(reduction.part)->body,
+             [&](const Call& call) { guarded = guarded || call.is(IntrinsicId::kIfThenElse); });
+  if (!guarded) {
+    schedule.vectorize(*lane_loop);
+  } else if (first == *k_loop) {
+    const LoopRV rest = schedule.loop_partition(*k_loop, {reduction.full})[1];
+    const auto main = loop_of_axis(schedule, reduction.part, lane);
+    if (main) schedule.vectorize(*main);
+    const Path path = find_loop(schedule.func()->body, rest.var.get());
+    for (const Ref<BlockRealize>& realize : realizes_in(path ? path.target() : Stmt()))
+      schedule.vectorize(schedule.get_loops({realize->block->name}).back());
+  }
+}
+
 void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
                           const MachineModel& model) {
   // Axes of the part: spatial ones, the reduction, with the lanes where the factored loop stood.
@@ -366,37 +402,7 @@ void finish_row_reduction(Schedule& schedule, const RowReduction& reduction,
     if (store->indices.back().same_as(node->iter_vars[a].var)) lane = a;
   }
   if (!lane) return;
-  const auto lane_loop = loop_of_axis(schedule, reduction.part, *lane);
-  if (k && lane_loop) {
-    const auto k_loop = loop_of_axis(schedule, reduction.part, *k);
-    const auto loops = schedule.get_loops(reduction.part);
-    std::optional<LoopRV> first;
-    for (const LoopRV& loop : loops)
-      if (!first)
-        for (size_t a = 0; a < node->iter_vars.size(); ++a)
-          if (node->iter_vars[a].kind == IterKind::kReduce)
-            if (const auto l = loop_of_axis(schedule, reduction.part, a); l && *l == loop)
-              first = loop;
-    const BlockRV start = schedule.decompose_reduction(reduction.part, *first);
-    for (const LoopRV& loop : schedule.get_loops(start))
-      if (const auto l = loop_of_axis(schedule, start, schedule.get(start)->iter_vars.size() - 1);
-          l && *l == loop)
-        schedule.vectorize(loop);
-    // The last vector may not be full: it is added under a mask.
-    bool guarded = false;
-    walk<Call>(schedule.get(reduction.part)->body,
-               [&](const Call& call) { guarded = guarded || call.is(IntrinsicId::kIfThenElse); });
-    if (guarded && first && *first == *k_loop) {
-      const LoopRV rest = schedule.loop_partition(*k_loop, {reduction.full})[1];
-      const auto main = loop_of_axis(schedule, reduction.part, *lane);
-      if (main) schedule.vectorize(*main);
-      const Path path = find_loop(schedule.func()->body, rest.var.get());
-      for (const Ref<BlockRealize>& realize : realizes_in(path ? path.target() : Stmt()))
-        schedule.vectorize(schedule.get_loops({realize->block->name}).back());
-    } else if (!guarded) {
-      schedule.vectorize(*lane_loop);
-    }
-  }
+  if (k) vectorize_parts(schedule, reduction, *lane, *k);
   for (const BlockRV& half : reduction.halves) {
     const std::vector<LoopRV> loops = schedule.get_loops(half);
     schedule.unroll(loops[loops.size() - 2]);
