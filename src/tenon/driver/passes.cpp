@@ -318,9 +318,9 @@ struct Row {
   Function run = {};
 };
 
-std::vector<Pass> make_table() {
+std::vector<Row> rows() {
   constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
-  const Row rows[] = {
+  return {
       // -- graph
       {"BindParams", "makes constants of parameters", Form::kAny, kExact, nullptr, run_bind_params},
       {"BindSymbolicVars", "gives symbolic dimensions of parameters sizes", Form::kAny, kExact,
@@ -438,8 +438,11 @@ std::vector<Pass> make_table() {
        kReassociating, tir::lower_intrinsics},
       {"RemoveNoOp", "drops statements that do nothing", Form::kLowered, kExact, tir::remove_no_op},
   };
+}
+
+std::vector<Pass> make_table() {
   std::vector<Pass> table;
-  for (const Row& row : rows) {
+  for (const Row& row : rows()) {
     Pass pass;
     pass.name = row.name;
     pass.summary = row.summary;
