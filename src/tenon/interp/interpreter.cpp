@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/interp/interpreter.h"
 
-#include <algorithm>
 #include <functional>
-#include <map>
 #include <unordered_map>
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/transforms.h"
-#include "tenon/interp/call_memo.h"
 #include "tenon/interp/dims.h"
-#include "tenon/interp/machine.h"
-#include "tenon/interp/races.h"
-#include "tenon/interp/random_rounding.h"
-#include "tenon/interp/scalar.h"
+#include "tenon/interp/function_runner.h"
 #include "tenon/support/kernel_codes.h"
 #include "tenon/tir/scratch_query.h"
 
@@ -48,42 +42,12 @@ Datum tuple_datum(std::vector<Datum> items) {
   return d;
 }
 
-View view_of(const TensorData& data) {
-  View view;
-  view.memory = std::make_shared<Memory>();
-  view.memory->bytes.assign(data.data().begin(), data.data().end());
-  view.shape = data.shape;
-  view.strides = compact(data.shape);
-  view.dtype = data.dtype;
-  return view;
-}
-
-View fresh_view(DType dtype, const std::vector<int64_t>& shape, const Origin& origin) {
-  View view;
-  const int64_t elements = checked_elements(shape, std::max<int64_t>(1, dtype.bytes()), origin);
-  view.memory = allocate(elements * dtype.bytes(), "output", origin);
-  view.shape = shape;
-  view.strides = compact(shape);
-  view.dtype = dtype;
-  return view;
-}
-
-Ref<TensorData> data_of(View&& view) {
-  return TensorData::owned(view.dtype, view.shape, std::move(view.memory->bytes));
-}
-
 }  // namespace
 
 class Interpreter::Impl {
  public:
-  Impl(const IRModule& module, Options options) : module_(module), options_(options) {
-    if (options_.rounding_seed) rounding_.emplace(options_.rounding_seed);
-    if (options_.watch_open_loops && !options_.find_races && !rounding_) {
-      open_ = with_open_loops(module_);
-      if (!open_.empty())
-        races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kParallelLoops);
-    }
-  }
+  Impl(const IRModule& module, Options options)
+      : module_(module), functions_(module_, std::move(options)) {}
 
   std::vector<Ref<TensorData>> run_main(const std::vector<Ref<TensorData>>& inputs) {
     lift_local_functions();
@@ -105,7 +69,7 @@ class Interpreter::Impl {
       throw CompileError(kBadInput, {}, "{} inputs are given; `main` has {} parameters",
                          inputs.size(), count);
     buffers.resize(count);
-    std::vector<Ref<TensorData>> all = run_buffers(module_, lowered, buffers, {});
+    std::vector<Ref<TensorData>> all = functions_.run(module_, lowered, buffers, {});
     const auto first = static_cast<std::ptrdiff_t>(inputs.size());
     std::vector<Ref<TensorData>> out(all.begin() + first, all.end());
     if (lowered->attrs.contains("tenon.workspace_bytes") && !out.empty()) out.pop_back();
@@ -138,8 +102,10 @@ class Interpreter::Impl {
       }
       slots.push_back(slot);
     }
-    return run_buffers(module_, function, buffers, slots);
+    return functions_.run(module_, function, buffers, slots);
   }
+
+  const FunctionRunner& functions() const { return functions_; }
 
   std::optional<Value> evaluate_call(const Ref<graph::Call>& call) {
     try {
@@ -181,176 +147,6 @@ class Interpreter::Impl {
       throw CompileError(kUnsupported, {}, "a result of `main` is no tensor");
     }
   }
-
-  // ---- TensorIR ----
-
-  // For these arguments: code is made for the values of symbolic dimensions.
-  const Code* code_of(const Ref<tir::PrimFunc>& function, const std::vector<View>& buffers) {
-    auto& [keeper, codes] = code_[function.get()];
-    if (!keeper) keeper = function;
-    std::vector<int64_t> dims = dims_of(*function, buffers);
-    const bool watched = options_.find_races ||
-                         (races_ && (races_->is_running() || open_.count(function.get()) > 0));
-    std::unique_ptr<Code>& code = codes[{dims, watched}];
-    if (!code) code = resolve(function, {std::move(dims), watched, rounding_.has_value()});
-    return code.get();
-  }
-
-  Machine machine_for(const IRModule& module) {
-    Machine machine(
-        [this, &module](const std::string& name, const std::vector<View>& buffers) -> const Code* {
-          const auto function = module.find<tir::PrimFunc>(name);
-          if (function) return code_of(function, buffers);
-          const auto external = module.find<tir::ExternFunction>(name);
-          return external ? code_of(external, buffers) : nullptr;
-        },
-        options_.step_limit, steps_,
-        [this, &module](const std::string& name, std::vector<View>& buffers,
-                        const std::vector<Slot>& scalars, const Origin& origin) {
-          const auto external = module.find<tir::ExternFunction>(name);
-          if (external) call_library(*external, buffers, scalars, origin);
-          return static_cast<bool>(external);
-        },
-        [this](const tenon::Call& call, std::vector<OpaqueArgument>& arguments) {
-          return call_opaque(call, arguments);
-        },
-        races_.get(), rounding_ ? &*rounding_ : nullptr);
-    if (options_.memo && !races_ && !rounding_)
-      machine.keep_results(*options_.memo, [this, &module](const Code& code) {
-        const auto [known, fresh] = programs_.try_emplace({&module, &code}, nullptr);
-        if (fresh) known->second = options_.memo->program_of(module, code);
-        return known->second;
-      });
-    return machine;
-  }
-
-  Slot call_opaque(const tenon::Call& call, const std::vector<OpaqueArgument>& given) {
-    if (!options_.call_opaque)
-      throw CompileError(kUnsupported, call.origin,
-                         "`T.{}` of a function that nothing declares is not run here",
-                         call.op->name);
-    std::vector<ExternArgument> arguments;
-    for (size_t i = 0; i < given.size(); ++i) {
-      ExternArgument argument;
-      argument.text = given[i].text;
-      if (given[i].view) {
-        argument.data = given[i].view->memory->bytes.data() + given[i].view->offset;
-        argument.shape = given[i].view->shape;
-        argument.strides = given[i].view->strides;
-      } else if (!argument.text && downcast<ExprNode>(call.args[i + 1])->dtype.is_float()) {
-        argument.number = given[i].scalar.f;
-      } else {
-        argument.integer = given[i].scalar.i;
-      }
-      arguments.push_back(std::move(argument));
-    }
-    Slot result{0};
-    place_errors(call.origin, [&] {
-      const ExternArgument out = options_.call_opaque(call, arguments);
-      if (call.dtype.is_float())
-        result.f = out.number;
-      else
-        result.i = out.integer;
-    });
-    return result;
-  }
-
-  /// How much scratch a library function needs, by the library.
-  AskLibrary ask() {
-    if (!options_.call_opaque) return {};
-    return [this](const tenon::Call& call) {
-      std::vector<OpaqueArgument> arguments(call.args.size() - 1);
-      for (size_t i = 0; i < arguments.size(); ++i)
-        arguments[i].scalar.i = evaluate(call.arg(i + 1), {});
-      return call_opaque(call, arguments).i;
-    };
-  }
-
-  /// What a library reports has no place of its own.
-  template <typename Action>
-  static void place_errors(const Origin& origin, const Action& action) {
-    try {
-      action();
-    } catch (const CompileError& error) {
-      if (error.first().origin) throw;
-      throw CompileError(error.first().code, origin, "{}", error.first().message);
-    }
-  }
-
-  // ---- library functions ----
-
-  /// Its reference body; null where it has none.
-  const Code* code_of(const Ref<tir::ExternFunction>& function, const std::vector<View>& buffers) {
-    if (!function->body) return nullptr;
-    auto& reference = references_[function.get()];
-    if (!reference.second) reference = {function, function->reference()};
-    return code_of(reference.second, buffers);
-  }
-
-  void call_library(const tir::ExternFunction& function, std::vector<View>& buffers,
-                    const std::vector<Slot>& scalars, const Origin& origin) {
-    if (!options_.call_library)
-      throw CompileError(kUnsupported, origin,
-                         "extern function `{}` has no reference body, so the interpreter has to "
-                         "call the library; give it with --link",
-                         function.symbol);
-    std::vector<ExternArgument> arguments;
-    size_t next_buffer = 0, next_scalar = 0;
-    for (size_t i = 0; i < function.params.size(); ++i) {
-      ExternArgument argument;
-      if (!function.buffers[i]) {
-        const Slot& slot = scalars.at(next_scalar++);
-        if (function.params[i]->dtype.is_handle())
-          argument.text = reinterpret_cast<const char*>(slot.i);
-        else if (function.params[i]->dtype.is_float())
-          argument.number = slot.f;
-        else
-          argument.integer = slot.i;
-        arguments.push_back(std::move(argument));
-        continue;
-      }
-      View& view = buffers.at(next_buffer++);
-      Memory& memory = *view.memory;
-      argument.data = memory.bytes.data() + view.offset;
-      argument.shape = view.shape;
-      argument.strides = view.strides;
-      if (function.uses[i] != tir::ParamUse::kIn)
-        std::fill(memory.written.begin(), memory.written.end(), uint8_t{1});
-      arguments.push_back(std::move(argument));
-    }
-    place_errors(origin, [&] { options_.call_library(function, arguments); });
-  }
-
-  std::vector<Ref<TensorData>> run_buffers(const IRModule& module,
-                                           const Ref<tir::PrimFunc>& function,
-                                           const std::vector<Ref<TensorData>>& buffers,
-                                           const std::vector<Slot>& scalars) {
-    std::vector<View> views;
-    for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
-    if (options_.find_races) races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kAll);
-    Machine machine = machine_for(module);
-    allocate_missing(*function, views, scalars, ask());
-    const Code* code = code_of(function, views);
-    if (options_.find_races)
-      for (const View& view : views) races_->watch_output(view.memory.get());
-    watched_ = options_.find_races ? views : std::vector<View>();
-    machine.run(*code, views, scalars, function->origin);
-    if (options_.find_races) check_written(views, *function);
-    std::vector<Ref<TensorData>> out;
-    for (View& view : views) out.push_back(data_of(std::move(view)));
-    return out;
-  }
-
- public:
-  int64_t steps_used() const { return steps_; }
-  Origin last_writer(size_t buffer, int64_t element) const {
-    if (!races_ || buffer >= watched_.size()) return {};
-    const View& view = watched_[buffer];
-    return races_->writer(view.memory.get(), view.offset + element * view.dtype.bytes());
-  }
-
- private:
-  // ---- graph level ----
 
   static void bind_dims(const graph::Type& type, const Datum& datum, Dims& dims,
                         const Origin& origin, const std::string& name) {
@@ -662,9 +458,7 @@ class Interpreter::Impl {
     if (call.args.size() > 2)
       for (const int64_t value : evaluate_value(module, call.args[2], env, dims).shape)
         scalars.push_back({.i = value});
-    const Code* code = code_of(function, views);
-    Machine machine = machine_for(module);
-    machine.call(*code, views, scalars, call.origin);
+    functions_.call(module, function, views, scalars, call.origin);
     std::vector<Datum> outputs;
     for (const size_t at : outputs_at)
       outputs.push_back(tensor_datum(data_of(std::move(views[at]))));
@@ -732,7 +526,8 @@ class Interpreter::Impl {
       if (!function->buffers[i]) known.emplace(function->params[i].get(), numbers[i].i);
     for (const tir::ScratchQuery& query : tir::scratch_queries(*function))
       if (const Var* extent = query.extent(*function))
-        bound.emplace(extent, function->body ? 0 : evaluate(query.bytes({}), known, ask()));
+        bound.emplace(extent,
+                      function->body ? 0 : evaluate(query.bytes({}), known, functions_.ask()));
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].from == From::kDimension) numbers[i].i = bound.at(function->params[i].get());
       if (slots[i].from == From::kScratch)
@@ -747,10 +542,7 @@ class Interpreter::Impl {
       else
         scalars.push_back(numbers[i]);
     }
-    if (const Code* code = code_of(function, buffers))
-      machine_for(module).call(*code, buffers, scalars, call.origin);
-    else
-      call_library(*function, buffers, scalars, call.origin);
+    functions_.call(module, function, buffers, scalars, call.origin);
     for (size_t i = 0; i < slots.size(); ++i)
       if (slots[i].from == From::kOutput)
         outputs[fresh[slots[i].index]] = tensor_datum(data_of(std::move(views[i])));
@@ -768,21 +560,7 @@ class Interpreter::Impl {
   };
 
   IRModule module_;
-  Options options_;
-  int64_t steps_ = 0;
-  std::unique_ptr<RaceTracker> races_;
-  std::unordered_set<const Node*> open_;  // functions that are watched wherever they run
-  std::optional<RandomRounding> rounding_;
-  std::vector<View> watched_;
-  // Code by the module that it calls functions of, which lives as long as this does.
-  std::map<std::pair<const IRModule*, const Code*>, MemoProgram*> programs_;
-  struct Codes {
-    Ref<tir::PrimFunc> function;
-    std::map<std::pair<std::vector<int64_t>, bool>, std::unique_ptr<Code>> by_dims;  // watched?
-  };
-  std::unordered_map<const Node*, Codes> code_;
-  std::unordered_map<const Node*, std::pair<Ref<tir::ExternFunction>, Ref<tir::PrimFunc>>>
-      references_;  // of extern functions
+  FunctionRunner functions_;
   std::unordered_map<NodePtr, std::unique_ptr<Lowered>, StructuralHash, StructuralEqual> operators_;
 };
 
@@ -798,9 +576,9 @@ std::vector<Ref<TensorData>> Interpreter::run_prim_func(const std::string& name,
                                                         const std::vector<double>& scalars) {
   return impl_->run_prim_func(name, buffers, scalars);
 }
-int64_t Interpreter::steps_used() const { return impl_->steps_used(); }
+int64_t Interpreter::steps_used() const { return impl_->functions().steps_used(); }
 Origin Interpreter::last_writer(size_t buffer, int64_t element) const {
-  return impl_->last_writer(buffer, element);
+  return impl_->functions().last_writer(buffer, element);
 }
 std::optional<graph::Value> Interpreter::evaluate_call(const Ref<graph::Call>& call) {
   return impl_->evaluate_call(call);
