@@ -131,6 +131,38 @@ TEST(Plan, MatmulOfSymbolicRows) {
             "runner-up 1 x 12 x 2: 1872 us\n");
 }
 
+// The layout packs weights for the tile that the plan then has: both come from one problem.
+TEST(Plan, HasTheTileThatTheLayoutPacksFor) {
+  for (const char* text : {k128, k256, k256Of32, k512}) {
+    const Target target = parse_target(text);
+    for (const int64_t in : {3, 16, 64, 256})
+      for (const int64_t out : {16, 24, 64, 256})
+        for (const int64_t size : {7, 14, 56})
+          for (const int64_t kernel : {1, 3, 7})
+            for (const int64_t stride : {1, 2}) {
+              testing::Conv conv{in, out, size, size, kernel, stride, kernel / 2};
+              ConvShape shape;
+              shape.in_channels = in;
+              shape.out_channels = out;
+              shape.out_height = shape.out_width = (size + 2 * conv.pad - kernel) / stride + 1;
+              shape.kernel_height = shape.kernel_width = kernel;
+              shape.stride_height = shape.stride_width = stride;
+              const ConvLayout layout = choose_conv_layout(shape, target);
+              conv.v = layout.block;
+              conv.group = layout.weight_group;
+              const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
+              const Ref<PrimFunc> function =
+                  planar ? testing::planar_conv(conv) : testing::conv(conv);
+              for (const BlockPlan& plan : plans_of(function, text))
+                for (const TilePlan& tiles : plan.tiles)
+                  EXPECT_EQ(str(tiles.tile()), str(layout.tile))
+                      << text << ": " << in << " to " << out << " channels of " << size << "x"
+                      << size << ", kernel " << kernel << ", stride " << stride << "\n"
+                      << str(plan);
+            }
+  }
+}
+
 // A length that may be negative cannot be cut.
 TEST(Plan, SaysWhatDidNotSuit) {
   EXPECT_EQ(text_of(matmul(var("n"), 512, 256), k256),

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/machine_model.h"
-#include "tenon/tir/schedule/tile_rules.h"
 
 namespace tenon::tir {
 
@@ -29,15 +28,19 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   const int64_t window = shape.kernel_height * shape.kernel_width;
   const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
   const bool flat = window == 1 && shape.stride_height == 1 && shape.stride_width == 1;
-  TileProblem problem;
+  std::vector<int64_t> reduction = {group_in, shape.kernel_height, shape.kernel_width};
+  if (!planar) {
+    reduction[0] = ceil_div(group_in, lanes);
+    reduction.push_back(lanes);
+  }
+  TileProblem problem = contraction(reduction, lanes * shape.element_bits / 8);
   problem.height = flat ? 1 : shape.out_height;
   problem.width = flat ? shape.out_height * shape.out_width : shape.out_width;
   problem.vectors = ceil_div(group_out, lanes);
-  problem.steps = group_in * window;
   problem.stride = shape.stride_width;
   problem.window = window > 1;
-  problem.step_bytes = planar ? 0 : lanes * lanes * window * shape.element_bits / 8;
-  layout.weight_group = choose_tile(problem, target).tile.vectors;
+  layout.tile = choose_tile(problem, target).tile;
+  layout.weight_group = layout.tile.vectors;
   return layout;
 }
 
@@ -45,10 +48,9 @@ int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target
                            int element_bits) {
   const MachineModel& model = machine_model(target);
   const int64_t lanes = target.vector_lanes(element_bits);
-  TileProblem problem;
+  TileProblem problem = contraction({k > 0 ? k : model.unknown_depth}, lanes * element_bits / 8);
   problem.width = m;
   problem.vectors = n > 0 ? ceil_div(n, lanes) : 0;
-  problem.steps = k > 0 ? k : model.unknown_depth;
   problem.vectors_divide = false;
   if (m == 1) {
     // Bound by reading B: wide panels keep many loads in flight. All are about as wide: of a last

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tenon/support/target.h"
+#include "tenon/tir/schedule/tile_rules.h"
 
 namespace tenon::tir {
 
@@ -38,7 +39,8 @@ struct ConvLayout {
   };
   Kind kind = Kind::kPlain;
   int64_t block = 1;
-  int64_t weight_group = 1;
+  int64_t weight_group = 1;  // vectors of `tile`
+  Tile tile;                 // that DefaultSchedule plans for a dense convolution of this layout
 };
 
 ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target);

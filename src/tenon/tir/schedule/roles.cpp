@@ -35,7 +35,7 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
                                                  arith::Analyzer& analyzer) {
   const std::vector<Expr> strides =
       buffer->strides.empty() ? compact_strides(buffer->shape) : buffer->strides;
-  LinearAccess access{buffer, {}};
+  LinearAccess access{buffer, {}, std::vector<LinearAccess::Step>(axes.size())};
   for (size_t a = 0; a < axes.size(); ++a) access.strides.push_back(int64(0));
   // What an axis that jumps does to an index is part of the rest; its stride is no number.
   std::vector<Ref<Var>> even;
@@ -53,21 +53,25 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
     });
     if (used) access.strides[a] = axes[a];
   }
-  const auto add = [&](const Expr& index, const Expr& scale) {
+  const auto add = [&](const Expr& index, const Expr& scale, std::optional<size_t> dim) {
     if (!index->dtype.is_scalar()) return false;
     const auto form = analyzer.linear(index, even);
     if (!form) return false;
     bool loads = false;
     walk<BufferLoad>(form->rest, [&](const BufferLoad&) { loads = true; });
     if (loads) return false;
-    for (size_t a = 0; a < even.size(); ++a)
-      if (!is_zero(form->coefficients[a]))
-        access.strides[places[a]] = access.strides[places[a]] + form->coefficients[a] * scale;
+    for (size_t a = 0; a < even.size(); ++a) {
+      if (is_zero(form->coefficients[a])) continue;
+      Expr& stride = access.strides[places[a]];
+      access.steps[places[a]] = {is_zero(stride) ? dim : std::nullopt, form->coefficients[a]};
+      stride = stride + form->coefficients[a] * scale;
+    }
     return true;
   };
   bool linear = true;
-  for (size_t d = 0; d < indices.size() && linear; ++d) linear = add(indices[d], strides[d]);
+  for (size_t d = 0; d < indices.size() && linear; ++d) linear = add(indices[d], strides[d], d);
   if (!linear) {
+    access.steps.assign(axes.size(), {});
     // Quotient and remainder of joined axes may be linear together.
     Expr place = int64(0);
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -75,7 +79,7 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
       place = place + indices[d] * strides[d];
     }
     for (const size_t a : places) access.strides[a] = int64(0);
-    if (!add(analyzer.simplify(place), int64(1))) return std::nullopt;
+    if (!add(analyzer.simplify(place), int64(1), std::nullopt)) return std::nullopt;
   }
   for (Expr& stride : access.strides) stride = analyzer.simplify(stride);
   return access;

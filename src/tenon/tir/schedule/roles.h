@@ -16,6 +16,13 @@ namespace tenon::tir {
 struct LinearAccess {
   Ref<Buffer> buffer;
   std::vector<Expr> strides;  // one for each axis; simplified; no number where it jumps
+  /// For each axis, the dimension of the buffer that it moves in, and by how many indices; no
+  /// dimension where it stands still, or moves in more than one.
+  struct Step {
+    std::optional<size_t> dim;
+    Expr indices;
+  };
+  std::vector<Step> steps;
   bool moves(size_t axis) const { return !is_int(strides[axis], 0); }
   bool is_unit(size_t axis) const { return is_int(strides[axis], 1); }
 };

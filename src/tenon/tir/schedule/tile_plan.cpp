@@ -67,6 +67,25 @@ static bool joins(const BlockAccesses& accesses, size_t outer, size_t inner, con
   return true;
 }
 
+// A window moves along the outputs in a dimension that the reduction walks through too.
+static void find_window(const Block& block, const BlockAccesses& accesses, size_t lane,
+                        const std::vector<size_t>& m, const std::vector<size_t>& k,
+                        TileRoles& roles) {
+  for (const LinearAccess& load : accesses.loads) {
+    if (load.moves(lane)) continue;
+    for (const size_t axis : m) {
+      const LinearAccess::Step& step = load.steps[axis];
+      const bool windowed =
+          step.dim && std::any_of(k.begin(), k.end(), [&](size_t inner) {
+            return load.steps[inner].dim == step.dim && extent_of(block.iter_vars[inner]) != 1;
+          });
+      if (!windowed) continue;
+      roles.window = true;
+      if (axis == m.back()) roles.window_stride = as_int(step.indices).value_or(1);
+    }
+  }
+}
+
 TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lane) {
   TileRoles roles;
   std::vector<const LinearAccess*> still, wide;
@@ -112,6 +131,7 @@ TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lan
   sort_reduction(accesses, lane, k);
   for (const size_t a : k) roles.k.push_back(block.iter_vars[a].var);
   roles.overlaps = !roles.depthwise && steps_overlap(accesses, lane, m, k.back(), block);
+  find_window(block, accesses, lane, m, k, roles);
   roles.flat = m.size() >= 2 && joins(accesses, m[m.size() - 2], m.back(), block);
   return roles;
 }
@@ -182,19 +202,13 @@ class Planner {
   void choose() {
     const int64_t vectors_in_lane = nest_.length / nest_.lanes;
     plan_.vectors_along_lane = vectors_in_lane > 1;
+    std::vector<int64_t> k;
+    for (const TilePlan::Axis& axis : plan_.k)
+      k.push_back(axis.extent > 0 ? axis.extent : model_.unknown_steps);
+    problem_ = contraction(k, nest_.lanes * nest_.element_bits / 8);
     problem_.width = plan_.m.empty() ? 1 : plan_.m.back().extent;
-    problem_.steps = 1;
-    int64_t deep = 0;
-    for (const TilePlan::Axis& axis : plan_.k) {
-      problem_.steps *= axis.extent > 0 ? axis.extent : model_.unknown_steps;
-      deep += axis.extent != 1;
-    }
-    problem_.window = deep >= 3;
-    if (problem_.window) {
-      problem_.step_bytes = nest_.lanes * nest_.element_bits / 8;
-      for (size_t i = 1; i < plan_.k.size(); ++i)
-        problem_.step_bytes *= std::max<int64_t>(1, plan_.k[i].extent);
-    }
+    problem_.window = nest_.roles.window;
+    problem_.stride = nest_.roles.window_stride;
     if (plan_.m.size() >= 2 && !plan_.flat) problem_.height = plan_.m[plan_.m.size() - 2].extent;
     if (problem_.height == 0) problem_.height = 1;
     problem_.vectors = vectors_in_lane > 1 ? vectors_in_lane

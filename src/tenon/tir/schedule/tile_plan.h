@@ -22,6 +22,8 @@ struct TileRoles {
   std::vector<Ref<Var>> k;      // the reduction, in the order in which the weights lie
   bool depthwise = false;       // every operand moves along the lane
   bool flat = false;            // rows of outputs that follow each other are one long row
+  bool window = false;          // the reduction reads neighbours of an output
+  int64_t window_stride = 1;    // along the innermost axis of `m`
   bool overlaps = false;        // steps of the last reduction axis read what neighbours read
 };
 

@@ -57,6 +57,17 @@ TileProblem with_lengths(TileProblem problem, const MachineModel& model) {
 
 }  // namespace
 
+TileProblem contraction(const std::vector<int64_t>& reduction, int64_t vector_bytes) {
+  TileProblem problem;
+  problem.step_bytes = vector_bytes;
+  for (const int64_t extent : reduction) {
+    // The outermost axis that moves is the outer step.
+    if (problem.steps > 1) problem.step_bytes *= extent;
+    problem.steps *= extent;
+  }
+  return problem;
+}
+
 std::string str(const Tile& tile) {
   return fmt::format("{} x {} x {}", tile.rows, tile.cols, tile.vectors);
 }

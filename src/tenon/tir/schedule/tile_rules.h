@@ -34,6 +34,10 @@ struct TileProblem {
   bool all_vectors = false;    // the tile has all `vectors`, where the registers suffice
 };
 
+/// The part of a problem that follows from its reduction: the extents in the order in which the
+/// weights lie, and the bytes of one vector of weights.
+TileProblem contraction(const std::vector<int64_t>& reduction, int64_t vector_bytes);
+
 /// "1 x 6 x 4".
 std::string str(const Tile& tile);
 
