@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "tenon/graph/infer.h"
+#include "tenon/graph/layout.h"
+#include "tenon/graph/op.h"
 #include "tenon/graph/patterns/match_run.h"
 #include "tenon/graph/shape.h"
 
@@ -287,10 +289,73 @@ bool MatchRun::is_graph_closed() const {
   return escaping(outputs).empty();
 }
 
+// How far from the end the channels of `value` lie: as the nearest operator of the match that has a
+// layout says, else last.
+size_t MatchRun::channels_from_end(const Value& value) const {
+  Value at = value;
+  while (std::find(inside_.begin(), inside_.end(), at.get()) != inside_.end()) {
+    const Value expr = computed(at);
+    const auto* call = expr.as<Call>();
+    if (!call || !call->op) break;
+    for (const char* name : {"out_layout", "data_layout", "layout"}) {
+      const auto layout = Layout::parse(call->attrs.get<std::string>(name).value_or(""));
+      if (layout && layout->has('C') && layout->block('C') == 1)
+        return layout->ndim() - 1 - static_cast<size_t>(layout->position('C'));
+    }
+    if (call->op->fusion > FusionKind::kBroadcast) break;
+    const auto operand = std::ranges::find_if(call->args, [&](const Value& arg) {
+      return arg && structural_equal(type_of(arg), type_of(at));
+    });
+    if (operand == call->args.end()) break;
+    at = resolved(*operand);
+  }
+  return 0;
+}
+
+// A vector that is broadcast is given as a vector, which says no axis: it lies along the last one,
+// as the pattern's own function has it, or along the channels of an operator with a layout.
+bool MatchRun::vectors_lie_along_channels() {
+  for (const auto& [param, input] : inputs_) {
+    const auto* declared = param->value_type.as<TensorType>();
+    if (!declared || declared->ndim != 1) continue;
+    const Type type = type_of(input.seen);
+    const auto* tensor = type.as<TensorType>();
+    if (!tensor || !tensor->shape) continue;
+    const std::vector<Expr>& dims = *tensor->shape;
+    const auto proper = std::ranges::find_if(dims, [](const Expr& dim) { return !is_int(dim, 1); });
+    if (proper == dims.end()) continue;
+    const auto from_end = static_cast<size_t>(dims.end() - proper) - 1;
+    for (const Node* var : inside_) {
+      const Value& expr = index_.definitions.at(var).binding->value;
+      const auto* call = expr.as<Call>();
+      if (!call || !call->op || call->op->fusion != FusionKind::kBroadcast ||
+          call->args.size() != 2)
+        continue;
+      for (size_t i = 0; i < 2; ++i) {
+        if (!is_same_value(resolved(call->args[i]), input.seen)) continue;
+        const Value other = resolved(call->args[1 - i]);
+        const Type with = type_of(other);
+        const auto* beside = with.as<TensorType>();
+        if (!beside || beside->ndim < 1 || channels_from_end(other) == from_end) continue;
+        return differ(fmt::format(
+            "`{}` lies along axis {} of `{}`; a vector lies along the last axis, or the channels "
+            "of "
+            "an operator with a layout",
+            param->name,
+            std::max<int64_t>(beside->ndim, tensor->ndim) - 1 - static_cast<int64_t>(from_end),
+            call->op->name));
+      }
+    }
+  }
+  return true;
+}
+
 bool MatchRun::is_done() {
   if (nested_ > 0) return true;
   if (context_) return uses_hold();
-  if (graph_) return is_graph_closed() || differ("an inner value is used elsewhere too");
+  if (graph_)
+    return is_graph_closed() ? vectors_lie_along_channels()
+                             : differ("an inner value is used elsewhere too");
   if (open_match_) return escaping({resolved(root_).get()}).empty();
   if (inside_.size() < 2 || choices_.empty() || escaping({resolved(root_).get()}).empty())
     return true;

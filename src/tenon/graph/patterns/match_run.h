@@ -129,6 +129,8 @@ class MatchRun {
   std::optional<std::vector<Value>> candidates(const PatternNode* pattern, int depth) const;
   std::vector<const Node*> escaping(const std::vector<const Node*>& outputs) const;
   bool is_graph_closed() const;
+  size_t channels_from_end(const Value& value) const;
+  bool vectors_lie_along_channels();
 
   Matcher::Index& index_;
   std::vector<Goal> goals_;
