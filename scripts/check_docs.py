@@ -20,9 +20,9 @@ SPANS = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Where files that a page names without the whole path may lie.
-FOLDERS = ["", "src/tenon", "src/tenon/backend", "include", "docs", "build", "tests", "tests/golden/graph"]
+FOLDERS = ["", "src/tenon", "src/tenon/backend", "include", "docs", "tests", "tests/golden/graph"]
 # What pages name that `make` or an installation writes, what is a place of the reader's, or a node of a network.
-NOT_FILES = re.compile(r"^(/|build/|bin/|lib/|P/|models/|wrong/|errors/)|[<>*]")
+NOT_FILES = re.compile(r"^(/|\./|build/|bin/|lib/|P/|models/|wrong/|errors/)|[<>*]")
 
 
 def tenon_says(tenon, *arguments):
