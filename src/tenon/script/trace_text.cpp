@@ -20,6 +20,46 @@ using tir::TraceValue;
 /// each became.
 BlockRV result_block(const std::string& name) { return {"%" + name}; }
 
+using tir::TraceKind;
+
+std::string_view words_of(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::kBlock: return "a block";
+    case TraceKind::kLoop:
+    case TraceKind::kLoops: return "a loop";
+    case TraceKind::kLoopOrBlock: return "a loop or a block";
+    case TraceKind::kNumber: return "a whole number";
+    case TraceKind::kNumbers: return "a list of whole numbers";
+    case TraceKind::kText: return "a string";
+    case TraceKind::kExprs: return "a list of sizes";
+    case TraceKind::kScalar: return "a number";
+    case TraceKind::kBuffer: return "(\"read\", i) or (\"write\", i)";
+    case TraceKind::kIndexMap: return "a lambda";
+    case TraceKind::kAny: return "a value";
+  }
+  unreachable("a kind of argument that does not exist");
+}
+
+bool is_kind(const AttrValue& value, TraceKind kind) {
+  const auto* list = value.as<AttrList>();
+  const auto is_number = [](const AttrValue& v) { return v.as<int64_t>() != nullptr; };
+  const auto is_size = [](const AttrValue& v) {
+    return v.is_none() || v.as<int64_t>() || v.as<NodePtr>();
+  };
+  switch (kind) {
+    case TraceKind::kNumber: return is_number(value);
+    case TraceKind::kNumbers: return list && std::all_of(list->begin(), list->end(), is_number);
+    case TraceKind::kText: return value.as<std::string>();
+    case TraceKind::kExprs: return list && std::all_of(list->begin(), list->end(), is_size);
+    case TraceKind::kScalar: return !list && !value.as<std::string>();
+    case TraceKind::kBuffer: {
+      const auto* role = list && list->size() == 2 ? (*list)[0].as<std::string>() : nullptr;
+      return role && (*role == "read" || *role == "write") && is_number((*list)[1]);
+    }
+    default: return true;
+  }
+}
+
 class TraceReader {
  public:
   TraceReader(std::shared_ptr<const SourceFile> file, const tir::PrimFunc& function,
@@ -54,33 +94,29 @@ class TraceReader {
     const ast::Expr& call = *stmt.value;
     Instruction step;
     step.name = primitive(call);
-    for (size_t i = 1; i < call.items.size(); ++i) step.inputs.push_back(handle(*call.items[i]));
     const tir::Primitive* known = tir::find_primitive(step.name);
-    if (step.name == "get_block" && call.items.size() == 2 && call.keywords.empty()) {
-      // The name may stand without `name=`.
-      step.inputs.clear();
-      step.attrs.emplace_back("name", AttrValue(call.items[1]->text));
-    }
-    for (const ast::Keyword& keyword : call.keywords) {
-      if (std::find(known->attrs.begin(), known->attrs.end(), keyword.name) == known->attrs.end())
+    // The name of a block may stand without `name=`.
+    if (step.name == "get_block" && call.items.size() == 2 && call.keywords.empty())
+      step.attrs.emplace_back("name", checked(*known, known->attrs[0], *call.items[1]));
+    else
+      step.inputs = inputs(*known, call);
+    for (const ast::Keyword& keyword : call.keywords)
+      if (std::none_of(known->attrs.begin(), known->attrs.end(),
+                       [&](const auto& attr) { return attr.name == keyword.name; }))
         fail(kBadArgument, keyword.place, "`{}` has no argument `{}`", step.name, keyword.name);
-      step.attrs.emplace_back(keyword.name, keyword.name == "index_map"
-                                                ? index_map(*keyword.value)
-                                                : attribute(*keyword.value));
-    }
     // They are used by position.
-    std::vector<std::pair<std::string, AttrValue>> ordered;
-    for (const std::string& name : known->attrs) {
-      const auto found = std::find_if(step.attrs.begin(), step.attrs.end(),
-                                      [&](const auto& attr) { return attr.first == name; });
-      if (found == step.attrs.end())
-        fail(kBadArgument, call.place, "`{}` has no value for `{}`", step.name, name);
-      ordered.push_back(*found);
+    for (size_t i = step.attrs.size(); i < known->attrs.size(); ++i) {
+      const auto found =
+          std::find_if(call.keywords.begin(), call.keywords.end(),
+                       [&](const auto& keyword) { return keyword.name == known->attrs[i].name; });
+      if (found == call.keywords.end())
+        fail(kBadArgument, call.place, "`{}` has no value for `{}`", step.name,
+             known->attrs[i].name);
+      step.attrs.emplace_back(found->name, checked(*known, known->attrs[i], *found->value));
     }
-    step.attrs = std::move(ordered);
-    if (step.name == "tensorize" && !trace_.intrins.count(attr_text(step.attrs[0].second)))
+    if (step.name == "tensorize" && !trace_.intrins.count(*step.attrs[0].second.as<std::string>()))
       fail(kUndefined, call.place, "no tensor intrinsic has the implementation `{}`",
-           attr_text(step.attrs[0].second));
+           *step.attrs[0].second.as<std::string>());
     if (assigns) {
       const ast::Expr& target = *stmt.target;
       const bool several = target.kind == ExprKind::kTuple || target.kind == ExprKind::kList;
@@ -90,9 +126,32 @@ class TraceReader {
     trace_.add(std::move(step));
   }
 
-  static std::string attr_text(const AttrValue& value) {
-    const auto* text = value.as<std::string>();
-    return text ? *text : value.str();
+  /// The loops and blocks that a call is given, as the primitive takes them.
+  std::vector<TraceValue> inputs(const tir::Primitive& known, const ast::Expr& call) const {
+    const size_t given = call.items.size() - 1;
+    const bool takes_any_number = known.inputs == std::vector{TraceKind::kLoops};
+    if (!takes_any_number && given != known.inputs.size())
+      fail(kBadArgument, call.place, "`{}` is given {} loops and blocks; expected {}", known.name,
+           given, known.inputs.size());
+    std::vector<TraceValue> values;
+    for (size_t i = 0; i < given; ++i) {
+      const TraceKind kind = takes_any_number ? TraceKind::kLoops : known.inputs[i];
+      values.push_back(handle(*call.items[i + 1]));
+      const bool is_block = std::holds_alternative<BlockRV>(values.back());
+      if (kind != TraceKind::kLoopOrBlock && is_block != (kind == TraceKind::kBlock))
+        fail(kBadArgument, call.items[i + 1]->place, "`{}` is given {}; expected {}", known.name,
+             words_of(is_block ? TraceKind::kBlock : TraceKind::kLoop), words_of(kind));
+    }
+    return values;
+  }
+
+  AttrValue checked(const tir::Primitive& known, const tir::Primitive::Attr& attr,
+                    const ast::Expr& expr) const {
+    AttrValue value = attr.kind == TraceKind::kIndexMap ? index_map(expr) : attribute(expr);
+    if (!is_kind(value, attr.kind))
+      fail(kBadArgument, expr.place, "`{}` of `{}` is {}; expected {}", attr.name, known.name,
+           value.str(), words_of(attr.kind));
+    return value;
   }
 
   std::string primitive(const ast::Expr& call) const {

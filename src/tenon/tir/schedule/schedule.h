@@ -194,13 +194,33 @@ class Schedule {
 /// that it was recorded on.
 Schedule replay(const Trace& trace, const Ref<PrimFunc>& function);
 
+/// What an argument of a primitive is in a trace.
+enum class TraceKind : uint8_t {
+  kBlock,
+  kLoop,
+  kLoopOrBlock,
+  kLoops,  // all inputs are loops, any number of them
+  kNumber,
+  kNumbers,
+  kText,
+  kExprs,     // numbers, expressions of the function's dimensions, `None`
+  kScalar,    // of any dtype, or `None`
+  kBuffer,    // ("read", number) or ("write", number)
+  kIndexMap,  // a lambda
+  kAny,
+};
+
 /// A primitive as traces know it.
 struct Primitive {
+  struct Attr {
+    std::string name;
+    TraceKind kind;
+  };
   std::string name;
-  std::vector<std::string> attrs;  // arguments that are no loops or blocks, in their order
-  bool gives_blocks;               // its results are blocks, not loops
+  std::vector<TraceKind> inputs;  // loops and blocks
+  std::vector<Attr> attrs;        // the other arguments, in their order
+  bool gives_blocks;              // its results are blocks, not loops
 };
-/// Ordered by name.
 const std::vector<Primitive>& all_primitives();
 /// Null where there is none of this name.
 const Primitive* find_primitive(const std::string& name);

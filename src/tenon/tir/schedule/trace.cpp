@@ -133,6 +133,8 @@ Expr pad_value_of(const AttrValue& value, const Block& block, BufferRole role, i
   return dtype.is_float() ? imm(dtype, static_cast<double>(number)) : imm(dtype, number);
 }
 
+using enum TraceKind;
+
 struct Applier {
   Primitive primitive;
   std::function<Values(const Step&)> apply;
@@ -141,27 +143,29 @@ struct Applier {
 /// How each primitive is applied from its record.
 const std::vector<Applier>& appliers() {
   static const std::vector<Applier> kAppliers = {
-      {{"get_block", {"name"}, true},
+      {{"get_block", {}, {{"name", kText}}, true},
        [](const Step& s) { return Values{s.schedule.get_block(s.text(0))}; }},
-      {{"get_loops", {}, false},
+      {{"get_loops", {kBlock}, {}, false},
        [](const Step& s) { return values_of(s.schedule.get_loops(s.block(0))); }},
-      {{"split", {"factors"}, false},
+      {{"split", {kLoop}, {{"factors", kExprs}}, false},
        [](const Step& s) { return values_of(s.schedule.split(s.loop(0), exprs_of(s.attr(0)))); }},
-      {{"fuse", {}, false}, [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
-      {{"reorder", {}, false},
+      {{"fuse", {kLoops}, {}, false},
+       [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
+      {{"reorder", {kLoops}, {}, false},
        [](const Step& s) { return s.schedule.reorder(s.loops()), Values{}; }},
-      {{"loop_partition", {"points"}, false},
+      {{"loop_partition", {kLoop}, {{"points", kExprs}}, false},
        [](const Step& s) {
          return values_of(s.schedule.loop_partition(s.loop(0), exprs_of(s.attr(0))));
        }},
-      {{"add_unit_loop", {}, false},
+      {{"add_unit_loop", {kBlock}, {}, false},
        [](const Step& s) { return Values{s.schedule.add_unit_loop(s.block(0))}; }},
-      {{"parallel", {}, false},
+      {{"parallel", {kLoop}, {}, false},
        [](const Step& s) { return s.schedule.parallel(s.loop(0)), Values{}; }},
-      {{"vectorize", {}, false},
+      {{"vectorize", {kLoop}, {}, false},
        [](const Step& s) { return s.schedule.vectorize(s.loop(0)), Values{}; }},
-      {{"unroll", {}, false}, [](const Step& s) { return s.schedule.unroll(s.loop(0)), Values{}; }},
-      {{"annotate", {"ann_key", "ann_val"}, false},
+      {{"unroll", {kLoop}, {}, false},
+       [](const Step& s) { return s.schedule.unroll(s.loop(0)), Values{}; }},
+      {{"annotate", {kLoopOrBlock}, {{"ann_key", kText}, {"ann_val", kAny}}, false},
        [](const Step& s) {
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
            s.schedule.annotate(s.loop(0), s.text(0), s.attr(1));
@@ -169,7 +173,7 @@ const std::vector<Applier>& appliers() {
            s.schedule.annotate(s.block(0), s.text(0), s.attr(1));
          return Values{};
        }},
-      {{"unannotate", {"ann_key"}, false},
+      {{"unannotate", {kLoopOrBlock}, {{"ann_key", kText}}, false},
        [](const Step& s) {
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
            s.schedule.unannotate(s.loop(0), s.text(0));
@@ -177,7 +181,7 @@ const std::vector<Applier>& appliers() {
            s.schedule.unannotate(s.block(0), s.text(0));
          return Values{};
        }},
-      {{"tensorize", {"tensor_intrin"}, false},
+      {{"tensorize", {kLoopOrBlock}, {{"tensor_intrin", kText}}, false},
        [](const Step& s) {
          const TensorIntrin& intrin = s.trace.intrins.at(s.text(0));
          if (std::holds_alternative<LoopRV>(s.inputs[0]))
@@ -186,15 +190,18 @@ const std::vector<Applier>& appliers() {
            s.schedule.tensorize(s.block(0), intrin);
          return Values{};
        }},
-      {{"blockize", {}, true},
+      {{"blockize", {kLoop}, {}, true},
        [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},
-      {{"pad_einsum", {"padding"}, false},
+      {{"pad_einsum", {kBlock}, {{"padding", kNumbers}}, false},
        [](const Step& s) {
          return s.schedule.pad_einsum(s.block(0), ints_of(s.attr(0))), Values{};
        }},
-      {{"decompose_padding", {}, true},
+      {{"decompose_padding", {kBlock, kLoop}, {}, true},
        [](const Step& s) { return Values{s.schedule.decompose_padding(s.block(0), s.loop(1))}; }},
-      {{"transform_layout", {"buffer", "index_map", "pad_value"}, false},
+      {{"transform_layout",
+        {kBlock},
+        {{"buffer", kBuffer}, {"index_map", kIndexMap}, {"pad_value", kScalar}},
+        false},
        [](const Step& s) {
          const AttrList& buffer = *s.attr(0).as<AttrList>();
          const BufferRole role =
@@ -205,72 +212,89 @@ const std::vector<Applier>& appliers() {
              pad_value_of(s.attr(2), *s.schedule.get(s.block(0)), role, index));
          return Values{};
        }},
-      {{"fuse_block_iters", {"first", "count"}, false},
+      {{"fuse_block_iters", {kBlock}, {{"first", kNumber}, {"count", kNumber}}, false},
        [](const Step& s) {
          return s.schedule.fuse_block_iters(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {{"split_block_iter", {"axis", "factor"}, false},
+      {{"split_block_iter", {kBlock}, {{"axis", kNumber}, {"factor", kNumber}}, false},
        [](const Step& s) {
          return s.schedule.split_block_iter(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {{"pad_reduction", {"axis", "factor"}, false},
+      {{"pad_reduction", {kBlock}, {{"axis", kNumber}, {"factor", kNumber}}, false},
        [](const Step& s) {
          return s.schedule.pad_reduction(s.block(0), s.number(0), s.number(1)), Values{};
        }},
-      {{"simplify_block_iters", {}, false},
+      {{"simplify_block_iters", {kBlock}, {}, false},
        [](const Step& s) { return s.schedule.simplify_block_iters(s.block(0)), Values{}; }},
-      {{"reorder_block_iters", {"order"}, false},
+      {{"reorder_block_iters", {kBlock}, {{"order", kNumbers}}, false},
        [](const Step& s) {
          return s.schedule.reorder_block_iters(s.block(0), ints_of(s.attr(0))), Values{};
        }},
-      {{"compute_at", {}, false},
+      {{"compute_at", {kBlock, kLoop}, {}, false},
        [](const Step& s) { return s.schedule.compute_at(s.block(0), s.loop(1)), Values{}; }},
-      {{"reverse_compute_at", {}, false},
+      {{"reverse_compute_at", {kBlock, kLoop}, {}, false},
        [](const Step& s) {
          return s.schedule.reverse_compute_at(s.block(0), s.loop(1)), Values{};
        }},
-      {{"compute_inline", {}, false},
+      {{"compute_inline", {kBlock}, {}, false},
        [](const Step& s) { return s.schedule.compute_inline(s.block(0)), Values{}; }},
-      {{"reverse_compute_inline", {}, false},
+      {{"reverse_compute_inline", {kBlock}, {}, false},
        [](const Step& s) { return s.schedule.reverse_compute_inline(s.block(0)), Values{}; }},
-      {{"cache_read", {"read_buffer_index", "storage_scope"}, true},
+      {{"cache_read", {kBlock}, {{"read_buffer_index", kNumber}, {"storage_scope", kText}}, true},
        [](const Step& s) {
          return Values{s.schedule.cache_read(s.block(0), s.number(0), s.text(1))};
        }},
-      {{"cache_write", {"write_buffer_index", "storage_scope"}, true},
+      {{"cache_write", {kBlock}, {{"write_buffer_index", kNumber}, {"storage_scope", kText}}, true},
        [](const Step& s) {
          return Values{s.schedule.cache_write(s.block(0), s.number(0), s.text(1))};
        }},
-      {{"reindex_cache_read", {"read_buffer_index", "storage_scope", "axes"}, true},
+      {{"reindex_cache_read",
+        {kBlock},
+        {{"read_buffer_index", kNumber}, {"storage_scope", kText}, {"axes", kNumbers}},
+        true},
        [](const Step& s) {
          return Values{
              s.schedule.reindex_cache_read(s.block(0), s.number(0), s.text(1), ints_of(s.attr(2)))};
        }},
-      {{"set_scope", {"buffer_index", "storage_scope"}, false},
+      {{"set_scope", {kBlock}, {{"buffer_index", kNumber}, {"storage_scope", kText}}, false},
        [](const Step& s) {
          return s.schedule.set_scope(s.block(0), s.number(0), s.text(1)), Values{};
        }},
-      {{"storage_align", {"buffer_index", "axis", "factor", "offset"}, false},
+      {{"storage_align",
+        {kBlock},
+        {{"buffer_index", kNumber}, {"axis", kNumber}, {"factor", kNumber}, {"offset", kNumber}},
+        false},
        [](const Step& s) {
          return s.schedule.storage_align(s.block(0), s.number(0), s.number(1), s.number(2),
                                          s.number(3)),
                 Values{};
        }},
-      {{"prefetch", {"read_buffer_index", "distance"}, false},
+      {{"prefetch",
+        {kBlock, kLoop, kLoop},
+        {{"read_buffer_index", kNumber}, {"distance", kNumber}},
+        false},
        [](const Step& s) {
          return s.schedule.prefetch(s.block(0), s.number(0), s.loop(1), s.loop(2), s.number(1)),
                 Values{};
        }},
-      {{"prefetch_spread", {"read_buffer_index", "distance", "elements", "first", "runs"}, false},
+      {{"prefetch_spread",
+        {kBlock, kLoop, kLoop, kLoop},
+        {{"read_buffer_index", kNumber},
+         {"distance", kNumber},
+         {"elements", kNumber},
+         {"first", kNumber},
+         {"runs", kNumber}},
+        false},
        [](const Step& s) {
          return s.schedule.prefetch_spread(s.block(0), s.number(0), s.loop(1), s.loop(2),
                                            s.number(1), s.loop(3), s.number(2), s.number(3),
                                            s.number(4)),
                 Values{};
        }},
-      {{"decompose_reduction", {}, true},
+      {{"decompose_reduction", {kBlock, kLoop}, {}, true},
        [](const Step& s) { return Values{s.schedule.decompose_reduction(s.block(0), s.loop(1))}; }},
-      {{"rfactor", {}, true}, [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},
+      {{"rfactor", {kLoop}, {}, true},
+       [](const Step& s) { return Values{s.schedule.rfactor(s.loop(0))}; }},
   };
   return kAppliers;
 }
