@@ -41,16 +41,42 @@ struct Storage {
   bool is_tuple = false;
 };
 
+const std::vector<Expr>* dims_of(const Type& type) {
+  if (const auto* tensor = type.as<TensorType>(); tensor && tensor->shape) return &*tensor->shape;
+  const auto* shape = type.as<ShapeType>();
+  return shape && shape->values ? &*shape->values : nullptr;
+}
+
+/// The function with what the match_casts in it define by the dimensions of its inputs: shapes of
+/// results and places in memory are computed before anything runs.
+Ref<Function> with_dims_of_inputs(const Function& function) {
+  std::unordered_set<const Node*> given;
+  for (const Ref<Var>& param : function.params)
+    walk<tenon::Var>(param->type, [&](const tenon::Var& var) { given.insert(&var); });
+  Substitution dims;
+  walk<Binding>(function.body, [&](const Binding& binding) {
+    const auto* seen = binding.match ? dims_of(type_of(binding.value)) : nullptr;
+    const auto* wanted = seen ? dims_of(binding.match) : nullptr;
+    for (size_t i = 0; wanted && i < std::min(seen->size(), wanted->size()); ++i)
+      if (const auto* var = (*wanted)[i].as<tenon::Var>(); var && !given.count(var))
+        dims.try_emplace(var, substitute((*seen)[i], dims));
+  });
+  return with(function, [&](Function& copy) { copy.body = substitute(copy.body, dims); });
+}
+
 class Lowering {
  public:
   Lowering(IRModule& module, const Function& function)
-      : module_(module), function_(function), lifetimes_(function), needed_alignments_(module) {}
+      : module_(module),
+        function_(with_dims_of_inputs(function)),
+        lifetimes_(*function_),
+        needed_alignments_(module) {}
 
   enum class Role : uint8_t { kEntry, kCalled };
 
   Ref<PrimFunc> run(Role role) {
     std::vector<Ref<Buffer>> params;
-    for (const Ref<Var>& param : function_.params) {
+    for (const Ref<Var>& param : function_->params) {
       if (!param->type.as<TensorType>())
         throw CompileError(kUnsupported, param->origin,
                            "parameter `{}` of `main` has type {}; only tensors compile",
@@ -61,14 +87,14 @@ class Lowering {
     }
     const size_t inputs = params.size();
     std::vector<Value> results;
-    flatten(function_.body->body, results);
+    flatten(function_->body->body, results);
     for (size_t i = 0; i < results.size(); ++i) {
       const Type type = type_of(results[i]);
       const std::string name = results.size() == 1 ? "output" : fmt::format("output_{}", i);
-      params.push_back(new_buffer(name, type, function_.origin));
+      params.push_back(new_buffer(name, type, function_->origin));
       claim(results[i], params.back());
     }
-    sequence(*function_.body);
+    sequence(*function_->body);
     for (size_t i = 0; i < results.size(); ++i) {
       const Ref<Buffer> from = buffer_of(results[i]);
       const Ref<Buffer>& to = params[inputs + i];
@@ -80,14 +106,14 @@ class Lowering {
     align_memory(params, body);
     if (role == Role::kCalled)
       return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
-                                  {{"tir.noalias", true}}, function_.origin);
-    Attrs attrs = function_.attrs;
+                                  {{"tir.noalias", true}}, function_->origin);
+    Attrs attrs = function_->attrs;
     attrs.set("tenon.entry", true);
     attrs.set("tenon.num_inputs", static_cast<int64_t>(inputs));
     attrs.set("tir.noalias", true);
     if (!attrs.contains("input_names")) {
       std::vector<std::string> names;
-      for (const Ref<Var>& param : function_.params) names.push_back(param->name);
+      for (const Ref<Var>& param : function_->params) names.push_back(param->name);
       attrs.set("input_names", names);
     }
     if (!attrs.contains("output_names")) {
@@ -96,7 +122,7 @@ class Lowering {
       attrs.set("output_names", names);
     }
     return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
-                                std::move(attrs), function_.origin);
+                                std::move(attrs), function_->origin);
   }
 
  private:
@@ -579,24 +605,13 @@ class Lowering {
 
   void match_cast(const Binding& binding, const Origin& origin) {
     const Type from = type_of(binding.value);
-    const std::vector<Expr>* seen = nullptr;
-    const std::vector<Expr>* wanted = nullptr;
-    if (const auto* tensor = from.as<TensorType>(); tensor && tensor->shape) seen = &*tensor->shape;
-    if (const auto* shape = from.as<ShapeType>(); shape && shape->values) seen = &*shape->values;
-    if (const auto* tensor = binding.match.as<TensorType>(); tensor && tensor->shape)
-      wanted = &*tensor->shape;
-    if (const auto* shape = binding.match.as<ShapeType>(); shape && shape->values)
-      wanted = &*shape->values;
+    const std::vector<Expr>* seen = dims_of(from);
+    const std::vector<Expr>* wanted = dims_of(binding.match);
     if (!seen || !wanted || seen->size() != wanted->size())
       throw CompileError(kUnsupported, origin, "match_cast of type {} to {} cannot be compiled",
                          str(from), str(binding.match));
     for (size_t i = 0; i < seen->size(); ++i) {
       if (structural_equal((*seen)[i], (*wanted)[i])) continue;
-      if (const auto* var = (*wanted)[i].as<tenon::Var>(); var && !is_defined(var)) {
-        stmts_.push_back(make<tir::Bind>(ref_to(var), (*seen)[i], origin));
-        defined_.insert(var);
-        continue;
-      }
       stmts_.push_back(
           make<tir::Assert>(eq((*seen)[i], (*wanted)[i]),
                             fmt::format("dimension {} of `{}` is {}; expected {}", i,
@@ -608,13 +623,6 @@ class Lowering {
       storage_[binding.var.get()] = {{view(source, binding.var->name, binding.match, origin)},
                                      false};
     }
-  }
-
-  bool is_defined(const tenon::Var* var) {
-    if (defined_.empty())
-      for (const Ref<Var>& param : function_.params)
-        walk<tenon::Var>(param->type, [&](const tenon::Var& v) { defined_.insert(&v); });
-    return defined_.count(var) > 0;
   }
 
   void lower_if(const Binding& binding, const If& branch, const Origin& origin) {
@@ -698,7 +706,7 @@ class Lowering {
   static constexpr size_t kFresh = ForeignCall::kFresh;
 
   IRModule& module_;
-  const Function& function_;
+  const Ref<Function> function_;
   Lifetimes lifetimes_;
   std::map<std::pair<const Node*, int64_t>, Ref<Buffer>> claimed_;
   std::unordered_map<const Node*, Storage> storage_;
@@ -711,7 +719,6 @@ class Lowering {
   std::unordered_map<const Buffer*, const Buffer*> view_root_;
   tir::NeededAlignments needed_alignments_;
   std::unordered_map<const Buffer*, int64_t> alignments_;  // that calls ask of memory
-  std::unordered_set<const Node*> defined_;
   std::map<uint64_t, std::string> copies_;
   NameSupply names_;
   std::vector<Stmt> constants_, stmts_;
