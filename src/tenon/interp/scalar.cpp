@@ -124,12 +124,13 @@ FloatFunction float_function(IntrinsicId id) {
                      dtype.str());
 }
 
-static int64_t integer_power(int64_t a, int64_t b) {
-  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+/// A negative power is the reciprocal towards zero.
+static uint64_t integer_power(DType dtype, int64_t a, int64_t b) {
+  if (dtype.is_int() && b < 0 && a != 1 && a != -1) return 0;
   uint64_t result = 1, base = static_cast<uint64_t>(a);
-  for (int64_t e = b; e > 0; e >>= 1, base *= base)
+  for (auto e = static_cast<uint64_t>(b); e > 0; e >>= 1, base *= base)
     if (e & 1) result *= base;
-  return static_cast<int64_t>(result);
+  return result;
 }
 
 static Slot integer_intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, const Origin& origin) {
@@ -158,9 +159,7 @@ static Slot integer_intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, const
     case kRound:
     case kTrunc:
     case kNearbyint: return a;
-    case kPow:
-      return b.i < 0 ? Slot{.i = integer_power(a.i, b.i)}
-                     : value(static_cast<uint64_t>(integer_power(a.i, b.i)));
+    case kPow: return value(integer_power(dtype, a.i, b.i));
     case kNumThreads: return Slot{.i = 1};
     case kIsnan:
     case kIsinf: return Slot{.i = 0};

@@ -44,11 +44,8 @@ Expr power(const Expr& a, const Expr& b) {
     if (*exponent == 2) return a * a;
     if (*exponent == 3) return a * a * a;
   }
-  if (dtype.is_float()) return float_call(IntrinsicId::kPow, {a, b});
-  // Of integers a whole number, which the float may just miss; below 1 it is 0.
-  const Expr exact =
-      float_call(IntrinsicId::kPow, {tenon::cast(kFloat64, a), tenon::cast(kFloat64, b)});
-  return tenon::cast(dtype, float_call(IntrinsicId::kRound, {exact}));
+  return dtype.is_float() ? float_call(IntrinsicId::kPow, {a, b})
+                          : tenon::call(IntrinsicId::kPow, {a, b});
 }
 Expr floor_divide(const Expr& a, const Expr& b) {
   return a->dtype.is_float() ? float_call(IntrinsicId::kFloor, {a / b}) : floordiv(a, b);
@@ -141,7 +138,7 @@ constexpr BinaryRow kRows[] = {
      floor_mod,
      {.rhs = InputUse::kDivisor}},
     {"power",
-     "a to the power b",
+     "a to the power b; of integers modulo 2 to their bits, a negative power towards zero",
      Takes::kNumber,
      false,
      power,

@@ -88,8 +88,8 @@ Results convert_pow(Context& c) {
   const DType base = c.dtype(0), exponent = c.dtype(1);
   const Value rhs = second_operand(c);
   if (base == exponent) return {c.op("power", {c.value(0), rhs})};
-  if (base.is_integer() && exponent.is_float()) {
-    const DType wide = exponent == kFloat16 ? kFloat32 : exponent;
+  if (base.is_integer()) {  // an exponent is not cut to the bits of the base
+    const DType wide = exponent.is_float() ? kFloat64 : exponent == kUInt64 ? kUInt64 : kInt64;
     const Value power = c.op("power", {c.cast(c.value(0), wide), c.cast(rhs, wide)});
     return {c.cast(power, base)};
   }

@@ -5,6 +5,33 @@
 
 namespace tenon::tir {
 
+/// An integer power by squaring, modulo 2 to the bits of the type; a negative one is the reciprocal
+/// towards zero.
+static Expr integer_power(const Expr& base, const Expr& power) {
+  const DType dtype = base->dtype;
+  const DType wide = (dtype.bits > 32 ? kUInt64 : kUInt32).with_lanes(dtype.lanes);
+  std::vector<std::pair<Ref<Var>, Expr>> lets;
+  const auto let = [&](const Expr& value) -> Expr {
+    return lets.emplace_back(var("t", value->dtype), value).first;
+  };
+  const Expr a = let(base), b = let(power), one = imm(wide, int64_t{1});
+  Expr square = let(cast(wide, a)), result = one;
+  for (int bit = 0; bit < dtype.bits - dtype.is_int(); ++bit) {
+    if (bit > 0) square = let(square * square);
+    const Expr shifted = call(IntrinsicId::kShiftRight, {b, imm(dtype, int64_t{bit})});
+    const Expr last = call(IntrinsicId::kBitwiseAnd, {shifted, imm(dtype, int64_t{1})});
+    result = let(result * select(ne(last, imm(dtype, int64_t{0})), square, one));
+  }
+  result = cast(dtype, result);
+  if (dtype.is_int()) {
+    const Expr is_unit = logical_or(eq(a, imm(dtype, int64_t{1})), eq(a, imm(dtype, int64_t{-1})));
+    result =
+        select(logical_or(b >= imm(dtype, int64_t{0}), is_unit), result, imm(dtype, int64_t{0}));
+  }
+  for (size_t i = lets.size(); i-- > 0;) result = make<Let>(lets[i].first, lets[i].second, result);
+  return result;
+}
+
 IRModule lower_intrinsics(IRModule module) {
   ElementaryOptions options;
   if (const auto target = module.attrs.get<std::string>("target"))
@@ -17,7 +44,10 @@ IRModule lower_intrinsics(IRModule module) {
         if (op->op == BinaryOp::kFloorMod) return elementary_floormod(op->lhs, op->rhs, options);
       }
       const auto* call = node.as<Call>();
-      if (!call || !call->op || !call->dtype.is_float()) return std::nullopt;
+      if (!call || !call->op) return std::nullopt;
+      if (call->is(IntrinsicId::kPow) && call->dtype.is_integer())
+        return integer_power(call->arg(0), call->arg(1));
+      if (!call->dtype.is_float()) return std::nullopt;
       if (!is_elementary(call->op->id)) return std::nullopt;
       std::vector<Expr> args;
       for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
