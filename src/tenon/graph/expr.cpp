@@ -40,13 +40,9 @@ Type type_of(const Value& value) {
       const Type callee = type_of(call.callee);
       const auto* function = callee.as<FuncType>();
       if (!function) return make<ObjectType>();
-      // A signature has dimensions of its own, which the arguments give.
       if (!function->params || function->params->size() != call.args.size())
         return function->result;
-      Substitution bound;
-      for (size_t i = 0; i < call.args.size(); ++i)
-        unify((*function->params)[i], type_of(call.args[i]), bound);
-      return substitute(function->result, bound);
+      return result_type(*function->params, function->result, call.args);
     }
     case ValueKind::kSeqExpr: return type_of(value.to<SeqExpr>().body);
     case ValueKind::kIf: {

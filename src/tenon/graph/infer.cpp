@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/graph/infer.h"
 
+#include <unordered_set>
+
 #include "tenon/graph/shape.h"
 
 namespace tenon::graph {
@@ -27,15 +29,45 @@ void unify(const Type& declared, const Type& given, Substitution& bound) {
   }
 }
 
+// A type of the callee by what its dimensions are in the caller. Signatures in it have their own.
+static Type in_caller(const Type& type, const Substitution& bound) {
+  std::unordered_set<const Node*> known;
+  for (const auto& [var, value] : bound) known.insert(var);
+  walk<FuncType>(type, [&](const FuncType& own) {
+    walk<tenon::Var>(ref_to(&own), [&](const tenon::Var& var) { known.insert(&var); });
+  });
+  const auto is_known = [&](const NodePtr& node) {
+    bool all = true;
+    walk<tenon::Var>(node, [&](const tenon::Var& var) { all &= known.count(&var) > 0; });
+    return all;
+  };
+  const Type general = rewrite(type, [&](const NodePtr& node) -> std::optional<NodePtr> {
+    const auto* tensor = node.as<TensorType>();
+    const auto* shape = node.as<ShapeType>();
+    const auto* prim = node.as<PrimType>();
+    if ((!tensor && !shape && !prim) || is_known(node)) return std::nullopt;
+    if (tensor) return make<TensorType>(tensor->dtype, tensor->ndim);
+    return shape ? Type(make<ShapeType>(shape->ndim)) : Type(make<PrimType>(prim->dtype));
+  });
+  return substitute(general, bound);
+}
+
+Type result_type(const std::vector<Type>& params, const Type& result,
+                 const std::vector<Value>& args) {
+  Substitution bound;
+  for (size_t i = 0; i < std::min(params.size(), args.size()); ++i)
+    unify(params[i], type_of(args[i]), bound);
+  return in_caller(result, bound);
+}
+
 Type type_of(const Value& value, const IRModule& module) {
   if (const auto* call = value.as<Call>(); call && !call->op && call->type_args.empty()) {
     if (const auto* ref = call->callee.as<FuncRef>()) {
       const auto function = module.find<Function>(ref->name);
       if (function && function->result && function->params.size() == call->args.size()) {
-        Substitution bound;
-        for (size_t i = 0; i < call->args.size(); ++i)
-          unify(function->params[i]->type, type_of(call->args[i]), bound);
-        return substitute(function->result, bound);
+        std::vector<Type> params;
+        for (const Ref<Var>& param : function->params) params.push_back(param->type);
+        return result_type(params, function->result, call->args);
       }
     }
   }

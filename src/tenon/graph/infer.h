@@ -11,6 +11,11 @@ namespace tenon::graph {
 /// caller's dimensions.
 Type type_of(const Value& value, const IRModule& module);
 
+/// What a function of these parameters and this declared result gives for `args`, as the caller
+/// sees it: a dimension that follows from no argument is not known.
+Type result_type(const std::vector<Type>& params, const Type& result,
+                 const std::vector<Value>& args);
+
 /// Binds the bare variables in `declared` (the type of a parameter) to the dimensions that `given`
 /// has in their places. A variable that is bound already stays.
 void unify(const Type& declared, const Type& given, Substitution& bound);

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
 
 namespace tenon::script {
@@ -35,29 +36,34 @@ static bool is_declaration(const ast::Body& body) {
          body.back()->value->kind == ExprKind::kEllipsis;
 }
 
-Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
-  const Scope scope(*this);
-  const Attrs outer_attrs = std::exchange(attrs_, Attrs());
-  const auto outer_result = std::exchange(result_, std::nullopt);
+GraphBuilder::Signature GraphBuilder::signature(const ast::Stmt& definition) {
   for (const ast::Parameter& parameter : definition.parameters) {
     if (!parameter.annotation)
       fail(kSyntax, parameter.place, "parameter `{}` has no annotation", parameter.name);
     define_dimensions(*parameter.annotation, false);
   }
-  std::vector<Ref<graph::Var>> params;
+  Signature signature;
   std::set<std::string> names;
   for (const ast::Parameter& parameter : definition.parameters) {
     if (!names.insert(parameter.name).second)
       fail(kRedefined, parameter.place, "two parameters are named `{}`", parameter.name);
     const Type type = to_type(eval(*parameter.annotation), parameter.annotation->place);
-    params.push_back(make<graph::Var>(parameter.name, type, false, origin(parameter.place)));
+    signature.params.push_back(
+        make<graph::Var>(parameter.name, type, false, origin(parameter.place)));
   }
-  for (const auto& param : params) define(param->name, Value(param));
-  Type result;
+  for (const auto& param : signature.params) define(param->name, Value(param));
   if (definition.returns) {
     define_dimensions(*definition.returns, false);
-    result = to_type(eval(*definition.returns), definition.returns->place);
+    signature.result = to_type(eval(*definition.returns), definition.returns->place);
   }
+  return signature;
+}
+
+Ref<graph::Function> GraphBuilder::function(const ast::Stmt& definition) {
+  const Scope scope(*this);
+  const Attrs outer_attrs = std::exchange(attrs_, Attrs());
+  const auto outer_result = std::exchange(result_, std::nullopt);
+  auto [params, result] = signature(definition);
   bool pure = true, is_private = false;
   for (const auto& decorator : definition.decorators) {
     for (const ast::Keyword& keyword : decorator->keywords) {
@@ -112,18 +118,6 @@ std::vector<Expr> GraphBuilder::dimensions(const ast::Expr& expr) {
 
 Value GraphBuilder::value(const ast::Expr& expr) { return to_value(eval(expr), expr.place); }
 
-Type GraphBuilder::closed_result(const ast::Stmt& definition) {
-  if (!definition.returns) return nullptr;
-  try {
-    const Type type = to_type(eval(*definition.returns), definition.returns->place);
-    bool names_variables = false;
-    walk(type, [&](const NodePtr& node) { names_variables |= node.as<Var>() != nullptr; });
-    return names_variables ? nullptr : type;
-  } catch (const CompileError&) {
-    return nullptr;  // reported where the function itself is read
-  }
-}
-
 Ref<graph::SeqExpr> GraphBuilder::sequence(const ast::Body& body, const Origin& at,
                                            const std::string& name) {
   sequences_.emplace_back();
@@ -161,14 +155,19 @@ Ref<graph::Var> GraphBuilder::emit(const std::string& name, Value value, Type ty
 }
 
 Type GraphBuilder::infer(const Value& value) {
-  if (const auto* call = value.as<graph::Call>(); call && !call->op && call->type_args.empty()) {
-    if (const auto* function = call->callee.as<graph::FuncRef>()) {
-      const Declaration* declaration = module_.function_named(function->name);
-      if (declaration && declaration->definition && !declaration->is_prim_func) {
-        GraphBuilder signature(module_);
-        if (Type type = signature.closed_result(*declaration->definition)) return type;
-      }
-    }
+  const auto* call = value.as<graph::Call>();
+  const auto* callee =
+      call && !call->op && call->type_args.empty() ? call->callee.as<graph::FuncRef>() : nullptr;
+  const Declaration* declaration = callee ? module_.function_named(callee->name) : nullptr;
+  if (!declaration || !declaration->definition || declaration->is_prim_func)
+    return graph::type_of(value);
+  try {
+    GraphBuilder reader(module_);
+    const auto [params, result] = reader.signature(*declaration->definition);
+    std::vector<Type> types;
+    for (const auto& param : params) types.push_back(param->type);
+    if (result) return graph::result_type(types, result, call->args);
+  } catch (const CompileError&) {  // reported where the function itself is read
   }
   return graph::type_of(value);
 }

@@ -15,8 +15,12 @@ class GraphBuilder final : public Evaluator {
   explicit GraphBuilder(ModuleContext& module) : Evaluator(module, kInt64) {}
 
   Ref<graph::Function> function(const ast::Stmt& definition);
-  /// The declared result of a function whose type names no variables; null otherwise.
-  graph::Type closed_result(const ast::Stmt& definition);
+  struct Signature {
+    std::vector<Ref<graph::Var>> params;
+    graph::Type result;  // null where none is declared
+  };
+  /// Defines the parameters and dimensions of a function.
+  Signature signature(const ast::Stmt& definition);
 
   // -- outside of functions, for pattern_file.cpp: names in dimensions are defined where they stand
   graph::Type type(const ast::Expr& expr);
