@@ -38,8 +38,11 @@ Type type_of(const Value& value) {
       if (call.type_args.size() > 1) return make<TupleType>(call.type_args);
       if (call.callee.as<FuncRef>() || call.callee.as<ExternRef>()) return make<ObjectType>();
       const Type callee = type_of(call.callee);
+      if (callee.as<ObjectType>()) return make<ObjectType>();
       const auto* function = callee.as<FuncType>();
-      if (!function) return make<ObjectType>();
+      if (!function)
+        throw CompileError(kTypeMismatch, call.origin, "a call of {}; expected a function",
+                           str(callee));
       if (!function->params || function->params->size() != call.args.size())
         return function->result;
       return result_type(*function->params, function->result, call.args);

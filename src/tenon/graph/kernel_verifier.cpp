@@ -385,9 +385,9 @@ std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::str
   if (const auto* op = reader.typed<std::string>("op", "the name of an operator"))
     out.operators = reader.operators(*op);
   (void)reader.typed<AttrValue::Map>("op_attrs", "a dict of attributes");
-  if (const auto* text = reader.typed<std::string>("op_when", "a condition as a string")) {
-    (void)text;
-  }
+  (void)reader.typed<std::string>("op_when", "a condition as a string");
+  if (!function->attrs.strings("op_target"))  // a list
+    (void)reader.typed<std::string>("op_target", "a string or a list of strings");
   if (const auto* node = reader.typed<std::string>("op_node", "the name of a node"))
     out.node = *node;
   if (const auto* number = reader.typed<int64_t>("op_priority", "an integer"))

@@ -23,6 +23,8 @@ void TirBuilder::define_match(const ast::Expr& dimension) {
 }
 
 std::vector<Expr> TirBuilder::to_shape(const Object& object, const Place& place) {
+  if (const auto* text = object.as<std::string>())
+    fail(kBadArgument, place, "the shape is \"{0}\"; expected a list, as in (\"{0}\",)", *text);
   std::vector<Object> items = {object};
   if (const auto* list = object.as<List>()) items = *list->items;
   std::vector<Expr> shape;

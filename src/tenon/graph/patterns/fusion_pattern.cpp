@@ -56,19 +56,32 @@ std::vector<size_t> order_of_patterns(const std::vector<FusionPattern>& patterns
   return order;
 }
 
+// Attribute `key` of a pattern, where it has it.
+template <typename T>
+static std::optional<T> attribute(const std::string& name, const BaseFunc& function,
+                                  const char* key, const char* wanted) {
+  const AttrValue* value = function->attrs.find(key);
+  if (!value) return std::nullopt;
+  const T* found = value->as<T>();
+  if (!found)
+    throw CompileError(kBadPattern, function->origin, "`{}` of pattern `{}` is {}; expected {}",
+                       key, name, value->str(), wanted);
+  return *found;
+}
+
 std::vector<FusionPattern> read_patterns(const IRModule& module, const std::string& backend) {
   std::vector<FusionPattern> out;
   for (const auto& [name, base] : module.functions()) {
     FusionPattern pattern;
-    const auto composite = base->attrs.get<std::string>("Composite");
-    const auto given = composite ? composite : base->attrs.get<std::string>("Pattern");
+    const auto composite = attribute<std::string>(name, base, "Composite", "a name");
+    const auto given =
+        composite ? composite : attribute<std::string>(name, base, "Pattern", "a name");
     pattern.name = given.value_or(name);
     if (!backend.empty() && pattern.name.find('.') == std::string::npos)
       pattern.name = backend + "." + pattern.name;
     pattern.priority = static_cast<int>(std::clamp<int64_t>(
-        base->attrs.get<int64_t>("priority").value_or(0), -1'000'000, 1'000'000));
-    if (base->attrs.contains("bind_constants"))
-      pattern.bind_constants = base->attrs.flag("bind_constants");
+        attribute<int64_t>(name, base, "priority", "a number").value_or(0), -1'000'000, 1'000'000));
+    pattern.bind_constants = attribute<bool>(name, base, "bind_constants", "True or False");
     pattern.origin = base->origin;
     if (const auto graph = cast<Function>(base)) {
       pattern.pattern = pattern_from_function(pattern.name, *graph,
