@@ -6,6 +6,18 @@
 
 namespace tenon::graph {
 
+// An operator's type rule that makes a type which cannot be knows no place.
+static Type infer_operator(const Call& call) {
+  try {
+    return call.op->infer_type(call);
+  } catch (const CompileError& error) {
+    if (error.first().origin) throw;
+    std::vector<Diagnostic> placed = error.diagnostics();
+    placed.front().origin = call.origin;
+    throw CompileError(std::move(placed));
+  }
+}
+
 Type type_of(const Value& value) {
   if (!value) return make<ObjectType>();  // an argument left out
   switch (kind_of(value)) {
@@ -33,7 +45,7 @@ Type type_of(const Value& value) {
     }
     case ValueKind::kCall: {
       const auto& call = value.to<Call>();
-      if (call.op) return call.op->infer_type(call);
+      if (call.op) return infer_operator(call);
       if (call.type_args.size() == 1) return call.type_args[0];
       if (call.type_args.size() > 1) return make<TupleType>(call.type_args);
       if (call.callee.as<FuncRef>() || call.callee.as<ExternRef>()) return make<ObjectType>();

@@ -167,13 +167,14 @@ void require_fit(const Problem& problem, const Plan& plan, std::string_view othe
     const auto index = static_cast<int>(p);
     const Load bound = lower_bound(problem, index);
     const bool is_impossible = bound.bytes > *pool.capacity;
-    CompileError error(kDoesNotFit, {}, "pool `{}` has {} bytes, and {}{}; {}", pool.name,
-                       *pool.capacity,
+    constexpr size_t kMostNotes = 3;
+    const auto largest = largest_alive(problem, index, bound.step, kMostNotes);
+    CompileError error(kDoesNotFit, largest.empty() ? Origin() : largest[0]->origin,
+                       "pool `{}` has {} bytes, and {}{}; {}", pool.name, *pool.capacity,
                        is_impossible ? fmt::format("no plan needs less than {}", bound.bytes)
                                      : fmt::format("the best plan found needs {}", planned.peak),
                        otherwise, most_alive(problem, index, bound));
-    constexpr size_t kMostNotes = 3;
-    for (const Allocation* buffer : largest_alive(problem, index, bound.step, kMostNotes))
+    for (const Allocation* buffer : largest)
       if (buffer->origin)
         error.note(buffer->origin, "`{}`, {} bytes, is of this", buffer->name, buffer->bytes);
     throw error;
