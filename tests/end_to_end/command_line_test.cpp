@@ -173,6 +173,22 @@ TEST_F(CommandLineTest, NamesThatAreNotThereGetSuggestions) {
                1, "did you mean `main`?");
 }
 
+// A binding of a script is a node by its variable's name.
+TEST_F(CommandLineTest, AKernelForOneBinding) {
+  write("two.py",
+        "@R.function\ndef main(x: R.Tensor((8,), \"float32\")):\n    a = R.nn.relu(x)\n"
+        "    b = R.nn.relu(a)\n    return b\n");
+  write("relu.py",
+        "@T.prim_func\ndef my_relu(x: T.Buffer((8,), \"float32\"), y: T.Buffer((8,), "
+        "\"float32\")):\n    for i in range(8):\n        y[i] = T.max(x[i], T.float32(0))\n");
+  const std::string two = "run " + folder_ + "/two.py --kernel ",
+                    kernel = "=" + folder_ + "/relu.py:my_relu";
+  const Outcome outcome = tenon(two + "b" + kernel);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("my_relu in 1 place\n"), std::string::npos) << outcome.out;
+  expect_error(two + "c" + kernel, 2, "the model has no node `c`");
+}
+
 // The options that commands share stand in groups, in lines that a terminal holds.
 TEST_F(CommandLineTest, HelpHasGroups) {
   const std::string help = tenon("run --help").out;

@@ -93,14 +93,13 @@ std::set<std::string> operators_of_node(const IRModule& module, const std::strin
   for (const auto& [key, function] : module.functions()) {
     const auto graph = cast<graph::Function>(function);
     if (!graph || (graph::is_node_function(*graph) && !inside)) continue;
-    walk<graph::Call>(graph->body, [&](const graph::Call& call) {
-      if (!call.origin || call.origin.name() != name) return;
-      if (const auto seen = graph::operator_call(module, call)) found.insert(seen->op);
-    });
-    // A call may have no place of its own: that of its binding counts.
-    walk<graph::Binding>(graph->body, [&](const graph::Binding& binding) {
+    // A binding of `main` is a node of its variable's name too.
+    walk<graph::Binding>(graph->body, [&, &key = key](const graph::Binding& binding) {
       const auto* call = binding.value.as<graph::Call>();
-      if (!call || call->origin || !binding.origin || binding.origin.name() != name) return;
+      if (!call) return;
+      const Origin& origin = call->origin ? call->origin : binding.origin;
+      const bool is_named = key == "main" && binding.var->name == name;
+      if (!is_named && (!origin || origin.name() != name)) return;
       if (const auto seen = graph::operator_call(module, *call)) found.insert(seen->op);
     });
   }

@@ -490,12 +490,10 @@ std::optional<KernelRefusal> KernelTable::placed_elsewhere(
   return std::nullopt;
 }
 
-// The names by which a user places what an origin stands for.
+// The names by which a user knows what an origin stands for.
 static std::vector<std::string> node_names(const Origin& origin) {
   std::vector<std::string> names;
-  each_part(origin, [&](const Origin& part) {
-    if (part->kind == OriginInfo::Kind::kModel) names.push_back(part->node_name);
-  });
+  each_part(origin, [&](const Origin& part) { names.push_back(part.name()); });
   return names;
 }
 
@@ -512,14 +510,6 @@ static std::vector<double> flops_of(const IRModule& module, const Call& call,
     for (const Binding* binding : operator_bindings(*function))
       out.push_back(flop_of(*binding->value.as<Call>(), binding->var->type));
   return out;
-}
-
-// Of a group: whether one of its operators is this node.
-static bool is_at(const Origin& origin, const std::string& node) {
-  if (!origin) return false;
-  if (origin->kind != OriginInfo::Kind::kMerged) return origin.name() == node;
-  return std::any_of(origin->parts.begin(), origin->parts.end(),
-                     [&](const Origin& part) { return is_at(part, node); });
 }
 
 std::vector<std::string> KernelTable::groups(const IRModule& module) const {
@@ -541,7 +531,7 @@ std::optional<KernelTable::GroupRefusal> KernelTable::refusal_of_group(const IRM
   GroupRefusal nearest{"", {"node", "the kernel is for another node"}};
   std::vector<std::string> nodes = node_names(origin);
   for (const Binding* binding : operator_bindings(composite)) nodes.push_back(binding->var->name);
-  for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+  for (const OperatorKernel* kernel : candidates(*seen, nodes)) {
     if (auto refusal = placed_elsewhere(*kernel, nodes)) {
       nearest = {kernel->name, std::move(*refusal)};
       continue;
@@ -554,13 +544,14 @@ std::optional<KernelTable::GroupRefusal> KernelTable::refusal_of_group(const IRM
   return nearest;
 }
 
-std::vector<const OperatorKernel*> KernelTable::candidates(const OperatorCall& call,
-                                                           const Origin& origin) const {
+std::vector<const OperatorKernel*> KernelTable::candidates(
+    const OperatorCall& call, const std::vector<std::string>& nodes) const {
   std::vector<const OperatorKernel*> out;
   for (const OperatorKernel& kernel : kernels_) {
     const auto& operators = kernel.operators;
     if (std::find(operators.begin(), operators.end(), call.op) == operators.end()) continue;
-    if (!kernel.node.empty() && !is_at(origin, kernel.node)) continue;
+    const bool is_for_all = kernel.node.empty();
+    if (!is_for_all && std::find(nodes.begin(), nodes.end(), kernel.node) == nodes.end()) continue;
     out.push_back(&kernel);
   }
   return out;
@@ -596,6 +587,10 @@ std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call,
   const double all_flop = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::vector<std::string> nodes = node_names(origin);
   nodes.push_back(variable);
+  const auto* ref = call.callee.as<FuncRef>();
+  const auto group = ref ? builder.module().find<Function>(ref->name) : nullptr;
+  if (group && is_group(builder.module(), *group))
+    for (const Binding* binding : operator_bindings(*group)) nodes.push_back(binding->var->name);
   const auto note = [&](const OperatorKernel& kernel, const KernelRefusal* refusal) {
     // A kernel for a node of ONNX is for that, whatever is left of it.
     const std::string& op =
@@ -623,7 +618,7 @@ std::optional<Value> KernelTable::use(BlockBuilder& builder, const Call& call,
       record(std::move(remark));
     }
   };
-  for (const OperatorKernel* kernel : candidates(*seen, origin)) {
+  for (const OperatorKernel* kernel : candidates(*seen, nodes)) {
     if (const auto refusal = placed_elsewhere(*kernel, nodes)) {
       note(*kernel, &*refusal);
       continue;
@@ -659,7 +654,7 @@ std::string KernelTable::nearest_refusal(const IRModule& module, const Call& cal
   const auto seen = operator_call(module, call);
   if (!seen) return "its arguments or results are no tensors of a known rank";
   std::string text;
-  for (const OperatorKernel* kernel : candidates(*seen, call.origin)) {
+  for (const OperatorKernel* kernel : candidates(*seen, node_names(call.origin))) {
     const auto match = match_kernel(*kernel, *seen, target_);
     if (const auto* refusal = std::get_if<KernelRefusal>(&match))
       text += fmt::format("{}`{}` ({}): {}", text.empty() ? "" : "; ", kernel->name, refusal->code,

@@ -149,7 +149,7 @@ class KernelTable {
   /// call's node come first, then by priority, then in the module's order. User
   /// placement may leave the node to one kernel (`kernels.NAME`), to any (`kernels`), or to others.
   /// Records a remark for each kernel of its operator: used, or refused with the reason.
-  /// \param variable  that the result is bound to: another name of the node in user placement.
+  /// \param variable  that the result is bound to: another name of the node.
   std::optional<Value> use(BlockBuilder& builder, const Call& call,
                            const std::string& variable = "") const;
 
@@ -170,7 +170,7 @@ class KernelTable {
 
  private:
   std::vector<const OperatorKernel*> candidates(const OperatorCall& call,
-                                                const Origin& origin) const;
+                                                const std::vector<std::string>& nodes) const;
   /// Why the user's placement of one of these nodes forbids a kernel; nothing where none does.
   std::optional<KernelRefusal> placed_elsewhere(const OperatorKernel& kernel,
                                                 const std::vector<std::string>& nodes) const;
