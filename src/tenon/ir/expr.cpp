@@ -103,6 +103,10 @@ void Cast::finish() {
   if (dtype.lanes != value->dtype.lanes)
     throw CompileError(kDTypeMismatch, origin, "a cast from {} to {} changes the lanes",
                        value->dtype.str(), dtype.str());
+  if ((value->dtype.is_handle() && dtype.is_float()) ||
+      (dtype.is_handle() && value->dtype.is_float()))
+    throw CompileError(kDTypeMismatch, origin, "a cast from {} to {}; expected an integer",
+                       value->dtype.str(), dtype.str());
 }
 std::vector<FieldInfo> Cast::fields() {
   return {field<&Cast::dtype>("dtype"), field<&Cast::value>("value")};

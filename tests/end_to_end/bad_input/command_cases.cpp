@@ -215,7 +215,7 @@ std::vector<Case> files() {
        {"run", "m.tvmscript"},
        {model("(2, 3)", "float8_e4m3fn")},
        1,
-       "error[TN0001]: values of dtype float8_e4m3fn have no native code"},
+       "m.tvmscript:3:9: error[TN0001]: values of dtype float8_e4m3fn have no native code"},
       {"RandomValuesOfEightBits",
        {"run", "m.tvmscript", "--interpret"},
        {model("(2, 3)", "float8_e4m3fn")},

@@ -45,6 +45,7 @@ Case statement(const std::string& name, const Arguments& arguments, const std::s
 std::vector<Case> program_cases() {
   const std::string wide = "T.reinterpret(\"float32\", T.Cast(\"float64\", x[i]))";
   const std::string pointer = "T.Cast(\"float32\", T.address_of(x[i]))";
+  const std::string address = "T.Cast(\"float32\", T.Cast(\"int64\", T.address_of(x[i])))";
   const std::string lanes =
       "    y[0:8] = T.if_then_else(x[0:8] > T.Broadcast(T.float32(0), 8), x[0:8], "
       "T.Broadcast(T.float32(0), 8))\n";
@@ -67,10 +68,10 @@ std::vector<Case> program_cases() {
               "m.tvmscript:4:16: error[TN0001]: `T.reinterpret` from float64 to float32"),
       element("BitsOfAnotherCountInterpreted", kInterpreted, wide,
               "m.tvmscript:4:16: error[TN0102]: `T.reinterpret` of float64 as float32"),
-      element("PointerAsANumber", kNative, pointer,
-              "m.tvmscript:4:16: error[TN0001]: a cast from handle to float32 has no native code"),
-      element("PointerAsANumberInC", kC, pointer,
-              "m.tvmscript:4:16: error[TN0001]: a cast from handle to float32 has no C code"),
+      element(
+          "PointerAsANumber", kInterpreted, pointer,
+          "m.tvmscript:4:16: error[TN0102]: a cast from handle to float32; expected an integer"),
+      element("AddressInC", kC, address, "a cast from handle to int64 has no C code"),
       kernel("GuardOfLanes", kNative, lanes,
              "m.tvmscript:3:14: error[TN0001]: `T.if_then_else` guards reads by a condition of 8 "
              "lanes"),

@@ -165,7 +165,8 @@ class FunctionCodegen {
   Address address(const tir::Buffer& buffer, const std::vector<Expr>& indices,
                   const Origin& origin);
   llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);
-  llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, DType element);
+  llvm::Type* element_type(const tir::Buffer& buffer);
+  llvm::Value* element_pointer(llvm::Value* base, llvm::Value* offset, const tir::Buffer& buffer);
   llvm::Value* load(const tir::BufferLoad& node, llvm::Value* mask, llvm::Value* otherwise);
   void store(const tir::Buffer& buffer, const std::vector<Expr>& indices, llvm::Value* value,
              llvm::Value* mask, const Origin& origin);

@@ -33,8 +33,7 @@ llvm::Value* FunctionCodegen::generate_function_call(const GlobalVar& name,
   std::vector<llvm::Value*> values{context_};
   for (const backend::CallArguments::Pointer& pointer : passed.pointers)
     values.push_back(element_pointer(pointer_of(*pointer.buffer, origin),
-                                     offset_of(*pointer.buffer, pointer.minimum),
-                                     pointer.buffer->dtype));
+                                     offset_of(*pointer.buffer, pointer.minimum), *pointer.buffer));
   check_facts(passed.unproved, tir::callee_of(name.name, callee.function), origin);
   for (size_t i = 0; i < passed.symbols.size(); ++i)
     values.push_back(b_.CreateSExtOrTrunc(index_value(passed.symbols[i]),

@@ -58,7 +58,7 @@ llvm::Value* FunctionCodegen::dl_tensor(const tir::BufferRegion& region, const O
   tensor.dtype = region.buffer->dtype;
   return dl_tensor(
       tensor, element_pointer(pointer_of(*region.buffer, origin),
-                              offset_of(*region.buffer, tensor.pointer.minimum), tensor.dtype));
+                              offset_of(*region.buffer, tensor.pointer.minimum), *region.buffer));
 }
 
 FunctionCodegen::PackedValues FunctionCodegen::packed_values(const std::vector<NodePtr>& items,
@@ -195,7 +195,7 @@ void FunctionCodegen::generate_call_library(const tir::CallTir& call,
     } else {
       const backend::CallArguments::Pointer& at = argument.pointer;
       llvm::Value* data = element_pointer(pointer_of(*at.buffer, call.origin),
-                                          offset_of(*at.buffer, at.minimum), at.buffer->dtype);
+                                          offset_of(*at.buffer, at.minimum), *at.buffer);
       args.push_back(argument.type.kind == tir::CType::Kind::kTensor ? dl_tensor(argument, data)
                                                                      : data);
     }

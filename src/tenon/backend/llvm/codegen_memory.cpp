@@ -65,14 +65,18 @@ llvm::Value* FunctionCodegen::pointer_of(const tir::Buffer& buffer, const Origin
                        buffer.name);
   llvm::Value* pointer = data->second;
   if (buffer.elem_offset)
-    pointer = element_pointer(pointer, index_value(buffer.elem_offset), buffer.dtype);
+    pointer = element_pointer(pointer, index_value(buffer.elem_offset), buffer);
   return pointer;
 }
 
+llvm::Type* FunctionCodegen::element_type(const tir::Buffer& buffer) {
+  return m_.memory_type(buffer.dtype, buffer.origin ? buffer.origin : info_.function->origin);
+}
+
 llvm::Value* FunctionCodegen::element_pointer(llvm::Value* base, llvm::Value* offset,
-                                              DType element) {
+                                              const tir::Buffer& buffer) {
   if (is_constant(offset, 0)) return base;
-  return b_.CreateInBoundsGEP(m_.memory_type(element, {}), base, offset);
+  return b_.CreateInBoundsGEP(element_type(buffer), base, offset);
 }
 
 FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
@@ -83,14 +87,14 @@ FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
                        buffer.name, buffer.dtype.str());
   llvm::Value* base = pointer_of(buffer, origin);
   if (indices.empty() || indices.back()->dtype.is_scalar())
-    return {element_pointer(base, offset_of(buffer, indices), buffer.dtype), nullptr, 1};
+    return {element_pointer(base, offset_of(buffer, indices), buffer), nullptr, 1};
   const int lanes = indices.back()->dtype.lanes;
   llvm::Value* last = b_.getInt64(1);  // stride of the last dimension
   if (!buffer.is_compact()) last = index_value(buffer.strides.back());
   std::vector<Expr> first = indices;
   if (const auto* ramp = indices.back().as<Ramp>()) {
     first.back() = ramp->base;
-    llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer.dtype);
+    llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer);
     llvm::Value* stride = b_.CreateMul(index_value(ramp->stride), last, "", false, true);
     if (is_constant(stride, 1)) return {pointer, nullptr, lanes};
     std::vector<llvm::Constant*> steps;
@@ -100,7 +104,7 @@ FunctionCodegen::Address FunctionCodegen::address(const tir::Buffer& buffer,
             lanes};
   }
   first.back() = imm(indices.back()->dtype.element(), int64_t{0});
-  llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer.dtype);
+  llvm::Value* pointer = element_pointer(base, offset_of(buffer, first), buffer);
   llvm::Value* lane_indices = index_value(indices.back());
   if (!is_constant(last, 1))
     lane_indices = b_.CreateMul(lane_indices, splat(last, lanes), "", false, true);
@@ -154,7 +158,7 @@ llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mas
   const DType element = node.buffer->dtype;
   const Address at = address(*node.buffer, node.indices, node.origin);
   const llvm::Align align(static_cast<uint64_t>(element.bytes()));
-  llvm::Type* one = m_.memory_type(element, node.origin);
+  llvm::Type* one = element_type(*node.buffer);
   if (at.lanes == 1 && !mask)
     return from_memory(b_.CreateAlignedLoad(one, at.pointer, align), element);
   const DType vector = element.with_lanes(at.lanes);

@@ -100,7 +100,7 @@ void FunctionCodegen::generate(const tir::Stmt& stmt) {
       if (!vars_.count(buffer.data.get())) vars_[buffer.data.get()] = data;
       llvm::Value* first = data;
       if (buffer.elem_offset)
-        first = element_pointer(data, index_value(buffer.elem_offset), buffer.dtype);
+        first = element_pointer(data, index_value(buffer.elem_offset), buffer);
       buffers_[&buffer] = first;
       return;
     }
@@ -348,8 +348,7 @@ void FunctionCodegen::generate_alloc(const tir::AllocBuffer& alloc) {
   llvm::Value* memory = stack_memory(
       type, static_cast<uint64_t>(std::max<int64_t>(buffer.alignment, 64)), buffer.name);
   vars_[buffer.data.get()] = memory;
-  if (buffer.elem_offset)
-    memory = element_pointer(memory, index_value(buffer.elem_offset), buffer.dtype);
+  if (buffer.elem_offset) memory = element_pointer(memory, index_value(buffer.elem_offset), buffer);
   buffers_[&buffer] = memory;
 }
 

@@ -685,7 +685,8 @@ class Lowering {
     const Stmt body = make<tir::BlockRealize>(std::vector<Expr>{}, boolean(true),
                                               make<tir::Block>(std::move(root)));
     const Ref<PrimFunc> shared = with(
-        PrimFunc::of_buffers({in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}}),
+        PrimFunc::of_buffers({in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}},
+                             from->origin),
         [&](PrimFunc& copy) { copy.is_private = true; });
     std::string& name = copies_[structural_hash(shared)];
     if (name.empty()) name = module_.add_unique("copy", shared);
