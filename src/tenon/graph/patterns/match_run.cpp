@@ -16,13 +16,26 @@ constexpr int64_t kMostSteps = 1'000'000;
 // Of one that is made for the sake of a message.
 constexpr int64_t kStepsForMessage = 1'000;
 
-// Axes that are left out are all of them in reverse.
-bool same_axes(const AttrValue& a, const AttrValue& b, const Value& x) {
-  const auto type = cast<TensorType>(type_of(x));
-  if (!type || type->ndim < 0) return false;
-  AttrList reversed;
-  for (int64_t axis = type->ndim; axis-- > 0;) reversed.emplace_back(axis);
-  return (a.is_none() ? AttrValue(reversed) : a) == (b.is_none() ? AttrValue(reversed) : b);
+// Of axes that may count from the end, and of a permutation may be left out: all in reverse.
+AttrValue from_front(const AttrValue& axes, int64_t ndim, bool is_permutation) {
+  if (const auto* axis = axes.as<int64_t>()) return *axis < 0 ? *axis + ndim : *axis;
+  AttrList out;
+  if (const auto* list = axes.as<AttrList>())
+    for (const AttrValue& axis : *list) out.push_back(from_front(axis, ndim, false));
+  else if (is_permutation && axes.is_none())
+    for (int64_t axis = ndim; axis-- > 0;) out.emplace_back(axis);
+  else
+    return axes;
+  return out;
+}
+
+// The same axes of the first operand, which those of operators that add dimensions are not.
+bool same_axes(const AttrValue& a, const AttrValue& b, const Call& call) {
+  const auto type = cast<TensorType>(type_of(call.args[0]));
+  const auto result = cast<TensorType>(type_of(ref_to(&call)));
+  if (!type || !result || result->ndim < 0 || type->ndim < result->ndim) return false;
+  const bool is_permutation = call.is("permute_dims");
+  return from_front(a, type->ndim, is_permutation) == from_front(b, type->ndim, is_permutation);
 }
 
 // Arguments without the missing ones at the end.
@@ -322,10 +335,10 @@ bool MatchRun::match_attrs(const AttrPattern& pattern, const Value& value) {
   if (!attrs) return false;
   for (const auto& [name, wanted] : pattern.attrs) {
     const AttrValue* given = attrs->find(name);
-    if (given && call && call->op && call->is("permute_dims") && name == "axes" &&
-        same_axes(wanted, *given, call->args[0]))
-      continue;
     if (given && same_attr(wanted, *given)) continue;
+    if (given && call && call->op && (name == "axis" || name == "axes") &&
+        same_axes(wanted, *given, *call))
+      continue;
     // Worth a word where the operators are the same.
     const auto* inner = pattern.pattern.as<CallPattern>();
     const auto* op = inner ? inner->callee.as<OpPattern>() : nullptr;
