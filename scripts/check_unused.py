@@ -18,7 +18,6 @@ import tempfile
 # Functions without a caller in src/ that stay, by name, each with its reason.
 KEPT = {
     "as_span": "the elements of a constant with their type, for tests of every room",
-    "from_pattern": "a rewrite by a pattern and a function in C++, as rewrite_bindings",
     "hits": "shows tests what a cache of results did, which nothing else does",
     "make_help": "overrides a function that CLI11 calls",
     "merge_modules": "joins modules that come from several places; docs/byoc.md offers it to C++ programs",

@@ -254,6 +254,47 @@ TEST(Patterns, RewritingEndsOrSaysThatItDoesNot) {
   }
 }
 
+// A rule's condition sees each way of matching: here the operands of a sum in the other order, then
+// the next rule. A rule that gives the value itself ends the search for other ways.
+TEST(Patterns, AConditionIsAskedAboutEveryWayToMatch) {
+  IRModule module;
+  BlockBuilder builder(module);
+  const auto x = make<Var>("x", TensorType::of({4, 4}, kFloat32));
+  const auto y = make<Var>("y", TensorType::of({4, 4}, kFloat32));
+  builder.begin_function({x, y});
+  builder.begin_dataflow();
+  const Value a = builder.op("add", {x, y}, {}, "a");
+  const Value b = builder.op("multiply", {a, y}, {}, "b");
+  builder.end_dataflow();
+  const Ref<Function> function = builder.end_function(b);
+
+  const DFPattern first = wildcard(), second = wildcard();
+  int asked = 0;
+  const auto sum = PatternRewriter::from_pattern(
+      is_op("add")(first, second), [&](const Value&, const Match& match) -> Value {
+        ++asked;
+        return match[first].same_as(y) ? call_op("subtract", {match[first], match[second]})
+                                       : Value();
+      });
+  const auto same = PatternRewriter::from_pattern(
+      is_op("multiply")(first, second), [&](const Value& value, const Match&) { return value; });
+  const auto product = PatternRewriter::from_pattern(
+      is_op("multiply")(first, second), [&](const Value&, const Match& match) -> Value {
+        return match[first].same_as(y) ? call_op("divide", {match[first], match[second]}) : Value();
+      });
+  const Matcher matcher(&module, *function);
+  const auto rewrite = (same | sum | product).at(matcher, a);
+  ASSERT_TRUE(rewrite);
+  EXPECT_EQ(rewrite->rule, 1U);
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(structural_equal(rewrite->value, call_op("subtract", {y, x})));
+  const Value result = function->body->body;
+  const auto quotient = (same | sum | product).at(matcher, result);
+  ASSERT_TRUE(quotient);
+  EXPECT_EQ(quotient->rule, 2U);
+  EXPECT_FALSE((same | sum).at(matcher, result));
+}
+
 TEST(Patterns, BindingsOfABlockAreReplacedTogether) {
   IRModule module;
   BlockBuilder builder(module);

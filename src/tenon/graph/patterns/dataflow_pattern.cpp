@@ -266,10 +266,7 @@ Operators root_operators(const DFPattern& pattern) {
     Operators lhs = root_operators(both->lhs);
     return lhs ? lhs : root_operators(both->rhs);
   }
-  if (const auto* p = pattern.as<DTypePattern>()) return root_operators(p->pattern);
-  if (const auto* p = pattern.as<ShapePattern>()) return root_operators(p->pattern);
-  if (const auto* p = pattern.as<AttrPattern>()) return root_operators(p->pattern);
-  if (const auto* p = pattern.as<TypePattern>()) return root_operators(p->pattern);
+  if (const PatternPtr inner = conditioned(pattern)) return root_operators(inner);
   if (const auto* p = pattern.as<GraphPattern>()) return root_operators(p->results[0]);
   return std::nullopt;
 }

@@ -353,10 +353,11 @@ bool MatchRun::vectors_lie_along_channels() {
 bool MatchRun::is_done() {
   if (nested_ > 0) return true;
   if (context_) return uses_hold();
-  if (graph_)
-    return is_graph_closed() ? vectors_lie_along_channels()
-                             : differ("an inner value is used elsewhere too");
-  if (open_match_) return escaping({resolved(root_).get()}).empty();
+  if (graph_ && !is_graph_closed()) return differ("an inner value is used elsewhere too");
+  if (graph_ && !vectors_lie_along_channels()) return false;
+  if (open_match_ && !escaping({resolved(root_).get()}).empty()) return false;
+  if (condition && !(*condition)(solution())) return false;
+  if (graph_ || open_match_) return true;
   if (inside_.size() < 2 || choices_.empty() || escaping({resolved(root_).get()}).empty())
     return true;
   // Other ways may use what is used here alone.

@@ -45,16 +45,6 @@ std::vector<Value> given_args(const Call& call) {
   return args;
 }
 
-// The pattern whose value has the properties that this one asks for; null where it is something
-// else.
-const PatternNode* inner_of(const PatternNode& pattern) {
-  if (const auto* p = NodePtr(&pattern).as<DTypePattern>()) return p->pattern.get();
-  if (const auto* p = NodePtr(&pattern).as<ShapePattern>()) return p->pattern.get();
-  if (const auto* p = NodePtr(&pattern).as<AttrPattern>()) return p->pattern.get();
-  if (const auto* p = NodePtr(&pattern).as<TypePattern>()) return p->pattern.get();
-  return nullptr;
-}
-
 }  // namespace
 
 // ---- goals ------------------------------------------------------------------------------------
@@ -235,9 +225,9 @@ bool MatchRun::step_match(const PatternNode* pattern, const Value& given) {
     current_ = rest;
     return !matched && bind(pattern, value);
   }
-  if (const PatternNode* inner = inner_of(*pattern)) {
+  if (const PatternPtr inner = conditioned(PatternPtr(pattern))) {
     if (!match_property(*pattern, value)) return false;
-    push(inner, given);
+    push(inner.get(), given);
     return bind(pattern, value);
   }
   if (const auto* call = node.as<CallPattern>()) return match_call(*call, value);

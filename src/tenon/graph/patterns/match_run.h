@@ -40,6 +40,9 @@ class MatchRun {
   explicit MatchRun(Matcher::Index& index, FailedAttempt* furthest = nullptr)
       : index_(index), furthest_(furthest) {}
 
+  /// Asked about each solution of the root's pattern; null: all are taken.
+  const MatchCondition* condition = nullptr;
+
   bool match(const DFPattern& pattern, const Value& root);
   bool match(const PatternContext& context, const BindingBlock& block);
   /// After a match. Of several ways the first one whose inner values have no other use, or the

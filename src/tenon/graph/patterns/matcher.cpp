@@ -26,9 +26,10 @@ std::vector<Value> Match::arguments() const {
   return out;
 }
 
-Matcher::Matcher(const IRModule* module, const Function& function)
-    : index_(std::make_unique<Index>()) {
+Matcher::Matcher(const IRModule* module) : index_(std::make_unique<Index>()) {
   index_->module = module;
+}
+Matcher::Matcher(const IRModule* module, const Function& function) : Matcher(module) {
   index_->add(*function.body, false);
 }
 Matcher::~Matcher() = default;
@@ -39,10 +40,11 @@ std::optional<Match> Matcher::match(const DFPattern& pattern, const Ref<Binding>
   return match(pattern, root->var, why);
 }
 
-std::optional<Match> Matcher::match(const DFPattern& pattern, const Value& value,
-                                    std::string* why) const {
+std::optional<Match> Matcher::match(const DFPattern& pattern, const Value& value, std::string* why,
+                                    const MatchCondition& condition) const {
   check(static_cast<bool>(pattern), "a match of no pattern");
   MatchRun run(*index_);
+  if (condition) run.condition = &condition;
   if (run.match(pattern, value)) return run.result();
   if (why && why->empty()) *why = run.why();
   return std::nullopt;

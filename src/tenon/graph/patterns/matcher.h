@@ -2,6 +2,7 @@
 // Finds patterns (graph/patterns/dataflow_pattern.h) in one graph function.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,12 +66,18 @@ struct CompositeOptions {
 Composite make_composite(const std::string& name, const Match& match,
                          const CompositeOptions& options = {});
 
+/// Whether a way in which a pattern matches is taken. Where it is not, the others are tried: the
+/// other order of operands, the next alternative.
+using MatchCondition = std::function<bool(const Match& match)>;
+
 /// An index of one function, in which patterns are looked for. Time for each attempt is that of
 /// the pattern, not of the function.
 class Matcher {
  public:
   /// The module is where `is_call_tir` finds PrimFuncs; may be null.
   Matcher(const IRModule* module, const Function& function);
+  /// Of a function that is under construction: it knows what `redefine` tells it.
+  explicit Matcher(const IRModule* module);
   ~Matcher();
   Matcher(const Matcher&) = delete;
   Matcher& operator=(const Matcher&) = delete;
@@ -80,9 +87,11 @@ class Matcher {
   /// \throws CompileError (kBadPattern) where the pattern takes too many steps.
   std::optional<Match> match(const DFPattern& pattern, const Ref<Binding>& root,
                              std::string* why = nullptr) const;
-  /// The same of any value of the function.
+  /// The same of any value of the function, or of a call that is not bound yet: the first match
+  /// that `condition`, if given, takes.
   std::optional<Match> match(const DFPattern& pattern, const Value& value,
-                             std::string* why = nullptr) const;
+                             std::string* why = nullptr,
+                             const MatchCondition& condition = {}) const;
   /// Finds all patterns of the context in one dataflow block, each at a binding of its own (a
   /// pattern that may be a parameter of the function: at that); the first in the order of bindings.
   std::optional<Match> match_dfb(const PatternContext& context, const BindingBlock& block) const;

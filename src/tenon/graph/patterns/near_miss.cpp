@@ -25,19 +25,7 @@ int weight_of(const OpDef* op) {
 
 // Without the conditions around it.
 const PatternNode* bare(const PatternNode* pattern) {
-  while (pattern) {
-    const NodePtr node(pattern);
-    if (const auto* p = node.as<DTypePattern>())
-      pattern = p->pattern.get();
-    else if (const auto* p = node.as<ShapePattern>())
-      pattern = p->pattern.get();
-    else if (const auto* p = node.as<AttrPattern>())
-      pattern = p->pattern.get();
-    else if (const auto* p = node.as<TypePattern>())
-      pattern = p->pattern.get();
-    else
-      break;
-  }
+  while (const PatternPtr inner = conditioned(PatternPtr(pattern))) pattern = inner.get();
   return pattern;
 }
 

@@ -144,6 +144,14 @@ std::vector<FieldInfo> TypePattern::fields() {
   return {field<&TypePattern::pattern>("pattern"), field<&TypePattern::value_type>("value_type")};
 }
 
+PatternPtr conditioned(const PatternPtr& pattern) {
+  if (const auto* p = pattern.as<DTypePattern>()) return p->pattern;
+  if (const auto* p = pattern.as<ShapePattern>()) return p->pattern;
+  if (const auto* p = pattern.as<AttrPattern>()) return p->pattern;
+  const auto* p = pattern.as<TypePattern>();
+  return p ? p->pattern : PatternPtr();
+}
+
 ShapeExprPattern::ShapeExprPattern(std::vector<Expr> dims, Origin origin)
     : NodeOf(std::move(origin)), dims(std::move(dims)) {
   finish_node(*this);

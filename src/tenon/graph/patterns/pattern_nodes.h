@@ -261,6 +261,9 @@ struct TypePattern final : NodeOf<TypePattern, PatternNode> {
   static std::vector<FieldInfo> fields();
 };
 
+/// The pattern around which one of these four puts a condition; null of others.
+PatternPtr conditioned(const PatternPtr& pattern);
+
 /// `R.shape([...])` of these numbers; bare variables as in ShapePattern.
 struct ShapeExprPattern final : NodeOf<ShapeExprPattern, PatternNode> {
   std::vector<Expr> dims;

@@ -20,6 +20,24 @@ struct PatternRewriter::Rule {
   IRModule helpers = {};
   std::string name = {};
   Origin origin = {};
+  /// For each operand of the root that is a call: its operators.
+  std::vector<std::vector<const OpDef*>> operands = {};
+
+  /// False where an operand is none of the call's: most attempts end here.
+  bool may_match(const Matcher& matcher, const Call& call) const {
+    const auto is_by = [&](const Value& arg, const std::vector<const OpDef*>& operators) {
+      const Ref<Binding> binding = matcher.binding_of(arg);
+      const Value& value = binding ? binding->value : arg;
+      // A name or an item may stand for what a call gives.
+      const auto* operand = value.as<Call>();
+      if (!operand) return value.as<TupleGetItem>() || (binding && value.as<Var>());
+      return std::find(operators.begin(), operators.end(), operand->op) != operators.end();
+    };
+    return std::all_of(operands.begin(), operands.end(), [&](const auto& operators) {
+      return std::any_of(call.args.begin(), call.args.end(),
+                         [&](const Value& arg) { return is_by(arg, operators); });
+    });
+  }
 
   bool is_tuple() const {
     const auto* graph = pattern.as<GraphPattern>();
@@ -110,10 +128,12 @@ class Emitter {
 /// One function while it is rewritten.
 class RewriteRun {
  public:
-  using Rules = std::vector<std::shared_ptr<const PatternRewriter::Rule>>;
-
-  RewriteRun(const Rules& rules, const IRModule* module, const RewriteOptions& options)
-      : rules_(rules), module_(module), options_(options), counts_(rules.size()) {}
+  RewriteRun(const PatternRewriter& rewriter, const IRModule* module, const RewriteOptions& options)
+      : rewriter_(rewriter),
+        rules_(rewriter.rules_),
+        module_(module),
+        options_(options),
+        counts_(rules_.size()) {}
 
   /// The module to which helpers of replacements are added; null: such a rule is an error.
   IRModule* target = nullptr;
@@ -164,40 +184,23 @@ class RewriteRun {
   }
 
   void binding(const Ref<Binding>& given, bool is_dataflow, std::vector<Ref<Binding>>& out) {
-    if (const auto* branch = given->value.as<If>()) {
-      const auto then_branch = sequence(branch->then_branch);
-      const auto else_branch = sequence(branch->else_branch);
-      out.push_back(make<Binding>(
-          given->var, make<If>(branch->condition, then_branch, else_branch, branch->origin),
-          given->match, given->origin));
+    const bool is_branch = given->value.as<If>() != nullptr;
+    const auto rewrite =
+        is_branch || given->match ? std::nullopt : rewriter_.at(*matcher_, given->var);
+    if (!rewrite) {
+      out.push_back(in_branches(given, &RewriteRun::sequence));
       return;
     }
-    if (given->match) {
-      out.push_back(given);
-      return;
+    Emitter emitter(module_, is_dataflow);
+    emitter.origin = given->origin;
+    const Value replacement = with_helpers(*rules_[rewrite->rule], rewrite->value);
+    const Value value = substitute(emitter.flat(replacement, given->var->name), replaced_);
+    for (const Ref<Binding>& helper : emitter.take()) {
+      out.push_back(substitute(helper, replaced_));
+      matcher_->redefine(out.back());
     }
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      const PatternRewriter::Rule& rule = *rules_[i];
-      if (rule.is_tuple()) continue;
-      const auto match = matcher_->match(rule.pattern, given);
-      if (!match) continue;
-      const std::vector<Value> values = rule.values(given->value, *match);
-      if (values.empty() || !values[0] || values[0].same_as(given->value) ||
-          values[0].same_as(given->var) || structural_equal(values[0], given->value))
-        continue;
-      Emitter emitter(module_, is_dataflow);
-      emitter.origin = given->origin;
-      const Value value =
-          substitute(emitter.flat(with_helpers(rule, values[0]), given->var->name), replaced_);
-      for (const Ref<Binding>& helper : emitter.take()) {
-        out.push_back(substitute(helper, replaced_));
-        matcher_->redefine(out.back());
-      }
-      note(i);
-      put(given, value, out);
-      return;
-    }
-    out.push_back(given);
+    note(rewrite->rule);
+    put(given, value, out);
   }
 
   // `value` in the place of what `given` binds.
@@ -249,20 +252,27 @@ class RewriteRun {
     return make<SeqExpr>(std::move(blocks), seq->body, seq->origin);
   }
 
+  // `given` with its branches, where it has some, rewritten.
+  Ref<Binding> in_branches(const Ref<Binding>& given,
+                           Ref<SeqExpr> (RewriteRun::*rewrite)(const Ref<SeqExpr>&)) {
+    const auto* branch = given->value.as<If>();
+    if (!branch) return given;
+    const Ref<SeqExpr> then_branch = (this->*rewrite)(branch->then_branch);
+    const Ref<SeqExpr> else_branch = (this->*rewrite)(branch->else_branch);
+    if (then_branch.same_as(branch->then_branch) && else_branch.same_as(branch->else_branch))
+      return given;
+    return make<Binding>(given->var,
+                         make<If>(branch->condition, then_branch, else_branch, branch->origin),
+                         given->match, given->origin);
+  }
+
   Ref<BindingBlock> in_branches(const Ref<BindingBlock>& block) {
     std::vector<Ref<Binding>> bindings = block->bindings;
     bool changed = false;
     for (Ref<Binding>& binding : bindings) {
-      const auto* branch = binding->value.as<If>();
-      if (!branch) continue;
-      const Ref<SeqExpr> then_branch = together(branch->then_branch);
-      const Ref<SeqExpr> else_branch = together(branch->else_branch);
-      if (then_branch.same_as(branch->then_branch) && else_branch.same_as(branch->else_branch))
-        continue;
-      binding = make<Binding>(binding->var,
-                              make<If>(branch->condition, then_branch, else_branch, branch->origin),
-                              binding->match, binding->origin);
-      changed = true;
+      const Ref<Binding> next = in_branches(binding, &RewriteRun::together);
+      changed |= !next.same_as(binding);
+      binding = next;
     }
     if (!changed) return block;
     return make<BindingBlock>(std::move(bindings), block->is_dataflow, block->origin);
@@ -406,7 +416,8 @@ class RewriteRun {
     return out;
   }
 
-  const Rules& rules_;
+  const PatternRewriter& rewriter_;
+  const std::vector<std::shared_ptr<const PatternRewriter::Rule>>& rules_;
   const IRModule* module_;
   const RewriteOptions& options_;
   std::vector<int> counts_;
@@ -423,7 +434,7 @@ Ref<Function> rewrite_bindings(const PatternContext& context, const BindingsRule
                                const Ref<Function>& given, const IRModule* module,
                                const RewriteOptions& options) {
   Ref<Function> function = given;
-  const RewriteRun::Rules none;
+  const PatternRewriter none;
   const RewriteRun run(none, module, options);
   const int64_t begun = count_bindings(*function->body);
   const int64_t most_rounds = options.max_rounds + begun, most = 16 * (begun + 64);
@@ -458,15 +469,13 @@ Ref<Function> rewrite_bindings(const PatternContext& context, const BindingsRule
 }
 
 PatternRewriter PatternRewriter::from_pattern(DFPattern pattern, CallRule rule) {
-  PatternRewriter out;
   Rule made;
   made.origin = pattern->origin;
   made.pattern = std::move(pattern);
   made.values = [rule = std::move(rule)](const Value& value, const Match& match) {
     return std::vector<Value>{rule(value, match)};
   };
-  out.rules_.push_back(std::make_shared<const Rule>(std::move(made)));
-  return out;
+  return PatternRewriter().add(std::move(made));
 }
 
 namespace {
@@ -532,14 +541,57 @@ PatternRewriter PatternRewriter::from_module(const IRModule& module) {
       values.push_back(make<TupleGetItem>(whole, static_cast<int64_t>(i)));
     return values;
   };
-  PatternRewriter out;
-  out.rules_.push_back(std::make_shared<const Rule>(std::move(rule)));
-  return out;
+  return PatternRewriter().add(std::move(rule));
+}
+
+PatternRewriter& PatternRewriter::add(Rule rule) {
+  const size_t number = rules_.size();
+  PatternPtr root = rule.pattern;
+  if (const auto* graph = root.as<GraphPattern>()) root = graph->results[0];
+  while (const PatternPtr inner = conditioned(root)) root = inner;
+  const auto* call = root.as<CallPattern>();
+  rule.operands.clear();
+  for (const PatternPtr& arg : call && call->args ? *call->args : std::vector<PatternPtr>())
+    if (auto operators = root_operators(arg)) rule.operands.push_back(std::move(*operators));
+  const auto operators = root_operators(root);
+  rules_.push_back(std::make_shared<const Rule>(std::move(rule)));
+  if (rules_.back()->is_tuple()) return *this;
+  if (!operators) {
+    of_any_root_.push_back(number);
+    for (auto& [op, numbers] : by_operator_) numbers.push_back(number);
+    return *this;
+  }
+  for (const OpDef* op : *operators)
+    by_operator_.try_emplace(op, of_any_root_).first->second.push_back(number);
+  return *this;
+}
+
+std::optional<PatternRewriter::Rewrite> PatternRewriter::at(const Matcher& matcher,
+                                                            const Value& root) const {
+  const Ref<Binding> binding = matcher.binding_of(root);
+  const Value& value = binding ? binding->value : root;
+  const auto* call = value.as<Call>();
+  const auto found = call ? by_operator_.find(call->op) : by_operator_.end();
+  for (const size_t i : found == by_operator_.end() ? of_any_root_ : found->second) {
+    const Rule& rule = *rules_[i];
+    if (call && !rule.may_match(matcher, *call)) continue;
+    std::vector<Value> values;
+    const auto match = matcher.match(rule.pattern, root, nullptr, [&](const Match& match) {
+      std::vector<Value> given = rule.values(value, match);
+      if (given.empty() || !given[0]) return false;
+      values = std::move(given);
+      return true;
+    });
+    if (match && !values[0].same_as(value) && !values[0].same_as(root) &&
+        !structural_equal(values[0], value))
+      return Rewrite{i, rule.name, values[0]};
+  }
+  return std::nullopt;
 }
 
 PatternRewriter PatternRewriter::operator|(const PatternRewriter& other) const {
   PatternRewriter out = *this;
-  out.rules_.insert(out.rules_.end(), other.rules_.begin(), other.rules_.end());
+  for (const auto& rule : other.rules_) out.add(*rule);
   return out;
 }
 
@@ -548,14 +600,14 @@ PatternRewriter PatternRewriter::named(const std::string& name) const {
   for (const auto& rule : rules_) {
     Rule copy = *rule;
     copy.name = name;
-    out.rules_.push_back(std::make_shared<const Rule>(std::move(copy)));
+    out.add(std::move(copy));
   }
   return out;
 }
 
 Ref<Function> PatternRewriter::operator()(const Ref<Function>& function, const IRModule* module,
                                           const RewriteOptions& options) const {
-  return RewriteRun(rules_, module, options).run(function);
+  return RewriteRun(*this, module, options).run(function);
 }
 
 IRModule PatternRewriter::operator()(IRModule module, const RewriteOptions& options) const {
@@ -565,7 +617,7 @@ IRModule PatternRewriter::operator()(IRModule module, const RewriteOptions& opti
   for (const auto& [name, base] : entries) {
     const auto function = cast<Function>(base);
     if (!function) continue;
-    RewriteRun run(rules_, &module, options);
+    RewriteRun run(*this, &module, options);
     run.target = &module;
     module.set(name, run.run(function));
     for (size_t i = 0; i < counts.size(); ++i) counts[i] += run.counts()[i];

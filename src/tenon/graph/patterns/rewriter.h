@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,8 @@
 namespace tenon::graph {
 
 /// What stands for a matched value: a Call, a leaf, or a tree of them (calls as arguments are
-/// bound). Null or `value` itself: nothing changes.
+/// bound). Null: the rule has a condition that does not hold, so that other ways of matching are
+/// tried, then the next rules. `value` itself: nothing changes.
 using CallRule = std::function<Value(const Value& value, const Match& match)>;
 /// What stands for variables of a match over a dataflow block.
 using BindingsRule = std::function<std::vector<std::pair<Ref<Var>, Value>>(const Match& match)>;
@@ -53,10 +55,25 @@ class PatternRewriter {
 
   bool empty() const { return rules_.empty(); }
 
+  /// What the first rule that applies to a value gives for it.
+  struct Rewrite {
+    size_t rule;
+    std::string name;
+    Value value;
+  };
+  /// Nothing where no rule applies to `root`, a value that `matcher` knows or a call. Rules are
+  /// found by their root's operator, so that time does not grow with the number of the others.
+  std::optional<Rewrite> at(const Matcher& matcher, const Value& root) const;
+
  private:
   friend class RewriteRun;
   struct Rule;
+  PatternRewriter& add(Rule rule);
+
   std::vector<std::shared_ptr<const Rule>> rules_;
+  /// Rules with one result, in order: by the operator at the root, and those of any other root.
+  std::unordered_map<const OpDef*, std::vector<size_t>> by_operator_;
+  std::vector<size_t> of_any_root_;
 };
 
 }  // namespace tenon::graph
