@@ -11,10 +11,11 @@ std::optional<double> constant_number(const Value& value) {
   return constant->data->at_float(0);
 }
 
-Value emit_noted(BlockBuilder& builder, Producers& producers, Value value,
+Value emit_noted(BlockBuilder& builder, Matcher& matcher, const Value& value,
                  const std::string& name) {
+  const size_t before = builder.emitted();
   Value var = builder.emit(value, name);
-  producers.note(var, value);
+  if (builder.emitted() > before) matcher.redefine(ref_to(&builder.last()));
   return var;
 }
 

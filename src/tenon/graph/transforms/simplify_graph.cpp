@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces chains of operators by the one operator that they spell out. Each rule is a function of
-// the last call of the chain; the rules run in the order of the table.
+// Replaces chains of operators by the one operator that they spell out. The rules are patterns, as
+// users write theirs (docs/patterns.md); the first in the table that applies is taken.
 
-#include <cmath>
-#include <numeric>
+#include <algorithm>
 
+#include "tenon/graph/patterns/rewriter.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
@@ -13,193 +13,118 @@ namespace tenon::graph {
 
 namespace {
 
-struct Rules {
-  BlockBuilder& builder;
-  Producers& producers;
+bool is_of_type(const Value& value, const Type& type) {
+  return structural_equal(type_of(value), type);
+}
 
-  const Call* as(const Value& value, std::string_view op) const {
-    return producers.call(value, op);
-  }
+/// x ** 1 = x, x ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x).
+Value power(const Value& x, const std::optional<double>& exponent) {
+  if (exponent == 1) return x;
+  if (exponent == 2) return call_op("multiply", {x, x});
+  if (exponent == 3) return call_op("multiply", {call_op("multiply", {x, x}), x});
+  return exponent == 0.5 ? call_op("sqrt", {x}) : Value();
+}
 
-  /// x ** 2 = x * x, x ** 3 = x * x * x, x ** 0.5 = sqrt(x), x ** 1 = x.
-  std::optional<Value> power(const Call& call) const {
-    if (!call.is("power")) return std::nullopt;
-    const auto exponent = constant_number(call.args[1]);
-    if (!exponent) return std::nullopt;
-    const Value& x = call.args[0];
-    // Broadcasting by a constant of higher rank would change the shape.
-    if (!structural_equal(type_of(x), type_of(ref_to(&call)))) return std::nullopt;
-    if (*exponent == 1) return x;
-    if (*exponent == 2) return call_op("multiply", {x, x});
-    if (*exponent == 0.5) return call_op("sqrt", {x});
-    if (*exponent == 3) {
-      const Value square = emit_noted(builder, producers, call_op("multiply", {x, x}), "lv");
-      return call_op("multiply", {square, x});
-    }
-    return std::nullopt;
-  }
+/// The input axis of each axis of the result, none below 0.
+std::vector<int64_t> axes_of(const Value& permutation) {
+  const auto* call = permutation.as<Call>();
+  const int64_t ndim = tensor_type(call->args[0])->ndim;
+  std::vector<int64_t> reversed;
+  for (int64_t axis = ndim; axis-- > 0;) reversed.push_back(axis);
+  std::vector<int64_t> axes = call->attrs.ints("axes").value_or(reversed);
+  for (int64_t& axis : axes) axis += axis < 0 ? ndim : 0;
+  return axes;
+}
 
-  /// The input axis of each axis of the result, none below 0.
-  static std::vector<int64_t> axes_of(const Call& permutation) {
-    const int64_t ndim = tensor_type(permutation.args[0])->ndim;
-    std::vector<int64_t> axes;
-    if (const auto given = permutation.attrs.ints("axes")) {
-      for (const int64_t axis : *given) axes.push_back(axis < 0 ? axis + ndim : axis);
-    } else {
-      for (int64_t axis = ndim; axis-- > 0;) axes.push_back(axis);
-    }
-    return axes;
-  }
+/// Permutation `outer` of x or, where it is not null, of permutation `inner` of x.
+Value permuted(const Value& x, const Value& inner, const Value& outer) {
+  if (tensor_type(x)->ndim < 0) return {};
+  std::vector<int64_t> axes = axes_of(outer);
+  const std::vector<int64_t> first = inner ? axes_of(inner) : std::vector<int64_t>();
+  for (int64_t& axis : axes) axis = inner ? first[static_cast<size_t>(axis)] : axis;
+  if (std::is_sorted(axes.begin(), axes.end())) return x;
+  return inner ? call_op("permute_dims", {x}, {{"axes", axes}}) : Value();
+}
 
-  /// A cast to the same type, a permutation of a permutation, a reshape of a reshape.
-  std::optional<Value> trivial(const Call& call) const {
-    if (call.is("astype") && structural_equal(type_of(call.args[0]), type_of(ref_to(&call))))
-      return call.args[0];
-    if (call.is("permute_dims")) {
-      if (tensor_type(call.args[0])->ndim < 0) return std::nullopt;
-      Value source = call.args[0];
-      std::vector<int64_t> axes = axes_of(call);
-      const Call* inner = as(source, "permute_dims");
-      if (inner) {
-        source = inner->args[0];
-        const std::vector<int64_t> first = axes_of(*inner);
-        for (int64_t& axis : axes) axis = first[static_cast<size_t>(axis)];
-      }
-      std::vector<int64_t> in_place(axes.size());
-      std::iota(in_place.begin(), in_place.end(), 0);
-      if (axes == in_place) return source;
-      if (inner) return call_op("permute_dims", {source}, {{"axes", axes}});
-    }
-    if (call.is("reshape")) {
-      const auto type = tensor_type(ref_to(&call));
-      if (!type->has_shape()) return std::nullopt;
-      const Call* inner = as(call.args[0], "reshape");
-      const Value source = inner ? inner->args[0] : call.args[0];
-      if (structural_equal(type_of(source), type)) return source;
-      if (inner) return call_op("reshape", {source, make<ShapeExpr>(*type->shape)});
-    }
-    return std::nullopt;
-  }
+/// Reshape `outer` of x, or of reshape `inner` of x.
+Value reshaped(const Value& x, const Value& inner, const Value& outer) {
+  const Ref<TensorType> type = tensor_type(outer);
+  if (!type->has_shape()) return {};
+  if (is_of_type(x, type)) return x;
+  return inner ? call_op("reshape", {x, make<ShapeExpr>(*type->shape)}) : Value();
+}
 
-  /// mean of `value` over its last axis, kept: the value.
-  std::optional<Value> mean_of_last(const Value& value) const {
-    const Call* mean = as(value, "mean");
-    if (!mean || !mean->attrs.flag("keepdims")) return std::nullopt;
-    const auto axes = mean->attrs.ints("axis");
-    const Ref<TensorType> type = tensor_type(mean->args[0]);
-    if (!axes || axes->size() != 1 || type->ndim < 1) return std::nullopt;
-    const int64_t axis = (*axes)[0] < 0 ? (*axes)[0] + type->ndim : (*axes)[0];
-    if (axis != type->ndim - 1) return std::nullopt;
-    return mean->args[0];
-  }
+DFPattern mean_of_last_axis(const DFPattern& x) {
+  return is_op("mean")(x).has_attr({{"axis", std::vector<int64_t>{-1}}, {"keepdims", true}});
+}
 
-  /// (x - mean(x)) / sqrt(mean((x - mean(x)) ** 2) + eps), scaled and shifted: layer norm over the
-  /// last axis.
-  std::optional<Value> layer_norm(const Call& call) const {
-    if (!call.is("add")) return std::nullopt;
-    for (int i = 0; i < 2; ++i) {
-      const Value beta = call.args[static_cast<size_t>(i)];
-      const Call* scaled = as(call.args[static_cast<size_t>(1 - i)], "multiply");
-      if (!scaled) continue;
-      for (int k = 0; k < 2; ++k) {
-        const Value gamma = scaled->args[static_cast<size_t>(k)];
-        const Call* quotient = as(scaled->args[static_cast<size_t>(1 - k)], "divide");
-        if (!quotient) continue;
-        if (auto found = normalized(*quotient, gamma, beta)) return found;
-      }
-    }
-    return std::nullopt;
-  }
+/// Layer norm where gamma and beta are vectors along the last axis of x.
+Value layer_norm(const Value& x, const Value& gamma, const Value& beta,
+                 const std::optional<double>& epsilon) {
+  const Ref<TensorType> type = tensor_type(x);
+  const auto is_along_last = [&](const Value& value) {
+    const Ref<TensorType> vector = tensor_type(value);
+    return vector->ndim == 1 && vector->has_shape() && type->has_shape() &&
+           structural_equal(vector->dim(0), type->dim(-1));
+  };
+  if (!epsilon || !is_along_last(gamma) || !is_along_last(beta)) return {};
+  return call_op("nn.layer_norm", {x, gamma, beta},
+                 {{"axes", std::vector<int64_t>{-1}}, {"epsilon", *epsilon}});
+}
 
-  std::optional<Value> normalized(const Call& quotient, const Value& gamma,
-                                  const Value& beta) const {
-    const Call* centred = as(quotient.args[0], "subtract");
-    const Call* root = as(quotient.args[1], "sqrt");
-    const Call* shifted = root ? as(root->args[0], "add") : nullptr;
-    if (!centred || !shifted) return std::nullopt;
-    const auto mean_source = mean_of_last(centred->args[1]);
-    if (!mean_source || !mean_source->same_as(centred->args[0])) return std::nullopt;
-    for (int i = 0; i < 2; ++i) {
-      const auto epsilon = constant_number(shifted->args[static_cast<size_t>(i)]);
-      const auto square_value = mean_of_last(shifted->args[static_cast<size_t>(1 - i)]);
-      if (!epsilon || !square_value) continue;
-      const Call* square = as(*square_value, "multiply");
-      if (!square || !square->args[0].same_as(square->args[1]) ||
-          !same_centred(square->args[0], *centred))
-        continue;
-      const Value x = centred->args[0];
-      const Ref<TensorType> type = tensor_type(x);
-      if (!is_vector_of(gamma, type->dim(-1)) || !is_vector_of(beta, type->dim(-1)))
-        return std::nullopt;
-      return call_op("nn.layer_norm", {x, gamma, beta},
-                     {{"axes", std::vector<int64_t>{-1}}, {"epsilon", *epsilon}});
-    }
-    return std::nullopt;
-  }
+PatternRewriter rule(const char* name, const DFPattern& pattern, CallRule replacement) {
+  return PatternRewriter::from_pattern(pattern, std::move(replacement)).named(name);
+}
 
-  /// `value` is the same difference as `centred`, by the same variable or computed once more.
-  bool same_centred(const Value& value, const Call& centred) const {
-    const Call* other = as(value, "subtract");
-    if (!other) return false;
-    if (other == &centred) return true;
-    const auto a = mean_of_last(other->args[1]), b = mean_of_last(centred.args[1]);
-    return other->args[0].same_as(centred.args[0]) && a && b && a->same_as(*b);
-  }
+PatternRewriter simplifications() {
+  const DFPattern x = wildcard(), gamma = wildcard(), beta = wildcard(), number = is_const();
+  const DFPattern permutation = is_op("permute_dims")(x), reshape = is_op("reshape")(x, wildcard());
+  // Two patterns, which may match one value: the mean may be taken off once or twice.
+  const auto centred = [&] { return is_op("subtract")(x, mean_of_last_axis(x)); };
+  const DFPattern difference = centred();
+  const DFPattern variance = mean_of_last_axis(is_op("multiply")(difference, difference));
+  const DFPattern deviation = is_op("sqrt")(is_op("add")(number, variance));
+  const DFPattern normalized = is_op("divide")(centred(), deviation);
 
-  static bool is_vector_of(const Value& value, const Expr& extent) {
-    const Ref<TensorType> type = tensor_type(value);
-    return type->ndim == 1 && type->has_shape() && structural_equal(type->dim(0), extent);
-  }
-
-  /// x * sigmoid(x).
-  std::optional<Value> silu(const Call& call) const {
-    if (!call.is("multiply")) return std::nullopt;
-    for (size_t i = 0; i < 2; ++i) {
-      const Call* sigmoid = as(call.args[i], "sigmoid");
-      if (sigmoid && sigmoid->args[0].same_as(call.args[1 - i]))
-        return call_op("nn.silu", {call.args[1 - i]});
-    }
-    return std::nullopt;
-  }
-};
+  return rule("trivial", is_op("astype")(x),
+              [=](const Value& cast, const Match& m) {
+                return is_of_type(m[x], type_of(cast)) ? m[x] : Value();
+              }) |
+         rule("trivial", is_op("permute_dims")(permutation | x),
+              [=](const Value& outer, const Match& m) {
+                return permuted(m[x], m.expr(permutation), outer);
+              }) |
+         rule("trivial", is_op("reshape")(reshape | x, wildcard()),
+              [=](const Value& outer, const Match& m) {
+                return reshaped(m[x], m[reshape], outer);
+              }) |
+         rule("power", is_op("power")(x, number),
+              [=](const Value& call, const Match& m) {
+                // A constant of higher rank makes the result another shape.
+                return is_of_type(m[x], type_of(call)) ? power(m[x], constant_number(m[number]))
+                                                       : Value();
+              }) |
+         rule("layer-norm", is_op("add")(beta, is_op("multiply")(gamma, normalized)),
+              [=](const Value&, const Match& m) {
+                return layer_norm(m[x], m[gamma], m[beta], constant_number(m[number]));
+              }) |
+         rule("silu", is_op("multiply")(is_op("sigmoid")(x), x),
+              [=](const Value&, const Match& m) { return call_op("nn.silu", {m[x]}); });
+}
 
 }  // namespace
 
 IRModule simplify_graph(IRModule module) {
-  const std::vector<IRModule::Entry> entries = module.functions();
-  for (const auto& [name, function] : entries) {
-    const auto graph = cast<Function>(function);
-    if (!graph) continue;
-    Producers producers;
-    const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
-                                 const Value& value) -> std::optional<Value> {
-      const auto* call = value.as<Call>();
-      if (!call || !call->op) return std::nullopt;
-      using Rule = std::optional<Value> (Rules::*)(const Call&) const;
-      static constexpr std::pair<std::string_view, Rule> kRules[] = {
-          {"trivial", &Rules::trivial},
-          {"power", &Rules::power},
-          {"layer-norm", &Rules::layer_norm},
-          {"silu", &Rules::silu},
-      };
-      const Rules rules{builder, producers};
-      for (const auto& [reason, apply] : kRules) {
-        if (auto replacement = (rules.*apply)(*call)) {
-          record({"SimplifyGraph",
-                  binding.var->name,
-                  "rewritten",
-                  std::string(reason),
-                  {},
-                  "",
-                  binding.origin});
-          return emit_noted(builder, producers, *replacement, binding.var->name);
-        }
-      }
-      return emit_noted(builder, producers, value, binding.var->name);
-    };
-    module.set(name, rebuild(module, graph, rule));
-  }
-  return module;
+  static const PatternRewriter kRules = simplifications();
+  Matcher matcher(nullptr);
+  return rebuild_all(
+      std::move(module), [&](BlockBuilder& builder, const Binding& binding, const Value& value) {
+        const std::string& name = binding.var->name;
+        const auto rewrite = kRules.at(matcher, value);
+        if (rewrite)
+          record({"SimplifyGraph", name, "rewritten", rewrite->name, {}, "", binding.origin});
+        return emit_noted(builder, matcher, rewrite ? rewrite->value : value, name);
+      });
 }
 
 }  // namespace tenon::graph
