@@ -33,15 +33,6 @@ static IRModule renamed(const IRModule& module, const std::string& from, const s
   return out;
 }
 
-static std::string copy_kernel(IRModule& module, const Ref<tir::Buffer>& like) {
-  tir::KernelBuilder builder;
-  const tir::Operand x = builder.input("x", like->shape, like->dtype);
-  const tir::Operand y =
-      builder.compute("y", like->shape, [&](const tir::Indices& i) { return x(i); });
-  const tir::Kernel kernel = builder.finish({y}, Attrs({{"tir.noalias", true}}));
-  return module.add_unique("copy", kernel.function);
-}
-
 // A shape is known before any scalar's value is.
 static void check_known(const tir::PrimFunc& kernel, const tir::Buffer& buffer, const Expr& dim,
                         const Substitution& dims) {
@@ -109,7 +100,8 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
     Ref<tir::Buffer> written = buffer;
     if (reads) {
       written = make<tir::Buffer>(text + "_out", buffer->dtype, shape, buffer->origin);
-      body.push_back(make<tir::CallTir>(make<GlobalVar>(copy_kernel(module, buffer)),
+      const auto copy = tir::copy_kernel(shape, buffer->dtype, buffer->origin);
+      body.push_back(make<tir::CallTir>(make<GlobalVar>(module.add_unique("copy", copy)),
                                         std::vector<NodePtr>{tir::BufferRegion::whole(buffer),
                                                              tir::BufferRegion::whole(written)}));
     }

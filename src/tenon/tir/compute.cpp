@@ -275,4 +275,12 @@ Kernel KernelBuilder::finish(const std::vector<Operand>& outputs, Attrs attrs, O
   return kernel;
 }
 
+Ref<PrimFunc> copy_kernel(const std::vector<Expr>& shape, DType dtype, Origin origin) {
+  KernelBuilder builder;
+  const Operand source = builder.input("source", shape, dtype);
+  const Operand copy = builder.compute("copy", shape, source);
+  return with(builder.finish({copy}, {{"op_pattern", int64_t{0}}}, std::move(origin)).function,
+              [](PrimFunc& made) { made.is_private = true; });
+}
+
 }  // namespace tenon::tir

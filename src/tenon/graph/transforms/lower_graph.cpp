@@ -18,6 +18,7 @@
 #include "tenon/graph/transforms/lifetimes.h"
 #include "tenon/support/names.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/compute.h"
 #include "tenon/tir/needed_alignment.h"
 #include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
@@ -659,35 +660,11 @@ class Lowering {
     storage_[binding.var.get()] = std::move(storage);
   }
 
-  /// A kernel that copies flat memory, made once for each element type and number of elements.
+  /// By a kernel that copies flat memory, made once for each element type and number of elements.
   void copy(const Ref<Buffer>& from, const Ref<Buffer>& to) {
-    const auto static_shape = as_ints(to->shape);
-    std::vector<Expr> shape;
-    if (static_shape) {
-      shape = {int64(checked_elements(*static_shape))};
-    } else {
-      shape = {size_var("n")};
-    }
-    const auto in = make<Buffer>("source", from->dtype, shape);
-    const auto out = make<Buffer>("copy", to->dtype, shape);
-    const auto i = var("i"), axis = var("v_i");
-    tir::Block::Parts parts;
-    parts.name = "copy";
-    parts.iter_vars = {{axis, {int64(0), shape[0]}, tir::IterKind::kSpatial}};
-    parts.reads = {BufferRegion::point(in, {axis})};
-    parts.writes = {BufferRegion::point(out, {axis})};
-    parts.body = make<tir::BufferStore>(out, tir::load(in, {axis}), std::vector<Expr>{axis});
-    const Stmt realize = make<tir::BlockRealize>(std::vector<Expr>{i}, boolean(true),
-                                                 make<tir::Block>(std::move(parts)));
-    tir::Block::Parts root;
-    root.name = "root";
-    root.body = tir::nest({i}, shape, realize);
-    const Stmt body = make<tir::BlockRealize>(std::vector<Expr>{}, boolean(true),
-                                              make<tir::Block>(std::move(root)));
-    const Ref<PrimFunc> shared = with(
-        PrimFunc::of_buffers({in, out}, body, {{"op_pattern", int64_t{0}}, {"tir.noalias", true}},
-                             from->origin),
-        [&](PrimFunc& copy) { copy.is_private = true; });
+    const auto known = as_ints(to->shape);
+    const Expr count = known ? int64(checked_elements(*known)) : size_var("n");
+    const Ref<PrimFunc> shared = tir::copy_kernel({count}, from->dtype, from->origin);
     std::string& name = copies_[structural_hash(shared)];
     if (name.empty()) name = module_.add_unique("copy", shared);
     const auto flat = [&](const Ref<Buffer>& buffer) {
