@@ -105,7 +105,7 @@ TEST_F(PipelineTest, FaultsOfPipelinesHaveTheirPlace) {
                "unknown:3:3: error[TN0005]: no pass `LegaliseOps`; did you mean `LegalizeOps`?");
   write("syntax", "LegalizeOps FuseOps\n");
   expect_error("run graph.py --pipeline syntax", 1,
-               "syntax:1:13: error[TN0401]: found `F`; expected `,` or the end of the line");
+               "syntax:1:13: error[TN0401]: `FuseOps`; expected `,` or the end of the line");
   write("option", "LegalizeOps\nPlanMemory(work_limit=1,\n           work_limit=2)\n");
   expect_error("run graph.py --pipeline option", 1, "option:3:12: error[TN0004]");
   write("unknown_option", "LegalizeOps(speed=1)\n");

@@ -2,10 +2,10 @@
 #include "tenon/driver/npy.h"
 
 #include <bit>
-#include <charconv>
 
 #include "tenon/driver/console.h"
 #include "tenon/interp/reference/strided_copy.h"
+#include "tenon/script/literals.h"
 
 namespace tenon {
 
@@ -22,96 +22,42 @@ struct Header {
 };
 
 /// Reads the header: a Python dictionary literal of three known keys.
-class HeaderReader {
- public:
-  HeaderReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
-
-  Header read() {
-    Header header;
-    bool seen[3] = {false, false, false};
-    expect('{');
-    while (!accept('}')) {
-      const std::string key = string();
-      expect(':');
-      if (key == "descr") {
-        seen[0] = true;
-        if (peek() == '[')
-          throw CompileError(kUnsupported, {}, "{}: a structured array; expected one of numbers",
-                             path_);
-        header.descr = string();
-      } else if (key == "fortran_order") {
-        seen[1] = true;
-        header.column_major = flag();
-      } else if (key == "shape") {
-        seen[2] = true;
-        header.shape = shape();
-      } else {
-        fail(fmt::format("a key `{}`", key));
-      }
-      if (accept('}')) break;
-      expect(',');
-    }
-    if (!seen[0] || !seen[1] || !seen[2]) fail("no `descr`, `fortran_order` or `shape`");
-    return header;
+Header read_header(std::string_view text, const std::string& path) {
+  const auto bad = [&](const std::string& what) {
+    return CompileError(kBadTensor, {}, "{}: the header of the .npy file has {}", path, what);
+  };
+  AttrValue value;
+  try {
+    const auto file = std::make_shared<const SourceFile>(SourceFile{path, std::string(text)});
+    value = script::ast::literal_value(*script::ast::parse_expression(file, file->text, {}),
+                                       [](const script::ast::Expr&) { return AttrValue(); });
+  } catch (const CompileError& error) {
+    throw bad("what is no literal: " + error.first().message);
   }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw CompileError(kBadTensor, {}, "{}: the header of the .npy file has {}", path_, what);
+  const auto* map = value.as<AttrValue::Map>();
+  if (!map) throw bad("no dictionary");
+  const auto item = [&](const char* key) -> const AttrValue& {
+    const auto found = map->find(key);
+    if (found == map->end() || map->size() != 3)
+      throw bad("no `descr`, `fortran_order` or `shape`, or another key");
+    return found->second;
+  };
+  const AttrValue &descr = item("descr"), &order = item("fortran_order"), &shape = item("shape");
+  if (descr.as<AttrList>())
+    throw CompileError(kUnsupported, {}, "{}: a structured array; expected one of numbers", path);
+  if (!descr.as<std::string>()) throw bad("a `descr` that is no string");
+  if (!order.as<bool>()) throw bad("a `fortran_order` that is neither True nor False");
+  const auto* sizes = shape.as<AttrList>();
+  constexpr size_t kMostDims = 64;
+  if (sizes && sizes->size() > kMostDims) throw bad("more than 64 dimensions");
+  Header header{*descr.as<std::string>(), *order.as<bool>(), {}};
+  for (const AttrValue& size : sizes ? *sizes : AttrList{AttrValue(-1)}) {
+    if (!size.as<int64_t>() || *size.as<int64_t>() < 0)
+      throw bad("a shape that is no tuple of sizes");
+    header.shape.push_back(*size.as<int64_t>());
   }
-  char peek() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool accept(char c) {
-    if (peek() != c || at_ == text_.size()) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) fail(fmt::format("no `{}` at byte {}", c, at_));
-  }
-  std::string string() {
-    const char quote = peek();
-    if (quote != '\'' && quote != '"') fail(fmt::format("no string at byte {}", at_));
-    const size_t end = text_.find(quote, ++at_);
-    if (end == std::string_view::npos) fail("a string without end");
-    const std::string value(text_.substr(at_, end - at_));
-    at_ = end + 1;
-    return value;
-  }
-  bool flag() {
-    peek();
-    for (const std::string_view word : {"True", "False"}) {
-      if (!text_.substr(at_).starts_with(word)) continue;
-      at_ += word.size();
-      return word == "True";
-    }
-    fail("a `fortran_order` that is neither True nor False");
-  }
-  std::vector<int64_t> shape() {
-    constexpr size_t kMostDims = 64;
-    std::vector<int64_t> dims;
-    expect('(');
-    while (!accept(')')) {
-      peek();
-      int64_t dim = 0;
-      const auto [end, error] =
-          std::from_chars(text_.data() + at_, text_.data() + text_.size(), dim);
-      if (error != std::errc() || dim < 0) fail("a shape that is no tuple of sizes");
-      at_ = static_cast<size_t>(end - text_.data());
-      dims.push_back(dim);
-      if (dims.size() > kMostDims) fail("more than 64 dimensions");
-      if (accept(')')) break;
-      expect(',');
-    }
-    return dims;
-  }
-
-  std::string_view text_;
-  const std::string& path_;
-  size_t at_ = 0;
-};
+  return header;
+}
 
 }  // namespace
 
@@ -153,7 +99,7 @@ Ref<TensorData> read_npy(const std::string& path) {
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > file.size() - start)
     throw CompileError(kBadTensor, {}, "{}: ends inside its header", path);
-  Header header = HeaderReader(std::string_view(file).substr(start, length), path).read();
+  Header header = read_header(std::string_view(file).substr(start, length), path);
   const auto dtype = dtype_of(header.descr);
   if (!dtype)
     throw CompileError(kUnsupported, {},

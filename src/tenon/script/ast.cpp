@@ -126,9 +126,30 @@ ExprPtr Parser::only_expression() {
   return out;
 }
 
+std::vector<ExprPtr> Parser::expressions() {
+  std::vector<ExprPtr> out;
+  const auto is_at_line_end = [&] { return peek().kind == TokenKind::kNewline; };
+  while (is_at_line_end()) next();
+  while (peek().kind != TokenKind::kEnd) {
+    out.push_back(expression());
+    if (!accept(",") && !is_at_line_end()) unexpected("`,` or the end of the line");
+    while (is_at_line_end()) next();
+  }
+  return out;
+}
+
 Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
                 OtherPython other) {
   return Parser(file, tokenize(file), diagnostics, other == OtherPython::kReported).file();
+}
+
+std::vector<ExprPtr> parse_expressions(const std::shared_ptr<const SourceFile>& file) {
+  std::vector<Token> tokens = tokenize(file);
+  std::erase_if(tokens, [](const Token& token) {
+    return token.kind == TokenKind::kIndent || token.kind == TokenKind::kDedent;
+  });
+  Diagnostics diagnostics;
+  return Parser(file, std::move(tokens), diagnostics).expressions();
 }
 
 ExprPtr parse_expression(const std::shared_ptr<const SourceFile>& file, const std::string& text,

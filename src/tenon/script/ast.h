@@ -131,6 +131,10 @@ enum class OtherPython : uint8_t { kLeftOut, kReported };
 Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
                 OtherPython other = OtherPython::kLeftOut);
 
+/// The expressions of a file, with commas or line ends between them; indentation says nothing.
+/// \throws CompileError (kSyntax) at the first fault.
+std::vector<ExprPtr> parse_expressions(const std::shared_ptr<const SourceFile>& file);
+
 /// One expression that is all of `text`, as in a string dimension "n * 2"; its places are those of
 /// `place`.
 ExprPtr parse_expression(const std::shared_ptr<const SourceFile>& file, const std::string& text,

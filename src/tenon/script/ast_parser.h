@@ -25,6 +25,7 @@ class Parser {
 
   Body file();
   ExprPtr only_expression();
+  std::vector<ExprPtr> expressions();
 
  private:
   // -- tokens

@@ -178,4 +178,41 @@ std::vector<FormatPiece> read_format(const std::shared_ptr<const SourceFile>& fi
   return out;
 }
 
+AttrValue literal_value(const Expr& expr, const std::function<AttrValue(const Expr&)>& otherwise) {
+  const bool is_negative = expr.kind == ExprKind::kUnary && expr.text == "-";
+  const bool is_signed = is_negative || (expr.kind == ExprKind::kUnary && expr.text == "+");
+  const Expr& number = is_signed ? *expr.items[0] : expr;
+  switch (number.kind) {
+    case ExprKind::kInteger: {
+      const Integer value = is_negative ? -number.integer : number.integer;
+      const auto narrow = static_cast<int64_t>(value);
+      return narrow == value ? AttrValue(narrow) : otherwise(expr);
+    }
+    case ExprKind::kFloat: return is_negative ? -number.number : number.number;
+    default: break;
+  }
+  switch (expr.kind) {
+    case ExprKind::kNone: return {};
+    case ExprKind::kTrue: return true;
+    case ExprKind::kFalse: return false;
+    case ExprKind::kString: return expr.text;
+    case ExprKind::kTuple:
+    case ExprKind::kList: {
+      AttrList list;
+      for (const ExprPtr& item : expr.items) list.push_back(literal_value(*item, otherwise));
+      return list;
+    }
+    case ExprKind::kDict: {
+      AttrValue::Map map;
+      for (size_t i = 0; i < expr.items.size(); i += 2) {
+        const AttrValue key = literal_value(*expr.items[i], otherwise);
+        if (!key.as<std::string>()) return otherwise(expr);
+        map[*key.as<std::string>()] = literal_value(*expr.items[i + 1], otherwise);
+      }
+      return map;
+    }
+    default: return otherwise(expr);
+  }
+}
+
 }  // namespace tenon::script::ast

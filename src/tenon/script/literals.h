@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses Python's literals of numbers and strings.
+// Parses Python's literals: the tokens of numbers and strings, and values made of them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "tenon/ir/attrs.h"
 #include "tenon/script/ast.h"
 
 namespace tenon::script::ast {
@@ -33,5 +35,10 @@ struct FormatPiece {
 /// formats
 std::vector<FormatPiece> read_format(const std::shared_ptr<const SourceFile>& file,
                                      const Token& token);
+
+/// The value of an expression of literals: `None`, `True`, numbers, strings, lists, tuples and
+/// dictionaries of these with strings as keys. What else stands in it is what `otherwise` makes of
+/// it.
+AttrValue literal_value(const Expr& expr, const std::function<AttrValue(const Expr&)>& otherwise);
 
 }  // namespace tenon::script::ast

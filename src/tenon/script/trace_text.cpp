@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "tenon/script/ast.h"
+#include "tenon/script/literals.h"
 
 namespace tenon::script {
 
@@ -190,34 +190,16 @@ class TraceReader {
   }
 
   AttrValue attribute(const ast::Expr& expr) const {
-    switch (expr.kind) {
-      case ExprKind::kNone: return {};
-      case ExprKind::kTrue: return true;
-      case ExprKind::kFalse: return false;
-      case ExprKind::kString: return expr.text;
-      case ExprKind::kTuple:
-      case ExprKind::kList: {
-        AttrList list;
-        for (const ast::ExprPtr& item : expr.items) list.push_back(attribute(*item));
-        return list;
-      }
-      default: break;
-    }
-    if (const auto number = float_of(expr)) return *number;
-    const Expr value = expression(expr, variables_);
-    if (const auto number = as_int(value)) return *number;
-    return NodePtr(value);
-  }
-
-  static std::optional<double> float_of(const ast::Expr& expr) {
-    if (expr.kind == ExprKind::kFloat) return expr.number;
-    if (expr.kind == ExprKind::kName && expr.text == "inf")
-      return std::numeric_limits<double>::infinity();
-    if (expr.kind == ExprKind::kName && expr.text == "nan")
-      return std::numeric_limits<double>::quiet_NaN();
-    if (expr.kind == ExprKind::kUnary && expr.text == "-")
-      if (const auto inner = float_of(*expr.items[0])) return -*inner;
-    return std::nullopt;
+    return ast::literal_value(expr, [&](const ast::Expr& other) -> AttrValue {
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const bool is_negative = other.kind == ExprKind::kUnary && other.text == "-";
+      const std::string& name = is_negative ? other.items[0]->text : other.text;
+      if (name == "inf") return is_negative ? -kInfinity : kInfinity;
+      if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+      const Expr value = expression(other, variables_);
+      if (const auto number = as_int(value)) return *number;
+      return NodePtr(value);
+    });
   }
 
   using Variables = std::map<std::string, Ref<Var>>;

@@ -141,7 +141,7 @@ std::vector<Case> options() {
        {"opt", "m.tvmscript", "--passes", "BindParams(func_name=\"\\xq\")"},
        {kModel},
        2,
-       "--passes:1:25: error[TN0401]: found `q`; expected two hexadecimal digits"},
+       "--passes:1:22: error[TN0402]: `\\x` needs 2 hex digits"},
       {"DimOfAnotherFile",
        {"run", "m.tvmscript", "-i", "x=x.npy", "--dim", "n=4"},
        {model("(\"n\", 3)"), {"x.npy", npy("(5, 3)", 60)}},

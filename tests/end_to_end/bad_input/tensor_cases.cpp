@@ -75,10 +75,9 @@ std::vector<Case> tensor_cases() {
           "error[TN0504]: x.npy: the header of the .npy file has a shape that is no tuple of "
           "sizes"),
       run("NpyDimensionOf100Digits", npy("<f4", "(" + std::string(100, '9') + ",)", 24),
-          "error[TN0504]: x.npy: the header of the .npy file has a shape that is no tuple of "
-          "sizes"),
+          "does not fit 64 bits"),
       run("NpyHeaderIsCode", npy("__import__('os').system('true')", 24),
-          "error[TN0504]: x.npy: the header of the .npy file has no `{` at byte 0"),
+          "error[TN0504]: x.npy: the header of the .npy file has no dictionary"),
       run("NpyNoShape", npy("{'descr': '<f4', 'fortran_order': False}", 24),
           "error[TN0504]: x.npy: the header of the .npy file has no `descr`, `fortran_order` or "
           "`shape`"),
