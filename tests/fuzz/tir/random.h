@@ -6,20 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "tenon/support/random.h"
+
 namespace tenon::fuzz {
 
-/// SplitMix64: cheap to start, so that each program and each step has one of its own.
-/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
-class Random {
+/// Cheap to start, so that each program and each step has one of its own.
+class Random : private tenon::Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  using tenon::Random::Random;
 
-  uint64_t next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
+  uint64_t next() { return bits(); }
   /// Below `n`, which is above 0.
   size_t below(size_t n) { return static_cast<size_t>(next() % n); }
   /// Between both, which count.
@@ -59,9 +55,6 @@ class Random {
     }
     return items[best];
   }
-
- private:
-  uint64_t state_;
 };
 
 }  // namespace tenon::fuzz

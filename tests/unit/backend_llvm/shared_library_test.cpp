@@ -11,28 +11,13 @@
 
 #include "run_program.h"
 #include "tenon/runtime/program.h"
+#include "tenon/support/temporary_files.h"
 
 namespace tenon::llvm_backend {
 namespace {
 
 using namespace tir;
 namespace fs = std::filesystem;
-
-/// A folder that is gone after the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "tenon-test-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 CompileOptions named(const std::string& name) {
   CompileOptions options;
@@ -121,24 +106,24 @@ std::vector<float> run_library(const std::string& path, const std::vector<float>
 }
 
 TEST(SharedLibrary, RunsAsTheRuntimeLoadsIt) {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_shared_library(compile(add_constant(counted(100)), host(), named("adder")),
-                       folder / "adder.so");
-  const auto program = runtime::Program::load(folder / "adder.so");
+                       folder.file("adder.so"));
+  const auto program = runtime::Program::load(folder.file("adder.so"));
   EXPECT_STREQ(program->declaration().name, "adder");
   EXPECT_STREQ(program->inputs()[0].name, "x:0");
   EXPECT_STREQ(program->outputs()[0].name, "y:0");
   EXPECT_EQ(program->declaration().constant_bytes, 448);  // whole cache lines
-  const auto y = run_library(folder / "adder.so", std::vector<float>(100, 0.5f));
+  const auto y = run_library(folder.file("adder.so"), std::vector<float>(100, 0.5f));
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(i) + 0.5f);
 }
 
 TEST(SharedLibrary, EqualConstantsAreStoredOnce) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const CompiledProgram compiled = compile(repeated_constants(), host());
   EXPECT_EQ(compiled.constants.items.size(), 2U);
-  write_shared_library(compiled, folder / "a.so");
-  EXPECT_EQ(run_library(folder / "a.so", {10, 20, 30}), (std::vector<float>{14, 26, 38}));
+  write_shared_library(compiled, folder.file("a.so"));
+  EXPECT_EQ(run_library(folder.file("a.so"), {10, 20, 30}), (std::vector<float>{14, 26, 38}));
 
   // The JIT links the same object.
   const auto jit = link_in_process(compiled);
@@ -151,21 +136,21 @@ TEST(SharedLibrary, EqualConstantsAreStoredOnce) {
 }
 
 TEST(SharedLibrary, OfAProgramWithoutConstants) {
-  const Folder folder;
-  write_shared_library(compile(program_of(add_kernel(4)), host()), folder / "plain.so");
-  const auto program = runtime::Program::load(folder / "plain.so");
+  const TemporaryFolder folder;
+  write_shared_library(compile(program_of(add_kernel(4)), host()), folder.file("plain.so"));
+  const auto program = runtime::Program::load(folder.file("plain.so"));
   EXPECT_EQ(program->declaration().constants, nullptr);
   EXPECT_EQ(program->inputs().size(), 2u);
 }
 
 TEST(SharedLibrary, BytesDependOnTheProgramAlone) {
-  const Folder one, other;
-  fs::create_directory(other / "a longer name");
-  const std::string first = one / "a.so", second = other / "a longer name/b.so";
+  const TemporaryFolder one, other;
+  fs::create_directory(other.file("a longer name"));
+  const std::string first = one.file("a.so"), second = other.file("a longer name/b.so");
   write_shared_library(compile(add_constant(counted(1000)), host()), first);
   write_shared_library(compile(add_constant(counted(1000)), host()), second);
   EXPECT_EQ(contents(first), contents(second));
-  EXPECT_EQ(contents(first).find(one.path().filename().string()), std::string::npos);
+  EXPECT_EQ(contents(first).find(fs::path(one.path()).filename().string()), std::string::npos);
   // Nothing but the library is left behind.
   EXPECT_EQ(std::distance(fs::directory_iterator(one.path()), {}), 1);
 }
@@ -173,9 +158,9 @@ TEST(SharedLibrary, BytesDependOnTheProgramAlone) {
 // What a loader reads of the file: needs no other library, no code on the stack, exports one
 // symbol.
 TEST(SharedLibrary, NeedsNothingAndExportsTheProgram) {
-  const Folder folder;
-  write_shared_library(compile(add_constant(counted(1000)), host()), folder / "a.so");
-  const std::string file = contents(folder / "a.so");
+  const TemporaryFolder folder;
+  write_shared_library(compile(add_constant(counted(1000)), host()), folder.file("a.so"));
+  const std::string file = contents(folder.file("a.so"));
   Elf64_Ehdr header;
   std::memcpy(&header, file.data(), sizeof(header));
   ASSERT_EQ(header.e_type, ET_DYN);
@@ -242,7 +227,7 @@ class MemoryLimit {
 
 // A splat of 128 MiB is written out in the file and nowhere in memory.
 TEST(SharedLibrary, LargeConstantsAreStreamed) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const int64_t n = 32 << 20;
   const float value = 2.5f;
   std::vector<std::byte> element(4);
@@ -250,19 +235,19 @@ TEST(SharedLibrary, LargeConstantsAreStreamed) {
   const auto compiled = compile(add_constant(TensorData::splat(kFloat32, {n}, element)), host());
   {
     const MemoryLimit limit(32 << 20);
-    write_shared_library(compiled, folder / "large.so");
+    write_shared_library(compiled, folder.file("large.so"));
   }
-  const auto program = runtime::Program::load(folder / "large.so");
+  const auto program = runtime::Program::load(folder.file("large.so"));
   EXPECT_EQ(program->declaration().constant_bytes, n * 4);
   const auto* constants = static_cast<const float*>(program->declaration().constants);
   for (const int64_t i : {int64_t{0}, n / 2, n - 1}) EXPECT_EQ(constants[i], value);
 }
 
 TEST(SharedLibrary, DistinctLargeValues) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const int64_t n = 16 << 20;  // 64 MiB
-  write_shared_library(compile(add_constant(counted(n)), host()), folder / "large.so");
-  const auto y = run_library(folder / "large.so", std::vector<float>(n, 1.0f));
+  write_shared_library(compile(add_constant(counted(n)), host()), folder.file("large.so"));
+  const auto y = run_library(folder.file("large.so"), std::vector<float>(n, 1.0f));
   for (int64_t i = 0; i < n; ++i)
     ASSERT_EQ(y[static_cast<size_t>(i)], static_cast<float>(i % 9973) + 1.0f);
 }
@@ -277,21 +262,21 @@ void expect_error(const std::string& expected, const std::function<void()>& acti
 }
 
 TEST(SharedLibrary, PlacesThatCannotBeWritten) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto compiled = compile(program_of(add_kernel(4)), host());
-  const std::string missing = folder / "missing/a.so";
+  const std::string missing = folder.file("missing/a.so");
   expect_error("error[TN0002]: cannot write `" + missing + "`: No such file or directory",
                [&] { write_shared_library(compiled, missing); });
-  const std::string file = folder / "file";
+  const std::string file = folder.file("file");
   std::ofstream(file) << "text";
   expect_error("error[TN0002]: cannot write `" + file + "/a.so`: Not a directory",
                [&] { write_shared_library(compiled, file + "/a.so"); });
-  expect_error("error[TN0002]: cannot write `" + folder.path().string() + "`: it is a folder",
-               [&] { write_shared_library(compiled, folder.path().string()); });
+  expect_error("error[TN0002]: cannot write `" + folder.path() + "`: it is a folder",
+               [&] { write_shared_library(compiled, folder.path()); });
 }
 
 TEST(SharedLibrary, SaysWhatIsNotDefined) {
-  const Folder folder;
+  const TemporaryFolder folder;
   auto a = floats("a", 4), b = floats("b", 4), c = floats("c", 4);
   auto i = var("i");
   const Expr called =
@@ -304,18 +289,18 @@ TEST(SharedLibrary, SaysWhatIsNotDefined) {
     expect_error(
         "error[TN0603]: `kernel` calls library function `no_such_function`, and no library is "
         "given; name the one that has it with --link",
-        [&] { write_shared_library(compiled, folder / "a.so"); });
-  EXPECT_FALSE(fs::exists(folder / "a.so"));
+        [&] { write_shared_library(compiled, folder.file("a.so")); });
+  EXPECT_FALSE(fs::exists(folder.file("a.so")));
 }
 
 // In a process of its own: LLD cannot be used again after an error of this kind.
 TEST(SharedLibrary, ABrokenObjectIsAnErrorAndNotTheEnd) {
-  const Folder folder;
+  const TemporaryFolder folder;
   CompiledProgram compiled = compile(program_of(add_kernel(4)), host(), named("broken"));
   compiled.object.resize(compiled.object.size() / 2);
   const auto link_twice = [&] {
     for (int again = 0; again < 2; ++again) try {
-        write_shared_library(compiled, folder / "a.so");
+        write_shared_library(compiled, folder.file("a.so"));
       } catch (const CompileError& error) {
         fprintf(stderr, "%s\n", error.what());
       }

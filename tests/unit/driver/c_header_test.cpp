@@ -3,12 +3,12 @@
 #include "tenon/driver/c_header.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tenon/backend/c/names.h"
+#include "tenon/support/temporary_files.h"
 
 namespace tenon {
 namespace {
@@ -60,16 +60,14 @@ TEST(CHeader, CompilesWhateverTheNames) {
   program.symbol_count = 1;
   program.alignment = 64;
 
-  std::string name = (fs::temp_directory_path() / "tenon-header-XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const TemporaryFolder folder;
   for (const char* model : {"digits", "9 to */ 5", "int"}) {
     const std::string header = c_header(program, model);
     EXPECT_EQ(header, c_header(program, model));
-    std::ofstream(fs::path(name) / "model.h") << header;
-    EXPECT_EQ(status_of("gcc -std=c99 -Wpedantic", name, "a.c"), 0) << header;
-    EXPECT_EQ(status_of("g++ -std=c++20", name, "a.cpp"), 0) << header;
+    write_file(folder.file("model.h"), header);
+    EXPECT_EQ(status_of("gcc -std=c99 -Wpedantic", folder.path(), "a.c"), 0) << header;
+    EXPECT_EQ(status_of("g++ -std=c++20", folder.path(), "a.cpp"), 0) << header;
   }
-  fs::remove_all(name);
 }
 
 TEST(CHeader, NamesAreKeptWhereTheyAreIdentifiers) {

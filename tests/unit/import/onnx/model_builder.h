@@ -14,6 +14,7 @@
 #include "onnx/onnx_pb.h"
 #include "tenon/graph/expr.h"
 #include "tenon/import/onnx/import.h"
+#include "tenon/support/temporary_files.h"
 
 namespace tenon::onnx {
 
@@ -22,21 +23,14 @@ namespace pb = ::onnx;
 /// A directory of its own for each test, removed at the end.
 class Directory {
  public:
-  Directory() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tenon_onnx_XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::string operator/(const std::string& name) const { return folder_.file(name); }
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(*this / name, std::ios::binary) << bytes;
+    write_file(*this / name, bytes);
     return *this / name;
   }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
 };
 
 struct ModelBuilder {
