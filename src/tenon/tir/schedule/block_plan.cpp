@@ -74,7 +74,7 @@ static Json json_of(const TilePlan& plan) {
           {"lanes", plan.lanes},
           {"vectors_along", plan.vectors_along_lane ? "lane" : "n"},
           {"tile", json_of(plan.tile())},
-          {"unrolled_steps", plan.unrolled_steps},
+          {"unrolled_fmas", plan.unrolled_fmas},
           {"tasks", tasks},
           {"prefetches", plan.prefetches},
           {"predicted_us", microseconds(plan.seconds)},

@@ -37,7 +37,7 @@ std::string str(const BlockPlan& plan);
 
 /// `{"kernel", "block", "algorithm", "nests": [{"algorithm", "batch": [{"axis", "extent" (or null)}], "m", "n",
 /// "k", "lane", "joins_rows", "packed" (or null), "lanes", "vectors_along", "tile": {"rows", "columns",
-/// "vectors"}, "unrolled_steps", "tasks": {"of", "count", "outside"} (or null), "prefetches",
+/// "vectors"}, "unrolled_fmas", "tasks": {"of", "count", "outside"} (or null), "prefetches",
 /// "predicted_us" (or null), "assumes_lengths", "runner_up": {"tile", "predicted_us"} (or null)}],
 /// "refused": [{"algorithm", "reason"}]}`.
 nlohmann::ordered_json json_of(const BlockPlan& plan, const std::string& kernel);

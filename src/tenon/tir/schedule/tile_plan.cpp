@@ -138,8 +138,9 @@ TileRoles roles_of(const Block& block, const BlockAccesses& accesses, size_t lan
 
 // ---- the plan -----------------------------------------------------------------------------------
 
-int64_t unrolled_steps(int64_t extent, int64_t accumulators, const MachineModel& model) {
-  const int64_t most = model.unrolled_fmas / accumulators;
+int64_t unrolled_steps(int64_t extent, int64_t accumulators, int64_t fmas,
+                       const MachineModel& model) {
+  const int64_t most = fmas / accumulators;
   if (extent > 0 && extent <= model.whole_unrolled_steps && extent <= most) return extent;
   int64_t steps = 1;
   while (extent > 0 && extent % (steps * 2) == 0 && steps * 2 <= most &&
@@ -165,11 +166,11 @@ class Planner {
     plan_.flat = roles.flat;
     plan_.lanes = nest_.lanes;
     choose();
-    plan_.may_unroll_steps = !roles.overlaps || model_.unrolls_overlapping_steps;
+    if (!roles.overlaps || model_.unrolls_overlapping_steps)
+      plan_.unrolled_fmas = model_.unrolled_fmas;
     const Tile& tile = plan_.tile();
-    if (plan_.may_unroll_steps)
-      plan_.unrolled_steps =
-          unrolled_steps(plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, model_);
+    plan_.unrolled_steps = unrolled_steps(
+        plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, plan_.unrolled_fmas, model_);
     cut_into_tasks();
     plan_.tasks_outside = weights_last();
     if (plan_.tasks > 1 && !plan_.tasks_outside)

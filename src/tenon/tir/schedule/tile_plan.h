@@ -56,8 +56,8 @@ struct TilePlan {
   int64_t lanes = 1;               // of a vector
   bool vectors_along_lane = true;  // or along the innermost axis of `n`
   TileChoice choice;
-  int64_t unrolled_steps = 1;    // of the reduction; of a whole tile
-  bool may_unroll_steps = true;  // smaller tiles at the edges unroll as many as suit them
+  int64_t unrolled_fmas = 0;   // of an unrolled body, at most; 0: no steps are unrolled
+  int64_t unrolled_steps = 1;  // of the reduction, that follow for a whole tile
   Tasks tasks_of = Tasks::kNone;
   int64_t tasks = 1;           // into which these rows or columns are cut
   bool tasks_outside = false;  // of the loop over weights
@@ -97,7 +97,8 @@ std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block,
                                      const Target& target);
 
 /// Steps of a reduction of `extent` (0: known at run time) that are unrolled around a tile of so many
-/// accumulators.
-int64_t unrolled_steps(int64_t extent, int64_t accumulators, const MachineModel& model);
+/// accumulators, for a body of at most `fmas` multiply-adds.
+int64_t unrolled_steps(int64_t extent, int64_t accumulators, int64_t fmas,
+                       const MachineModel& model);
 
 }  // namespace tenon::tir

@@ -480,9 +480,9 @@ class Tiler {
     for (size_t a = layout.k_first; a < axes; ++a) {
       const auto loop = loop_of_axis(sch_, block, a);
       if (!loop) continue;
-      if (a + 1 == axes && layout.plan.may_unroll_steps) {
+      if (a + 1 == axes) {
         const int64_t n = as_int(sch_.get(*loop)->extent).value_or(0);
-        const int64_t steps = unrolled_steps(n, accumulators, model_);
+        const int64_t steps = unrolled_steps(n, accumulators, layout.plan.unrolled_fmas, model_);
         if (steps > 1) {
           const auto parts = sch_.split(*loop, steps);
           reduction.push_back(parts[0]);
