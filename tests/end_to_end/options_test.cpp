@@ -111,6 +111,8 @@ const std::map<std::string, Probe> kProbes = {
     {"--passes", {"--passes Nonsense"}},
     {"--pipeline", {"--pipeline DIR/none.txt"}},
     {"--rewrite", {"--rewrite DIR/none.py"}},
+    {"--plan", {"--plan DIR/none.json"}},
+    {"--write-plan", {"--write-plan DIR/none/plans.json"}},
     {"--after", {"--after Nonsense"}},
     {"--pass", {"--pass FuseOps"}},
     {"--print-after", {"--print-after Nonsense"}},

@@ -171,6 +171,7 @@ void add_bench_command(CLI::App& app, Action& action) {
                     "also the time of each call of a kernel (of models compiled here)");
   command->add_flag("--json", options->json, "the result as JSON: a list with an object a model");
   options->target.add_to(*command);
+  options->target.model.add_plan_to(*command);
   command->callback([options, command, &action] {
     action = [options, command] {
       std::set<std::string_view> forms;

@@ -136,6 +136,7 @@ int compile(const CompileCommandOptions& options) {
   LoweredModule lowered = lower(with_pools(module, options.target.c), request);
   warn_of_unmatched(lowered.pipeline.remarks, options.model);
   model.warn_of_unused(module, lowered.pipeline, libraries.get());
+  model.write_plans(lowered.pipeline.remarks, request.target);
   options.passes.tell();
   if (as_c) return write_as_c(lowered, request, *libraries, options, progress);
   libraries = with_external_modules(lowered.pipeline.module, libraries, model.link);
@@ -204,6 +205,8 @@ void add_compile_command(CLI::App& app, Action& action) {
                     "target c: a static array for each buffer, to measure what planning costs");
   options->target.add_to(*command);
   options->passes.add_to(*command);
+  options->target.model.add_plan_to(*command);
+  options->target.model.add_write_plan_to(*command);
   command->callback([options, command, &action] {
     action = [options, command] {
       check_options(*command, options->target.form());

@@ -31,6 +31,7 @@
 #include "tenon/support/content_hash.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/target_codes.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
 #include "tenon/tune/placement.h"
@@ -281,6 +282,17 @@ PipelineInput pipeline_input(IRModule module, const CompileRequest& request) {
   return {with_target(std::move(module), request.target), std::move(passes)};
 }
 
+// The pass as it stands in the pipeline, with the plans. What comes of them shows in the program, so
+// that its manifest says nothing of where they came from.
+static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::GivenPlans>& plans) {
+  for (Pass& pass : pipeline)
+    if (pass.name == kTakesPlans)
+      pass.run = [plans](IRModule module, const Attrs& options) {
+        check_options(std::string(kTakesPlans), options, {});
+        return tir::schedule_by_plans(std::move(module), *plans);
+      };
+}
+
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
   LoweredModule lowered;
@@ -292,6 +304,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   const std::vector<std::string> libs = tune::libs_of(module);
   const Pipeline pipeline = pipeline_for(module, request);
   Pipeline run = pipeline;
+  if (request.plans) take_plans(run, request.plans);
   if (request.libraries) {
     // What is answered is planned.
     const auto plan = std::find_if(run.begin(), run.end(),

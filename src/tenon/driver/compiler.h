@@ -18,6 +18,10 @@
 #include "tenon/support/remarks.h"
 #include "tenon/support/target.h"
 
+namespace tenon::tir {
+struct GivenPlans;
+}
+
 namespace tenon {
 
 /// What was looked at around passes.
@@ -49,6 +53,9 @@ struct PipelineResult {
   std::vector<Remark> remarks;
 };
 
+/// The pass that chooses plans, or takes those that are given.
+inline constexpr std::string_view kTakesPlans = "DefaultSchedule";
+
 /// Runs passes as `options` say. \throws CompileError; InternalError where a pass gives a module
 /// that is not well formed, or (validate) one that computes something else.
 PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
@@ -70,7 +77,8 @@ struct CompileRequest {
   /// Libraries that are asked, while compiling, for the scratch that their functions need; null:
   /// the program asks.
   std::shared_ptr<const backend::Libraries> libraries = {};
-  std::vector<graph::Backend> backends = {};  // that take parts of the graph, in this order
+  std::shared_ptr<const tir::GivenPlans> plans = {};  // of blocks; null: none are given
+  std::vector<graph::Backend> backends = {};          // that take parts of the graph, in this order
 };
 
 /// A module lowered as far as code generation needs it, and what is known about it.

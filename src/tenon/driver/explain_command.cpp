@@ -77,6 +77,7 @@ int explain(const ExplainOptions& options) {
   progress.clear();
   warn_of_unmatched(result.remarks, options.model);
   options.places.warn_of_unused(prepared, result, nullptr);
+  options.places.write_plans(result.remarks, request.target);
   if (story) {
     story->finish(result.remarks, request.target);
     if (options.json)
@@ -121,6 +122,8 @@ void add_explain_command(CLI::App& app, Action& action) {
   command->add_option("--target", options->target, "what to compile for")->capture_default_str();
   command->add_flag("--json", options->json, "the remarks as JSON");
   options->places.add_to(*command);
+  options->places.add_plan_to(*command);
+  options->places.add_write_plan_to(*command);
   command->callback([options, command, &action] {
     action = [options, command] {
       check_options(*command, options->node.empty() ? "remarks" : "node");

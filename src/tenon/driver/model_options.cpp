@@ -19,6 +19,7 @@
 #include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/extern_function.h"
+#include "tenon/tir/schedule/plan_file.h"
 
 namespace tenon {
 
@@ -53,6 +54,16 @@ void ModelOptions::add_to(CLI::App& app) {
       ->allow_extra_args(false);
   chosen.add_to(app);
   placement.add_to(app);
+}
+
+void ModelOptions::add_plan_to(CLI::App& app) {
+  app.add_option("--plan", plan,
+                 "plans.json: schedules of blocks, taken instead of what the model of the machine "
+                 "would choose (docs/plans.md)");
+}
+
+void ModelOptions::add_write_plan_to(CLI::App& app) {
+  app.add_option("--write-plan", write_plan, "plans.json: write the plans of all blocks there");
 }
 
 // A graph function that nobody calls and that is neither a composite nor a pattern.
@@ -251,13 +262,42 @@ Pipeline ModelOptions::passes(Then then) const {
   return pipeline;
 }
 
+// Plans are for one target, where they name one.
+static void check_target(const tir::GivenPlans& plans, const Target& target) {
+  const std::string wanted = target.str();
+  if (plans.target.empty() || plans.target == wanted) return;
+  try {
+    if (resolve(plans.target).str() == wanted) return;
+  } catch (const CompileError& error) {
+    throw CompileError(kBadPlan, plans.target_origin, "{}", error.first().message);
+  }
+  throw CompileError(kBadPlan, plans.target_origin, "the plans are for target {}; expected {}",
+                     plans.target, wanted);
+}
+
 CompileRequest ModelOptions::request(const std::string& path, const std::string& target) const {
   CompileRequest request;
   request.name = std::filesystem::path(path).stem().string();
   request.target = resolve(target);
   request.first = passes();
   request.whole = whole();
+  if (plan.empty()) return request;
+  request.plans = std::make_shared<const tir::GivenPlans>(
+      tir::read_plans(std::make_shared<const SourceFile>(SourceFile{plan, read_file(plan)})));
+  check_target(*request.plans, request.target);
+  if (!has_pass(request.first, kTakesPlans) &&
+      !has_pass(request.whole.value_or(standard_pipeline()), kTakesPlans))
+    throw UsageError("--plan {}: the pipeline does not contain {}, which takes plans", plan,
+                     kTakesPlans);
   return request;
+}
+
+void ModelOptions::write_plans(const std::vector<Remark>& remarks, const Target& target) const {
+  if (write_plan.empty()) return;
+  std::vector<std::string> choices;
+  for (const Remark& remark : remarks)
+    if (remark.pass == kTakesPlans && !remark.choice.empty()) choices.push_back(remark.choice);
+  write_file(write_plan, tir::plan_file(choices, target));
 }
 
 std::optional<Pipeline> ModelOptions::whole() const {

@@ -36,8 +36,12 @@ struct ModelOptions {
   PlacementOptions placement;
   KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
+  std::string plan, write_plan;     // files of plans: that are taken, and to be written
 
   void add_to(CLI::App& app);
+  /// Those of commands that compile.
+  void add_plan_to(CLI::App& app);
+  void add_write_plan_to(CLI::App& app);
   LoadOptions load_options() const { return {params, kernels.declared(), kernels.whole()}; }
   /// Loads what back ends there are: plugins, and libraries that are called by name, with the
   /// patterns of the files. \throws CompileError what reading the files finds.
@@ -54,7 +58,8 @@ struct ModelOptions {
   IRModule read(const std::string& path) const {
     return prepare(load_module(path, load_options()));
   }
-  /// What to compile it for, by which passes; named after the file.
+  /// What to compile it for, by which passes and plans; named after the file. \throws CompileError
+  /// what reading the plans finds; UsageError where no pass takes them.
   CompileRequest request(const std::string& path, const std::string& target) const;
   /// The passes that go in front of the pipeline. \throws UsageError at faults of --passes.
   enum class Then : uint8_t { kPipeline, kNothing };
@@ -73,6 +78,8 @@ struct ModelOptions {
   /// lowered from `prepared`, does not use. `opened`: the libraries, where they are linked.
   void warn_of_unused(const IRModule& prepared, const PipelineResult& lowered,
                       const backend::Libraries* opened) const;
+  /// Writes the plans that were taken, where a file for them is given.
+  void write_plans(const std::vector<Remark>& remarks, const Target& target) const;
 
  private:
   /// The library of --call-by-name where there is one only.

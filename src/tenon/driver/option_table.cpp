@@ -186,6 +186,8 @@ const OptionRow kOfPasses[] = {
     {"--pipeline",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--rewrite", "opt:rraa"},
+    {"--plan", "run:aarr compile:aa bench:aar explain:aa", {}, "no block is scheduled"},
+    {"--write-plan", "compile:aa explain:aa"},
     {"--after", "print:aa"},
     {"--pass", "explain:ar"},
     {"--print-after", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},

@@ -238,6 +238,7 @@ void add_run_command(CLI::App& app, Action& action) {
                     "also run in the interpreter; fail where the results differ");
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
+  options->target.model.add_plan_to(*command);
   options->passes.add_to(*command);
   command->callback([options, command, &action] {
     action = [options, command] {

@@ -19,13 +19,14 @@ void print_warning(const Code& code, const Origin& origin, const std::string& me
   fmt::print(stderr, "{}warning[{}]: {}\n", origin ? origin.str() + ": " : "", code.id, message);
 }
 
-// A pattern or rule of the user's own.
+// A pattern, rule or plan of the user's own.
 static bool is_users(const Remark& remark) {
   if (remark.pass == "FuseOpsByPattern" || remark.pass == "RewritePatterns" ||
       remark.pass == "CallByName")
     return true;
   if (remark.pass == "AnnotatePlacement")
     return remark.verdict == "matched" || remark.verdict == "unmatched";
+  if (remark.pass == "DefaultSchedule") return remark.reason == "plan";
   if (remark.pass != "SplitCallTIRByPattern") return false;
   const auto* backend = graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
   return !backend || std::any_of(backend->patterns.begin(), backend->patterns.end(),
@@ -45,6 +46,11 @@ void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& mo
       warn(kMatchesNothing, {},
            "{} has no composite of `{}`, whose functions are called by name{}{}", model,
            remark.subject, remark.detail.empty() ? "" : "; ", remark.detail);
+      continue;
+    }
+    if (remark.reason == "plan") {
+      warn(kMatchesNothing, remark.origin, "plan of `{}` is for no block of {}: {}", remark.subject,
+           model, remark.detail);
       continue;
     }
     if (remark.reason == "refused") {

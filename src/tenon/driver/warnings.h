@@ -19,7 +19,7 @@ void warn(const Code& code, const Origin& origin, fmt::format_string<Args...> fo
   print_warning(code, origin, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Tells of the user's patterns and rules that match nothing in `model` (kMatchesNothing): those of
+/// Tells of the user's patterns, rules and plans that match nothing in `model` (kMatchesNothing): those of
 /// the command line, of the module and of passes. Those of a back end need not be in every model.
 void warn_of_unmatched(const std::vector<Remark>& remarks, const std::string& model);
 

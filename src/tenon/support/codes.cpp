@@ -19,6 +19,7 @@ static constexpr const Code* kAllCodes[] = {
     &kOptionRefused,
     &kMatchesNothing,
     &kNotUsed,
+    &kBadPlan,
     &kTooMuchWork,
     &kUntrustedCode,
     &kFileChanged,

@@ -14,8 +14,11 @@ inline constexpr Code kOptionRefused{
     "an option asks for what the form of a command does not do (docs/options.md)"};
 inline constexpr Code kMatchesNothing{
     "TN0012", "matches-nothing",
-    "a pattern or rewriter of the user's own matches nothing in the model"};
+    "a pattern, rewriter or plan of the user's own matches nothing in the model"};
 inline constexpr Code kNotUsed{
     "TN0013", "not-used", "a kernel, library, signature or input is given, and nothing uses it"};
+inline constexpr Code kBadPlan{
+    "TN0014", "bad-plan",
+    "a plan of --plan is malformed, or does not fit the block that it is for"};
 
 }  // namespace tenon

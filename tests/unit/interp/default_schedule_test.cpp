@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tenon/graph/builder.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/support/remarks.h"
 
 namespace tenon::graph {
 namespace {
@@ -372,12 +374,8 @@ IRModule fused(const Case& c) {
 
 class DefaultSchedule : public testing::TestWithParam<std::tuple<size_t, const char*>> {};
 
-TEST_P(DefaultSchedule, KeepsTheResult) {
-  const Case& c = cases()[std::get<0>(GetParam())];
-  const IRModule before = fused(c);
-  IRModule after = before;
-  after.attrs.set("target", parse_target(std::get<1>(GetParam())).str());
-  after = tir::default_schedule(std::move(after));
+// Both compute the same of random inputs.
+void expect_same(const Case& c, const IRModule& before, const IRModule& after, double tolerance) {
   std::vector<Ref<TensorData>> inputs;
   for (size_t i = 0; i < c.shapes.size(); ++i) {
     const bool index = i + static_cast<size_t>(c.index_inputs) >= c.shapes.size();
@@ -391,7 +389,88 @@ TEST_P(DefaultSchedule, KeepsTheResult) {
     ASSERT_EQ(expected[k]->shape, got[k]->shape);
     for (int64_t i = 0; i < got[k]->elements(); ++i) {
       const double want = expected[k]->at_float(i);
-      ASSERT_NEAR(want, got[k]->at_float(i), c.tolerance * (1 + std::fabs(want))) << i;
+      ASSERT_NEAR(want, got[k]->at_float(i), tolerance * (1 + std::fabs(want))) << i;
+    }
+  }
+}
+
+IRModule for_target(IRModule module, const char* target) {
+  module.attrs.set("target", parse_target(target).str());
+  return module;
+}
+
+TEST_P(DefaultSchedule, KeepsTheResult) {
+  const Case& c = cases()[std::get<0>(GetParam())];
+  const IRModule before = fused(c);
+  expect_same(c, before, tir::default_schedule(for_target(before, std::get<1>(GetParam()))),
+              c.tolerance);
+}
+
+using Json = nlohmann::json;
+
+class Changes {
+ public:
+  explicit Changes(uint32_t seed) : state_(seed * 2654435761U + 12345U) {}
+
+  // One decision of a nest becomes another. What would follow from the old one is left out.
+  void change(Json& nest) {
+    const char* sides[] = {"rows", "columns", "vectors"};
+    const char* roles[] = {"batch", "m", "n", "k"};
+    switch (below(7)) {
+      case 0:
+      case 1: nest["tile"][sides[below(3)]] = 1 + below(6); break;
+      case 2: {
+        Json& axes = nest[roles[below(4)]];
+        std::reverse(axes.begin(), axes.end());
+        break;
+      }
+      case 3:
+        nest["tasks"] = {
+            {"of", sides[below(2)]}, {"count", 2 + below(3)}, {"outside", below(2) == 1}};
+        break;
+      case 4: nest["unrolled_fmas"] = 16 * below(3); break;
+      case 5: nest = {{"lanes", std::max<int64_t>(1, nest.value("lanes", 1) / 2)}}; break;
+      default: nest = {{"joins_rows", false}}; break;
+    }
+  }
+  uint32_t below(uint32_t count) {
+    state_ = state_ * 1664525U + 1013904223U;
+    return (state_ >> 16) % count;
+  }
+
+ private:
+  uint32_t state_;
+};
+
+// A plan that somebody changed by hand fits and computes the same, or is told of; it never fits and
+// computes something else.
+TEST_P(DefaultSchedule, KeepsTheResultWithOtherPlans) {
+  const Case& c = cases()[std::get<0>(GetParam())];
+  const IRModule before = fused(c);
+  const IRModule input = for_target(before, std::get<1>(GetParam()));
+  Json chosen = {{"version", 1}, {"plans", Json::array()}};
+  {
+    const RemarkScope remarks;
+    tir::default_schedule(input);
+    for (const Remark& remark : remarks.remarks())
+      if (!remark.choice.empty()) chosen["plans"].push_back(Json::parse(remark.choice));
+  }
+  const auto planned = [&](const Json& plans) {
+    return tir::schedule_by_plans(input, tir::read_plans(std::make_shared<const SourceFile>(
+                                             SourceFile{"plans.json", plans.dump(2)})));
+  };
+  ASSERT_TRUE(structural_equal(planned(chosen), tir::default_schedule(input)));
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    Json other = chosen;
+    Changes changes(seed);
+    for (Json& plan : other["plans"])
+      for (Json& nest : plan["nests"]) changes.change(nest);
+    SCOPED_TRACE(other.dump(1));
+    if (other == chosen) continue;
+    try {
+      expect_same(c, before, planned(other), std::max(c.tolerance, kClose));
+    } catch (const CompileError& error) {
+      EXPECT_EQ(error.first().code.name, "bad-plan") << error.what();
     }
   }
 }

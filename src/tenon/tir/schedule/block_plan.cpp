@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tenon/support/check.h"
@@ -52,9 +53,12 @@ static Json json_of(const Tile& tile) {
   return {{"rows", tile.rows}, {"columns", tile.cols}, {"vectors", tile.vectors}};
 }
 
-static Json microseconds(double seconds) { return seconds > 0 ? Json(seconds * 1e6) : Json(); }
+// To the nanosecond.
+static Json microseconds(double seconds) {
+  return seconds > 0 ? Json(std::round(seconds * 1e9) / 1e3) : Json();
+}
 
-static Json json_of(const TilePlan& plan) {
+Json json_of(const TilePlan& plan) {
   Json tasks, runner_up;
   if (plan.tasks_of != TilePlan::Tasks::kNone)
     tasks = {{"of", plan.tasks_of == TilePlan::Tasks::kRows ? "rows" : "columns"},
@@ -82,16 +86,14 @@ static Json json_of(const TilePlan& plan) {
           {"runner_up", runner_up}};
 }
 
-Json json_of(const BlockPlan& plan, const std::string& kernel) {
+Json json_of(const BlockPlan& plan, const std::string& kernel, const std::string& hash) {
   Json nests = Json::array(), refused = Json::array();
   for (const TilePlan& nest : plan.tiles) nests.push_back(json_of(nest));
   for (const auto& [algorithm, why] : plan.refused)
     refused.push_back({{"algorithm", name_of(algorithm)}, {"reason", why}});
-  return {{"kernel", kernel},
-          {"block", plan.block},
-          {"algorithm", name_of(plan.algorithm)},
-          {"nests", nests},
-          {"refused", refused}};
+  return {{"kernel", kernel},    {"hash", hash},
+          {"block", plan.block}, {"algorithm", name_of(plan.algorithm)},
+          {"nests", nests},      {"refused", refused}};
 }
 
 }  // namespace tenon::tir

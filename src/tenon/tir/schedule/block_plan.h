@@ -35,11 +35,15 @@ const char* name_of(BlockPlan::Algorithm algorithm);
 /// "`matmul`: contraction: M i[197], ...; no transpose: ..."; one line.
 std::string str(const BlockPlan& plan);
 
-/// `{"kernel", "block", "algorithm", "nests": [{"algorithm", "batch": [{"axis", "extent" (or null)}], "m", "n",
-/// "k", "lane", "joins_rows", "packed" (or null), "lanes", "vectors_along", "tile": {"rows", "columns",
-/// "vectors"}, "unrolled_fmas", "tasks": {"of", "count", "outside"} (or null), "prefetches",
-/// "predicted_us" (or null), "assumes_lengths", "runner_up": {"tile", "predicted_us"} (or null)}],
-/// "refused": [{"algorithm", "reason"}]}`.
-nlohmann::ordered_json json_of(const BlockPlan& plan, const std::string& kernel);
+/// The one form in which plans are printed and read (plan_file.h): `{"kernel", "hash" (of the kernel's
+/// structure before it is scheduled), "block", "algorithm", "nests": [{"algorithm", "batch": [{"axis",
+/// "extent" (or null)}], "m", "n", "k", "lane", "joins_rows", "packed" (or null), "lanes",
+/// "vectors_along", "tile": {"rows", "columns", "vectors"}, "unrolled_fmas", "tasks": {"of", "count",
+/// "outside"} (or null), "prefetches", "predicted_us" (or null), "assumes_lengths", "runner_up": {"tile",
+/// "predicted_us"} (or null)}], "refused": [{"algorithm", "reason"}]}`. What the model says of a plan,
+/// from `predicted_us` on and `refused`, is not read.
+nlohmann::ordered_json json_of(const BlockPlan& plan, const std::string& kernel,
+                               const std::string& hash);
+nlohmann::ordered_json json_of(const TilePlan& plan);
 
 }  // namespace tenon::tir

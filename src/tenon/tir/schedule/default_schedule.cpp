@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tenon/support/nearest.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
 #include "tenon/tir/analysis/tree.h"
@@ -16,6 +17,7 @@
 #include "tenon/tir/schedule/default_reduction.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
+#include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/roles.h"
 
 namespace tenon::tir {
@@ -25,9 +27,11 @@ namespace {
 class DefaultScheduler {
  public:
   /// \param kept  names of blocks that accumulate and stay as they are
+  /// \param given  plans of its blocks, which are taken or told of
   DefaultScheduler(const Ref<PrimFunc>& function, const Target& target,
-                   const std::unordered_set<std::string>& kept)
-      : sch_(function), target_(target), kept_(kept) {}
+                   const std::unordered_set<std::string>& kept,
+                   const std::vector<const GivenPlan*>& given)
+      : sch_(function), target_(target), kept_(kept), given_(given) {}
 
   /// Blocks that accumulate and were given a sum of their own, of which no schedule made use.
   const std::unordered_set<std::string>& in_vain() const { return in_vain_; }
@@ -45,10 +49,10 @@ class DefaultScheduler {
           attempt(sch_, [&] { sch_.cache_write(block, 0, "global"); }))
         in_vain_.insert(block.name);
     inline_elementwise();
-    const BlockRV last = sch_.blocks().back();
-    if (attempt(sch_, [&] { fuse_rows(); })) {
+    BlockPlan rows{sch_.blocks().back().name, Algorithm::kLoops, {}, {}};
+    if (!plans_blocks_alone() && tries(rows, Algorithm::kRows, [&] { fuse_rows(); })) {
       in_vain_.clear();
-      plans_.push_back({last.name, Algorithm::kRows, {}, {}});
+      plans_.push_back(std::move(rows));
       return sch_;
     }
     std::vector<BlockRV> paddings;
@@ -295,10 +299,29 @@ class DefaultScheduler {
 
   using Algorithm = BlockPlan::Algorithm;
 
-  /// Schedules by an algorithm where it suits; the plan says so, or why not.
+  const GivenPlan* given(const std::string& block) const { return find_plan(given_, block); }
+
+  /// Whether a plan is given for a block that is not to be one of rows.
+  bool plans_blocks_alone() const {
+    const std::vector<BlockRV> blocks = sch_.blocks();
+    return std::any_of(blocks.begin(), blocks.end(), [&](const BlockRV& block) {
+      const GivenPlan* plan = given(block.name);
+      return plan && plan->algorithm != Algorithm::kRows;
+    });
+  }
+
+  static void not_suited(const GivenPlan& given, const std::string& why) {
+    throw CompileError(kBadPlan, given.origin, "algorithm `{}` does not suit block `{}`: {}",
+                       name_of(given.algorithm), given.block, why);
+  }
+
+  /// Schedules by an algorithm where it suits, and no other is given; the plan says so, or why not.
   template <typename F>
   bool tries(BlockPlan& plan, Algorithm algorithm, const F& change) {
+    const GivenPlan* given = this->given(plan.block);
+    if (given && given->algorithm != algorithm) return false;
     if (const auto refusal = refusal_of(sch_, change)) {
+      if (given) not_suited(*given, refusal->message);
       plan.refused.emplace_back(algorithm, refusal->message);
       return false;
     }
@@ -309,6 +332,9 @@ class DefaultScheduler {
   void schedule_alone(const BlockRV& block, BlockPlan plan) {
     plan.block = block.name;
     choose_algorithm(block, plan);
+    if (const GivenPlan* given = this->given(block.name);
+        given && given->algorithm != plan.algorithm)
+      not_suited(*given, "it is one for blocks of another kind");
     plans_.push_back(std::move(plan));
   }
 
@@ -318,8 +344,10 @@ class DefaultScheduler {
       std::unordered_set<std::string> before;
       for (const BlockRV& other : sch_.blocks()) before.insert(other.name);
       const auto readers = sch_.consumers(block);
+      std::span<const GivenNest> nests;
+      if (const GivenPlan* plan = given(block.name)) nests = plan->nests;
       if (tries(plan, Algorithm::kTiles,
-                [&] { plan.tiles = schedule_tiles(sch_, block, target_); }))
+                [&] { plan.tiles = schedule_tiles(sch_, block, target_, nests); }))
         return finish(before, block, readers);
       if (tries(plan, Algorithm::kRowReduction, [&] { schedule_row_alone(block); }))
         return finish(before, block, {});
@@ -397,6 +425,7 @@ class DefaultScheduler {
   const Target& target_;
   const MachineModel& model_ = machine_model(target_);
   const std::unordered_set<std::string>& kept_;
+  const std::vector<const GivenPlan*>& given_;
   std::unordered_set<std::string> done_, in_vain_;
   std::vector<BlockPlan> plans_;
 };
@@ -404,16 +433,26 @@ class DefaultScheduler {
 }  // namespace
 
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
-                             std::vector<BlockPlan>* plans) {
+                             std::vector<BlockPlan>* plans,
+                             const std::vector<const GivenPlan*>& given) {
   std::unordered_set<std::string> kept;
+  const std::vector<const GivenPlan*> none;
   while (true) {
-    DefaultScheduler scheduler(function, target, kept);
+    DefaultScheduler scheduler(function, target, kept, none);
     Schedule schedule = scheduler.run();
-    if (scheduler.in_vain().empty()) {
+    if (!scheduler.in_vain().empty()) {
+      kept.insert(scheduler.in_vain().begin(), scheduler.in_vain().end());
+      continue;
+    }
+    // What stays as it is was settled without the plans, which are for the blocks that come of it.
+    if (given.empty()) {
       if (plans) *plans = scheduler.plans();
       return schedule;
     }
-    kept.insert(scheduler.in_vain().begin(), scheduler.in_vain().end());
+    DefaultScheduler planned(function, target, kept, given);
+    schedule = planned.run();
+    if (plans) *plans = planned.plans();
+    return schedule;
   }
 }
 
@@ -432,7 +471,7 @@ static bool is_ordered(const NodePtr& root) {
 }
 
 // How often each primitive was applied: "compute_inline 2, reorder 1, split 4".
-static void report(const std::string& name, const Schedule& schedule,
+static void report(const std::string& name, const std::string& hash, const Schedule& schedule,
                    const std::vector<BlockPlan>& plans, const Origin& origin) {
   std::map<std::string, int> counts;
   for (const Instruction& step : schedule.trace().instructions()) ++counts[step.name];
@@ -450,7 +489,7 @@ static void report(const std::string& name, const Schedule& schedule,
   for (const BlockPlan& plan : plans) {
     Remark remark{"DefaultSchedule", name,  "planned", name_of(plan.algorithm), {},
                   str(plan),         origin};
-    remark.choice = json_of(plan, name).dump();
+    remark.choice = json_of(plan, name, hash).dump();
     record(std::move(remark));
   }
 }
@@ -612,11 +651,74 @@ static Ref<PrimFunc> schedule_in_stretches(const Ref<PrimFunc>& function, const 
                                                 realize->origin));
 }
 
-IRModule default_schedule(IRModule module, const Attrs& options) {
-  check_options("DefaultSchedule", options, {});
+namespace {
+
+/// Plans that are given, as kernels take them.
+class Planned {
+ public:
+  explicit Planned(const GivenPlans& given) : given_(given) {}
+
+  std::vector<const GivenPlan*> of(const std::string& kernel, const std::string& hash) {
+    hashes_.emplace(kernel, hash);
+    blocks_[kernel] = {};
+    return given_.of(kernel, hash);
+  }
+
+  void took(const std::string& kernel, const std::vector<const GivenPlan*>& given,
+            const std::vector<BlockPlan>& plans) {
+    for (const BlockPlan& plan : plans) {
+      blocks_[kernel].push_back(plan.block);
+      if (const GivenPlan* found = find_plan(given, plan.block)) taken_.insert(found);
+    }
+  }
+
+  /// A remark for each plan: whether a block took it.
+  void tell() const {
+    for (const GivenPlan& plan : given_.plans) {
+      const bool is_taken = taken_.count(&plan) != 0;
+      record({"DefaultSchedule",
+              fmt::format("{}/{}", plan.kernel, plan.block),
+              is_taken ? "matched" : "unmatched",
+              "plan",
+              {},
+              is_taken ? "" : why(plan),
+              plan.origin});
+    }
+  }
+
+ private:
+  std::string why(const GivenPlan& plan) const {
+    std::vector<std::string> names;
+    for (const auto& [name, hash] : hashes_) names.push_back(name);
+    const auto kernel = hashes_.find(plan.kernel);
+    if (kernel == hashes_.end())
+      return fmt::format("there is no kernel `{}` to schedule{}", plan.kernel,
+                         did_you_mean(plan.kernel, names));
+    if (!plan.hash.empty() && plan.hash != kernel->second)
+      return fmt::format("kernel `{}` has hash {}; the plan is for {}", plan.kernel, kernel->second,
+                         plan.hash);
+    const std::vector<std::string>& blocks = blocks_.at(plan.kernel);
+    if (blocks.empty()) return fmt::format("kernel `{}` has no blocks to plan", plan.kernel);
+    if (std::find(blocks.begin(), blocks.end(), plan.block) != blocks.end())
+      return "another plan of the block comes before it";
+    return fmt::format("kernel `{}` plans its blocks `{}`{}", plan.kernel,
+                       fmt::join(blocks, "`, `"), did_you_mean(plan.block, blocks));
+  }
+
+  const GivenPlans& given_;
+  std::map<std::string, std::string> hashes_;               // by kernel
+  std::map<std::string, std::vector<std::string>> blocks_;  // that have a plan, by kernel
+  std::unordered_set<const GivenPlan*> taken_;
+};
+
+}  // namespace
+
+IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   const auto text = module.attrs.get<std::string>("target");
   const Target target = text ? parse_target(*text) : parse_target("llvm");
   const std::vector<IRModule::Entry> functions = module.functions();
+  Planned planned(given);
+  Diagnostics misfits;
   for (const auto& [name, function] : functions) {
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
     if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
@@ -628,12 +730,27 @@ IRModule default_schedule(IRModule module, const Attrs& options) {
       continue;
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
+    const std::string hash = fmt::format("{:016x}", structural_hash(kernel));
+    const std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
     std::vector<BlockPlan> plans;
-    const Schedule schedule = schedule_by_default(kernel, target, &plans);
-    module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
-    report(name, schedule, plans, kernel->origin);
+    try {
+      const Schedule schedule = schedule_by_default(kernel, target, &plans, plans_given);
+      module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
+      report(name, hash, schedule, plans, kernel->origin);
+    } catch (const CompileError& error) {
+      if (error.first().code.id != kBadPlan.id) throw;
+      misfits.add(error);  // other kernels may have such plans too
+    }
+    planned.took(name, plans_given, plans);
   }
+  misfits.throw_if_any();
+  planned.tell();
   return module;
+}
+
+IRModule default_schedule(IRModule module, const Attrs& options) {
+  check_options("DefaultSchedule", options, {});
+  return schedule_by_plans(std::move(module), {});
 }
 
 }  // namespace tenon::tir

@@ -4,7 +4,7 @@
 
 #include "tenon/ir/pass.h"
 #include "tenon/support/target.h"
-#include "tenon/tir/schedule/block_plan.h"
+#include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/schedule.h"
 
 namespace tenon::tir {
@@ -15,9 +15,15 @@ namespace tenon::tir {
 /// not recognised keeps its plain loops.
 IRModule default_schedule(IRModule module, const Attrs& options = {});
 
+/// The same, with plans that are taken instead of what the model would choose. A remark for each tells
+/// whether a block took it ("matched", "unmatched"; reason "plan"). \throws CompileError (kBadPlan) at those that do
+/// not fit their block.
+IRModule schedule_by_plans(IRModule module, const GivenPlans& given);
+
 /// The schedule that the pass gives to one function, with its trace. `plans` gets what was chosen for
-/// its blocks.
+/// its blocks, or `given`.
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
-                             std::vector<BlockPlan>* plans = nullptr);
+                             std::vector<BlockPlan>* plans = nullptr,
+                             const std::vector<const GivenPlan*>& given = {});
 
 }  // namespace tenon::tir

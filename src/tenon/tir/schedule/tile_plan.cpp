@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tenon/tir/schedule/edit.h"
+#include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/weight_prefetch.h"
 
 namespace tenon::tir {
@@ -151,10 +152,22 @@ int64_t unrolled_steps(int64_t extent, int64_t accumulators, int64_t fmas,
 
 namespace {
 
+const GivenNest& nothing() {
+  static const GivenNest kNothing;
+  return kNothing;
+}
+
+// Accumulators of a tile that is given, at most: twice the registers of any machine. Beyond that all
+// spill, and the code grows with their number.
+constexpr int64_t kMostAccumulators = 64;
+
 class Planner {
  public:
   Planner(const TileNest& nest, const Target& target)
-      : nest_(nest), target_(target), model_(machine_model(target)) {}
+      : nest_(nest),
+        given_(nest.given ? *nest.given : nothing()),
+        target_(target),
+        model_(machine_model(target)) {}
 
   TilePlan run() {
     const TileRoles& roles = nest_.roles;
@@ -166,13 +179,15 @@ class Planner {
     plan_.flat = roles.flat;
     plan_.lanes = nest_.lanes;
     choose();
+    if (given_.tile) take_tile(*given_.tile);
+    count_panels();
     if (!roles.overlaps || model_.unrolls_overlapping_steps)
       plan_.unrolled_fmas = model_.unrolled_fmas;
+    plan_.unrolled_fmas = given_.unrolled_fmas.value_or(plan_.unrolled_fmas);
     const Tile& tile = plan_.tile();
     plan_.unrolled_steps = unrolled_steps(
         plan_.k.back().extent, tile.rows * tile.cols * tile.vectors, plan_.unrolled_fmas, model_);
     cut_into_tasks();
-    plan_.tasks_outside = weights_last();
     if (plan_.tasks > 1 && !plan_.tasks_outside)
       plan_.panel_distance = panels_ > 0 ? plan_.tasks : 0;
     else
@@ -183,6 +198,10 @@ class Planner {
                     [&](const LinearAccess& load) {
                       return load.moves(nest_.lane_axis) && streams_panels(*load.buffer, target_);
                     });
+    if (given_.prefetches && *given_.prefetches && !plan_.prefetches)
+      given_.misfit("prefetches",
+                    "is true; the nest has no next panel of constant weights to fetch");
+    plan_.prefetches = given_.prefetches.value_or(plan_.prefetches);
     predict();
     return plan_;
   }
@@ -199,7 +218,7 @@ class Planner {
     return axes;
   }
 
-  // The tile, and the panels that its vectors leave.
+  // The tile that the model holds for best.
   void choose() {
     const int64_t vectors_in_lane = nest_.length / nest_.lanes;
     plan_.vectors_along_lane = vectors_in_lane > 1;
@@ -226,9 +245,39 @@ class Planner {
     } else {
       plan_.choice = choose_tile(problem_, target_);
     }
+  }
+
+  // A tile that was given; the model's own is its runner-up.
+  void take_tile(const Tile& tile) {
+    if (tile == plan_.tile()) return;
+    const auto fits = [&](const char* what, int64_t seen, int64_t most) {
+      if (seen > most)
+        given_.misfit("tile", "has {} {}; expected at most {} of this nest", seen, what, most);
+    };
+    fits("rows", tile.rows, problem_.height);
+    if (problem_.width > 0) fits("columns", tile.cols, problem_.width);
+    if (problem_.width == 0 && tile.cols > 1 && tile.cols % model_.remainder != 0)
+      given_.misfit("tile",
+                    "has {} columns of a length that is known only at run time; expected 1 or a "
+                    "multiple of {}",
+                    tile.cols, model_.remainder);
+    if (problem_.vectors % tile.vectors != 0)
+      given_.misfit("tile", "has {} vectors; expected a divisor of {}", tile.vectors,
+                    problem_.vectors);
+    fits("accumulators", tile.rows * tile.cols * tile.vectors, kMostAccumulators);
+    if (plan_.choice.cycles > 0) {
+      plan_.choice.next = plan_.choice.tile;
+      plan_.choice.next_cycles = plan_.choice.cycles;
+      plan_.choice.cycles = tiled_cycles(tile, problem_, target_);
+    }
+    plan_.choice.tile = tile;
+  }
+
+  // The panels that the tile's vectors leave.
+  void count_panels() {
     panels_ = static_cast<int64_t>(plan_.n.size());
     for (const TilePlan::Axis& axis : plan_.n) columns_ *= std::max<int64_t>(1, axis.extent);
-    const int64_t vectors = plan_.tile().vectors;
+    const int64_t vectors = plan_.tile().vectors, vectors_in_lane = nest_.length / nest_.lanes;
     if (vectors_in_lane > 1) {
       if (vectors_in_lane > vectors) {
         ++panels_;
@@ -256,6 +305,7 @@ class Planner {
     outer_ = outer;
     const int64_t row_count = inner == 2 ? plan_.m[plan_.m.size() - 2].extent : 1;
     const int64_t column_count = inner > 0 ? plan_.m.back().extent : 1;
+    if (given_.tasks) return take_tasks(*given_.tasks, row_count, column_count);
     const int64_t work = outer * std::max<int64_t>(1, row_count) *
                          std::max<int64_t>(1, column_count) * problem_.steps * nest_.length *
                          tile.vectors;
@@ -283,12 +333,28 @@ class Planner {
     if (best < 2) return;
     plan_.tasks_of = by_rows ? TilePlan::Tasks::kRows : TilePlan::Tasks::kColumns;
     plan_.tasks = best;
+    plan_.tasks_outside = weights_last();
+  }
+
+  void take_tasks(const GivenNest::Tasks& tasks, int64_t row_count, int64_t column_count) {
+    plan_.tasks_of = tasks.of;
+    if (tasks.of == TilePlan::Tasks::kNone) return;
+    const bool by_rows = tasks.of == TilePlan::Tasks::kRows;
+    const int64_t count = by_rows ? row_count : column_count;
+    const int64_t least = by_rows ? plan_.tile().rows : plan_.tile().cols;
+    if (count == 0)
+      given_.misfit("tasks", "are {} of a number that is known only at run time; expected null",
+                    tasks.count);
+    if (count % tasks.count != 0 || count / tasks.count < least)
+      given_.misfit("tasks", "are {}; expected a divisor of the {} {} that leaves tiles of {}",
+                    tasks.count, count, by_rows ? "rows" : "columns", least);
+    plan_.tasks = tasks.count;
+    plan_.tasks_outside = tasks.outside;
   }
 
   // Whether the loop over tasks of rows goes outside the one over weights: where the weights stay in
   // cache and the other operand does not.
   bool weights_last() const {
-    if (plan_.tasks_of == TilePlan::Tasks::kNone) return false;
     if (nest_.accesses.loads.size() < 2) return true;
     int64_t weights = 0, other = 0;
     for (const LinearAccess& load : nest_.accesses.loads) {
@@ -327,6 +393,7 @@ class Planner {
   }
 
   const TileNest& nest_;
+  const GivenNest& given_;
   const Target& target_;
   const MachineModel& model_;
   TilePlan plan_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,8 @@ const char* name_of(TilePlan::Algorithm algorithm);
 /// one line.
 std::string str(const TilePlan& plan);
 
+struct GivenNest;
+
 /// One nest: of the block, with the roles of its axes; `length` outputs along the lane in vectors of
 /// `lanes`, of elements of at most `element_bits`. `grown`: the last panel of columns is not full.
 struct TileNest {
@@ -85,16 +88,19 @@ struct TileNest {
   const TileRoles& roles;
   int64_t length = 1, lanes = 1, element_bits = 32;
   bool grown = false;
+  const GivenNest* given = nullptr;  // taken instead of what the model would choose
 };
 
+/// \throws CompileError (kBadPlan) where what is given does not fit the nest.
 TilePlan plan_tiles(const TileNest& nest, const Target& target);
 
 /// Schedules a reduction with registers of accumulators: contractions, windows, sums over outer axes.
+/// \param given  the plans of all nests, or nothing: the model chooses.
 /// \returns the plans that were applied, one for each nest: lanes that are left over have their own.
-/// \throws CompileError (kScheduleIllegal) where the block does not suit; `schedule` may then be
-/// changed.
-std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block,
-                                     const Target& target);
+/// \throws CompileError (kScheduleIllegal) where the block does not suit; kBadPlan where what is given
+/// does not fit it; `schedule` may then be changed.
+std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
+                                     std::span<const GivenNest> given = {});
 
 /// Steps of a reduction of `extent` (0: known at run time) that are unrolled around a tile of so many
 /// accumulators, for a body of at most `fmas` multiply-adds.

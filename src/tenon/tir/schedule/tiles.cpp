@@ -9,6 +9,7 @@
 #include "tenon/tir/schedule/attempt.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
+#include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/tile_plan.h"
 #include "tenon/tir/schedule/weight_prefetch.h"
 
@@ -24,17 +25,22 @@ int64_t power_of_two_up_to(int64_t n) {
 
 class Tiler {
  public:
-  Tiler(Schedule& schedule, const Target& target)
-      : sch_(schedule), target_(target), model_(machine_model(target)) {}
+  Tiler(Schedule& schedule, const Target& target, std::span<const GivenNest> given)
+      : sch_(schedule), target_(target), model_(machine_model(target)), given_(given) {}
 
   std::vector<TilePlan> run(const BlockRV& block) {
     if (!is_reduction(*sch_.get(block)))
       illegal(sch_.get(block)->origin, "block `{}` is no reduction", block.name);
+    name_ = block.name;
     sch_.simplify_block_iters(block);
     const BlockRV epilogue = align(block);
     split_div_mod_axes(block);
     pack_operand(block);
     tile(block, epilogue);
+    if (given_.size() > plans_.size())
+      throw CompileError(kBadPlan, given_[plans_.size()].origin,
+                         "block `{}` has {} nests; the plan has {}", block.name, plans_.size(),
+                         given_.size());
     return std::move(plans_);
   }
 
@@ -125,6 +131,49 @@ class Tiler {
     return extent_of(sch_.get(block)->iter_vars[position(block, axis)]);
   }
 
+  /// The plan of the next nest, where plans are given.
+  const GivenNest* given_nest() const {
+    if (given_.empty()) return nullptr;
+    if (plans_.size() == given_.size())
+      throw CompileError(kBadPlan, given_.back().origin,
+                         "block `{}` has more nests than the {} of the plan", name_, given_.size());
+    return &given_[plans_.size()];
+  }
+
+  /// Lanes of vectors that were given, where they are not more than `most`, which the machine has.
+  static int64_t lanes_of(const GivenNest* given, int64_t most, bool is_fixed) {
+    if (!given || !given->lanes) return most;
+    const int64_t lanes = *given->lanes;
+    if (is_fixed && lanes != most)
+      given->misfit("lanes", "is {}; expected {} of columns whose number is known at run time",
+                    lanes, most);
+    if (lanes > most || lanes != power_of_two_up_to(lanes))
+      given->misfit("lanes", "is {}; expected a power of two up to {}", lanes, most);
+    return lanes;
+  }
+
+  /// Axes in the order that is given, where one is.
+  static void order_axes(const GivenNest& given, const char* role,
+                         const std::optional<std::vector<std::string>>& order,
+                         std::vector<Ref<Var>>& axes) {
+    if (!order) return;
+    std::vector<Ref<Var>> ordered, rest = axes;
+    std::string names;
+    for (const Ref<Var>& axis : axes) names += (names.empty() ? "`" : ", `") + axis->name + "`";
+    for (const std::string& name : *order) {
+      const auto found = std::find_if(rest.begin(), rest.end(),
+                                      [&](const Ref<Var>& axis) { return axis->name == name; });
+      if (found == rest.end())
+        given.misfit(role, "has axis `{}`; expected, in some order, {}", name,
+                     names.empty() ? "none" : names);
+      ordered.push_back(*found);
+      rest.erase(found);
+    }
+    if (!rest.empty())
+      given.misfit(role, "is without axis `{}`; expected, in some order, {}", rest[0]->name, names);
+    axes = std::move(ordered);
+  }
+
   /// `width`: lanes of a vector where their number follows from nothing else.
   void tile(const BlockRV& block, BlockRV epilogue, std::optional<size_t> lane_axis = {},
             int64_t width = 0) {
@@ -147,7 +196,8 @@ class Tiler {
     const bool symbolic = length == 0;
     if (symbolic && width == 0) return tile_symbolic_lane(block, epilogue, *lane_axis, full);
     if (symbolic) length = width;
-    const int64_t lanes = std::min(full, power_of_two_up_to(length));
+    const GivenNest* given = given_nest();
+    const int64_t lanes = lanes_of(given, std::min(full, power_of_two_up_to(length)), symbolic);
     // The remainder of the lane axis is a nest of its own, with fewer lanes.
     if (length % lanes != 0) {
       const int64_t main = length / lanes * lanes;
@@ -157,16 +207,28 @@ class Tiler {
       return;
     }
     TileRoles roles = roles_of(*node, accesses, *lane_axis);
+    if (given && given->joins_rows) {
+      if (*given->joins_rows && !roles.flat)
+        given->misfit("joins_rows", "is true; rows of this nest do not follow each other");
+      roles.flat = *given->joins_rows;
+    }
     if (roles.flat) join_rows(block, roles);
     if (symbolic) {
       const auto [outer_lanes, inner_lanes] = cut_axis(block, roles.lane, lanes);
       roles.n.push_back(outer_lanes);
       roles.lane = inner_lanes;
     }
+    if (given) {
+      order_axes(*given, "batch", given->batch, roles.batch);
+      order_axes(*given, "n", given->n, roles.n);
+      order_axes(*given, "m", given->m, roles.m);
+      order_axes(*given, "k", given->k, roles.k);
+    }
     const Ref<Block> ready = sch_.get(block);
-    TilePlan plan =
-        plan_tiles({*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_}, target_);
+    TilePlan plan = plan_tiles(
+        {*ready, accesses, *lane_axis, roles, length, lanes, widest, grown_, given}, target_);
     plan.packed = packed_operand_;
+    if (given) given->check_taken(plan);
     plans_.push_back(plan);
     apply(block, epilogue, std::move(roles), plan);
   }
@@ -571,6 +633,8 @@ class Tiler {
   Schedule& sch_;
   const Target& target_;
   const MachineModel& model_;
+  std::span<const GivenNest> given_;  // of all nests, where there is one
+  std::string name_;                  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
   std::string packed_operand_;  // of which `packed_` is the copy
   bool grown_ = false;          // the last panel of columns is not full
@@ -579,9 +643,9 @@ class Tiler {
 
 }  // namespace
 
-std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block,
-                                     const Target& target) {
-  return Tiler(schedule, target).run(block);
+std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
+                                     std::span<const GivenNest> given) {
+  return Tiler(schedule, target, given).run(block);
 }
 
 }  // namespace tenon::tir
