@@ -100,7 +100,7 @@ static IRModule with_call_of(IRModule module, const std::string& name) {
     Ref<tir::Buffer> written = buffer;
     if (reads) {
       written = make<tir::Buffer>(text + "_out", buffer->dtype, shape, buffer->origin);
-      const auto copy = tir::copy_kernel(shape, buffer->dtype, buffer->origin);
+      const auto copy = tir::copy_kernel(shape, buffer->dtype);
       body.push_back(make<tir::CallTir>(make<GlobalVar>(module.add_unique("copy", copy)),
                                         std::vector<NodePtr>{tir::BufferRegion::whole(buffer),
                                                              tir::BufferRegion::whole(written)}));

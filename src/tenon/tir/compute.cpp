@@ -277,10 +277,8 @@ Kernel KernelBuilder::finish(const std::vector<Operand>& outputs, Attrs attrs, O
 
 Ref<PrimFunc> copy_kernel(const std::vector<Expr>& shape, DType dtype, Origin origin) {
   KernelBuilder builder;
-  const Operand source = builder.input("source", shape, dtype);
-  const Operand copy = builder.compute("copy", shape, source);
-  return with(builder.finish({copy}, {{"op_pattern", int64_t{0}}}, std::move(origin)).function,
-              [](PrimFunc& made) { made.is_private = true; });
+  const Operand x = builder.input("x", shape, dtype);
+  return builder.finish({builder.compute("y", shape, x)}, {}, std::move(origin)).function;
 }
 
 }  // namespace tenon::tir

@@ -111,7 +111,7 @@ class KernelBuilder {
   std::set<std::string> names_;
 };
 
-/// A private kernel `copy[i...] = source[i...]`.
-Ref<PrimFunc> copy_kernel(const std::vector<Expr>& shape, DType dtype, Origin origin);
+/// `y[i...] = x[i...]`.
+Ref<PrimFunc> copy_kernel(const std::vector<Expr>& shape, DType dtype, Origin origin = {});
 
 }  // namespace tenon::tir

@@ -664,7 +664,8 @@ class Lowering {
   void copy(const Ref<Buffer>& from, const Ref<Buffer>& to) {
     const auto known = as_ints(to->shape);
     const Expr count = known ? int64(checked_elements(*known)) : size_var("n");
-    const Ref<PrimFunc> shared = tir::copy_kernel({count}, from->dtype, from->origin);
+    const Ref<PrimFunc> shared = with(tir::copy_kernel({count}, from->dtype, from->origin),
+                                      [](PrimFunc& copy) { copy.is_private = true; });
     std::string& name = copies_[structural_hash(shared)];
     if (name.empty()) name = module_.add_unique("copy", shared);
     const auto flat = [&](const Ref<Buffer>& buffer) {
