@@ -306,9 +306,11 @@ void bind_outputs(const std::vector<Ref<Var>>& outputs, Value call, const Type& 
   }
   const auto all = make<Var>(outputs.back()->name + "_all", type, is_dataflow);
   out.push_back(make<Binding>(all, std::move(call), Type(), origin));
+  std::unordered_set<const Node*> bound;  // a pattern may return a value twice
   for (size_t i = 0; i < outputs.size(); ++i)
-    out.push_back(make<Binding>(outputs[i], make<TupleGetItem>(all, static_cast<int64_t>(i)),
-                                Type(), origin));
+    if (bound.insert(outputs[i].get()).second)
+      out.push_back(make<Binding>(outputs[i], make<TupleGetItem>(all, static_cast<int64_t>(i)),
+                                  Type(), origin));
 }
 
 namespace {
