@@ -219,6 +219,24 @@ void GraphBuilder::statement(const ast::Stmt& stmt) {
   }
 }
 
+bool GraphBuilder::declares_dimension(const ast::Expr& call) {
+  const std::string path = callee_path(call);
+  return path.starts_with("T.") && call.items.size() == 1 && DType::parse(path.substr(2));
+}
+
+// `n = T.int64()` declares a symbolic variable, once.
+void GraphBuilder::declare_dimension(const ast::Expr& target, const ast::Expr& call) {
+  if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "a name is expected");
+  const Object* known = lookup_own(target.text);
+  const auto* expr = known ? known->as<Expr>() : nullptr;
+  if (expr && expr->as<Var>()) return;
+  Arguments args = arguments(call);
+  const auto var =
+      new_var(target.text, *DType::parse(callee_path(call).substr(2)), args, target.place);
+  finish(args, call);
+  define(target.text, Expr(var));
+}
+
 void GraphBuilder::assign(const ast::Stmt& stmt) {
   if (!stmt.more_targets.empty()) fail(kUnsupported, stmt.place, "an assignment with several `=`");
   const ast::Expr& target = *stmt.target;
@@ -227,6 +245,14 @@ void GraphBuilder::assign(const ast::Stmt& stmt) {
   Type type;
   if (stmt.annotation) type = to_type(eval(*stmt.annotation), stmt.annotation->place);
   if (target.kind == ExprKind::kTuple) {
+    // `m, n = T.int64(), T.int64()`.
+    if (call.kind == ExprKind::kTuple && call.items.size() == target.items.size() &&
+        std::ranges::all_of(call.items,
+                            [&](const auto& item) { return declares_dimension(*item); })) {
+      for (size_t i = 0; i < target.items.size(); ++i)
+        declare_dimension(*target.items[i], *call.items[i]);
+      return;
+    }
     const Object object = eval(call);
     const Value tuple = argument(object, call.place);
     for (size_t i = 0; i < target.items.size(); ++i) {
@@ -239,18 +265,7 @@ void GraphBuilder::assign(const ast::Stmt& stmt) {
     return;
   }
   if (target.kind != ExprKind::kName) fail(kSyntax, target.place, "a name is expected");
-  // `n = T.int64()` declares a symbolic variable, once.
-  if (path.starts_with("T.") && call.items.size() == 1) {
-    if (const auto dtype = DType::parse(path.substr(2))) {
-      const Object* known = lookup_own(target.text);
-      const auto* expr = known ? known->as<Expr>() : nullptr;
-      if (expr && expr->as<Var>()) return;
-      Arguments args = arguments(call);
-      const auto var = new_var(target.text, *dtype, args, target.place);
-      finish(args, call);
-      return define(target.text, Expr(var));
-    }
-  }
+  if (declares_dimension(call)) return declare_dimension(target, call);
   if (path == "R.match_cast") {
     Arguments args = arguments(call);
     const auto& value = need(args, call, 0, {"value"});

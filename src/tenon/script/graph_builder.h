@@ -72,6 +72,8 @@ class GraphBuilder final : public Evaluator {
   Ref<graph::SeqExpr> sequence(const ast::Body& body, const Origin& at, const std::string& name);
   void statement(const ast::Stmt& stmt);
   void assign(const ast::Stmt& stmt);
+  bool declares_dimension(const ast::Expr& call);
+  void declare_dimension(const ast::Expr& target, const ast::Expr& call);
   void dataflow(const ast::Stmt& stmt);
   void if_else(const ast::Stmt& stmt);
   Ref<graph::SeqExpr> arm(const ast::Body& body, const ast::Stmt& stmt, graph::Type& annotation);
