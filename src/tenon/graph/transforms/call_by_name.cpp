@@ -18,6 +18,7 @@
 #include "tenon/graph/transforms/signature_arguments.h"
 #include "tenon/graph/transforms/unit_operators.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/call_body.h"
 #include "tenon/tir/call_transforms.h"
 
 namespace tenon::graph {
@@ -25,6 +26,7 @@ namespace tenon::graph {
 namespace {
 
 using tir::Buffer;
+using tir::BufferRegion;
 using tir::ExternFunction;
 using tir::PrimFunc;
 
@@ -87,17 +89,14 @@ Ref<PrimFunc> reference_of(const IRModule& module, const Function& composite) {
 Ref<ExternFunction> with_reference(const Ref<ExternFunction>& derived,
                                    const Ref<PrimFunc>& reference) {
   if (!reference || reference->params.size() != derived->params.size()) return derived;
-  const Ref<PrimFunc> copy = renew_definitions(reference);
-  Substitution values;
-  for (size_t i = 0; i < copy->params.size(); ++i) {
-    const Ref<Buffer>&from = copy->buffers[i], &to = derived->buffers[i];
+  std::vector<NodePtr> args;
+  for (size_t i = 0; i < reference->params.size(); ++i) {
+    const Ref<Buffer>&from = reference->buffers[i], &to = derived->buffers[i];
     if (!from || !to || from->ndim() != to->ndim() || from->dtype != to->dtype) return derived;
-    for (size_t d = 0; d < from->ndim(); ++d)
-      if (from->shape[d].as<tenon::Var>()) values.emplace(from->shape[d].get(), to->shape[d]);
-    values.emplace(from.get(), to);
-    values.emplace(from->data.get(), to->data);
+    args.push_back(BufferRegion::whole(to));
   }
-  return with(derived, [&](ExternFunction& made) { made.body = substitute(copy->body, values); });
+  return with(derived,
+              [&](ExternFunction& made) { made.body = tir::body_in_place(reference, args); });
 }
 
 std::string shape_text(const Type& type) {

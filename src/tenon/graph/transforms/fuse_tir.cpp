@@ -8,6 +8,7 @@
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
+#include "tenon/tir/call_body.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/stmt.h"
 
@@ -150,39 +151,28 @@ class Composer {
 
   void inline_call(const Call& call, const Ref<Buffer>& out, const Origin& origin) {
     const auto* ref = call.args.at(0).as<FuncRef>();
-    const Ref<PrimFunc> callee = renew_definitions(downcast<PrimFunc>(module_.find(ref->name)));
-    const auto& args = call.args.at(1).as<Tuple>()->values;
-    Substitution values;
+    const Ref<PrimFunc> callee = downcast<PrimFunc>(module_.find(ref->name));
+    const auto& values = call.args.at(1).as<Tuple>()->values;
+    std::vector<NodePtr> args;
     ConstantReads constants;
-    const auto bind_dims = [&](const Buffer& param, const std::vector<Expr>& shape) {
-      for (size_t i = 0; i < param.shape.size() && i < shape.size(); ++i)
-        if (param.shape[i].as<tenon::Var>()) values.emplace(param.shape[i].get(), shape[i]);
-    };
     size_t next_scalar = 0;
     for (size_t i = 0; i < callee->params.size(); ++i) {
-      const Ref<Buffer>& param = callee->buffers[i];
-      if (!param) {  // scalars follow the buffers, as tir_vars
-        const auto* shape = call.args.at(2).as<ShapeExpr>();
-        values.emplace(callee->params[i].get(), shape->values.at(next_scalar++));
+      if (!callee->buffers[i]) {  // scalars follow the buffers, as tir_vars
+        args.emplace_back(call.args.at(2).as<ShapeExpr>()->values.at(next_scalar++));
         continue;
       }
-      if (i >= args.size()) {
-        bind_dims(*param, out->shape);
-        values.emplace(param.get(), out);
-        continue;
+      Ref<Buffer> buffer = out;
+      if (i < values.size()) {
+        const auto* constant = values[i].as<Constant>();
+        buffer = constant ? make<Buffer>("constant", constant->data->dtype,
+                                         to_exprs(constant->data->shape))
+                          : env_.at(values[i].get());
+        if (constant) constants.add(buffer, element_of(*constant->data));
       }
-      if (const auto* constant = args[i].as<Constant>()) {
-        bind_dims(*param, to_exprs(constant->data->shape));
-        constants.add(param, element_of(*constant->data));
-        continue;
-      }
-      const Ref<Buffer>& buffer = env_.at(args[i].get());
-      bind_dims(*param, buffer->shape);
-      values.emplace(param.get(), buffer);
+      args.emplace_back(BufferRegion::whole(buffer));
     }
-    Stmt body = callee->body;
+    Stmt body = tir::body_in_place(callee, args);
     if (!constants.empty()) body = constants(body);
-    body = substitute(body, values);
     Opened opened = open_root(body);
     allocs_.insert(allocs_.end(), opened.allocs.begin(), opened.allocs.end());
     body_.push_back(origin ? BlockOrigins(origin)(opened.body) : opened.body);

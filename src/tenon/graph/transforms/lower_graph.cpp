@@ -18,6 +18,7 @@
 #include "tenon/graph/transforms/lifetimes.h"
 #include "tenon/support/names.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/call_body.h"
 #include "tenon/tir/compute.h"
 #include "tenon/tir/needed_alignment.h"
 #include "tenon/tir/scratch_query.h"
@@ -561,10 +562,9 @@ class Lowering {
   /// that its allocations are this function's.
   void inline_body(const Ref<PrimFunc>& callee, const std::vector<NodePtr>& args,
                    const Origin& origin) {
-    const Ref<PrimFunc> copy = renew_definitions(callee);
-    Substitution values = tir::bind_symbols(tir::callee_of("", copy), args);
+    const Substitution values = tir::bind_symbols(tir::callee_of("", callee), args);
     for (size_t i = 0; i < args.size(); ++i) {
-      const Ref<Buffer>& param = copy->buffers[i];
+      const Ref<Buffer>& param = callee->buffers[i];
       const auto* region = args[i].as<BufferRegion>();
       if (!param || !region) continue;
       bool same = param->shape.size() == region->buffer->shape.size();
@@ -573,10 +573,8 @@ class Lowering {
       if (!same)
         throw CompileError(kRegionMismatch, origin, "argument {} has shape {}; the callee's has {}",
                            i + 1, tenon::str(region->buffer->shape), tenon::str(param->shape));
-      values.emplace(param.get(), region->buffer);
-      values.emplace(param->data.get(), region->buffer->data);
     }
-    for (const Stmt& stmt : tir::stmts_of(substitute(copy->body, values))) {
+    for (const Stmt& stmt : tir::stmts_of(tir::body_in_place(callee, args))) {
       if (const auto* alloc = stmt.as<AllocBuffer>()) names_.reserve(alloc->buffer->name);
       stmts_.push_back(stmt);
     }

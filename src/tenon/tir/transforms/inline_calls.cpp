@@ -5,87 +5,16 @@
 #include <set>
 
 #include "tenon/support/remarks.h"
+#include "tenon/tir/call_body.h"
 #include "tenon/tir/call_effects.h"
 #include "tenon/tir/call_facts.h"
 #include "tenon/tir/call_transforms.h"
 #include "tenon/tir/callee.h"
 #include "tenon/tir/extern_function.h"
-#include "tenon/tir/region_rewriter.h"
 
 namespace tenon::tir {
 
 namespace {
-
-// Accesses of parameters become accesses of what the call gives for them.
-class Placer final : public RegionRewriter {
- public:
-  void place(const Ref<Buffer>& param, const Ref<BufferRegion>& region) {
-    regions_.emplace(param.get(), region);
-  }
-
- protected:
-  NodePtr rewrite(const NodePtr& node) override {
-    if (const auto* load = node.as<BufferLoad>())
-      if (const BufferRegion* region = region_of(load->buffer))
-        return make<BufferLoad>(region->buffer, indices(*region, load->indices), load->origin);
-    if (const auto* store = node.as<BufferStore>())
-      if (const BufferRegion* region = region_of(store->buffer))
-        return make<BufferStore>(region->buffer, (*this)(store->value),
-                                 indices(*region, store->indices), store->origin);
-    if (const auto* region = node.as<BufferRegion>())
-      if (const BufferRegion* outer = region_of(region->buffer))
-        return composed(*outer, *region, !in_lists());
-    return rewrite_others(node);
-  }
-
- private:
-  const BufferRegion* region_of(const Ref<Buffer>& buffer) const {
-    const auto it = regions_.find(buffer.get());
-    return it == regions_.end() ? nullptr : it->second.get();
-  }
-
-  std::vector<Expr> indices(const BufferRegion& region, const std::vector<Expr>& inner) {
-    std::vector<Expr> out;
-    size_t next = 0;
-    for (size_t d = 0; d < region.region.size(); ++d) {
-      const Expr& min = region.region[d].min;
-      out.push_back(region.drops(d) ? min : shifted(min, (*this)(inner.at(next++))));
-    }
-    return out;
-  }
-
-  static Expr shifted(const Expr& min, const Expr& index) {
-    if (is_int(min, 0)) return index;
-    if (index->dtype.is_scalar()) return min + index;
-    const Expr base = tenon::cast(index->dtype.element(), min);
-    if (const auto* ramp = index.as<Ramp>())
-      return make<Ramp>(base + ramp->base, ramp->stride, ramp->lanes);
-    return broadcast_to_lanes(base, index->dtype.lanes) + index;
-  }
-
-  NodePtr composed(const BufferRegion& outer, const BufferRegion& inner, bool drops) {
-    std::vector<Range> ranges;
-    std::vector<bool> drop;
-    size_t next = 0;
-    for (size_t d = 0; d < outer.region.size(); ++d) {
-      const Expr& min = outer.region[d].min;
-      if (outer.drops(d)) {
-        ranges.push_back({min, imm(min->dtype, int64_t{1})});
-        drop.push_back(true);
-      } else {
-        const Range& range = inner.region.at(next);
-        const Expr first = shifted(min, (*this)(range.min));
-        ranges.push_back({first, tenon::cast(first->dtype, (*this)(range.extent))});
-        drop.push_back(inner.drops(next));
-        ++next;
-      }
-    }
-    if (!drops) drop.clear();
-    return make<BufferRegion>(outer.buffer, std::move(ranges), std::move(drop), inner.origin);
-  }
-
-  std::unordered_map<const Node*, Ref<BufferRegion>> regions_;
-};
 
 bool reads_memory(const NodePtr& node) {
   if (!node) return false;
@@ -184,12 +113,6 @@ class Inlining {
     return function && (all_ || function->attrs.flag("tir.inline"));
   }
 
-  /// A whole buffer, whose pointer is that of the parameter.
-  static bool is_whole(const NodePtr& arg) {
-    const auto* region = arg.as<BufferRegion>();
-    return region && !region->buffer->elem_offset && str(*region) == region->buffer->name;
-  }
-
   /// Whether the regions can stand for the parameters in this body.
   static bool suits(const PrimFunc& callee, const std::vector<NodePtr>& args) {
     if (args.size() != callee.params.size()) return false;
@@ -198,7 +121,7 @@ class Inlining {
     for (size_t i = 0; i < callee.params.size(); ++i) {
       if (!callee.buffers[i]) continue;
       pointers.insert(callee.params[i].get());
-      if (!is_whole(args[i])) pointers.insert(callee.buffers[i]->data.get());
+      if (!is_whole_buffer(args[i])) pointers.insert(callee.buffers[i]->data.get());
     }
     walk(callee.body, [&](const NodePtr& node) {
       if (const auto* block = node.as<Block>()) has_views |= !block->match_buffers.empty();
@@ -230,35 +153,26 @@ class Inlining {
   };
 
   /// A copy of the callee's body in terms of the caller.
-  static Instance instantiate(const PrimFunc& callee, const std::vector<NodePtr>& given) {
+  static Instance instantiate(const PrimFunc& callee, std::vector<NodePtr> args) {
     Instance out;
-    const Ref<PrimFunc> fresh = renew_definitions(ref_to(&callee));
-    std::vector<NodePtr> args = given;
     const auto settled = [&](const Expr& value, const std::string& name) -> Expr {
       if (!reads_memory(value)) return value;
       const Ref<Var> var = make<Var>(name, value->dtype);
       out.before.push_back(make<Bind>(var, value, value->origin));
       return var;
     };
-    Placer placer;
     for (size_t i = 0; i < args.size(); ++i) {
       const auto* region = args[i].as<BufferRegion>();
       if (!region) {
-        args[i] = settled(downcast<ExprNode>(args[i]), fresh->params[i]->name);
+        args[i] = settled(downcast<ExprNode>(args[i]), callee.params[i]->name);
         continue;
       }
       std::vector<Range> ranges;
       for (const Range& range : region->region)
         ranges.push_back({settled(range.min, "first"), settled(range.extent, "extent")});
-      const auto placed =
-          make<BufferRegion>(region->buffer, std::move(ranges), region->drop, region->origin);
-      placer.place(fresh->buffers[i], placed);
-      if (is_whole(placed)) placer.replace(NodePtr(fresh->buffers[i]->data), region->buffer->data);
-      args[i] = placed;
+      args[i] = make<BufferRegion>(region->buffer, std::move(ranges), region->drop, region->origin);
     }
-    const Substitution bound = bind_symbols(callee_of("", fresh), args);
-    for (const auto& [var, value] : bound) placer.replace(NodePtr(var), value);
-    out.body = placer(fresh->body);
+    out.body = body_in_place(ref_to(&callee), args);
     return out;
   }
 
