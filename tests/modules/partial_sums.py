@@ -2,6 +2,7 @@ from tvm.script import ir as I, tir as T
 
 
 # Kernels that add to what stands in their output, as tiles of a larger product do: without T.init.
+# not TVM's: T.call_tir in a kernel.
 @I.ir_module
 class Module:
     @T.prim_func
