@@ -59,7 +59,8 @@ class Reader {
   static std::string name_of(const Expr& expr) {
     std::string name;
     const Expr* at = &expr;
-    for (; at->kind == ExprKind::kAttribute; at = at->items[0].get()) name = "." + at->text + name;
+    for (; at->kind == ExprKind::kAttribute; at = at->items[0].get())
+      name.insert(0, "." + at->text);
     return at->kind == ExprKind::kName ? at->text + name : "";
   }
 

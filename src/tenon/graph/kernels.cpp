@@ -349,6 +349,7 @@ std::variant<std::vector<Port>, KernelRefusal> ports_of(const tir::PrimFunc& fun
                                         "buffers",
                                         call.inputs.size(), call.outputs.size(), buffers.size()));
   std::vector<Port> ports;
+  ports.reserve(buffers.size());
   for (const OperatorCall::Input& input : call.inputs)
     ports.push_back({"`" + input.name + "`", input.type, *buffers[ports.size()]});
   for (size_t i = 0; i < call.outputs.size(); ++i)

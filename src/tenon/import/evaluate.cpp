@@ -216,6 +216,7 @@ class GraphRun {
     }
     if (const auto* v = value.as<graph::Tuple>()) {
       std::vector<Elements> all;
+      all.reserve(v->values.size());
       for (const graph::Value& item : v->values) all.push_back(only(item));
       return all;
     }
@@ -263,6 +264,7 @@ class GraphRun {
     }
     run.run(function->body);
     std::vector<Elements> out;
+    out.reserve(outputs.size());
     for (const Ref<tir::Buffer>& buffer : outputs) out.push_back(run.take(buffer));
     return out;
   }
@@ -327,6 +329,7 @@ std::optional<std::vector<Elements>> evaluate(const Ref<graph::Function>& functi
     std::vector<Elements> out = run(open, args);
     if (std::ranges::all_of(out, is_short)) return out;
   } catch (const NotKnown&) {
+    return std::nullopt;
   } catch (const CompileError& error) {
     if (error.first().code.id == kOutOfBounds.id) throw;
   }

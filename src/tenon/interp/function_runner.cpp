@@ -179,6 +179,7 @@ std::vector<Ref<TensorData>> FunctionRunner::run(const IRModule& module,
                                                  const std::vector<Ref<TensorData>>& buffers,
                                                  const std::vector<Slot>& scalars) {
   std::vector<View> views;
+  views.reserve(buffers.size());
   for (const Ref<TensorData>& data : buffers) views.push_back(data ? view_of(*data) : View());
   if (options_.find_races) races_ = std::make_unique<RaceTracker>(RaceTracker::Scope::kAll);
   Machine machine = machine_for(module);
@@ -190,6 +191,7 @@ std::vector<Ref<TensorData>> FunctionRunner::run(const IRModule& module,
   machine.run(*code, views, scalars, function->origin);
   if (options_.find_races) check_written(views, *function);
   std::vector<Ref<TensorData>> out;
+  out.reserve(views.size());
   for (View& view : views) out.push_back(data_of(std::move(view)));
   return out;
 }

@@ -165,9 +165,11 @@ Type GraphBuilder::infer(const Value& value) {
     GraphBuilder reader(module_);
     const auto [params, result] = reader.signature(*declaration->definition);
     std::vector<Type> types;
+    types.reserve(params.size());
     for (const auto& param : params) types.push_back(param->type);
     if (result) return graph::result_type(types, result, call->args);
-  } catch (const CompileError&) {  // reported where the function itself is read
+  } catch (const CompileError&) {
+    return graph::type_of(value);  // reported where the function itself is read
   }
   return graph::type_of(value);
 }

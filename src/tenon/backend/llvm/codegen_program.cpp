@@ -127,6 +127,7 @@ llvm::Constant* ModuleCodegen::symbol_table() {
     return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), static_cast<uint64_t>(value));
   };
   std::vector<llvm::Constant*> rows;
+  rows.reserve(entry_.symbols.size());
   for (const backend::EntrySymbol& symbol : entry_.symbols)
     rows.push_back(llvm::ConstantStruct::get(
         abi.symbol, {text(symbol.var->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),

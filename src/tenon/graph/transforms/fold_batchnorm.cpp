@@ -107,7 +107,7 @@ class Folder {
     builder_ = &builder;
     name_ = binding.var->name;
     const auto rewrite = rules_.at(matcher_, value);
-    const Value var = emit_noted(builder, matcher_, rewrite ? rewrite->value : value, name_);
+    Value var = emit_noted(builder, matcher_, rewrite ? rewrite->value : value, name_);
     if (rewrite) {
       const std::vector<Value>& args = value.as<Call>()->args;
       return make<Tuple>(std::vector<Value>{var, args[3], args[4]});

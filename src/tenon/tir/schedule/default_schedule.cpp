@@ -689,6 +689,7 @@ class Planned {
  private:
   std::string why(const GivenPlan& plan) const {
     std::vector<std::string> names;
+    names.reserve(hashes_.size());
     for (const auto& [name, hash] : hashes_) names.push_back(name);
     const auto kernel = hashes_.find(plan.kernel);
     if (kernel == hashes_.end())

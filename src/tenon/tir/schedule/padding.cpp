@@ -324,6 +324,7 @@ PaddedStore padded_store_at(const Path& path, const LoopRV& outer) {
     illegal(block.origin, "loop `{}` is not around block `{}`", outer.var->name, block.name);
   loops.erase(loops.begin(), at);
   std::vector<std::optional<size_t>> axis_of;
+  axis_of.reserve(loops.size());
   for (const Ref<For>& l : loops) axis_of.push_back(axis_of_loop(*l, *realize));
   return {realize, store, choice, std::move(loops), std::move(axis_of)};
 }
@@ -384,6 +385,7 @@ Stmt constant_nest(const PaddedStore& padded, const std::string& name) {
     values.push_back(substitute(padded.realize->iter_values[a], vars));
   }
   std::vector<Expr> place;
+  place.reserve(padded.store->indices.size());
   for (const Expr& index : padded.store->indices) place.push_back(substitute(index, axes));
   constant.body =
       make<BufferStore>(padded.store->buffer, padded.choice->arg(2), place, padded.store->origin);

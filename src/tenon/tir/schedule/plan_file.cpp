@@ -162,6 +162,7 @@ struct Item {
   std::vector<Item> items() const {
     if (!json.is_array()) expected("a list");
     std::vector<Item> out;
+    out.reserve(json.size());
     for (size_t i = 0; i < json.size(); ++i)
       out.push_back({document, json[i], path + "/" + std::to_string(i)});
     return out;

@@ -223,6 +223,7 @@ class Planner {
     const int64_t vectors_in_lane = nest_.length / nest_.lanes;
     plan_.vectors_along_lane = vectors_in_lane > 1;
     std::vector<int64_t> k;
+    k.reserve(plan_.k.size());
     for (const TilePlan::Axis& axis : plan_.k)
       k.push_back(axis.extent > 0 ? axis.extent : model_.unknown_steps);
     problem_ = contraction(k, nest_.lanes * nest_.element_bits / 8);
