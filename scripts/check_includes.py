@@ -13,6 +13,8 @@ import re
 import sys
 import tempfile
 
+import source_check
+
 # The rooms of src/tenon/ in their order: one may include itself and what stands above it.
 ROOMS = [
     "support",
@@ -251,17 +253,10 @@ def self_test():
     return failed == 0
 
 
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return 0 if self_test() else 1
-    root = pathlib.Path(arguments[0] if arguments else __file__).resolve()
-    root = root if root.is_dir() else root.parent.parent
-    broken = 0
+def faults(root):
     for file, line, path, rule in check(root):
-        broken += 1
-        print(f"{file.relative_to(root)}:{line}: includes {path}: {rule}", file=sys.stderr)
-    return 1 if broken else 0
+        yield f"{file.relative_to(root)}:{line}: includes {path}: {rule}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(source_check.main(faults, self_test))

@@ -16,6 +16,8 @@ import re
 import sys
 import tempfile
 
+import source_check
+
 # Rooms that see operators and are to ask their definitions.
 ROOMS = ["graph", "script", "interp", "reduce", "memory", "tune", "driver"]
 
@@ -114,14 +116,5 @@ def self_test():
     return wrong == 0
 
 
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return 0 if self_test() else 1
-    faults = check(pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve())
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(source_check.main(check, self_test))

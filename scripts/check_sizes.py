@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 
+import source_check
 from check_unused import EITHER, PREPROCESSOR
 
 MOST_LINES_OF_FUNCTION = 100
@@ -254,14 +255,5 @@ def self_test():
     return wrong == 0
 
 
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return 0 if self_test() else 1
-    faults = check(pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve())
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(source_check.main(check, self_test))

@@ -15,6 +15,8 @@ import re
 import sys
 import tempfile
 
+import source_check
+
 # Functions without a caller in src/ that stay, by name, each with its reason.
 KEPT = {
     "as_span": "the elements of a constant with their type, for tests of every room",
@@ -190,17 +192,11 @@ def self_test():
     return failed == 0
 
 
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return 0 if self_test() else 1
-    root = pathlib.Path(arguments[0] if arguments else __file__).resolve()
-    root = root if root.is_dir() else root.parent.parent
-    found = list(unused(root))
-    for file, line, name in found:
+def faults(root):
+    for file, line, name in unused(root):
         what = f"nothing in src/ calls `{name}`" if file.suffix != ".py" else f"KEPT needs no `{name}`"
-        print(f"{file.relative_to(root)}:{line}: {what}", file=sys.stderr)
-    return 1 if found else 0
+        yield f"{file.relative_to(root)}:{line}: {what}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(source_check.main(faults, self_test))
