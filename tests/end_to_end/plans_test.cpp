@@ -152,6 +152,9 @@ TEST_F(PlansTest, WhatIsWrongWithPlansHasItsPlace) {
   write("short.txt", "DeadCodeElimination\n");
   expect_error(compile + given(plans) + " --pipeline " + folder_ + "/short.txt", 2,
                "the pipeline does not contain DefaultSchedule, which takes plans");
+  expect_error(
+      compile + " --write-plan " + folder_ + "/none.json --pipeline " + folder_ + "/short.txt", 2,
+      "the pipeline does not contain DefaultSchedule, which chooses plans");
   expect_error("run " + kDigits + " --interpret" + given(plans), 2, "error[TN0011]");
 }
 

@@ -281,14 +281,18 @@ CompileRequest ModelOptions::request(const std::string& path, const std::string&
   request.target = resolve(target);
   request.first = passes();
   request.whole = whole();
+  const bool schedules = has_pass(request.first, kTakesPlans) ||
+                         has_pass(request.whole.value_or(standard_pipeline()), kTakesPlans);
+  if (!plan.empty() && !schedules)
+    throw UsageError("--plan {}: the pipeline does not contain {}, which takes plans", plan,
+                     kTakesPlans);
+  if (!write_plan.empty() && !schedules)
+    throw UsageError("--write-plan {}: the pipeline does not contain {}, which chooses plans",
+                     write_plan, kTakesPlans);
   if (plan.empty()) return request;
   request.plans = std::make_shared<const tir::GivenPlans>(
       tir::read_plans(std::make_shared<const SourceFile>(SourceFile{plan, read_file(plan)})));
   check_target(*request.plans, request.target);
-  if (!has_pass(request.first, kTakesPlans) &&
-      !has_pass(request.whole.value_or(standard_pipeline()), kTakesPlans))
-    throw UsageError("--plan {}: the pipeline does not contain {}, which takes plans", plan,
-                     kTakesPlans);
   return request;
 }
 
