@@ -337,13 +337,11 @@ bool MatchRun::vectors_lie_along_channels() {
         const Type with = type_of(other);
         const auto* beside = with.as<TensorType>();
         if (!beside || beside->ndim < 1 || channels_from_end(other) == from_end) continue;
-        return differ(fmt::format(
-            "`{}` lies along axis {} of `{}`; a vector lies along the last axis, or the channels "
-            "of "
-            "an operator with a layout",
-            param->name,
-            std::max<int64_t>(beside->ndim, tensor->ndim) - 1 - static_cast<int64_t>(from_end),
-            call->op->name));
+        const int64_t axis = std::max(beside->ndim, tensor->ndim) - 1 - int64_t(from_end);
+        return differ(
+            fmt::format("`{}` lies along axis {} of `{}`; expected the last axis, or the "
+                        "channels of an operator with a layout",
+                        param->name, axis, call->op->name));
       }
     }
   }
