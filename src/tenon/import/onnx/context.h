@@ -57,6 +57,16 @@ class Context final : public ConverterContext {
   /// Version of the operator set of the node's domain.
   int64_t opset() const { return opset_; }
 
+  /// The node with other operands, as version `opset` of another operator's set reads it.
+  Context with_operands(std::vector<ItemRef> inputs, int64_t opset) const {
+    Context out(*this);
+    out.inputs_ = std::move(inputs);
+    out.opset_ = opset;
+    return out;
+  }
+  /// Attributes that `other`, a context of the same node, asked for were asked for.
+  void joins(const Context& other) { read_.insert(other.read_.begin(), other.read_.end()); }
+
   /// Whether the node becomes a function by itself (node_function.h): an operator of the graph that
   /// is all of it may stand in that, even where it is taken apart afterwards.
   void stand_alone(bool alone) { stands_alone_ = alone; }

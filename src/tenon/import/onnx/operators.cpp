@@ -7,7 +7,7 @@ static const OperatorTable<OperatorRow>& table() {
   static const OperatorTable<OperatorRow> kTable = {
       elementwise_rows, reduction_rows, shape_rows,      index_rows,     matrix_rows,
       window_rows,      norm_rows,      activation_rows, recurrent_rows, quantize_rows,
-      create_rows,      image_rows,     loss_rows};
+      create_rows,      image_rows,     loss_rows,       qlinear_rows};
   return kTable;
 }
 
@@ -15,6 +15,21 @@ const std::vector<OperatorRow>& all_operators() { return table().rows(); }
 
 const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
   return table().find(std::pair(domain, name));
+}
+
+Results convert_as(Context& context, std::string_view name, int64_t opset,
+                   const std::vector<Value>& inputs) {
+  std::vector<ItemRef> items;
+  for (const Value& input : inputs) {
+    items.push_back(input ? std::make_shared<Item>() : nullptr);
+    if (input) items.back()->value = input;
+  }
+  const OperatorRow* row = find_operator("", name);
+  check(row != nullptr, "an operator that is no row of ai.onnx");
+  Context inner = context.with_operands(std::move(items), opset);
+  Results results = row->convert(inner);
+  context.joins(inner);
+  return results;
 }
 
 }  // namespace tenon::onnx

@@ -35,9 +35,14 @@ const std::vector<OperatorRow>& all_operators();
 /// Null where there is none.
 const OperatorRow* find_operator(std::string_view domain, std::string_view name);
 
+/// The results of operator `name` of ai.onnx, version `opset`, on `inputs` (null: left out) in the
+/// place of the node's operands, with the node's attributes.
+Results convert_as(Context& context, std::string_view name, int64_t opset,
+                   const std::vector<Value>& inputs);
+
 /// The families, one for each file ops_*.cpp.
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
-    create_rows(), image_rows(), loss_rows();
+    qlinear_rows(), create_rows(), image_rows(), loss_rows();
 
 }  // namespace tenon::onnx
