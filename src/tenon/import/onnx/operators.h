@@ -27,8 +27,8 @@ struct OperatorRow {
   std::pair<std::string_view, std::string_view> key() const { return {domain, name}; }
 };
 
-/// The newest version of ai.onnx that is imported.
-inline constexpr int64_t kNewestOpset = 27;
+/// The newest version of ai.onnx that is imported, and of ai.onnx.ml.
+inline constexpr int64_t kNewestOpset = 27, kNewestMlOpset = 5;
 
 /// Every row, by name.
 const std::vector<OperatorRow>& all_operators();
@@ -43,6 +43,6 @@ Results convert_as(Context& context, std::string_view name, int64_t opset,
 /// The families, one for each file ops_*.cpp.
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
-    qlinear_rows(), create_rows(), image_rows(), loss_rows();
+    qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows();
 
 }  // namespace tenon::onnx

@@ -353,14 +353,7 @@ class DefaultScheduler {
         return finish(before, block, {});
       if (tries(plan, Algorithm::kPlanarWindow, [&] { schedule_window(sch_, block, target_); }))
         return finish(before, block, {});
-      attempt(sch_, [&] {
-        std::vector<LoopRV> loops;
-        for (size_t a = 0; a < node->iter_vars.size(); ++a) {
-          if (node->iter_vars[a].kind != IterKind::kSpatial) break;
-          if (const auto loop = loop_of_axis(sch_, block, a)) loops.push_back(*loop);
-        }
-        if (!loops.empty()) parallelize(sch_, loops, model_.unknown_operations, model_);
-      });
+      parallelize_around(block, *node);
       done_.insert(block.name);
       return;
     }
@@ -370,7 +363,28 @@ class DefaultScheduler {
     if (std::any_of(node->iter_vars.begin(), node->iter_vars.end(),
                     [](const IterVar& iter) { return iter.kind == IterKind::kScan; }))
       tries(plan, Algorithm::kScan, [&] { schedule_scan(sch_, block, target_); });
+    if (is_spatial(*node) && loops_inside(*node)) parallelize_around(block, *node);
     done_.insert(block.name);
+  }
+
+  /// Whether the body of a block goes round: a walk through tables, say.
+  static bool loops_inside(const Block& block) {
+    bool found = false;
+    walk(block.body,
+         [&](const NodePtr& node) { found = found || node.as<While>() || node.as<For>(); });
+    return found;
+  }
+
+  /// The loops of the leading spatial axes run in parallel; what one iteration costs is not known.
+  void parallelize_around(const BlockRV& block, const Block& node) {
+    attempt(sch_, [&] {
+      std::vector<LoopRV> loops;
+      for (size_t a = 0; a < node.iter_vars.size(); ++a) {
+        if (node.iter_vars[a].kind != IterKind::kSpatial) break;
+        if (const auto loop = loop_of_axis(sch_, block, a)) loops.push_back(*loop);
+      }
+      if (!loops.empty()) parallelize(sch_, loops, model_.unknown_operations, model_);
+    });
   }
 
   /// Rows of a reduction whose result nobody here reads.

@@ -1,0 +1,1 @@
+BprobabilitiesJ(‚3µ>?f%?†M?ôdÁ>†M?ôdÁ>†M?ôdÁ>†M?ôdÁ>

@@ -1,0 +1,1 @@
+BprobabilitiesJ(ÐUÅ<RÕy?NSD?Ê²n>xg?DìÇ=*‚s?XÝG=íE?ÆKh>
