@@ -368,8 +368,8 @@ Type infer_scatter(const Call& call) {
 
 // A copy of x, then one store for each element of `updates`, in order: indices may repeat.
 Value emit_scatter(KernelOf& kernel, const Operand& x, const Operand& updates,
+                   const std::string& reduction,
                    const std::function<Indices(const Indices&)>& target) {
-  const std::string reduction = attrs_as<ScatterAttrs>(kernel.call()).reduction;
   const Operand out =
       kernel.compute(kernel.out_name(), x.shape, [&](const Indices& i) { return x(i); });
   const auto axes = tir::KernelBuilder::axes(updates.shape, tir::IterKind::kOpaque, "u");
@@ -420,11 +420,12 @@ OpDef scatter_elements() {
         axis_of(call, attrs_as<IndexedAxisAttrs>(call).axis, static_cast<int64_t>(x.ndim()));
     const CheckedIndices indices(kernel, 1, [&](const Indices&) { return x.shape[axis]; });
     const Operand updates = kernel.arg(2);
-    return emit_scatter(kernel, x, updates, [&](const Indices& u) {
-      Indices at = u;
-      at[axis] = indices(u, x.shape[axis]);
-      return at;
-    });
+    return emit_scatter(kernel, x, updates, attrs_as<ScatterAttrs>(call).reduction,
+                        [&](const Indices& u) {
+                          Indices at = u;
+                          at[axis] = indices(u, x.shape[axis]);
+                          return at;
+                        });
   };
   op.fusion = FusionKind::kOpaque;
   op.source = "ONNX ScatterElements-18";
@@ -466,14 +467,111 @@ OpDef scatter_nd() {
     const CheckedIndices indices(kernel, 1,
                                  [&](const Indices& at) { return extent_at(indexed, at.back()); });
     const Operand updates = kernel.arg(2);
-    return emit_scatter(kernel, x, updates, [&](const Indices& u) {
-      Indices at;
-      append_coordinates(at, indices, indexed, u);
-      return at;
-    });
+    return emit_scatter(kernel, x, updates, attrs_as<ScatterAttrs>(call).reduction,
+                        [&](const Indices& u) {
+                          Indices at;
+                          append_coordinates(at, indices, indexed, u);
+                          return at;
+                        });
   };
   op.fusion = FusionKind::kOpaque;
   op.source = "ONNX ScatterND-18";
+  return op;
+}
+
+// ---- tensor_scatter -----------------------------------------------------------------------------
+
+struct TensorScatterAttrs {
+  int64_t axis = -2;
+  std::string mode = "linear";
+  static auto table() {
+    return std::tuple{
+        attr<&TensorScatterAttrs::axis>("axis", "that is written along; not 0, the batch"),
+        attr<&TensorScatterAttrs::mode>(
+            "mode", "\"linear\": inside of the axis; \"circular\": around from its end")};
+  }
+};
+
+Type infer_tensor_scatter(const Call& call) {
+  const Ref<TensorType> x = tensor_arg(call, 0), updates = tensor_arg(call, 1);
+  check_dtype(call, 1, x->dtype);
+  const auto attrs = attrs_as<TensorScatterAttrs>(call);
+  if (attrs.mode != "linear" && attrs.mode != "circular")
+    throw CompileError(kBadAttribute, call.origin,
+                       "attribute `mode` of `{}` is \"{}\"; expected \"linear\" or \"circular\"",
+                       call.op->name, attrs.mode);
+  if (x->ndim >= 0) {
+    check_rank(call, 1, x->ndim);
+    const size_t axis = axis_of(call, attrs.axis, x->ndim);
+    if (axis == 0)
+      throw CompileError(kBadAttribute, call.origin, "`{}` has axis 0, the batch", call.op->name);
+    for (size_t d = 0; x->shape && updates->shape && d < x->shape->size(); ++d)
+      if (d != axis)
+        check_dim(call, 1, (*updates->shape)[d], (*x->shape)[d], fmt::format("dimension {}", d));
+    if (x->shape && updates->shape) {
+      const auto has = as_int((*x->shape)[axis]), takes = as_int((*updates->shape)[axis]);
+      if (has && takes && *takes > *has)
+        throw CompileError(kShapeMismatch, call.origin,
+                           "`{}` writes {} elements along an axis of {}", call.op->name, *takes,
+                           *has);
+    }
+  }
+  if (arg_or_null(call, 2)) {
+    check_indices(call, 2);
+    check_rank(call, 2, 1);
+    const Ref<TensorType> starts = tensor_arg(call, 2);
+    if (starts->shape && x->shape) check_dim(call, 2, starts->dim(0), x->dim(0), "dimension 0");
+  }
+  return x;
+}
+
+Value lower_tensor_scatter(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0), updates = kernel.arg(1);
+  const Operand starts = arg_or_null(call, 2) ? kernel.arg(2) : Operand();
+  const auto attrs = attrs_as<TensorScatterAttrs>(call);
+  const bool circular = attrs.mode == "circular";
+  const size_t axis = axis_of(call, attrs.axis, static_cast<int64_t>(x.ndim()));
+  const Expr extent = x.shape[axis], count = updates.shape[axis];
+  const auto start = [&](const Expr& batch) {
+    return starts ? tenon::cast(kInt64, starts({batch})) : int64(0);
+  };
+  const auto axes = tir::KernelBuilder::axes({x.shape[0]});
+  const Expr first = start(axes[0].var);
+  const Expr fits =
+      circular ? count <= extent : logical_and(first >= int64(0), first + count <= extent);
+  kernel.append(
+      tir::define("check_indices", axes, {},
+                  make<tir::Assert>(fits, fmt::format("{}: what is written does not fit the axis",
+                                                      name_for_messages(call)))));
+  return emit_scatter(kernel, x, updates, "update", [&](const Indices& u) {
+    Indices at = u;
+    at[axis] = u[axis] + start(u[0]);
+    if (circular) at[axis] = floormod(at[axis], extent);
+    return at;
+  });
+}
+
+OpDef tensor_scatter() {
+  OpDef op;
+  op.name = "tensor_scatter";
+  op.summary =
+      "A copy of data where updates[b] is written along the axis from write_indices[b] on.";
+  const auto room = [](const Call& call) -> Expr {
+    const Ref<TensorType> x = tensor_arg(call, 0), updates = tensor_arg(call, 1);
+    if (!x->shape || !updates->shape) return {};
+    const size_t axis = axis_of(call, attrs_as<TensorScatterAttrs>(call).axis, x->ndim);
+    return simplify_dim((*x->shape)[axis] - (*updates->shape)[axis]);
+  };
+  op.inputs = {{"data", "(batch, ...)"},
+               {"updates", "the same, but for the axis"},
+               OpInput{"write_indices", "(batch,), integers; 0 where there are none", true}.used_as(
+                   InputUse::kCount, room)};
+  op.attrs = attrs_of<TensorScatterAttrs>();
+  op.infer_type = infer_tensor_scatter;
+  op.lower = lower_tensor_scatter;
+  op.fusion = FusionKind::kOpaque;
+  op.source = "ONNX TensorScatter-24";
   return op;
 }
 
@@ -541,8 +639,8 @@ OpDef reverse_sequence() {
 }  // namespace
 
 std::vector<OpDef> index_ops() {
-  return {take(),       gather_elements(), gather_nd(), scatter_elements(),
-          scatter_nd(), reverse_sequence()};
+  return {take(),       gather_elements(), gather_nd(),       scatter_elements(),
+          scatter_nd(), tensor_scatter(),  reverse_sequence()};
 }
 
 }  // namespace tenon::graph

@@ -2,6 +2,8 @@
 // Recurrent layers. `nn.lstm`, `nn.gru` and `nn.rnn` are what ONNX defines; they are made of one
 // product of all steps' inputs, up front, and a recurrence operator whose kernel is a serial loop
 // over the steps, never unrolled.
+#include "tenon/graph/ops/recurrent.h"
+
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
@@ -503,7 +505,8 @@ std::vector<OpDef> recurrent_ops() {
                 "ONNX RNN-14"),
           recurrence(lstm()),
           recurrence(gru()),
-          recurrence(rnn())};
+          recurrence(rnn()),
+          linear_attention()};
 }
 
 }  // namespace tenon::graph
