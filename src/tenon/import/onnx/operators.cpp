@@ -5,9 +5,10 @@ namespace tenon::onnx {
 
 static const OperatorTable<OperatorRow>& table() {
   static const OperatorTable<OperatorRow> kTable = {
-      elementwise_rows, reduction_rows,  shape_rows,     index_rows,    matrix_rows, window_rows,
-      norm_rows,        activation_rows, recurrent_rows, quantize_rows, create_rows, image_rows,
-      loss_rows,        qlinear_rows,    tree_rows,      ml_rows};
+      elementwise_rows, reduction_rows, shape_rows,      index_rows,     matrix_rows,
+      window_rows,      norm_rows,      activation_rows, recurrent_rows, quantize_rows,
+      create_rows,      image_rows,     loss_rows,       qlinear_rows,   tree_rows,
+      ml_rows,          attention_rows, transformer_rows};
   return kTable;
 }
 

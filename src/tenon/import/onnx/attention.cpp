@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenon/import/onnx/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tenon/arith/analyzer.h"
+
+namespace tenon::onnx {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool is_narrow(DType dtype) { return dtype.is_float() && dtype.bits < 32; }
+
+// Sums of narrow floats stay in float32.
+Value product(Context& c, const Value& a, const Value& b) {
+  const DType dtype = shaped(a)->dtype;
+  return c.op("matmul", {a, b}, {{"out_dtype", is_narrow(dtype) ? kFloat32 : kVoid}});
+}
+
+Value scaled(Context& c, const Value& x, double factor) {
+  return factor == 1 ? x : c.op("multiply", {x, c.scalar(shaped(x)->dtype, factor)});
+}
+
+// Heads that share keys stand below one another, as rows of one product.
+class Groups {
+ public:
+  Groups(Context& c, const AttentionForm& form)
+      : c_(c), query_(*shaped(form.query)->shape), groups_((*shaped(form.key)->shape)[1]) {
+    is_plain_ = arith::proves_equal(query_[1], groups_);
+    if (is_plain_) return;
+    const auto heads = as_int(query_[1]), groups = as_int(groups_);
+    if (!heads || !groups)
+      unsupported("{} heads of queries and {} of keys", str(query_[1]), str(groups_));
+    if (*groups < 1 || *heads % *groups != 0)
+      c.bad(kShapeMismatch, "`{}` has {} heads of queries and {} of keys; expected a multiple",
+            c.node().op_type, *heads, *groups);
+    members_ = int64(*heads / *groups);
+  }
+  /// (batch, heads, rows, x) as (batch, groups, members * rows, x).
+  Value gather(const Value& x) const {
+    if (is_plain_) return x;
+    const Dims shape = *shaped(x)->shape;
+    return c_.reshape(x, {shape[0], groups_, rows(), shape[3]});
+  }
+  Value spread(const Value& x) const {
+    if (is_plain_) return x;
+    return c_.reshape(x, {query_[0], query_[1], query_[2], shaped(x)->dim(3)});
+  }
+  /// What is broadcast to (batch, heads, rows, columns), for scores that are gathered.
+  Value mask(const Value& x) const {
+    if (is_plain_ || !x) return x;
+    Dims shape = *shaped(x)->shape;
+    if (shape.size() > 4)
+      c_.bad(kRankMismatch, "a mask of `{}` has rank {}; expected at most 4", c_.node().op_type,
+             shape.size());
+    while (shape.size() < 4) shape.insert(shape.begin(), int64(1));
+    const bool one_head = is_int(shape[1], 1), one_row = is_int(shape[2], 1);
+    if (one_head && one_row) return c_.reshape(x, shape);
+    const Expr groups = one_head ? int64(1) : groups_, members = one_head ? int64(1) : members_;
+    const Value split = c_.reshape(x, {shape[0], groups, members, shape[2], shape[3]});
+    const Value all =
+        c_.op("broadcast_to",
+              {split, c_.shape_value({shape[0], groups, members_, query_[2], shape[3]})});
+    return c_.reshape(all, {shape[0], groups, rows(), shape[3]});
+  }
+
+ private:
+  Expr rows() const { return arith::simplify(query_[2] * members_); }
+
+  Context& c_;
+  Dims query_;
+  Expr groups_, members_;
+  bool is_plain_;
+};
+
+// The bias with -inf where it is not allowed; null where there is neither.
+Value mask_of(Context& c, const AttentionForm& form, DType dtype) {
+  const Value bias = form.bias ? c.cast(form.bias, dtype) : nullptr;
+  if (!form.allowed) return bias;
+  const Value kept = bias ? bias : c.scalar(dtype, 0);
+  return c.op("where", {form.allowed, kept, c.scalar(dtype, -kInfinity)});
+}
+
+// The weights of columns beside one that has a score and no value.
+Value softmax(Context& c, const Value& x, const Value& sink) {
+  if (!sink) return c.op("nn.softmax", {x}, {{"axis", -1}});
+  const Ref<graph::TensorType> type = shaped(x);
+  Dims shape = *type->shape;
+  const Expr columns = shape[3];
+  shape[3] = int64(1);
+  const Value column =
+      c.op("broadcast_to", {c.cast(sink, type->dtype), c.shape_value(shape)});
+  const Value all =
+      c.op("concat", {make<graph::Tuple>(std::vector<Value>{x, column})}, {{"axis", 3}});
+  return c.op("strided_slice",
+              {c.op("nn.softmax", {all}, {{"axis", -1}}), c.shape_value({int64(3)}),
+               c.shape_value({int64(0)}), c.shape_value({columns})},
+              {{"assume_inbound", true}});
+}
+
+double scale_of(const AttentionForm& form) {
+  if (form.scale) return *form.scale;
+  const auto depth = as_int(shaped(form.query)->dim(3));
+  if (!depth) unsupported("heads of a symbolic depth without a scale");
+  return 1 / std::sqrt(static_cast<double>(*depth));
+}
+
+}  // namespace
+
+AttentionResults attend(Context& c, const AttentionForm& given) {
+  AttentionForm form = given;
+  const DType dtype = shaped(form.query)->dtype, wide = is_narrow(dtype) ? kFloat32 : dtype;
+  const Groups groups(c, form);
+  form.bias = groups.mask(form.bias);
+  form.allowed = groups.mask(form.allowed);
+  const Value keys = c.transpose(form.key, {0, 1, 3, 2});
+  const Value scores = scaled(c, product(c, groups.gather(form.query), keys), scale_of(form));
+  Value capped = scores;
+  if (form.softcap > 0)
+    capped = scaled(c, c.op("tanh", {scaled(c, scores, 1 / form.softcap)}), form.softcap);
+  Value masked = capped;
+  if (form.bias) masked = c.op("add", {masked, c.cast(form.bias, wide)});
+  if (form.allowed)
+    masked = c.op("where", {form.allowed, masked, c.scalar(wide, -kInfinity)});
+  Value x = c.cast(masked, form.softmax.is_void() ? wide : form.softmax);
+  if (form.change_scores) x = groups.gather(form.change_scores(groups.spread(x)));
+  if (form.sink) {
+    const Dims heads = *shaped(form.sink)->shape;
+    form.sink = groups.mask(c.reshape(form.sink, {int64(1), heads.at(0), int64(1), int64(1)}));
+  }
+  Value weights = softmax(c, x, form.sink);
+  if (form.change_weights)
+    weights = groups.gather(form.change_weights(groups.spread(weights)));
+  // Values may have another float type than queries.
+  const DType held = shaped(form.value)->dtype, both = held.bits > dtype.bits ? held : dtype;
+  Value y = c.cast(product(c, c.cast(weights, both), c.cast(form.value, both)), dtype);
+  const Value mask = form.may_be_empty ? mask_of(c, form, wide) : nullptr;
+  if (mask) {
+    // The softmax of such rows is NaN. Their results are replaced, which are fewer than weights.
+    const Value most =
+        c.op("max", {mask}, {{"axis", std::vector<int64_t>{-1}}, {"keepdims", true}});
+    const Value is_empty = c.op("equal", {most, c.scalar(wide, -kInfinity)});
+    const auto guarded = [&](const Value& x) {
+      return c.op("where", {is_empty, c.scalar(shaped(x)->dtype, 0), x});
+    };
+    y = guarded(y);
+    if (form.shows == Shown::kWeights) weights = guarded(weights);
+  }
+  const Value shown[] = {nullptr, scores, capped, masked, weights};
+  const Value also = shown[static_cast<size_t>(form.shows)];
+  return {groups.spread(y), also ? groups.spread(also) : nullptr};
+}
+
+Value as_heads(Context& c, const Value& x, int64_t heads) {
+  const Dims shape = *shaped(x)->shape;
+  const auto width = as_int(shape.at(2));
+  if (heads < 1 || (width && *width % heads != 0))
+    c.bad(kShapeMismatch, "`{}` divides {} into {} heads", c.node().op_type, str(shape[2]), heads);
+  const Expr depth = arith::simplify(floordiv(shape[2], heads));
+  return c.reshape(x, {shape[0], shape[1], int64(heads), depth});
+}
+
+Value split_heads(Context& c, const Value& x, int64_t heads) {
+  return c.transpose(as_heads(c, x, heads), {0, 2, 1, 3});
+}
+
+Value join_heads(Context& c, const Value& x) {
+  const Dims shape = *shaped(x)->shape;
+  return c.reshape(c.transpose(x, {0, 2, 1, 3}),
+                   {shape[0], shape[2], arith::simplify(shape[1] * shape[3])});
+}
+
+// x[..., begin:end].
+static Value last_axis(Context& c, const Value& x, int64_t begin, int64_t end) {
+  const auto one = [&](int64_t value) { return c.shape_value({int64(value)}); };
+  return c.op("strided_slice", {x, one(shaped(x)->ndim - 1), one(begin), one(end)});
+}
+
+Value rotate(Context& c, const RotaryForm& form) {
+  const Ref<graph::TensorType> type = shaped(form.x);
+  const auto depth = as_int(type->dim(3));
+  if (!depth) unsupported("heads of a symbolic depth");
+  const int64_t dims = form.dims == 0 ? *depth : form.dims;
+  if (dims < 0 || dims > *depth || dims % 2 != 0)
+    c.bad(kBadAttribute, "`{}` turns {} elements of heads of {}; expected an even number of them",
+          c.node().op_type, dims, *depth);
+  const DType wide = is_narrow(type->dtype) ? kFloat32 : type->dtype;
+  Dims pairs = *type->shape;
+  pairs[3] = form.interleaved ? int64(dims / 2) : int64(2);
+  pairs.push_back(form.interleaved ? int64(2) : int64(dims / 2));
+  const int64_t of_pair = form.interleaved ? 4 : 3;
+  // The angles of each row, where the pairs stand.
+  const auto angles = [&](const Value& table) {
+    const Value all =
+        form.positions ? c.op("take", {table, form.positions}, {{"axis", 0}}) : table;
+    const Dims held = *shaped(all)->shape;
+    if (held.size() != 3 || !arith::proves_equal(held[2], int64(dims / 2)))
+      c.bad(kShapeMismatch, "`{}` has angles of shape {}; expected {} for each row",
+            c.node().op_type, str(held), dims / 2);
+    Dims shape(5, int64(1));
+    shape[0] = held[0];
+    shape[static_cast<size_t>(form.rows)] = held[1];
+    shape[form.interleaved ? 3 : 4] = held[2];
+    return c.cast(c.reshape(all, shape), wide);
+  };
+  const Value whole = c.cast(form.x, wide);
+  const Value x = c.reshape(dims == *depth ? whole : last_axis(c, whole, 0, dims), pairs);
+  Dims places(5, int64(1));
+  places[static_cast<size_t>(of_pair)] = int64(2);
+  Elements signs{wide, as_ints(places).value(), {imm(wide, -1.0), imm(wide, 1.0)}};
+  const Value sin = c.op("multiply", {angles(form.sin), c.materialise(signs)});
+  const Value other = c.op("flip", {x}, {{"axis", of_pair}});
+  Value y = c.op("add", {c.op("multiply", {x, angles(form.cos)}), c.op("multiply", {other, sin})});
+  Dims turned = *type->shape;
+  turned[3] = int64(dims);
+  y = c.cast(c.reshape(y, turned), type->dtype);
+  if (dims == *depth) return y;
+  const Value rest = last_axis(c, form.x, dims, *depth);
+  return c.op("concat", {make<graph::Tuple>(std::vector<Value>{y, rest})}, {{"axis", 3}});
+}
+
+Value row_positions(Context& c, const Expr& first, const Expr& count) {
+  const Value all =
+      c.op("arange", {c.prim(first), c.prim(arith::simplify(first + count)), c.prim(int64(1))},
+           {{"dtype", kInt64}});
+  return c.reshape(all, {count, int64(1)});
+}
+
+Value column_positions(Context& c, const Expr& count) {
+  return c.op("arange", {c.prim(int64(0)), c.prim(count), c.prim(int64(1))}, {{"dtype", kInt64}});
+}
+
+Value both(Context& c, const Value& a, const Value& b) {
+  if (!a || !b) return a ? a : b;
+  return c.op("logical_and", {a, b});
+}
+
+}  // namespace tenon::onnx
