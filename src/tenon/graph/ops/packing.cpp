@@ -65,8 +65,96 @@ OpDef packed_matmul() {
   return op;
 }
 
+// ---- nn.matmul_nbits
+
+struct MatmulNBitsAttrs {
+  int64_t bits = 4;
+  static auto table() {
+    return std::tuple{attr<&MatmulNBitsAttrs::bits>("bits", "of a weight: 2, 4 or 8")};
+  }
+};
+
+enum NBits : size_t { kA, kB, kScales, kZeroPoints };
+
+Type infer_matmul_nbits(const Call& call) {
+  const Ref<TensorType> a = tensor_arg(call, kA), b = tensor_arg(call, kB);
+  const int64_t bits = attrs_as<MatmulNBitsAttrs>(call).bits;
+  if (bits != 2 && bits != 4 && bits != 8)
+    throw CompileError(kBadAttribute, call.origin, "`{}` of {} bits; expected 2, 4 or 8",
+                       call.op->name, bits);
+  check_float(call, kA);
+  check_rank(call, kB, 3);
+  check_dtype(call, kB, kUInt8);
+  check_rank(call, kScales, 2);
+  check_dtype(call, kScales, a->dtype);
+  if (a->ndim == 0) check_rank(call, kA, 2);
+  if (arg_or_null(call, kZeroPoints)) check_rank(call, kZeroPoints, 2);
+  if (!a->shape || !b->shape) return make<TensorType>(a->dtype, a->ndim);
+  check_dim(call, kA, a->dim(-1), simplify_dim(b->dim(0) * b->dim(1) * (8 / bits)),
+            "the last dimension");
+  for (const size_t i : {kScales, kZeroPoints}) {
+    if (!arg_or_null(call, i)) continue;
+    const Ref<TensorType> type = tensor_arg(call, i);
+    if (!type->shape) continue;
+    check_dim(call, i, type->dim(0), b->dim(0), "dimension 0");
+    check_dim(call, i, type->dim(1), b->dim(2), "dimension 1");
+  }
+  std::vector<Expr> shape = *a->shape;
+  shape.back() = b->dim(2);
+  return make<TensorType>(std::move(shape), a->dtype);
+}
+
+Value lower_matmul_nbits(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand a = KernelOf::wide(kernel.buffer_arg(kA)), b = kernel.buffer_arg(kB);
+  const Operand scales = KernelOf::wide(kernel.buffer_arg(kScales));
+  const Operand zeros = arg_or_null(call, kZeroPoints) ? kernel.buffer_arg(kZeroPoints) : Operand();
+  const int64_t bits = attrs_as<MatmulNBitsAttrs>(call).bits, each = 8 / bits;
+  const Expr bytes = b.shape[1];
+  const Expr middle = imm(a.dtype, int64_t{1} << (bits - 1));
+  // Axes of the sum: blocks, bytes of a block, weights of a byte.
+  return kernel.emit({kernel.reduce(
+      kernel.out_name(), kernel.shape(), {b.shape[0], bytes, int64(each)}, tir::sum_reducer(),
+      [&](const Indices& i, const Indices& k) {
+        Indices at = i;
+        at.back() = (k[0] * bytes + k[1]) * each + k[2];
+        Expr weight = tenon::cast(kInt32, b({k[0], k[1], i.back()}));
+        if (each > 1)
+          weight = tenon::call(
+              IntrinsicId::kBitwiseAnd,
+              {tenon::call(IntrinsicId::kShiftRight, {weight, tenon::cast(kInt32, k[2] * bits)}),
+               imm(kInt32, (int64_t{1} << bits) - 1)});
+        const Expr zero = zeros ? tenon::cast(a.dtype, zeros({k[0], i.back()})) : middle;
+        return a(at) * ((tenon::cast(a.dtype, weight) - zero) * scales({k[0], i.back()}));
+      })});
+}
+
+OpDef matmul_nbits() {
+  OpDef op;
+  op.name = "nn.matmul_nbits";
+  op.summary =
+      "Product with weights of few bits, (weight - zero point) * scale, each block of which has a "
+      "scale; lower bits of a byte first.";
+  op.inputs = {
+      {"a", "(..., blocks * bytes * 8 / bits)"},
+      {"b", "(blocks, bytes, units), uint8"},
+      {"scales", "(blocks, units)"},
+      {"zero_points", "(blocks, units), numbers; 2^(bits - 1) where there are none", true}};
+  op.attrs = attrs_of<MatmulNBitsAttrs>();
+  op.infer_type = infer_matmul_nbits;
+  op.lower = lower_matmul_nbits;
+  op.fusion = FusionKind::kContraction;
+  op.macs = [](const std::vector<KnownShape>& args, const KnownShape& result) {
+    std::optional<double> macs;
+    if (result && args[kA]) macs = product_of(*result) * args[kA]->back();
+    return macs;
+  };
+  op.source = "ONNX Runtime, MatMulNBits";
+  return op;
+}
+
 }  // namespace
 
-std::vector<OpDef> packing_ops() { return {packed_matmul()}; }
+std::vector<OpDef> packing_ops() { return {packed_matmul(), matmul_nbits()}; }
 
 }  // namespace tenon::graph
