@@ -49,7 +49,7 @@ def case(name, op, inputs, outputs, domain="com.microsoft", constants=(), opset=
         name,
         [declared(n, a) for n, a in feeds.items()],
         [h.make_empty_tensor_value_info(o) for o in outputs if o],
-        [nh.from_array(given[n], n) for n in constants],
+        [nh.from_array(given[n], n) for n in constants if n in given],
     )
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", opset), h.make_opsetid("com.microsoft", 1)])
     model.ir_version = 8 if opset < 20 else 12
@@ -421,3 +421,33 @@ reference(
     kv_num_heads=2,
     update_rule="gated",
 )
+
+
+def nbits(name, K, N, bits, block, zeros=None, rows=(2, 3), **at):
+    """MatMulNBits; zeros: None, "packed" or "float"."""
+    G = -(-K // block)
+    zp = {
+        None: [None],
+        "packed": [("z", RANDOM.integers(0, 256, (N * (-(-G * bits // 8)),)).astype(np.uint8))],
+        "float": [("z", f(N, G))],
+    }[zeros]
+    ins = [
+        ("a", f(*rows, K)),
+        ("b", RANDOM.integers(0, 256, (N, G, block * bits // 8)).astype(np.uint8)),
+        ("s", f(N, G)),
+        *zp,
+    ]
+    if at.pop("bias", False):
+        ins += [None, ("bias", f(N))]
+    while ins[-1] is None:
+        ins.pop()
+    case(name, "MatMulNBits", ins, ["y"], constants=("b", "s", "z"), K=K, N=N, bits=bits, block_size=block, **at)
+
+
+nbits("nbits_4", 32, 5, 4, 16)
+nbits("nbits_4_zeros", 48, 5, 4, 16, "packed", bias=True)
+nbits("nbits_4_float_zeros", 32, 5, 4, 16, "float", rows=(1,))
+nbits("nbits_4_part", 40, 7, 4, 16, "packed")
+nbits("nbits_8", 32, 5, 8, 16)
+nbits("nbits_8_zeros", 64, 17, 8, 32, "packed")
+nbits("nbits_2", 64, 5, 2, 16, "packed")

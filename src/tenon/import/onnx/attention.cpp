@@ -20,6 +20,14 @@ Value product(Context& c, const Value& a, const Value& b) {
   return c.op("matmul", {a, b}, {{"out_dtype", is_narrow(dtype) ? kFloat32 : kVoid}});
 }
 
+// query key^T, for rows of keys that are not transposed before: the kernel reads each key once. The
+// sums of narrow floats stay in float32, which only a product of matrices states.
+Value scores_of(Context& c, const Value& query, const Value& key) {
+  if (is_narrow(shaped(query)->dtype)) return product(c, query, c.transpose(key, {0, 1, 3, 2}));
+  return c.op("einsum", {make<graph::Tuple>(std::vector<Value>{query, key})},
+              {{"subscripts", "bhsd,bhtd->bhst"}});
+}
+
 Value scaled(Context& c, const Value& x, double factor) {
   return factor == 1 ? x : c.op("multiply", {x, c.scalar(shaped(x)->dtype, factor)});
 }
@@ -61,9 +69,8 @@ class Groups {
     if (one_head && one_row) return c_.reshape(x, shape);
     const Expr groups = one_head ? int64(1) : groups_, members = one_head ? int64(1) : members_;
     const Value split = c_.reshape(x, {shape[0], groups, members, shape[2], shape[3]});
-    const Value all =
-        c_.op("broadcast_to",
-              {split, c_.shape_value({shape[0], groups, members_, query_[2], shape[3]})});
+    const Value all = c_.op(
+        "broadcast_to", {split, c_.shape_value({shape[0], groups, members_, query_[2], shape[3]})});
     return c_.reshape(all, {shape[0], groups, rows(), shape[3]});
   }
 
@@ -91,8 +98,7 @@ Value softmax(Context& c, const Value& x, const Value& sink) {
   Dims shape = *type->shape;
   const Expr columns = shape[3];
   shape[3] = int64(1);
-  const Value column =
-      c.op("broadcast_to", {c.cast(sink, type->dtype), c.shape_value(shape)});
+  const Value column = c.op("broadcast_to", {c.cast(sink, type->dtype), c.shape_value(shape)});
   const Value all =
       c.op("concat", {make<graph::Tuple>(std::vector<Value>{x, column})}, {{"axis", 3}});
   return c.op("strided_slice",
@@ -116,15 +122,13 @@ AttentionResults attend(Context& c, const AttentionForm& given) {
   const Groups groups(c, form);
   form.bias = groups.mask(form.bias);
   form.allowed = groups.mask(form.allowed);
-  const Value keys = c.transpose(form.key, {0, 1, 3, 2});
-  const Value scores = scaled(c, product(c, groups.gather(form.query), keys), scale_of(form));
+  const Value scores = scaled(c, scores_of(c, groups.gather(form.query), form.key), scale_of(form));
   Value capped = scores;
   if (form.softcap > 0)
     capped = scaled(c, c.op("tanh", {scaled(c, scores, 1 / form.softcap)}), form.softcap);
   Value masked = capped;
   if (form.bias) masked = c.op("add", {masked, c.cast(form.bias, wide)});
-  if (form.allowed)
-    masked = c.op("where", {form.allowed, masked, c.scalar(wide, -kInfinity)});
+  if (form.allowed) masked = c.op("where", {form.allowed, masked, c.scalar(wide, -kInfinity)});
   Value x = c.cast(masked, form.softmax.is_void() ? wide : form.softmax);
   if (form.change_scores) x = groups.gather(form.change_scores(groups.spread(x)));
   if (form.sink) {
@@ -132,8 +136,7 @@ AttentionResults attend(Context& c, const AttentionForm& given) {
     form.sink = groups.mask(c.reshape(form.sink, {int64(1), heads.at(0), int64(1), int64(1)}));
   }
   Value weights = softmax(c, x, form.sink);
-  if (form.change_weights)
-    weights = groups.gather(form.change_weights(groups.spread(weights)));
+  if (form.change_weights) weights = groups.gather(form.change_weights(groups.spread(weights)));
   // Values may have another float type than queries.
   const DType held = shaped(form.value)->dtype, both = held.bits > dtype.bits ? held : dtype;
   Value y = c.cast(product(c, c.cast(weights, both), c.cast(form.value, both)), dtype);
@@ -194,8 +197,7 @@ Value rotate(Context& c, const RotaryForm& form) {
   const int64_t of_pair = form.interleaved ? 4 : 3;
   // The angles of each row, where the pairs stand.
   const auto angles = [&](const Value& table) {
-    const Value all =
-        form.positions ? c.op("take", {table, form.positions}, {{"axis", 0}}) : table;
+    const Value all = form.positions ? c.op("take", {table, form.positions}, {{"axis", 0}}) : table;
     const Dims held = *shaped(all)->shape;
     if (held.size() != 3 || !arith::proves_equal(held[2], int64(dims / 2)))
       c.bad(kShapeMismatch, "`{}` has angles of shape {}; expected {} for each row",

@@ -3,6 +3,7 @@
 // the function.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -102,6 +103,14 @@ class Context final : public ConverterContext {
                                         std::vector<std::string> otherwise);
   Tensor tensor_attr(const std::string& name);
   std::shared_ptr<const Graph> graph_attr(const std::string& name);
+  /// The results of a graph that an attribute holds, in place, on values for its inputs. Set by the
+  /// importer, which knows the names around the node. \throws Unsupported where it is not set.
+  using Inline = std::function<std::vector<Value>(const Graph&, const std::vector<Value>&)>;
+  void set_inline(Inline rule) { inline_ = std::move(rule); }
+  std::vector<Value> inlined(const Graph& graph, const std::vector<Value>& inputs) const {
+    if (!inline_) unsupported("a graph outside of its network");
+    return inline_(graph, inputs);
+  }
   /// Attributes that change nothing here.
   void ignore(std::initializer_list<const char*> names);
   /// The first attribute that nobody asked for; empty where there is none.
@@ -149,6 +158,7 @@ class Context final : public ConverterContext {
   std::set<std::string> read_;
   AttrValue::Map effective_;
   std::set<size_t> numbers_;
+  Inline inline_;
   bool has_symbolic_numbers_ = false, stands_alone_ = false;
 };
 

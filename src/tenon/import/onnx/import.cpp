@@ -311,6 +311,9 @@ class Importer {
       check_outputs(node, known->size());
       return;
     }
+    context.set_inline([&](const Graph& graph, const std::vector<Value>& values) {
+      return inline_graph(context, graph, values, scope, body);
+    });
     if (stays_whole(node) && call_whole(node, *row, context, inputs, scope, body)) return;
     const Results results = row->convert(context);
     if (const std::string name = context.unread_attribute(); !name.empty())
@@ -581,6 +584,36 @@ class Importer {
       convert(*n, inner, callee);
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty()) scope.set(node.outputs[i], inner.find(function.outputs[i]));
+  }
+
+  // A graph of an attribute, in place of its node.
+  std::vector<Value> inline_graph(Context& context, const Graph& graph,
+                                  const std::vector<Value>& values, const Scope& scope,
+                                  const Body& body) {
+    if (graph.inputs.size() != values.size())
+      context.bad(kBadModel, "a graph of `{}` has {} inputs; expected {}", name_of(context.node()),
+                  graph.inputs.size(), values.size());
+    if (body.depth >= kDeepest)
+      context.bad(kLimitExceeded, "graphs stand more than {} deep within one another", kDeepest);
+    Body inner = body;
+    inner.depth++;
+    Scope own(&scope);
+    for (size_t i = 0; i < values.size(); ++i) {
+      auto item = std::make_shared<Item>();
+      item->value = values[i];
+      own.set(graph.inputs[i].name, std::move(item));
+    }
+    const Origin origin = builder_.origin();
+    add_initializers(graph, own);
+    convert_nodes(graph, own, inner);
+    builder_.set_origin(origin);
+    std::vector<Value> results;
+    for (const ValueInfo& output : graph.outputs) {
+      const ItemRef item = own.find(output.name);
+      if (item->poisoned) unsupported("a graph with nodes that are not supported");
+      results.push_back(value_of(item, context.node()));
+    }
+    return results;
   }
 
   // ---- branches

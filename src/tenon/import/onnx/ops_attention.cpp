@@ -126,6 +126,34 @@ Results convert_attention(Context& c) {
   return out;
 }
 
+// ---- FlexAttention ------------------------------------------------------------------------------
+
+Results convert_flex_attention(Context& c) {
+  for (const size_t i : {kQuery, kKey, kValue})
+    if (c.ndim(i) != 4)
+      c.bad(kRankMismatch, "operand {} of `FlexAttention` has rank {}; expected 4", i, c.ndim(i));
+  AttentionForm form{c.value(kQuery), c.value(kKey), c.value(kValue)};
+  if (c.has_attr("scale")) form.scale = c.float_attr("scale");
+  form.softmax = softmax_dtype(c);
+  const auto changed = [&](const char* name) -> std::function<Value(const Value&)> {
+    if (!c.has_attr(name)) return {};
+    return [&c, name, graph = c.graph_attr(name)](const Value& x) {
+      const std::vector<Value> results = c.inlined(*graph, {x});
+      const Ref<graph::TensorType> before = shaped(x);
+      const Ref<graph::TensorType> after = results.size() == 1 ? shaped(results[0]) : nullptr;
+      if (!after || after->dtype != before->dtype ||
+          !arith::proves_equal(*after->shape, *before->shape))
+        c.bad(kTypeMismatch, "graph `{}` of `FlexAttention` gives {}; expected {}", name,
+              after ? graph::str(after) : fmt::format("{} results", results.size()),
+              graph::str(before));
+      return results[0];
+    };
+  };
+  form.change_scores = changed("score_mod");
+  form.change_weights = changed("prob_mod");
+  return {attend(c, form).y};
+}
+
 // ---- RotaryEmbedding ----------------------------------------------------------------------------
 
 Results convert_rotary(Context& c) {
@@ -239,6 +267,7 @@ Results convert_tensor_scatter(Context& c) {
 std::vector<OperatorRow> attention_rows() {
   return {
       {"Attention", 23, 3, 7, convert_attention, "floats"},
+      {"FlexAttention", 1, 3, 3, convert_flex_attention, "floats", "", "ai.onnx.preview"},
       {"RotaryEmbedding", 23, 3, 4, convert_rotary, "floats"},
       {"LinearAttention", 27, 3, 6, convert_linear_attention, "floats"},
       {"CausalConvWithState", 27, 2, 4, convert_causal_conv, "floats"},

@@ -138,6 +138,67 @@ Results convert_fused_matmul(Context& c) {
   return {c.cast(y, dtype)};
 }
 
+// ---- MatMulNBits --------------------------------------------------------------------------------
+
+// Numbers of a few bits, packed along the last axis, one a byte.
+Value unpacked(Context& c, const Value& x, int64_t bits, int64_t count) {
+  if (bits == 8) return x;
+  Dims shape = *shaped(x)->shape;
+  const int64_t each = 8 / bits;
+  shape.push_back(int64(1));
+  Elements shifts{kUInt8, {each}, {}};
+  for (int64_t i = 0; i < each; ++i) shifts.values.push_back(imm(kUInt8, i * bits));
+  const Value parts =
+      c.op("bitwise_and", {c.op("right_shift", {c.reshape(x, shape), c.materialise(shifts)}),
+                           c.scalar(kUInt8, static_cast<double>((1 << bits) - 1))});
+  shape.pop_back();
+  shape.back() = arith::simplify(shape.back() * each);
+  const auto axis = static_cast<int64_t>(shape.size()) - 1;
+  return slice(c, c.reshape(parts, shape), axis, 0, count);
+}
+
+Results convert_matmul_nbits(Context& c) {
+  c.ignore({"accuracy_level"});
+  const int64_t units = c.int_attr("N"), depth = c.int_attr("K"), block = c.int_attr("block_size"),
+                bits = c.int_attr("bits", 4);
+  if (c.int_attr("weight_prepacked", 0) != 0) unsupported("weights packed for a device");
+  if (bits != 2 && bits != 4 && bits != 8) unsupported("{} bits", bits);
+  if (units < 1 || depth < 1 || block < 8 || block > (1 << 20) || block % 8 != 0)
+    c.bad(kBadAttribute, "`MatMulNBits` of {} x {} in blocks of {}", depth, units, block);
+  refuse(c, 4, "g_idx");
+  const int64_t blocks = (depth + block - 1) / block, bytes = block * bits / 8;
+  const auto expect = [&](size_t i, const Dims& shape) {
+    if (!arith::proves_equal(product(c.shape(i)), product(shape)))
+      c.bad(kShapeMismatch, "operand {} of `MatMulNBits` has shape {}; expected {}", i,
+            str(c.shape(i)), str(shape));
+    return c.reshape(c.value(i), shape);
+  };
+  const int64_t ndim = c.ndim(0);
+  if (ndim < 1 || !arith::proves_equal(c.shape(0).back(), int64(depth)))
+    c.bad(kShapeMismatch, "operand 0 of `MatMulNBits` has shape {}; expected rows of {}",
+          str(c.shape(0)), depth);
+  Value a = c.value(0);
+  if (blocks * block != depth) {  // weights behind the last row count nothing
+    Ints pads(static_cast<size_t>(2 * ndim), 0);
+    pads.back() = blocks * block - depth;
+    a = c.op("nn.pad", {a}, {{"pad_width", pads}});
+  }
+  // Units last, so that their results are neighbours. Constants stay packed.
+  std::vector<Value> args = {
+      a, c.transpose(expect(1, {int64(units), int64(blocks), int64(bytes)}), {1, 2, 0}),
+      c.transpose(expect(2, {int64(units), int64(blocks)}), {1, 0})};
+  if (c.has(3)) {
+    const int64_t held = (blocks * bits + 7) / 8;
+    const Value zeros = c.dtype(3) == kUInt8
+                            ? unpacked(c, expect(3, {int64(units), int64(held)}), bits, blocks)
+                            : expect(3, {int64(units), int64(blocks)});
+    args.push_back(c.transpose(zeros, {1, 0}));
+  }
+  Value y = c.op("nn.matmul_nbits", args, {{"bits", bits}});
+  if (c.has(5)) y = c.op("add", {y, c.value(5)});
+  return {y};
+}
+
 // ---- RotaryEmbedding ----------------------------------------------------------------------------
 
 // (batch, rows) of one position that all rows follow, or of all positions.
@@ -188,7 +249,9 @@ Value padding_bias(Context& c, size_t i, const Extents& e, DType dtype) {
   Value allowed;
   if (shape.size() == 1) {
     const Value column = column_positions(c, e.columns);
-    const auto bound = [&](const Value& x) { return c.reshape(c.cast(x, kInt64), {e.batch, int64(1), int64(1), int64(1)}); };
+    const auto bound = [&](const Value& x) {
+      return c.reshape(c.cast(x, kInt64), {e.batch, int64(1), int64(1), int64(1)});
+    };
     if (arith::proves_equal(shape[0], e.batch)) {
       allowed = c.op("less", {column, bound(c.value(i))});
     } else if (arith::proves_equal(shape[0], arith::simplify(e.batch * 2))) {
@@ -231,7 +294,16 @@ Value after(Context& c, const Value& past, const Value& next) {
 }
 
 enum MultiHead : size_t {
-  kQuery, kKey, kValue, kBias, kPadding, kScoreBias, kPastKey, kPastValue, kPastLength, kBeams
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kPadding,
+  kScoreBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kBeams
 };
 
 // The queries, keys and values of MultiHeadAttention, with their biases.
@@ -309,8 +381,8 @@ Results convert_attention(Context& c) {
     c.bad(kShapeMismatch, "`Attention` has weights of {} columns for queries, keys and values",
           total);
   const DType dtype = c.dtype(0), wide = wide_of(dtype);
-  Value all = c.op("matmul", {c.value(0), c.value(1)},
-                   {{"out_dtype", wide == dtype ? kVoid : wide}});
+  Value all =
+      c.op("matmul", {c.value(0), c.value(1)}, {{"out_dtype", wide == dtype ? kVoid : wide}});
   if (c.has(2)) all = c.op("add", {all, c.cast(c.value(2), wide)});
   all = c.cast(all, dtype);
   int64_t done = 0;
@@ -351,14 +423,26 @@ Results convert_attention(Context& c) {
 // ---- GroupQueryAttention ------------------------------------------------------------------------
 
 enum GroupQuery : size_t {
-  kGQuery, kGKey, kGValue, kGPastKey, kGPastValue, kGLast, kGTotal, kGCos, kGSin, kGPositions,
-  kGBias, kGSink
+  kGQuery,
+  kGKey,
+  kGValue,
+  kGPastKey,
+  kGPastValue,
+  kGLast,
+  kGTotal,
+  kGCos,
+  kGSin,
+  kGPositions,
+  kGBias,
+  kGSink
 };
 
 void check_group_query(Context& c) {
-  static constexpr std::pair<size_t, const char*> kRefused[] = {
-      {12, "k_scale"}, {13, "v_scale"}, {14, "q_norm_weight"}, {15, "k_norm_weight"},
-      {16, "query_seqlens"}};
+  static constexpr std::pair<size_t, const char*> kRefused[] = {{12, "k_scale"},
+                                                                {13, "v_scale"},
+                                                                {14, "q_norm_weight"},
+                                                                {15, "k_norm_weight"},
+                                                                {16, "query_seqlens"}};
   for (const auto& [i, name] : kRefused) refuse(c, i, name);
   for (const char* name : {"k_quant_type", "v_quant_type"})
     if (c.string_attr(name, "NONE") != "NONE") unsupported("a quantised cache");
@@ -416,7 +500,10 @@ Results convert_group_query(Context& c) {
     length = arith::simplify(max(held, length));
   // Rows of each entry that the cache holds before; none where a first prompt is padded.
   const Value last = c.cast(c.reshape(c.value(kGLast), {q[0]}), kInt64);
-  const Value before = c.op("add", {last, c.op("full", {c.shape_value({int64(1)}), c.prim(arith::simplify(int64(1) - rows))}, {{"dtype", kInt64}})});
+  const Value before = c.op(
+      "add",
+      {last, c.op("full", {c.shape_value({int64(1)}), c.prim(arith::simplify(int64(1) - rows))},
+                  {{"dtype", kInt64}})});
   const Value starts = c.op("maximum", {before, c.scalar(kInt64, 0)});
   const Value row = c.op("add", {c.reshape(starts, {q[0], int64(1)}), column_positions(c, rows)});
   if (c.flag_attr("do_rotary")) {
@@ -444,8 +531,10 @@ Results convert_group_query(Context& c) {
   form.allowed = c.op("less_equal", {column, bound});
   const int64_t window = c.int_attr("local_window_size", -1);
   if (window >= 0)
-    form.allowed = both(c, form.allowed,
-                        c.op("greater", {c.op("add", {column, c.scalar(kInt64, static_cast<double>(window))}), place}));
+    form.allowed =
+        both(c, form.allowed,
+             c.op("greater",
+                  {c.op("add", {column, c.scalar(kInt64, static_cast<double>(window))}), place}));
   if (const double scale = c.float_attr("scale", 0); scale != 0) form.scale = scale;
   form.softcap = c.float_attr("softcap", 0);
   form.bias = c.value_or_null(kGBias);
@@ -464,17 +553,23 @@ OperatorRow row(const char* name, int least, int most, Convert convert, const ch
 
 std::vector<OperatorRow> transformer_rows() {
   return {
-      row("SkipLayerNormalization", 3, 5, [](Context& c) { return convert_skip_norm(c, true); },
+      row(
+          "SkipLayerNormalization", 3, 5, [](Context& c) { return convert_skip_norm(c, true); },
           "floats", "without statistics"),
-      row("SkipSimplifiedLayerNormalization", 3, 4,
+      row(
+          "SkipSimplifiedLayerNormalization", 3, 4,
           [](Context& c) { return convert_skip_norm(c, false); }, "floats", "without statistics"),
       {"SimplifiedLayerNormalization", 1, 2, 2, convert_simplified_norm, "floats"},
       row("EmbedLayerNormalization", 7, 9, convert_embed_norm, "floats"),
-      row("BiasGelu", 2, 2, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
-      row("Gelu", 1, 1, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
-      row("FastGelu", 1, 2, [](Context& c) { return convert_gelu(c, "nn.gelu_tanh"); }, "floats"),
+      row(
+          "BiasGelu", 2, 2, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
+      row(
+          "Gelu", 1, 1, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
+      row(
+          "FastGelu", 1, 2, [](Context& c) { return convert_gelu(c, "nn.gelu_tanh"); }, "floats"),
       row("QuickGelu", 1, 1, convert_quick_gelu, "floats"),
       row("FusedMatMul", 2, 2, convert_fused_matmul, "floats"),
+      row("MatMulNBits", 3, 6, convert_matmul_nbits, "floats", "2, 4 or 8 bits; no g_idx"),
       row("RotaryEmbedding", 4, 4, convert_rotary, "floats", "no packed batches"),
       row("MultiHeadAttention", 1, 10, convert_multi_head, "floats",
           "no shared buffers, beams, or masks of 3 * batch + 2 numbers"),

@@ -169,5 +169,51 @@ TEST(Transformer, RefusesFormsWithTheirNames) {
        ints({{"is_packed_batching", 1}}));
 }
 
+TEST(FlexAttention, ItsGraphsKeepTheType) {
+  const auto with_graph = [](const std::string& op, size_t inputs) {
+    return [op, inputs](ModelBuilder&, Node& node) {
+      auto* a = node.add_attribute();
+      a->set_name("score_mod");
+      a->set_type(pb::AttributeProto::GRAPH);
+      for (size_t i = 0; i < inputs; ++i)
+        ModelBuilder::declare(*a->mutable_g()->add_input(), "s" + std::to_string(i), {});
+      ModelBuilder::add_node(*a->mutable_g(), op, {"s0"}, {"t"}, "inside");
+      ModelBuilder::declare(*a->mutable_g()->add_output(), "t", {});
+    };
+  };
+  const auto error = [&](const std::string& op, size_t inputs) {
+    ModelBuilder m =
+        one("FlexAttention", {kHeads, kHeads, kHeads}, with_graph(op, inputs), "ai.onnx.preview");
+    m.import_opset("ai.onnx.preview", 1);
+    return error_of(m);
+  };
+  EXPECT_EQ(error("Tanh", 1), "");
+  expect_says(error("Shape", 1),
+              "graph `score_mod` of `FlexAttention` gives R.Tensor((4,), \"int64\"); expected "
+              "R.Tensor((2, 4, 3, 3), \"float32\")");
+  expect_says(error("Tanh", 2),
+              "a graph of `ai.onnx.preview.FlexAttention` has 2 inputs; expected 1");
+  expect_says(error("Unknown", 1), "a graph with nodes that are not supported");
+}
+
+TEST(MatMulNBits, RefusesShapesThatAreNotThoseOfItsAttributes) {
+  const auto says = [](const std::vector<std::vector<std::string>>& shapes, int64_t bits,
+                       const std::string& words) {
+    expect_says(error_with("MatMulNBits", shapes,
+                           ints({{"K", 32}, {"N", 4}, {"block_size", 16}, {"bits", bits}}),
+                           "com.microsoft"),
+                words);
+  };
+  says({{"2", "31"}, {"4", "2", "8"}, {"4", "2"}}, 4,
+       "operand 0 of `MatMulNBits` has shape (2, 31); expected rows of 32");
+  says({{"2", "32"}, {"4", "2", "7"}, {"4", "2"}}, 4,
+       "operand 1 of `MatMulNBits` has shape (4, 2, 7); expected (4, 2, 8)");
+  says({{"2", "32"}, {"4", "2", "8"}, {"4", "2"}}, 5, "(5 bits)");
+  says({{"2", "32"}, {"4", "2", "8"}, {"4", "2"}, {}, {"32"}}, 4, "operand `g_idx`");
+  expect_says(error_with("MatMulNBits", {{"2", "32"}, {"4", "2", "8"}, {"4", "2"}},
+                         ints({{"K", 32}, {"N", 4}, {"block_size", 12}}), "com.microsoft"),
+              "`MatMulNBits` of 32 x 4 in blocks of 12");
+}
+
 }  // namespace
 }  // namespace tenon::onnx
