@@ -61,9 +61,6 @@ class Groups {
   Value mask(const Value& x) const {
     if (is_plain_ || !x) return x;
     Dims shape = *shaped(x)->shape;
-    if (shape.size() > 4)
-      c_.bad(kRankMismatch, "a mask of `{}` has rank {}; expected at most 4", c_.node().op_type,
-             shape.size());
     while (shape.size() < 4) shape.insert(shape.begin(), int64(1));
     const bool one_head = is_int(shape[1], 1), one_row = is_int(shape[2], 1);
     if (one_head && one_row) return c_.reshape(x, shape);
@@ -116,12 +113,34 @@ double scale_of(const AttentionForm& form) {
 
 }  // namespace
 
+Value fitted_mask(Context& c, const AttentionForm& form, const Value& x) {
+  if (!x) return x;
+  const Dims q = *shaped(form.query)->shape;
+  const Dims scores = {q[0], q[1], q[2], shaped(form.key)->dim(2)};
+  const Ref<graph::TensorType> type = shaped(x);
+  Dims dims = *type->shape;
+  if (dims.size() > 4)
+    c.bad(kRankMismatch, "a mask of `{}` has rank {}; expected at most 4", c.node().op_type,
+          dims.size());
+  bool fits = true;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const Expr& wanted = scores[scores.size() - dims.size() + d];
+    if (is_int(dims[d], 1) || arith::proves_equal(dims[d], wanted)) continue;
+    if (as_int(dims[d]) && as_int(wanted))
+      c.bad(kShapeMismatch, "a mask of `{}` has shape {}; expected that of scores, {}",
+            c.node().op_type, str(*type->shape), str(scores));
+    dims[d] = wanted;
+    fits = false;
+  }
+  return fits ? x : c.builder().match_cast(x, make<graph::TensorType>(dims, type->dtype));
+}
+
 AttentionResults attend(Context& c, const AttentionForm& given) {
   AttentionForm form = given;
   const DType dtype = shaped(form.query)->dtype, wide = is_narrow(dtype) ? kFloat32 : dtype;
   const Groups groups(c, form);
-  form.bias = groups.mask(form.bias);
-  form.allowed = groups.mask(form.allowed);
+  form.bias = groups.mask(fitted_mask(c, form, form.bias));
+  form.allowed = groups.mask(fitted_mask(c, form, form.allowed));
   const Value scores = scaled(c, scores_of(c, groups.gather(form.query), form.key), scale_of(form));
   Value capped = scores;
   if (form.softcap > 0)

@@ -30,6 +30,11 @@ struct AttentionResults {
   Value y;      // (batch, heads, rows, width), of the query's dtype
   Value shown;  // (batch, heads, rows, columns), of the dtype that it is computed in; or null
 };
+
+/// A mask or bias that is to be broadcast to the scores of query and key, with their dimensions
+/// where its own have other names and are not 1, which a run checks. Null stays null.
+Value fitted_mask(Context& c, const AttentionForm& form, const Value& x);
+
 AttentionResults attend(Context& c, const AttentionForm& form);
 
 /// (batch, rows, heads * depth) as (batch, heads, rows, depth). \throws CompileError

@@ -107,7 +107,7 @@ Results convert_attention(Context& c) {
   form.softmax = softmax_dtype(c);
   form.allowed = visible(c, rows, columns, past);
   if (c.has(kMask)) {
-    const Value mask = padded_mask(c, c.value(kMask), columns);
+    const Value mask = fitted_mask(c, form, padded_mask(c, c.value(kMask), columns));
     if (shaped(mask)->dtype == kBool)
       form.allowed = both(c, form.allowed, mask);
     else

@@ -277,9 +277,9 @@ Results finish_attention(Context& c, AttentionForm form, const Expr& past, size_
   const Dims q = *shaped(form.query)->shape;
   const Extents e{q[0], q[2], past, shaped(form.key)->dim(2)};
   const DType wide = wide_of(shaped(form.query)->dtype);
-  form.bias = padding_bias(c, mask, e, wide);
+  form.bias = fitted_mask(c, form, padding_bias(c, mask, e, wide));
   if (c.has(bias)) {
-    const Value given = c.cast(c.value(bias), wide);
+    const Value given = fitted_mask(c, form, c.cast(c.value(bias), wide));
     form.bias = form.bias ? c.op("add", {form.bias, given}) : given;
   }
   if (c.flag_attr("unidirectional"))

@@ -95,6 +95,15 @@ TEST(Attention, LengthsMayBeSymbols) {
   EXPECT_EQ(graph::str(main->result), "R.Tensor((b, s, 64), \"float32\")");
 }
 
+TEST(Attention, AMaskMayNameTheLengthsOtherwise) {
+  const std::vector<std::string> query = {"b", "4", "s", "8"}, next = {"b", "4", "t", "8"};
+  const auto main = import_main(one("Attention", {query, next, next, {"batch", "1", "from", "to"}},
+                                    ints({{"is_causal", 1}})));
+  EXPECT_EQ(graph::str(main->result), "R.Tensor((b, 4, s, 8), \"float32\")");
+  expect_says(error_with("Attention", {kHeads, kHeads, kHeads, {"2", "3"}}),
+              "a mask of `Attention` has shape (2, 3); expected that of scores, (2, 4, 3, 3)");
+}
+
 TEST(RotaryEmbedding, RefusesAnglesThatDoNotFit) {
   expect_says(error_with("RotaryEmbedding", {{"2", "3"}, {"9", "2"}, {"9", "2"}}),
               "`RotaryEmbedding` of a tensor of rank 2; expected 3 or 4");
