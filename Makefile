@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models models bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised models quantised bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -63,6 +63,12 @@ models:  ## generate the larger test networks into build/models (about 3 minutes
 test-models: tenon models  ## the larger test networks, and the whole networks that ONNX tests with
 	$(TENON) test-onnx --tolerance 1e-4 $(MODELS)
 	$(TENON) test-onnx "$$("$$(bench/python.sh)" -c 'import onnx, pathlib; print(pathlib.Path(onnx.__file__).parent / "backend/test/data/light")')"
+
+quantised: models  ## int8 forms of test networks by ONNX Runtime (PyPI) into build/quantised (10 minutes, 400 MB)
+	@"$$(bench/python.sh)" scripts/quantize_models.py --models $(MODELS) --out $(BUILD)/quantised
+
+test-quantised: tenon quantised  ## the int8 networks: one step of a quantised output from ONNX Runtime's at most
+	$(TENON) test-onnx --tolerance 4e-3 $(BUILD)/quantised
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
