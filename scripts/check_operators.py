@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "graph/patterns/dataflow_pattern.cpp": "builds a pattern",
     "graph/patterns/graph_pattern.cpp": "patterns of transposed operands",
     "graph/patterns/match_run.cpp": "transposed and reshaped operands of patterns",
+    "graph/transforms/fake_quantization_to_integer.cpp": "a rewrite: products of what is dequantised",
     "graph/transforms/fold_batchnorm.cpp": "a rewrite: batch norms behind products",
     "graph/transforms/simplify_graph.cpp": "rewrites of single operators",
     "interp/reference/elementwise.cpp": "references that make folding of weights faster",

@@ -13,6 +13,7 @@ static constexpr PipelineStep kPlace[] = {
 
 static constexpr PipelineStep kCleanUp[] = {
     {"DecomposeOpsForInference", "the weights of layers that are made of others fold and pack too"},
+    {"FakeQuantizationToInteger", "before weights are dequantised"},
     {"FoldConstant", "shapes and weights that the model computes become constants"},
     {"SimplifyGraph", "chains that spell one operator cost one kernel, and later rules see it"},
     {"SelectKernels", "operators that simplifying spelled, before a back end may take them"},

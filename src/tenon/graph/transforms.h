@@ -110,6 +110,11 @@ IRModule decompose_ops(IRModule module);
 /// Re-associating.
 IRModule simplify_graph(IRModule module);
 
+/// Makes sums of integers of convolutions and matrix products of dequantised operands, whose scales
+/// and zero points are constants, and lets what only moves or compares dequantised elements do so
+/// with the integers. Run it before fold_constants, which dequantises weights. Re-associating.
+IRModule fake_quantization_to_integer(IRModule module);
+
 /// Blocks the channels of convolutions by the target's vector width (NCHW{V}c), packs their
 /// weights, and keeps the layout through pooling and element-wise operators; conversions only where
 /// such a region begins and ends. Requires: static channel counts, module attr `target`.

@@ -120,6 +120,12 @@ TEST(Ops, ConvolutionTypes) {
   EXPECT_EQ(type_text("nn.conv2d_transpose", {input({1, 8, 5, 5}), input({8, 4, 3, 3})},
                       {{"strides", 2}, {"padding", 1}, {"output_padding", 1}}),
             "R.Tensor((1, 4, 10, 10), \"float32\")");
+  EXPECT_EQ(error_text("nn.conv2d", {x, w, input({2})}),
+            "shape-mismatch: argument `padding_value` of `nn.conv2d` is R.Tensor((2,), "
+            "\"float32\"); expected one element");
+  EXPECT_EQ(error_text("nn.conv2d", {x, w, input({}, kUInt8)}),
+            "dtype-mismatch: argument `padding_value` of `nn.conv2d` has dtype uint8; expected "
+            "float32");
   EXPECT_EQ(error_text("nn.conv2d", {x, input({64, 4, 7, 7})}),
             "shape-mismatch: `nn.conv2d` of data with 3 channels; the kernel takes 4 in 1 groups");
   EXPECT_EQ(error_text("nn.conv2d", {x, input({64, 3, 7})}),

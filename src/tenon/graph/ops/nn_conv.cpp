@@ -89,6 +89,14 @@ Type infer_conv(const Call& call, size_t rank, bool transposed) {
   const Conv conv(call, rank, transposed);
   const Ref<TensorType> x = tensor_arg(call, 0), w = tensor_arg(call, 1);
   const DType asked = attrs_as<ConvAttrs>(call).out_dtype;
+  if (arg_or_null(call, 2)) {
+    const Ref<TensorType> value = tensor_arg(call, 2);
+    check_dtype(call, 2, x->dtype);
+    if (value->shape && !is_int(simplify_dim(tir::element_count(*value->shape)), 1))
+      throw CompileError(kShapeMismatch, call.origin,
+                         "argument `padding_value` of `{}` is {}; expected one element",
+                         call.op->name, str(value));
+  }
   if (!x->dtype.is_void() && !w->dtype.is_void() && x->dtype != w->dtype && asked.is_void())
     throw CompileError(kDTypeMismatch, call.origin,
                        "`{}` of data of dtype {} with a kernel of dtype {}, and no out_dtype is "
@@ -176,8 +184,12 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
     extents.push_back(
         simplify_dim(x.shape[static_cast<size_t>(conv.data.position(conv.letters[d]))] +
                      (conv.padding.before[d] + conv.padding.after[d])));
-  const Operand data =
-      padded(kernel, x, conv.data, conv.padding.before, extents, imm(x.dtype, int64_t{0}));
+  Expr outside = imm(x.dtype, int64_t{0});
+  if (arg_or_null(call, 2)) {
+    const Operand given = kernel.arg(2);
+    outside = given(Indices(given.ndim(), int64(0)));
+  }
+  const Operand data = padded(kernel, x, conv.data, conv.padding.before, extents, outside);
   const Expr taken = simplify_dim(conv.kernel.extent(w.shape, 'I'));
   const Expr per_group = simplify_dim(floordiv(conv.kernel.extent(w.shape, 'O'), conv.groups));
   const Taps taps(conv, w, taken);
@@ -263,6 +275,11 @@ OpDef conv_op(size_t rank, bool transposed) {
   op.summary = transposed ? "The transpose (gradient) of a convolution."
                           : "Convolution (correlation) over the spatial axes.";
   op.inputs = {{"data", "of data_layout"}, {"weight", "of kernel_layout"}};
+  if (!transposed)
+    op.inputs.push_back({"padding_value",
+                         "one element of data's dtype: what the padding holds in "
+                         "place of zeros",
+                         true});
   TransposedAttrs defaults;
   defaults.data_layout = "NC" + letters;
   defaults.kernel_layout = (transposed ? "IO" : "OI") + letters;

@@ -81,7 +81,9 @@ OpDef quantize() {
       // scale that is given in float32.
       const DType wide =
           x.dtype == kFloat64 || scale.dtype == kFloat64 ? kFloat64 : DType(kFloat32);
-      const Expr steps = tenon::cast(wide, x(i)) / tenon::cast(wide, parameter(call, scale, i));
+      const Expr factor = parameter(call, scale, i), value = tenon::cast(wide, x(i));
+      const bool is_one = as_float(factor) == 1;
+      const Expr steps = is_one ? value : value / tenon::cast(wide, factor);
       const Expr shifted = float_call(IntrinsicId::kRound, {steps}) +
                            tenon::cast(steps->dtype, parameter(call, zero, i));
       const auto limit = [&](const Expr& value) {
@@ -92,6 +94,7 @@ OpDef quantize() {
     });
   };
   op.fusion = FusionKind::kBroadcast;
+  op.layout = LayoutRule::kElementwise;
   op.source = "ONNX QuantizeLinear-19";
   return op;
 }
@@ -125,6 +128,7 @@ OpDef dequantize() {
     });
   };
   op.fusion = FusionKind::kBroadcast;
+  op.layout = LayoutRule::kElementwise;
   op.source = "ONNX DequantizeLinear-19";
   return op;
 }

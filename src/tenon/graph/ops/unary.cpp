@@ -373,6 +373,7 @@ OpDef astype() {
     });
   };
   op.fusion = FusionKind::kElementwise;
+  op.layout = LayoutRule::kElementwise;
   op.onnx.name = "Cast";
   op.source = "ONNX Cast-13";
   return op;

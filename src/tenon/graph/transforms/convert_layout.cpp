@@ -72,8 +72,14 @@ class Converter {
   }
 
   static std::optional<int64_t> channels_of(const Ref<TensorType>& type) {
-    return type->ndim == 4 && type->has_shape() && type->dtype == kFloat32 ? as_int(type->dim(1))
-                                                                           : std::nullopt;
+    const bool may_block = type->dtype == kFloat32 || is_8_bit(type->dtype);
+    return type->ndim == 4 && type->has_shape() && may_block ? as_int(type->dim(1)) : std::nullopt;
+  }
+  static bool is_8_bit(DType dtype) { return dtype == kInt8 || dtype == kUInt8; }
+  /// Whether products of these are summed in 32 bits: lanes are those of the sums.
+  static bool sums_32_bits(DType data, DType weight, DType sums) {
+    if (data == kFloat32) return weight == kFloat32;
+    return is_8_bit(data) && (is_8_bit(weight) || weight == kInt16) && sums == kInt32;
   }
 
   /// Where the value is blocked (also where a planar variant exists beside it): its variant.
@@ -108,16 +114,26 @@ class Converter {
     return out.empty() || out == "NCHW";
   }
 
+  /// Data and weight, and what else a convolution takes.
+  static std::vector<Value> operands_of(const Call& call, const Value& data, const Value& weight) {
+    std::vector<Value> out = call.args;
+    out[0] = data;
+    out[1] = weight;
+    return out;
+  }
+
   std::optional<Value> convolution(const Call& call, const std::string& name) {
     const Ref<TensorType> data = logical_type(call.args[0]), weight = tensor_type(call.args[1]);
     const auto shape = weight->static_shape();
-    if (!channels_of(data) || !shape || weight->dtype != kFloat32 || !call.args[1].as<Constant>())
+    if (!channels_of(data) || !shape || !call.args[1].as<Constant>() ||
+        !sums_32_bits(data->dtype, weight->dtype,
+                      call.attrs.get<DType>("out_dtype").value_or(kVoid)))
       return std::nullopt;
     if (call.attrs.get<std::string>("data_layout") != "NCHW" ||
         call.attrs.get<std::string>("kernel_layout") != "OIHW" || !keeps_layout(call))
       return std::nullopt;
     // With planar operands.
-    const auto plain = make<Call>(call.op, std::vector<Value>{make<Var>("x", data), call.args[1]},
+    const auto plain = make<Call>(call.op, operands_of(call, make<Var>("x", data), call.args[1]),
                                   call.attrs, call.type_args, call.origin);
     if (stays_plain(*plain, name)) return std::nullopt;
     const auto attr = [&](const std::string& key, size_t i) {
@@ -176,7 +192,8 @@ class Converter {
              {"weight_group", static_cast<double>(layout.weight_group)}},
             "",
             call.origin});
-    return result(builder_.op("nn.conv2d", {input, packed}, attrs, name), facts.out_channels);
+    return result(builder_.op("nn.conv2d", operands_of(call, input, packed), attrs, name),
+                  facts.out_channels);
   }
 
   /// Input channels to a block of the weights: half of the data's where its last block is no more
@@ -323,7 +340,9 @@ class Converter {
 
   /// An operand that is not blocked, made to fit beside blocked ones of `channels` channels.
   std::optional<Value> operand(const Value& value, const Ref<TensorType>& type, int64_t channels) {
-    if (!type->has_shape() || type->dtype != kFloat32 || type->ndim > 4) return std::nullopt;
+    if (!type->has_shape() || (type->dtype != kFloat32 && !type->dtype.is_integer()) ||
+        type->ndim > 4)
+      return std::nullopt;
     const auto shape = type->static_shape();
     int64_t elements = 0;
     if (shape) elements = checked_elements(*shape);

@@ -180,6 +180,8 @@ class Grouper {
       if (group.tallest > FusionKind::kBroadcast) return "injective-after-anchor";
       return same_shape(own, out) ? "" : "anchor-is-broadcast";
     }
+    // What made it may have an anchor of its own: then the narrow elements are what is stored.
+    if ((group.has_contraction || group.has_reduction) && narrows(member)) return "narrow-result";
     // An element-wise or injective producer is computed again wherever its users need an element.
     for (const int u : users) {
       const Member& user = members_[static_cast<size_t>(u)];
@@ -193,6 +195,19 @@ class Grouper {
     if (group.has_contraction && member.kind == FusionKind::kInjective)
       return "injective-into-epilogue";
     return "";
+  }
+
+  /// Whether 8 bits are made of more, as by `quantize`.
+  static bool narrows(const Member& member) {
+    const auto bits = [](const Value& value) {
+      const Type type = type_of(value);
+      const auto* tensor = type.as<TensorType>();
+      return tensor && !tensor->dtype.is_bool() && !tensor->dtype.is_void() ? tensor->dtype.bits
+                                                                            : 0;
+    };
+    if (bits(member.binding->var) != 8) return false;
+    const std::vector<Value>& args = member.call->args.at(1).as<Tuple>()->values;
+    return !args.empty() && bits(args[0]) > 8;
   }
 
   const IRModule& module_;

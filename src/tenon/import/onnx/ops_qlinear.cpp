@@ -18,9 +18,7 @@ struct Quantised {
 bool is_one(const Dims& shape) { return is_int(product(shape), 1); }
 
 // One element as a scalar.
-Value scalar_of(Context& c, const Value& x) {
-  return shaped(x)->ndim == 0 ? x : c.reshape(x, {});
-}
+Value scalar_of(Context& c, const Value& x) { return shaped(x)->ndim == 0 ? x : c.reshape(x, {}); }
 
 // Scale or zero point: one element as a scalar, a vector so that it runs along `axis` of a tensor
 // of rank `ndim`, others as they are.
@@ -81,8 +79,7 @@ Value quantised(Context& c, const Value& x, size_t scale, size_t zero_point, DTy
 // a * b / y, which broadcasts to the sums.
 Value requantised(Context& c, const Value& sums, const Value& factor, size_t zero_point,
                   DType dtype) {
-  const Value steps =
-      c.op("multiply", {c.cast(sums, kFloat32), c.cast(factor, kFloat32)});
+  const Value steps = c.op("multiply", {c.cast(sums, kFloat32), c.cast(factor, kFloat32)});
   return c.op("quantize", {steps, c.scalar(kFloat32, 1), zero_or(c, zero_point, dtype)},
               {{"out_dtype", dtype}});
 }
@@ -110,11 +107,10 @@ Value matrix_scale(Context& c, size_t i, bool is_left) {
 Results convert_qlinear_matmul(Context& c) {
   check_integers(c, 0);
   check_integers(c, 3);
-  const Value sums = convert_as(
-      c, "MatMulInteger", kOpset,
-      {c.value(0), c.value(3), c.value_or_null(2), c.value_or_null(5)})[0];
-  const Value factor =
-      scale_factor(c, matrix_scale(c, 1, true), matrix_scale(c, 4, false), 6);
+  const Value sums =
+      convert_as(c, "MatMulInteger", kOpset,
+                 {c.value(0), c.value(3), c.value_or_null(2), c.value_or_null(5)})[0];
+  const Value factor = scale_factor(c, matrix_scale(c, 1, true), matrix_scale(c, 4, false), 6);
   return {requantised(c, sums, factor, 7, result_dtype(c, 7, c.dtype(0)))};
 }
 
@@ -151,15 +147,15 @@ Results convert_qgemm(Context& c) {
     return c.flag_attr(attr) ? c.transpose(c.value(i), {1, 0}) : c.value(i);
   };
   const Value a = matrix(0, "transA"), b = matrix(3, "transB");
-  Value sums = convert_as(c, "MatMulInteger", kOpset,
-                          {a, b, c.value_or_null(2), c.value_or_null(5)})[0];
+  Value sums =
+      convert_as(c, "MatMulInteger", kOpset, {a, b, c.value_or_null(2), c.value_or_null(5)})[0];
   if (c.has(6)) sums = c.op("add", {sums, c.value(6)});
   const Value a_scale = scalar_of(c, c.value(1));
   const Value left = c.op("multiply", {a_scale, c.scalar(shaped(a_scale)->dtype, alpha)});
   const Value right = matrix_scale(c, 4, false);
   if (c.has(7))
-    return {requantised(c, sums, scale_factor(c, left, right, 7), 8,
-                        result_dtype(c, 8, c.dtype(0)))};
+    return {
+        requantised(c, sums, scale_factor(c, left, right, 7), 8, result_dtype(c, 8, c.dtype(0)))};
   return {c.op("multiply",
                {c.cast(sums, kFloat32), c.cast(product_of_scales(c, left, right), kFloat32)})};
 }
@@ -174,8 +170,7 @@ Results convert_matmul_integer_to_float(Context& c) {
   const Value sums =
       convert_as(c, "MatMulInteger", kOpset,
                  {c.value(0), c.value(1), c.value_or_null(4), c.value_or_null(5)})[0];
-  const Value factor =
-      product_of_scales(c, matrix_scale(c, 2, true), matrix_scale(c, 3, false));
+  const Value factor = product_of_scales(c, matrix_scale(c, 2, true), matrix_scale(c, 3, false));
   return {scaled_sums(c, sums, factor, 6)};
 }
 
@@ -216,8 +211,7 @@ Results convert_multiply(Context& c) {
     return c.op("subtract", {c.cast(c.value(q.data), kInt32), c.cast(zero, kInt32)});
   };
   const Value product = c.op("multiply", {steps({0, 1, 2}), steps({3, 4, 5})});
-  const Value factor =
-      scale_factor(c, scalar_of(c, c.value(1)), scalar_of(c, c.value(4)), 6);
+  const Value factor = scale_factor(c, scalar_of(c, c.value(1)), scalar_of(c, c.value(4)), 6);
   return {requantised(c, product, factor, 7, result_dtype(c, 7, c.dtype(0)))};
 }
 
@@ -253,7 +247,8 @@ Results convert_concat(Context& c) {
     c.bad(kBadModel, "`QLinearConcat` has {} operands; expected 2 and 3 for each part",
           c.input_count());
   std::vector<Value> parts;
-  for (size_t i = 2; i < c.input_count(); i += 3) parts.push_back(dequantised(c, {i, i + 1, i + 2}));
+  for (size_t i = 2; i < c.input_count(); i += 3)
+    parts.push_back(dequantised(c, {i, i + 1, i + 2}));
   const Value y = convert_as(c, "Concat", kOpset, parts)[0];
   return {quantised(c, y, 0, 1, result_dtype(c, 1, c.dtype(2)))};
 }
@@ -273,7 +268,7 @@ Results convert_same(Context& c, const char* name) {
 
 OperatorRow contrib(const char* name, int least, int most, Convert convert,
                     std::string types = "int8, uint8", std::string forms = "") {
-  return {name, 1, least, most, std::move(convert), std::move(types), std::move(forms),
+  return {name,           1, least, most, std::move(convert), std::move(types), std::move(forms),
           "com.microsoft"};
 }
 
@@ -287,20 +282,21 @@ std::vector<OperatorRow> qlinear_rows() {
       contrib("QGemm", 6, 9, convert_qgemm, "int8, uint8", one_scale),
       contrib("MatMulIntegerToFloat", 4, 7, convert_matmul_integer_to_float),
       contrib("DynamicQuantizeMatMul", 3, 5, convert_dynamic_quantize_matmul, "float32"),
-      contrib("QuantizeLinear", 2, 3, [](Context& c) { return convert_same(c, "QuantizeLinear"); },
-              "floats"),
-      contrib("DequantizeLinear", 2, 3,
-              [](Context& c) { return convert_same(c, "DequantizeLinear"); },
-              "int8, uint8, int16, uint16, int32"),
+      contrib(
+          "QuantizeLinear", 2, 3, [](Context& c) { return convert_same(c, "QuantizeLinear"); },
+          "floats"),
+      contrib(
+          "DequantizeLinear", 2, 3, [](Context& c) { return convert_same(c, "DequantizeLinear"); },
+          "int8, uint8, int16, uint16, int32"),
       contrib("QLinearAdd", 7, 8, convert_add),
       contrib("QLinearMul", 7, 8, convert_multiply),
       unary("QLinearSigmoid", "Sigmoid"),
       unary("QLinearLeakyRelu", "LeakyRelu"),
       contrib("QLinearSoftmax", 5, 5, convert_softmax),
       contrib("QLinearReduceMean", 4, 5, convert_reduce_mean),
-      contrib("QLinearAveragePool", 4, 5,
-              [](Context& c) { return convert_pool(c, "AveragePool"); }, "int8, uint8",
-              "1 to 3 spatial axes"),
+      contrib(
+          "QLinearAveragePool", 4, 5, [](Context& c) { return convert_pool(c, "AveragePool"); },
+          "int8, uint8", "1 to 3 spatial axes"),
       contrib("QLinearGlobalAveragePool", 5, 5,
               [](Context& c) { return convert_pool(c, "GlobalAveragePool"); }),
       contrib("QLinearConcat", 5, -1, convert_concat),
