@@ -74,6 +74,22 @@ TEST(InPlace, NotWhereItCannotBeTold) {
       "            flat[i] = a[i // 8, i % 8]\n")));
 }
 
+TEST(InPlace, StoresAtPlacesThatAreDataBehindTheLastLoad) {
+  const std::string copy = nest("range(6)", "range(8)", "b[i, j]", "a[i, j]");
+  const std::string scatter =
+      nest("range(2)", "range(8)", "b[T.Cast(\"int32\", c[i, 0]), j]", "c[i, j]");
+  EXPECT_TRUE(may_share(kernel(copy + scatter)));
+  EXPECT_FALSE(may_share(kernel(scatter + copy)));
+  const std::string both = copy + scatter;
+  std::string rounds = "        for r in range(2):\n";
+  for (size_t at = 0; at < both.size();) {
+    const size_t end = both.find('\n', at) + 1;
+    rounds += "    " + both.substr(at, end - at);
+    at = end;
+  }
+  EXPECT_FALSE(may_share(kernel(rounds)));
+}
+
 TEST(InPlace, RowsThatAreReadBeforeTheyAreStored) {
   const std::string sum =
       "        for i in range(6):\n            for j in range(8):\n                t[0] = "

@@ -19,6 +19,7 @@ struct Access {
   std::vector<Expr> indices;
   std::vector<Expr> conditions;  // under which it runs
   int64_t time = 0;              // in one run of the loops; a store comes after its own loads
+  bool is_anywhere = false;      // indices are data: it may be any element
 };
 
 class AccessFinder {
@@ -126,7 +127,7 @@ class AccessFinder {
       walk(access.indices.back(), [&](const NodePtr& node) {
         const auto* expr = node.as<ExprNode>();
         if (node.as<BufferLoad>() || node.as<Call>() || (expr && !expr->dtype.is_scalar()))
-          is_understood_ = false;
+          access.is_anywhere = true;
       });
     }
     list.push_back(std::move(access));
@@ -140,6 +141,8 @@ class AccessFinder {
     while (shared < load.loops.size() && shared < store.loops.size() &&
            load.loops[shared] == store.loops[shared])
       ++shared;
+    // Of elements that only the run knows: all loads are done before the first store.
+    if (load.is_anywhere || store.is_anywhere) return shared == 0;
     std::vector<Iterator> loops;
     std::vector<const Var*> inner;
     for (size_t i = 0; i < store.loops.size(); ++i) {
@@ -186,6 +189,36 @@ bool same_memory(const Buffer& a, const Buffer& b) {
          b.is_compact() && starts(a) && starts(b);
 }
 
+bool is_empty(const Stmt& stmt) {
+  const auto* several = stmt.as<Seq>();
+  return several && several->stmts.empty();
+}
+
+// Without `x[i] = x[i]`, which is left of a copy, and without what held nothing else.
+Stmt without_self_copies(const Stmt& body) {
+  const NodePtr whole = body;
+  const NodePtr kept = rewrite(whole, [](const NodePtr& node) -> std::optional<NodePtr> {
+    bool drops = false;
+    if (const auto* store = node.as<BufferStore>()) {
+      const auto* load = store->value.as<BufferLoad>();
+      drops = load && load->buffer.same_as(store->buffer) &&
+              std::equal(load->indices.begin(), load->indices.end(), store->indices.begin(),
+                         store->indices.end(),
+                         [](const Expr& l, const Expr& r) { return structural_equal(l, r); });
+      for (const Expr& index : store->indices)  // checks stay
+        walk<Call>(index, [&](const Call&) { drops = false; });
+    } else if (const auto* loop = node.as<For>()) {
+      drops = is_empty(loop->body);
+    } else if (const auto* several = node.as<Seq>(); several && several->stmts.size() == 1) {
+      return several->stmts[0];
+    } else if (const auto* realize = node.as<BlockRealize>()) {
+      drops = is_empty(realize->block->body) && !realize->block->init;
+    }
+    return drops ? std::optional<NodePtr>(NodePtr()) : std::nullopt;
+  });
+  return kept ? downcast<StmtNode>(kept) : body;
+}
+
 }  // namespace
 
 bool may_share_memory(const PrimFunc& function, size_t input, size_t output) {
@@ -204,7 +237,8 @@ Ref<PrimFunc> in_place(const PrimFunc& function, size_t input, size_t output) {
   std::vector<Ref<Buffer>> buffers = function.buffers;
   params.erase(params.begin() + static_cast<std::ptrdiff_t>(output));
   buffers.erase(buffers.begin() + static_cast<std::ptrdiff_t>(output));
-  const Stmt body = substitute(function.body, {{out.get(), in}, {out->data.get(), in->data}});
+  const Stmt body = without_self_copies(
+      substitute(function.body, {{out.get(), in}, {out->data.get(), in->data}}));
   return renew_definitions(with(
       make<PrimFunc>(std::move(params), std::move(buffers), body, function.attrs, function.origin),
       [&](PrimFunc& made) {
