@@ -198,6 +198,18 @@ TEST(OpValues, Resizes) {
   expect(resize({{"method", "cubic"}}), 0, shape, -1.24587, -16.55954);
 }
 
+TEST(OpValues, ProductsOfThree) {
+  const Value operands =
+      make<Tuple>(std::vector<Value>{rnd({3, 4}, 1), rnd({2, 4, 5}, 2), rnd({6, 5}, 3)});
+  expect(run("einsum", {operands}, {{"subscripts", "ij,...jk,nk->...in"}}), 0, {2, 3, 6}, -3.32924,
+         -6.972728);
+}
+
+TEST(OpValues, SortsOfLongAxes) {
+  expect(run("sort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 1.57992, -2.381661);
+  expect(run("argsort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 9900, -6.421464);
+}
+
 TEST(OpValues, Quantisation) {
   const Value scale =
       make<Constant>(TensorData::of<float>(kFloat32, {4}, {.01F, .02F, .004F, .1F}));

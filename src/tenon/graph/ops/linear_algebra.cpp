@@ -2,6 +2,7 @@
 // Matrix products.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tenon/graph/ops/define.h"
 
@@ -326,6 +327,75 @@ DType einsum_dtype(const Call& call, const std::vector<Ref<TensorType>>& operand
   return operands.empty() ? kVoid : operands[0]->dtype;
 }
 
+// The letters of `terms`, each once, as text that may stand in subscripts: the marks of an ellipsis
+// become letters that nobody uses. Empty where there are too few.
+std::map<char, char> plain_letters(const Einsum& plan) {
+  std::string free;
+  for (char c = 'a'; c <= 'z'; ++c) free += c;
+  for (char c = 'A'; c <= 'Z'; ++c) free += c;
+  std::map<char, char> out;
+  for (const std::string& term : plan.inputs)
+    for (const char c : term)
+      if (c > 30) {
+        out[c] = c;
+        std::erase(free, c);
+      }
+  for (const std::string& term : plan.inputs)
+    for (const char c : term)
+      if (c <= 30 && !out.count(c)) {
+        if (free.empty()) return {};
+        out[c] = free.back();
+        free.pop_back();
+      }
+  return out;
+}
+
+// More than two operands, two at a time: each time the pair whose subscripts are the fewest, so that
+// the whole takes the sum of the steps of pairs and not their product. The order does not depend on
+// extents: results are the same where these are symbols.
+std::optional<Value> by_pairs(BlockBuilder& builder, const Call& call, const Einsum& plan) {
+  const auto letters = plain_letters(plan);
+  if (letters.empty()) return std::nullopt;
+  std::vector<Value> values = tuple_values(call.args[0]);
+  std::vector<std::string> terms = plan.inputs;
+  const auto text = [&](const std::string& term) {
+    std::string out;
+    for (const char c : term) out += letters.at(c);
+    return out;
+  };
+  const auto loops = [](const std::string& a, const std::string& b) {
+    const std::string both = a + b;
+    return std::set<char>(both.begin(), both.end()).size();
+  };
+  while (values.size() > 1) {
+    size_t first = 0, second = 1;
+    for (size_t i = 0; i < terms.size(); ++i)
+      for (size_t j = i + 1; j < terms.size(); ++j)
+        if (loops(terms[i], terms[j]) < loops(terms[first], terms[second])) {
+          first = i;
+          second = j;
+        }
+    std::string kept;
+    const bool last = values.size() == 2;
+    for (const char c : terms[first] + terms[second]) {
+      bool wanted = plan.output.find(c) != std::string::npos;
+      for (size_t i = 0; i < terms.size(); ++i)
+        wanted = wanted || (i != first && i != second && terms[i].find(c) != std::string::npos);
+      if (wanted && kept.find(c) == std::string::npos) kept += c;
+    }
+    if (last) kept = plan.output;
+    const std::string subscripts =
+        text(terms[first]) + "," + text(terms[second]) + "->" + text(kept);
+    const Value pair = make<Tuple>(std::vector<Value>{values[first], values[second]});
+    values[first] =
+        builder.emit(call_op("einsum", {pair}, to_attrs(EinsumAttrs{subscripts}), call.origin));
+    terms[first] = kept;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(second));
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(second));
+  }
+  return values[0];
+}
+
 OpDef einsum() {
   OpDef op;
   op.name = "einsum";
@@ -344,10 +414,12 @@ OpDef einsum() {
     return make<TensorType>(std::move(shape), dtype);
   };
   op.lower = [](BlockBuilder& builder, const Call& call) {
-    KernelOf kernel(builder, call);
     const auto types = tensors_arg(call, 0);
     const Einsum plan(call, types);
     const auto extents = plan.extents(call, types);
+    if (types.size() > 2)
+      if (const auto value = by_pairs(builder, call, plan)) return *value;
+    KernelOf kernel(builder, call);
     std::vector<Operand> operands;
     for (const Value& value : tuple_values(call.args[0]))
       operands.push_back(KernelOf::wide(kernel.value(value, fmt::format("x{}", operands.size()))));
