@@ -469,25 +469,17 @@ std::vector<Case> recurrent() {
       bad("LstmOfAMatrix", {{node("LSTM", {"x", "w", "r"}, {"y"})}, {x({4, 3})}, {w, r}},
           "m.onnx: node `node_y` (LSTM): error[TN0103]: operands X, W and R of `LSTM` have ranks "
           "2, 3 and 3; expected 3"),
-      bad("LstmOfTheFirstOpset", lstm({}, {}, {}, 6),
-          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (the form of opset 6; expected "
-          "at least 7)"),
       bad("LstmOfAnotherSize", lstm({}, {attribute("hidden_size", 5)}),
           "m.onnx: node `node_y` (LSTM): error[TN0101]: attribute `hidden_size` of `LSTM` is 5; "
           "operand R has 2 units"),
-      bad("LstmWithCoupledGates", lstm({}, {attribute("input_forget", 1)}),
-          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (attribute `input_forget`)"),
-      bad("LstmOfUnknownLengths",
-          {{node("LSTM", {"x", "w", "r", "", "n"}, {"y"})},
-           {x({4, 1, 3}), value("n", {1}, kOnnxInt32)},
-           {w, r}},
-          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `sequence_lens`)"),
-      bad("LstmOfOtherLengths",
-          lstm({"", "n"}, {}, {tensor("n", {1}, std::string("\3\0\0\0", 4), kOnnxInt32)}),
-          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `sequence_lens` of "
-          "different lengths)"),
-      bad("LstmWithPeepholes", lstm({"", "", "", "", "p"}, {}, {weight("p", {1, 6})}),
-          "error[TN0502]: m.onnx: one node is not supported: `LSTM` (operand `P`, peepholes)"),
+      bad("LstmOfLongerSequences",
+          lstm({"", "n"}, {}, {tensor("n", {1}, std::string("\5\0\0\0", 4), kOnnxInt32)}),
+          "m.onnx: node `node_y` (LSTM): error[TN0105]: operand `sequence_lens` of `LSTM` has "
+          "length 5 of 4 steps"),
+      bad("LstmWithPeepholesOfOneGate", lstm({"", "", "", "", "p"}, {}, {weight("p", {1, 2})}),
+          "m.onnx: node `node_y` (LSTM): error[TN0101]: dimension 1 of argument `p` of `nn.lstm` "
+          "is "
+          "2; expected 6"),
   };
 }
 

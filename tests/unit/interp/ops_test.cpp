@@ -210,6 +210,41 @@ TEST(OpValues, SortsOfLongAxes) {
   expect(run("argsort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 9900, -6.421464);
 }
 
+TEST(OpValues, RecurrencesWithEveryOption) {
+  const auto args = [](int64_t gates, bool cell) {
+    std::vector<Value> all = recurrent_args(gates, cell);
+    all.push_back(ints({2}, {3, 2}));
+    return all;
+  };
+  std::vector<Value> with_peepholes = args(4, true);
+  with_peepholes.push_back(rnd({2, 6}, 7));
+  const auto lstm = run("nn.lstm", with_peepholes,
+                        {{"hidden_size", 2},
+                         {"direction", "bidirectional"},
+                         {"clip", 0.5},
+                         {"activations", AttrList{"hardsigmoid", "scaledtanh", "tanh",
+                                                  "hardsigmoid", "scaledtanh", "tanh"}},
+                         {"activation_alpha", AttrList{0.3, 1.2, 0.0, 0.3, 1.2, 0.0}},
+                         {"activation_beta", AttrList{0.4, 0.6, 0.0, 0.4, 0.6, 0.0}}});
+  expect(lstm, 0, {3, 2, 2, 2}, -0.8963572, 0.03377171);
+  expect(lstm, 1, {2, 2, 2}, -0.22722, -0.0566952);
+  expect(lstm, 2, {2, 2, 2}, -0.5124739, -0.08770506);
+  const auto gru = run("nn.gru", args(3, false),
+                       {{"hidden_size", 2},
+                        {"direction", "bidirectional"},
+                        {"clip", 0.5},
+                        {"linear_before_reset", true}});
+  expect(gru, 0, {3, 2, 2, 2}, -5.153215, 0.4546785);
+  expect(gru, 1, {2, 2, 2}, -2.072618, 0.5540068);
+  const auto rnn = run("nn.rnn", args(1, false),
+                       {{"hidden_size", 2},
+                        {"direction", "bidirectional"},
+                        {"activations", AttrList{"softsign", "elu"}},
+                        {"activation_alpha", AttrList{0.0, 0.5}}});
+  expect(rnn, 0, {3, 2, 2, 2}, 0.8226378, -2.697142);
+  expect(rnn, 1, {2, 2, 2}, 1.067002, -1.442504);
+}
+
 TEST(OpValues, Quantisation) {
   const Value scale =
       make<Constant>(TensorData::of<float>(kFloat32, {4}, {.01F, .02F, .004F, .1F}));

@@ -227,6 +227,32 @@ std::vector<Expr> reduced_shape(const std::vector<Expr>& shape, const std::vecto
   return out;
 }
 
+void check_choice(const Call& call, std::string_view attr, std::string_view value,
+                  std::initializer_list<std::string_view> choices) {
+  std::string list;
+  for (const std::string_view choice : choices) {
+    if (value == choice) return;
+    list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
+  }
+  throw CompileError(kBadAttribute, call.origin,
+                     "attribute `{}` of `{}` is \"{}\"; expected one of {}", attr, call.op->name,
+                     value, list);
+}
+
+bool present(const Call& call, size_t i) {
+  const Value value = arg_or_null(call, i);
+  if (!value) return false;
+  const Type type = type_of(value);
+  if (type.as<ObjectType>()) return false;
+  const auto* tuple = type.as<TupleType>();
+  return !tuple || !tuple->types.empty();
+}
+
+std::string name_for_messages(const Call& call) {
+  return call.origin ? fmt::format("`{}` ({})", call.op->name, call.origin.name())
+                     : fmt::format("`{}`", call.op->name);
+}
+
 // ---- lowering -----------------------------------------------------------------------------------
 
 Expr scalar_constant(const Value& value) {

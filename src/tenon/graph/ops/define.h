@@ -61,6 +61,13 @@ std::string_view name_of(Takes takes);
 /// \throws CompileError (kShapeMismatch) where both are known to differ.
 void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
                std::string_view what);
+/// \throws CompileError (kBadAttribute) where `value` of attribute `attr` is none of `choices`.
+void check_choice(const Call& call, std::string_view attr, std::string_view value,
+                  std::initializer_list<std::string_view> choices);
+/// Whether optional argument i is there: not left out, `R.null_value()` or the empty tuple.
+bool present(const Call& call, size_t i);
+/// The operator, and the model's node where there is one: for messages of checks at run time.
+std::string name_for_messages(const Call& call);
 /// The name of input i, for messages.
 std::string input_name(const Call& call, size_t i);
 

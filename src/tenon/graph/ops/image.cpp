@@ -139,18 +139,6 @@ std::vector<Tap> cubic_taps(const ResizeAttrs& attrs, const Axis& axis, const Ex
   return taps;
 }
 
-void check_choice(const Call& call, const std::string& attr, const std::string& value,
-                  std::initializer_list<std::string_view> choices) {
-  std::string list;
-  for (const std::string_view choice : choices) {
-    if (value == choice) return;
-    list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
-  }
-  throw CompileError(kBadAttribute, call.origin,
-                     "attribute `{}` of `{}` is \"{}\"; expected one of {}", attr, call.op->name,
-                     value, list);
-}
-
 Type infer_resize(const Call& call) {
   const auto attrs = attrs_as<ResizeAttrs>(call);
   const Layout layout = parse_layout(call, "layout", attrs.layout, "NCHW");

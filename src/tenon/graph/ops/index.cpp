@@ -21,12 +21,6 @@ void check_indices(const Call& call, size_t i) {
                        input_name(call, i), call.op->name, dtype.str());
 }
 
-// The name for messages: the operator, and the model's node where there is one.
-std::string name_for_messages(const Call& call) {
-  return call.origin ? fmt::format("`{}` ({})", call.op->name, call.origin.name())
-                     : fmt::format("`{}`", call.op->name);
-}
-
 // Index operands whose values are checked to lie in [-extent, extent) once, before they are used.
 class CheckedIndices {
  public:

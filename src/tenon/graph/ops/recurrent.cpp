@@ -4,6 +4,8 @@
 // over the steps, never unrolled.
 #include "tenon/graph/ops/recurrent.h"
 
+#include <algorithm>
+
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
@@ -34,6 +36,8 @@ const CellKind& rnn() {
 struct RecurrenceAttrs {
   std::string direction = "forward";
   std::vector<std::string> activations;
+  std::vector<double> activation_alpha, activation_beta;
+  std::optional<double> clip;
   static auto table() {
     return std::tuple{
         attr<&RecurrenceAttrs::direction>(
@@ -41,7 +45,21 @@ struct RecurrenceAttrs {
             "\"forward\", \"reverse\" or \"bidirectional\": then results of both directions"),
         attr<&RecurrenceAttrs::activations>(
             "activations",
-            "of each direction in ONNX's order, in small letters; none: ONNX's defaults")};
+            "of each direction in ONNX's order, in small letters; none: ONNX's defaults"),
+        attr<&RecurrenceAttrs::activation_alpha>(
+            "activation_alpha", "a parameter for each of activations; none: ONNX's defaults"),
+        attr<&RecurrenceAttrs::activation_beta>("activation_beta", "the same of the second one"),
+        attr<&RecurrenceAttrs::clip>("clip",
+                                     "what goes into the activation of a gate is held "
+                                     "in [-clip, clip]; None: not at all")};
+  }
+};
+struct LstmRecurrenceAttrs : RecurrenceAttrs {
+  bool input_forget = false;
+  static auto table() {
+    return std::tuple_cat(RecurrenceAttrs::table(),
+                          std::tuple{attr<&LstmRecurrenceAttrs::input_forget>(
+                              "input_forget", "the forget gate is 1 less the input gate")});
   }
 };
 struct LayerAttrs : RecurrenceAttrs {
@@ -49,6 +67,14 @@ struct LayerAttrs : RecurrenceAttrs {
   static auto table() {
     return std::tuple_cat(RecurrenceAttrs::table(),
                           std::tuple{required<&LayerAttrs::hidden_size>("hidden_size", "units")});
+  }
+};
+struct LstmAttrs : LayerAttrs {
+  bool input_forget = false;
+  static auto table() {
+    return std::tuple_cat(LayerAttrs::table(),
+                          std::tuple{attr<&LstmAttrs::input_forget>(
+                              "input_forget", "the forget gate is 1 less the input gate")});
   }
 };
 struct GruAttrs : LayerAttrs {
@@ -61,16 +87,6 @@ struct GruAttrs : LayerAttrs {
   }
 };
 
-// An optional argument: left out, null, `R.null_value()` or the empty tuple where it is missing.
-bool present(const Call& call, size_t i) {
-  const Value value = arg_or_null(call, i);
-  if (!value) return false;
-  const Type type = type_of(value);
-  if (type.as<ObjectType>()) return false;
-  const auto* tuple = type.as<TupleType>();
-  return !tuple || !tuple->types.empty();
-}
-
 int64_t directions(const Call& call) {
   const std::string direction = attrs_as<RecurrenceAttrs>(call).direction;
   if (direction == "bidirectional") return 2;
@@ -81,9 +97,24 @@ int64_t directions(const Call& call) {
                      call.op->name, direction);
 }
 
+// An activation function by ONNX's name in small letters, with the defaults of its parameters.
+struct Activation {
+  std::string_view name;
+  double alpha, beta;
+};
+constexpr Activation kActivations[] = {
+    {"sigmoid", 0, 0},      {"tanh", 0, 0},
+    {"relu", 0, 0},         {"affine", 1, 0},
+    {"leakyrelu", 0.01, 0}, {"thresholdedrelu", 1, 0},
+    {"scaledtanh", 1, 1},   {"hardsigmoid", 0.2, 0.5},
+    {"elu", 1, 0},          {"softsign", 0, 0},
+    {"softplus", 0, 0},
+};
+
 // The activations of each direction, in order.
-std::vector<std::string> activations(const Call& call, const CellKind& kind) {
-  std::vector<std::string> names = attrs_as<RecurrenceAttrs>(call).activations;
+std::vector<Activation> activations(const Call& call, const CellKind& kind) {
+  const auto attrs = attrs_as<RecurrenceAttrs>(call);
+  std::vector<std::string> names = attrs.activations;
   const auto dirs = static_cast<size_t>(directions(call));
   if (names.empty())
     for (size_t d = 0; d < dirs; ++d)
@@ -91,23 +122,70 @@ std::vector<std::string> activations(const Call& call, const CellKind& kind) {
   if (names.size() != dirs * kind.activations.size())
     throw CompileError(kBadAttribute, call.origin, "`{}` has {} activations; expected {}",
                        call.op->name, names.size(), dirs * kind.activations.size());
-  for (const std::string& name : names)
-    if (name != "sigmoid" && name != "tanh" && name != "relu")
+  std::vector<Activation> out;
+  for (const std::string& name : names) {
+    const auto* known =
+        std::find_if(std::begin(kActivations), std::end(kActivations),
+                     [&](const Activation& activation) { return activation.name == name; });
+    if (known == std::end(kActivations))
       throw CompileError(kUnsupported, call.origin,
-                         "`{}` with activation \"{}\"; \"sigmoid\", \"tanh\" and \"relu\" are "
-                         "supported",
+                         "`{}` with activation \"{}\"; expected one of ONNX's, in small letters",
                          call.op->name, name);
-  return names;
+    out.push_back(*known);
+  }
+  const auto take = [&](const char* name, const std::vector<double>& values,
+                        double Activation::* member) {
+    if (!values.empty() && values.size() != out.size())
+      throw CompileError(kBadAttribute, call.origin,
+                         "attribute `{}` of `{}` has {} numbers for {} activations", name,
+                         call.op->name, values.size(), out.size());
+    for (size_t i = 0; i < values.size(); ++i) out[i].*member = values[i];
+  };
+  take("activation_alpha", attrs.activation_alpha, &Activation::alpha);
+  take("activation_beta", attrs.activation_beta, &Activation::beta);
+  if (attrs.clip && !(*attrs.clip >= 0)) throw_bad_kind(call, "clip", *call.attrs.find("clip"));
+  return out;
 }
 
-Expr activate(const std::string& name, const Expr& x) {
-  if (name == "relu") return max(x, imm(x->dtype, int64_t{0}));
-  return float_call(name == "tanh" ? IntrinsicId::kTanh : IntrinsicId::kSigmoid, {x});
+Expr activate(const Activation& f, const Expr& x) {
+  const auto number = [&](double value) { return imm(x->dtype, value); };
+  const Expr zero = number(0), one = number(1);
+  const auto tanh = [](const Expr& e) { return float_call(IntrinsicId::kTanh, {e}); };
+  if (f.name == "sigmoid") return float_call(IntrinsicId::kSigmoid, {x});
+  if (f.name == "tanh") return tanh(x);
+  if (f.name == "relu") return max(x, zero);
+  if (f.name == "affine") return number(f.alpha) * x + number(f.beta);
+  if (f.name == "leakyrelu") return select(x >= zero, x, number(f.alpha) * x);
+  if (f.name == "thresholdedrelu") return select(x > number(f.alpha), x, zero);
+  if (f.name == "scaledtanh") return number(f.alpha) * tanh(number(f.beta) * x);
+  if (f.name == "hardsigmoid") return max(zero, min(one, number(f.alpha) * x + number(f.beta)));
+  if (f.name == "elu")
+    return select(x >= zero, x,
+                  number(f.alpha) * (float_call(IntrinsicId::kExp, {min(x, zero)}) - one));
+  const Expr magnitude = float_call(IntrinsicId::kFabs, {x});
+  if (f.name == "softsign") return x / (one + magnitude);
+  // softplus, without overflow
+  return max(x, zero) +
+         float_call(IntrinsicId::kLog1p, {float_call(IntrinsicId::kExp, {zero - magnitude})});
 }
 
 // ---- the layers ---------------------------------------------------------------------------------
 
 enum Input : size_t { kX, kW, kR, kB, kInitialH, kInitialC };
+// Where the lengths of sequences stand, and behind them the peepholes.
+size_t lengths_input(const CellKind& kind) { return kind.has_cell_state ? 6 : 5; }
+size_t recurrence_lengths_input(const CellKind& kind) { return kind.name == "nn.rnn" ? 3 : 4; }
+
+void check_lengths(const Call& call, size_t i, const Expr& batch) {
+  if (!present(call, i)) return;
+  check_rank(call, i, 1);
+  const Ref<TensorType> type = tensor_arg(call, i);
+  if (!accepts(Takes::kInteger, type->dtype))
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `{}` of `{}` has dtype {}; expected an integer dtype",
+                       input_name(call, i), call.op->name, type->dtype.str());
+  if (type->shape && batch) check_dim(call, i, type->dim(0), batch, "dimension 0");
+}
 
 // The types of all results, from the sizes of steps, batch and directions.
 Type result_types(const CellKind& kind, const Expr& steps, const Expr& batch, int64_t dirs,
@@ -141,8 +219,11 @@ Type infer_layer(const Call& call, const CellKind& kind) {
   check_shape(kR, {int64(dirs), int64(kind.gates * hidden), int64(hidden)});
   if (present(call, kB)) check_shape(kB, {int64(dirs), int64(2 * kind.gates * hidden)});
   for (const size_t i : {size_t{kInitialH}, size_t{kInitialC}})
-    if (i < call.args.size() && present(call, i))
+    if ((i == kInitialH || kind.has_cell_state) && present(call, i))
       check_shape(i, {int64(dirs), dim(1), int64(hidden)});
+  check_lengths(call, lengths_input(kind), x->shape ? x->dim(1) : Expr());
+  if (kind.has_cell_state && present(call, lengths_input(kind) + 1))
+    check_shape(lengths_input(kind) + 1, {int64(dirs), int64(3 * hidden)});
   if (!x->shape)
     throw CompileError(kUnsupported, call.origin, "`{}` of {}, whose shape is not known",
                        call.op->name, str(x));
@@ -201,10 +282,22 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
   std::vector<Value> args = {product, recurrent, initial(kInitialH)};
   if (kind.has_cell_state) args.push_back(initial(kInitialC));
   if (recurrent_bias) args.push_back(recurrent_bias);
-  RecurrenceAttrs attrs = attrs_as<RecurrenceAttrs>(call);
-  attrs.activations = activations(call, kind);
-  return builder.emit(call_op(std::string(kind.name) + "_recurrence", std::move(args),
-                              to_attrs(attrs), call.origin));
+  const size_t lengths = lengths_input(kind);
+  const bool peeps = kind.has_cell_state && present(call, lengths + 1);
+  if (present(call, lengths) || peeps) {
+    args.resize(recurrence_lengths_input(kind));
+    args.push_back(present(call, lengths) ? call.args[lengths] : Value());
+  }
+  if (peeps) args.push_back(reshape(call.args[lengths + 1], {d, int64(3), h}));
+  LstmRecurrenceAttrs attrs{attrs_as<RecurrenceAttrs>(call),
+                            kind.has_cell_state && attrs_as<LstmAttrs>(call).input_forget};
+  if (attrs.activations.empty())
+    for (int64_t i = 0; i < dirs; ++i)
+      attrs.activations.insert(attrs.activations.end(), kind.activations.begin(),
+                               kind.activations.end());
+  return builder.emit(call_op(
+      std::string(kind.name) + "_recurrence", std::move(args),
+      kind.has_cell_state ? to_attrs(attrs) : to_attrs<RecurrenceAttrs>(attrs), call.origin));
 }
 
 // ---- the recurrences ----------------------------------------------------------------------------
@@ -212,8 +305,10 @@ Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind)
 // One direction's steps in a kernel: a serial loop around blocks of one step.
 class Steps {
  public:
-  Steps(KernelOf& kernel, const Operand& product, int64_t direction, bool reverse)
+  Steps(KernelOf& kernel, const Operand& product, const Operand& lengths, int64_t direction,
+        bool reverse)
       : kernel_(kernel),
+        lengths_(lengths),
         steps_(product.shape[0]),
         batch_(product.shape[1]),
         units_(product.shape[4]),
@@ -232,6 +327,14 @@ class Steps {
     body_.push_back(tir::define(name(out), axes, {},
                                 make<tir::BufferStore>(out.buffer, element(place(axes), at), at)));
   }
+  /// The same of a state, by batch first: sequences that are over keep theirs.
+  void advance(const Operand& state,
+               const std::function<Expr(const Expr&, const Indices&)>& element) {
+    set(state, [&](const Expr& step, const Indices& i) {
+      const Expr next = element(step, i);
+      return lengths_ ? select(is_within(step, i[0]), next, state(i)) : next;
+    });
+  }
   /// `buffer[i...] = first(step, i...) + sum over k of element(i..., k)`.
   void product(const Operand& out, const Expr& extent,
                const std::function<Expr(const Expr&, const Indices&)>& first,
@@ -245,14 +348,18 @@ class Steps {
         make<tir::BufferStore>(out.buffer, out(at) + element(at, axes.back().var), at);
     body_.push_back(tir::define(name(out), axes, init, body));
   }
-  /// `out[step, direction, b, u] = value[b, u]`, into the sequence of results.
+  /// `out[step, direction, b, u] = value[b, u]`, into the sequence of results; 0 behind the end of
+  /// a sequence.
   void store(const Operand& out, const Operand& value) {
     std::vector<tir::Axis> axes = step_axes(value.shape);
     const Indices at(indices(axes));
-    body_.push_back(
-        tir::define("store_step", axes, {},
-                    make<tir::BufferStore>(out.buffer, value(at),
-                                           Indices{place(axes), direction_, at[0], at[1]})));
+    const Expr step = place(axes);
+    const Expr stored =
+        lengths_ ? select(is_within(step, at[0]), value(at), imm(value.dtype, int64_t{0}))
+                 : value(at);
+    body_.push_back(tir::define(
+        "store_step", axes, {},
+        make<tir::BufferStore>(out.buffer, stored, Indices{step, direction_, at[0], at[1]})));
   }
   /// A state of (batch, units) that begins as `initial` of this direction.
   Operand state(const std::string& name, const Operand& initial) {
@@ -297,7 +404,12 @@ class Steps {
     kernel_.append(tir::define(name, axes, {}, store(tir::KernelBuilder::indices(axes))));
   }
 
+  Expr is_within(const Expr& step, const Expr& b) const {
+    return step < tenon::cast(kInt64, lengths_({b}));
+  }
+
   KernelOf& kernel_;
+  Operand lengths_;  // of sequences; none: all have every step
   Expr steps_, batch_, units_, direction_;
   bool reverse_;
   Ref<tenon::Var> loop_;
@@ -307,8 +419,17 @@ class Steps {
 // What the step of a cell reads and defines.
 struct Cell {
   Operand product, recurrent, hidden;
-  std::vector<std::string> activations;
+  std::vector<Activation> activations;
   DType dtype;
+  std::optional<double> clip;
+  Operand peepholes = {};  // (directions, 3, units): of the input, output and forget gate
+  bool input_forget = false;
+
+  Expr activate(size_t which, const Expr& x) const {
+    if (!clip) return graph::activate(activations[which], x);
+    const Expr most = imm(dtype, *clip), least = imm(dtype, -*clip);
+    return graph::activate(activations[which], max(least, min(x, most)));
+  }
 };
 
 Expr gate_input(const Cell& cell, const Steps& steps, const Expr& step, const Expr& b,
@@ -337,22 +458,28 @@ void lstm_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& 
   const auto gate = [&](const Indices& i, int64_t which) {
     return sums({i[0], int64(which), i[1]});
   };
-  const auto& f = cell.activations;
-  steps.set(state, [&](const Expr&, const Indices& i) {
-    return activate(f[0], gate(i, 2)) * state(i) +
-           activate(f[0], gate(i, 0)) * activate(f[1], gate(i, 3));
+  // A gate may look at the cell's state.
+  const auto gate_of = [&](size_t f, const Indices& i, int64_t which, int64_t peephole) {
+    Expr x = gate(i, which);
+    if (cell.peepholes)
+      x = x + cell.peepholes({steps.direction(), int64(peephole), i[1]}) * state(i);
+    return cell.activate(f, x);
+  };
+  steps.advance(state, [&](const Expr&, const Indices& i) {
+    const Expr input = gate_of(0, i, 0, 0);
+    const Expr forget = cell.input_forget ? imm(cell.dtype, 1.0) - input : gate_of(0, i, 2, 2);
+    return forget * state(i) + input * cell.activate(1, gate(i, 3));
   });
-  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
-    return activate(f[0], gate(i, 1)) * activate(f[2], state(i));
+  steps.advance(cell.hidden, [&](const Expr&, const Indices& i) {
+    return gate_of(0, i, 1, 1) * activate(cell.activations[2], state(i));
   });
 }
 
 void gru_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& recurrent_bias) {
   // ONNX orders the gates: update, reset, hidden.
   const Operand sums = gate_sums(kernel, steps, cell, 2);
-  const auto& f = cell.activations;
   const auto gate = [&](const Indices& i, int64_t which) {
-    return activate(f[0], sums({i[0], int64(which), i[1]}));
+    return cell.activate(0, sums({i[0], int64(which), i[1]}));
   };
   const Shape shape = {steps.batch(), steps.units()};
   const auto weight = [&](const Indices& i, const Expr& k) {
@@ -369,16 +496,16 @@ void gru_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& r
         [&](const Expr&, const Indices& i) { return recurrent_bias({steps.direction(), i[1]}); },
         [&](const Indices& i, const Expr& k) { return cell.hidden({i[0], k}) * weight(i, k); });
     steps.set(next, [&](const Expr& step, const Indices& i) {
-      return activate(f[1], input(step, i) + gate(i, 1) * candidate(i));
+      return cell.activate(1, input(step, i) + gate(i, 1) * candidate(i));
     });
   } else {
     const Operand reset = kernel.allocate("reset", shape, cell.dtype);
     steps.set(reset, [&](const Expr&, const Indices& i) { return gate(i, 1) * cell.hidden(i); });
     steps.product(candidate, steps.units(), input,
                   [&](const Indices& i, const Expr& k) { return reset({i[0], k}) * weight(i, k); });
-    steps.set(next, [&](const Expr&, const Indices& i) { return activate(f[1], candidate(i)); });
+    steps.set(next, [&](const Expr&, const Indices& i) { return cell.activate(1, candidate(i)); });
   }
-  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
+  steps.advance(cell.hidden, [&](const Expr&, const Indices& i) {
     const Expr update = gate(i, 0);
     return (imm(cell.dtype, int64_t{1}) - update) * next(i) + update * cell.hidden(i);
   });
@@ -386,9 +513,18 @@ void gru_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& r
 
 void rnn_step(KernelOf& kernel, Steps& steps, const Cell& cell) {
   const Operand sums = gate_sums(kernel, steps, cell, 1);
-  steps.set(cell.hidden, [&](const Expr&, const Indices& i) {
-    return activate(cell.activations[0], sums({i[0], int64(0), i[1]}));
+  steps.advance(cell.hidden, [&](const Expr&, const Indices& i) {
+    return cell.activate(0, sums({i[0], int64(0), i[1]}));
   });
+}
+
+void assert_lengths(KernelOf& kernel, const Operand& lengths, const Expr& steps) {
+  const auto axes = tir::KernelBuilder::axes(lengths.shape);
+  const Expr length = tenon::cast(kInt64, lengths(tir::KernelBuilder::indices(axes)));
+  kernel.append(tir::define("check_lengths", axes, {},
+                            make<tir::Assert>(logical_and(length >= int64(0), length <= steps),
+                                              fmt::format("{}: a sequence is longer than the steps",
+                                                          name_for_messages(kernel.call())))));
 }
 
 Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& kind) {
@@ -396,22 +532,30 @@ Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& 
   const auto arg = [&](size_t i) { return KernelOf::wide(kernel.buffer_arg(i)); };
   const Operand product = arg(0), recurrent = arg(1), initial_h = arg(2);
   const Operand initial_c = kind.has_cell_state ? arg(3) : Operand();
-  const Operand bias = kind.name == "nn.gru" && arg_or_null(call, 3) ? arg(3) : Operand();
+  const Operand bias = kind.name == "nn.gru" && present(call, 3) ? arg(3) : Operand();
+  const size_t at = recurrence_lengths_input(kind);
+  const Operand lengths = present(call, at) ? kernel.buffer_arg(at) : Operand();
+  if (lengths) assert_lengths(kernel, lengths, product.shape[0]);
+  const Operand peepholes = kind.has_cell_state && present(call, at + 1) ? arg(at + 1) : Operand();
   const Operand out = kernel.allocate("Y", kernel.shape(0), product.dtype);
   const Operand last_h = kernel.allocate("Y_h", kernel.shape(1), product.dtype);
   std::vector<Operand> outputs = {out, last_h};
   if (kind.has_cell_state)
     outputs.push_back(kernel.allocate("Y_c", kernel.shape(2), product.dtype));
-  const std::vector<std::string> names = activations(call, kind);
-  const std::string direction = attrs_as<RecurrenceAttrs>(call).direction;
+  const std::vector<Activation> names = activations(call, kind);
+  const auto attrs = attrs_as<RecurrenceAttrs>(call);
+  const std::string& direction = attrs.direction;
   for (int64_t d = 0; d < directions(call); ++d) {
-    Steps steps(kernel, product, d, direction == "reverse" || d == 1);
+    Steps steps(kernel, product, lengths, d, direction == "reverse" || d == 1);
     const auto first = names.begin() + d * static_cast<int64_t>(kind.activations.size());
     Cell cell{product,
               recurrent,
               steps.state("hidden", initial_h),
               {first, first + static_cast<std::ptrdiff_t>(kind.activations.size())},
-              product.dtype};
+              product.dtype,
+              attrs.clip,
+              peepholes,
+              kind.has_cell_state && attrs_as<LstmRecurrenceAttrs>(call).input_forget};
     std::vector<std::pair<Operand, Operand>> states = {{last_h, cell.hidden}};
     if (kind.has_cell_state) {
       const Operand state = steps.state("cell", initial_c);
@@ -447,7 +591,10 @@ Type infer_recurrence(const Call& call, const CellKind& kind) {
   const Shape state = {int64(dirs), product->dim(1), units};
   check_shape(2, state);
   if (kind.has_cell_state) check_shape(3, state);
-  if (kind.name == "nn.gru" && arg_or_null(call, 3)) check_shape(3, {int64(dirs), units});
+  if (kind.name == "nn.gru" && present(call, 3)) check_shape(3, {int64(dirs), units});
+  check_lengths(call, recurrence_lengths_input(kind), product->dim(1));
+  if (kind.has_cell_state && present(call, recurrence_lengths_input(kind) + 1))
+    check_shape(recurrence_lengths_input(kind) + 1, {int64(dirs), int64(3), units});
   (void)activations(call, kind);
   return result_types(kind, product->dim(0), product->dim(1), dirs, units, product->dtype);
 }
@@ -463,7 +610,17 @@ OpDef layer(const CellKind& kind, std::string summary, std::string source) {
                {"b", "(directions, 2 * " + rows + " * hidden): of w, then of r", true},
                {"initial_h", "(directions, batch, hidden)", true}};
   if (kind.has_cell_state) op.inputs.push_back({"initial_c", "(directions, batch, hidden)", true});
-  op.attrs = kind.name == "nn.gru" ? attrs_of<GruAttrs>() : attrs_of<LayerAttrs>();
+  const OpInput lengths{"sequence_lens", "(batch,): steps of each sequence; none: all", true};
+  op.inputs.push_back(lengths.used_as(InputUse::kCount, [](const Call& call) {
+    const Ref<TensorType> x = tensor_arg(call, kX);
+    return x->shape ? x->dim(0) : Expr();
+  }));
+  if (kind.has_cell_state)
+    op.inputs.push_back(
+        {"p", "(directions, 3 * hidden): peepholes of the input, output and forget gate", true});
+  op.attrs = kind.name == "nn.gru" ? attrs_of<GruAttrs>()
+             : kind.has_cell_state ? attrs_of<LstmAttrs>()
+                                   : attrs_of<LayerAttrs>();
   op.infer_type = [&kind](const Call& call) { return infer_layer(call, kind); };
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {
     return lower_layer(builder, call, kind);
@@ -484,7 +641,15 @@ OpDef recurrence(const CellKind& kind) {
   if (kind.name == "nn.gru")
     op.inputs.push_back(
         {"recurrent_bias", "(directions, hidden) of the hidden gate: linear_before_reset", true});
-  op.attrs = attrs_of<RecurrenceAttrs>();
+  const OpInput lengths{"sequence_lens", "(batch,): steps of each sequence; none: all", true};
+  op.inputs.push_back(lengths.used_as(InputUse::kCount, [](const Call& call) {
+    const Ref<TensorType> product = tensor_arg(call, 0);
+    return product->shape ? product->dim(0) : Expr();
+  }));
+  if (kind.has_cell_state)
+    op.inputs.push_back(
+        {"peepholes", "(directions, 3, hidden) of the input, output and forget gate", true});
+  op.attrs = kind.has_cell_state ? attrs_of<LstmRecurrenceAttrs>() : attrs_of<RecurrenceAttrs>();
   op.infer_type = [&kind](const Call& call) { return infer_recurrence(call, kind); };
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {
     return lower_recurrence(builder, call, kind);
