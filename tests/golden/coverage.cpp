@@ -162,6 +162,7 @@ struct OperatorException {
 };
 const OperatorException kOperatorExceptions[] = {
     {"nn.attention", "window_size", "must be None"},
+    {"vision.roi_align", "layout", "must be NCHW"},
 };
 
 bool is_exempt(const graph::OpDef& op, const char* attr) {

@@ -166,13 +166,12 @@ std::vector<Case> elementwise() {
            {x({3}, 13)}},
           "m.onnx: node `node_y` (BitShift): error[TN0104]: attribute `direction` of `BitShift` is "
           "`UP`; expected LEFT or RIGHT"),
-      bad("DropoutOfTraining", {{node("Dropout", {"x"}, {"y"})}, {x({3})}, {}, 6},
-          "error[TN0502]: m.onnx: one node is not supported: `Dropout` (training mode)"),
-      bad("DropoutWithARatio",
+      bad("DropoutOfEverything",
           {{node("Dropout", {"x", "r", "t"}, {"y"})},
            {x({3})},
-           {tensor("r", {}, std::string("\0\0\0\x3f", 4)), tensor("t", {}, "\x01", kOnnxBool)}},
-          "error[TN0502]: m.onnx: one node is not supported: `Dropout` (training mode)"),
+           {floats("r", {1}), tensor("t", {}, "\x01", kOnnxBool)}},
+          "m.onnx: node `node_y` (Dropout): error[TN0105]: `Dropout` has ratio 1; expected 0 to "
+          "below 1"),
       bad("GeluByAnotherName",
           {{node("Gelu", {"x"}, {"y"}, {text_attribute("approximate", "erf")})}, {x({3})}},
           "error[TN0502]: m.onnx: one node is not supported: `Gelu` (approximate `erf`)"),
@@ -241,18 +240,6 @@ std::vector<Case> normalising() {
                                      weight("v", {3})};
   const Names all = {"x", "s", "b", "m", "v"};
   return {
-      bad("BatchNormOfTraining",
-          {{node("BatchNormalization", all, {"y"}, {attribute("training_mode", 1)})},
-           {x({2, 3})},
-           four},
-          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode)"),
-      bad("OldBatchNormOfTraining",
-          {{node("BatchNormalization", all, {"y"})}, {x({2, 3})}, four, 6},
-          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode)"),
-      bad("BatchNormThatGivesItsMean",
-          {{node("BatchNormalization", all, {"y", "mean"})}, {x({2, 3})}, four, 9},
-          "error[TN0502]: m.onnx: one node is not supported: `BatchNormalization` (training mode, "
-          "output 1)"),
       bad("BatchNormOfAVector", {{node("BatchNormalization", all, {"y"})}, {x({3})}, four},
           "m.onnx: node `node_y` (BatchNormalization): error[TN0103]: `BatchNormalization` of a "
           "tensor of rank 1; expected at least 2"),
@@ -366,16 +353,18 @@ std::vector<Case> imaging() {
                    {floats("s", scales)}};
   };
   return {
-      bad("ResizeOfThreeAxes", resize({}, {1, 2, 2, 2}),
-          "error[TN0502]: m.onnx: one node is not supported: `Resize` (more than two axes that "
-          "change)"),
-      bad("ResizeOfACrop",
+      bad("ResizeOfNoCrop",
           resize({text_attribute("coordinate_transformation_mode", "tf_crop_and_resize")},
                  {1, 1, 2, 2}),
-          "error[TN0502]: m.onnx: one node is not supported: `Resize` "
-          "(coordinate_transformation_mode `tf_crop_and_resize`)"),
-      bad("ResizeAgainstAliases", resize({attribute("antialias", 1)}, {1, 1, 2, 2}),
-          "error[TN0502]: m.onnx: one node is not supported: `Resize` (antialias)"),
+          "m.onnx: node `node_y` (Resize): error[TN0501]: `Resize` by tf_crop_and_resize has no "
+          "roi"),
+      bad("ResizeByTheArea", resize({text_attribute("mode", "area")}, {1, 1, 2, 2}),
+          "m.onnx: node `node_y` (Resize): error[TN0104]: attribute `mode` of `Resize` is `area`; "
+          "expected nearest, linear or cubic"),
+      bad("ResizeOfOtherProportions",
+          resize({text_attribute("keep_aspect_ratio_policy", "any")}, {1, 1, 2, 2}),
+          "m.onnx: node `node_y` (Resize): error[TN0104]: attribute `keep_aspect_ratio_policy` of "
+          "`Resize` is `any`; expected stretch, not_larger or not_smaller"),
       bad("ResizeByScalesOfAnotherCount", resize({}, {2, 2}),
           "m.onnx: node `node_y` (Resize): error[TN0101]: `Resize` has 2 scales for 4 axes"),
       bad("ResizeByANegativeScale", resize({}, {1, 1, -2, 2}),
@@ -445,10 +434,12 @@ std::vector<Case> windows() {
       bad("PoolOfAnEmptyWindow", pool({attribute("kernel_shape", Dims{0, 2})}),
           "m.onnx: node `node_y` (MaxPool): error[TN0104]: kernel_shape of `MaxPool` is (0, 2); "
           "expected positive numbers"),
-      bad("PoolThatGivesIndices",
-          {{node("MaxPool", {"x"}, {"y", "i"}, {attribute("kernel_shape", Dims{2, 2})})},
-           {x({1, 1, 8, 8})}},
-          "error[TN0502]: m.onnx: one node is not supported: `MaxPool` (output Indices)"),
+      bad("UnpoolToLess",
+          {{node("MaxUnpool", {"x", "i", "s"}, {"y"}, {attribute("kernel_shape", Dims{2, 2})})},
+           {x({1, 1, 2, 2}), value("i", {1, 1, 2, 2}, 7)},
+           {ints("s", {1, 1, 2, 3})}},
+          "m.onnx: node `node_y` (MaxUnpool): error[TN0101]: operand `output_shape` of `MaxUnpool` "
+          "is (1, 1, 2, 3); expected at least (1, 1, 3, 3)"),
       bad("GlobalPoolOfAVector", {{node("GlobalAveragePool", {"x"}, {"y"})}, {x({8})}},
           "m.onnx: node `node_y` (GlobalAveragePool): error[TN0103]: `GlobalAveragePool` of a "
           "tensor of rank 1; expected at least 2"),

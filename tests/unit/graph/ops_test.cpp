@@ -233,5 +233,64 @@ TEST(Builder, NormalisesNestedCallsAndNames) {
   EXPECT_EQ(builder.module().size(), 0u);
 }
 
+TEST(Ops, ImagesAndSignals) {
+  const Expr n = tenon::Var::size("n");
+  const Value image = input({2, 3, 8, 9}), rois = input({4, 5});
+  const Attrs resize{{"axes", AttrList{2}}};
+  EXPECT_EQ(type_text("image.resize", {image, shape({n})}, resize),
+            "R.Tensor((2, 3, n, 9), \"float32\")");
+  EXPECT_EQ(error_text("image.resize", {image, shape({n, n})}, resize),
+            "bad-argument: argument `size` of `image.resize` has 2 numbers; expected 1");
+  EXPECT_EQ(error_text("image.resize", {input({0}), shape({int64(3)})}, {{"axes", AttrList{0}}}),
+            "shape-mismatch: `image.resize` of an axis without elements to 3; expected at least "
+            "one");
+  EXPECT_EQ(
+      error_text("image.resize", {image, shape({n})},
+                 {{"axes", AttrList{2}}, {"coordinate_transformation_mode", "tf_crop_and_resize"}}),
+      "bad-argument: `image.resize` by \"tf_crop_and_resize\" has no roi; expected attribute "
+      "`roi` or argument `roi_tensor`");
+  EXPECT_EQ(type_text("image.grid_sample", {image, input({2, 2, 4, 5})}),
+            "R.Tensor((2, 3, 4, 5), \"float32\")");
+  EXPECT_EQ(error_text("image.grid_sample", {image, input({2, 3, 4, 5})}),
+            "shape-mismatch: dimension 1 of argument `grid` of `image.grid_sample` is 3; expected "
+            "2");
+  EXPECT_EQ(error_text("image.grid_sample", {input({2, 3}), input({2, 3})}),
+            "rank-mismatch: argument `data` of `image.grid_sample` is R.Tensor((2, 3), "
+            "\"float32\"); expected 1 to 3 spatial axes");
+  EXPECT_EQ(error_text("image.affine_grid", {input({2, 2, 3}), shape({n})}),
+            "bad-argument: argument `size` of `image.affine_grid` has 1 numbers; expected 2 or 3");
+  EXPECT_EQ(type_text("vision.roi_pool", {image, rois}, {{"pooled_size", AttrList{2, 3}}}),
+            "R.Tensor((4, 3, 2, 3), \"float32\")");
+  EXPECT_EQ(
+      error_text("vision.roi_pool", {image, input({4, 4})}, {{"pooled_size", AttrList{2, 3}}}),
+      "shape-mismatch: dimension 1 of argument `rois` of `vision.roi_pool` is 4; expected 5");
+  EXPECT_EQ(
+      error_text("nn.col2im", {input({1, 7, 4}), shape({int64(4)})}, {{"block_size", AttrList{2}}}),
+      "shape-mismatch: dimension 1 of argument `data` of `nn.col2im` is 7; expected a "
+      "multiple of the 2 elements of a block");
+  EXPECT_EQ(error_text("nn.deformable_columns", {image, input({2, 16, 7, 8})},
+                       {{"kernel_size", AttrList{2, 2}}, {"groups", 2}}),
+            "shape-mismatch: `nn.deformable_columns` has 3 channels in 2 groups of offsets");
+  EXPECT_EQ(error_text("center_crop_pad", {image, shape({n})}, {{"axes", AttrList{0, 1}}}),
+            "bad-argument: argument `shape` of `center_crop_pad` has 1 numbers; expected 2");
+  EXPECT_EQ(type_text("signal.dft", {input({2, 8, 1})}, {{"onesided", true}}),
+            "R.Tensor((2, 5, 2), \"float32\")");
+  EXPECT_EQ(error_text("signal.dft", {input({2, 8, 3})}),
+            "shape-mismatch: the last dimension of argument `data` of `signal.dft` is 3; expected "
+            "1 or 2");
+  EXPECT_EQ(error_text("signal.dft", {input({2, 8, 1})}, {{"axis", 2}}),
+            "bad-attribute: `signal.dft` along axis 2, which has the real and the imaginary part");
+  EXPECT_EQ(error_text("signal.dft", {input({2, 8, 1})}, {{"length", 0}}),
+            "bad-attribute: `signal.dft` of 0 points; expected at least 1");
+  EXPECT_EQ(error_text("signal.frame", {input({2, 8, 1})}, {{"length", 9}, {"step", 1}}),
+            "shape-mismatch: `signal.frame` of 8 elements into frames of 9; expected at least one "
+            "frame");
+  EXPECT_EQ(error_text("signal.frame", {input({2, 8, 1})}, {{"length", 3}, {"step", 0}}),
+            "bad-attribute: `signal.frame` has length 3 and step 0; expected at least 1");
+  EXPECT_EQ(error_text("linalg.det", {input({3})}),
+            "rank-mismatch: argument `x` of `linalg.det` is R.Tensor((3,), \"float32\"); expected "
+            "rank 2 or more");
+}
+
 }  // namespace
 }  // namespace tenon::graph

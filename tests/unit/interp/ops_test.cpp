@@ -28,6 +28,12 @@ Value rnd(const std::vector<int64_t>& shape, uint32_t seed) {
 Value ints(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
   return make<Constant>(TensorData::of<int64_t>(kInt64, shape, values));
 }
+std::vector<float> floats(const TensorData& data) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < data.elements(); ++i)
+    values.push_back(static_cast<float>(data.at_float(i)));
+  return values;
+}
 Value dims(const std::vector<int64_t>& values) { return make<ShapeExpr>(to_exprs(values)); }
 
 // Runs a function of the call on its arguments, which become parameters.
@@ -198,16 +204,105 @@ TEST(OpValues, Resizes) {
   expect(resize({{"method", "cubic"}}), 0, shape, -1.24587, -16.55954);
 }
 
+TEST(OpValues, ResizesOfEveryMode) {
+  const auto antialias = run("image.resize", {rnd(kImage, 1), dims({3, 4})},
+                             {{"axes", AttrList{2, 3}}, {"method", "cubic"}, {"antialias", true}});
+  expect(antialias, 0, {2, 4, 3, 4}, -0.1120074, -0.7271805);
+  const auto crop = run("image.resize", {rnd(kImage, 1), dims({4, 7})},
+                        {{"axes", AttrList{-2, 3}},
+                         {"coordinate_transformation_mode", "tf_crop_and_resize"},
+                         {"roi", AttrList{0.2, -0.1, 0.9, 1.2}},
+                         {"extrapolation_value", 2.0}});
+  expect(crop, 0, {2, 4, 4, 7}, 126.7496, -0.6486783);
+}
+
+TEST(OpValues, GridSamples) {
+  Value grid = rnd({2, 2, 3, 4}, 2);
+  std::vector<float> places = floats(*grid.as<Constant>()->data);
+  for (float& place : places) place *= 1.5F;
+  grid = make<Constant>(TensorData::of<float>(kFloat32, {2, 2, 3, 4}, places));
+  const auto sample = [&](const char* method, const char* padding, double sum, double dot) {
+    SCOPED_TRACE(fmt::format("{} {}", method, padding));
+    expect(run("image.grid_sample", {rnd(kImage, 1), grid},
+               {{"method", method}, {"padding_mode", padding}}),
+           0, {2, 4, 3, 4}, sum, dot);
+  };
+  sample("bilinear", "zeros", 0.6109333, -0.1185176);
+  sample("bilinear", "border", -0.6436938, 1.022481);
+  sample("bilinear", "reflection", 3.577152, 1.200187);
+  sample("nearest", "zeros", -3.493438, -2.480349);
+  sample("nearest", "border", -5.501985, -0.645948);
+  sample("nearest", "reflection", 0.2917012, -0.8667526);
+  sample("bicubic", "zeros", 0.6042469, -0.6445039);
+  sample("bicubic", "border", -0.4352043, 0.6784137);
+  sample("bicubic", "reflection", 3.852559, 0.8439275);
+}
+
+TEST(OpValues, Regions) {
+  const Value rois = make<Constant>(TensorData::of<float>(
+      kFloat32, {3, 5}, {0, .5F, .2F, 4, 5, 1, -1, 1, 3, 8, 1, 2, 2, 2.5F, 2.1F}));
+  const Attrs attrs{{"pooled_size", AttrList{2, 3}}, {"spatial_scale", 0.8}};
+  Attrs aligned = attrs;
+  aligned.set("aligned", true);
+  expect(run("vision.roi_align", {rnd(kImage, 1), rois}, aligned), 0, {3, 4, 2, 3}, 3.378209,
+         -1.78744);
+  expect(run("vision.roi_pool", {rnd(kImage, 1), rois}, attrs), 0, {3, 4, 2, 3}, 37.06565,
+         2.638583);
+  const Attrs window{{"pool_size", AttrList{3, 2}},
+                     {"strides", AttrList{2, 1}},
+                     {"padding", AttrList{1, 0, 1, 1}}};
+  const auto pooled = run("nn.max_pool2d", {rnd(kImage, 1)}, window);
+  expect(pooled, 0, {2, 4, 4, 5}, 95.32506, -1.03002);
+  Attrs positions = window;
+  positions.set("column_major", true);
+  expect(run("nn.max_pool_positions", {rnd(kImage, 1), make<Constant>(pooled[0])}, positions), 0,
+         {2, 4, 4, 5}, 22777, -477.3605);
+}
+
+TEST(OpValues, RegionsOfNoImage) {
+  const auto rois = [](float image) {
+    return make<Constant>(TensorData::of<float>(kFloat32, {1, 5}, {image, 0, 0, 4, 4}));
+  };
+  for (const float image : {-1.0F, 2.0F, std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_THROW(
+        run("vision.roi_align", {rnd(kImage, 1), rois(image)}, {{"pooled_size", AttrList{1, 1}}}),
+        CompileError);
+}
+
+TEST(OpValues, Columns) {
+  expect(run("nn.col2im", {rnd({2, 12, 9}, 1), dims({4, 5})}, {{"block_size", AttrList{2, 3}}}), 0,
+         {2, 2, 4, 5}, 2.549252, 5.251349);
+  const auto columns =
+      run("nn.deformable_columns", {rnd(kImage, 1), rnd({2, 16, 6, 4}, 3), rnd({2, 8, 6, 4}, 4)},
+          {{"kernel_size", AttrList{2, 2}}, {"groups", 2}});
+  // With the weights and groups of a deformable convolution.
+  const Value in_groups =
+      make<Constant>(TensorData::of<float>(kFloat32, {2, 2, 8, 24}, floats(*columns[0])));
+  const Value weights = make<Constant>(TensorData::of<float>(
+      kFloat32, {2, 1, 8}, floats(*rnd({2, 2, 2, 2}, 2).as<Constant>()->data)));
+  expect(run("matmul", {weights, in_groups}), 0, {2, 2, 1, 24}, -6.668236, -0.8113816);
+}
+
+TEST(OpValues, FourierTransforms) {
+  expect(run("signal.dft", {rnd({2, 600, 2}, 1)}, {{"inverse", true}}), 0, {2, 600, 2}, -0.07702642,
+         0.6922426);
+  expect(run("signal.dft", {rnd({2, 7, 1}, 1)}, {{"onesided", true}}), 0, {2, 4, 2}, -5.115353,
+         3.584801);
+  expect(run("signal.dft", {rnd({1, 521, 1}, 1)}, {{"onesided", true}}), 0, {1, 261, 2}, -408.3988,
+         216.7655);
+  expect(run("signal.dft", {rnd({2, 5, 2}, 1)}, {{"onesided", true}, {"inverse", true}}), 0,
+         {2, 8, 1}, -0.5338074, -0.3233349);
+}
+
+TEST(OpValues, Determinants) {
+  expect(run("linalg.det", {rnd({3, 4, 4}, 1)}), 0, {3}, -0.4105411, -0.7951002);
+}
+
 TEST(OpValues, ProductsOfThree) {
   const Value operands =
       make<Tuple>(std::vector<Value>{rnd({3, 4}, 1), rnd({2, 4, 5}, 2), rnd({6, 5}, 3)});
   expect(run("einsum", {operands}, {{"subscripts", "ij,...jk,nk->...in"}}), 0, {2, 3, 6}, -3.32924,
          -6.972728);
-}
-
-TEST(OpValues, SortsOfLongAxes) {
-  expect(run("sort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 1.57992, -2.381661);
-  expect(run("argsort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 9900, -6.421464);
 }
 
 TEST(OpValues, RecurrencesWithEveryOption) {
@@ -243,6 +338,29 @@ TEST(OpValues, RecurrencesWithEveryOption) {
                         {"activation_alpha", AttrList{0.0, 0.5}}});
   expect(rnn, 0, {3, 2, 2, 2}, 0.8226378, -2.697142);
   expect(rnn, 1, {2, 2, 2}, 1.067002, -1.442504);
+}
+
+TEST(OpValues, SortsOfLongAxes) {
+  expect(run("sort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 1.57992, -2.381661);
+  expect(run("argsort", {rnd({2, 100}, 1)}, {{"descending", true}}), 0, {2, 100}, 9900, -6.421464);
+}
+
+// The words of Threefry-2x32 with 20 rounds, of the paper's published vectors.
+TEST(OpValues, RandomNumbers) {
+  const auto data = run("random.uniform", {dims({2})}, {{"seed", 0}});
+  EXPECT_EQ(data[0]->at_float(0), static_cast<double>(0x6b200159U >> 8) / (1 << 24));
+  const auto wide = run("random.uniform", {dims({1})}, {{"seed", 0}, {"dtype", kFloat64}});
+  const double words =
+      static_cast<double>(0x6b200159U >> 5) * (1 << 26) + static_cast<double>(0x99ba4efeU >> 6);
+  EXPECT_EQ(wide[0]->at_float(0), words / static_cast<double>(int64_t{1} << 53));
+  const auto normal = run("random.normal", {dims({100, 100})}, {{"seed", 7}});
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < 10000; ++i) {
+    sum += normal[0]->at_float(i);
+    squares += normal[0]->at_float(i) * normal[0]->at_float(i);
+  }
+  EXPECT_NEAR(sum / 10000, 0, 0.05);
+  EXPECT_NEAR(squares / 10000, 1, 0.05);
 }
 
 TEST(OpValues, Quantisation) {

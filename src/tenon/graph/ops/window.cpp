@@ -131,4 +131,13 @@ Expr window_count(const Call& call, const Expr& extent, int64_t before, int64_t 
   return simplify_dim(min(rounded, floordiv(extent + (before - 1), stride) + 1));
 }
 
+Indices apart(Expr flat, const std::vector<Expr>& extents) {
+  Indices out(extents.size());
+  for (size_t d = extents.size(); d-- > 0;) {
+    out[d] = d == 0 ? flat : floormod(flat, extents[d]);
+    flat = floordiv(flat, extents[d]);
+  }
+  return out;
+}
+
 }  // namespace tenon::graph

@@ -54,4 +54,7 @@ Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
 Expr window_count(const Call& call, const Expr& extent, int64_t before, int64_t after,
                   const Expr& size, int64_t stride, int64_t dilation, bool ceil_mode);
 
+/// The index of each of `extents` that the row-major index `flat` stands for.
+Indices apart(Expr flat, const std::vector<Expr>& extents);
+
 }  // namespace tenon::graph

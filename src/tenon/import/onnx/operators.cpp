@@ -5,10 +5,11 @@ namespace tenon::onnx {
 
 static const OperatorTable<OperatorRow>& table() {
   static const OperatorTable<OperatorRow> kTable = {
-      elementwise_rows, reduction_rows, shape_rows,      index_rows,     matrix_rows,
-      window_rows,      norm_rows,      activation_rows, recurrent_rows, quantize_rows,
-      create_rows,      image_rows,     loss_rows,       qlinear_rows,   tree_rows,
-      ml_rows,          attention_rows, transformer_rows};
+      elementwise_rows, reduction_rows, shape_rows,       index_rows,     matrix_rows,
+      window_rows,      norm_rows,      activation_rows,  recurrent_rows, quantize_rows,
+      create_rows,      image_rows,     loss_rows,        qlinear_rows,   tree_rows,
+      ml_rows,          attention_rows, transformer_rows, sampling_rows,  signal_rows,
+      random_rows};
   return kTable;
 }
 

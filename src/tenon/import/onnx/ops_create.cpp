@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that make tensors: constants, ranges, fills, triangles.
-#include <cmath>
-
 #include "tenon/arith/analyzer.h"
 #include "tenon/import/onnx/operators.h"
 
@@ -119,25 +117,6 @@ Results convert_one_hot(Context& c) {
   return {c.op("one_hot", {indices, item(1), item(0)}, {{"depth", depth}, {"axis", axis}})};
 }
 
-// The windows of signal processing: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N).
-OperatorRow window(const char* name, double a0, double a1, double a2) {
-  const auto convert = [=](Context& c) -> Results {
-    const int64_t size = c.int_scalar(0, "size");
-    const bool periodic = c.flag_attr("periodic", true);
-    const auto dtype = dtype_of(c.int_attr("output_datatype", 1));
-    if (size < 0 || size > (int64_t{1} << 24) || !dtype || !dtype->is_float())
-      unsupported("size {} or output_datatype {}", size, c.int_attr("output_datatype", 1));
-    const auto over = static_cast<double>(periodic ? size : size - 1);
-    std::vector<float> values;
-    for (int64_t n = 0; n < size; ++n) {
-      const double turn = 2 * 3.14159265358979323846 * static_cast<double>(n) / over;
-      values.push_back(static_cast<float>(a0 - a1 * std::cos(turn) + a2 * std::cos(2 * turn)));
-    }
-    return {c.cast(make<graph::Constant>(vector_of(kFloat32, values)), *dtype)};
-  };
-  return {name, 17, 1, 1, convert, "integers", "size known at compile time"};
-}
-
 }  // namespace
 
 std::vector<OperatorRow> create_rows() {
@@ -148,9 +127,6 @@ std::vector<OperatorRow> create_rows() {
       {"EyeLike", 9, 1, 1, convert_eye_like, "numbers"},
       {"Trilu", 14, 1, 2, convert_trilu, "all", "k known at compile time"},
       {"OneHot", 9, 3, 3, convert_one_hot, "all", "depth known at compile time"},
-      window("HannWindow", 0.5, 0.5, 0),
-      window("HammingWindow", 25.0 / 46.0, 21.0 / 46.0, 0),
-      window("BlackmanWindow", 0.42, 0.5, 0.08),
   };
 }
 

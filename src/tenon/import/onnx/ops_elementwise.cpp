@@ -158,17 +158,6 @@ Results convert_clip(Context& c) {
   return {x};
 }
 
-Results convert_dropout(Context& c) {
-  c.ignore({"seed", "ratio", "consumed_inputs", "is_test"});
-  if (c.opset() < 7 && !c.flag_attr("is_test")) unsupported("training mode");
-  if (c.opset() >= 12 && c.has(2) && c.int_scalar(2, "training_mode") != 0) {
-    if (!c.has(1) || c.float_scalar(1, "ratio") != 0) unsupported("training mode");
-  }
-  if (c.output_count() < 2) return {c.value(0)};
-  const DType mask = c.opset() >= 10 ? kBool : c.dtype(0);
-  return {c.value(0), c.op("ones", {c.shape_value(c.shape(0))}, {{"dtype", mask}})};
-}
-
 }  // namespace
 
 std::vector<OperatorRow> elementwise_rows() {
@@ -230,7 +219,6 @@ std::vector<OperatorRow> elementwise_rows() {
       {"Clip", 1, 1, 3, convert_clip, "numbers"},
       {"IsInf", 10, 1, 1, convert_is_inf, "floats"},
       {"Where", 9, 3, 3, convert_where, "all"},
-      {"Dropout", 1, 1, 3, convert_dropout, "floats", "inference only"},
   };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/import/onnx/operators.h"
 
 namespace tenon::onnx {
@@ -25,7 +26,6 @@ Value resize(Context& c, const Resize& r) {
     (same ? kept : moved).push_back(static_cast<int64_t>(d));
   }
   if (moved.empty()) return c.value(0);
-  if (moved.size() > 2) unsupported("more than two axes that change");
   while (moved.size() < 2 && !kept.empty()) {
     moved.insert(moved.begin(), kept.back());
     kept.pop_back();
@@ -61,109 +61,210 @@ Value resize(Context& c, const Resize& r) {
   return c.transpose(c.reshape(x, permuted), back);
 }
 
-std::vector<int64_t> static_shape(Context& c) {
-  const auto shape = as_ints(c.shape(0));
-  if (!shape) unsupported("a tensor with symbolic dimensions");
-  return *shape;
+// What a Resize asks for, along some axes of any tensor.
+struct Request {
+  std::vector<int64_t> axes;
+  Dims in, out;                // of all axes
+  std::vector<double> scales;  // of `axes`; empty: the quotients of the sizes
+  std::string mode, coordinates = "asymmetric", rounding = "floor";
+  double cubic = -0.75, extrapolation = 0;
+  bool excludes_outside = false, antialias = false;
+
+  const Expr& in_at(size_t k) const { return in[static_cast<size_t>(axes[k])]; }
+  Expr& out_at(size_t k) { return out[static_cast<size_t>(axes[k])]; }
+};
+
+// floor(extent * scale). A scale is a float32: a whole number of 24 bits by a power of 2.
+Expr scaled_extent(Context& c, const Expr& extent, double scale) {
+  const auto known = as_int(extent);
+  const double most = std::floor(static_cast<double>(known.value_or(1)) * scale);
+  if (!(scale > 0) || !(most < 1e9)) c.bad(kBadArgument, "`{}` by a factor of {}", c.name(), scale);
+  if (known) return int64(static_cast<int64_t>(most));
+  int exponent = 0;
+  auto numerator = static_cast<int64_t>(std::ldexp(std::frexp(scale, &exponent), 24));
+  exponent -= 24;
+  for (; exponent < 0 && numerator % 2 == 0; ++exponent) numerator /= 2;
+  if (exponent < -40) unsupported("scale {} of a symbolic dimension", scale);
+  if (exponent >= 0) return arith::simplify(extent * (numerator << exponent));
+  return arith::simplify(floordiv(extent * numerator, int64_t{1} << -exponent));
 }
 
-void scale_by(Context& c, Resize& r, const std::vector<double>& scales,
-              const std::vector<int64_t>& axes) {
-  if (scales.size() != axes.size())
-    c.bad(kShapeMismatch, "`{}` has {} scales for {} axes", c.node().op_type, scales.size(),
-          axes.size());
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const auto d = static_cast<size_t>(axes[k]);
-    const double extent = std::floor(static_cast<double>(r.in[d]) * scales[k]);
-    if (!(scales[k] > 0) || !(extent < 1e9))
-      c.bad(kBadArgument, "`{}` by a factor of {}", c.node().op_type, scales[k]);
-    r.scales[d] = scales[k];
-    r.out[d] = static_cast<int64_t>(extent);
+void scale_by(Context& c, Request& r, std::vector<double> scales) {
+  if (scales.size() != r.axes.size())
+    c.bad(kShapeMismatch, "`{}` has {} scales for {} axes", c.name(), scales.size(), r.axes.size());
+  for (size_t k = 0; k < scales.size(); ++k) r.out_at(k) = scaled_extent(c, r.in_at(k), scales[k]);
+  r.scales = std::move(scales);
+}
+
+// Sizes that keep the proportions of the axes, by the least or greatest of their scales.
+void keep_proportions(Request& r, const Dims& sizes, bool larger) {
+  double common = 0;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    const auto in = as_int(r.in_at(k)), out = as_int(sizes[k]);
+    if (!in || !out) unsupported("keep_aspect_ratio_policy with symbolic dimensions");
+    const double scale = static_cast<double>(*out) / static_cast<double>(*in);
+    common = k == 0 ? scale : larger ? std::max(common, scale) : std::min(common, scale);
+  }
+  r.scales.assign(sizes.size(), common);
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    const auto extent = static_cast<double>(*as_int(r.in_at(k)));
+    r.out_at(k) = int64(static_cast<int64_t>(std::floor(common * extent + 0.5)));
   }
 }
 
-Resize start(Context& c) {
-  Resize r;
-  r.in = static_shape(c);
-  r.out = r.in;
-  r.scales.assign(r.in.size(), 1.0);
+void size_to(Context& c, Request& r, const Dims& sizes) {
+  if (sizes.size() != r.axes.size())
+    c.bad(kShapeMismatch, "`{}` has {} sizes for {} axes", c.name(), sizes.size(), r.axes.size());
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    if (as_int(sizes[k]).value_or(0) < 0 || as_int(r.in_at(k)).value_or(1) < 1)
+      c.bad(kBadArgument, "`{}` of an axis of {} to {} elements", c.name(), str(r.in_at(k)),
+            str(sizes[k]));
+    r.out_at(k) = sizes[k];
+  }
+}
+
+// What `image.resize2d` does: images of known sizes, without the rarer modes.
+std::optional<Resize> as_images(const Request& r, DType dtype) {
+  const auto in = as_ints(r.in), out = as_ints(r.out);
+  const bool blends = r.mode != "nearest";
+  if (!in || !out || r.antialias || r.coordinates == "tf_crop_and_resize" ||
+      r.coordinates == "tf_half_pixel_for_nn" || (blends && !dtype.is_float()))
+    return std::nullopt;
+  Resize images{*in,
+                *out,
+                std::vector<double>(in->size(), 1.0),
+                r.mode,
+                r.coordinates,
+                r.rounding,
+                r.cubic,
+                r.excludes_outside};
+  size_t moved = 0;
+  for (size_t k = 0; k < r.axes.size(); ++k) {
+    const auto d = static_cast<size_t>(r.axes[k]);
+    const auto from = static_cast<double>((*in)[d]);
+    images.scales[d] = !r.scales.empty() ? r.scales[k] : static_cast<double>((*out)[d]) / from;
+    const double width = from * images.scales[d];
+    if (r.coordinates == "align_corners" && width != std::floor(width)) return std::nullopt;
+    if ((*in)[d] != (*out)[d] || images.scales[d] != 1) ++moved;
+  }
+  if (moved > 2) return std::nullopt;
+  return images;
+}
+
+Value resize_any(Context& c, const Request& r, const std::vector<double>& roi) {
+  if (roi.empty())
+    if (const auto images = as_images(r, c.dtype(0))) return resize(c, *images);
+  const bool has_region = r.coordinates == "tf_crop_and_resize";
+  std::vector<int64_t> axes;
+  Dims sizes;
+  AttrList scales, starts, ends;
+  for (size_t k = 0; k < r.axes.size(); ++k) {
+    const auto d = static_cast<size_t>(r.axes[k]);
+    const bool same = arith::proves_equal(r.in[d], r.out[d]) &&
+                      (r.scales.empty() || r.scales[k] == 1) &&
+                      (!has_region || (roi[k] == 0 && roi[r.axes.size() + k] == 1));
+    if (same) continue;
+    axes.push_back(r.axes[k]);
+    sizes.push_back(r.out[d]);
+    if (!r.scales.empty()) scales.push_back(r.scales[k]);
+    if (!has_region) continue;
+    starts.push_back(roi[k]);
+    ends.push_back(roi[r.axes.size() + k]);
+  }
+  if (axes.empty()) return c.value(0);
+  Attrs attrs{{"axes", axes},
+              {"method", r.mode == "nearest" ? "nearest_neighbor" : r.mode},
+              {"coordinate_transformation_mode", r.coordinates},
+              {"rounding_method", r.rounding},
+              {"cubic_alpha", r.cubic},
+              {"extrapolation_value", r.extrapolation},
+              {"exclude_outside", r.excludes_outside},
+              {"antialias", r.antialias}};
+  if (!scales.empty()) attrs.set("scales", scales);
+  if (has_region) {
+    starts.insert(starts.end(), ends.begin(), ends.end());
+    attrs.set("roi", starts);
+  }
+  return c.op("image.resize", {c.value(0), c.shape_value(sizes)}, attrs);
+}
+
+Request start(Context& c) {
+  Request r;
+  r.in = r.out = c.shape(0);
+  for (int64_t d = 0; d < c.ndim(0); ++d) r.axes.push_back(d);
   r.mode = c.string_attr("mode", "nearest");
   if (r.mode == "bilinear") r.mode = "linear";
+  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
+    c.bad(kBadAttribute, "attribute `mode` of `{}` is `{}`; expected nearest, linear or cubic",
+          c.name(), r.mode);
   return r;
 }
 
-std::vector<int64_t> all_axes(const Resize& r) {
-  std::vector<int64_t> axes;
-  for (size_t d = 0; d < r.in.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  return axes;
+Results convert_upsample(Context& c) {
+  Request r = start(c);
+  if (c.opset() >= 7) {
+    scale_by(c, r, c.opset() < 9 ? c.floats_attr("scales", {}) : c.floats(1, "scales"));
+  } else {
+    const double rows = c.float_attr("height_scale"), columns = c.float_attr("width_scale");
+    if (r.axes.size() != 4)
+      c.bad(kRankMismatch, "`Upsample` of a tensor of rank {}; expected 4", r.axes.size());
+    scale_by(c, r, {1, 1, rows, columns});
+  }
+  return {resize_any(c, r, {})};
 }
 
-Results convert_upsample(Context& c) {
-  Resize r = start(c);
-  r.coordinates = "asymmetric";
-  r.rounding = "floor";
-  scale_by(c, r, c.opset() < 9 ? c.floats_attr("scales", {}) : c.floats(1, "scales"), all_axes(r));
-  return {resize(c, r)};
+// An empty operand counts as left out.
+bool is_given(Context& c, size_t i) {
+  return c.has(i) && !(c.type(i)->ndim == 1 && is_int(c.shape(i)[0], 0));
 }
 
 Results convert_resize(Context& c) {
-  Resize r = start(c);
+  Request r = start(c);
   if (c.opset() < 11) {
-    r.coordinates = "asymmetric";
-    r.rounding = "floor";
-    scale_by(c, r, c.floats(1, "scales"), all_axes(r));
-    return {resize(c, r)};
+    scale_by(c, r, c.floats(1, "scales"));
+    return {resize_any(c, r, {})};
   }
-  c.ignore({"extrapolation_value"});
   r.coordinates = c.string_attr("coordinate_transformation_mode", "half_pixel");
   r.rounding = c.string_attr("nearest_mode", "round_prefer_floor");
   r.cubic = c.float_attr("cubic_coeff_a", -0.75);
+  r.extrapolation = c.float_attr("extrapolation_value", 0);
   r.excludes_outside = c.flag_attr("exclude_outside");
-  if (r.coordinates == "tf_crop_and_resize" || r.coordinates == "tf_half_pixel_for_nn")
-    unsupported("coordinate_transformation_mode `{}`", r.coordinates);
-  if (c.flag_attr("antialias")) unsupported("antialias");
+  r.antialias = c.flag_attr("antialias") && r.mode != "nearest";
   const std::string policy = c.string_attr("keep_aspect_ratio_policy", "stretch");
-  std::vector<int64_t> axes = all_axes(r);
-  if (c.has_attr("axes")) axes = c.axes(c.ints_attr("axes"), c.ndim(0));
-  // An empty operand counts as left out.
-  const bool scaled = c.has(2) && !(c.constant(2) && c.constant(2)->elements() == 0);
-  if (scaled) {
-    scale_by(c, r, c.floats(2, "scales"), axes);
-    return {resize(c, r)};
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    c.bad(kBadAttribute,
+          "attribute `keep_aspect_ratio_policy` of `Resize` is `{}`; expected stretch, not_larger "
+          "or not_smaller",
+          policy);
+  if (c.has_attr("axes")) r.axes = c.axes(c.ints_attr("axes"), c.ndim(0));
+  std::vector<double> roi;
+  if (r.coordinates == "tf_crop_and_resize") {
+    if (!is_given(c, 1)) c.bad(kBadModel, "`Resize` by tf_crop_and_resize has no roi");
+    roi = c.floats(1, "roi");
+    if (roi.size() != 2 * r.axes.size())
+      c.bad(kShapeMismatch, "operand `roi` of `Resize` has {} numbers for {} axes; expected {}",
+            roi.size(), r.axes.size(), 2 * r.axes.size());
   }
-  if (!c.has(3)) c.bad(kBadModel, "`Resize` has neither scales nor sizes");
-  const std::vector<int64_t> sizes = c.ints(3, "sizes");
-  if (sizes.size() != axes.size())
-    c.bad(kShapeMismatch, "`Resize` has {} sizes for {} axes", sizes.size(), axes.size());
-  double common = 0;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const auto d = static_cast<size_t>(axes[k]);
-    if (sizes[k] < 0 || r.in[d] < 1)
-      c.bad(kBadArgument, "`Resize` of an axis of {} to {} elements", r.in[d], sizes[k]);
-    r.out[d] = sizes[k];
-    r.scales[d] = static_cast<double>(sizes[k]) / static_cast<double>(r.in[d]);
-    const bool first = k == 0;
-    if (policy == "not_larger") common = first ? r.scales[d] : std::min(common, r.scales[d]);
-    if (policy == "not_smaller") common = first ? r.scales[d] : std::max(common, r.scales[d]);
+  if (is_given(c, 2)) {
+    scale_by(c, r, c.floats(2, "scales"));
+  } else if (c.has(3)) {
+    const Dims sizes = c.dims(3, "sizes");
+    size_to(c, r, sizes);
+    if (policy != "stretch") keep_proportions(r, sizes, policy == "not_smaller");
+  } else {
+    c.bad(kBadModel, "`Resize` has neither scales nor sizes");
   }
-  for (const int64_t a : axes) {
-    if (policy == "stretch") break;
-    const auto d = static_cast<size_t>(a);
-    r.scales[d] = common;
-    r.out[d] = static_cast<int64_t>(std::floor(common * static_cast<double>(r.in[d]) + 0.5));
-  }
-  return {resize(c, r)};
+  return {resize_any(c, r, roi)};
 }
 
 }  // namespace
 
 std::vector<OperatorRow> image_rows() {
   return {
-      {"Resize", 10, 1, 4, convert_resize, "numbers (nearest), floats",
-       "scales or sizes known at compile time, static shape, at most two axes that change; no "
-       "antialias, no tf_crop_and_resize"},
-      {"Upsample", 7, 1, 2, convert_upsample, "numbers (nearest), floats",
-       "scales known at compile time, static shape, at most two axes that change"},
+      {"Resize", 10, 1, 4, convert_resize, "numbers (nearest: all)",
+       "scales, sizes and roi known at compile time"},
+      {"Upsample", 1, 1, 2, convert_upsample, "numbers (nearest: all)",
+       "scales known at compile time"},
   };
 }
 

@@ -73,6 +73,12 @@ Results convert_einsum(Context& c) {
   return {c.op("einsum", {make<graph::Tuple>(std::move(operands))}, {{"subscripts", text}})};
 }
 
+Results convert_det(Context& c) {
+  if (c.ndim(0) < 2)
+    c.bad(kRankMismatch, "`Det` of a tensor of rank {}; expected at least 2", c.ndim(0));
+  return {c.op("linalg.det", {c.value(0)})};
+}
+
 }  // namespace
 
 std::vector<OperatorRow> matrix_rows() {
@@ -80,6 +86,7 @@ std::vector<OperatorRow> matrix_rows() {
       {"MatMul", 1, 2, 2, convert_matmul, "numbers"},
       {"Gemm", 1, 2, 3, convert_gemm, "numbers"},
       {"MatMulInteger", 10, 2, 4, convert_matmul_integer, "int8, uint8"},
+      {"Det", 11, 1, 1, convert_det, "floats"},
       {"Einsum", 12, 1, -1, convert_einsum, "numbers"},
   };
 }

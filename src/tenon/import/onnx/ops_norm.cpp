@@ -15,20 +15,62 @@ Value vector_of(const Expr& extent, DType dtype, double value) {
   return make<graph::Constant>(tensor_of(all));
 }
 
+// By the batch's own statistics, over all axes but the channels; opset 8 and before may have
+// statistics for each element of the batch's items instead. Results: the data, the moved mean and
+// variance, and where older forms ask for them those of the batch.
+Results trained_batch_norm(Context& c, bool by_channel, double epsilon) {
+  const double momentum = c.float_attr("momentum", 0.9);
+  const DType dtype = c.dtype(0), stored = c.dtype(3);
+  const DType wide = dtype == kFloat64 || stored == kFloat64 ? kFloat64 : kFloat32;
+  std::vector<int64_t> axes = {0};
+  Dims vector(static_cast<size_t>(c.ndim(0)), int64(1));
+  for (int64_t d = 2; by_channel && d < c.ndim(0); ++d) axes.push_back(d);
+  vector[1] = c.shape(0)[1];
+  const auto spread = [&](const Value& value) {
+    return by_channel ? c.reshape(value, vector) : value;
+  };
+  const Value x = c.cast(c.value(0), wide);
+  const Value mean = c.op("mean", {x}, {{"axis", axes}});
+  const Value centred = c.op("subtract", {x, spread(mean)});
+  const Value variance = c.op("mean", {c.op("square", {centred})}, {{"axis", axes}});
+  const Value scale = c.op(
+      "divide",
+      {c.cast(c.value(1), wide), c.op("sqrt", {c.op("add", {variance, c.scalar(wide, epsilon)})})});
+  Value y = c.op("multiply", {centred, spread(scale)});
+  y = c.cast(c.op("add", {y, spread(c.cast(c.value(2), wide))}), dtype);
+  const auto moved = [&](size_t old, const Value& now) {
+    const Value kept = c.op("multiply", {c.cast(c.value(old), wide), c.scalar(wide, momentum)});
+    const Value added = c.op("multiply", {now, c.scalar(wide, 1 - momentum)});
+    return c.cast(c.op("add", {kept, added}), stored);
+  };
+  Results results = {y, moved(3, mean), moved(4, variance)};
+  if (c.opset() < 14) {
+    results.push_back(c.cast(mean, stored));
+    results.push_back(c.cast(variance, stored));
+  }
+  return results;
+}
+
 Results convert_batch_norm(Context& c) {
-  c.ignore({"momentum", "consumed_inputs", "is_test"});
-  if (c.opset() < 7 && !c.flag_attr("is_test")) unsupported("training mode");
-  if (c.flag_attr("training_mode")) unsupported("training mode");
-  if (!c.flag_attr("spatial", true)) unsupported("spatial=0");
+  c.ignore({"momentum", "consumed_inputs"});
+  bool training = c.opset() < 7 ? !c.flag_attr("is_test") : c.flag_attr("training_mode");
+  for (size_t i = 1; c.opset() < 14 && i < c.output_count(); ++i)
+    training = training || !c.node().outputs[i].empty();
+  const bool by_channel = c.opset() >= 9 || c.flag_attr("spatial", true);
   if (c.ndim(0) < 2)
     c.bad(kRankMismatch, "`BatchNormalization` of a tensor of rank {}; expected at least 2",
           c.ndim(0));
-  for (size_t i = 1; i < c.output_count(); ++i)
-    if (!c.node().outputs[i].empty()) unsupported("training mode, output {}", i);
   const double epsilon = c.float_attr("epsilon", 1e-5);
+  if (training) return trained_batch_norm(c, by_channel, epsilon);
   const DType dtype = c.dtype(0);
   std::vector<Value> args = {c.value(0)};
   for (size_t i = 1; i < 5; ++i) args.push_back(c.cast(c.value(i), dtype));
+  if (!by_channel) {
+    const Value root = c.op("sqrt", {c.op("add", {args[4], c.scalar(dtype, epsilon)})});
+    const Value scaled =
+        c.op("multiply", {c.op("subtract", {args[0], args[3]}), c.op("divide", {args[1], root})});
+    return {c.op("add", {scaled, args[2]})};
+  }
   const Value all =
       c.op("nn.batch_norm", args, {{"axis", 1}, {"epsilon", epsilon}, {"training", false}});
   return {c.builder().emit(make<graph::TupleGetItem>(all, 0, c.origin()))};
@@ -147,7 +189,7 @@ Results convert_mvn(Context& c) {
 
 std::vector<OperatorRow> norm_rows() {
   return {
-      {"BatchNormalization", 1, 5, 5, convert_batch_norm, "floats", "inference only"},
+      {"BatchNormalization", 1, 5, 5, convert_batch_norm, "floats"},
       {"LayerNormalization", 17, 2, 3, convert_layer_norm, "floats"},
       {"RMSNormalization", 23, 2, 2, convert_rms_norm, "floats"},
       {"InstanceNormalization", 1, 3, 3, convert_instance_norm, "floats"},

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
+#include <cmath>
+
+#include "tenon/arith/analyzer.h"
 #include "tenon/import/onnx/operators.h"
 
 namespace tenon::onnx {
@@ -196,10 +199,15 @@ Results convert_conv_transpose(Context& c) {
   return {with_bias(c, y, c.value_or_null(2))};
 }
 
+// The p of a norm: a float in opset 1.
+int64_t norm_of(Context& c) {
+  const double p = c.opset() < 2 ? c.float_attr("p", 2.0) : static_cast<double>(c.int_attr("p", 2));
+  if (!(p >= 1) || p != std::floor(p) || p > 1e6) unsupported("p = {}", p);
+  return static_cast<int64_t>(p);
+}
+
 Results convert_pool(Context& c, const char* kind) {
   check_images(c, 0);
-  c.ignore({"storage_order"});
-  if (c.output_count() > 1 && !c.node().outputs[1].empty()) unsupported("output Indices");
   Window window(c, {});
   window.pad_to_same(c);
   Attrs attrs{{"pool_size", window.kernel},
@@ -209,8 +217,49 @@ Results convert_pool(Context& c, const char* kind) {
               {"ceil_mode", c.flag_attr("ceil_mode")}};
   const std::string name = kind;
   if (name == "avg") attrs.set("count_include_pad", c.flag_attr("count_include_pad"));
-  if (name == "lp") attrs.set("p", c.int_attr("p", 2));
-  return {c.op(fmt::format("nn.{}_pool{}d", name, window.rank()), {c.value(0)}, attrs)};
+  if (name == "lp") attrs.set("p", norm_of(c));
+  const bool column_major = name == "max" && c.flag_attr("storage_order");
+  const Value pooled = c.op(fmt::format("nn.{}_pool{}d", name, window.rank()), {c.value(0)}, attrs);
+  if (c.output_count() < 2 || c.node().outputs[1].empty()) return {pooled};
+  return {pooled, c.op("nn.max_pool_positions", {c.value(0), pooled},
+                       {{"pool_size", window.kernel},
+                        {"strides", window.strides},
+                        {"padding", window.pads},
+                        {"dilation", window.dilations},
+                        {"column_major", column_major}})};
+}
+
+// Each element to the place that the pool it comes from found it at.
+Results convert_max_unpool(Context& c) {
+  check_images(c, 0);
+  const Window window(c, {});
+  const size_t rank = window.rank();
+  const Dims from = c.shape(0);
+  Dims shape = {from[0], from[1]};
+  for (size_t d = 0; d < rank; ++d)
+    shape.push_back(arith::simplify((from[2 + d] - 1) * window.strides[d] + window.kernel[d] -
+                                    (window.pads[d] + window.pads[d + rank])));
+  const DType dtype = c.dtype(0);
+  const Value zeros = c.op("zeros", {c.shape_value({product(shape)})}, {{"dtype", dtype}});
+  const Value flat = c.op("scatter_elements", {zeros, c.reshape(c.value(1), {product(from)}),
+                                               c.reshape(c.value(0), {product(from)})});
+  const Value unpooled = c.reshape(flat, shape);
+  if (!c.has(2)) return {unpooled};
+  // A larger shape has zeros behind.
+  const Dims wanted = c.dims(2, "output_shape");
+  if (wanted.size() != shape.size())
+    c.bad(kShapeMismatch, "operand `output_shape` of `MaxUnpool` is {}; expected {} numbers",
+          str(wanted), shape.size());
+  std::vector<int64_t> pads;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto more = as_int(arith::simplify(wanted[d] - shape[d]));
+    if (!more) unsupported("output_shape with symbolic dimensions");
+    if (*more < 0)
+      c.bad(kShapeMismatch, "operand `output_shape` of `MaxUnpool` is {}; expected at least {}",
+            str(wanted), str(shape));
+    pads.insert(pads.end(), {0, *more});
+  }
+  return {c.op("nn.pad", {unpooled}, {{"pad_width", pads}})};
 }
 
 // Over all spatial axes.
@@ -225,13 +274,17 @@ Results convert_global(Context& c, const char* op) {
 }
 
 Results convert_global_lp(Context& c) {
-  const int64_t p = c.int_attr("p", 2);
-  if (p != 1 && p != 2) unsupported("p = {}", p);
+  const int64_t p = norm_of(c);
   std::vector<int64_t> axes;
   for (int64_t d = 2; d < c.ndim(0); ++d) axes.push_back(d);
-  const Value x = c.op(p == 1 ? "abs" : "square", {c.value(0)});
-  const Value sum = c.op("sum", {x}, {{"axis", axes}, {"keepdims", true}});
-  return {p == 1 ? sum : c.op("sqrt", {sum})};
+  const DType dtype = c.dtype(0), wide = dtype.bits < 32 ? kFloat32 : dtype;
+  Value x = c.cast(c.value(0), wide);
+  x = c.op(p == 2 ? "square" : "abs", {x});
+  if (p > 2) x = c.op("power", {x, c.scalar(wide, static_cast<double>(p))});
+  if (!axes.empty()) x = c.op("sum", {x}, {{"axis", axes}, {"keepdims", true}});
+  if (p == 2) x = c.op("sqrt", {x});
+  if (p > 2) x = c.op("power", {x, c.scalar(wide, 1 / static_cast<double>(p))});
+  return {c.cast(x, dtype)};
 }
 
 }  // namespace
@@ -242,15 +295,17 @@ std::vector<OperatorRow> window_rows() {
       {"ConvInteger", 10, 2, 4, convert_conv_integer, "int8, uint8", "1 to 3 spatial axes"},
       {"ConvTranspose", 1, 2, 3, convert_conv_transpose, "floats", "1 to 3 spatial axes"},
       {"MaxPool", 1, 1, 1, [](Context& c) { return convert_pool(c, "max"); }, "numbers",
-       "1 to 3 spatial axes; no output Indices"},
+       "1 to 3 spatial axes"},
+      {"MaxUnpool", 9, 2, 3, convert_max_unpool, "numbers",
+       "1 to 3 spatial axes; output_shape known at compile time"},
       {"AveragePool", 1, 1, 1, [](Context& c) { return convert_pool(c, "avg"); }, "floats",
        "1 to 3 spatial axes"},
-      {"LpPool", 2, 1, 1, [](Context& c) { return convert_pool(c, "lp"); }, "floats",
+      {"LpPool", 1, 1, 1, [](Context& c) { return convert_pool(c, "lp"); }, "floats",
        "1 to 3 spatial axes"},
       {"GlobalAveragePool", 1, 1, 1, [](Context& c) { return convert_global(c, "mean"); },
        "floats"},
       {"GlobalMaxPool", 1, 1, 1, [](Context& c) { return convert_global(c, "max"); }, "numbers"},
-      {"GlobalLpPool", 2, 1, 1, convert_global_lp, "floats", "p 1 or 2"},
+      {"GlobalLpPool", 1, 1, 1, convert_global_lp, "floats"},
   };
 }
 
