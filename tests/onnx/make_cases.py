@@ -451,3 +451,36 @@ nbits("nbits_4_part", 40, 7, 4, 16, "packed")
 nbits("nbits_8", 32, 5, 8, 16)
 nbits("nbits_8_zeros", 64, 17, 8, 32, "packed")
 nbits("nbits_2", 64, 5, 2, 16, "packed")
+
+
+def packed(name, rows, self, bias):
+    """MultiHeadAttention with operands beside one another, which ONNX Runtime's CPU provider takes apart only."""
+    q, k, v = f(B, S, N, D), f(B, rows, N, D), f(B, rows, N, D)
+    b = [("bias", f(3 * N * D))] if bias else []
+    flat = [(n, x.reshape(B, -1, N * D)) for n, x in (("q", q), ("k", k), ("v", v))]
+    case(name, "MultiHeadAttention", flat + b, ["y"], num_heads=N)
+    y = (FOLDER / name / "test_data_set_0" / "output_0.pb").read_bytes()
+    ins = [("q", np.stack([q, k, v], 3))] if self else [flat[0], ("k", np.stack([k, v], 3))]
+    if bias:
+        ins += [None] * (3 - len(ins)) + b
+    given = dict(i for i in ins if i)
+    node = h.make_node(
+        "MultiHeadAttention", [i[0] if i else "" for i in ins], ["y"], domain="com.microsoft", num_heads=N
+    )
+    model = onnx.load(FOLDER / name / "model.onnx")
+    del model.graph.node[:], model.graph.input[:]
+    model.graph.node.append(node)
+    model.graph.input.extend(declared(n, a) for n, a in given.items())
+    shutil.rmtree(FOLDER / name)
+    data = FOLDER / name / "test_data_set_0"
+    data.mkdir(parents=True)
+    onnx.save(model, FOLDER / name / "model.onnx")
+    for i, (n, a) in enumerate(given.items()):
+        (data / f"input_{i}.pb").write_bytes(nh.from_array(a, n).SerializeToString())
+    (data / "output_0.pb").write_bytes(y)
+
+
+packed("mha_packed_kv", 5, False, False)
+packed("mha_packed_qkv", 3, True, False)
+packed("mha_packed_qkv_bias", 3, True, True)
+packed("mha_packed_kv_bias", 5, False, True)
