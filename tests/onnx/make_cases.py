@@ -484,3 +484,68 @@ packed("mha_packed_kv", 5, False, False)
 packed("mha_packed_qkv", 3, True, False)
 packed("mha_packed_qkv_bias", 3, True, True)
 packed("mha_packed_kv_bias", 5, False, True)
+
+
+def decoder():
+    """A layer of a language model with a cache, as exporters write it: every length is a symbol."""
+    heads, groups, depth, width, words, hidden = 2, 1, 16, 32, 20, 32
+    nodes, weights = [], {}
+
+    def op(name, inputs, output, domain="", **attributes):
+        nodes.append(
+            h.make_node(name, inputs, output if isinstance(output, list) else [output], domain=domain, **attributes)
+        )
+        return output
+
+    def linear(x, columns, name):
+        weights[name + ".q"] = RANDOM.integers(0, 256, (columns, 1, 16)).astype(np.uint8)
+        weights[name + ".s"] = np.abs(f(columns, 1)) * np.float32(0.05)
+        inputs = [x, name + ".q", name + ".s"]
+        return op("MatMulNBits", inputs, name, "com.microsoft", K=width, N=columns, bits=4, block_size=32)
+
+    angles = np.outer(np.arange(64), 0.1 ** np.arange(depth // 2)).astype(np.float32)
+    weights.update(words=f(words, width), cos=np.cos(angles), sin=np.sin(angles), one=np.array([1], LONG))
+    weights.update(last_axis=np.array(1, LONG), n0=np.abs(f(width)), n1=np.abs(f(width)), n2=np.abs(f(width)))
+    op("ReduceSum", ["attention_mask", "one"], "length", keepdims=0)
+    op("Cast", [op("Sub", ["length", "last_axis"], "before_last")], "last", to=6)
+    op("Gather", [op("Shape", ["attention_mask"], "extents"), "last_axis"], "columns")
+    op("Cast", ["columns"], "total", to=6)
+    x = op("Gather", ["words", "ids"], "x")
+    y = op("SimplifiedLayerNormalization", [x, "n0"], "y", axis=-1)
+    operands = [linear(y, n * depth, name) for name, n in (("q", heads), ("k", groups), ("v", groups))]
+    operands += ["past_key", "past_value", "last", "total", "cos", "sin"]
+    kinds = {"num_heads": heads, "kv_num_heads": groups, "do_rotary": 1}
+    op("GroupQueryAttention", operands, ["a", "key", "value"], "com.microsoft", **kinds)
+    op("SkipSimplifiedLayerNormalization", [x, linear("a", width, "o"), "n1"], ["m", "", "", "r"], "com.microsoft")
+    gate = linear("m", hidden, "gate")
+    gated = op("Mul", [op("Mul", [gate, op("Sigmoid", [gate], "open")], "silu"), linear("m", hidden, "up")], "gated")
+    op("SkipSimplifiedLayerNormalization", ["r", linear(gated, width, "down"), "n2"], "z", "com.microsoft")
+    linear("z", words, "scores")
+    cache, long = ["batch", groups, "past", depth], onnx.TensorProto.INT64
+    inputs = [
+        h.make_tensor_value_info("ids", long, ["batch", "rows"]),
+        h.make_tensor_value_info("attention_mask", long, ["batch", "total"]),
+        h.make_tensor_value_info("past_key", 1, cache),
+        h.make_tensor_value_info("past_value", 1, cache),
+    ]
+    outputs = [h.make_tensor_value_info(n, 1, None) for n in ("scores", "key", "value")]
+    graph = h.make_graph(nodes, "decoder", inputs, outputs, [nh.from_array(a, n) for n, a in weights.items()])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 8
+    empty = np.zeros((2, groups, 0, depth), np.float32)
+    key, value = empty, empty
+    for name, rows, total in (("decoder_prompt", 5, 5), ("decoder_step", 1, 6)):
+        ids = RANDOM.integers(0, words, (2, rows))
+        feeds = {"ids": ids, "attention_mask": np.ones((2, total), LONG), "past_key": key, "past_value": value}
+        results = results_of(model, feeds, False)
+        _, key, value = results
+        data = FOLDER / name / "test_data_set_0"
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        data.mkdir(parents=True)
+        onnx.save(model, FOLDER / name / "model.onnx")
+        for kind, arrays in (("input", feeds.values()), ("output", results)):
+            for i, array in enumerate(arrays):
+                (data / f"{kind}_{i}.pb").write_bytes(nh.from_array(array, f"{kind}_{i}").SerializeToString())
+
+
+decoder()
