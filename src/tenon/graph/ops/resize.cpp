@@ -280,7 +280,7 @@ class Resize {
       return data(at) * weights({i[axis.place], k});
     };
     const auto count = as_int(taps);
-    if (!count || *count > 4)
+    if (!count || *count > 16)
       return kernel_.reduce("blended_" + number, shape, {taps}, tir::sum_reducer(),
                             [&](const Indices& i, const Indices& k) { return term(i, k[0]); });
     return kernel_.compute("blended_" + number, shape, [&](const Indices& i) {
