@@ -10,19 +10,24 @@ namespace {
 
 struct PackedMatmulAttrs {
   int64_t units = 0;
+  DType out_dtype = kVoid;
   static auto table() {
-    return std::tuple{required<&PackedMatmulAttrs::units>("units", "columns of the result")};
+    return std::tuple{required<&PackedMatmulAttrs::units>("units", "columns of the result"),
+                      attr<&PackedMatmulAttrs::out_dtype>(
+                          "out_dtype", "of the result and of the sums; void: that of a")};
   }
 };
 
 Type infer_packed_matmul(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
   check_rank(call, 1, 3);
-  const int64_t units = attrs_as<PackedMatmulAttrs>(call).units;
+  const auto attrs = attrs_as<PackedMatmulAttrs>(call);
+  const int64_t units = attrs.units;
+  const DType dtype = attrs.out_dtype.is_void() ? a->dtype : attrs.out_dtype;
   if (a->ndim == 0)
     throw CompileError(kRankMismatch, call.origin, "`{}` of a scalar; expected at least a vector",
                        call.op->name);
-  if (!a->shape) return make<TensorType>(a->dtype, a->ndim);
+  if (!a->shape) return make<TensorType>(dtype, a->ndim);
   if (b->shape) {
     check_dim(call, 1, b->dim(1), a->dim(-1), "rows");
     const auto panels = as_int(b->dim(0)), width = as_int(b->dim(2));
@@ -33,20 +38,20 @@ Type infer_packed_matmul(const Call& call) {
   }
   std::vector<Expr> shape = *a->shape;
   shape.back() = int64(units);
-  return make<TensorType>(std::move(shape), a->dtype);
+  return make<TensorType>(std::move(shape), dtype);
 }
 
 Value lower_packed_matmul(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
-  const Operand a = KernelOf::wide(kernel.buffer_arg(0)), b = KernelOf::wide(kernel.buffer_arg(1));
+  const Operand a = kernel.buffer_arg(0), b = kernel.buffer_arg(1);
   const Expr width = b.shape[2];
-  return kernel.emit({kernel.reduce(kernel.out_name(), kernel.shape(), {a.shape.back()},
-                                    tir::sum_reducer(), [&](const Indices& i, const Indices& k) {
-                                      Indices at = i;
-                                      at.back() = k[0];
-                                      return a(at) * b({floordiv(i.back(), width), k[0],
-                                                        floormod(i.back(), width)});
-                                    })});
+  return kernel.emit_contraction(
+      {a.shape.back()}, [&](const Indices& i, const Indices& k, DType dtype) {
+        Indices at = i;
+        at.back() = k[0];
+        const Expr weight = b({floordiv(i.back(), width), k[0], floormod(i.back(), width)});
+        return tenon::cast(dtype, a(at)) * tenon::cast(dtype, weight);
+      });
 }
 
 OpDef packed_matmul() {

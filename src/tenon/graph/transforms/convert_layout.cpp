@@ -208,8 +208,9 @@ class Converter {
     if (!call.args[1].as<Constant>() || blocked_variant(call.args[0])) return std::nullopt;
     const Ref<TensorType> a = tensor_type(call.args[0]), b = tensor_type(call.args[1]);
     const auto shape = b->static_shape();
-    if (!a->has_shape() || a->ndim < 1 || a->dtype != kFloat32 || b->dtype != kFloat32 || !shape ||
-        shape->size() != 2 || tensor_type(ref_to(&call))->dtype != kFloat32)
+    const DType sums = tensor_type(ref_to(&call))->dtype;
+    if (!a->has_shape() || a->ndim < 1 || !shape || shape->size() != 2 ||
+        !sums_32_bits(a->dtype, b->dtype, sums) || (a->dtype == kFloat32 && sums != kFloat32))
       return std::nullopt;
     const int64_t k = (*shape)[0], n = (*shape)[1];
     if (n < 2 || k < 1 || stays_plain(call, name)) return std::nullopt;
@@ -230,7 +231,9 @@ class Converter {
             {{"width", static_cast<double>(width)}},
             "",
             call.origin});
-    return builder_.op("nn.packed_matmul", {call.args[0], packed}, {{"units", n}}, name);
+    Attrs attrs{{"units", n}};
+    if (sums != a->dtype) attrs.set("out_dtype", sums);
+    return builder_.op("nn.packed_matmul", {call.args[0], packed}, attrs, name);
   }
 
   /// The type that the value has in planar form.
