@@ -101,8 +101,25 @@ Results convert_multinomial(Context& c) {
   return {c.cast(index, dtype)};
 }
 
+// What only the run knows: where it is not training, every element stays as it is.
+Results dropout_of_run(Context& c) {
+  const DType dtype = c.dtype(0), wide = wide_of(dtype);
+  const Value one = c.scalar(wide, 1);
+  const Value training = c.cast(c.reshape(c.value(2), {}), kBool);
+  const Value ratio = c.has(1) ? c.cast(c.reshape(c.value(1), {}), wide) : c.scalar(wide, 0.5);
+  const Value drawn = draw(c, "random.uniform", c.shape(0), wide);
+  const Value kept =
+      c.op("logical_or", {c.op("logical_not", {training}), c.op("greater_equal", {drawn, ratio})});
+  const Value factor = c.op("divide", {one, c.op("subtract", {one, ratio})});
+  const Value scale = c.cast(c.op("where", {training, factor, one}), dtype);
+  const Value scaled = c.op("multiply", {c.value(0), scale});
+  return {c.op("where", {kept, scaled, c.scalar(dtype, 0)}), kept};
+}
+
 Results convert_dropout(Context& c) {
   c.ignore({"consumed_inputs"});
+  const bool known = c.opset() < 12 || !c.has(2) || (c.elements(2) && (!c.has(1) || c.constant(1)));
+  if (!known) return dropout_of_run(c);
   const bool training = c.opset() < 7    ? !c.flag_attr("is_test")
                         : c.opset() < 12 ? false
                                          : c.has(2) && c.int_scalar(2, "training_mode") != 0;
@@ -140,8 +157,7 @@ std::vector<OperatorRow> random_rows() {
       random("RandomNormalLike", true, true),
       {"Bernoulli", 15, 1, 1, convert_bernoulli, "floats"},
       {"Multinomial", 7, 1, 1, convert_multinomial, "floats", "a known number of classes"},
-      {"Dropout", 1, 1, 3, convert_dropout, "floats",
-       "ratio and training_mode known at compile time"},
+      {"Dropout", 1, 1, 3, convert_dropout, "floats"},
   };
 }
 
