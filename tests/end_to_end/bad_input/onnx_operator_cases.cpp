@@ -386,6 +386,104 @@ std::vector<Case> imaging() {
   };
 }
 
+std::vector<Case> sampling() {
+  return {
+      bad("AffineGridOfALine",
+          {{node("AffineGrid", {"x", "s"}, {"y"})}, {x({1, 2, 3})}, {ints("s", {1, 2, 3})}},
+          "m.onnx: node `node_y` (AffineGrid): error[TN0101]: operand `size` of `AffineGrid` has 3 "
+          "numbers; expected 4 or 5"),
+      bad("AffineGridOfAnotherBatch",
+          {{node("AffineGrid", {"x", "s"}, {"y"})}, {x({1, 2, 3})}, {ints("s", {2, 1, 2, 3})}},
+          "m.onnx: node `node_y` (AffineGrid): error[TN0101]: `AffineGrid` has 1 maps for a batch "
+          "of 2"),
+      bad("GridSampleByArea",
+          {{node("GridSample", {"x", "g"}, {"y"}, {text_attribute("mode", "area")})},
+           {x({1, 1, 2, 2}), value("g", {1, 2, 2, 2})}},
+          "m.onnx: node `node_y` (GridSample): error[TN0104]: attribute `mode` of `GridSample` is "
+          "`area`; expected linear, nearest or cubic"),
+      bad("DeformConvOfAMatrix",
+          {{node("DeformConv", {"x", "w", "o"}, {"y"})},
+           {x({1, 2}), value("o", {1, 2})},
+           {weight("w", {1, 2})}},
+          "m.onnx: node `node_y` (DeformConv): error[TN0103]: operands X and W of `DeformConv` "
+          "have ranks 2 and 2; expected 3 or more, the same"),
+      bad("DeformConvOfAnotherKernel",
+          {{node("DeformConv", {"x", "w", "o"}, {"y"}, {attribute("kernel_shape", Dims{3, 3})})},
+           {x({1, 1, 4, 4}), value("o", {1, 8, 3, 3})},
+           {weight("w", {1, 1, 2, 2})}},
+          "m.onnx: node `node_y` (DeformConv): error[TN0101]: kernel_shape of `DeformConv` is (3, "
+          "3); the weight has (2, 2)"),
+      bad("DeformConvOfOtherChannels",
+          {{node("DeformConv", {"x", "w", "o"}, {"y"})},
+           {x({1, 2, 4, 4}), value("o", {1, 8, 3, 3})},
+           {weight("w", {1, 1, 2, 2})}},
+          "m.onnx: node `node_y` (DeformConv): error[TN0101]: `DeformConv` of 2 channels has "
+          "weights of shape (1, 1, 2, 2) in 1 groups"),
+      bad("RoiAlignOfNoShift",
+          {{node("RoiAlign", {"x", "r", "b"}, {"y"},
+                 {text_attribute("coordinate_transformation_mode", "whole")})},
+           {x({1, 1, 4, 4}), value("r", {1, 4}), value("b", {1}, 7)}},
+          "m.onnx: node `node_y` (RoiAlign): error[TN0104]: attribute "
+          "`coordinate_transformation_mode` of `RoiAlign` is `whole`; expected half_pixel or "
+          "output_half_pixel"),
+      bad("CenterCropToLess",
+          {{node("CenterCropPad", {"x", "s"}, {"y"})}, {x({2, 2})}, {ints("s", {-1, 2})}},
+          "m.onnx: node `node_y` (CenterCropPad): error[TN0105]: `CenterCropPad` to the shape (-1, "
+          "2); expected no negative number"),
+      bad("DftOfAVector", {{node("DFT", {"x"}, {"y"})}, {x({4})}},
+          "m.onnx: node `node_y` (DFT): error[TN0103]: `DFT` of a tensor of rank 1; expected at "
+          "least 2"),
+      bad("DftOfNoPoints", {{node("DFT", {"x", "n"}, {"y"})}, {x({4, 1})}, {ints("n", {0})}},
+          "m.onnx: node `node_y` (DFT): error[TN0105]: `DFT` of 0 points; expected at least 1"),
+      bad("StftOfNoStep",
+          {{node("STFT", {"x", "s", "w"}, {"y"})},
+           {x({1, 8, 1})},
+           {ints("s", {0}), weight("w", {4})}},
+          "m.onnx: node `node_y` (STFT): error[TN0105]: `STFT` has frame_step 0 and frame_length "
+          "4; expected at least 1"),
+      bad("StftOfAnotherWindow",
+          {{node("STFT", {"x", "s", "w", "n"}, {"y"})},
+           {x({1, 8, 1})},
+           {ints("s", {1}), weight("w", {4}), ints("n", {5})}},
+          "m.onnx: node `node_y` (STFT): error[TN0101]: operand `window` of `STFT` has 4 elements "
+          "for frames of 5"),
+      bad("StftOfAMatrixWindow",
+          {{node("STFT", {"x", "s", "w"}, {"y"})},
+           {x({1, 8, 1})},
+           {ints("s", {1}), weight("w", {2, 2})}},
+          "m.onnx: node `node_y` (STFT): error[TN0103]: operand `window` of `STFT` has rank 2; "
+          "expected 1"),
+      bad("MultinomialOfAVector", {{node("Multinomial", {"x"}, {"y"})}, {x({4})}},
+          "m.onnx: node `node_y` (Multinomial): error[TN0103]: operand `input` of `Multinomial` "
+          "has rank 1; expected 2"),
+      bad("MultinomialOfNothing",
+          {{node("Multinomial", {"x"}, {"y"}, {attribute("sample_size", 0)})}, {x({1, 4})}},
+          "m.onnx: node `node_y` (Multinomial): error[TN0104]: attribute `sample_size` of "
+          "`Multinomial` is 0; expected 1 or more"),
+      bad("RandomIntegers",
+          {{node("RandomUniformLike", {"x"}, {"y"}, {attribute("dtype", 7)})}, {x({2})}},
+          "m.onnx: node `node_y` (RandomUniformLike): error[TN0104]: attribute `dtype` of "
+          "`RandomUniformLike` is int64; expected a float"),
+      bad("RandomOfANegativeShape",
+          {{node("RandomNormal", Names{}, {"y"}, {attribute("shape", Dims{-2})})}, {x({2})}},
+          "m.onnx: node `node_y` (RandomNormal): error[TN0104]: attribute `shape` of "
+          "`RandomNormal` is (-2)"),
+      bad("UnpoolToAMatrix",
+          {{node("MaxUnpool", {"x", "i", "s"}, {"y"}, {attribute("kernel_shape", Dims{2, 2})})},
+           {x({1, 1, 2, 2}), value("i", {1, 1, 2, 2}, 7)},
+           {ints("s", {3, 3})}},
+          "m.onnx: node `node_y` (MaxUnpool): error[TN0101]: operand `output_shape` of `MaxUnpool` "
+          "is (3, 3); expected 4 numbers"),
+      bad("ResizeOfHalfACrop",
+          {{node("Resize", {"x", "r", "s"}, {"y"},
+                 {text_attribute("coordinate_transformation_mode", "tf_crop_and_resize")})},
+           {x({4, 4})},
+           {floats("r", {0, 1}), floats("s", {1, 2})}},
+          "m.onnx: node `node_y` (Resize): error[TN0101]: operand `roi` of `Resize` has 2 numbers "
+          "for 2 axes; expected 4"),
+  };
+}
+
 std::vector<Case> windows() {
   const Message w = weight("w", {1, 1, 3, 3});
   const auto conv = [&](const std::vector<Message>& attributes) {
@@ -478,8 +576,8 @@ std::vector<Case> recurrent() {
 
 std::vector<Case> onnx_operator_cases() {
   std::vector<Case> all;
-  for (const auto& more :
-       {creating(), elementwise(), normalising(), shaping(), imaging(), windows(), recurrent()})
+  for (const auto& more : {creating(), elementwise(), normalising(), shaping(), imaging(),
+                           sampling(), windows(), recurrent()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
