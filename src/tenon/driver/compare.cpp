@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 
+#include "tenon/support/narrow_float.h"
+
 namespace tenon {
 
 static std::string place(const std::vector<int64_t>& shape, int64_t index) {
@@ -58,12 +60,13 @@ double unit_roundoff(DType dtype) {
   if (dtype == kFloat64) return 0x1p-53;
   if (dtype == kFloat32) return 0x1p-24;
   if (dtype == kFloat16) return 0x1p-11;
-  return dtype == kBFloat16 ? 0x1p-8 : 0x1p-3;
+  return dtype == kBFloat16 ? 0x1p-8 : std::ldexp(0.5, -minifloat_format(dtype).fraction_bits);
 }
 
 // Below the least normal value roundings are absolute.
 static double least_normal(DType dtype) {
   if (dtype == kFloat64) return std::numeric_limits<double>::min();
+  if (dtype.is_minifloat()) return std::ldexp(1.0, 1 - minifloat_format(dtype).bias);
   return dtype == kFloat16 ? 0x1p-14 : static_cast<double>(std::numeric_limits<float>::min());
 }
 
@@ -71,6 +74,8 @@ Tolerance rounding_tolerance(DType dtype, int64_t terms) {
   if (!dtype.is_float()) return {};
   constexpr double kRoundings = 16, kTimesRoot = 8;
   const double unit = unit_roundoff(dtype);
+  // Minifloats are rounded to from float32: a float32 on the other side of a tie is one step away.
+  if (dtype.is_minifloat()) return {2 * unit, 2 * unit * least_normal(dtype)};
   Tolerance tolerance{kRoundings * unit, kRoundings * unit * least_normal(dtype)};
   if (terms > 1) tolerance.largest = kTimesRoot * unit * std::sqrt(static_cast<double>(terms));
   return tolerance;

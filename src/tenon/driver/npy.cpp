@@ -70,8 +70,8 @@ static std::optional<DType> dtype_of(std::string_view descr) {
   if (name == "i2") return kInt16;
   if (name == "i4") return kInt32;
   if (name == "i8") return kInt64;
-  if (name == "u1") return kUInt8;
-  if (name == "u2") return kUInt16;
+  if (name == "u1" || name == "V1") return kUInt8;
+  if (name == "u2" || name == "V2") return kUInt16;
   if (name == "u4") return kUInt32;
   if (name == "u8") return kUInt64;
   if (name == "f2") return kFloat16;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tenon/script/constants.h"
+#include "tenon/support/narrow_float.h"
 #include "tenon/support/random.h"
 
 namespace tenon {
@@ -23,7 +24,7 @@ Limits limits_of(DType dtype) {
   if (dtype == kFloat32 || dtype == kBFloat16)
     return {static_cast<double>(std::numeric_limits<float>::max()) / 256, 0x1p-126};
   if (dtype == kFloat64) return {std::numeric_limits<double>::max(), 0x1p-1022};
-  return {240, 0x1p-6};  // 8 bits
+  return {largest_narrow_float(dtype), std::ldexp(1.0, 1 - minifloat_format(dtype).bias)};
 }
 
 // Half of [-1, 1), a quarter of [-8, 8), an eighth whole numbers, an eighth over many powers of 2.
@@ -57,6 +58,7 @@ double float_value(Random& random, DType dtype, const RandomRange& range) {
   if (special && range.values == Values::kExtreme) value = extreme(random, dtype, range.largest);
   if (special && range.values == Values::kInfinite) value = random.sign() * HUGE_VAL;
   if (special && range.values == Values::kNaN) value = std::nan("");
+  if (dtype == kFloat8e8m0fnu) value = value == 0 ? 1 : std::fabs(value);  // has no others
   switch (range.kind) {
     case Kind::kDivisor: return value == 0 ? 1 : value;
     case Kind::kPositive: return value == 0 ? 1 : std::fabs(value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/driver/signature.h"
 
+#include "tenon/backend/dlpack_code.h"
 #include "tenon/graph/expr.h"
 #include "tenon/tir/stmt.h"
 
@@ -107,19 +108,7 @@ Signature signature_of(const IRModule& module) {
 }
 
 static DType dtype_of(const TenonTensorInfo& info) {
-  using Code = DType::Code;
-  Code code = Code::kVoid;
-  switch (info.code) {
-    case TENON_DTYPE_INT: code = Code::kInt; break;
-    case TENON_DTYPE_UINT: code = Code::kUInt; break;
-    case TENON_DTYPE_FLOAT: code = Code::kFloat; break;
-    case TENON_DTYPE_BFLOAT: code = Code::kBFloat; break;
-    case TENON_DTYPE_BOOL: code = Code::kBool; break;
-    case TENON_DTYPE_FLOAT8_E4M3FN: code = Code::kFloat8e4m3fn; break;
-    case TENON_DTYPE_FLOAT8_E5M2: code = Code::kFloat8e5m2; break;
-    default: break;
-  }
-  return {code, info.bits, info.lanes};
+  return {backend::code_of_dlpack(info.code), info.bits, info.lanes};
 }
 
 static Port port_of(const TenonProgram& program, const TenonTensorInfo& info) {

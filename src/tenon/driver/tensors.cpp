@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "tenon/backend/dlpack_code.h"
 #include "tenon/driver/npy.h"
 #include "tenon/driver/usage.h"
 #include "tenon/graph/shape.h"
 #include "tenon/import/onnx/model.h"
+#include "tenon/interp/scalar.h"
 #include "tenon/support/nearest.h"
 
 namespace tenon {
@@ -28,6 +30,21 @@ Ref<TensorData> read_tensor(const std::string& path) {
 
 Ref<TensorData> random_tensor(DType dtype, std::vector<int64_t> shape, uint64_t seed) {
   return random_values(dtype, std::move(shape), seed, {});
+}
+
+// Elements of a type that NumPy does not have stand in its files as unsigned integers of as many
+// bytes, or as bytes without a meaning (`V1`). The bits above those of a narrow integer are ignored.
+static Ref<TensorData> as_declared(const Ref<TensorData>& tensor, DType declared) {
+  const bool is_foreign = declared.is_narrow() || declared == kBFloat16;
+  if (!is_foreign || !tensor->dtype.is_integer() || tensor->dtype.is_narrow() ||
+      tensor->dtype.bytes() != declared.bytes())
+    return tensor;
+  const auto data = tensor->data();
+  std::vector<std::byte> bytes(data.begin(), data.end());
+  if (declared.is_integer())
+    for (std::byte& byte : bytes)
+      interp::write_element(declared, &byte, interp::read_element(declared, &byte));
+  return TensorData::owned(declared, tensor->shape, std::move(bytes), tensor->origin);
 }
 
 static std::string type_text(const TensorData& tensor) {
@@ -163,7 +180,7 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
     for (const PortDim& dim : port.dims) mentioned[dim.symbol] = true;
     const auto file = options.files.find(port.name);
     if (file == options.files.end()) continue;
-    inputs[i] = read_tensor(file->second);
+    inputs[i] = as_declared(read_tensor(file->second), port.dtype);
     for (size_t d = 0; d < port.dims.size() && d < inputs[i]->shape.size(); ++d) {
       const std::string& symbol = port.dims[d].symbol;
       if (symbol.empty()) continue;
@@ -234,16 +251,7 @@ DLDataType dlpack_dtype(DType dtype) {
   DLDataType out{};
   out.bits = dtype.bits;
   out.lanes = dtype.lanes;
-  switch (dtype.code) {
-    case DType::Code::kInt: out.code = TENON_DTYPE_INT; break;
-    case DType::Code::kUInt: out.code = TENON_DTYPE_UINT; break;
-    case DType::Code::kFloat: out.code = TENON_DTYPE_FLOAT; break;
-    case DType::Code::kBFloat: out.code = TENON_DTYPE_BFLOAT; break;
-    case DType::Code::kBool: out.code = TENON_DTYPE_BOOL; break;
-    case DType::Code::kFloat8e4m3fn: out.code = TENON_DTYPE_FLOAT8_E4M3FN; break;
-    case DType::Code::kFloat8e5m2: out.code = TENON_DTYPE_FLOAT8_E5M2; break;
-    default: throw CompileError(kUnsupported, {}, "a tensor of type {}", dtype.str());
-  }
+  out.code = backend::dlpack_code(dtype);
   return out;
 }
 

@@ -42,9 +42,8 @@ Ref<TensorData> tensor_of(const Elements& elements) {
       } else if (dtype == kFloat32) {
         std::memcpy(bytes.data() + at, &narrow, width);
       } else {
-        const uint16_t half =
-            dtype == kFloat16 ? double_to_half(*number) : double_to_bfloat16(*number);
-        std::memcpy(bytes.data() + at, &half, width);
+        const uint16_t bits = narrow_float_bits(dtype, *number);
+        std::memcpy(bytes.data() + at, &bits, width);  // little endian: the low bytes
       }
     } else {
       const auto number = as_int(value);

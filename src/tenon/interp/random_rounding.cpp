@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tenon/interp/scalar.h"
+#include "tenon/support/narrow_float.h"
 #include "tenon/tir/elementary.h"
 
 namespace tenon::interp {
@@ -13,7 +14,7 @@ static double last_place(DType dtype) {
   if (dtype == kFloat64) return 0x1p-52;
   if (dtype == kFloat32) return 0x1p-23;
   if (dtype == kFloat16) return 0x1p-10;
-  return dtype == kBFloat16 ? 0x1p-7 : 0x1p-2;
+  return dtype == kBFloat16 ? 0x1p-7 : std::ldexp(1.0, -minifloat_format(dtype).fraction_bits);
 }
 
 double RandomRounding::move(DType dtype, double value, double units) {

@@ -16,8 +16,7 @@ namespace tenon::interp {
 // ---- narrow floats ------------------------------------------------------------------------------
 
 double round_float(DType dtype, double value) {
-  if (dtype == kBFloat16) return bfloat16_to_double(double_to_bfloat16(value));
-  if (dtype == kFloat16) return half_to_double(double_to_half(value));
+  if (dtype.bits < 32) return narrow_float_value(dtype, narrow_float_bits(dtype, value));
   return dtype == kFloat32 ? static_cast<float>(value) : value;
 }
 
@@ -69,9 +68,14 @@ Slot apply_binary(BinaryOp op, DType dtype, Slot a, Slot b, const Origin& origin
   return {.i = *value};
 }
 
+// Narrower floats but float16 are rounded from float32, whatever the number came from.
+static double to_narrow_step(DType to, double value) {
+  return to.bits < 32 && to != kFloat16 ? static_cast<float>(value) : value;
+}
+
 Slot apply_cast(DType to, DType from, Slot value) {
   if (from.is_float()) {
-    if (to.is_float()) return {.f = round_float(to, value.f)};
+    if (to.is_float()) return {.f = round_float(to, to_narrow_step(to, value.f))};
     if (to.is_bool()) return {.i = value.f != 0};
     if (std::isnan(value.f)) return {.i = 0};
     const double whole = std::trunc(value.f);
@@ -87,13 +91,14 @@ Slot apply_cast(DType to, DType from, Slot value) {
     return {.i = static_cast<int64_t>(whole)};
   }
   if (to.is_float()) {
-    // An integer of 64 bits goes to float32 in one rounding, not through double.
-    if (to == kFloat32)
-      return {.f = from.is_uint() ? static_cast<float>(static_cast<uint64_t>(value.i))
-                                  : static_cast<float>(value.i)};
-    const double whole = from.is_uint() ? static_cast<double>(static_cast<uint64_t>(value.i))
-                                        : static_cast<double>(value.i);
-    return {.f = round_float(to, whole)};
+    // An integer of 64 bits goes to float32 in one rounding, not through double, and to narrower
+    // floats through that.
+    if (to.bits <= 32)
+      return {.f = round_float(to, from.is_uint()
+                                       ? static_cast<float>(static_cast<uint64_t>(value.i))
+                                       : static_cast<float>(value.i))};
+    return {.f = from.is_uint() ? static_cast<double>(static_cast<uint64_t>(value.i))
+                                : static_cast<double>(value.i)};
   }
   return {.i = wrap_int(to, value.i)};
 }
@@ -330,7 +335,7 @@ static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slo
 }
 
 static Slot reinterpret_bits(DType to, DType from, Slot value, const Origin& origin) {
-  if (to.bits != from.bits)
+  if (to.storage().bits != from.storage().bits)
     throw CompileError(kDTypeMismatch, origin, "`T.reinterpret` of {} as {}", from.str(), to.str());
   std::byte memory[8] = {};
   write_element(from, memory, value);
@@ -341,10 +346,9 @@ static Slot limit_of(IntrinsicId id, DType dtype) {
   if (dtype.is_float()) {
     double greatest = std::numeric_limits<double>::max();
     if (dtype == kFloat32) greatest = std::numeric_limits<float>::max();
-    if (dtype == kFloat16) greatest = 65504.0;
-    if (dtype == kBFloat16) greatest = 3.3895313892515355e38;
+    if (dtype.bits < 32) greatest = largest_narrow_float(dtype);
     if (id == IntrinsicId::kInfinity) greatest = std::numeric_limits<double>::infinity();
-    return {.f = id == IntrinsicId::kMinValue ? -greatest : greatest};
+    return {.f = round_float(dtype, id == IntrinsicId::kMinValue ? -greatest : greatest)};
   }
   if (dtype.is_uint() || dtype.is_bool())
     return {.i = id == IntrinsicId::kMinValue ? 0 : wrap_int(dtype, -1)};
@@ -397,6 +401,12 @@ Slot read_element(DType dtype, const std::byte* at) {
     case key_of(kFloat64): return {.f = load_as<double>(at)};
     case key_of(kFloat16): return {.f = half_to_double(load_as<uint16_t>(at))};
     case key_of(kBFloat16): return {.f = bfloat16_to_double(load_as<uint16_t>(at))};
+    case key_of(kFloat8e4m3fn):
+    case key_of(kFloat8e4m3fnuz):
+    case key_of(kFloat8e5m2):
+    case key_of(kFloat8e5m2fnuz):
+    case key_of(kFloat8e8m0fnu):
+    case key_of(kFloat4e2m1fn): return {.f = narrow_float_value(dtype, load_as<uint8_t>(at))};
     case key_of(kBool): return {.i = load_as<uint8_t>(at) != 0};
     case key_of(kInt64): return {.i = load_as<int64_t>(at)};
     case key_of(kInt32): return {.i = load_as<int32_t>(at)};
@@ -407,7 +417,7 @@ Slot read_element(DType dtype, const std::byte* at) {
   if (dtype.bits == 64) return {.i = static_cast<int64_t>(load_as<uint64_t>(at))};
   if (dtype.bits == 32) return {.i = load_as<uint32_t>(at)};
   if (dtype.bits == 16) return {.i = load_as<uint16_t>(at)};
-  return {.i = load_as<uint8_t>(at)};
+  return {.i = wrap_int(dtype, load_as<uint8_t>(at))};
 }
 
 void write_element(DType dtype, std::byte* at, Slot value) {
@@ -419,6 +429,8 @@ void write_element(DType dtype, std::byte* at, Slot value) {
     case key_of(kBool): return store_as(at, static_cast<uint8_t>(value.i != 0));
     default: break;
   }
+  if (dtype.is_minifloat())
+    return store_as(at, static_cast<uint8_t>(narrow_float_bits(dtype, value.f)));
   if (dtype.bits == 64) return store_as(at, value.i);
   if (dtype.bits == 32) return store_as(at, static_cast<int32_t>(value.i));
   if (dtype.bits == 16) return store_as(at, static_cast<int16_t>(value.i));

@@ -111,8 +111,8 @@ int64_t TensorData::at_int(int64_t index) const {
   const auto& d = data_;
   if (splat_) index = 0;
   if (dtype.is_bool()) return load<uint8_t>(d, index) != 0;
-  check(dtype.is_integer() && dtype.bits >= 8, "at_int of a constant that has no integers");
-  switch (dtype.bits) {
+  check(dtype.is_integer(), "at_int of a constant that has no integers");
+  switch (dtype.storage().bits) {
     case 8:
       return dtype.is_int() ? int64_t{load<int8_t>(d, index)} : int64_t{load<uint8_t>(d, index)};
     case 16:
@@ -129,10 +129,8 @@ double TensorData::at_float(int64_t index) const {
   if (splat_) index = 0;
   if (dtype == kFloat32) return load<float>(data_, index);
   if (dtype == kFloat64) return load<double>(data_, index);
-  if (dtype == kFloat16) return half_to_double(load<uint16_t>(data_, index));
-  if (dtype == kBFloat16) return bfloat16_to_double(load<uint16_t>(data_, index));
-  throw CompileError(kUnsupported, origin, "constants of type {} cannot be read as numbers",
-                     dtype.str());
+  return narrow_float_value(
+      dtype, dtype.bits == 16 ? load<uint16_t>(data_, index) : load<uint8_t>(data_, index));
 }
 
 std::vector<int64_t> TensorData::to_ints() const {

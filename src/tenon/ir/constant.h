@@ -15,7 +15,8 @@
 
 namespace tenon {
 
-/// The elements of a constant, dense and row-major, bools as bytes 0 or 1.
+/// The elements of a constant, dense and row-major, bools as bytes 0 or 1, narrow types as their
+/// storage (support/dtype.h).
 struct TensorData final : NodeOf<TensorData, Node> {
   DType dtype;
   std::vector<int64_t> shape;

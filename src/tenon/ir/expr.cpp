@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "tenon/ir/intrinsic_operands.h"
+#include "tenon/support/narrow_float.h"
 
 namespace tenon {
 
@@ -52,7 +53,8 @@ std::vector<FieldInfo> IntImm::fields() {
 
 static double round_to(DType dtype, double value) {
   if (dtype.code == DType::Code::kFloat && dtype.bits == 32) return static_cast<float>(value);
-  return value;  // narrower floats are rounded where they are stored
+  if (dtype.is_minifloat()) return narrow_float_value(dtype, narrow_float_bits(dtype, value));
+  return value;  // 16-bit floats are rounded where they are stored
 }
 
 FloatImm::FloatImm(DType dtype, double value, Origin origin)

@@ -55,7 +55,13 @@ enum {
   TENON_ERROR_INTERNAL = 9     /* a fault of Tenon */
 };
 
-/* DLPack's type codes; those from 6 on are of DLPack 0.8 and 1.1: older dlpack.h lack them. */
+/* DLPack's type codes; those from 6 on are of DLPack 0.8 and 1.1: older dlpack.h lack them.
+ *
+ * An element of less than 8 bits (int4, uint4, int2, uint2, float4_e2m1fn) takes a byte, as DLPack's
+ * flag for padded sub-byte types says: its bits are the lowest ones, and those above repeat the sign
+ * of a signed integer and are zero elsewhere. Programs write them so; they ignore the bits above
+ * where they compute, and keep them where they only move elements. Files (ONNX) pack them; whoever
+ * reads a file unpacks. */
 enum {
   TENON_DTYPE_INT = 0,
   TENON_DTYPE_UINT = 1,
@@ -63,7 +69,11 @@ enum {
   TENON_DTYPE_BFLOAT = 4,
   TENON_DTYPE_BOOL = 6, /* 8 bits: one byte, 0 or 1 */
   TENON_DTYPE_FLOAT8_E4M3FN = 10,
-  TENON_DTYPE_FLOAT8_E5M2 = 12
+  TENON_DTYPE_FLOAT8_E4M3FNUZ = 11,
+  TENON_DTYPE_FLOAT8_E5M2 = 12,
+  TENON_DTYPE_FLOAT8_E5M2FNUZ = 13,
+  TENON_DTYPE_FLOAT8_E8M0FNU = 14,
+  TENON_DTYPE_FLOAT4_E2M1FN = 17 /* 4 bits */
 };
 
 typedef struct TenonContext TenonContext;

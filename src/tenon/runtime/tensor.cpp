@@ -39,7 +39,11 @@ std::string dtype_name(DLDataType dtype) {
     case TENON_DTYPE_BFLOAT: name = "bfloat" + bits; break;
     case TENON_DTYPE_BOOL: name = dtype.bits == 8 ? "bool" : "bool of " + bits + " bits"; break;
     case TENON_DTYPE_FLOAT8_E4M3FN: name = "float8_e4m3fn"; break;
+    case TENON_DTYPE_FLOAT8_E4M3FNUZ: name = "float8_e4m3fnuz"; break;
     case TENON_DTYPE_FLOAT8_E5M2: name = "float8_e5m2"; break;
+    case TENON_DTYPE_FLOAT8_E5M2FNUZ: name = "float8_e5m2fnuz"; break;
+    case TENON_DTYPE_FLOAT8_E8M0FNU: name = "float8_e8m0fnu"; break;
+    case TENON_DTYPE_FLOAT4_E2M1FN: name = "float4_e2m1fn"; break;
     default: name = "code " + std::to_string(dtype.code) + " of " + bits + " bits";
   }
   return dtype.lanes == 1 ? name : name + "x" + std::to_string(dtype.lanes);

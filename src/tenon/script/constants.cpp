@@ -34,12 +34,12 @@ bool append_element(DType dtype, int64_t value, std::vector<std::byte>& out) {
     append(static_cast<uint8_t>(value), out);
     return true;
   }
-  if (!dtype.is_integer() || dtype.bits < 8) return false;
+  if (!dtype.is_integer()) return false;
   if (dtype.bits < 64) {
     const int64_t span = int64_t{1} << (dtype.is_int() ? dtype.bits - 1 : dtype.bits);
     if (value >= span || value < (dtype.is_int() ? -span : 0)) return false;
   }
-  switch (dtype.bits) {
+  switch (dtype.storage().bits) {
     case 8: append(static_cast<uint8_t>(value), out); return true;
     case 16: append(static_cast<uint16_t>(value), out); return true;
     case 32: append(static_cast<uint32_t>(value), out); return true;
@@ -54,10 +54,10 @@ bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
     append(static_cast<float>(value), out);
   } else if (dtype == kFloat64) {
     append(value, out);
-  } else if (dtype == kFloat16) {
-    append(double_to_half(value), out);
-  } else if (dtype == kBFloat16) {
-    append(double_to_bfloat16(value), out);
+  } else if (dtype.is_float() && dtype.bits == 16) {
+    append(narrow_float_bits(dtype, value), out);
+  } else if (dtype.is_minifloat()) {
+    append(static_cast<uint8_t>(narrow_float_bits(dtype, value)), out);
   } else {
     return false;
   }
@@ -66,9 +66,8 @@ bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
 
 bool has_exact_literals(const TensorData& data) {
   const DType dtype = data.dtype;
-  const bool floats =
-      dtype == kFloat32 || dtype == kFloat64 || dtype == kFloat16 || dtype == kBFloat16;
-  if (!floats && !dtype.is_bool() && !(dtype.is_integer() && dtype.bits >= 8)) return false;
+  const bool floats = dtype.is_float();
+  if (!floats && !dtype.is_bool() && !dtype.is_integer()) return false;
   if (dtype.lanes != 1) return false;
   const int64_t count = data.is_splat() ? std::min<int64_t>(1, data.elements()) : data.elements();
   const auto bytes = data.is_splat() ? data.splat_element() : data.data();

@@ -5,6 +5,15 @@
 
 namespace tenon {
 
+static constexpr struct {
+  DType dtype;
+  std::string_view name;
+} kMinifloats[] = {
+    {kFloat8e4m3fn, "float8_e4m3fn"},   {kFloat8e4m3fnuz, "float8_e4m3fnuz"},
+    {kFloat8e5m2, "float8_e5m2"},       {kFloat8e5m2fnuz, "float8_e5m2fnuz"},
+    {kFloat8e8m0fnu, "float8_e8m0fnu"}, {kFloat4e2m1fn, "float4_e2m1fn"},
+};
+
 std::string DType::str() const {
   std::string text;
   switch (code) {
@@ -15,8 +24,15 @@ std::string DType::str() const {
     case Code::kBool: text = "bool"; break;
     case Code::kHandle: text = "handle"; break;
     case Code::kVoid: text = "void"; break;
-    case Code::kFloat8e4m3fn: text = "float8_e4m3fn"; break;
-    case Code::kFloat8e5m2: text = "float8_e5m2"; break;
+    case Code::kFloat8e4m3fn:
+    case Code::kFloat8e4m3fnuz:
+    case Code::kFloat8e5m2:
+    case Code::kFloat8e5m2fnuz:
+    case Code::kFloat8e8m0fnu:
+    case Code::kFloat4e2m1fn:
+      for (const auto& row : kMinifloats)
+        if (row.dtype.code == code) text = row.name;
+      break;
   }
   if (lanes != 1) text += "x" + std::to_string(lanes);
   return text;
@@ -42,8 +58,10 @@ std::optional<DType> DType::parse(std::string_view text) {
   if (text == "bool") return vector(kBool);
   if (text == "handle") return vector(kHandle);
   if (text == "void") return vector(kVoid);
-  if (text == "float8_e4m3fn" || text == "e4m3_float8") return vector({Code::kFloat8e4m3fn, 8});
-  if (text == "float8_e5m2" || text == "e5m2_float8") return vector({Code::kFloat8e5m2, 8});
+  for (const auto& [dtype, name] : kMinifloats)
+    if (text == name) return vector(dtype);
+  if (text == "e4m3_float8") return vector(kFloat8e4m3fn);  // TVM's older names
+  if (text == "e5m2_float8") return vector(kFloat8e5m2);
   const auto with_bits = [&](std::string_view prefix, Code code, int least,
                              int most) -> std::optional<DType> {
     if (!text.starts_with(prefix)) return std::nullopt;

@@ -20,8 +20,14 @@ struct DType {
     kBool,
     kHandle,
     kVoid,
+    // Floats of 8 bits and less; the names say exponent and fraction bits. `fn`: no infinities;
+    // `uz`: one zero, without a sign, whose negative is NaN.
     kFloat8e4m3fn,
-    kFloat8e5m2
+    kFloat8e4m3fnuz,
+    kFloat8e5m2,
+    kFloat8e5m2fnuz,
+    kFloat8e8m0fnu,  // a power of two
+    kFloat4e2m1fn    // no NaN either
   };
   Code code = Code::kVoid;
   uint8_t bits = 0;
@@ -33,9 +39,13 @@ struct DType {
   constexpr bool is_uint() const { return code == Code::kUInt; }
   constexpr bool is_integer() const { return is_int() || is_uint(); }
   constexpr bool is_float() const {
-    return code == Code::kFloat || code == Code::kBFloat || code == Code::kFloat8e4m3fn ||
-           code == Code::kFloat8e5m2;
+    return code == Code::kFloat || code == Code::kBFloat || is_minifloat();
   }
+  /// A float of 8 bits or less.
+  constexpr bool is_minifloat() const { return code >= Code::kFloat8e4m3fn; }
+  /// A type of which machines have elements in memory only: a minifloat, or an integer of less than
+  /// 8 bits. LowerIntrinsics makes arithmetic of wider types of what computes with them.
+  constexpr bool is_narrow() const { return is_minifloat() || (is_integer() && bits < 8); }
   constexpr bool is_bool() const { return code == Code::kBool; }
   constexpr bool is_handle() const { return code == Code::kHandle; }
   constexpr bool is_void() const { return code == Code::kVoid; }
@@ -44,7 +54,13 @@ struct DType {
 
   constexpr DType element() const { return {code, bits, 1}; }
   constexpr DType with_lanes(int n) const { return {code, bits, static_cast<uint16_t>(n)}; }
-  /// Bytes of one element in memory, lanes included; a bool is one byte.
+  /// What holds an element in memory and registers: of a narrow type int8 (extended by its sign) or
+  /// uint8 (extended by zeros; the bits of a minifloat); every other type itself.
+  constexpr DType storage() const {
+    if (!is_narrow()) return *this;
+    return {is_int() ? Code::kInt : Code::kUInt, 8, lanes};
+  }
+  /// Bytes of one element in memory, lanes included; a bool is one byte, and so is a narrow type.
   constexpr int64_t bytes() const { return int64_t{lanes} * ((bits + 7) / 8); }
 
   /// "float32", "int8", "bool", "handle", "float32x16"; the text that parse() reads.
@@ -58,6 +74,12 @@ inline constexpr DType kUInt8{DType::Code::kUInt, 8}, kUInt16{DType::Code::kUInt
     kUInt32{DType::Code::kUInt, 32}, kUInt64{DType::Code::kUInt, 64};
 inline constexpr DType kFloat16{DType::Code::kFloat, 16}, kFloat32{DType::Code::kFloat, 32},
     kFloat64{DType::Code::kFloat, 64}, kBFloat16{DType::Code::kBFloat, 16};
+inline constexpr DType kInt2{DType::Code::kInt, 2}, kInt4{DType::Code::kInt, 4},
+    kUInt2{DType::Code::kUInt, 2}, kUInt4{DType::Code::kUInt, 4};
+inline constexpr DType kFloat8e4m3fn{DType::Code::kFloat8e4m3fn, 8},
+    kFloat8e4m3fnuz{DType::Code::kFloat8e4m3fnuz, 8}, kFloat8e5m2{DType::Code::kFloat8e5m2, 8},
+    kFloat8e5m2fnuz{DType::Code::kFloat8e5m2fnuz, 8},
+    kFloat8e8m0fnu{DType::Code::kFloat8e8m0fnu, 8}, kFloat4e2m1fn{DType::Code::kFloat4e2m1fn, 4};
 inline constexpr DType kBool{DType::Code::kBool, 8}, kHandle{DType::Code::kHandle, 64},
     kVoid{DType::Code::kVoid, 0};
 

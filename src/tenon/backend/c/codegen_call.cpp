@@ -124,12 +124,14 @@ Text FunctionCodegen::limit(const Call& call) {
 Text FunctionCodegen::reinterpret(const Call& call) {
   const DType from = call.arg(0)->dtype, to = call.dtype;
   if (from.is_bool() || to.is_bool() || from.is_handle() || to.is_handle() ||
-      from.bits != to.bits || from.lanes != to.lanes)
+      from.storage().bits != to.storage().bits || from.lanes != to.lanes)
     throw CompileError(kUnsupported, call.origin, "`T.reinterpret` from {} to {}", from.str(),
                        to.str());
   const Text x = value(call.arg(0));
-  // A 16-bit float is its bits already.
-  const auto bits = [](DType t) { return is_small_float(t) ? kUInt16.with_lanes(t.lanes) : t; };
+  // A 16-bit float is its bits already, and so is a narrow type.
+  const auto bits = [](DType t) {
+    return is_small_float(t) ? kUInt16.with_lanes(t.lanes) : t.storage();
+  };
   if (bits(from) == bits(to)) return x;
   if (to.is_vector()) return apply(vector_bits(m_.prelude(), bits(from), bits(to)), {x});
   if (bits(from).is_integer() && bits(to).is_integer())

@@ -6,6 +6,8 @@
 #include "tenon/backend/c/codegen.h"
 #include "tenon/backend/c/scalar_functions.h"
 #include "tenon/backend/c/vectors.h"
+#include "tenon/backend/limits.h"
+#include "tenon/support/narrow_float.h"
 
 namespace tenon::c_backend {
 
@@ -95,6 +97,7 @@ Text FunctionCodegen::integer(DType dtype, int64_t value) const {
 }
 
 Text FunctionCodegen::real(DType dtype, double value) {
+  if (dtype.is_minifloat()) return integer(kUInt8, narrow_float_bits(dtype, value));
   if (is_small_float(dtype)) return narrowed(dtype, real(kFloat32, value));
   if (std::isnan(value) || std::isinf(value)) {
     m_.prelude().use_math();
@@ -188,6 +191,7 @@ Text FunctionCodegen::shuffle(const Shuffle& node) {
 Text FunctionCodegen::cast_to(const Cast& node) {
   const DType from = node.value->dtype, to = node.dtype;
   if (from == to) return value(node.value);
+  for (const DType t : {from, to}) backend::check_wide(t, node.origin);
   for (const DType t : {from, to})
     if (!t.is_float() && !t.is_integer() && !t.is_bool())
       throw CompileError(kUnsupported, node.origin, "a cast from {} to {} has no C code",
@@ -236,6 +240,7 @@ Text FunctionCodegen::divisor(const Binary& op, Text text) {
 
 Text FunctionCodegen::binary(const Binary& op) {
   const DType dtype = op.lhs->dtype;
+  backend::check_wide(dtype, op.origin);
   if (is_logical(op.op) && dtype.is_scalar()) return guarded_logic(op);
   Text a = value(op.lhs), b = value(op.rhs);
   const bool divides = op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;

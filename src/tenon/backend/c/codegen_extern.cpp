@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tenon/backend/c/codegen.h"
+#include "tenon/backend/dlpack_code.h"
 #include "tenon/tir/analysis/element_places.h"
 #include "tenon/tir/callee.h"
 
@@ -103,10 +104,7 @@ std::string FunctionCodegen::dl_tensor(const BufferRegion& region, const Origin&
     return "(int64_t[]){" + list + "}";
   };
   const DType dtype = region.buffer->dtype;
-  const int code = dtype.is_bool()    ? 6
-                   : dtype.is_float() ? (dtype.code == DType::Code::kBFloat ? 4 : 2)
-                   : dtype.is_uint()  ? 1
-                                      : 0;
+  const int code = backend::dlpack_code(dtype, origin);
   return fmt::format("&(DLTensor){{(void*)({}), {{1, 0}}, {}, {{{}, {}, 1}}, {}, {}, 0}}",
                      pointer_to(*region.buffer, minimum, origin), extents.size(), code,
                      static_cast<int>(dtype.bits), numbers(extents), numbers(strides));

@@ -172,7 +172,7 @@ static const char* npy_type(DType dtype) {
   const char kind = dtype.is_int()                                         ? 'i'
                     : dtype.is_uint() || dtype.code != DType::Code::kFloat ? 'u'
                                                                            : 'f';
-  text = fmt::format("{}{}{}", dtype.bits > 8 ? '<' : '|', kind, dtype.bits / 8);
+  text = fmt::format("{}{}{}", dtype.bytes() > 1 ? '<' : '|', kind, dtype.bytes());
   return text.c_str();
 }
 

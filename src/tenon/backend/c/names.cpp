@@ -56,6 +56,7 @@ std::string c_string(const std::string& text) {
 }
 
 std::string c_type(DType dtype) {
+  dtype = dtype.storage();
   if (dtype.element() == kFloat32) return "float";
   if (dtype.element() == kFloat64) return "double";
   if (dtype.is_bool()) return "uint8_t";

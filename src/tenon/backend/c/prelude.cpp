@@ -13,7 +13,7 @@ namespace tenon::c_backend {
 
 DType value_dtype(DType dtype) {
   if (dtype.is_bool() && dtype.is_vector()) return kInt32.with_lanes(dtype.lanes);
-  return dtype;
+  return dtype.storage();
 }
 
 std::string fill(const std::string& pattern, const std::vector<std::string>& args) {

@@ -10,6 +10,7 @@ namespace tenon::c_backend {
 
 std::string short_name(DType dtype) {
   std::string text;
+  dtype = dtype.storage();
   switch (dtype.code) {
     case DType::Code::kInt: text = fmt::format("i{}", dtype.bits); break;
     case DType::Code::kUInt: text = fmt::format("u{}", dtype.bits); break;

@@ -28,6 +28,7 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
 
 llvm::Type* ModuleCodegen::register_type(DType dtype, const Origin& origin) {
   llvm::Type* element = nullptr;
+  dtype = dtype.storage();
   switch (dtype.code) {
     case DType::Code::kBool: element = llvm::Type::getInt1Ty(context_); break;
     case DType::Code::kInt:
@@ -41,7 +42,7 @@ llvm::Type* ModuleCodegen::register_type(DType dtype, const Origin& origin) {
       break;
     default: break;
   }
-  if (!element || (dtype.is_integer() && dtype.bits % 8 != 0))
+  if (!element)
     throw CompileError(kUnsupported, origin, "values of dtype {} have no native code", dtype.str());
   return dtype.is_vector() ? llvm::FixedVectorType::get(element, dtype.lanes) : element;
 }

@@ -7,6 +7,7 @@
 #include "tenon/backend/limits.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
+#include "tenon/support/narrow_float.h"
 
 namespace tenon::llvm_backend {
 
@@ -35,6 +36,9 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
                                     static_cast<uint64_t>(expr.to<IntImm>().value), dtype.is_int());
     case ExprKind::kFloatImm: {
       const double number = expr.to<FloatImm>().value;
+      if (dtype.is_minifloat())
+        return llvm::ConstantInt::get(m_.register_type(dtype, expr->origin),
+                                      narrow_float_bits(dtype, number));
       if (is_small_float(dtype))
         return narrow(llvm::ConstantFP::get(b_.getFloatTy(), number), dtype);
       return llvm::ConstantFP::get(m_.register_type(dtype, expr->origin), number);
@@ -195,6 +199,8 @@ llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
 llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
                                       const Origin& origin) {
   if (from == to) return value;
+  backend::check_wide(from, origin);
+  backend::check_wide(to, origin);
   if (is_small_float(from)) {
     if (to.element() == from.element()) return value;
     return convert(widen(value, from), kFloat32.with_lanes(from.lanes), to, origin);
@@ -360,6 +366,7 @@ llvm::Value* FunctionCodegen::arithmetic(BinaryOp op, DType dtype, llvm::Value* 
 
 llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
   const DType dtype = node.lhs->dtype;
+  backend::check_wide(dtype, node.origin);
   // `and`, `or` stop at the first operand that decides, as the second may be guarded by it.
   if (is_logical(node.op) && dtype.is_scalar() && backend::needs_guard(node.rhs)) {
     const bool is_and = node.op == BinaryOp::kAnd;

@@ -189,7 +189,8 @@ void FunctionCodegen::generate_return(const Call& call) {
 
 llvm::Value* FunctionCodegen::reinterpret(const Call& call) {
   const DType from = call.arg(0)->dtype, to = call.dtype;
-  if (from.is_bool() || to.is_bool() || from.bits * from.lanes != to.bits * to.lanes)
+  if (from.is_bool() || to.is_bool() ||
+      from.storage().bits * from.lanes != to.storage().bits * to.lanes)
     throw CompileError(kUnsupported, call.origin, "`T.reinterpret` from {} to {}", from.str(),
                        to.str());
   return b_.CreateBitOrPointerCast(value(call.arg(0)), m_.register_type(to, call.origin));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "tenon/backend/dlpack_code.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
 #include "tenon/tir/callee.h"
@@ -31,16 +32,11 @@ llvm::Value* FunctionCodegen::dl_tensor(const backend::LibraryArgument& argument
     b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), tensor, offset));
   };
   const DType dtype = argument.dtype;
-  const uint8_t code = dtype.is_bool()    ? TENON_DTYPE_BOOL
-                       : dtype.is_float() ? (dtype.code == DType::Code::kBFloat ? TENON_DTYPE_BFLOAT
-                                                                                : TENON_DTYPE_FLOAT)
-                       : dtype.is_uint()  ? TENON_DTYPE_UINT
-                                          : TENON_DTYPE_INT;
   put(offsetof(DLTensor, data), data);
   put(offsetof(DLTensor, device), b_.getInt32(kDLCPU));
   put(offsetof(DLTensor, device) + sizeof(int32_t), b_.getInt32(0));
   put(offsetof(DLTensor, ndim), b_.getInt32(static_cast<uint32_t>(rank)));
-  put(offsetof(DLTensor, dtype), b_.getInt8(code));
+  put(offsetof(DLTensor, dtype), b_.getInt8(backend::dlpack_code(dtype)));
   put(offsetof(DLTensor, dtype) + 1, b_.getInt8(static_cast<uint8_t>(dtype.bits)));
   put(offsetof(DLTensor, dtype) + 2, b_.getInt16(1));
   put(offsetof(DLTensor, shape), shape);

@@ -2,6 +2,7 @@
 // Generates a program's exports: TenonProgram, its `run` and its `shapes` (runtime/abi.h).
 #include <cstddef>
 
+#include "tenon/backend/dlpack_code.h"
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
 
@@ -27,20 +28,6 @@ static_assert(sizeof(TenonProgram) == 136 && offsetof(TenonProgram, run) == 64 &
               offsetof(TenonProgram, manifest) == 112 && sizeof(TenonPacked) == 16);
 
 }  // namespace
-
-static uint8_t dtype_code(DType dtype, const Origin& origin) {
-  switch (dtype.code) {
-    case DType::Code::kInt: return TENON_DTYPE_INT;
-    case DType::Code::kUInt: return TENON_DTYPE_UINT;
-    case DType::Code::kFloat: return TENON_DTYPE_FLOAT;
-    case DType::Code::kBFloat: return TENON_DTYPE_BFLOAT;
-    case DType::Code::kBool: return TENON_DTYPE_BOOL;
-    case DType::Code::kFloat8e4m3fn: return TENON_DTYPE_FLOAT8_E4M3FN;
-    case DType::Code::kFloat8e5m2: return TENON_DTYPE_FLOAT8_E5M2;
-    default: break;
-  }
-  throw CompileError(kUnsupported, origin, "an input or output of dtype {}", dtype.str());
-}
 
 static llvm::GlobalVariable* constant_global(llvm::Module& module, llvm::Constant* value,
                                              const char* name) {
@@ -78,12 +65,12 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
     const DType dtype = buffer.dtype;
     const std::string& name = output ? entry_.output_names[i] : entry_.input_names[i];
     infos.push_back(llvm::ConstantStruct::get(
-        abi.info,
-        {text(name), table, integer(32, dims.size()), integer(8, dtype_code(dtype, buffer.origin)),
-         integer(8, dtype.bits), integer(16, dtype.lanes),
-         integer(32, static_cast<uint64_t>(
-                         entry_.stated_alignment(output ? entry_.inputs + i : i, alignment()))),
-         integer(32, 0)}));
+        abi.info, {text(name), table, integer(32, dims.size()),
+                   integer(8, backend::dlpack_code(dtype, buffer.origin)), integer(8, dtype.bits),
+                   integer(16, dtype.lanes),
+                   integer(32, static_cast<uint64_t>(entry_.stated_alignment(
+                                   output ? entry_.inputs + i : i, alignment()))),
+                   integer(32, 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(

@@ -73,7 +73,7 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   const auto found = transpose_of(*node);
   if (!found || guarded) illegal(node->origin, "block `{}` is no transpose", block.name);
   const int64_t lanes = std::min<int64_t>(
-      model.square_lanes, target.vector_lanes(node->writes.at(0)->buffer->dtype.bits));
+      model.square_lanes, target.vector_lanes(node->writes.at(0)->buffer->dtype.storage().bits));
   const int64_t rows = side_of(extent_of(node->iter_vars[found->from]), lanes, model.least_lanes);
   const int64_t columns = side_of(extent_of(node->iter_vars[found->to]), lanes, model.least_lanes);
   if (rows == 0 || columns == 0)

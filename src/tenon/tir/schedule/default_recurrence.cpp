@@ -57,7 +57,7 @@ void schedule_scan(Schedule& schedule, const BlockRV& block, const Target& targe
   if (!is_own(*lane_loop)) illegal(node->origin, "the loops of block `{}` are shared", block.name);
   int widest = 32;
   for (const auto& region : node->writes)
-    widest = std::max<int>(widest, region->buffer->dtype.bits);
+    widest = std::max<int>(widest, region->buffer->dtype.storage().bits);
   const int64_t lanes = target.vector_lanes(widest);
 
   std::optional<size_t> reduce;

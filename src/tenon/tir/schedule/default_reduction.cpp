@@ -65,7 +65,7 @@ void schedule_window(Schedule& schedule, const BlockRV& block, const Target& tar
       illegal(node->origin, "block `{}` reads `{}` far apart", block.name, load.buffer->name);
   }
   const int64_t extent = extent_of(node->iter_vars[*axis]);
-  const int64_t widest = target.vector_lanes(node->writes.at(0)->buffer->dtype.bits);
+  const int64_t widest = target.vector_lanes(node->writes.at(0)->buffer->dtype.storage().bits);
   int64_t lanes = widest;
   while (extent > 0 && lanes > extent) lanes /= 2;
   // Narrower vectors without a rest beat wide ones with a rest that is gathered under a mask.

@@ -13,7 +13,7 @@ namespace {
 int lanes_for(const Block& block, const Target& target) {
   int widest = 32;
   const auto see = [&](const Ref<Buffer>& buffer) {
-    widest = std::max<int>(widest, buffer->dtype.bits);
+    widest = std::max<int>(widest, buffer->dtype.storage().bits);
   };
   for (const auto& region : block.reads) see(region->buffer);
   for (const auto& region : block.writes) see(region->buffer);

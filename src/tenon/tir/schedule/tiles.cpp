@@ -188,9 +188,9 @@ class Tiler {
     if (!lane_axis)
       illegal(node->origin, "no axis of block `{}` has consecutive outputs and operands",
               block.name);
-    int64_t widest = accesses.store.buffer->dtype.bits;
+    int64_t widest = accesses.store.buffer->dtype.storage().bits;
     for (const LinearAccess& load : accesses.loads)
-      widest = std::max<int64_t>(widest, load.buffer->dtype.bits);
+      widest = std::max<int64_t>(widest, load.buffer->dtype.storage().bits);
     const int64_t full = target_.vector_lanes(static_cast<int>(widest));
     int64_t length = extent_of(node->iter_vars[*lane_axis]);
     const bool symbolic = length == 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/support/target.h"
 #include "tenon/tir/elementary.h"
+#include "tenon/tir/narrow_types.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -32,27 +33,36 @@ static Expr integer_power(const Expr& base, const Expr& power) {
   return result;
 }
 
+static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& options) {
+  if (const auto* op = expr.as<Binary>(); op && op->dtype.is_float()) {
+    if (op->op == BinaryOp::kMod)
+      return elementary(IntrinsicId::kFmod, {op->lhs, op->rhs}, options);
+    if (op->op == BinaryOp::kFloorMod) return elementary_floormod(op->lhs, op->rhs, options);
+  }
+  const auto* call = expr.as<Call>();
+  if (!call || !call->op) return std::nullopt;
+  if (call->is(IntrinsicId::kPow) && call->dtype.is_integer())
+    return integer_power(call->arg(0), call->arg(1));
+  if (!call->dtype.is_float() || !is_elementary(call->op->id)) return std::nullopt;
+  std::vector<Expr> args;
+  for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
+  return elementary(call->op->id, args, options);
+}
+
 IRModule lower_intrinsics(IRModule module) {
   ElementaryOptions options;
   if (const auto target = module.attrs.get<std::string>("target"))
     options.fma = parse_target(*target).has_fma;
   return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
-    return rewrite(function, [&](const NodePtr& node) -> std::optional<NodePtr> {
-      if (const auto* op = node.as<Binary>(); op && op->dtype.is_float()) {
-        if (op->op == BinaryOp::kMod)
-          return elementary(IntrinsicId::kFmod, {op->lhs, op->rhs}, options);
-        if (op->op == BinaryOp::kFloorMod) return elementary_floormod(op->lhs, op->rhs, options);
-      }
-      const auto* call = node.as<Call>();
-      if (!call || !call->op) return std::nullopt;
-      if (call->is(IntrinsicId::kPow) && call->dtype.is_integer())
-        return integer_power(call->arg(0), call->arg(1));
-      if (!call->dtype.is_float()) return std::nullopt;
-      if (!is_elementary(call->op->id)) return std::nullopt;
-      std::vector<Expr> args;
-      for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
-      return elementary(call->op->id, args, options);
-    });
+    const std::function<std::optional<NodePtr>(const NodePtr&)> lower =
+        [&](const NodePtr& node) -> std::optional<NodePtr> {
+      const auto* expr = node.as<ExprNode>();
+      if (!expr) return std::nullopt;
+      // What it computes with wider types may be an elementary function of them.
+      if (const auto wide = without_narrow_arithmetic(ref_to(expr))) return rewrite(*wide, lower);
+      return lowered(ref_to(expr), options);
+    };
+    return rewrite(function, lower);
   });
 }
 

@@ -467,9 +467,10 @@ constexpr VectorLimits kOfLlvm = {2048, true}, kOfC = {512, false};
 int64_t widest_element(const Stmt& stmt) {
   int64_t bits = 8;
   walk(stmt, [&](const NodePtr& node) {
-    if (const auto* load = node.as<BufferLoad>()) bits = std::max<int64_t>(bits, load->dtype.bits);
+    if (const auto* load = node.as<BufferLoad>())
+      bits = std::max<int64_t>(bits, load->dtype.storage().bits);
     if (const auto* store = node.as<BufferStore>())
-      bits = std::max<int64_t>(bits, store->buffer->dtype.bits);
+      bits = std::max<int64_t>(bits, store->buffer->dtype.storage().bits);
   });
   return bits;
 }
