@@ -20,20 +20,33 @@ struct TypeRow {
 };
 // TensorProto.DataType up to IR version 13.
 constexpr TypeRow kTypes[] = {
-    {0, "undefined", kVoid},       {1, "float", kFloat32},
-    {2, "uint8", kUInt8},          {3, "int8", kInt8},
-    {4, "uint16", kUInt16},        {5, "int16", kInt16},
-    {6, "int32", kInt32},          {7, "int64", kInt64},
-    {8, "string", kVoid},          {9, "bool", kBool},
-    {10, "float16", kFloat16},     {11, "double", kFloat64},
-    {12, "uint32", kUInt32},       {13, "uint64", kUInt64},
-    {14, "complex64", kVoid},      {15, "complex128", kVoid},
-    {16, "bfloat16", kBFloat16},   {17, "float8e4m3fn", {DType::Code::kFloat8e4m3fn, 8}},
-    {18, "float8e4m3fnuz", kVoid}, {19, "float8e5m2", {DType::Code::kFloat8e5m2, 8}},
-    {20, "float8e5m2fnuz", kVoid}, {21, "uint4", kVoid},
-    {22, "int4", kVoid},           {23, "float4e2m1", kVoid},
-    {24, "float8e8m0", kVoid},     {25, "uint2", kVoid},
-    {26, "int2", kVoid},
+    {0, "undefined", kVoid},
+    {1, "float", kFloat32},
+    {2, "uint8", kUInt8},
+    {3, "int8", kInt8},
+    {4, "uint16", kUInt16},
+    {5, "int16", kInt16},
+    {6, "int32", kInt32},
+    {7, "int64", kInt64},
+    {8, "string", kVoid},
+    {9, "bool", kBool},
+    {10, "float16", kFloat16},
+    {11, "double", kFloat64},
+    {12, "uint32", kUInt32},
+    {13, "uint64", kUInt64},
+    {14, "complex64", kVoid},
+    {15, "complex128", kVoid},
+    {16, "bfloat16", kBFloat16},
+    {17, "float8e4m3fn", kFloat8e4m3fn},
+    {18, "float8e4m3fnuz", kFloat8e4m3fnuz},
+    {19, "float8e5m2", kFloat8e5m2},
+    {20, "float8e5m2fnuz", kFloat8e5m2fnuz},
+    {21, "uint4", kUInt4},
+    {22, "int4", kInt4},
+    {23, "float4e2m1", kFloat4e2m1fn},
+    {24, "float8e8m0", kFloat8e8m0fnu},
+    {25, "uint2", kUInt2},
+    {26, "int2", kInt2},
 };
 
 const TypeRow* find_type(int64_t number) {
@@ -114,6 +127,28 @@ Ref<TensorData> normal_bools(Ref<TensorData> tensor) {
   return TensorData::owned(kBool, tensor->shape, std::move(bytes), tensor->origin);
 }
 
+// Bytes of a tensor in a file: elements of less than 8 bits stand there without gaps.
+int64_t file_bytes(DType dtype, int64_t elements) {
+  if (dtype.bits >= 8) return elements * dtype.bytes();
+  const int64_t in_a_byte = 8 / dtype.bits;
+  return elements / in_a_byte + (elements % in_a_byte != 0);
+}
+
+// A tensor of what stands in a file. The first element is in the lowest bits of the first byte.
+Ref<TensorData> from_file(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> data,
+                          std::shared_ptr<const void> keeper, const Origin& origin) {
+  if (dtype.bits >= 8)
+    return normal_bools(TensorData::view(dtype, std::move(shape), data, std::move(keeper), origin));
+  std::vector<std::byte> bytes(static_cast<size_t>(checked_elements(shape, 1, origin)));
+  const unsigned bits = dtype.bits, sign = dtype.is_int() ? 1U << (bits - 1) : 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto packed = static_cast<unsigned>(data[i * bits / 8]) >> (i * bits % 8);
+    const unsigned value = packed & ((1U << bits) - 1);
+    bytes[i] = static_cast<std::byte>((value ^ sign) - sign);
+  }
+  return TensorData::owned(dtype, std::move(shape), std::move(bytes), origin);
+}
+
 void check_size(const std::string& what, int64_t seen, int64_t wanted,
                 const std::vector<int64_t>& shape, DType dtype, const Origin& origin) {
   if (seen != wanted)
@@ -147,8 +182,8 @@ Ref<TensorData> TensorReader::external(const pb::TensorProto& proto, DType dtype
                          entry.key(), printable(entry.value()));
     (entry.key() == "offset" ? offset : length) = number;
   }
-  const auto wanted = static_cast<uint64_t>(checked_elements(shape, dtype.bytes(), origin)) *
-                      static_cast<uint64_t>(dtype.bytes());
+  const auto wanted =
+      static_cast<uint64_t>(file_bytes(dtype, checked_elements(shape, dtype.bytes(), origin)));
   if (length && *length != wanted)
     throw CompileError(kExternalData, origin,
                        "external data of {} bytes; a tensor of shape {} and type {} has {}",
@@ -160,9 +195,9 @@ Ref<TensorData> TensorReader::external(const pb::TensorProto& proto, DType dtype
     throw CompileError(kExternalData, origin,
                        "external data `{}` has {} bytes; expected {} bytes from offset {}",
                        printable(location), bytes.size(), wanted, *offset);
-  return TensorData::view(dtype, std::move(shape),
-                          bytes.subspan(static_cast<size_t>(*offset), static_cast<size_t>(wanted)),
-                          file, origin);
+  return from_file(dtype, std::move(shape),
+                   bytes.subspan(static_cast<size_t>(*offset), static_cast<size_t>(wanted)), file,
+                   origin);
 }
 
 Tensor TensorReader::read(pb::TensorProto& proto, const std::span<const std::byte>* raw,
@@ -191,7 +226,7 @@ Tensor TensorReader::read(pb::TensorProto& proto, const std::span<const std::byt
   if (proto.has_segment())
     throw CompileError(kUnsupported, origin, "a tensor is stored in segments");
   if (proto.data_location() == pb::TensorProto::EXTERNAL) {
-    out.data = normal_bools(external(proto, dtype, std::move(shape), origin));
+    out.data = external(proto, dtype, std::move(shape), origin);
     return out;
   }
   if (raw || proto.has_raw_data()) {
@@ -205,16 +240,17 @@ Tensor TensorReader::read(pb::TensorProto& proto, const std::span<const std::byt
       keeper = std::move(text);
     }
     const auto seen = static_cast<int64_t>(bytes.size());
-    check_size(fmt::format("raw_data has {} bytes", seen), seen, elements * dtype.bytes(), shape,
+    check_size(fmt::format("raw_data has {} bytes", seen), seen, file_bytes(dtype, elements), shape,
                dtype, origin);
-    out.data =
-        normal_bools(TensorData::view(dtype, std::move(shape), bytes, std::move(keeper), origin));
+    out.data = from_file(dtype, std::move(shape), bytes, std::move(keeper), origin);
     return out;
   }
   const TypedData typed = typed_data(proto, dtype);
-  check_size(fmt::format("{} has {} elements", typed.field, typed.count), typed.count, elements,
-             shape, dtype, origin);
-  out.data = normal_bools(TensorData::owned(dtype, std::move(shape), typed.bytes(proto), origin));
+  // An entry holds a byte where elements take less.
+  check_size(fmt::format("{} has {} elements", typed.field, typed.count), typed.count,
+             dtype.bits < 8 ? file_bytes(dtype, elements) : elements, shape, dtype, origin);
+  const auto bytes = std::make_shared<const std::vector<std::byte>>(typed.bytes(proto));
+  out.data = from_file(dtype, std::move(shape), *bytes, bytes, origin);
   return out;
 }
 
