@@ -379,6 +379,47 @@ OpDef astype() {
   return op;
 }
 
+OpDef bitcast() {
+  OpDef op;
+  op.name = "bitcast";
+  op.summary = "The bits of every element as those of another dtype of as many bits.";
+  op.inputs = {OpInput{"x", "any shape"}.as_moved()};
+  op.attrs = attrs_of<AsTypeAttrs>();
+  op.infer_type = [](const Call& call) -> Type {
+    const DType from = tensor_arg(call, 0)->dtype, to = attrs_as<AsTypeAttrs>(call).dtype;
+    if (!from.is_void() && from.bits != to.bits)
+      throw CompileError(kDTypeMismatch, call.origin,
+                         "`bitcast` of {}, which has {} bits, to {}, which has {}", from.str(),
+                         int{from.bits}, to.str(), int{to.bits});
+    return same_shape(call, 0, to);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    KernelOf kernel(builder, call);
+    const Operand x = kernel.arg(0);
+    const DType to = kernel.dtype();
+    return kernel.emit_compute([&](const Indices& i) {
+      // Integers of as many bits wrap into one another, and hold a bool as well.
+      const auto bits_of = [](DType t) { return DType{DType::Code::kUInt, t.bits}; };
+      Expr value = x(i);
+      if (value->dtype == to) return value;
+      if (value->dtype.is_bool()) value = tenon::cast(kUInt8, value);
+      if (to.is_bool())
+        return ne(tenon::call(IntrinsicId::kReinterpret, {value}, kUInt8), imm(kUInt8, int64_t{0}));
+      if (value->dtype.is_integer() && to.is_integer()) return tenon::cast(to, value);
+      if (value->dtype.is_float())
+        value = tenon::call(IntrinsicId::kReinterpret, {value}, bits_of(value->dtype));
+      else
+        value = tenon::cast(bits_of(value->dtype), value);
+      return to.is_float() ? tenon::call(IntrinsicId::kReinterpret, {value}, to)
+                           : tenon::cast(to, value);
+    });
+  };
+  op.fusion = FusionKind::kElementwise;
+  op.onnx.name = "BitCast";
+  op.source = "ONNX BitCast-26";
+  return op;
+}
+
 }  // namespace
 
 std::vector<OpDef> unary_ops() {
@@ -389,6 +430,7 @@ std::vector<OpDef> unary_ops() {
   for (const UnaryRow& row : rows()) ops.push_back(unary(row));
   ops.push_back(clip());
   ops.push_back(astype());
+  ops.push_back(bitcast());
   return ops;
 }
 

@@ -44,6 +44,7 @@ Results convert_as(Context& context, std::string_view name, int64_t opset,
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
     qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows(),
-    attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows();
+    attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows(),
+    cast_rows();
 
 }  // namespace tenon::onnx

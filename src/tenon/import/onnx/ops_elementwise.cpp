@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element: arithmetic, comparison, logic, bits, conversion.
+// Operators that work element by element: arithmetic, comparison, logic, bits.
 #include "tenon/import/onnx/operators.h"
 
 namespace tenon::onnx {
@@ -53,36 +53,6 @@ OperatorRow variadic(const char* name, const char* op, bool mean = false) {
 }
 
 Results convert_identity(Context& c) { return {c.value(0)}; }
-
-Results convert_cast(Context& c) {
-  c.ignore({"saturate", "round_mode"});  // of float8 results only, which are refused
-  // Before opset 6 the type was a text.
-  DType to;
-  if (c.opset() < 6) {
-    std::string text = c.string_attr("to", "");
-    for (char& letter : text) letter = static_cast<char>(std::tolower(letter));
-    if (text == "float") text = "float32";
-    if (text == "double") text = "float64";
-    const auto parsed = DType::parse(text);
-    if (!parsed) unsupported("type `{}`", text);
-    to = *parsed;
-  } else {
-    const int64_t number = c.int_attr("to");
-    const auto known = dtype_of(number);
-    if (!known) unsupported("to type {}", data_type_name(number));
-    to = *known;
-  }
-  for (const DType type : {to, c.dtype(0)})
-    if (type.is_float() && type.bits == 8) unsupported("of type {}", type.str());
-  return {c.cast(c.value(0), to)};
-}
-
-Results convert_cast_like(Context& c) {
-  c.ignore({"saturate", "round_mode"});
-  for (const DType type : {c.dtype(1), c.dtype(0)})
-    if (type.is_float() && type.bits == 8) unsupported("of type {}", type.str());
-  return {c.cast(c.value(0), c.dtype(1))};
-}
 
 Results convert_pow(Context& c) {
   const DType base = c.dtype(0), exponent = c.dtype(1);
@@ -214,8 +184,6 @@ std::vector<OperatorRow> elementwise_rows() {
       variadic("Mean", "add", true),
 
       {"Identity", 1, 1, 1, convert_identity, "all", "tensors only"},
-      {"Cast", 1, 1, 1, convert_cast, "all", "no float8, string"},
-      {"CastLike", 15, 2, 2, convert_cast_like, "all", "no float8, string"},
       {"Clip", 1, 1, 3, convert_clip, "numbers"},
       {"IsInf", 10, 1, 1, convert_is_inf, "floats"},
       {"Where", 9, 3, 3, convert_where, "all"},
