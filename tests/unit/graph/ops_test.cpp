@@ -56,6 +56,39 @@ TEST(Ops, AttributesAreCheckedAndCompleted) {
   EXPECT_EQ(error_text("nn.sofmax", {x}), "unknown-operator: there is no operator `nn.sofmax`");
 }
 
+TEST(Ops, BitsAreThoseOfATypeOfAsMany) {
+  EXPECT_EQ(type_text("bitcast", {input({2}, kInt4)}, {{"dtype", kFloat4e2m1fn}}),
+            "R.Tensor((2,), \"float4_e2m1fn\")");
+  EXPECT_EQ(error_text("bitcast", {input({2})}, {{"dtype", kInt64}}),
+            "dtype-mismatch: `bitcast` of float32, which has 32 bits, to int64, which has 64");
+  EXPECT_EQ(error_text("bitcast", {input({2}, kInt4)}, {{"dtype", kInt8}}),
+            "dtype-mismatch: `bitcast` of int4, which has 4 bits, to int8, which has 8");
+}
+
+TEST(Ops, ScalesOfBlocks) {
+  const Expr n = tenon::Var::size("n");
+  const auto text = [](Value x, Value scale, Value zero, Attrs attrs) {
+    attrs.set("out_dtype", kInt4);
+    return error_text("quantize", {std::move(x), std::move(scale), std::move(zero)},
+                      std::move(attrs));
+  };
+  const Value x = input({2, 5}), zero = input({2, 2}, kInt4);
+  const Attrs blocks{{"axis", 1}, {"block_size", 3}};
+  EXPECT_EQ(text(x, input({2, 2}), zero, blocks), "no error");
+  EXPECT_EQ(text(symbolic({n, int64(5)}), symbolic({n, int64(2)}), symbolic({n, int64(2)}, kInt4),
+                 blocks),
+            "no error");
+  EXPECT_EQ(text(x, input({2, 3}), zero, blocks),
+            "shape-mismatch: dimension 1 of argument `scale` of `quantize` is 3; expected 2");
+  EXPECT_EQ(text(x, input({2}), zero, blocks),
+            "rank-mismatch: argument `scale` of `quantize` has rank 1; `data`, whose blocks it is "
+            "for, has 2");
+  EXPECT_EQ(text(x, input({2, 2}), zero, {{"axis", 1}, {"block_size", -1}}),
+            "bad-attribute: `quantize` with a block_size of -1");
+  EXPECT_EQ(text(x, input({}), input({}, kInt4), {{"precision", kInt8}}),
+            "bad-attribute: `quantize` with precision int8");
+}
+
 TEST(Ops, BroadcastingIsSymbolic) {
   const Expr n = tenon::Var::size("n"), m = tenon::Var::size("m");
   EXPECT_EQ(type_text("add", {symbolic({n, int64(1), int64(4)}), symbolic({int64(3), int64(1)})}),

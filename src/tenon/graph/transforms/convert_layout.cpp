@@ -312,6 +312,8 @@ class Converter {
 
   /// Element-wise: all operands are blocked, or broadcast along everything but the channels.
   std::optional<Value> elementwise(const Call& call, const std::string& name) {
+    // Blocks of an axis are none of another layout's.
+    if (call.attrs.get<int64_t>("block_size").value_or(0) != 0) return std::nullopt;
     int64_t channels = 0;
     std::vector<Expr> whole;
     bool any = false;

@@ -138,12 +138,22 @@ class Folder {
     return data->to_ints();
   }
 
+  /// Whether scales are for blocks of an axis, and so no vector of it.
+  static bool has_blocks(const Call& call) {
+    return call.attrs.get<int64_t>("block_size").value_or(0) != 0;
+  }
+  /// Whether steps are counted in the precision of their scale, which is float32 here.
+  static bool divides_plainly(const Call& quantize) {
+    const DType precision = quantize.attrs.get<DType>("precision").value_or(kVoid);
+    return precision.is_void() || precision == kFloat32;
+  }
+
   std::optional<Operand> dequantized(const Call& call) const {
     Operand out{call.args[0]};
     const Ref<TensorData> scales = data_of(bound(call.args[1]));
     const auto zeros = known_ints(call.args[2]);
     const Ref<TensorType> type = tensor_type(out.steps);
-    if (!scales || !zeros || scales->dtype != kFloat32 || !type->has_shape() ||
+    if (!scales || !zeros || scales->dtype != kFloat32 || !type->has_shape() || has_blocks(call) ||
         tensor_type(ref_to(&call))->dtype != kFloat32)
       return std::nullopt;
     out.scales = floats_of(*scales);
@@ -357,7 +367,9 @@ class Folder {
     const auto scale = one_float(m[scale_]);
     const auto zero = one_int(m[zero_]);
     const DType dtype = tensor_type(root)->dtype;
-    if (!scale || !zero || *scale == 1 || (dtype != kInt8 && dtype != kUInt8)) return {};
+    if (!scale || !zero || *scale == 1 || !divides_plainly(*root.as<Call>()) ||
+        (dtype != kInt8 && dtype != kUInt8))
+      return {};
     const double least = dtype == kInt8 ? -128 : 0, most = dtype == kInt8 ? 127 : 255;
     const auto step_of = [&](double value) {
       return std::nearbyint(value / *scale) + static_cast<double>(*zero);
@@ -393,8 +405,8 @@ class Folder {
     const auto* call = inner.as<Call>();
     const auto scale = one_float(m[scale_]);
     const auto zero = one_int(m[zero_]);
-    if (!scale || !zero || scale != one_float(bound(call->args[1])) ||
-        zero != one_int(bound(call->args[2])))
+    if (!scale || !zero || !divides_plainly(*root.as<Call>()) ||
+        scale != one_float(bound(call->args[1])) || zero != one_int(bound(call->args[2])))
       return {};
     const Value& steps = call->args[0];
     return tensor_type(steps)->dtype == tensor_type(root)->dtype ? steps : Value();
@@ -429,8 +441,8 @@ class Folder {
     const auto zero = one_int(bound(first->args[2]));
     for (const Value& value : tuple->values) {
       const Call* call = call_of(value, "dequantize");
-      if (!call || !scale || !zero || one_float(bound(call->args[1])) != scale ||
-          one_int(bound(call->args[2])) != zero ||
+      if (!call || !scale || !zero || has_blocks(*call) ||
+          one_float(bound(call->args[1])) != scale || one_int(bound(call->args[2])) != zero ||
           tensor_type(call->args[0])->dtype != tensor_type(first->args[0])->dtype)
         return {};
       steps.push_back(call->args[0]);
