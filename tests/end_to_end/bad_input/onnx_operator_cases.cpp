@@ -467,7 +467,7 @@ std::vector<Case> sampling() {
       bad("RandomOfANegativeShape",
           {{node("RandomNormal", Names{}, {"y"}, {attribute("shape", Dims{-2})})}, {x({2})}},
           "m.onnx: node `node_y` (RandomNormal): error[TN0104]: attribute `shape` of "
-          "`RandomNormal` is (-2)"),
+          "`RandomNormal` is (-2,)"),
       bad("UnpoolToAMatrix",
           {{node("MaxUnpool", {"x", "i", "s"}, {"y"}, {attribute("kernel_shape", Dims{2, 2})})},
            {x({1, 1, 2, 2}), value("i", {1, 1, 2, 2}, 7)},
