@@ -55,9 +55,25 @@ struct SliceAttrs {
 // What a slice takes of one axis: element i is begin + i * stride, i in [0, extent).
 struct SliceAxis {
   size_t axis;
-  Expr begin, extent;
-  int64_t stride;
+  Expr begin, extent, stride;
 };
+
+// Of an axis of `dim`, by a positive stride.
+SliceAxis forward(const Expr& begin, const Expr& end, const Expr& dim, const Expr& stride,
+                  bool inside) {
+  const Expr none = int64(0);
+  const Expr first = inside ? begin : place(begin, dim, none, dim);
+  const Expr last = inside ? end : place(end, dim, none, dim);
+  return {0, first, greater(none, simplify_dim(ceildiv(last - first, stride))), {}};
+}
+
+// By a negative one, of `width`.
+SliceAxis backward(const Expr& begin, const Expr& end, const Expr& dim, const Expr& width) {
+  const Expr first = place(begin, dim, int64(-1), dim - 1);
+  // An end of -1 counts from the end of the axis; only what lies before that is "before 0".
+  const Expr last = place(end, dim, int64(-1), dim - 1);
+  return {0, first, greater(int64(0), simplify_dim(ceildiv(first - last, width))), {}};
+}
 
 // Nothing where a bound is not known.
 std::optional<std::vector<SliceAxis>> slice_axes(const Call& call, const TensorType& x) {
@@ -66,36 +82,36 @@ std::optional<std::vector<SliceAxis>> slice_axes(const Call& call, const TensorT
   if (arg_or_null(call, 4)) strides = dims_arg(call, 4);
   if (!axes || !begin || !end || !strides) return std::nullopt;
   if (strides->empty()) strides->assign(axes->size(), int64(1));
-  const auto numbers = as_ints(*axes), steps = as_ints(*strides);
-  if (!numbers || !steps)
-    throw CompileError(kUnsupported, call.origin, "`{}` with symbolic axes or strides",
-                       call.op->name);
+  const auto numbers = as_ints(*axes);
+  if (!numbers)
+    throw CompileError(kUnsupported, call.origin, "`{}` with symbolic axes", call.op->name);
   if (begin->size() != numbers->size() || end->size() != numbers->size() ||
-      steps->size() != numbers->size())
+      strides->size() != numbers->size())
     throw CompileError(kBadArgument, call.origin,
                        "`{}` has {} axes, {} begins, {} ends and {} strides", call.op->name,
-                       numbers->size(), begin->size(), end->size(), steps->size());
+                       numbers->size(), begin->size(), end->size(), strides->size());
   const std::vector<size_t> places = axes_of(call, *numbers, x.ndim);
   std::vector<SliceAxis> out;
   for (size_t i = 0; i < places.size(); ++i) {
-    const Expr& dim = (*x.shape)[places[i]];
-    const int64_t stride = (*steps)[i];
-    if (stride == 0 || stride == std::numeric_limits<int64_t>::min())
-      throw CompileError(kBadArgument, call.origin, "`{}` has stride {}", call.op->name, stride);
-    SliceAxis axis{places[i], {}, {}, stride};
-    const Expr none = int64(0);
-    if (stride > 0) {
-      const bool inside = attrs_as<SliceAttrs>(call).assume_inbound;
-      axis.begin = inside ? (*begin)[i] : place((*begin)[i], dim, none, dim);
-      const Expr last = inside ? (*end)[i] : place((*end)[i], dim, none, dim);
-      axis.extent = ceildiv(last - axis.begin, int64(stride));
+    const Expr &dim = (*x.shape)[places[i]], &stride = (*strides)[i];
+    const auto known = as_int(stride);
+    if (known == 0 || known == std::numeric_limits<int64_t>::min())
+      throw CompileError(kBadArgument, call.origin, "`{}` has stride {}", call.op->name, *known);
+    const bool inside = attrs_as<SliceAttrs>(call).assume_inbound;
+    SliceAxis axis;
+    if (known) {
+      axis = *known > 0 ? forward((*begin)[i], (*end)[i], dim, stride, inside)
+                        : backward((*begin)[i], (*end)[i], dim, int64(-*known));
     } else {
-      axis.begin = place((*begin)[i], dim, int64(-1), dim - 1);
-      // An end of -1 counts from the end of the axis; only what lies before that is "before 0".
-      const Expr last = place((*end)[i], dim, int64(-1), dim - 1);
-      axis.extent = ceildiv(axis.begin - last, int64(-stride));
+      // The run tells which way it goes.
+      const SliceAxis up = forward((*begin)[i], (*end)[i], dim, max(stride, int64(1)), inside),
+                      down =
+                          backward((*begin)[i], (*end)[i], dim, max(int64(0) - stride, int64(1)));
+      const Expr is_up = stride > int64(0);
+      axis = {0, select(is_up, up.begin, down.begin), select(is_up, up.extent, down.extent), {}};
     }
-    axis.extent = greater(none, simplify_dim(axis.extent));
+    axis.axis = places[i];
+    axis.stride = stride;
     out.push_back(axis);
   }
   return out;
@@ -131,7 +147,7 @@ OpDef strided_slice() {
                {"axes", "a tuple of integers"},
                {"begin", "a tuple of integers, or a shape"},
                {"end", "the same"},
-               {"strides", "the same; constants", true}};
+               {"strides", "the same; not 0", true}};
   op.attrs = attrs_of<SliceAttrs>();
   op.infer_type = infer_slice;
   op.lower = lower_slice;
@@ -198,7 +214,7 @@ struct PadAttrs {
   double pad_value = 0;
   static auto table() {
     return std::tuple{
-        required<&PadAttrs::pad_width>("pad_width", "before and after axis 0, axis 1, ..."),
+        attr<&PadAttrs::pad_width>("pad_width", "before and after axis 0, axis 1, ..."),
         attr<&PadAttrs::pad_mode>("pad_mode",
                                   "\"constant\", \"reflect\" (without the edge), \"edge\" "
                                   "(\"replicate\" is the same) or \"circular\""),
@@ -207,19 +223,40 @@ struct PadAttrs {
 };
 
 struct PadWidths {
-  std::vector<int64_t> before, after;
-
-  PadWidths(const Call& call, const std::vector<int64_t>& widths, int64_t ndim) {
-    if (static_cast<int64_t>(widths.size()) != 2 * ndim)
-      throw CompileError(kBadAttribute, call.origin,
-                         "attribute `pad_width` of `nn.pad` has {} numbers; expected {}",
-                         widths.size(), 2 * ndim);
-    for (size_t i = 0; i < widths.size(); i += 2) {
-      before.push_back(widths[i]);
-      after.push_back(widths[i + 1]);
-    }
-  }
+  Shape before, after;
 };
+
+// From the attribute, or in its place from argument `widths`; nothing where its values are not
+// known.
+std::optional<PadWidths> pad_widths(const Call& call, int64_t ndim) {
+  std::optional<Shape> widths = to_exprs(attrs_as<PadAttrs>(call).pad_width);
+  const bool is_argument = static_cast<bool>(arg_or_null(call, 1));
+  if (is_argument) widths = dims_arg(call, 1);
+  if (!widths) return std::nullopt;
+  if (static_cast<int64_t>(widths->size()) != 2 * ndim)
+    throw CompileError(kBadAttribute, call.origin, "{} of `nn.pad` has {} numbers; expected {}",
+                       is_argument ? "argument `widths`" : "attribute `pad_width`", widths->size(),
+                       2 * ndim);
+  PadWidths out;
+  for (size_t i = 0; i < widths->size(); i += 2) {
+    out.before.push_back((*widths)[i]);
+    out.after.push_back((*widths)[i + 1]);
+  }
+  return out;
+}
+
+// An axis that `mode` cannot pad by constant widths.
+void check_pad(const Call& call, const std::string& mode, const Expr& dim, int64_t before,
+               int64_t after) {
+  const auto known = as_int(dim), padded = as_int(simplify_dim(dim + (before + after)));
+  const int64_t most = std::max(before, after);
+  const bool empty = known && mode != "constant" && most > 0 && *known == 0;
+  if ((padded && *padded < 0) || empty ||
+      (known && mode == "reflect" && most >= *known && most > 0))
+    throw CompileError(kBadAttribute, call.origin,
+                       "`nn.pad` in mode {} by {} and {} of an axis of {}", mode, before, after,
+                       tenon::str(dim));
+}
 
 Type infer_pad(const Call& call) {
   const Ref<TensorType> x = tensor_arg(call, 0);
@@ -231,20 +268,19 @@ Type infer_pad(const Call& call) {
                        "attribute `pad_mode` of `nn.pad` is \"{}\"; expected \"constant\", "
                        "\"reflect\", \"edge\", \"replicate\" or \"circular\"",
                        mode);
+  if (arg_or_null(call, 2)) {
+    check_rank(call, 2, 0);
+    check_dtype(call, 2, x->dtype);
+  }
   if (x->ndim < 0) return x;
-  const PadWidths pads(call, attrs.pad_width, x->ndim);
-  if (!x->shape) return x;
+  const auto pads = pad_widths(call, x->ndim);
+  if (!x->shape || !pads) return make<TensorType>(x->dtype, x->ndim);
   Shape shape = *x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const auto known = as_int(shape[d]);
-    shape[d] = simplify_dim(shape[d] + (pads.before[d] + pads.after[d]));
-    const int64_t most = std::max(pads.before[d], pads.after[d]);
-    const bool empty = known && mode != "constant" && most > 0 && *known == 0;
-    if ((as_int(shape[d]) && *as_int(shape[d]) < 0) || empty ||
-        (known && mode == "reflect" && most >= *known && most > 0))
-      throw CompileError(kBadAttribute, call.origin,
-                         "`nn.pad` in mode {} by {} and {} of an axis of {}", mode, pads.before[d],
-                         pads.after[d], tenon::str((*x->shape)[d]));
+    const auto before = as_int(pads->before[d]), after = as_int(pads->after[d]);
+    if (before && after) check_pad(call, mode, shape[d], *before, *after);
+    shape[d] = before && after ? simplify_dim(shape[d] + (*before + *after))
+                               : simplify_dim(shape[d] + pads->before[d] + pads->after[d]);
   }
   return make<TensorType>(std::move(shape), x->dtype);
 }
@@ -254,18 +290,22 @@ Value lower_pad(BlockBuilder& builder, const Call& call) {
   const Operand x = kernel.arg(0);
   const auto attrs = attrs_as<PadAttrs>(call);
   const std::string& mode = attrs.pad_mode;
-  const PadWidths pads(call, attrs.pad_width, static_cast<int64_t>(x.ndim()));
-  const Expr value = imm(x.dtype, attrs.pad_value);
+  const auto pads = pad_widths(call, static_cast<int64_t>(x.ndim()));
+  check(pads.has_value(), "a pad with a known result and unknown widths");
+  std::optional<Operand> given;
+  if (arg_or_null(call, 2)) given = kernel.arg(2);
+  const Expr value = given ? (*given)({}) : imm(x.dtype, attrs.pad_value);
   return kernel.emit_compute([&](const Indices& i) {
     Indices at = i;
     Expr inside = boolean(true);
     for (size_t d = 0; d < at.size(); ++d) {
-      if (pads.before[d] == 0 && pads.after[d] == 0) continue;
+      const auto before = as_int(pads->before[d]), after = as_int(pads->after[d]);
+      if (before == 0 && after == 0) continue;
       const Expr& dim = x.shape[d];
-      at[d] = at[d] - pads.before[d];
+      at[d] = before ? at[d] - *before : at[d] - pads->before[d];
       if (mode == "constant") {
-        if (pads.before[d] > 0) inside = logical_and(inside, at[d] >= int64(0));
-        if (pads.after[d] > 0) inside = logical_and(inside, at[d] < dim);
+        if (!before || *before > 0) inside = logical_and(inside, at[d] >= int64(0));
+        if (!after || *after > 0) inside = logical_and(inside, at[d] < dim);
       } else if (mode == "edge" || mode == "replicate") {
         at[d] = max(int64(0), min(at[d], dim - 1));
       } else if (mode == "circular") {
@@ -283,7 +323,9 @@ OpDef pad() {
   OpDef op;
   op.name = "nn.pad";
   op.summary = "Adds elements before and after each axis, or where a width is negative drops them.";
-  op.inputs = {{"data", "any shape"}};
+  op.inputs = {{"data", "any shape"},
+               {"widths", "a shape, in place of attribute pad_width", true},
+               {"value", "(), of data's dtype, in place of attribute pad_value", true}};
   op.attrs = attrs_of<PadAttrs>();
   op.infer_type = infer_pad;
   op.lower = lower_pad;
