@@ -72,6 +72,22 @@ TEST_P(Modules, GiveTheInterpretersNumbers) {
   }
 }
 
+// Sizes that are known only when part of the program has run: in programs of this process.
+TEST(LateSizes, GiveTheInterpretersNumbers) {
+  const std::filesystem::path folder =
+      std::filesystem::path(TENON_SOURCE_DIR) / "tests/modules/late";
+  size_t run = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    for (const TestTarget& target : kTargets) {
+      if (!std::string(target.description).starts_with("native")) continue;
+      SCOPED_TRACE(file.path().filename().string() + " for " + std::string(target.description));
+      expect_interpreters_numbers(with_entry(load_module(file.path().string())),
+                                  resolve(std::string(target.description)));
+      ++run;
+    }
+  EXPECT_GE(run, 3U);
+}
+
 std::vector<TestTarget> machines() {
   std::vector<TestTarget> out(std::begin(kTargets), std::end(kTargets));
   std::erase_if(out, [](const TestTarget& one) { return one.name == "c"; });

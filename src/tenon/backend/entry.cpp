@@ -2,8 +2,11 @@
 #include "tenon/backend/entry.h"
 
 #include <algorithm>
+#include <span>
 
+#include "tenon/tir/host_memory.h"
 #include "tenon/tir/needed_alignment.h"
+#include "tenon/tir/scalar_sources.h"
 
 namespace tenon::backend {
 
@@ -35,19 +38,20 @@ static void find_function(const IRModule& module, Entry& entry) {
     throw CompileError(kWrongForm, {}, "the module has no entry PrimFunc (tenon.entry)");
 }
 
-static std::vector<std::string> names_of(const Entry& entry, const char* attribute, size_t first,
-                                         size_t count) {
+static std::vector<std::string> names_of(const Entry& entry, const char* attribute,
+                                         std::span<const Ref<tir::Buffer>> buffers) {
   std::vector<std::string> names =
       entry.function->attrs.strings(attribute).value_or(std::vector<std::string>{});
-  names.resize(std::min(names.size(), count));
-  while (names.size() < count) names.push_back(entry.function->buffers[first + names.size()]->name);
+  names.resize(std::min(names.size(), buffers.size()));
+  while (names.size() < buffers.size()) names.push_back(buffers[names.size()]->name);
   return names;
 }
 
 static EntrySymbol source_of(const Entry& entry, const Ref<Var>& symbol) {
   for (size_t i = 0; i < entry.inputs; ++i)
     for (size_t d = 0; d < entry.input(i).ndim(); ++d)
-      if (entry.input(i).shape[d].get() == symbol.get()) return {symbol, i, d};
+      if (entry.input(i).shape[d].get() == symbol.get())
+        return {symbol, i, static_cast<int64_t>(d)};
   throw CompileError(kUnsupported, entry.function->origin,
                      "dimension `{}` of an output follows from no input's shape", symbol->name);
 }
@@ -57,31 +61,50 @@ Entry entry_of(const IRModule& module) {
   find_function(module, entry);
   const tir::PrimFunc& function = *entry.function;
   entry.has_workspace = function.attrs.contains("tenon.workspace_bytes");
-  for (size_t i = 0; i < function.params.size(); ++i)
-    if (!function.buffers[i])
+  const std::vector<tir::ScalarSource> sources = tir::scalar_sources(function);
+  std::vector<Ref<Var>> scalars;
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    if (function.buffers[i]) continue;
+    if (sources.empty())
       throw CompileError(kWrongForm, function.origin,
                          "entry PrimFunc `{}` has scalar parameter `{}`", entry.name,
                          function.params[i]->name);
-  const size_t buffers = function.params.size() - (entry.has_workspace ? 1 : 0);
+    scalars.push_back(function.params[i]);
+  }
+  const size_t buffers = function.params.size() - scalars.size() - (entry.has_workspace ? 1 : 0);
   const auto stated = function.attrs.get<int64_t>("tenon.num_inputs");
   if (!stated || *stated < 0 || static_cast<size_t>(*stated) > buffers)
     throw CompileError(kWrongForm, function.origin,
                        "entry PrimFunc `{}` does not say how many inputs it has", entry.name);
   entry.inputs = static_cast<size_t>(*stated);
-  entry.outputs = buffers - entry.inputs;
-  entry.input_names = names_of(entry, "input_names", 0, entry.inputs);
-  entry.output_names = names_of(entry, "output_names", entry.inputs, entry.outputs);
+  const std::span<const Ref<tir::Buffer>> all(function.buffers);
+  for (const tir::ProgramOutput& output :
+       tir::program_outputs(function, all.subspan(entry.inputs, buffers - entry.inputs))) {
+    entry.output_buffers.push_back(output.buffer);
+    entry.is_late_output.push_back(output.is_late);
+  }
+  entry.outputs = entry.output_buffers.size();
+  walk<tir::AllocBuffer>(function.body, [&](const tir::AllocBuffer& alloc) {
+    entry.has_host_memory |= tir::is_host_memory(alloc);
+  });
+  entry.input_names = names_of(entry, "input_names", all.first(entry.inputs));
+  entry.output_names = names_of(entry, "output_names", entry.output_buffers);
   entry.workspace_bytes = expression_of(function.attrs, "tenon.workspace_bytes");
   tir::NeededAlignments needed(module);
-  for (size_t i = 0; i < buffers; ++i) entry.alignments.push_back(needed.of(entry.name, i));
+  for (size_t i = 0, param = 0; i < entry.inputs + entry.outputs; ++i) {
+    const bool is_late = i >= entry.inputs && entry.is_late(i - entry.inputs);
+    entry.alignments.push_back(is_late ? 1 : needed.of(entry.name, param++));
+  }
   if (entry.has_workspace) {
-    const int64_t asked = needed.of(entry.name, buffers);
+    const int64_t asked = needed.of(entry.name, function.params.size() - 1);
     entry.checks_workspace = asked > 1;
     entry.workspace_alignment =
         std::max({asked, entry.workspace_alignment, function.buffers.back()->alignment});
   }
   for (const Ref<Var>& symbol : tir::symbolic_vars(function))
     entry.symbols.push_back(source_of(entry, symbol));
+  for (size_t i = 0; i < scalars.size(); ++i)
+    entry.symbols.push_back({scalars[i], sources[i].input, sources[i].element, true});
   for (size_t i = 0; i < entry.inputs; ++i)
     for (const Expr& dim : entry.input(i).shape) {
       bool known = as_int(dim).has_value();

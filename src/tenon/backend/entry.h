@@ -14,22 +14,28 @@ namespace tenon::backend {
 /// Bytes that the address of every buffer of a program is a multiple of at least.
 inline constexpr int64_t kLeastAlignment = 64;
 
-/// A dimension known only at run time, and where it is read from.
+/// A number known only at run time, and where it is read from: a dimension of an input, or an
+/// element of one.
 struct EntrySymbol {
   Ref<Var> var;
-  size_t input = 0, dim = 0;
+  size_t input = 0;
+  int64_t index = 0;
+  bool is_element = false;
 };
 
 /// The entry function of a lowered module (attribute `tenon.entry`).
 struct Entry {
   std::string name;
   Ref<tir::PrimFunc> function;
-  size_t inputs = 0, outputs = 0;  // its first buffers; the workspace, where there is one, is last
+  size_t inputs = 0, outputs = 0;
+  bool has_host_memory = false;  // is given some while it runs, for outputs or as workspace
   bool has_workspace = false;
   std::vector<std::string> input_names, output_names;  // as many
-  std::vector<EntrySymbol> symbols;                    // those of tir::symbolic_vars
-  Expr workspace_bytes;                                // int64; over the symbols
-  int64_t workspace_alignment = 64;                    // bytes, as its buffer declares it
+  std::vector<Ref<tir::Buffer>> output_buffers;
+  std::vector<bool> is_late_output;
+  std::vector<EntrySymbol> symbols;  // those of tir::symbolic_vars, then scalar parameters
+  Expr workspace_bytes;              // int64; over the symbols
+  int64_t workspace_alignment = 64;  // bytes, as its buffer declares it
   /// Bytes that library functions need the address of each input and output to be a multiple of.
   std::vector<int64_t> alignments;
   bool checks_workspace = false;  // a library function asks for an alignment in it
@@ -46,14 +52,17 @@ struct Entry {
     return needed == alignment ? 0 : needed;
   }
   const tir::Buffer& input(size_t i) const { return *function->buffers[i]; }
-  const tir::Buffer& output(size_t i) const { return *function->buffers[inputs + i]; }
+  const tir::Buffer& output(size_t i) const { return *output_buffers[i]; }
+  /// Whether the size of output `i` is known only when part of the program has run: it is no
+  /// parameter of the function.
+  bool is_late(size_t i) const { return is_late_output[i]; }
   /// An attribute that is an integer or an expression: 0 where it is absent, nothing where it is
   /// no number.
   std::optional<int64_t> number(const char* attribute) const;
 };
 
-/// \throws CompileError kWrongForm where there is none, several, or it has scalar parameters;
-/// kUnsupported where an input's dimension is neither a number nor a name, or a symbol follows from
+/// \throws CompileError kWrongForm where there is none, several, or it has scalar parameters of
+/// no stated source; kUnsupported where an input's dimension is neither a number nor a name, or a symbol follows from
 /// no input.
 Entry entry_of(const IRModule& module);
 

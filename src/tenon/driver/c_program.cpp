@@ -135,7 +135,8 @@ class LoadedC {
 
   void add_tensor(const backend::Entry& entry, size_t i, const std::string& name,
                   std::vector<TenonTensorInfo>& out) {
-    const tir::Buffer& buffer = *entry.function->buffers[i];
+    const bool is_late = i >= entry.inputs && entry.is_late(i - entry.inputs);
+    const tir::Buffer& buffer = i < entry.inputs ? entry.input(i) : entry.output(i - entry.inputs);
     std::vector<int64_t>& dims = dims_.emplace_back();
     for (const Expr& dim : buffer.shape) {
       int64_t stated = as_int(dim).value_or(TENON_DIM_COMPUTED);
@@ -147,7 +148,8 @@ class LoadedC {
     names_.push_back(name);
     out.push_back({names_.back().c_str(), dims.data(), static_cast<int32_t>(dims.size()),
                    dtype.code, dtype.bits, dtype.lanes,
-                   static_cast<int32_t>(entry.stated_alignment(i, program_alignment_)), 0});
+                   static_cast<int32_t>(entry.stated_alignment(i, program_alignment_)),
+                   is_late ? uint32_t{TENON_TENSOR_LATE} : 0});
   }
 
   void declare(const c_backend::Program& program) {
@@ -157,9 +159,10 @@ class LoadedC {
       add_tensor(entry, entry.inputs + i, entry.output_names[i], outputs_);
     for (const backend::EntrySymbol& symbol : entry.symbols) {
       names_.push_back(symbol.var->name);
-      symbols_.push_back({names_.back().c_str(), TENON_SYMBOL_DIM,
-                          static_cast<int32_t>(symbol.input), static_cast<int64_t>(symbol.dim), 0,
-                          INT64_MAX});
+      symbols_.push_back({names_.back().c_str(),
+                          symbol.is_element ? TENON_SYMBOL_VALUE : TENON_SYMBOL_DIM,
+                          static_cast<int32_t>(symbol.input), symbol.index,
+                          symbol.is_element ? INT64_MIN : 0, INT64_MAX});
     }
     const int64_t workspace = as_int(entry.workspace_bytes).value_or(-1);
     program_.abi_version = TENON_ABI_VERSION;

@@ -6,6 +6,8 @@
 #include "tenon/driver/library_call.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/interp/interpreter.h"
+#include "tenon/runtime/arguments.h"
+#include "tenon/runtime/program.h"
 
 namespace tenon {
 
@@ -93,7 +95,9 @@ BoundRun::BoundRun(std::shared_ptr<runtime::Program> program,
       const auto begin = shapes.output_dims.begin() + static_cast<std::ptrdiff_t>(at);
       output_shapes_.emplace_back(begin, begin + info.ndim);
       at += static_cast<size_t>(info.ndim);
-      outputs_.emplace_back(runtime::declared_dtype(info), output_shapes_.back());
+      is_late_ |= runtime::is_late(info);
+      outputs_.push_back(runtime::is_late(info) ? runtime::Tensor()
+                                                : runtime::new_output(info, output_shapes_.back()));
     }
   } catch (const runtime::Error& error) {
     rethrow(error);
@@ -103,6 +107,7 @@ BoundRun::BoundRun(std::shared_ptr<runtime::Program> program,
 double BoundRun::run() {
   std::vector<const DLTensor*> inputs;
   for (const DLTensor& view : input_views_) inputs.push_back(&view);
+  if (is_late_) return run_late(inputs);
   output_views_.clear();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     output_shapes_[i] = outputs_[i].shape();
@@ -115,6 +120,18 @@ double BoundRun::run() {
     const auto start = std::chrono::steady_clock::now();
     program_->run(inputs, outputs);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } catch (const runtime::Error& error) {
+    rethrow(error);
+  }
+}
+
+double BoundRun::run_late(const std::vector<const DLTensor*>& inputs) {
+  try {
+    const auto start = std::chrono::steady_clock::now();
+    outputs_ = program_->run(inputs);
+    const auto end = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < outputs_.size(); ++i) output_shapes_[i] = outputs_[i].shape();
+    return std::chrono::duration<double>(end - start).count();
   } catch (const runtime::Error& error) {
     rethrow(error);
   }

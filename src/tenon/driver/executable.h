@@ -48,9 +48,12 @@ class BoundRun {
   const std::vector<std::vector<int64_t>>& output_shapes() const { return output_shapes_; }
 
  private:
+  double run_late(const std::vector<const DLTensor*>& inputs);
+
   std::shared_ptr<runtime::Program> program_;
   Signature signature_;
   std::vector<runtime::Tensor> inputs_, outputs_;
+  bool is_late_ = false;  // an output has dimensions that only a run knows
   std::vector<std::vector<int64_t>> output_shapes_;  // changed by a run where they depend on data
   std::vector<DLTensor> input_views_, output_views_;
   int64_t workspace_bytes_ = 0;

@@ -3,6 +3,8 @@
 
 #include "tenon/backend/dlpack_code.h"
 #include "tenon/graph/expr.h"
+#include "tenon/tir/host_memory.h"
+#include "tenon/tir/scalar_sources.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
@@ -81,23 +83,25 @@ static Signature signature_of(const tir::PrimFunc& function) {
                        "`tenon.num_inputs`");
   Signature signature;
   const auto count = static_cast<size_t>(std::max<int64_t>(0, *stated));
+  const size_t scalars = tir::scalar_sources(function).size();
   const size_t buffers =
-      function.params.size() - (function.attrs.contains("tenon.workspace_bytes") ? 1 : 0);
-  for (size_t i = 0; i < buffers; ++i) {
-    const Ref<tir::Buffer>& buffer = function.buffers[i];
-    if (!buffer)
+      function.params.size() - scalars - (function.attrs.contains("tenon.workspace_bytes") ? 1 : 0);
+  for (size_t i = 0; i < buffers; ++i)
+    if (!function.buffers[i])
       throw CompileError(kUnsupported, function.origin, "parameter `{}` of `main` is no buffer",
                          function.params[i]->name);
-    Port port{buffer->name, buffer->dtype, {}};
-    for (const Expr& dim : buffer->shape) port.dims.push_back(dim_of(dim));
-    if (i < count) {
-      port.name = name_at(inputs, i, port.name);
-      signature.inputs.push_back(std::move(port));
-    } else {
-      port.name = name_at(outputs, i - count, port.name);
-      signature.outputs.push_back(std::move(port));
-    }
-  }
+  const auto port = [](const tir::Buffer& buffer, const std::string& name) {
+    Port out{name, buffer.dtype, {}};
+    for (const Expr& dim : buffer.shape) out.dims.push_back(dim_of(dim));
+    return out;
+  };
+  const std::span<const Ref<tir::Buffer>> all(function.buffers);
+  for (size_t i = 0; i < std::min(count, buffers); ++i)
+    signature.inputs.push_back(port(*all[i], name_at(inputs, i, all[i]->name)));
+  const auto given = tir::program_outputs(
+      function, all.subspan(signature.inputs.size(), buffers - signature.inputs.size()));
+  for (size_t i = 0; i < given.size(); ++i)
+    signature.outputs.push_back(port(*given[i].buffer, name_at(outputs, i, given[i].buffer->name)));
   return signature;
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <set>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/graph/op.h"
 #include "tenon/support/names.h"
 
@@ -247,6 +248,33 @@ std::string add_extern_function(IRModule& module, const Ref<ExternFunction>& fun
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   if (std::isdigit(static_cast<unsigned char>(name[0]))) name = "f_" + name;
   return module.add_unique(name, function);
+}
+
+void check_extern_argument(const tir::ExternFunction& function, size_t i, const NodePtr& arg,
+                           const Substitution& bound, const Origin& origin) {
+  const Ref<tir::Buffer>& declared = function.buffers[i];
+  const auto* region = arg.as<tir::BufferRegion>();
+  if (static_cast<bool>(declared) != (region != nullptr))
+    throw CompileError(kBadArgument, origin,
+                       "library function `{}` is given a {} for parameter `{}`", function.symbol,
+                       region ? "tensor" : "scalar",
+                       declared ? declared->name : function.params[i]->name)
+        .note(function.origin, "it is `{}`", function.prototype());
+  if (!declared) return;
+  const tir::Buffer& given = *region->buffer;
+  bool fits = given.dtype == declared->dtype && given.ndim() == declared->ndim();
+  for (size_t d = 0; fits && d < given.ndim(); ++d) {
+    const auto wanted = as_int(arith::simplify(substitute(declared->shape[d], bound)));
+    const auto is = as_int(given.shape[d]);
+    fits = !wanted || !is || *wanted == *is;
+  }
+  if (fits) return;
+  throw CompileError(kRegionMismatch, origin,
+                     "library function `{}` is given `{}`, {} of shape {}, for parameter `{}`, "
+                     "{} of shape {}",
+                     function.symbol, given.name, given.dtype.str(), tenon::str(given.shape),
+                     declared->name, declared->dtype.str(), tenon::str(declared->shape))
+      .note(function.origin, "it is `{}`", function.prototype());
 }
 
 }  // namespace tenon::graph

@@ -79,4 +79,9 @@ Ref<tir::ExternFunction> derived_function(const std::string& symbol, const Forei
 /// returns its name in the module.
 std::string add_extern_function(IRModule& module, const Ref<tir::ExternFunction>& function);
 
+/// The declaration of parameter `i` against what the graph gives for it; `bound` has the values of the
+/// declaration's symbols. \throws CompileError (kBadArgument, kRegionMismatch)
+void check_extern_argument(const tir::ExternFunction& function, size_t i, const NodePtr& arg,
+                           const Substitution& bound, const Origin& origin);
+
 }  // namespace tenon::graph

@@ -3,6 +3,7 @@
 // vector in as many as it has lanes); an instruction names its slots.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -227,6 +228,7 @@ struct Code {
     size_t param, dim;
     int32_t slot;  // holds the declared dimension when kCheckDims is reached
   };
+  std::map<int32_t, int64_t> host_outputs;  // views that are outputs of the program, by index
   std::vector<DimCheck> checks;
   int32_t result_slot = -1;  // of what the function returns, if it does
 };

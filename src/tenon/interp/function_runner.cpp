@@ -188,11 +188,20 @@ std::vector<Ref<TensorData>> FunctionRunner::run(const IRModule& module,
   if (options_.find_races)
     for (const View& view : views) races_->watch_output(view.memory.get());
   watched_ = options_.find_races ? views : std::vector<View>();
+  host_outputs_.clear();
+  machine.keep_outputs(host_outputs_);
   machine.run(*code, views, scalars, function->origin);
   if (options_.find_races) check_written(views, *function);
   std::vector<Ref<TensorData>> out;
   out.reserve(views.size());
   for (View& view : views) out.push_back(data_of(std::move(view)));
+  return out;
+}
+
+std::map<int64_t, Ref<TensorData>> FunctionRunner::take_host_outputs() {
+  std::map<int64_t, Ref<TensorData>> out;
+  for (auto& [index, view] : host_outputs_) out[index] = data_of(std::move(view));
+  host_outputs_.clear();
   return out;
 }
 

@@ -39,6 +39,9 @@ class FunctionRunner {
   void call(const IRModule& module, const Ref<tir::ExternFunction>& function,
             std::vector<View>& buffers, const std::vector<Slot>& scalars, const Origin& origin);
 
+  /// Outputs of the function that `run` ran last that are no parameters of it, by their index.
+  std::map<int64_t, Ref<TensorData>> take_host_outputs();
+
   /// How much scratch a library function needs, by the library.
   AskLibrary ask();
   int64_t steps_used() const { return steps_; }
@@ -60,6 +63,7 @@ class FunctionRunner {
   std::unique_ptr<RaceTracker> races_;
   std::unordered_set<const Node*> open_;  // functions that are watched wherever they run
   std::optional<RandomRounding> rounding_;
+  std::map<int64_t, View> host_outputs_;
   std::vector<View> watched_;
   // Code by the module that it calls functions of, which lives as long as this does.
   std::map<std::pair<const IRModule*, const Code*>, MemoProgram*> programs_;

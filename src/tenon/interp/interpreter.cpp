@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "tenon/graph/assertion.h"
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/kernels.h"
@@ -11,6 +12,7 @@
 #include "tenon/interp/dims.h"
 #include "tenon/interp/function_runner.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/tir/scalar_sources.h"
 #include "tenon/tir/scratch_query.h"
 
 namespace tenon::interp {
@@ -69,10 +71,15 @@ class Interpreter::Impl {
       throw CompileError(kBadInput, {}, "{} inputs are given; `main` has {} parameters",
                          inputs.size(), count);
     buffers.resize(count);
-    std::vector<Ref<TensorData>> all = functions_.run(module_, lowered, buffers, {});
+    std::vector<Slot> scalars;
+    for (const tir::ScalarSource& source : tir::scalar_sources(*lowered))
+      scalars.push_back({.i = inputs.at(source.input)->at_int(source.element)});
+    std::vector<Ref<TensorData>> all = functions_.run(module_, lowered, buffers, scalars);
     const auto first = static_cast<std::ptrdiff_t>(inputs.size());
     std::vector<Ref<TensorData>> out(all.begin() + first, all.end());
     if (lowered->attrs.contains("tenon.workspace_bytes") && !out.empty()) out.pop_back();
+    for (auto& [index, data] : functions_.take_host_outputs())
+      out.insert(out.begin() + std::min<std::ptrdiff_t>(index, std::ssize(out)), std::move(data));
     return out;
   }
 
@@ -201,10 +208,8 @@ class Interpreter::Impl {
       for (const Ref<graph::Binding>& binding : block->bindings) {
         if (const auto* branch = binding->value.as<graph::If>()) {
           const Datum condition = evaluate_value(module, branch->condition, env, dims);
-          const bool taken =
-              condition.tensor ? condition.tensor->at_int(0) != 0 : condition.scalar.i != 0;
-          env[binding->var.get()] =
-              sequence(module, taken ? *branch->then_branch : *branch->else_branch, env, dims);
+          env[binding->var.get()] = sequence(
+              module, holds(condition) ? *branch->then_branch : *branch->else_branch, env, dims);
           continue;
         }
         Datum value = evaluate_value(module, binding->value, env, dims);
@@ -299,10 +304,29 @@ class Interpreter::Impl {
                                              std::make_shared<Ref<TensorData>>(x.tensor)));
       }
     }
+    if (call.is("tensor_to_shape")) {
+      const Datum x = evaluate_value(module, call.args.at(0), env, dims);
+      Datum shape;
+      shape.kind = Datum::Kind::kShape;
+      for (int64_t i = 0; i < x.tensor->elements(); ++i) shape.shape.push_back(x.tensor->at_int(i));
+      return shape;
+    }
+    if (call.is("assert_op")) return assert_op(module, call, env, dims);
     if (!call.op->lower)
       throw CompileError(kUnsupported, call.origin, "operator `{}` cannot be interpreted",
                          call.op->name);
     return run_operator(module, call, env, dims);
+  }
+
+  Datum assert_op(const IRModule& module, const graph::Call& call, const Env& env,
+                  const Dims& dims) {
+    if (!holds(evaluate_value(module, call.args.at(0), env, dims)))
+      throw CompileError(kRunFailed, call.origin, "{}", graph::assert_message(call));
+    return tuple_datum({});
+  }
+
+  static bool holds(const Datum& condition) {
+    return condition.tensor ? condition.tensor->at_int(0) != 0 : condition.scalar.i != 0;
   }
 
   static std::optional<std::vector<int64_t>> result_shape(const graph::Call& call,

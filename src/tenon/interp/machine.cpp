@@ -222,6 +222,9 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       if (code.watched && instr.c >= 0)
         view.memory->owner = code.watches[static_cast<size_t>(instr.c)]->name;
       view.offset = offset * view.dtype.bytes();
+      if (host_outputs_)
+        if (const auto it = code.host_outputs.find(instr.a); it != code.host_outputs.end())
+          (*host_outputs_)[it->second] = view;
       frame.set_view(instr.a, std::move(view));
       return;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -77,6 +78,9 @@ class Machine {
     find_program_ = std::move(find);
   }
 
+  /// Outputs of the program that `run` runs are kept here, those that are no parameters.
+  void keep_outputs(std::map<int64_t, View>& outputs) { host_outputs_ = &outputs; }
+
   /// Runs `code` on a view for each buffer parameter (in order) and values for the scalar ones;
   /// gives what the function returns.
   Slot run(const Code& code, std::vector<View> buffers, const std::vector<Slot>& scalars,
@@ -110,6 +114,7 @@ class Machine {
   RaceTracker* races_;
   RandomRounding* rounding_;  // null: to the nearest
   int depth_ = 0;
+  std::map<int64_t, View>* host_outputs_ = nullptr;
   CallMemo* memo_ = nullptr;
   FindProgram find_program_;
 };

@@ -6,6 +6,7 @@
 #include "tenon/interp/resolve_expr.h"
 #include "tenon/interp/steady_loop.h"
 #include "tenon/tir/analysis/reduction_start.h"
+#include "tenon/tir/host_memory.h"
 
 namespace tenon::interp {
 
@@ -98,7 +99,13 @@ class Resolver : ExpressionResolver {
         bind_var(bind.var, bind.value);
         break;
       }
-      case StmtKind::kAllocBuffer: allocate(s.to<AllocBuffer>().buffer); break;
+      case StmtKind::kAllocBuffer: {
+        const auto& alloc = s.to<AllocBuffer>();
+        allocate(alloc.buffer);
+        if (const auto output = tir::host_output(alloc))
+          code_->host_outputs[view_of(*alloc.buffer, alloc.origin)] = *output;
+        break;
+      }
       case StmtKind::kAllocConst: {
         const auto& constant = s.to<AllocConst>();
         code_->constants.push_back(constant.data);

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tenon/arith/analyzer.h"
+#include "tenon/memory/late_sizes.h"
 #include "tenon/memory/pools.h"
 #include "tenon/support/remarks.h"
+#include "tenon/tir/host_memory.h"
 
 namespace tenon::memory {
 
@@ -51,6 +54,7 @@ class Liveness {
       return;
     }
     if (const auto* alloc = stmt.as<AllocBuffer>()) {
+      if (tir::is_host_memory(*alloc)) return;
       root_[alloc->buffer->data.get()] = lives_.size();
       lives_.push_back({alloc->buffer, step_, step_, loops_.size()});
       ++step_;
@@ -118,28 +122,43 @@ class Liveness {
   int64_t step_ = 0;
 };
 
-/// Every allocation that was placed becomes a view of the workspace.
+/// Every allocation that was placed becomes a view of the workspace, or of the part of it that the
+/// host gives where the sizes of its level are known.
 class WorkspaceViews final : public Rewriter {
  public:
-  WorkspaceViews(Ref<Buffer> workspace, const ModuleProblem& problem,
-                 const std::vector<Expr>& offsets)
-      : workspace_(std::move(workspace)) {
-    for (size_t i = 0; i < problem.buffers.size(); ++i)
-      offsets_.emplace(problem.buffers[i].get(), offsets[i]);
+  void place(const Ref<Buffer>& buffer, const Ref<Buffer>& workspace, const Expr& offset) {
+    places_[buffer.get()] = {workspace, offset};
+  }
+  /// `workspace` is asked for behind statement `bind`.
+  void ask(const Node* bind, const Ref<Buffer>& workspace, size_t level) {
+    asked_[bind] = make<AllocBuffer>(
+        workspace, Attrs{{tir::kHostWorkspace, static_cast<int64_t>(level)}}, workspace->origin);
   }
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
+    if (const auto* sequence = node.as<tir::Seq>(); sequence && !asked_.empty())
+      return rewrite_sequence(*sequence);
     const auto* alloc = node.as<AllocBuffer>();
-    const auto it = alloc ? offsets_.find(alloc->buffer.get()) : offsets_.end();
-    if (it == offsets_.end()) return rewrite_members(node);
-    const Expr address = call(IntrinsicId::kAddressOf, {tir::load(workspace_, {it->second})});
+    const auto it = alloc ? places_.find(alloc->buffer.get()) : places_.end();
+    if (it == places_.end()) return rewrite_members(node);
+    const auto& [workspace, offset] = it->second;
+    const Expr address = call(IntrinsicId::kAddressOf, {tir::load(workspace, {offset})});
     return make<DeclBuffer>(alloc->buffer, address, alloc->origin);
   }
 
  private:
-  Ref<Buffer> workspace_;
-  std::unordered_map<const Node*, Expr> offsets_;
+  NodePtr rewrite_sequence(const tir::Seq& sequence) {
+    std::vector<Stmt> out;
+    for (const Stmt& stmt : sequence.stmts) {
+      out.push_back(downcast<tir::StmtNode>((*this)(NodePtr(stmt))));
+      if (const auto it = asked_.find(stmt.get()); it != asked_.end()) out.push_back(it->second);
+    }
+    return make<tir::Seq>(std::move(out), sequence.origin);
+  }
+
+  std::unordered_map<const Node*, std::pair<Ref<Buffer>, Expr>> places_;
+  std::unordered_map<const Node*, Stmt> asked_;
 };
 
 }  // namespace
@@ -234,6 +253,65 @@ ModulePlan plan_of(const IRModule& module, const ModuleProblem& problem,
 
 }  // namespace
 
+namespace {
+
+int64_t alignment_of(const ModuleProblem& problem) {
+  // Offsets are multiples of each buffer's alignment, so the whole has the greatest.
+  int64_t alignment = 64;
+  for (const SymbolicAllocation& buffer : problem.allocations)
+    alignment = std::max(alignment, buffer.alignment);
+  return alignment;
+}
+
+/// Takes the allocations out of `problem` whose size is known only when part of the program has
+/// run; a bound that is known before stands for the size where there is one.
+std::vector<ModuleProblem> take_late(ModuleProblem& problem, const LateSizes& late) {
+  std::vector<ModuleProblem> levels(late.levels());
+  ModuleProblem early;
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    SymbolicAllocation& allocation = problem.allocations[i];
+    size_t level = late.level_of(allocation.bytes);
+    if (const Expr bound = level > 0 ? late.bound_of(allocation.bytes) : Expr()) {
+      allocation.bytes = bound;
+      level = 0;
+    }
+    ModuleProblem& own = level == 0 ? early : levels[level];
+    own.buffers.push_back(problem.buffers[i]);
+    own.allocations.push_back(allocation);
+  }
+  early.steps = problem.steps;
+  problem = std::move(early);
+  return levels;
+}
+
+/// Places the allocations of each level in memory that the host gives where the level begins.
+void plan_late(const std::vector<ModuleProblem>& levels, const LateSizes& late,
+               const PlanOptions& options, WorkspaceViews& views) {
+  for (size_t level = 1; level < levels.size(); ++level) {
+    const ModuleProblem& problem = levels[level];
+    if (problem.buffers.empty()) continue;
+    const ModulePlan plan = plan_one_pool(problem, options);
+    const auto workspace = make<Buffer>(fmt::format("workspace_{}", level), kUInt8,
+                                        std::vector<Expr>{arith::simplify(plan.total)},
+                                        Buffer::Options{.alignment = alignment_of(problem)});
+    views.ask(late.last_statement(level), workspace, level);
+    for (size_t i = 0; i < problem.buffers.size(); ++i) {
+      views.place(problem.buffers[i], workspace, plan.offsets[i]);
+      record({"PlanMemory",
+              problem.buffers[i]->name,
+              "placed-late",
+              "size-known-in-the-run",
+              {{"level", static_cast<double>(level)},
+               {"first", static_cast<double>(problem.allocations[i].lower)},
+               {"last", static_cast<double>(problem.allocations[i].upper - 1)}},
+              "",
+              problem.buffers[i]->origin});
+    }
+  }
+}
+
+}  // namespace
+
 IRModule plan_memory(IRModule module, const PlanOptions& options) {
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, base] : entries) {
@@ -241,18 +319,19 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
     if (!function || !function->attrs.flag("tenon.entry") ||
         function->attrs.contains("tenon.workspace_bytes"))
       continue;
-    const ModuleProblem problem = extract_problem(*function);
+    ModuleProblem problem = extract_problem(*function);
+    const LateSizes late(*function);
+    WorkspaceViews views;
+    plan_late(take_late(problem, late), late, options, views);
     const ModulePlan plan = plan_of(module, problem, options);
-    // Offsets are multiples of each buffer's alignment, so the whole has the greatest.
-    int64_t alignment = 64;
-    for (const SymbolicAllocation& buffer : problem.allocations)
-      alignment = std::max(alignment, buffer.alignment);
     const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total},
-                                        Buffer::Options{.alignment = alignment});
+                                        Buffer::Options{.alignment = alignment_of(problem)});
+    for (size_t i = 0; i < problem.buffers.size(); ++i)
+      views.place(problem.buffers[i], workspace, plan.offsets[i]);
     const Ref<tir::PrimFunc> planned = with(*function, [&](tir::PrimFunc& copy) {
       copy.params.push_back(make<Var>("workspace_handle", kHandle));
       copy.buffers.push_back(workspace);
-      copy.body = WorkspaceViews(workspace, problem, plan.offsets)(function->body);
+      copy.body = views(function->body);
       const auto total = as_int(plan.total);
       copy.attrs.set("tenon.workspace_bytes",
                      total ? AttrValue(*total) : AttrValue(NodePtr(plan.total)));

@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 #define TENON_ABI_MAJOR 1
-#define TENON_ABI_MINOR 1
+#define TENON_ABI_MINOR 2
 #define TENON_ABI_VERSION ((uint32_t)TENON_ABI_MAJOR << 16 | (uint32_t)TENON_ABI_MINOR)
 
 /* Error codes; int32_t wherever one is passed. */
@@ -156,6 +156,17 @@ struct TenonContext {
   int32_t (*call_packed)(TenonContext* context, int32_t function, TenonValue* args, int32_t* codes,
                          int32_t count, TenonValue* results, int32_t* result_codes,
                          int32_t result_count, const char* where);
+
+  /* Since 1.2. Memory whose size is known only when part of the program has run, for `run` alone and
+   * outside of parallel loops. Each sets `*memory`, aligned as the program declares, and returns
+   * TENON_OK, or the code of an error that it has reported.
+   *
+   * provide_memory: `bytes` of workspace, uninitialised, which live until `run` returns or `slot`
+   * (from 1) is asked for again. A negative number of bytes is an error (TENON_ERROR_SHAPE).
+   * provide_output: the memory of output `output`, which has TENON_TENSOR_LATE, of `dims`. */
+  int32_t (*provide_memory)(TenonContext* context, int32_t slot, int64_t bytes, void** memory);
+  int32_t (*provide_output)(TenonContext* context, int32_t output, const int64_t* dims,
+                            void** memory);
 };
 
 /* A dimension in TenonTensorInfo: a constant (>= 0), symbol s as -1 - s, or, for outputs only, what
@@ -173,14 +184,19 @@ typedef struct TenonTensorInfo {
   uint16_t lanes;
   int32_t alignment; /* bytes that `run` relies on for this buffer, a power of two; 0: the program's
                         alignment */
-  uint32_t flags;    /* 0 */
+  uint32_t flags;    /* TENON_TENSOR_* */
 } TenonTensorInfo;
+
+/* Since 1.2. Of outputs whose dimensions are known only when part of the program has run: `shapes`
+ * gives 0 for those that it does not know, `buffers` of `run` has a null pointer, and the program
+ * asks for the memory (TenonContext.provide_output). */
+enum { TENON_TENSOR_LATE = 1 };
 
 /* Where a symbol's value is read from. */
 enum {
   TENON_SYMBOL_DIM = 0,  /* dimension `index` of input `input` */
   TENON_SYMBOL_VALUE = 1 /* element `index` (row-major) of input `input`, whose dtype is an integer
-                            of 8 to 64 bits */
+                            of 8 to 64 bits, or bool */
 };
 
 /* A dimension known only at run time. The host reads it from its source, checks lower <= value <=
@@ -222,7 +238,7 @@ typedef struct TenonProgram {
                     int64_t* workspace_bytes);
 
   /* buffers: the data of the inputs, then of the outputs, aligned as declared; none null, not even
-   * of an empty tensor. No output overlaps another buffer. workspace: uninitialised. constants:
+   * of an empty tensor, but for outputs with TENON_TENSOR_LATE. No output overlaps another buffer. workspace: uninitialised. constants:
    * constant_bytes bytes, never written. */
   int32_t (*run)(TenonContext* context, void* const* buffers, const int64_t* symbols,
                  void* workspace, const void* constants);

@@ -65,10 +65,12 @@ static void check_tensors(const TenonProgram& program, int32_t count,
     require(tensor.bits > 0 && tensor.lanes > 0, name + " has elements of no size");
     require(tensor.alignment == 0 || is_power_of_two(tensor.alignment),
             name + " has an alignment that is no power of 2");
-    require(tensor.flags == 0, name + " has flags that this version does not know");
+    require((tensor.flags & ~uint32_t{TENON_TENSOR_LATE}) == 0,
+            name + " has flags that this version does not know");
+    require(kind == "output" || tensor.flags == 0, name + " has a flag of outputs");
     for (int64_t dim : dims_of(tensor)) {
       if (dim == TENON_DIM_COMPUTED)
-        require(kind == "output" && program.shapes != nullptr,
+        require(kind == "output" && (program.shapes != nullptr || is_late(tensor)),
                 name + " has a dimension that nothing computes");
       else if (dim < 0)
         require(symbol_index(dim) < static_cast<size_t>(program.symbol_count),
@@ -91,7 +93,8 @@ static void check_symbol(const TenonProgram& program, const TenonSymbol& symbol)
   }
   require(symbol.source == TENON_SYMBOL_VALUE,
           name + " has a source that this version does not know");
-  bool integer = input.code == TENON_DTYPE_INT || input.code == TENON_DTYPE_UINT;
+  bool integer = input.code == TENON_DTYPE_INT || input.code == TENON_DTYPE_UINT ||
+                 input.code == TENON_DTYPE_BOOL;
   bool whole_bytes = input.bits == 8 || input.bits == 16 || input.bits == 32 || input.bits == 64;
   require(integer && whole_bytes && input.lanes == 1,
           name + " is read from elements that are no integers");
@@ -274,7 +277,7 @@ void check_outputs(const TenonProgram& program, std::span<const DLTensor* const>
     std::span<const int64_t> dims = output_dims.first(static_cast<size_t>(declared.ndim));
     output_dims = output_dims.subspan(dims.size());
     std::string text = declared_shape(program, declared);
-    if (text != shape_text(dims)) text += ", here " + shape_text(dims);
+    if (text != shape_text(dims) && !is_late(declared)) text += ", here " + shape_text(dims);
     check_argument(output_name(program, i), outputs[i], declared, dims, text);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -18,6 +18,11 @@ inline DLDataType declared_dtype(const TenonTensorInfo& tensor) {
   return {tensor.code, tensor.bits, tensor.lanes};
 }
 
+/// Whether its dimensions are known only when part of the program has run.
+inline bool is_late(const TenonTensorInfo& tensor) {
+  return (tensor.flags & TENON_TENSOR_LATE) != 0;
+}
+
 /// Checks the declaration itself: counts, pointers, references between its parts.
 /// \throws Error (TENON_ERROR_LOAD)
 void check_declaration(const TenonProgram& program);

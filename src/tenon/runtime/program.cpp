@@ -125,7 +125,8 @@ Program::Shapes Program::shapes(std::span<const DLTensor* const> inputs) const {
     for (int32_t i = 0; i < output.ndim; ++i) {
       int64_t dim = output.dims[i];
       if (dim < 0)
-        dim = dim == TENON_DIM_COMPUTED ? 0 : shapes.symbols[static_cast<size_t>(-1 - dim)];
+        dim = dim == TENON_DIM_COMPUTED ? (is_late(output) ? -1 : 0)
+                                        : shapes.symbols[static_cast<size_t>(-1 - dim)];
       shapes.output_dims.push_back(dim);
     }
   }
@@ -144,6 +145,10 @@ Program::Shapes Program::shapes(std::span<const DLTensor* const> inputs) const {
   size_t at = 0;
   for (const TenonTensorInfo& output : outputs()) {
     for (int32_t i = 0; i < output.ndim; ++i, ++at) {
+      if (is_late(output)) {
+        shapes.output_dims[at] = output.dims[i] == TENON_DIM_COMPUTED ? -1 : declared[at];
+        continue;
+      }
       if (output.dims[i] != TENON_DIM_COMPUTED && shapes.output_dims[at] != declared[at])
         throw Error(TENON_ERROR_INTERNAL, std::string("program computes dimension ") +
                                               std::to_string(i) + " of output `" + output.name +
@@ -201,9 +206,50 @@ struct Program::Lease {
   Lease& operator=(const Lease&) = delete;
 };
 
-/// Arguments have been checked. Leaves the outputs' actual dimensions in `shapes`.
+/// What a run asks for while it goes on.
+class Program::LateMemory final : public MemoryProvider {
+ public:
+  LateMemory(const Program& program, Shapes& shapes, const Provide& provide)
+      : program_(program), shapes_(shapes), provide_(provide) {}
+
+  void* memory(int32_t slot, int64_t bytes) override {
+    if (bytes < 0)
+      throw Error(TENON_ERROR_SHAPE, "a value in the program has a negative dimension");
+    if (slot < 0 || slot > kMostSlots) throw Error(TENON_ERROR_INTERNAL, "no such slot");
+    const auto place = static_cast<size_t>(slot);
+    if (slots_.size() <= place) slots_.resize(place + 1);
+    if (slots_[place].data == nullptr || slots_[place].bytes < bytes) {
+      slots_[place] = {};  // before the larger one is there
+      slots_[place] = {allocate(bytes, program_.program_.alignment), bytes};
+    }
+    return slots_[place].data.get();
+  }
+
+  void* output(int32_t output, const int64_t* dims) override {
+    const auto place = static_cast<size_t>(output);
+    const std::span<const TenonTensorInfo> all = program_.outputs();
+    if (output < 0 || place >= all.size()) throw Error(TENON_ERROR_INTERNAL, "no such output");
+    size_t at = 0;
+    for (size_t i = 0; i < place; ++i) at += static_cast<size_t>(all[i].ndim);
+    const std::span<const int64_t> own(dims, static_cast<size_t>(all[place].ndim));
+    std::copy(own.begin(), own.end(),
+              shapes_.output_dims.begin() + static_cast<std::ptrdiff_t>(at));
+    return provide_(place, own);
+  }
+
+ private:
+  static constexpr int32_t kMostSlots = 1 << 20;
+  const Program& program_;
+  Shapes& shapes_;
+  const Provide& provide_;
+  std::vector<Workspace> slots_;
+};
+
+/// Arguments have been checked; `outputs` has null for those that are provided later. Leaves the
+/// outputs' actual dimensions in `shapes`.
 void Program::execute(std::span<const DLTensor* const> inputs,
-                      std::span<const DLTensor* const> outputs, Shapes& shapes) {
+                      std::span<const DLTensor* const> outputs, Shapes& shapes,
+                      const Provide& provide) {
   alignas(kAlignment) static char
       nothing[kAlignment];  // where tensors without elements are said to lie
   std::vector<void*> buffers;
@@ -225,14 +271,20 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     if (copied > 0) std::memcpy(buffers.back(), data_of(*inputs[i]), static_cast<size_t>(copied));
   }
   std::vector<size_t> copied_outputs;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (place(*outputs[i], program_.outputs[i]) > 0) copied_outputs.push_back(i);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == nullptr)
+      buffers.push_back(nullptr);
+    else if (place(*outputs[i], program_.outputs[i]) > 0)
+      copied_outputs.push_back(i);
+  }
 
   std::vector<int64_t> bounds = shapes.output_dims;
   {
     Lease lease(*this, shapes.workspace_bytes);
     RunContext context(lease.pool.get(), shapes.output_dims.data());
     context.set_packed(program_.packed, packed_);
+    LateMemory late(*this, shapes, provide);
+    context.set_provider(&late);
     FloatStateScope float_state;
     ThreadPool::Call call(*lease.pool);
     int32_t code = program_.run(context.context(), buffers.data(), shapes.symbols.data(),
@@ -241,7 +293,7 @@ void Program::execute(std::span<const DLTensor* const> inputs,
         code, program_.name != nullptr ? "`" + std::string(program_.name) + "`" : "the program");
   }
   for (size_t i = 0; i < bounds.size(); ++i)
-    if (shapes.output_dims[i] < 0 || shapes.output_dims[i] > bounds[i])
+    if (bounds[i] >= 0 && (shapes.output_dims[i] < 0 || shapes.output_dims[i] > bounds[i]))
       throw Error(TENON_ERROR_INTERNAL, "program gave an output an extent of " +
                                             std::to_string(shapes.output_dims[i]) +
                                             "; it may have at most " + std::to_string(bounds[i]));
@@ -253,21 +305,32 @@ void Program::execute(std::span<const DLTensor* const> inputs,
                 static_cast<size_t>(byte_count(outputs[i]->dtype, actual[i])));
 }
 
+Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims) {
+  try {
+    return Tensor(declared_dtype(info), {dims.begin(), dims.end()});
+  } catch (const Error& error) {
+    throw Error(error.code(), "output `" + std::string(info.name) + "` of " + error.what());
+  }
+}
+
 std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
   Shapes found = shapes(inputs);
   std::vector<std::vector<int64_t>> dims = split(outputs(), found.output_dims);
-  std::vector<Tensor> results;
+  std::vector<Tensor> results(dims.size());
   std::vector<DLTensor> views;
-  std::vector<const DLTensor*> pointers;
-  results.reserve(dims.size());
+  std::vector<const DLTensor*> pointers(dims.size(), nullptr);
   views.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
-    results.emplace_back(declared_dtype(program_.outputs[i]), dims[i]);
-    views.push_back(results.back().view());
-    pointers.push_back(&views.back());
+    if (is_late(program_.outputs[i])) continue;
+    results[i] = new_output(program_.outputs[i], dims[i]);
+    views.push_back(results[i].view());
+    pointers[i] = &views.back();
   }
   std::vector<int64_t> bounds = found.output_dims;
-  execute(inputs, pointers, found);
+  execute(inputs, pointers, found, [&](size_t i, std::span<const int64_t> own) {
+    results[i] = new_output(program_.outputs[i], own);
+    return results[i].data();
+  });
   if (found.output_dims == bounds) return results;
   dims = split(outputs(), found.output_dims);
   for (size_t i = 0; i < dims.size(); ++i) results[i] = results[i].reshaped(dims[i]);
@@ -278,8 +341,27 @@ void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* c
   Shapes found = shapes(inputs);
   std::vector<const DLTensor*> pointers(outputs.begin(), outputs.end());
   check_outputs(program_, inputs, pointers, found.output_dims);
+  for (size_t i = 0; i < pointers.size(); ++i)
+    if (is_late(program_.outputs[i])) pointers[i] = nullptr;
   std::vector<int64_t> bounds = found.output_dims;
-  execute(inputs, pointers, found);
+  std::vector<std::pair<size_t, Tensor>> copies;  // of what the caller aligned less
+  execute(inputs, pointers, found, [&](size_t i, std::span<const int64_t> own) -> void* {
+    const DLTensor& given = *outputs[i];
+    const int64_t needed = byte_count(given.dtype, own),
+                  has = byte_count(given.dtype, {given.shape, static_cast<size_t>(given.ndim)});
+    if (needed > has)
+      throw Error(TENON_ERROR_MEMORY, "output `" + std::string(program_.outputs[i].name) +
+                                          "` of shape " + shape_text(own) + " takes " +
+                                          std::to_string(needed) + " bytes; " +
+                                          std::to_string(has) + " are given");
+    if (has > 0 && is_aligned(data_of(given), alignment_of(program_, program_.outputs[i])))
+      return data_of(given);
+    copies.emplace_back(i, Tensor(given.dtype, {own.begin(), own.end()}));
+    return copies.back().second.data();
+  });
+  for (const auto& [i, copy] : copies)
+    if (copy.bytes() > 0)
+      std::memcpy(data_of(*outputs[i]), copy.data(), static_cast<size_t>(copy.bytes()));
   if (found.output_dims == bounds) return;
   size_t at = 0;
   for (DLTensor* output : outputs)

@@ -2,6 +2,7 @@
 // A compiled program, ready to run: from a shared library, or from code in memory.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +16,10 @@
 #include "tenon/runtime/thread_pool.h"
 
 namespace tenon::runtime {
+
+/// Memory for an output of these dimensions, which may be anything.
+/// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY) with its name
+Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims);
 
 /// Checks every argument, provides memory and threads, and runs. May be used from several threads
 /// at once; each run at a time has a workspace of its own, kept for later ones and replaced by a
@@ -58,7 +63,7 @@ class Program {
   /// What follows from the inputs before anything is run.
   struct Shapes {
     std::vector<int64_t> symbols;
-    std::vector<int64_t> output_dims;  // of all outputs, concatenated
+    std::vector<int64_t> output_dims;  // of all outputs, concatenated; -1: known in the run only
     int64_t workspace_bytes = 0;
   };
   /// \throws Error (TENON_ERROR_ARGUMENT; what the program reports)
@@ -70,7 +75,8 @@ class Program {
 
   /// Runs into the caller's outputs, whose shapes are those that shapes() gives. Where an output
   /// turns out smaller, because its extent depends on the data, its `shape` is changed to what it
-  /// is.
+  /// is. One with dimensions that only the run knows has to be large enough: its `shape` is changed
+  /// likewise. \throws Error (TENON_ERROR_MEMORY) where it is not.
   void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
 
  private:
@@ -86,8 +92,12 @@ class Program {
   };
   struct Lease;
 
+  /// Gives the memory of output `i` of these dimensions.
+  using Provide = std::function<void*(size_t i, std::span<const int64_t> dims)>;
+  class LateMemory;
+
   void execute(std::span<const DLTensor* const> inputs, std::span<const DLTensor* const> outputs,
-               Shapes& shapes);
+               Shapes& shapes, const Provide& provide);
 
   std::shared_ptr<void> owner_;
   TenonProgram program_{};

@@ -42,6 +42,36 @@ RunContext::RunContext(ThreadPool* pool, int64_t* output_dims) : pool_(pool) {
   context_.output_dims = output_dims;
   context_.threads = pool == nullptr ? 1 : pool->threads();
   context_.call_packed = call_packed;
+  context_.provide_memory = provide_memory;
+  context_.provide_output = provide_output;
+}
+
+/// `give` is called with the provider; what it throws is reported.
+template <typename Give>
+static int32_t provide(TenonContext* context, MemoryProvider* provider, void** memory, Give give) {
+  try {
+    if (provider == nullptr)
+      return context->report(context, TENON_ERROR_INTERNAL, nullptr,
+                             "memory is asked for outside of a run", 0, 0);
+    *memory = give(*provider);
+    return TENON_OK;
+  } catch (const Error& error) {
+    return context->report(context, error.code(), nullptr, error.what(), 0, 0);
+  } catch (const std::bad_alloc&) {
+    return context->report(context, TENON_ERROR_MEMORY, nullptr, "out of memory", 0, 0);
+  }
+}
+
+int32_t RunContext::provide_memory(TenonContext* context, int32_t slot, int64_t bytes,
+                                   void** memory) {
+  return provide(context, static_cast<RunContext*>(context->state)->provider_, memory,
+                 [&](MemoryProvider& provider) { return provider.memory(slot, bytes); });
+}
+
+int32_t RunContext::provide_output(TenonContext* context, int32_t output, const int64_t* dims,
+                                   void** memory) {
+  return provide(context, static_cast<RunContext*>(context->state)->provider_, memory,
+                 [&](MemoryProvider& provider) { return provider.output(output, dims); });
 }
 
 int32_t RunContext::parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks) {

@@ -13,6 +13,15 @@
 
 namespace tenon::runtime {
 
+/// Where a program's memory comes from whose size it knows only when part of it has run.
+class MemoryProvider {
+ public:
+  virtual ~MemoryProvider() = default;
+  /// \throws Error (TENON_ERROR_MEMORY, TENON_ERROR_SHAPE)
+  virtual void* memory(int32_t slot, int64_t bytes) = 0;
+  virtual void* output(int32_t output, const int64_t* dims) = 0;
+};
+
 class RunContext {
  public:
   /// \param pool         for parallel loops; null: they run on the calling thread
@@ -28,6 +37,9 @@ class RunContext {
     packed_ = functions;
   }
 
+  /// Must outlive this. Without one there is no such memory.
+  void set_provider(MemoryProvider* provider) { provider_ = provider; }
+
   /// \throws Error with what was reported, or with `code` where nothing was; unless `code` is
   /// TENON_OK.
   /// \param what  the function that returned it: "`resnet50`"
@@ -40,9 +52,13 @@ class RunContext {
   static int32_t call_packed(TenonContext* context, int32_t function, TenonValue* args,
                              int32_t* codes, int32_t count, TenonValue* results,
                              int32_t* result_codes, int32_t result_count, const char* where);
+  static int32_t provide_memory(TenonContext* context, int32_t slot, int64_t bytes, void** memory);
+  static int32_t provide_output(TenonContext* context, int32_t output, const int64_t* dims,
+                                void** memory);
 
   TenonContext context_{};
   ThreadPool* pool_;
+  MemoryProvider* provider_ = nullptr;
   const TenonPacked* packed_table_ = nullptr;
   std::span<const PackedFunction> packed_;
   int64_t loops_ = 0;  // outermost parallel loops begun so far

@@ -215,14 +215,14 @@ TEST_F(StaticProgram, OtherVersionsAreRefused) {
   declaration.abi_version = 2u << 16;
   EXPECT_EQ(error(),
             "7: program was compiled for version 2.0 of the runtime interface; this runtime "
-            "provides 1.1");
+            "provides 1.2");
   declaration.abi_version = TENON_ABI_VERSION + 1;
   EXPECT_EQ(error(),
-            "7: program was compiled for version 1.2 of the runtime interface; this runtime "
-            "provides 1.1");
+            "7: program was compiled for version 1.3 of the runtime interface; this runtime "
+            "provides 1.2");
   declaration.abi_version = TENON_ABI_VERSION;
   declaration.struct_size = 64;
-  EXPECT_EQ(error(), "7: not a valid program: its declaration has 64 bytes; version 1.1 has 136");
+  EXPECT_EQ(error(), "7: not a valid program: its declaration has 64 bytes; version 1.2 has 136");
 }
 
 TEST_F(StaticProgram, BrokenDeclarationsAreRefused) {

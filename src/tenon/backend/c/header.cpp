@@ -121,7 +121,8 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += "/* The dimensions that are known only at run time. */\ntypedef struct {\n";
     for (size_t s = 0; s < dims_.size(); ++s) {
       const backend::EntrySymbol& symbol = entry_.symbols[s];
-      out += fmt::format("  int64_t {}; /* dimension {} of `{}` */\n", dims_[s], symbol.dim,
+      out += fmt::format("  int64_t {}; /* {} {} of `{}` */\n", dims_[s],
+                         symbol.is_element ? "element" : "dimension", symbol.index,
                          comment_text(entry_.input_names[symbol.input]));
     }
     out += fmt::format("}} {}_dims;\n\n", name_);

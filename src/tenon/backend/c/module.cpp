@@ -18,6 +18,9 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
       entry_(backend::entry_of(module)),
       program_(module, entry_.name),
       prelude_(upper(name_) + "_VECTORS") {
+  if (entry_.has_host_memory)
+    throw CompileError(kUnsupported, entry_.function->origin,
+                       "sizes that are known only when part of the program has run, in C");
   Names functions;
   for (const backend::ProgramFunction& function : program_.all()) {
     FunctionInfo& info = functions_.emplace_back();
@@ -208,12 +211,15 @@ std::string ModuleCodegen::shapes_function() {
     code.bind(*symbol, "dims->" + dims_[s]);
   }
   for (size_t s = 0; s < dims_.size(); ++s)
-    text += fmt::format("  if (dims->{} < 0) return 1;\n", dims_[s]);
+    if (!entry_.symbols[s].is_element)
+      text += fmt::format("  if (dims->{} < 0) return 1;\n", dims_[s]);
+  const bool has_elements = std::any_of(entry_.symbols.begin(), entry_.symbols.end(),
+                                        [](const auto& symbol) { return symbol.is_element; });
   for (const PoolParameter& pool : pools_)
     body += fmt::format("  sizes->{} = {};\n", pool.name, code.dimension(pool.bytes));
-  // What a library asks for may be anything.
+  // What a library asks for may be anything, and so may elements of inputs.
   for (const PoolParameter& pool : pools_)
-    if (!queries_.empty() && !as_int(pool.bytes))
+    if ((!queries_.empty() || has_elements) && !as_int(pool.bytes))
       body += fmt::format("  if (sizes->{} < 0) return 1;\n", pool.name);
   for (size_t i = 0; i < entry_.outputs; ++i)
     for (size_t d = 0; d < entry_.output(i).ndim(); ++d)

@@ -197,6 +197,7 @@ class FunctionCodegen {
   void check_facts(const std::vector<tir::CallFact>& facts, const tir::Callee& callee,
                    const Origin& origin);
   void generate_alloc(const tir::AllocBuffer& alloc);
+  void generate_host_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,
                    const std::string& message, llvm::Value* value, llvm::Value* bound);

@@ -51,7 +51,7 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
       if (const auto number = as_int(dim)) {
         stated = *number;
       } else {
-        if (output) computed = true;
+        if (output && !entry_.is_late(i)) computed = true;
         for (size_t s = 0; s < entry_.symbols.size(); ++s)
           if (dim.get() == entry_.symbols[s].var.get()) stated = TENON_DIM_SYMBOL(s);
       }
@@ -70,7 +70,7 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
                    integer(16, dtype.lanes),
                    integer(32, static_cast<uint64_t>(entry_.stated_alignment(
                                    output ? entry_.inputs + i : i, alignment()))),
-                   integer(32, 0)}));
+                   integer(32, output && entry_.is_late(i) ? TENON_TENSOR_LATE : 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(
@@ -117,9 +117,11 @@ llvm::Constant* ModuleCodegen::symbol_table() {
   rows.reserve(entry_.symbols.size());
   for (const backend::EntrySymbol& symbol : entry_.symbols)
     rows.push_back(llvm::ConstantStruct::get(
-        abi.symbol, {text(symbol.var->name), llvm::ConstantInt::get(i32, TENON_SYMBOL_DIM),
-                     llvm::ConstantInt::get(i32, symbol.input),
-                     word(static_cast<int64_t>(symbol.dim)), word(0), word(INT64_MAX)}));
+        abi.symbol,
+        {text(symbol.var->name),
+         llvm::ConstantInt::get(i32, symbol.is_element ? TENON_SYMBOL_VALUE : TENON_SYMBOL_DIM),
+         llvm::ConstantInt::get(i32, symbol.input), word(symbol.index),
+         word(symbol.is_element ? INT64_MIN : 0), word(INT64_MAX)}));
   if (rows.empty()) return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
   return constant_global(
       *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(abi.symbol, rows.size()), rows),
@@ -144,12 +146,14 @@ llvm::Function* ModuleCodegen::define_run(const FunctionInfo& info) {
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "entry", run));
   std::vector<llvm::Value*> args{run->getArg(0)};
   for (size_t i = 0; i < entry_.inputs + entry_.outputs; ++i)
-    args.push_back(b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
+    if (i < entry_.inputs || !entry_.is_late(i - entry_.inputs))
+      args.push_back(
+          b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, run->getArg(1), i)));
   if (entry_.has_workspace) args.push_back(run->getArg(3));
-  for (size_t s = 0; s < info.symbols.size(); ++s)
+  for (size_t s = 0; s < entry_.symbols.size(); ++s)
     args.push_back(
         b.CreateSExtOrTrunc(b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, run->getArg(2), s)),
-                            register_type(info.symbols[s]->dtype, entry_.function->origin)));
+                            register_type(entry_.symbols[s].var->dtype, entry_.function->origin)));
   if (info.uses_constants) args.push_back(run->getArg(4));
   b.CreateRet(b.CreateCall(info.code, args));
   return run;
@@ -162,16 +166,16 @@ llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t w
   FunctionCodegen code(*this, info, function);
   code.set_context(function->getArg(0));
   llvm::IRBuilder<>& b = code.builder();
-  for (size_t s = 0; s < info.symbols.size(); ++s) {
+  for (size_t s = 0; s < entry_.symbols.size(); ++s) {
+    const Ref<Var>& var = entry_.symbols[s].var;
     llvm::Value* value =
         b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
-    code.bind(*info.symbols[s],
-              b.CreateSExtOrTrunc(value, register_type(info.symbols[s]->dtype, {})));
+    code.bind(*var, b.CreateSExtOrTrunc(value, register_type(var->dtype, {})));
   }
   uint64_t position = 0;
   for (size_t i = 0; i < entry_.outputs; ++i)
     for (const Expr& dim : entry_.output(i).shape)
-      b.CreateStore(b.CreateSExt(code.value(dim), i64),
+      b.CreateStore(entry_.is_late(i) ? b.getInt64(0) : b.CreateSExt(code.value(dim), i64),
                     b.CreateConstInBoundsGEP1_64(i64, function->getArg(2), position++));
   llvm::Value* bytes = workspace < 0 ? b.CreateSExt(code.value(entry_.workspace_bytes), i64)
                                      : b.getInt64(static_cast<uint64_t>(workspace));
@@ -219,7 +223,7 @@ void ModuleCodegen::define_program() {
                                         number(entry_.outputs),
                                         input_infos,
                                         output_infos,
-                                        number(info.symbols.size()),
+                                        number(entry_.symbols.size()),
                                         number(static_cast<uint64_t>(alignment())),
                                         symbols,
                                         shapes,

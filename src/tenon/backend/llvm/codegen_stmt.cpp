@@ -8,6 +8,7 @@
 
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
+#include "tenon/tir/host_memory.h"
 
 namespace tenon::llvm_backend {
 
@@ -329,7 +330,36 @@ llvm::AllocaInst* FunctionCodegen::stack_memory(llvm::Type* type, uint64_t align
   return memory;
 }
 
+// Memory that the host gives: an output by its dimensions, a part of the workspace by its bytes.
+void FunctionCodegen::generate_host_alloc(const tir::AllocBuffer& alloc) {
+  const Buffer& buffer = *alloc.buffer;
+  llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty(), *pointer = b_.getPtrTy();
+  const auto output = tir::host_output(alloc);
+  llvm::Value* place = stack_memory(pointer, alignof(void*), buffer.name + "_place");
+  llvm::Value* size = nullptr;
+  if (output) {
+    auto* type = llvm::ArrayType::get(i64, std::max<size_t>(1, buffer.ndim()));
+    size = stack_memory(type, alignof(int64_t), buffer.name + "_dims");
+    for (size_t d = 0; d < buffer.ndim(); ++d)
+      b_.CreateStore(index_value(buffer.shape[d]), b_.CreateConstInBoundsGEP1_64(i64, size, d));
+  } else {
+    size = index_value(tir::element_count(buffer.shape) * buffer.dtype.bytes());
+  }
+  const size_t member =
+      output ? offsetof(TenonContext, provide_output) : offsetof(TenonContext, provide_memory);
+  llvm::Value* give =
+      b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, member));
+  auto* type = llvm::FunctionType::get(i32, {pointer, i32, size->getType(), pointer}, false);
+  const int64_t number = output ? *output : *tir::host_workspace(alloc);
+  return_if_failed(b_.CreateCall(
+      type, give, {context_, b_.getInt32(static_cast<uint32_t>(number)), size, place}));
+  llvm::Value* memory = b_.CreateLoad(pointer, place);
+  vars_[buffer.data.get()] = memory;
+  buffers_[&buffer] = memory;
+}
+
 void FunctionCodegen::generate_alloc(const tir::AllocBuffer& alloc) {
+  if (tir::is_host_memory(alloc)) return generate_host_alloc(alloc);
   const Buffer& buffer = *alloc.buffer;
   int64_t count = backend::allocated_elements(alloc, info_.name);
   if (buffer.elem_offset) {

@@ -80,6 +80,22 @@ OpDef call_inplace_packed() {
   return op;
 }
 
+// TVM's takes int64 vectors only. The numbers of a network stand in other integers too.
+Type infer_tensor_to_shape(const Call& call) {
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (x->ndim > 1)
+    throw CompileError(kRankMismatch, call.origin,
+                       "argument `x` of `tensor_to_shape` has rank {}; expected 0 or 1", x->ndim);
+  if (!x->dtype.is_void() && !x->dtype.is_integer() && !x->dtype.is_bool())
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `x` of `tensor_to_shape` has dtype {}; expected integers",
+                       x->dtype.str());
+  if (const auto values = constant_ints(call.args[0])) return make<ShapeType>(to_exprs(*values));
+  if (x->ndim == 0) return make<ShapeType>(int64_t{1});
+  const auto length = x->shape ? as_int(x->dim(0)) : std::nullopt;
+  return make<ShapeType>(length.value_or(-1));
+}
+
 }  // namespace
 
 std::vector<OpDef> call_ops() {
@@ -110,6 +126,7 @@ std::vector<OpDef> call_ops() {
       {OpInput{"condition", "a bool"}.used_as(InputUse::kSteers),
        {"args", "what the message shows", true, true}},
       [](const Call&) { return void_type(); }, false));
+  ops.back().traits.legal = true;
   ops.push_back(primitive("undefined",
                           "The result of a function that is declared without a body (`...`).", {},
                           declared_result));
@@ -121,17 +138,10 @@ std::vector<OpDef> call_ops() {
                             const Ref<TensorType> x = tensor_arg(call, 0);
                             return x->shape ? make<ShapeType>(*x->shape) : make<ShapeType>(x->ndim);
                           }));
-  ops.push_back(primitive("tensor_to_shape", "The elements of an int64 vector as a shape.",
-                          {OpInput{"x", "(n,), int64"}.used_as(InputUse::kSteers)},
-                          [](const Call& call) -> Type {
-                            check_rank(call, 0, 1);
-                            check_dtype(call, 0, kInt64);
-                            if (const auto values = constant_ints(call.args[0]))
-                              return make<ShapeType>(to_exprs(*values));
-                            const Ref<TensorType> x = tensor_arg(call, 0);
-                            const auto length = x->shape ? as_int(x->dim(0)) : std::nullopt;
-                            return make<ShapeType>(length.value_or(-1));
-                          }));
+  ops.push_back(primitive("tensor_to_shape", "The elements of a small integer tensor as a shape.",
+                          {OpInput{"x", "(n,) or (), integers"}.used_as(InputUse::kSteers)},
+                          infer_tensor_to_shape));
+  ops.back().traits.legal = true;
 
   OpDef shape_to_tensor;
   shape_to_tensor.name = "shape_to_tensor";

@@ -8,19 +8,24 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
+#include <span>
 #include <unordered_set>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/assertion.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/known_dims.h"
 #include "tenon/graph/transforms/lifetimes.h"
+#include "tenon/graph/transforms/size_checks.h"
 #include "tenon/support/names.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/call_body.h"
 #include "tenon/tir/compute.h"
+#include "tenon/tir/host_memory.h"
 #include "tenon/tir/needed_alignment.h"
+#include "tenon/tir/scalar_sources.h"
 #include "tenon/tir/scratch_query.h"
 #include "tenon/tir/stmt.h"
 
@@ -43,29 +48,6 @@ struct Storage {
   bool is_tuple = false;
 };
 
-const std::vector<Expr>* dims_of(const Type& type) {
-  if (const auto* tensor = type.as<TensorType>(); tensor && tensor->shape) return &*tensor->shape;
-  const auto* shape = type.as<ShapeType>();
-  return shape && shape->values ? &*shape->values : nullptr;
-}
-
-/// The function with what the match_casts in it define by the dimensions of its inputs: shapes of
-/// results and places in memory are computed before anything runs.
-Ref<Function> with_dims_of_inputs(const Function& function) {
-  std::unordered_set<const Node*> given;
-  for (const Ref<Var>& param : function.params)
-    walk<tenon::Var>(param->type, [&](const tenon::Var& var) { given.insert(&var); });
-  Substitution dims;
-  walk<Binding>(function.body, [&](const Binding& binding) {
-    const auto* seen = binding.match ? dims_of(type_of(binding.value)) : nullptr;
-    const auto* wanted = seen ? dims_of(binding.match) : nullptr;
-    for (size_t i = 0; wanted && i < std::min(seen->size(), wanted->size()); ++i)
-      if (const auto* var = (*wanted)[i].as<tenon::Var>(); var && !given.count(var))
-        dims.try_emplace(var, substitute((*seen)[i], dims));
-  });
-  return with(function, [&](Function& copy) { copy.body = substitute(copy.body, dims); });
-}
-
 class Lowering {
  public:
   Lowering(IRModule& module, const Function& function)
@@ -86,24 +68,36 @@ class Lowering {
       params.push_back(role == Role::kEntry ? input(*param)
                                             : new_buffer(param->name, param->type, param->origin));
       if (!storage_.count(param.get())) storage_[param.get()] = {{params.back()}, false};
+      if (role == Role::kEntry) input_of_[param.get()] = params.size() - 1;
     }
     const size_t inputs = params.size();
     std::vector<Value> results;
     flatten(function_->body->body, results);
+    outputs_.resize(results.size());
+    find_late_numbers(role);
     for (size_t i = 0; i < results.size(); ++i) {
       const Type type = type_of(results[i]);
-      const std::string name = results.size() == 1 ? "output" : fmt::format("output_{}", i);
-      params.push_back(new_buffer(name, type, function_->origin));
-      claim(results[i], params.back());
+      if (late_sizes_.depends(type)) {
+        late_claims_.emplace(place_of(results[i]), i);
+        continue;
+      }
+      outputs_[i] = new_buffer(output_name(i), type, function_->origin);
+      params.push_back(outputs_[i]);
+      claim(results[i], outputs_[i]);
     }
     sequence(*function_->body);
     for (size_t i = 0; i < results.size(); ++i) {
       const Ref<Buffer> from = buffer_of(results[i]);
-      const Ref<Buffer>& to = params[inputs + i];
+      if (!outputs_[i]) late_output(i, type_of(results[i]), function_->origin);
+      const Ref<Buffer>& to = outputs_[i];
       if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
     }
     std::vector<Stmt> body = std::move(constants_);
-    if (role == Role::kEntry) check_sizes(params, inputs, body);
+    if (role == Role::kEntry) {
+      const std::vector<Ref<Buffer>> all = params;
+      const std::span<const Ref<Buffer>> given(all);
+      check_given_sizes(given.first(inputs), given.subspan(inputs), scalars_, stmts_, body);
+    }
     body.insert(body.end(), stmts_.begin(), stmts_.end());
     align_memory(params, body);
     if (role == Role::kCalled)
@@ -113,6 +107,7 @@ class Lowering {
     attrs.set("tenon.entry", true);
     attrs.set("tenon.num_inputs", static_cast<int64_t>(inputs));
     attrs.set("tir.noalias", true);
+    if (!scalars_.empty()) attrs.set(tir::kScalarSources, scalar_sources_);
     if (!attrs.contains("input_names")) {
       std::vector<std::string> names;
       for (const Ref<Var>& param : function_->params) names.push_back(param->name);
@@ -120,14 +115,49 @@ class Lowering {
     }
     if (!attrs.contains("output_names")) {
       std::vector<std::string> names;
-      for (size_t i = inputs; i < params.size(); ++i) names.push_back(params[i]->name);
+      for (const Ref<Buffer>& output : outputs_) names.push_back(output->name);
       attrs.set("output_names", names);
     }
-    return PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
-                                std::move(attrs), function_->origin);
+    return with(PrimFunc::of_buffers(std::move(params), make<tir::Seq>(std::move(body)),
+                                     std::move(attrs), function_->origin),
+                [&](PrimFunc& copy) {
+                  copy.params.insert(copy.params.end(), scalars_.begin(), scalars_.end());
+                  copy.buffers.resize(copy.params.size());
+                });
   }
 
  private:
+  std::string output_name(size_t i) const {
+    return outputs_.size() == 1 ? "output" : fmt::format("output_{}", i);
+  }
+
+  /// The variables that are known only when part of the program has run.
+  void find_late_numbers(Role role) {
+    if (role == Role::kCalled) return;
+    walk<Binding>(function_->body, [&](const Binding& binding) {
+      const Call* numbers = binding.match ? numbers_of(binding.value) : nullptr;
+      const std::vector<Expr>* dims = numbers ? dims_of(binding.match) : nullptr;
+      if (!dims || input_of_.count(numbers->args[0].get())) return;
+      for (const Expr& dim : *dims)
+        if (dim.as<tenon::Var>()) late_sizes_.add(dim.get());
+    });
+  }
+  /// What computes `value`: a variable, or an item of a tuple.
+  static std::pair<const Node*, int64_t> place_of(const Value& value) {
+    const auto* get = value.as<TupleGetItem>();
+    return get ? std::pair<const Node*, int64_t>(get->tuple.get(), get->index)
+               : std::pair<const Node*, int64_t>(value.get(), 0);
+  }
+
+  /// An output whose size is known by now: the host gives the memory.
+  Ref<Buffer> late_output(size_t i, const Type& type, const Origin& origin) {
+    outputs_[i] = new_buffer(output_name(i), type, origin);
+    late_sizes_.check(*outputs_[i], stmts_);
+    stmts_.push_back(
+        make<AllocBuffer>(outputs_[i], Attrs{{tir::kHostOutput, static_cast<int64_t>(i)}}, origin));
+    return outputs_[i];
+  }
+
   Ref<Buffer> new_buffer(const std::string& name, const Type& type, const Origin& origin) {
     const auto* tensor = type.as<TensorType>();
     if (!tensor || !tensor->shape || tensor->dtype.is_void())
@@ -159,34 +189,6 @@ class Lowering {
     stmts_.insert(stmts_.end(), checks.begin(), checks.end());
     storage_[&param] = {{view(buffer, param.name, param.type, param.origin)}, false};
     return buffer;
-  }
-
-  /// Before anything else runs: no buffer whose size follows from the inputs' has a negative
-  /// dimension (a window that is larger than its axis). Places in memory are sums of such sizes.
-  void check_sizes(const std::vector<Ref<Buffer>>& params, size_t inputs, std::vector<Stmt>& body) {
-    std::unordered_set<const Node*> given;
-    for (size_t i = 0; i < inputs; ++i)
-      for (const Expr& dim : params[i]->shape)
-        if (dim.as<tenon::Var>()) given.insert(dim.get());
-    arith::Analyzer analyzer;
-    std::set<std::string> checked;
-    const auto check = [&](const Buffer& buffer) {
-      for (size_t d = 0; d < buffer.ndim(); ++d) {
-        const Expr& dim = buffer.shape[d];
-        if (as_int(dim) || dim.as<tenon::Var>() || !checked.insert(tenon::str(dim)).second)
-          continue;
-        bool is_known = true;
-        walk<tenon::Var>(dim, [&](const tenon::Var& var) { is_known &= given.count(&var) > 0; });
-        if (!is_known || analyzer.proves_nonnegative(dim)) continue;
-        body.push_back(make<tir::Assert>(
-            dim >= imm(dim->dtype, int64_t{0}),
-            fmt::format("dimension {} of `{}`, {}, is negative", d, buffer.name, tenon::str(dim)),
-            buffer.origin));
-      }
-    };
-    for (size_t i = inputs; i < params.size(); ++i) check(*params[i]);
-    for (const Stmt& stmt : stmts_)
-      if (const auto* alloc = stmt.as<AllocBuffer>()) check(*alloc->buffer);
   }
 
   void flatten(const Value& value, std::vector<Value>& out) {
@@ -309,6 +311,11 @@ class Lowering {
       return;
     }
     if (call->is("reshape")) return reshape(binding, *call, origin);
+    if (call->is("tensor_to_shape")) return;  // where a match_cast names the elements
+    if (call->is("assert_op")) {
+      stmts_.push_back(make<tir::Assert>(condition(call->args[0]), assert_message(*call), origin));
+      return;
+    }
     if (is_call_tir(*call)) return call_tir(binding, *call, origin);
     if (const auto foreign = foreign_call(*call))
       return call_extern(binding, *call, *foreign, origin);
@@ -327,6 +334,7 @@ class Lowering {
   Ref<Buffer> view(const Ref<Buffer>& source, const std::string& name, const Type& type,
                    const Origin& origin) {
     const Ref<Buffer> buffer = new_buffer(name, type, origin);
+    late_sizes_.check(*buffer, stmts_);
     const Buffer* root = root_of(source);
     stmts_.push_back(make<DeclBuffer>(buffer, root->data, origin));
     view_root_[buffer.get()] = root;
@@ -347,7 +355,11 @@ class Lowering {
       const Ref<Buffer>& output = claimed->second;
       return is_shape_of(*output, type) ? output : view(output, name, type, origin);
     }
+    if (const auto late = late_claims_.find(std::pair(var, item));
+        late != late_claims_.end() && is_outermost_)
+      return late_output(late->second, type, origin);
     const Ref<Buffer> buffer = new_buffer(name, type, origin);
+    late_sizes_.check(*buffer, stmts_);
     stmts_.push_back(make<AllocBuffer>(buffer, Attrs(), origin));
     return buffer;
   }
@@ -492,7 +504,8 @@ class Lowering {
       }
       if (slots[i].from == From::kScratch) args[i] = scratch(function, i, bound, origin);
     }
-    for (size_t i = 0; i < args.size(); ++i) check_argument(function, i, args[i], bound, origin);
+    for (size_t i = 0; i < args.size(); ++i)
+      check_extern_argument(function, i, args[i], bound, origin);
     align(callee->name, args);
     stmts_.push_back(
         make<CallTir>(make<GlobalVar>(callee->name), std::move(args), Attrs(), origin));
@@ -528,34 +541,6 @@ class Lowering {
     if (aligned.empty()) return;
     for (Ref<Buffer>& param : params) param = substitute(param, aligned);
     for (Stmt& stmt : body) stmt = substitute(stmt, aligned);
-  }
-
-  // The declaration against what the graph gives.
-  static void check_argument(const tir::ExternFunction& function, size_t i, const NodePtr& arg,
-                             const Substitution& bound, const Origin& origin) {
-    const Ref<Buffer>& declared = function.buffers[i];
-    const auto* region = arg.as<BufferRegion>();
-    if (static_cast<bool>(declared) != (region != nullptr))
-      throw CompileError(kBadArgument, origin,
-                         "library function `{}` is given a {} for parameter `{}`", function.symbol,
-                         region ? "tensor" : "scalar",
-                         declared ? declared->name : function.params[i]->name)
-          .note(function.origin, "it is `{}`", function.prototype());
-    if (!declared) return;
-    const Buffer& given = *region->buffer;
-    bool fits = given.dtype == declared->dtype && given.ndim() == declared->ndim();
-    for (size_t d = 0; fits && d < given.ndim(); ++d) {
-      const auto wanted = as_int(arith::simplify(substitute(declared->shape[d], bound)));
-      const auto is = as_int(given.shape[d]);
-      fits = !wanted || !is || *wanted == *is;
-    }
-    if (fits) return;
-    throw CompileError(kRegionMismatch, origin,
-                       "library function `{}` is given `{}`, {} of shape {}, for parameter `{}`, "
-                       "{} of shape {}",
-                       function.symbol, given.name, given.dtype.str(), tenon::str(given.shape),
-                       declared->name, declared->dtype.str(), tenon::str(declared->shape))
-        .note(function.origin, "it is `{}`", function.prototype());
   }
 
   /// What a back end made of its part of the graph (attr `tenon.inline`) stands here itself, so
@@ -602,7 +587,40 @@ class Lowering {
     return BufferRegion::whole(buffer);
   }
 
+  /// The call of tensor_to_shape that gives `value`; null where it is something else.
+  const Call* numbers_of(const Value& value) const {
+    const Binding* bound = lifetimes_.binding_of(value);
+    const auto* call = (bound && !bound->match ? bound->value : value).as<Call>();
+    return call && call->is("tensor_to_shape") ? call : nullptr;
+  }
+
+  /// The elements of a tensor become numbers: those of an input before anything runs, as scalar
+  /// parameters that the host fills; others where they are computed.
+  void define_numbers(const Binding& binding, const Value& tensor, const Origin& origin) {
+    const Ref<Buffer> buffer = buffer_of(tensor);
+    const auto input = input_of_.find(tensor.get());
+    const std::vector<Expr>& wanted = *dims_of(binding.match);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      const Expr element =
+          tenon::cast(kInt64, tir::load(buffer, std::vector<Expr>(buffer->ndim(), int64(at))));
+      const auto* var = wanted[i].as<tenon::Var>();
+      if (!var || !numbers_.insert(var).second) {
+        stmts_.push_back(make<tir::Assert>(
+            eq(element, wanted[i]),
+            fmt::format("element {} of `{}` is not {}", i, buffer->name, str(wanted[i])), origin));
+      } else if (input != input_of_.end()) {
+        scalars_.push_back(ref_to(var));
+        scalar_sources_.push_back(AttrList{static_cast<int64_t>(input->second), at});
+      } else {
+        stmts_.push_back(make<tir::Bind>(ref_to(var), element, origin));
+      }
+    }
+  }
+
   void match_cast(const Binding& binding, const Origin& origin) {
+    const Call* numbers = numbers_of(binding.value);
+    if (numbers && dims_of(binding.match)) return define_numbers(binding, numbers->args[0], origin);
     const Type from = type_of(binding.value);
     const std::vector<Expr>* seen = dims_of(from);
     const std::vector<Expr>* wanted = dims_of(binding.match);
@@ -625,7 +643,6 @@ class Lowering {
   }
 
   void lower_if(const Binding& binding, const If& branch, const Origin& origin) {
-    const Ref<Buffer> condition = buffer_of(branch.condition);
     std::vector<Type> types = {binding.var->type};
     Storage storage;
     if (const auto* tuple = binding.var->type.as<TupleType>()) {
@@ -641,7 +658,9 @@ class Lowering {
     const auto arm = [&](const SeqExpr& seq) {
       std::vector<Stmt> outer = std::move(stmts_);
       stmts_.clear();
+      const bool was_outermost = std::exchange(is_outermost_, false);
       sequence(seq);
+      is_outermost_ = was_outermost;
       std::vector<Value> values;
       flatten(seq.body, values);
       for (size_t i = 0; i < values.size(); ++i) copy(buffer_of(values[i]), storage.buffers[i]);
@@ -651,11 +670,21 @@ class Lowering {
     };
     const Stmt then_case = arm(*branch.then_branch);
     const Stmt else_case = arm(*branch.else_branch);
-    std::vector<Expr> zeros(condition->ndim(), int64(0));
-    Expr test = tir::load(condition, std::move(zeros));
-    if (!test->dtype.is_bool()) test = ne(test, imm(test->dtype, int64_t{0}));
-    stmts_.push_back(make<tir::IfThenElse>(test, then_case, else_case, origin));
+    stmts_.push_back(
+        make<tir::IfThenElse>(condition(branch.condition), then_case, else_case, origin));
     storage_[binding.var.get()] = std::move(storage);
+  }
+
+  /// What decides: a scalar, or a tensor of one element.
+  Expr condition(const Value& value) {
+    Expr test;
+    if (const auto* prim = value.as<PrimValue>()) {
+      test = prim->value;
+    } else {
+      const Ref<Buffer> buffer = buffer_of(value);
+      test = tir::load(buffer, std::vector<Expr>(buffer->ndim(), int64(0)));
+    }
+    return test->dtype.is_bool() ? test : ne(test, imm(test->dtype, int64_t{0}));
   }
 
   /// By a kernel that copies flat memory, made once for each element type and number of elements.
@@ -699,6 +728,14 @@ class Lowering {
   std::map<uint64_t, std::string> copies_;
   NameSupply names_;
   std::vector<Stmt> constants_, stmts_;
+  std::unordered_map<const Node*, size_t> input_of_;  // parameters of the entry
+  std::vector<Ref<tenon::Var>> scalars_;              // numbers in the inputs
+  AttrList scalar_sources_;
+  std::unordered_set<const Node*> numbers_;  // variables that tensors define so far
+  LateSizeChecks late_sizes_;
+  std::vector<Ref<Buffer>> outputs_;  // null where the size is not known yet
+  std::map<std::pair<const Node*, int64_t>, size_t> late_claims_;
+  bool is_outermost_ = true;  // not in a branch
 };
 
 }  // namespace

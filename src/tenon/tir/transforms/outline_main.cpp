@@ -19,8 +19,11 @@ class Outliner {
   /// Whether `main` is long, and everything that it defines can be defined again elsewhere.
   bool applies() const {
     if (stmts_.size() <= most_) return false;
-    for (const Stmt& stmt : stmts_)
+    for (const Stmt& stmt : stmts_) {
       if (stmt.as<AllocBuffer>()) return false;  // memory belongs to the function that allocates it
+      // What a number is read from may be overwritten later.
+      if (const auto* bind = stmt.as<Bind>(); bind && reads_memory(bind->value)) return false;
+    }
     return true;
   }
 
@@ -49,6 +52,11 @@ class Outliner {
   }
 
  private:
+  static bool reads_memory(const Expr& value) {
+    bool reads = false;
+    walk<BufferLoad>(value, [&](const BufferLoad&) { reads = true; });
+    return reads;
+  }
   static bool is_definition(const Stmt& stmt) {
     return stmt.as<DeclBuffer>() || stmt.as<AllocConst>() || stmt.as<Bind>();
   }

@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
                 "has no function `other_tenon_program`; it is not a compiled program") != NULL);
   EXPECT(tenon_model_load(argv[1], "newer", &model) == TENON_ERROR_LOAD);
   EXPECT(strstr(tenon_last_error(),
-                "compiled for version 1.2 of the runtime interface; this runtime provides 1.1") !=
+                "compiled for version 1.3 of the runtime interface; this runtime provides 1.2") !=
          NULL);
   EXPECT(tenon_model_load(argv[1], "null", &model) == TENON_ERROR_LOAD);
   EXPECT(tenon_model_load(NULL, NULL, &model) == TENON_ERROR_ARGUMENT);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenon/memory/late_sizes.h"
+
+#include <algorithm>
+
+#include "tenon/ir/visit.h"
+
+namespace tenon::memory {
+
+LateSizes::LateSizes(const tir::PrimFunc& function) : last_(1) { visit(function.body); }
+
+void LateSizes::visit(const tir::Stmt& stmt) {
+  if (!stmt) return;
+  if (const auto* sequence = stmt.as<tir::Seq>()) {
+    for (const tir::Stmt& inner : sequence->stmts) visit(inner);
+    return;
+  }
+  if (const auto* bind = stmt.as<tir::Bind>()) {
+    bool reads = false;
+    walk<tir::BufferLoad>(bind->value, [&](const tir::BufferLoad&) { reads = true; });
+    if (!reads) {
+      level_[bind->var.get()] = level_of(bind->value);
+      return;
+    }
+    if (is_open_)
+      last_.back() = bind;
+    else
+      last_.push_back(bind);
+    is_open_ = true;
+    level_[bind->var.get()] = last_.size() - 1;
+    return;
+  }
+  if (const auto* assertion = stmt.as<tir::Assert>()) {
+    // What the program says of its numbers holds before memory is asked for.
+    if (is_open_) last_.back() = assertion;
+    return note_fact(assertion->condition);
+  }
+  is_open_ = false;
+  if (const auto* branch = stmt.as<tir::IfThenElse>()) {
+    visit(branch->then_case);
+    is_open_ = false;
+    visit(branch->else_case);
+  } else if (const auto* loop = stmt.as<tir::For>()) {
+    visit(loop->body);
+  } else if (const auto* loop = stmt.as<tir::While>()) {
+    visit(loop->body);
+  }
+  is_open_ = false;
+}
+
+// `n <= e` and `e >= n`, `n < e` and `e > n`, and both sides of an `and`.
+void LateSizes::note_fact(const Expr& condition) {
+  const auto* fact = condition.as<Binary>();
+  if (!fact) return;
+  const auto note = [&](const Expr& var, const Expr& most) {
+    const auto it = level_.find(var.get());
+    if (var.as<Var>() && it != level_.end() && level_of(most) < it->second)
+      most_.try_emplace(var.get(), most);
+  };
+  switch (fact->op) {
+    case BinaryOp::kAnd:
+      note_fact(fact->lhs);
+      note_fact(fact->rhs);
+      return;
+    case BinaryOp::kLE: return note(fact->lhs, fact->rhs);
+    case BinaryOp::kGE: return note(fact->rhs, fact->lhs);
+    case BinaryOp::kLT: return note(fact->lhs, fact->rhs - 1);
+    case BinaryOp::kGT: return note(fact->rhs, fact->lhs - 1);
+    default: return;
+  }
+}
+
+size_t LateSizes::level_of(const Expr& size) const {
+  size_t level = 0;
+  walk<Var>(size, [&](const Var& var) {
+    const auto it = level_.find(&var);
+    if (it != level_.end()) level = std::max(level, it->second);
+  });
+  return level;
+}
+
+// Dimensions are not negative (the program asserts it), so products and sums grow with their parts.
+Expr LateSizes::bound_of(const Expr& size) const {
+  if (level_of(size) == 0) return size;
+  if (size.as<Var>()) {
+    const auto it = most_.find(size.get());
+    return it == most_.end() ? Expr() : bound_of(it->second);
+  }
+  if (const auto* inner = size.as<Cast>()) {
+    const Expr bound = bound_of(inner->value);
+    return bound ? cast(inner->dtype, bound) : bound;
+  }
+  if (const auto* choice = size.as<Select>()) {
+    const Expr a = bound_of(choice->true_value), b = bound_of(choice->false_value);
+    return a && b ? max(a, b) : Expr();
+  }
+  const auto* op = size.as<Binary>();
+  if (!op) return {};
+  const Expr a = bound_of(op->lhs), b = bound_of(op->rhs);
+  switch (op->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kMul:
+    case BinaryOp::kMax: return a && b ? binary(op->op, a, b) : Expr();
+    case BinaryOp::kMin: return a && b ? min(a, b) : a ? a : b;
+    case BinaryOp::kSub: return a && level_of(op->rhs) == 0 ? a - op->rhs : Expr();
+    case BinaryOp::kFloorDiv:
+      return a && as_int(op->rhs).value_or(0) > 0 ? floordiv(a, op->rhs) : Expr();
+    default: return {};
+  }
+}
+
+}  // namespace tenon::memory
