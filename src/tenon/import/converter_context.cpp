@@ -28,6 +28,7 @@ Dims ConverterContext::dims(size_t i, std::string_view what) {
     bad(kDTypeMismatch, "operand `{}` of `{}` has dtype {}; expected integers", what, name_,
         type.str());
   const Elements* known = elements(i);
+  if (!known) known = run_time_elements(i);
   if (!known) unsupported("operand `{}` known only at run time", what);
   used_as_number(i, what, known->values);
   return known->values;
@@ -35,7 +36,9 @@ Dims ConverterContext::dims(size_t i, std::string_view what) {
 
 Ints ConverterContext::ints(size_t i, std::string_view what) {
   const auto values = as_ints(dims(i, what));
-  if (!values) unsupported("operand `{}` that depends on symbolic dimensions", what);
+  if (!values)
+    unsupported("operand `{}` {}", what,
+                elements(i) ? "that depends on symbolic dimensions" : "known only at run time");
   return *values;
 }
 

@@ -83,6 +83,9 @@ class ConverterContext {
   }
 
  protected:
+  /// The elements of an operand that only the run knows, over symbolic variables; null where it
+  /// cannot be asked for as numbers.
+  virtual const Elements* run_time_elements(size_t) { return nullptr; }
   /// Operand `i` was asked for as these numbers, which may be symbolic, under the name `what`.
   virtual void used_as_number(size_t i, std::string_view what, const Dims& values);
 

@@ -101,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Constants, BadInput, testing::ValuesIn(constant_cases()
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Programs, BadInput, testing::ValuesIn(program_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(RunTime, BadInput, testing::ValuesIn(run_time_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(BlowUp, BadInput, testing::ValuesIn(blowup_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Usage, BadInput, testing::ValuesIn(usage_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Options, BadInput, testing::ValuesIn(option_cases()), name_of);

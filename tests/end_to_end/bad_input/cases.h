@@ -33,5 +33,6 @@ std::vector<Case> option_cases();
 std::vector<Case> command_cases();
 std::vector<Case> access_cases();
 std::vector<Case> blowup_cases();
+std::vector<Case> run_time_cases();
 
 }  // namespace tenon::bad_input

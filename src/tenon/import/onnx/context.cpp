@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/assertion.h"
+#include "tenon/import/onnx/run_time_numbers.h"
 
 namespace tenon::onnx {
 
@@ -39,6 +41,76 @@ const Elements* Context::elements(size_t i) {
     if (const auto* c = held.value.as<graph::Constant>()) held.elements = elements_of(*c->data);
   }
   return held.elements ? &*held.elements : nullptr;
+}
+
+const Elements* Context::run_time_elements(size_t i) {
+  return run_time_ ? run_time_->of(inputs_[i]) : nullptr;
+}
+
+// Every list of distinct axes of the length of `values`.
+static std::vector<Ints> lists_of_axes(std::string_view what, size_t length, int64_t ndim) {
+  constexpr size_t kMostVersions = 64;
+  std::vector<Ints> lists{{}};
+  for (size_t k = 0; k < length; ++k) {
+    std::vector<Ints> longer;
+    for (const Ints& list : lists)
+      for (int64_t axis = 0; axis < ndim; ++axis) {
+        if (std::count(list.begin(), list.end(), axis)) continue;
+        longer.push_back(list);
+        longer.back().push_back(axis);
+      }
+    lists = std::move(longer);
+    if (lists.size() > kMostVersions)
+      unsupported("operand `{}` known only at run time, which may be one of {} lists and more",
+                  what, lists.size());
+  }
+  return lists;
+}
+
+Ints Context::axes_operand(size_t i, std::string_view what, int64_t ndim) {
+  const Dims values = dims(i, what);
+  if (const auto known = as_ints(values)) return axes(*known, ndim);
+  NumberChoice choice{i, std::string(what), lists_of_axes(what, values.size(), ndim), {}, {}};
+  if (choice.lists.empty())
+    bad(kBadAttribute, "operand `{}` of `{}` has {} axes for a tensor of rank {}", what, name(),
+        values.size(), ndim);
+  for (const Ints& list : choice.lists) {
+    Expr all = boolean(true);
+    for (size_t k = 0; k < list.size(); ++k)
+      all = logical_and(
+          all, logical_or(eq(values[k], int64(list[k])), eq(values[k], int64(list[k] - ndim))));
+    choice.conditions.push_back(all);
+  }
+  choice.otherwise = fmt::format("distinct axes of a tensor of rank {}", ndim);
+  throw choice;
+}
+
+bool Context::flag_operand(size_t i, std::string_view what) {
+  const Dims values = dims(i, what);
+  if (values.size() != 1)
+    bad(kShapeMismatch, "operand `{}` of `{}` has {} elements; expected 1", what, name(),
+        values.size());
+  if (const auto known = as_int(values[0])) return *known != 0;
+  const Expr holds = values[0]->dtype.is_bool() ? values[0] : ne(values[0], int64(0));
+  throw NumberChoice{i, std::string(what), {{1}, {0}}, {holds, logical_not(holds)}, "a condition"};
+}
+
+Dims Context::numbers_of(const Value& value, std::string_view what) {
+  const auto item = std::make_shared<Item>();
+  item->value = value;
+  const auto* constant = value.as<graph::Constant>();
+  if (const auto known = constant ? elements_of(*constant->data) : std::nullopt)
+    return known->values;
+  const Elements* known = run_time_ ? run_time_->of(item) : nullptr;
+  if (!known) unsupported("operand `{}` known only at run time", what);
+  return known->values;
+}
+
+void Context::require(const Expr& condition, const Code& code, const std::string& message) {
+  const Expr known = arith::simplify(condition);
+  if (is_int(known, 1)) return;
+  if (is_int(known, 0)) bad(code, "{}", message);
+  builder().emit(graph::assertion(known, message, origin()));
 }
 
 Ref<TensorData> Context::constant(size_t i) const {

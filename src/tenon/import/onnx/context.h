@@ -17,6 +17,9 @@ namespace tenon::onnx {
 
 using namespace importers;
 
+class RunTimeNumbers;  // run_time_numbers.h
+struct Producer;
+
 /// What a name of the network stands for.
 struct Item {
   Value value;                       // null until elements are needed as a tensor
@@ -25,6 +28,8 @@ struct Item {
   Ref<TensorData> data;     // of a parameter that stands for a constant
   bool poisoned = false;    // the result of a node that is not supported, which is listed already
   std::string unsupported;  // why it cannot be used: "a tensor of type string"
+  bool is_input = false;    // of the network
+  std::shared_ptr<const Producer> producer = {};  // null where it is not worth computing again
 
   Ref<graph::TensorType> type() const;
 };
@@ -38,6 +43,16 @@ using AttributeValues = std::map<std::string, Attribute>;
 struct ClampedDim {
   Expr clamped, plain;
   bool is_asserted = false;  // a check that both are equal stands in the module
+};
+
+/// Thrown where a converter needs the numbers of operand `operand` and only the run knows them: it is
+/// converted for each list that they may be, and the run chooses.
+struct NumberChoice {
+  size_t operand;
+  std::string what;  // the operand's name
+  std::vector<Ints> lists;
+  std::vector<Expr> conditions;  // of each list, over symbolic variables
+  std::string otherwise;         // what is wrong where none holds: "no list of distinct axes"
 };
 
 class Context final : public ConverterContext {
@@ -72,6 +87,8 @@ class Context final : public ConverterContext {
   /// is all of it may stand in that, even where it is taken apart afterwards.
   void stand_alone(bool alone) { stands_alone_ = alone; }
   bool stands_alone() const { return stands_alone_; }
+  /// From now on operands that only the run knows may be asked for as numbers.
+  void set_run_time_numbers(RunTimeNumbers* numbers) { run_time_ = numbers; }
 
   // ---- operands. Those that are left out may be asked for by has() only.
 
@@ -85,6 +102,16 @@ class Context final : public ConverterContext {
   Ref<graph::TensorType> type(size_t i) const override { return item(i).type(); }
   const Elements* elements(size_t i) override;
   Ref<TensorData> constant(size_t i) const override;
+  /// Distinct axes in [0, ndim), or a condition, from an operand. \throws NumberChoice where only the
+  /// run knows them: ask for them after all other operands.
+  Ints axes_operand(size_t i, std::string_view what, int64_t ndim);
+  bool flag_operand(size_t i, std::string_view what);
+  /// The elements of a small integer tensor of static shape. \throws Unsupported where these are too
+  /// many, or stand in a function that is made of a node alone.
+  Dims numbers_of(const Value& value, std::string_view what);
+  /// Ends the program with `message` where the condition, over symbolic variables, does not hold.
+  /// What is known to fail now is an error of `code`.
+  void require(const Expr& condition, const Code& code, const std::string& message);
 
   // ---- attributes. \throws CompileError (kBadAttribute) where one has another kind, or is
   // missing.
@@ -139,6 +166,7 @@ class Context final : public ConverterContext {
   Value materialise(const Elements& elements);
 
  protected:
+  const Elements* run_time_elements(size_t i) override;
   void used_as_number(size_t i, std::string_view what, const Dims& values) override;
 
  private:
@@ -155,6 +183,7 @@ class Context final : public ConverterContext {
   const AttributeValues* enclosing_;
   bool in_branch_;
   std::vector<ClampedDim>& clamped_;
+  RunTimeNumbers* run_time_ = nullptr;
   std::set<std::string> read_;
   AttrValue::Map effective_;
   std::set<size_t> numbers_;

@@ -3,11 +3,16 @@
 
 #include <algorithm>
 
+#include "tenon/arith/analyzer.h"
+#include "tenon/graph/assertion.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/import/onnx/choices.h"
+#include "tenon/import/onnx/declared_attribute.h"
 #include "tenon/import/onnx/node_function.h"
 #include "tenon/import/onnx/operators.h"
 #include "tenon/import/onnx/propagate.h"
+#include "tenon/import/onnx/run_time_numbers.h"
 #include "tenon/import/onnx/scope.h"
 #include "tenon/support/limit_codes.h"
 #include "tenon/support/names.h"
@@ -30,7 +35,7 @@ struct Body {
 class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options)
-      : model_(model), options_(options), builder_(module_) {
+      : model_(model), options_(options), builder_(module_), numbers_(builder_), budget_(model) {
     for (const FunctionDef& function : model.functions) {
       if (!functions_.emplace(std::pair(function.domain, function.name), &function).second)
         throw CompileError(kBadModel, {}, "{}: function `{}` is defined twice", model.path,
@@ -110,6 +115,7 @@ class Importer {
         auto type = make<TensorType>(dims_of(input), *input.dtype);
         auto param = make<graph::Var>(names_.take(identifier(input.name)), type, false, origin);
         item->value = param;
+        item->is_input = true;
         params.push_back(std::move(param));
       }
       scope.set(input.name, std::move(item));
@@ -198,41 +204,11 @@ class Importer {
   // ---- nodes
 
   void convert_nodes(const Graph& graph, Scope& scope, const Body& body) {
-    charge(graph.nodes);
+    budget_.charge(graph.nodes, builder_.origin());
     std::vector<std::string> results;
     for (const ValueInfo& output : graph.outputs) results.push_back(output.name);
     for (const Node* node : ordered(graph.nodes, given_names(graph), scope, results, model_.path))
       convert(*node, scope, body);
-  }
-
-  // Functions that each call the one before twice double the network with every one: what is read
-  // again and again has a limit that follows from what is written. Nodes of graphs in attributes
-  // count, whether they are converted or not: they are looked through.
-  void charge(const std::vector<Node>& nodes) {
-    constexpr int64_t kFree = 100'000, kGrowth = 16;
-    if (most_nodes_ == 0) {
-      most_nodes_ = kFree + kGrowth * written(model_.graph.nodes);
-      for (const FunctionDef& function : model_.functions)
-        most_nodes_ += kGrowth * written(function.nodes);
-    }
-    read_nodes_ += written(nodes);
-    if (read_nodes_ > most_nodes_)
-      throw CompileError(kTooMuchWork, builder_.origin(),
-                         "{}: more than {} nodes once functions are inlined", model_.path,
-                         most_nodes_);
-  }
-
-  // The nodes of a list, with those of graphs in their attributes.
-  int64_t written(const std::vector<Node>& nodes, int depth = 0) {
-    const auto known = written_.find(&nodes);
-    if (known != written_.end()) return known->second;
-    auto count = static_cast<int64_t>(nodes.size());
-    if (depth < kDeepest)
-      for (const Node& node : nodes)
-        for (const auto& [name, attribute] : node.attributes)
-          if (const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value))
-            count += written((*graph)->nodes, depth + 1);
-    return written_[&nodes] = count;
   }
 
   void convert(const Node& node, Scope& scope, const Body& body) {
@@ -252,8 +228,8 @@ class Importer {
       poison(node, scope);
   }
 
-  static std::string name_of(const Node& node) {
-    return printable(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+  static std::string name_of_result(const Node& node) {
+    return node.outputs.empty() ? "v" : identifier(node.outputs[0]);
   }
 
   static void poison(const Node& node, Scope& scope) {
@@ -315,13 +291,29 @@ class Importer {
       return inline_graph(context, graph, values, scope, body);
     });
     if (stays_whole(node) && call_whole(node, *row, context, inputs, scope, body)) return;
-    const Results results = row->convert(context);
-    if (const std::string name = context.unread_attribute(); !name.empty())
-      unsupported("attribute `{}` in opset {}", printable(name), opset->second);
-    set_results(node, results, scope);
+    context.set_run_time_numbers(&numbers_);
+    const bool may_repeat = std::ranges::none_of(
+        node.attributes, [](const auto& entry) { return !entry.second.ref.empty(); });
+    const auto producer =
+        may_repeat ? std::make_shared<Producer>(Producer{&node, row, inputs, opset->second, 0})
+                   : nullptr;
+    try {
+      set_results(node, converted(context, *row), scope, producer);
+    } catch (const NumberChoice& choice) {
+      set_results(node, convert_choices(node, *row, inputs, opset->second, body, choice), scope,
+                  nullptr);
+    }
   }
 
-  static void set_results(const Node& node, const Results& results, Scope& scope) {
+  static Results converted(Context& context, const OperatorRow& row) {
+    Results results = row.convert(context);
+    if (const std::string name = context.unread_attribute(); !name.empty())
+      unsupported("attribute `{}` in opset {}", printable(name), context.opset());
+    return results;
+  }
+
+  static void set_results(const Node& node, const Results& results, Scope& scope,
+                          const std::shared_ptr<const Producer>& producer = nullptr) {
     check_outputs(node, results.size());
     for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
       if (node.outputs[i].empty()) continue;
@@ -329,8 +321,82 @@ class Importer {
       if (!results[i]) unsupported("output {}", i);
       (void)shaped(results[i]);
       item->value = results[i];
+      if (producer) {
+        Producer made = *producer;
+        made.output = i;
+        item->producer = std::make_shared<Producer>(std::move(made));
+      }
       scope.set(node.outputs[i], std::move(item));
     }
+  }
+
+  // ---- numbers that only the run knows
+
+  // The node converted for each list of numbers, one behind the other's else.
+  Results convert_choices(const Node& node, const OperatorRow& row,
+                          const std::vector<ItemRef>& inputs, int64_t opset, const Body& body,
+                          const NumberChoice& choice) {
+    std::vector<Ref<graph::SeqExpr>> versions;
+    std::vector<Expr> conditions;
+    std::optional<CompileError> wrong;
+    Expr any = boolean(false);
+    for (size_t i = 0; i < choice.lists.size(); ++i) {
+      std::vector<ItemRef> known = inputs;
+      known[choice.operand] = std::make_shared<Item>(*inputs[choice.operand]);
+      known[choice.operand]->elements =
+          known_elements(*inputs[choice.operand]->type(), choice.lists[i]);
+      try {
+        versions.push_back(version(node, row, known, opset, body));
+      } catch (const CompileError& error) {
+        wrong = error;  // these numbers are not for these operands: the run may not have them
+        continue;
+      }
+      conditions.push_back(choice.conditions[i]);
+      any = logical_or(any, choice.conditions[i]);
+    }
+    if (versions.empty()) throw *wrong;
+    builder_.emit(
+        graph::assertion(any,
+                         fmt::format("operand `{}` of `{}` is not {}{}", choice.what, name_of(node),
+                                     choice.otherwise, wrong ? " that suit its operands" : ""),
+                         builder_.origin()));
+    const Value chosen = choose(builder_, versions, conditions, name_of_result(node));
+    if (node.outputs.size() == 1) return {chosen};
+    Results results;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      results.push_back(builder_.emit(make<graph::TupleGetItem>(chosen, static_cast<int64_t>(i))));
+    return results;
+  }
+
+  Ref<graph::SeqExpr> version(const Node& node, const OperatorRow& row,
+                              const std::vector<ItemRef>& inputs, int64_t opset, const Body& body) {
+    builder_.begin_branch();
+    numbers_.enter_branch();
+    Results results;
+    const auto end = [&] {
+      numbers_.leave_branch();
+      return builder_.end_branch(
+          results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results))));
+    };
+    try {
+      Context context(node, inputs, opset, builder_, body.attributes, true, clamped_);
+      context.set_run_time_numbers(&numbers_);
+      results = converted(context, row);
+      check_outputs(node, results.size());
+      results.resize(std::min(results.size(), node.outputs.size()));
+    } catch (...) {
+      results.clear();
+      (void)end();
+      throw;
+    }
+    return end();
+  }
+
+  static Elements known_elements(const TensorType& type, const Ints& numbers) {
+    Elements out{type.dtype, *type.static_shape(), {}};
+    for (const int64_t number : numbers)
+      out.values.push_back(type.dtype.is_bool() ? boolean(number != 0) : int64(number));
+    return out;
   }
 
   // ---- nodes that stay whole
@@ -418,8 +484,9 @@ class Importer {
     Substitution bound;
     size_t next = 0;
     for (const Ref<graph::Var>& param : function->params) {
-      Value arg = param->type.as<TensorType>() ? context.value(next++)
-                                               : declared_attribute(context, *function, *param);
+      Value arg = param->type.as<TensorType>()
+                      ? context.value(next++)
+                      : declared_attribute(context, *function, *param, declared_nodes_);
       graph::unify(param->type, graph::type_of(arg), bound);
       args.push_back(std::move(arg));
     }
@@ -473,61 +540,6 @@ class Importer {
     return forms_[key] = module_.add_unique(key, graph::without_inputs(function, left_out));
   }
 
-  // The node's attribute of a parameter's name; the declaration's `op_attrs` hold defaults.
-  Value declared_attribute(Context& context, const graph::Function& function,
-                           const graph::Var& param) {
-    const auto defaults = function.attrs.get<AttrValue::Map>("op_attrs");
-    const AttrValue* otherwise = nullptr;
-    if (defaults)
-      if (const auto found = defaults->find(param.name); found != defaults->end())
-        otherwise = &found->second;
-    const bool given = context.has_attr(param.name);
-    if (!given && !otherwise)
-      throw CompileError(kBadAttribute, builder_.origin(),
-                         "`{}` has no attribute `{}`, and its declaration no default",
-                         name_of(context.node()), param.name)
-          .note(param.origin, "it is declared here");
-    const auto wrong = [&]() {
-      return CompileError(kBadAttribute, function.origin, "the default of `{}` is {}; it is {}",
-                          param.name, otherwise->str(), graph::str(param.type));
-    };
-    if (const auto* prim = param.type.as<graph::PrimType>()) {
-      // A number of the node's own: seeds that the file leaves open differ.
-      const auto* word = !given ? otherwise->as<std::string>() : nullptr;
-      if (word && *word == "node")
-        return make<graph::PrimValue>(prim->dtype.is_float()
-                                          ? imm(prim->dtype, static_cast<double>(declared_nodes_))
-                                          : imm(prim->dtype, declared_nodes_));
-      if (prim->dtype.is_float()) {
-        double value = 0;
-        if (given) {
-          value = context.float_attr(param.name);
-        } else if (const auto* real = otherwise->as<double>()) {
-          value = *real;
-        } else if (const auto* whole = otherwise->as<int64_t>()) {
-          value = static_cast<double>(*whole);
-        } else {
-          throw wrong();
-        }
-        return make<graph::PrimValue>(imm(prim->dtype, value));
-      }
-      if (!given && !otherwise->as<int64_t>() && !otherwise->as<bool>()) throw wrong();
-      const int64_t value = given                   ? context.int_attr(param.name)
-                            : otherwise->as<bool>() ? int64_t{*otherwise->as<bool>()}
-                                                    : *otherwise->as<int64_t>();
-      return make<graph::PrimValue>(imm(prim->dtype, value));
-    }
-    if (param.type.as<graph::ShapeType>()) {
-      if (given) return make<graph::ShapeExpr>(to_exprs(context.ints_attr(param.name)));
-      const auto values = Attrs{{param.name, *otherwise}}.ints(param.name);
-      if (!values) throw wrong();
-      return make<graph::ShapeExpr>(to_exprs(*values));
-    }
-    if (given) return make<graph::StringValue>(context.string_attr(param.name, ""));
-    if (!otherwise->as<std::string>()) throw wrong();
-    return make<graph::StringValue>(*otherwise->as<std::string>());
-  }
-
   void check_operands(const Node& node, const OperatorRow& row) {
     const std::string wanted =
         expected_count(node.inputs.size(), row.least_inputs, row.most_inputs);
@@ -579,7 +591,7 @@ class Importer {
     callee.attributes = &attributes;
     callee.functions.push_back(&function);
     const Scope nothing;
-    charge(function.nodes);
+    budget_.charge(function.nodes, builder_.origin());
     for (const Node* n : ordered(function.nodes, own, nothing, function.outputs, model_.path))
       convert(*n, inner, callee);
     for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -644,7 +656,6 @@ class Importer {
     if (context.dtype(0) != kBool)
       context.bad(kDTypeMismatch, "the condition of `If` has dtype {}; expected bool",
                   context.dtype(0).str());
-    const Value chosen = context.reshape(context.value(0), {});
     inner.in_branch = true;
     const auto then_seq = branch(*then_graph, scope, inner, node);
     const auto else_seq = branch(*else_graph, scope, inner, node);
@@ -652,12 +663,7 @@ class Importer {
       poison(node, scope);
       return;
     }
-    const graph::Type a = graph::type_of(then_seq->body), b = graph::type_of(else_seq->body);
-    if (!structural_equal(a, b))
-      unsupported("branches that give {} and {}", graph::str(a), graph::str(b));
-    const Value result =
-        builder_.emit(make<graph::If>(chosen, then_seq, else_seq, builder_.origin()),
-                      node.outputs.empty() ? "v" : identifier(node.outputs[0]));
+    const Value result = if_else(context, then_seq, else_seq, node);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       auto item = std::make_shared<Item>();
       item->value = node.outputs.size() == 1
@@ -668,10 +674,32 @@ class Importer {
     }
   }
 
+  // Branches of one type may be chosen by a tensor. Where their dimensions differ, what follows
+  // needs the condition as a number.
+  Value if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
+                const Ref<graph::SeqExpr>& else_seq, const Node& node) {
+    const graph::Type a = graph::type_of(then_seq->body), b = graph::type_of(else_seq->body);
+    const Elements* known = context.elements(0);
+    if (!known && structural_equal(a, b))
+      return builder_.emit(make<graph::If>(context.reshape(context.value(0), {}), then_seq,
+                                           else_seq, builder_.origin()),
+                           name_of_result(node));
+    context.set_run_time_numbers(&numbers_);
+    const Dims condition = context.dims(0, "cond");
+    if (condition.size() != 1)
+      context.bad(kShapeMismatch, "the condition of `If` has {} elements; expected 1",
+                  condition.size());
+    const Expr& holds = condition[0];
+    return choose(builder_, {then_seq, else_seq},
+                  {holds->dtype.is_bool() ? holds : ne(holds, imm(holds->dtype, int64_t{0}))},
+                  name_of_result(node));
+  }
+
   // Null where something in it is not supported.
   Ref<graph::SeqExpr> branch(const Graph& graph, const Scope& outer, const Body& body,
                              const Node& node) {
     builder_.begin_branch();
+    numbers_.enter_branch();
     Scope scope(&outer);
     add_initializers(graph, scope);
     convert_nodes(graph, scope, body);
@@ -686,6 +714,7 @@ class Importer {
     if (poisoned) results.assign(1, make<graph::PrimValue>(int64(0)));
     auto seq = builder_.end_branch(
         results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results))));
+    numbers_.leave_branch();
     return poisoned ? nullptr : seq;
   }
 
@@ -737,6 +766,7 @@ class Importer {
   const ImportOptions& options_;
   IRModule module_;
   graph::BlockBuilder builder_;
+  RunTimeNumbers numbers_;
   std::vector<ClampedDim> clamped_;
   std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
   std::map<std::string, std::string> forms_;     // of declared operators without optional inputs
@@ -745,10 +775,9 @@ class Importer {
   std::map<std::string, Expr> named_;  // dimensions by dim_param
   NameSupply names_;
   Refusals refusals_;
-  int64_t read_nodes_ = 0, most_nodes_ = 0;
+  NodeBudget budget_;
   uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
   int64_t declared_nodes_ = 0;    // nodes of declared operators so far
-  std::map<const std::vector<Node>*, int64_t> written_;
 };
 
 }  // namespace

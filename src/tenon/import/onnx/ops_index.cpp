@@ -50,13 +50,30 @@ Results convert_reverse_sequence(Context& c) {
 Results convert_top_k(Context& c) {
   c.ignore({"sorted"});
   const int64_t axis = c.axis(c.int_attr("axis", -1), c.ndim(0));
-  const int64_t k = c.opset() < 10 ? c.int_attr("k") : c.int_scalar(1, "K");
-  if (k < 1) unsupported("k = {}", k);
-  const Value both = c.op(
-      "topk", {c.value(0)},
-      {{"k", k}, {"axis", axis}, {"largest", c.flag_attr("largest", true)}, {"dtype", kInt64}});
-  return {c.builder().emit(make<graph::TupleGetItem>(both, 0, c.origin())),
-          c.builder().emit(make<graph::TupleGetItem>(both, 1, c.origin()))};
+  const Dims operand = c.opset() < 10 ? Dims{int64(c.int_attr("k"))} : c.dims(1, "K");
+  if (operand.size() != 1)
+    c.bad(kShapeMismatch, "operand `K` of `TopK` has {} elements; expected 1", operand.size());
+  const auto known = as_int(operand[0]);
+  if (known && *known < 1) unsupported("k = {}", *known);
+  // Of a number that only the run knows: the first of all.
+  const Value both = c.op("topk", {c.value(0)},
+                          {{"k", known.value_or(-1)},
+                           {"axis", axis},
+                           {"largest", c.flag_attr("largest", true)},
+                           {"dtype", kInt64}});
+  Results results = {c.builder().emit(make<graph::TupleGetItem>(both, 0, c.origin())),
+                     c.builder().emit(make<graph::TupleGetItem>(both, 1, c.origin()))};
+  if (known) return results;
+  const Expr& k = operand[0];
+  const Expr extent = c.shape(0)[static_cast<size_t>(axis)];
+  c.require(logical_and(k >= int64(0), k <= extent), kBadArgument,
+            "`K` is negative, or greater than the axis");
+  for (Value& result : results)
+    result = c.op("strided_slice",
+                  {result, c.shape_value({int64(axis)}), c.shape_value({int64(0)}),
+                   c.shape_value({k}), c.shape_value({int64(1)})},
+                  {{"assume_inbound", true}});
+  return results;
 }
 
 }  // namespace
@@ -69,7 +86,7 @@ std::vector<OperatorRow> index_rows() {
       {"Scatter", 9, 3, 3, convert_scatter_elements, "all"},
       {"ScatterElements", 11, 3, 3, convert_scatter_elements, "all"},
       {"ScatterND", 11, 3, 3, convert_scatter_nd, "all"},
-      {"TopK", 1, 1, 2, convert_top_k, "numbers", "k known at compile time"},
+      {"TopK", 1, 1, 2, convert_top_k, "numbers"},
       {"ReverseSequence", 10, 2, 2, convert_reverse_sequence, "all"},
   };
 }

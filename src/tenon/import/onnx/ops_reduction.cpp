@@ -8,14 +8,14 @@ namespace {
 
 // The axes to reduce: an attribute, or from `input_from` on an operand. Nothing: all of them.
 std::optional<std::vector<int64_t>> reduced_axes(Context& c, int64_t input_from) {
-  std::vector<int64_t> axes;
+  Ints axes;
   if (c.opset() < input_from) {
-    axes = c.ints_attr("axes", {});
+    axes = c.axes(c.ints_attr("axes", {}), c.ndim(0));
   } else if (c.has(1)) {
-    axes = c.ints(1, "axes");
+    axes = c.axes_operand(1, "axes", c.ndim(0));
   }
   if (axes.empty()) return std::nullopt;
-  return c.axes(axes, c.ndim(0));
+  return axes;
 }
 
 struct Reduction {
@@ -48,7 +48,7 @@ OperatorRow reduction(const Reduction& r) {
     if (r.after) x = r.after(c, x);
     return {is_bool ? c.cast(x, kBool) : x};
   };
-  return {r.name, 1, 1, 2, convert, r.types, "axes known at compile time"};
+  return {r.name, 1, 1, 2, convert, r.types};
 }
 
 Value absolute(Context& c, const Value& x) { return c.op("abs", {x}); }
@@ -78,13 +78,17 @@ OperatorRow arg_extreme(const char* name, const char* op) {
 
 OperatorRow cumulative(const char* name, const char* op, int first) {
   const auto convert = [op](Context& c) -> Results {
-    const int64_t axis = c.axis(c.int_scalar(1, "axis"), c.ndim(0));
+    const Ints axes = c.axes_operand(1, "axis", c.ndim(0));
+    if (axes.size() != 1)
+      c.bad(kShapeMismatch, "operand `axis` of `{}` has {} elements; expected 1", c.name(),
+            axes.size());
+    const int64_t axis = axes[0];
     return {c.op(op, {c.value(0)},
                  {{"axis", axis},
                   {"exclusive", c.flag_attr("exclusive")},
                   {"reverse", c.flag_attr("reverse")}})};
   };
-  return {name, first, 2, 2, convert, "numbers", "axis known at compile time"};
+  return {name, first, 2, 2, convert, "numbers"};
 }
 
 }  // namespace
@@ -103,8 +107,7 @@ std::vector<OperatorRow> reduction_rows() {
            {"ReduceLogSum", "sum", nullptr, logarithm, 18, "floats"},
        })
     rows.push_back(reduction(r));
-  rows.push_back(
-      {"ReduceLogSumExp", 1, 1, 2, convert_log_sum_exp, "floats", "axes known at compile time"});
+  rows.push_back({"ReduceLogSumExp", 1, 1, 2, convert_log_sum_exp, "floats"});
   rows.push_back(arg_extreme("ArgMax", "argmax"));
   rows.push_back(arg_extreme("ArgMin", "argmin"));
   rows.push_back(cumulative("CumSum", "cumsum", 11));

@@ -15,11 +15,42 @@ Dims target_dims(Context& c) {
   return c.dims(1, "shape");
 }
 
+// Of a target that only the run knows: 0 keeps a dimension, -1 takes what is left, and what comes
+// out has to have as many elements.
+Dims run_time_target(Context& c, const Dims& from, const Dims& target, bool zero_is_zero) {
+  Dims dims = target, rest;
+  Expr open_dims = int64(0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!zero_is_zero && d < from.size()) dims[d] = select(eq(dims[d], int64(0)), from[d], dims[d]);
+    const Expr is_open = eq(target[d], int64(-1));
+    open_dims = open_dims + select(is_open, int64(1), int64(0));
+    rest.push_back(arith::simplify(select(is_open, int64(1), dims[d])));
+  }
+  const Expr total = product(from), others = max(product(rest), int64(1));
+  Expr exact = cast(kFloat64, int64(1));
+  for (size_t d = 0; d < dims.size(); ++d) {
+    dims[d] = arith::simplify(select(eq(target[d], int64(-1)), floordiv(total, others), dims[d]));
+    // Products of integers may wrap.
+    exact = exact * cast(kFloat64, dims[d]);
+  }
+  c.require(open_dims <= int64(1), kShapeMismatch, "the shape has two dimensions of -1");
+  c.require(eq(exact, cast(kFloat64, total)), kShapeMismatch,
+            "the shape has another number of elements than the tensor");
+  return dims;
+}
+
 Results convert_reshape(Context& c) {
   c.ignore({"consumed_inputs"});
   const Dims from = c.shape(0);
   Dims dims = target_dims(c);
   const bool zero_is_zero = c.flag_attr("allowzero");
+  arith::Analyzer analyzer;
+  const bool is_open_target = std::ranges::any_of(
+      dims, [&](const Expr& dim) { return !as_int(dim) && !analyzer.proves_nonnegative(dim); });
+  if (is_open_target) {
+    dims = run_time_target(c, from, dims, zero_is_zero);
+    return {c.op("reshape", {c.value(0), c.shape_value(dims)})};
+  }
   std::optional<size_t> open;
   for (size_t d = 0; d < dims.size(); ++d) {
     const auto value = as_int(dims[d]);
@@ -71,13 +102,14 @@ Results convert_transpose(Context& c) {
   return {c.transpose(c.value(0), perm)};
 }
 
-std::vector<int64_t> axes_operand(Context& c, int64_t input_from) {
-  return c.opset() < input_from ? c.ints_attr("axes") : c.ints(1, "axes");
+Ints axes_operand(Context& c, int64_t ndim) {
+  return c.opset() < 13 ? c.axes(c.ints_attr("axes"), ndim) : c.axes_operand(1, "axes", ndim);
 }
 
 Results convert_unsqueeze(Context& c) {
-  const auto given = axes_operand(c, 13);
-  auto axes = c.axes(given, c.ndim(0) + static_cast<int64_t>(given.size()));
+  const auto added =
+      static_cast<int64_t>(c.opset() < 13 ? c.ints_attr("axes").size() : c.dims(1, "axes").size());
+  auto axes = axes_operand(c, c.ndim(0) + added);
   std::sort(axes.begin(), axes.end());
   Dims dims = c.shape(0);
   for (const int64_t a : axes) dims.insert(dims.begin() + a, int64(1));
@@ -88,7 +120,7 @@ Results convert_squeeze(Context& c) {
   const Dims from = c.shape(0);
   std::vector<int64_t> axes;
   const bool given = c.opset() < 13 ? c.has_attr("axes") : c.has(1);
-  if (given) axes = c.axes(axes_operand(c, 13), c.ndim(0));
+  if (given) axes = axes_operand(c, c.ndim(0));
   Dims dims;
   for (int64_t d = 0; d < c.ndim(0); ++d) {
     const Expr& dim = from[static_cast<size_t>(d)];
@@ -96,10 +128,16 @@ Results convert_squeeze(Context& c) {
     if (given ? named : is_int(dim, 1)) {
       if (as_int(dim) && !is_int(dim, 1))
         c.bad(kShapeMismatch, "`Squeeze` of axis {} of shape {}, which is not 1", d, str(from));
-      if (!as_int(dim)) unsupported("an axis of symbolic extent {}", str(dim));
+      c.require(eq(dim, int64(1)), kShapeMismatch,
+                fmt::format("axis {} of `Squeeze` has another extent than 1", d));
       continue;
     }
-    if (!given && !as_int(dim)) unsupported("no axes, and a symbolic dimension {}", str(dim));
+    // The rank follows from what is 1 before anything runs.
+    if (!given)
+      c.require(ne(dim, int64(1)), kShapeMismatch,
+                fmt::format("axis {} of `Squeeze` without axes has an extent of 1, which was not "
+                            "known when it was compiled",
+                            d));
     dims.push_back(dim);
   }
   return {c.reshape(c.value(0), dims)};
@@ -113,27 +151,48 @@ Results convert_concat(Context& c) {
   return {c.op("concat", {make<graph::Tuple>(std::move(parts))}, {{"axis", axis}})};
 }
 
+// The sizes of a split, which may be expressions.
+Dims split_sizes(Context& c, const Expr& extent, int64_t outputs) {
+  if (c.opset() < 13 && c.has_attr("split")) return to_exprs(c.ints_attr("split"));
+  if (c.has(1)) return c.dims(1, "split");
+  if (c.has_attr("num_outputs") && c.int_attr("num_outputs") != outputs)
+    c.bad(kBadAttribute, "attribute `num_outputs` of `Split` is {}; the node has {} outputs",
+          c.int_attr("num_outputs"), outputs);
+  Dims sizes;
+  const Expr size = ceildiv(extent, int64(outputs));
+  for (int64_t at = 0; at < outputs; ++at)
+    sizes.push_back(arith::simplify(max(min(extent - size * int64(at), size), int64(0))));
+  return sizes;
+}
+
+// Parts whose sizes are expressions.
+Results split_symbolic(Context& c, int64_t axis, const Expr& extent, const Dims& sizes) {
+  Results results;
+  Expr begin = int64(0);
+  for (const Expr& size : sizes) {
+    c.require(size >= int64(0), kShapeMismatch, "a size of `Split` is negative");
+    const Expr end = arith::simplify(begin + size);
+    results.push_back(c.op("strided_slice",
+                           {c.value(0), c.shape_value({int64(axis)}), c.shape_value({begin}),
+                            c.shape_value({end}), c.shape_value({int64(1)})},
+                           {{"assume_inbound", true}}));
+    begin = end;
+  }
+  c.require(eq(begin, extent), kShapeMismatch, "the sizes of `Split` are not those of its axis");
+  return results;
+}
+
 Results convert_split(Context& c) {
   const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
   const Expr extent = c.shape(0)[static_cast<size_t>(axis)];
   const auto outputs = static_cast<int64_t>(c.output_count());
   const auto total = as_int(extent);
-  std::vector<int64_t> parts;
-  if (c.opset() < 13 && c.has_attr("split")) {
-    parts = c.ints_attr("split");
-  } else if (c.has(1)) {
-    parts = c.ints(1, "split");
-  } else {
-    if (c.has_attr("num_outputs") && c.int_attr("num_outputs") != outputs)
-      c.bad(kBadAttribute, "attribute `num_outputs` of `Split` is {}; the node has {} outputs",
-            c.int_attr("num_outputs"), outputs);
-    if (!total) unsupported("equal parts of a symbolic dimension");
-    const int64_t size = (*total + outputs - 1) / outputs;
-    for (int64_t at = 0; at < outputs; ++at)
-      parts.push_back(std::clamp<int64_t>(*total - at * size, 0, size));
-  }
-  if (static_cast<int64_t>(parts.size()) != outputs)
-    c.bad(kShapeMismatch, "`Split` has {} sizes for {} outputs", parts.size(), outputs);
+  const Dims sizes = split_sizes(c, extent, outputs);
+  if (static_cast<int64_t>(sizes.size()) != outputs)
+    c.bad(kShapeMismatch, "`Split` has {} sizes for {} outputs", sizes.size(), outputs);
+  const auto known = as_ints(sizes);
+  if (!known) return split_symbolic(c, axis, extent, sizes);
+  const Ints& parts = *known;
   std::vector<int64_t> begins;
   int64_t sum = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -154,14 +213,14 @@ Results convert_split(Context& c) {
 // The end of a slice is held in its axis, as ONNX has it. Where it is an expression of the
 // dimensions, the network means the plain difference: other operands of the slice's users have it.
 Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, const Dims& ends,
-            const std::vector<int64_t>& steps) {
+            const Dims& steps) {
   const Value sliced =
       c.op("strided_slice", {c.value(0), c.shape_value(to_exprs(axes)), c.shape_value(starts),
-                             c.shape_value(ends), c.shape_value(to_exprs(steps))});
+                             c.shape_value(ends), c.shape_value(steps)});
   const Dims dims = *shaped(sliced)->shape;
   for (size_t k = 0; k < axes.size(); ++k) {
     const Expr& dim = dims[static_cast<size_t>(axes[k])];
-    if (steps[k] != 1 || as_int(ends[k]) || as_int(dim)) continue;
+    if (!is_int(steps[k], 1) || as_int(ends[k]) || as_int(dim)) continue;
     arith::Analyzer analyzer;
     const Expr plain = analyzer.simplify(ends[k] - starts[k]);
     if (analyzer.proves_nonnegative(starts[k]) && analyzer.proves_nonnegative(plain) &&
@@ -173,8 +232,8 @@ Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, co
 
 Results convert_slice(Context& c) {
   const int64_t ndim = c.ndim(0);
-  Dims starts, ends;
-  std::vector<int64_t> axes, steps;
+  Dims starts, ends, steps;
+  Ints axes;
   if (c.opset() < 10) {
     starts = to_exprs(c.ints_attr("starts"));
     ends = to_exprs(c.ints_attr("ends"));
@@ -182,70 +241,106 @@ Results convert_slice(Context& c) {
   } else {
     starts = c.dims(1, "starts");
     ends = c.dims(2, "ends");
-    if (c.has(3)) axes = c.ints(3, "axes");
-    if (c.has(4)) steps = c.ints(4, "steps");
+    if (c.has(4)) steps = c.dims(4, "steps");
+    if (c.has(3)) axes = c.axes_operand(3, "axes", ndim);
   }
   if (axes.empty())
     for (size_t d = 0; d < starts.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (steps.empty()) steps.assign(starts.size(), int64(1));
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
     c.bad(kShapeMismatch, "`Slice` has {} starts, {} ends, {} axes and {} steps", starts.size(),
           ends.size(), axes.size(), steps.size());
   axes = c.axes(axes, ndim);
-  for (int64_t& step : steps) {
-    if (step == 0) c.bad(kBadAttribute, "`Slice` has a step of 0");
-    step = std::clamp<int64_t>(step, -INT64_MAX, INT64_MAX);
+  for (Expr& step : steps) {
+    if (const auto known = as_int(step)) {
+      if (*known == 0) c.bad(kBadAttribute, "`Slice` has a step of 0");
+      step = int64(std::clamp<int64_t>(*known, -INT64_MAX, INT64_MAX));
+    } else {
+      c.require(ne(step, int64(0)), kBadAttribute, "a step of `Slice` is 0");
+    }
   }
   return {slice(c, axes, starts, ends, steps)};
 }
 
-Results convert_pad(Context& c) {
-  const int64_t ndim = c.ndim(0);
-  std::string mode = c.string_attr("mode", "constant");
-  std::vector<int64_t> pads, axes;
-  double value = 0;
-  if (c.opset() < 11) {
-    pads = c.has_attr("paddings") ? c.ints_attr("paddings") : c.ints_attr("pads");
-    value = c.float_attr("value", 0);
-  } else {
-    pads = c.ints(1, "pads");
-    if (c.has(2)) value = c.float_scalar(2, "constant_value");
-    if (c.has(3)) axes = c.axes(c.ints(3, "axes"), ndim);
+// Widths that only the run knows, or a value that does not stand in the network.
+Value pad_by_operands(Context& c, const Dims& widths, const std::string& mode) {
+  const Dims from = c.shape(0);
+  for (size_t d = 0; d < from.size() && mode != "constant"; ++d) {
+    const Expr most = max(widths[2 * d], widths[2 * d + 1]);
+    c.require(logical_or(most <= int64(0), mode == "reflect" ? most < from[d] : from[d] > int64(0)),
+              kShapeMismatch, fmt::format("axis {} is too short to be padded in mode {}", d, mode));
   }
-  const bool all = c.opset() < 18 || !c.has(3);
-  if (all)
-    for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
-  if (pads.size() != 2 * axes.size())
-    c.bad(kShapeMismatch, "`Pad` has {} pads for {} axes; expected {}", pads.size(), axes.size(),
-          2 * axes.size());
-  std::vector<int64_t> widths(static_cast<size_t>(2 * ndim), 0);
+  std::vector<Value> args{c.value(0), c.shape_value(widths)};
+  if (mode == "constant" && c.opset() >= 11 && c.has(2)) args.push_back(c.reshape(c.value(2), {}));
+  return c.op("nn.pad", std::move(args), {{"pad_mode", mode}});
+}
+
+// Before and after each axis.
+Dims pad_widths(const Dims& pads, const Ints& axes, int64_t ndim) {
+  Dims widths(static_cast<size_t>(2 * ndim), int64(0));
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto d = static_cast<size_t>(axes[k]);
     widths[2 * d] = pads[k];
     widths[2 * d + 1] = pads[k + axes.size()];
   }
-  for (const int64_t w : widths)
-    if (w > (int64_t{1} << 40) || w < -(int64_t{1} << 40))
-      c.bad(kOverflow, "`Pad` by {} elements", w);
+  return widths;
+}
+
+Results convert_pad(Context& c) {
+  const int64_t ndim = c.ndim(0);
+  std::string mode = c.string_attr("mode", "constant");
+  Dims pads;
+  Ints axes;
+  if (c.opset() < 11)
+    pads = to_exprs(c.has_attr("paddings") ? c.ints_attr("paddings") : c.ints_attr("pads"));
+  else
+    pads = c.dims(1, "pads");
+  if (c.opset() >= 18 && c.has(3))
+    axes = c.axes_operand(3, "axes", ndim);
+  else
+    for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
+  if (pads.size() != 2 * axes.size())
+    c.bad(kShapeMismatch, "`Pad` has {} pads for {} axes; expected {}", pads.size(), axes.size(),
+          2 * axes.size());
   if (mode == "wrap") mode = "circular";
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
     c.bad(kBadAttribute,
           "attribute `mode` of `Pad` is `{}`; expected constant, reflect, edge or wrap", mode);
-  if (std::all_of(widths.begin(), widths.end(), [](int64_t w) { return w == 0; }))
+  const Dims widths = pad_widths(pads, axes, ndim);
+  const auto known = as_ints(widths);
+  const bool has_value = c.opset() >= 11 && c.has(2);
+  if (!known || (mode == "constant" && has_value && !c.constant(2)))
+    return {pad_by_operands(c, widths, mode)};
+  const double value = has_value        ? c.float_scalar(2, "constant_value")
+                       : c.opset() < 11 ? c.float_attr("value", 0)
+                                        : 0;
+  for (const int64_t w : *known)
+    if (w > (int64_t{1} << 40) || w < -(int64_t{1} << 40))
+      c.bad(kOverflow, "`Pad` by {} elements", w);
+  if (std::all_of(known->begin(), known->end(), [](int64_t w) { return w == 0; }))
     return {c.value(0)};
   return {c.op("nn.pad", {c.value(0)},
-               {{"pad_width", widths}, {"pad_mode", mode}, {"pad_value", value}})};
+               {{"pad_width", *known}, {"pad_mode", mode}, {"pad_value", value}})};
 }
 
 Results convert_expand(Context& c) {
   Dims target = c.dims(1, "shape");
   const Dims from = c.shape(0);
+  arith::Analyzer analyzer;
   // Broadcasting goes both ways: a dimension of 1 in the target keeps the tensor's.
   for (size_t i = 1; i <= from.size(); ++i) {
+    const Expr& dim = from[from.size() - i];
     if (i > target.size()) {
-      target.insert(target.begin(), from[from.size() - i]);
-    } else if (is_int(target[target.size() - i], 1)) {
-      target[target.size() - i] = from[from.size() - i];
+      target.insert(target.begin(), dim);
+      continue;
+    }
+    Expr& wanted = target[target.size() - i];
+    if (is_int(wanted, 1)) {
+      wanted = dim;
+    } else if (!as_int(wanted) && !is_int(dim, 1) && !analyzer.proves_nonnegative(wanted)) {
+      c.require(logical_or(logical_or(eq(dim, int64(1)), eq(wanted, int64(1))), eq(wanted, dim)),
+                kShapeMismatch, "the tensor cannot be broadcast to the shape");
+      wanted = as_int(dim) ? dim : select(eq(dim, int64(1)), wanted, dim);
     }
   }
   if (arith::proves_equal(from, target)) return {c.value(0)};
@@ -259,14 +354,20 @@ Results convert_tile(Context& c) {
           c.ndim(0));
   const auto counts = as_ints(repeats);
   if (counts) return {c.op("tile", {c.value(0)}, {{"repeats", *counts}})};
-  // Along an axis of 1, repeating is broadcasting.
-  Dims dims = c.shape(0);
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (is_int(repeats[d], 1)) continue;
-    if (!is_int(dims[d], 1)) unsupported("symbolic repeats of an axis that is not 1");
-    dims[d] = repeats[d];
+  // Repeating is broadcasting along an axis of 1 in front.
+  const Dims from = c.shape(0);
+  Dims split, repeated, dims;
+  for (size_t d = 0; d < from.size(); ++d) {
+    dims.push_back(arith::simplify(from[d] * repeats[d]));
+    if (!is_int(repeats[d], 1) && !is_int(from[d], 1)) {
+      split.push_back(int64(1));
+      repeated.push_back(repeats[d]);
+    }
+    split.push_back(from[d]);
+    repeated.push_back(is_int(from[d], 1) ? repeats[d] : from[d]);
   }
-  return {c.op("broadcast_to", {c.value(0), c.shape_value(dims)})};
+  const Value x = c.op("broadcast_to", {c.reshape(c.value(0), split), c.shape_value(repeated)});
+  return {c.reshape(x, dims)};
 }
 
 Results convert_depth_to_space(Context& c) {
@@ -308,17 +409,17 @@ Results convert_shape(Context&) { unsupported("a shape known only at run time");
 
 std::vector<OperatorRow> shape_rows() {
   return {
-      {"Reshape", 1, 1, 2, convert_reshape, "all", "shape known at compile time"},
+      {"Reshape", 1, 1, 2, convert_reshape, "all"},
       {"Flatten", 1, 1, 1, convert_flatten, "all"},
       {"Transpose", 1, 1, 1, convert_transpose, "all"},
-      {"Unsqueeze", 1, 1, 2, convert_unsqueeze, "all", "axes known at compile time"},
-      {"Squeeze", 1, 1, 2, convert_squeeze, "all", "axes known at compile time"},
+      {"Unsqueeze", 1, 1, 2, convert_unsqueeze, "all"},
+      {"Squeeze", 1, 1, 2, convert_squeeze, "all"},
       {"Concat", 1, 1, -1, convert_concat, "all"},
-      {"Split", 2, 1, 2, convert_split, "all", "sizes known at compile time"},
-      {"Slice", 1, 1, 5, convert_slice, "all", "bounds known at compile time"},
-      {"Pad", 1, 1, 4, convert_pad, "numbers", "pads and value known at compile time"},
-      {"Expand", 8, 2, 2, convert_expand, "all", "shape known at compile time"},
-      {"Tile", 6, 2, 2, convert_tile, "all", "repeats known at compile time"},
+      {"Split", 2, 1, 2, convert_split, "all"},
+      {"Slice", 1, 1, 5, convert_slice, "all"},
+      {"Pad", 1, 1, 4, convert_pad, "numbers"},
+      {"Expand", 8, 2, 2, convert_expand, "all"},
+      {"Tile", 6, 2, 2, convert_tile, "all"},
       {"DepthToSpace", 1, 1, 1, convert_depth_to_space, "all"},
       {"SpaceToDepth", 1, 1, 1, convert_space_to_depth, "all"},
       {"Shape", 1, 1, 1, convert_shape, "all"},

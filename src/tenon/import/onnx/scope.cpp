@@ -3,7 +3,40 @@
 
 #include <queue>
 
+#include "tenon/support/limit_codes.h"
+
 namespace tenon::onnx {
+
+NodeBudget::NodeBudget(const Model& model) : path_(model.path) {
+  constexpr int64_t kFree = 100'000, kGrowth = 16;
+  most_ = kFree + kGrowth * written(model.graph.nodes);
+  for (const FunctionDef& function : model.functions) most_ += kGrowth * written(function.nodes);
+}
+
+void NodeBudget::charge(const std::vector<Node>& nodes, const Origin& origin) {
+  read_ += written(nodes);
+  if (read_ > most_)
+    throw CompileError(kTooMuchWork, origin, "{}: more than {} nodes once functions are inlined",
+                       path_, most_);
+}
+
+// The nodes of a list, with those of graphs in their attributes: these count, whether they are
+// converted or not, since they are looked through.
+int64_t NodeBudget::written(const std::vector<Node>& nodes, int depth) {
+  const auto known = written_.find(&nodes);
+  if (known != written_.end()) return known->second;
+  auto count = static_cast<int64_t>(nodes.size());
+  if (depth < kDeepest)
+    for (const Node& node : nodes)
+      for (const auto& [name, attribute] : node.attributes)
+        if (const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value))
+          count += written((*graph)->nodes, depth + 1);
+  return written_[&nodes] = count;
+}
+
+std::string name_of(const Node& node) {
+  return printable(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+}
 
 Origin origin_of(const Node& node, const std::string& path) {
   std::string name = node.name;

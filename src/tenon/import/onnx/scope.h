@@ -33,6 +33,26 @@ class Scope {
 /// How many graphs may stand within one another, and functions call one another.
 inline constexpr int kDeepest = 32;
 
+/// How many nodes a network may have once its functions are inlined. Functions that each call the
+/// one before twice double the network with every one: what is read again and again has a limit that
+/// follows from what is written.
+class NodeBudget {
+ public:
+  explicit NodeBudget(const Model& model);
+  /// \throws CompileError (kTooMuchWork) at `origin` where these nodes are too many.
+  void charge(const std::vector<Node>& nodes, const Origin& origin);
+
+ private:
+  int64_t written(const std::vector<Node>& nodes, int depth = 0);
+
+  std::string path_;
+  int64_t read_ = 0, most_ = 0;
+  std::map<const std::vector<Node>*, int64_t> written_;
+};
+
+/// Its operator, with the domain where that is not ai.onnx.
+std::string name_of(const Node& node);
+
 /// The place of a node in diagnostics.
 Origin origin_of(const Node& node, const std::string& path);
 

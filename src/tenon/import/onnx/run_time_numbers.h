@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands that a network asks for as numbers (a shape, axes, pads) and that only the run knows:
+// their elements become symbolic variables, which the program reads.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "tenon/import/onnx/context.h"
+#include "tenon/import/onnx/operators.h"
+
+namespace tenon::onnx {
+
+/// A node and what it was given: its elements can be computed again when its operands' are known.
+struct Producer {
+  const Node* node;
+  const OperatorRow* row;
+  std::vector<ItemRef> inputs;
+  int64_t opset;
+  size_t output;
+};
+
+class RunTimeNumbers {
+ public:
+  explicit RunTimeNumbers(graph::BlockBuilder& builder) : builder_(builder), scopes_(1) {}
+
+  /// What is defined in a branch is known in it only.
+  void enter_branch() { scopes_.emplace_back(); }
+  void leave_branch() { scopes_.pop_back(); }
+
+  /// The elements of `item`, integers or bools of static shape: expressions of the elements of the
+  /// network's inputs where they follow from these by arithmetic, so that they are known before
+  /// anything runs, otherwise variables that are read where the value is computed. Null where there
+  /// are too many.
+  const Elements* of(const ItemRef& item);
+
+ private:
+  const Elements* find(const Item& item) const;
+  const Elements* computed(const ItemRef& item, int depth);
+  const Elements* define(const ItemRef& item);
+
+  graph::BlockBuilder& builder_;
+  std::vector<std::map<const Item*, Elements>> scopes_;
+  std::vector<ItemRef> held_;  // so that no other item gets the address of one that is known
+};
+
+}  // namespace tenon::onnx

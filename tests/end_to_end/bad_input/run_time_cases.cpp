@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands that only the run knows, and that the operator cannot have: the program ends with the
+// node's name, before anything is allocated by them.
+#include <cstring>
+
+#include "cases.h"
+#include "onnx_bytes.h"
+
+namespace tenon::bad_input {
+
+namespace {
+
+std::string vector_file(const Dims& values) {
+  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" +
+                       std::to_string(values.size()) + ",), }";
+  header.resize((header.size() + 10 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  std::string out("\x93NUMPY\x01\0", 8);
+  out += static_cast<char>(header.size() & 255);
+  out += static_cast<char>(header.size() >> 8);
+  std::string raw(8 * values.size(), '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  return out + header + raw;
+}
+
+// `op` of x, of shape (2, 3), and of operand k, with the values of k given to the run.
+Case fails(const std::string& name, const Message& op, const Dims& k, const std::string& says) {
+  const auto count = static_cast<int64_t>(k.size());
+  const Graph graph{{op}, {value("x", {2, 3}), value("k", {count}, kOnnxInt64)}, {value("y", {})}};
+  return {name,
+          {"run", "m.onnx", "-i", "k=k.npy"},
+          {{"m.onnx", model(graph, 21)}, {"k.npy", vector_file(k)}},
+          1,
+          says};
+}
+
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+}  // namespace
+
+std::vector<Case> run_time_cases() {
+  const Message reshape = node("Reshape", {"x", "k"}, {"y"});
+  const std::string misfits = "the shape has another number of elements than the tensor";
+  return {
+      fails("ReshapeToOtherElements", reshape, {4, 2}, "`node_y`: " + misfits),
+      fails("ReshapeWithTwoOpenDimensions", reshape, {-1, -1},
+            "`node_y`: the shape has two dimensions of -1"),
+      fails("ReshapeToANegativeDimension", reshape, {-2, -3},
+            "output `y` of shape (-2, -3) has a negative dimension"),
+      // 2^63 * 2 wraps to 0, and (2^40)^3 to 0.
+      fails("ReshapeToDimensionsThatWrap", reshape, {kHuge, kHuge, kHuge},
+            "output `y` of shape (1099511627776, 1099511627776, 1099511627776) has more than"),
+      fails("ExpandToAnotherExtent", node("Expand", {"x", "k"}, {"y"}), {2, 4},
+            "`node_y`: the tensor cannot be broadcast to the shape"),
+      fails("TileMoreThanMemory", node("Tile", {"x", "k"}, {"y"}), {kHuge, kHuge},
+            "output `y` of shape (2199023255552, 3298534883328) has more than"),
+      fails("TileByANegativeNumber", node("Tile", {"x", "k"}, {"y"}), {1, -1},
+            "output `y` of shape (2, -3) has a negative dimension"),
+      fails("FilledBeyondMemory", node("ConstantOfShape", {"k"}, {"y"}), {int64_t{1} << 62, 8},
+            "output `y` of shape (4611686018427387904, 8) has more than"),
+      fails("ReduceAlongNoAxis", node("ReduceSum", {"x", "k"}, {"y"}), {2},
+            "operand `axes` of `ReduceSum` is not distinct axes of a tensor of rank 2"),
+      fails("ReduceAlongAnAxisTwice", node("ReduceSum", {"x", "k"}, {"y"}), {1, -1},
+            "operand `axes` of `ReduceSum` is not distinct axes of a tensor of rank 2"),
+      fails("SqueezeOfAnAxisOfThree", node("Squeeze", {"x", "k"}, {"y"}), {1},
+            "`Squeeze` of axis 1 of shape (2, 3), which is not 1"),
+      fails("TopKBeyondTheAxis", node("TopK", {"x", "k"}, {"y", "i"}), {4},
+            "`node_y`: `K` is negative, or greater than the axis"),
+      fails("SplitBySizesThatMiss", node("Split", {"x", "k"}, {"y", "z"}), {1, 2},
+            "the sizes of `Split` are not those of its axis"),
+      fails("PadBeyondAnAxis", node("Pad", {"x", "k"}, {"y"}, {attribute("mode", "reflect")}),
+            {0, 3, 0, 0}, "axis 1 is too short to be padded in mode reflect"),
+      fails("PadToLessThanNothing", node("Pad", {"x", "k"}, {"y"}), {0, -2, 0, -2},
+            "output `y` of shape (2, -1) has a negative dimension"),
+  };
+}
+
+}  // namespace tenon::bad_input
