@@ -343,6 +343,7 @@ class Folder {
     const auto* old = m[correction_].as<Constant>();
     const Call* cast = call_of(bound(m[scaled_]).as<Call>()->args[0], "astype");
     Value sums = cast ? cast->args[0] : m[sums_];
+    if (tensor_type(sums)->dtype != kInt32) return {};  // other integers that become floats
     if (old && old->data->shape == along) {
       const std::vector<int64_t> before = old->data->to_ints();
       for (size_t i = 0; i < values.size(); ++i) values[i] += before[i];

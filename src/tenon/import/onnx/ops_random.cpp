@@ -122,26 +122,32 @@ Results convert_dropout(Context& c) {
   if (!known) return dropout_of_run(c);
   const bool training = c.opset() < 7    ? !c.flag_attr("is_test")
                         : c.opset() < 12 ? false
-                                         : c.has(2) && c.int_scalar(2, "training_mode") != 0;
+                                         : c.has(2) && c.flag_operand(2, "training_mode");
   double ratio = 0.5;
   if (c.opset() < 12) {
     ratio = c.float_attr("ratio", 0.5);
-  } else if (c.has(1) && training) {
+  } else if (c.has(1) && training && c.constant(1)) {
     ratio = c.float_scalar(1, "ratio");
   }
+  const bool is_given = training && c.opset() >= 12 && c.has(1) && !c.constant(1);
   if (training && !(ratio >= 0 && ratio < 1))
     c.bad(kBadArgument, "`Dropout` has ratio {}; expected 0 to below 1", ratio);
   const bool masked = c.output_count() > 1 && !c.node().outputs[1].empty();
   const DType mask_dtype = c.opset() >= 10 ? kBool : c.dtype(0);
-  if (!training || ratio == 0) {
+  if (!training || (ratio == 0 && !is_given)) {
     c.ignore({"seed"});
     if (!masked) return {c.value(0)};
     return {c.value(0), c.op("ones", {c.shape_value(c.shape(0))}, {{"dtype", mask_dtype}})};
   }
   const DType dtype = c.dtype(0), wide = wide_of(dtype);
-  const Value kept =
-      c.op("greater_equal", {draw(c, "random.uniform", c.shape(0), wide), c.scalar(wide, ratio)});
-  const Value scaled = c.op("multiply", {c.value(0), c.scalar(dtype, 1 / (1 - ratio))});
+  const Value share = is_given ? c.cast(c.reshape(c.value(1), {}), wide) : c.scalar(wide, ratio);
+  const Value kept = c.op("greater_equal", {draw(c, "random.uniform", c.shape(0), wide), share});
+  const Value factor =
+      is_given ? c.cast(c.op("divide",
+                             {c.scalar(wide, 1), c.op("subtract", {c.scalar(wide, 1), share})}),
+                        dtype)
+               : c.scalar(dtype, 1 / (1 - ratio));
+  const Value scaled = c.op("multiply", {c.value(0), factor});
   const Value y = c.op("where", {kept, scaled, c.scalar(dtype, 0)});
   if (!masked) return {y};
   return {y, c.cast(kept, mask_dtype)};
