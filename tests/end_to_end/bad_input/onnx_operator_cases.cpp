@@ -212,7 +212,9 @@ std::vector<Case> elementwise() {
           "expected at least 14)"),
       bad("DomainThatIsNotImported",
           {{node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")}, {x({2, 2})}},
-          "error[TN0502]: m.onnx: one node is not supported: `com.microsoft.Gelu` (the operator)"),
+          "m.onnx: node `node_y` (com.microsoft.Gelu): error[TN0501]: operator set `com.microsoft` "
+          "is "
+          "not imported"),
       bad("InputWithoutAName", {{node("Relu", {"x"}, {"y"})}, {x({2}), value("", {3})}},
           "error[TN0501]: m.onnx: a graph input has no name"),
   };

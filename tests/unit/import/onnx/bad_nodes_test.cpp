@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single nodes whose operands and attributes do not go together: each is refused with its text.
+#include <gmock/gmock.h>
+
+#include <variant>
+
+#include "model_builder.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+using Texts = std::vector<std::string>;
+using AttributeValue = std::variant<int64_t, float, std::string, Ints, Floats, Texts>;
+
+struct Operand {
+  std::vector<std::string> dims;
+  int type = 1;  // TensorProto's; 1: float
+};
+
+struct BadNode {
+  const char* op;
+  std::vector<Operand> operands;
+  std::vector<std::pair<const char*, AttributeValue>> attributes;
+  const char* says;
+  int64_t opset = 24;
+};
+
+void set(pb::NodeProto& node, const char* name, const AttributeValue& value) {
+  auto* a = node.add_attribute();
+  a->set_name(name);
+  if (const auto* v = std::get_if<int64_t>(&value)) {
+    a->set_type(pb::AttributeProto::INT);
+    a->set_i(*v);
+  } else if (const auto* v = std::get_if<float>(&value)) {
+    a->set_type(pb::AttributeProto::FLOAT);
+    a->set_f(*v);
+  } else if (const auto* v = std::get_if<std::string>(&value)) {
+    a->set_type(pb::AttributeProto::STRING);
+    a->set_s(*v);
+  } else if (const auto* v = std::get_if<Ints>(&value)) {
+    a->set_type(pb::AttributeProto::INTS);
+    for (const int64_t item : *v) a->add_ints(item);
+  } else if (const auto* v = std::get_if<Floats>(&value)) {
+    a->set_type(pb::AttributeProto::FLOATS);
+    for (const float item : *v) a->add_floats(item);
+  } else if (const auto* v = std::get_if<Texts>(&value)) {
+    a->set_type(pb::AttributeProto::STRINGS);
+    for (const std::string& item : *v) a->add_strings(item);
+  }
+}
+
+void expect_refused(const char* domain, int64_t version, const std::vector<BadNode>& nodes) {
+  for (const BadNode& bad : nodes) {
+    SCOPED_TRACE(std::string(bad.op) + ": " + bad.says);
+    ModelBuilder m(bad.opset);
+    if (*domain) m.import_opset(domain, version);
+    std::vector<std::string> names;
+    for (const Operand& operand : bad.operands) {
+      names.push_back("x" + std::to_string(names.size()));
+      m.input(names.back(), operand.dims, operand.type);
+    }
+    pb::NodeProto& node = m.node(bad.op, names, {"y"}, "n");
+    node.set_domain(domain);
+    for (const auto& [name, value] : bad.attributes) set(node, name, value);
+    m.output("y");
+    EXPECT_THAT(error_of(m), testing::HasSubstr(bad.says));
+  }
+}
+
+constexpr int kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBool = 9;
+
+TEST(BadNodes, OfMachineLearning) {
+  const std::vector<Operand> x = {{{"2", "3"}}};
+  const Ints one_tree = {0, 0, 0};
+  const auto tree = [&](const Ints& ids, const Ints& holds, const Ints& fails, const Texts& modes,
+                        const char* says) {
+    return BadNode{"TreeEnsembleRegressor",
+                   x,
+                   {{"nodes_treeids", one_tree},
+                    {"nodes_nodeids", ids},
+                    {"nodes_featureids", Ints{0, 0, 0}},
+                    {"nodes_truenodeids", holds},
+                    {"nodes_falsenodeids", fails},
+                    {"nodes_modes", modes},
+                    {"nodes_values", Floats{0.5F, 0, 0}},
+                    {"target_treeids", Ints{0}},
+                    {"target_nodeids", Ints{1}},
+                    {"target_ids", Ints{0}},
+                    {"target_weights", Floats{1}}},
+                   says};
+  };
+  const Texts stump = {"BRANCH_LEQ", "LEAF", "LEAF"};
+  expect_refused(
+      "ai.onnx.ml", 3,
+      {{"Scaler",
+        x,
+        {{"offset", Floats{1, 2}}},
+        "attribute `offset` of `Scaler` has 2 elements; expected 1 or 3"},
+       {"Normalizer",
+        x,
+        {{"norm", "L7"}},
+        "attribute `norm` of `Normalizer` is `L7`; expected MAX, L1 or L2"},
+       {"Normalizer", {{{"2", "3", "4"}}}, {}, "a tensor of rank 3; expected 1 or 2"},
+       {"Imputer", x, {}, "`Imputer` of dtype float32 has no attribute `imputed_value_floats`"},
+       {"FeatureVectorizer",
+        x,
+        {{"inputdimensions", Ints{3, 1}}},
+        "attribute `inputdimensions` has 2 elements; expected 1"},
+       {"FeatureVectorizer",
+        x,
+        {{"inputdimensions", Ints{4}}},
+        "operand 0 has 3 features; attribute `inputdimensions` has 4"},
+       {"LabelEncoder",
+        {{{"2"}, kInt64}},
+        {{"keys_int64s", Ints{1, 2}}, {"values_floats", Floats{1}}},
+        "`LabelEncoder` has 2 keys and 1 values"},
+       {"LabelEncoder",
+        x,
+        {{"keys_int64s", Ints{1}}, {"values_floats", Floats{1}}},
+        "`LabelEncoder` of dtype float32 has keys of dtype int64"},
+       {"LabelEncoder",
+        x,
+        {{"values_floats", Floats{1}}},
+        "`LabelEncoder` has no attribute `keys_"},
+       {"LinearRegressor",
+        x,
+        {{"coefficients", Floats{1, 2, 3}}, {"targets", int64_t{2}}},
+        "`LinearRegressor` has 3 coefficients for 2 targets"},
+       {"LinearRegressor",
+        x,
+        {{"coefficients", Floats{1, 2, 3}}, {"intercepts", Floats{1, 2}}},
+        "`LinearRegressor` has 2 intercepts for 1 targets"},
+       {"LinearRegressor",
+        x,
+        {{"coefficients", Floats{1, 2, 3}}, {"post_transform", "WISH"}},
+        "attribute `post_transform` of `LinearRegressor` is `WISH`; expected NONE, SOFTMAX, "
+        "LOGISTIC, SOFTMAX_ZERO or PROBIT"},
+       {"LinearRegressor",
+        {{{"2", "3", "1"}}},
+        {{"coefficients", Floats{1, 2, 3}}},
+        "features of rank 3; expected 1 or 2"},
+       {"LinearClassifier",
+        x,
+        {{"coefficients", Floats{1, 2, 3}}, {"classlabels_ints", Ints{4}}},
+        "a single label"},
+       {"LinearClassifier",
+        x,
+        {{"coefficients", Floats(9)},
+         {"classlabels_ints", Ints{4, 5, 6}},
+         {"intercepts", Floats{1, 2}}},
+        "`LinearClassifier` has 2 intercepts for 3 labels"},
+       {"SVMRegressor",
+        x,
+        {{"kernel_type", "CUBE"}},
+        "attribute `kernel_type` of `SVMRegressor` is `CUBE`; expected LINEAR, POLY, RBF or "
+        "SIGMOID"},
+       {"SVMRegressor",
+        x,
+        {{"kernel_params", Floats{1, 2}}},
+        "attribute `kernel_params` of `SVMRegressor` has 2 elements; expected 3"},
+       {"SVMRegressor",
+        x,
+        {{"rho", Floats{1, 2}}},
+        "attribute `rho` of `SVMRegressor` has 2 elements; expected 1"},
+       {"SVMRegressor",
+        x,
+        {{"rho", Floats{1}},
+         {"n_supports", int64_t{2}},
+         {"support_vectors", Floats(6)},
+         {"coefficients", Floats{1}}},
+        "`SVMRegressor` has 1 coefficients for 2 support vectors"},
+       {"SVMRegressor",
+        x,
+        {{"rho", Floats{1}},
+         {"n_supports", int64_t{4}},
+         {"support_vectors", Floats(6)},
+         {"kernel_type", "RBF"}},
+        "`SVMRegressor` has 6 numbers for 4 support vectors"},
+       {"TreeEnsembleRegressor",
+        x,
+        {{"n_targets", int64_t{0}}},
+        "attribute `n_targets` of `TreeEnsembleRegressor` is 0; expected at least 1"},
+       tree({0, 1, 1}, {1, 0, 0}, {2, 0, 0}, stump,
+            "tree 0 of `TreeEnsembleRegressor` has node 1 twice"),
+       tree({0, 1, 2}, {1, 0, 0}, {7, 0, 0}, stump,
+            "tree 0 of `TreeEnsembleRegressor` has no node 7"),
+       tree({0, 1, 2}, {0, 0, 0}, {2, 0, 0}, stump,
+            "node 0 of a tree of `TreeEnsembleRegressor` is below itself"),
+       tree({0, 1, 2}, {1, 0, 0}, {2, 0, 0}, {"BRANCH_LIKE", "LEAF", "LEAF"},
+            "attribute `nodes_modes` of `TreeEnsembleRegressor` has `BRANCH_LIKE`; expected "
+            "BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ or LEAF"),
+       {"TreeEnsembleRegressor",
+        x,
+        {{"aggregate_function", "MOST"}},
+        "attribute `aggregate_function` of `TreeEnsembleRegressor` is `MOST`; expected SUM, "
+        "AVERAGE, MIN or MAX"}});
+}
+
+TEST(BadNodes, Quantised) {
+  const Operand scale{{}}, zero{{}, kUInt8}, bytes{{"2", "4"}, kUInt8};
+  expect_refused("", 0,
+                 {{"QuantizeLinear",
+                   {{{"2", "4"}}, {{"2", "2"}}},
+                   {{"block_size", int64_t{-1}}},
+                   "attribute `block_size` of `QuantizeLinear` is -1; expected a size"},
+                  {"QuantizeLinear",
+                   {{{"2", "4"}}, {{"2", "2"}}},
+                   {},
+                   "the scale of `QuantizeLinear` has rank 2; expected"},
+                  {"QuantizeLinear",
+                   {{{"2", "4"}}, scale, zero},
+                   {{"output_dtype", int64_t{kInt8}}},
+                   "has a zero point of type"},
+                  {"QuantizeLinear",
+                   {{{"2", "4"}}, scale},
+                   {{"precision", int64_t{kInt32}}},
+                   "attribute `precision` of `QuantizeLinear` is"}});
+  expect_refused("com.microsoft", 1,
+                 {{"QLinearAdd",
+                   {bytes, {{}, kInt32}, zero, bytes, scale, zero, scale, zero},
+                   {},
+                   "operand 1 of `QLinearAdd`, a scale, has dtype int32; expected a float"},
+                  {"QLinearConcat",
+                   {scale, zero, bytes, scale, zero, bytes},
+                   {{"axis", int64_t{0}}},
+                   "`QLinearConcat` has 6 operands; expected 2 and 3 for each part"},
+                  {"QLinearGlobalAveragePool",
+                   {bytes, scale, zero, scale, zero},
+                   {},
+                   "operand 0 of `QLinearGlobalAveragePool` has rank 2; expected at least 3"},
+                  {"QGemm",
+                   {{{"4"}, kUInt8}, scale, zero, {{"4", "2"}, kUInt8}, scale, zero},
+                   {},
+                   "operand 0 of `QGemm` has rank 1; expected 2"}});
+}
+
+TEST(BadNodes, OfTransformers) {
+  expect_refused("com.microsoft", 1,
+                 {{"EmbedLayerNormalization",
+                   {{{"4"}, kInt32},
+                    {{"4"}, kInt32},
+                    {{"9", "8"}},
+                    {{"5", "8"}},
+                    {{"2", "8"}},
+                    {{"8"}},
+                    {{"8"}}},
+                   {},
+                   "operand 0 of `EmbedLayerNormalization` has rank 1; expected 2"}});
+  expect_refused(
+      "", 0,
+      {{"LinearAttention",
+        {{{"2", "4"}}, {{"2", "4"}}, {{"2", "4"}}},
+        {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}, {"update_rule", "linear"}},
+        "operand 0 of `LinearAttention` has rank 2; expected",
+        27}});
+}
+
+TEST(BadNodes, OfShapesAndImages) {
+  const std::vector<Operand> x = {{{"2", "3"}}};
+  expect_refused(
+      "", 0,
+      {{"Trilu",
+        {{{"2", "3"}}, {{"2"}, kInt64}},
+        {},
+        "operand `k` of `Trilu` has 2 elements; expected 1"},
+       {"Trilu", {{{"3"}}, {{}, kInt64}}, {}, "`Trilu` of a tensor of rank 1; expected 2 or more"},
+       {"TopK",
+        {{{"2", "3"}}, {{"2"}, kInt64}},
+        {},
+        "operand `K` of `TopK` has 2 elements; expected 1"},
+       {"CumSum",
+        {{{"2", "3"}}, {{"2"}, kInt64}},
+        {},
+        "operand `axis` of `CumSum` has 2 elements; expected 1"},
+       {"ReduceSum",
+        {{{"2", "3"}}, {{"3"}, kInt64}},
+        {},
+        "operand `axes` of `ReduceSum` has 3 axes for a tensor of rank 2"},
+       {"ReduceSum",
+        {{{"2", "2", "2", "2", "2", "2"}}, {{"3"}, kInt64}},
+        {},
+        "operand `axes` known only at run time, which may be one of 120 lists and more"},
+       {"Det", {{{"3"}}}, {}, "`Det` of a tensor of rank 1; expected at least 2"},
+       {"Cast",
+        x,
+        {{"to", int64_t{24}}, {"round_mode", "away"}},
+        "attribute `round_mode` of `Cast` is `away`; expected up, down or nearest"},
+       {"If", {{{"2"}, kBool}}, {}, "`If` has no attribute `then_branch`, a graph"},
+       {"ConstantOfShape", {{{"2"}, kInt64}}, {{"value", int64_t{1}}}, "expected a tensor"}});
+}
+
+}  // namespace
+}  // namespace tenon::onnx
