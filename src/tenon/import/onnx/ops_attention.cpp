@@ -21,14 +21,16 @@ Value padded_mask(Context& c, const Value& mask, const Expr& columns) {
   const Expr held = type->dim(-1), missing = arith::simplify(columns - held);
   if (is_int(missing, 0)) return mask;
   if (const auto known = as_int(missing); known && *known < 0)
-    c.bad(kShapeMismatch, "the mask of `{}` has {} columns; expected at most {}",
-          c.node().op_type, str(held), str(columns));
+    c.bad(kShapeMismatch, "the mask of `{}` has {} columns; expected at most {}", c.node().op_type,
+          str(held), str(columns));
   Dims rest = *type->shape;
   rest.back() = missing;
   const double value = type->dtype == kBool ? 0 : -std::numeric_limits<double>::infinity();
-  if (type->dtype != kBool && !type->dtype.is_float()) unsupported("a mask of integers that is padded");
+  if (type->dtype != kBool && !type->dtype.is_float())
+    unsupported("a mask of integers that is padded");
   const Value fill = c.op("full", {c.shape_value(rest), c.scalar(type->dtype, value)});
-  return c.op("concat", {make<graph::Tuple>(std::vector<Value>{mask, fill})}, {{"axis", type->ndim - 1}});
+  return c.op("concat", {make<graph::Tuple>(std::vector<Value>{mask, fill})},
+              {{"axis", type->ndim - 1}});
 }
 
 // Which columns each row sees, by the attributes and the lengths: null where it sees all.
@@ -74,7 +76,9 @@ Results convert_attention(Context& c) {
   for (const size_t i : {kQuery, kKey, kValue})
     if (c.ndim(i) != ndim || (ndim != 3 && ndim != 4))
       c.bad(kRankMismatch, "operand {} of `Attention` has rank {}; expected {}", i, c.ndim(i),
-            ndim == 3 ? "3, as the first" : ndim == 4 ? "4, as the first" : "3 or 4");
+            ndim == 3   ? "3, as the first"
+            : ndim == 4 ? "4, as the first"
+                        : "3 or 4");
   if (c.has(kPastKey) != c.has(kPastValue))
     c.bad(kBadModel, "`Attention` has one of past_key and past_value; expected both or none");
   if (c.has(kPastKey) && c.has(kLengths))
@@ -114,8 +118,9 @@ Results convert_attention(Context& c) {
       form.bias = mask;
   }
   // Causal alone leaves the first column to every row.
-  form.may_be_empty = c.has(kMask) || c.has(kLengths) ||
-                      (c.opset() >= 25 && (c.has_attr("left_window_size") || c.has_attr("right_window_size")));
+  form.may_be_empty =
+      c.has(kMask) || c.has(kLengths) ||
+      (c.opset() >= 25 && (c.has_attr("left_window_size") || c.has_attr("right_window_size")));
   const int64_t mode = c.int_attr("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
     c.bad(kBadAttribute, "attribute `qk_matmul_output_mode` is {}; expected 0 to 3", mode);
@@ -211,9 +216,9 @@ Results convert_linear_attention(Context& c) {
     if (!depth) unsupported("heads of a symbolic depth without a scale");
     scale = 1 / std::sqrt(static_cast<double>(*depth));
   }
-  const Value all = c.op("nn.linear_attention",
-                         {query, key, value, past, decay, delta ? c.value(5) : nullptr},
-                         {{"scale", scale}});
+  const Value all =
+      c.op("nn.linear_attention", {query, key, value, past, decay, delta ? c.value(5) : nullptr},
+           {{"scale", scale}});
   const Value y = c.builder().emit(make<graph::TupleGetItem>(all, 0, c.origin()));
   const Value state = c.builder().emit(make<graph::TupleGetItem>(all, 1, c.origin()));
   return {c.reshape(y, {q[0], q[1], arith::simplify(q[2] * v[3])}), state};
