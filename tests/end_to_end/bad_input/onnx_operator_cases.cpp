@@ -193,8 +193,8 @@ std::vector<Case> elementwise() {
           {{node("DequantizeLinear", {"x", "s"}, {"y"})},
            {x({2, 3}, kOnnxInt8)},
            {weight("s", {2, 3})}},
-          "error[TN0502]: m.onnx: one node is not supported: `DequantizeLinear` (a scale of rank "
-          "2)"),
+          "m.onnx: node `node_y` (DequantizeLinear): error[TN0103]: the scale of "
+          "`DequantizeLinear` has rank 2; expected 1, or a scalar"),
       bad("ConditionOfNumbers",
           {{node("If", {"x"}, {"y"},
                  {graph_attribute(

@@ -16,16 +16,17 @@ Ref<TensorData> vector_of(DType dtype, const std::vector<T>& values) {
 Results convert_dft(Context& c) {
   const int64_t ndim = c.ndim(0);
   if (ndim < 2) c.bad(kRankMismatch, "`DFT` of a tensor of rank {}; expected at least 2", ndim);
-  int64_t axis = c.opset() < 20 ? c.int_attr("axis", 1) : -2;
-  if (c.opset() >= 20 && c.has(2)) axis = c.int_scalar(2, "axis");
-  Attrs attrs{{"axis", c.axis(axis, ndim)},
-              {"inverse", c.flag_attr("inverse")},
-              {"onesided", c.flag_attr("onesided")}};
+  Attrs attrs{{"inverse", c.flag_attr("inverse")}, {"onesided", c.flag_attr("onesided")}};
   if (c.has(1)) {
     const int64_t length = c.int_scalar(1, "dft_length");
     if (length < 1) c.bad(kBadArgument, "`DFT` of {} points; expected at least 1", length);
     attrs.set("length", length);
   }
+  Ints axes = {c.opset() < 20 ? c.axis(c.int_attr("axis", 1), ndim) : ndim - 2};
+  if (c.opset() >= 20 && c.has(2)) axes = c.axes_operand(2, "axis", ndim);
+  if (axes.size() != 1)
+    c.bad(kShapeMismatch, "operand `axis` of `DFT` has {} elements; expected 1", axes.size());
+  attrs.set("axis", axes[0]);
   return {c.op("signal.dft", {c.value(0)}, attrs)};
 }
 
@@ -128,7 +129,7 @@ OperatorRow window(const char* name, double a0, double a1, double a2) {
 
 std::vector<OperatorRow> signal_rows() {
   return {
-      {"DFT", 17, 1, 3, convert_dft, "floats", "dft_length and axis known at compile time"},
+      {"DFT", 17, 1, 3, convert_dft, "floats", "dft_length known at compile time"},
       {"STFT", 17, 2, 4, convert_stft, "floats",
        "frame_step and frame_length known at compile time"},
       {"MelWeightMatrix", 17, 5, 5, convert_mel, "numbers", "operands known at compile time"},
