@@ -70,6 +70,8 @@ std::vector<Case> run_time_cases() {
             "the sizes of `Split` are not those of its axis"),
       fails("SplitByANegativeSize", node("Split", {"x", "k"}, {"y", "z"}), {-1, 3},
             "a size of `Split` is negative"),
+      fails("SliceThatStandsStill", node("Slice", {"x", "k", "k", "k", "k"}, {"y"}), {0},
+            "a step of `Slice` is 0"),
       {"LateSizesInC",
        {"compile", "m.onnx", "--target", "c", "-o", "m"},
        {{"m.onnx", model(Graph{{node("Range", {"a", "b", "c"}, {"y"})},
