@@ -68,7 +68,7 @@ Slot apply_binary(BinaryOp op, DType dtype, Slot a, Slot b, const Origin& origin
   return {.i = *value};
 }
 
-// Narrower floats but float16 are rounded from float32, whatever the number came from.
+// Floats narrower than float32, except float16, are rounded from float32 whatever the source type.
 static double to_narrow_step(DType to, double value) {
   return to.bits < 32 && to != kFloat16 ? static_cast<float>(value) : value;
 }

@@ -62,7 +62,7 @@ class Elimination {
                               store(det_, batch_, imm(work_.dtype, int64_t{0}) - det_(batch_))}));
   }
   tir::Stmt scale(const Expr& k) const { return store(det_, batch_, det_(batch_) * element(k, k)); }
-  // Zeros below the pivot, unless it is one itself.
+  // Clears the column below the pivot, unless the pivot is 0.
   tir::Stmt clear(const Expr& k) const {
     const auto r = loop("r"), c = loop("c");
     const auto factor = make<tenon::Var>("factor", work_.dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns added up into images, and tensors cut or padded around their centre.
+// Col2Im (sums of columns into images), and tensors cropped or padded around their centre.
 #include "tenon/graph/ops/window.h"
 
 namespace tenon::graph {
@@ -82,7 +82,7 @@ Value lower_col2im(BlockBuilder& builder, const Call& call) {
   const Operand x = kernel.wide_arg(0);
   const Shape image(kernel.shape().begin() + 2, kernel.shape().end());
   const Shape blocks = c.blocks(call, image);
-  // Each element takes what the blocks over it have at its place.
+  // Each element is the sum of what the blocks that cover it hold for it.
   return kernel.emit(
       {kernel.reduce(kernel.out_name(), kernel.shape(), to_exprs(c.block), tir::sum_reducer(),
                      [&](const Indices& i, const Indices& k) {
@@ -154,7 +154,7 @@ OpDef center_crop_pad() {
         const Expr& from = x.shape[d];
         const Expr& to = kernel.shape()[d];
         if (dims_agree(from, to) == DimsAgree::kYes) continue;
-        // Of an odd difference the greater half is behind.
+        // The greater half of an odd difference comes after the data.
         const Expr cut = floordiv(max(from - to, int64(0)), 2);
         const Expr before = floordiv(max(to - from, int64(0)), 2);
         at[d] = i[d] + cut - before;

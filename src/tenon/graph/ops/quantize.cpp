@@ -117,12 +117,12 @@ DType division_dtype(const QuantizeAttrs& attrs, DType x, DType scale) {
   return x == kFloat64 || scale == kFloat64 ? kFloat64 : DType(kFloat32);
 }
 
-// What a number of steps becomes, with its zero point.
+// The quantised value of a number of steps: the zero point added.
 Expr quantised(const Expr& steps, const Expr& zero, DType dtype, bool saturate) {
   const DType wide = steps->dtype.bits < 32 ? DType(kFloat32) : steps->dtype;
   if (dtype.is_minifloat()) {
     Expr value = tenon::cast(wide, steps);
-    // That of float8 is zero.
+    // The zero point of a float8 is 0.
     if (dtype == kFloat4e2m1fn) value = value + tenon::cast(wide, zero);
     const double most = largest_narrow_float(dtype);
     if (saturate) value = min(max(value, imm(wide, -most)), imm(wide, most));

@@ -59,7 +59,7 @@ struct LstmRecurrenceAttrs : RecurrenceAttrs {
   static auto table() {
     return std::tuple_cat(RecurrenceAttrs::table(),
                           std::tuple{attr<&LstmRecurrenceAttrs::input_forget>(
-                              "input_forget", "the forget gate is 1 less the input gate")});
+                              "input_forget", "the forget gate is 1 - input gate")});
   }
 };
 struct LayerAttrs : RecurrenceAttrs {
@@ -74,7 +74,7 @@ struct LstmAttrs : LayerAttrs {
   static auto table() {
     return std::tuple_cat(LayerAttrs::table(),
                           std::tuple{attr<&LstmAttrs::input_forget>(
-                              "input_forget", "the forget gate is 1 less the input gate")});
+                              "input_forget", "the forget gate is 1 - input gate")});
   }
 };
 struct GruAttrs : LayerAttrs {

@@ -109,7 +109,7 @@ Expr coordinate(const ResizeAttrs& attrs, const Axis& axis, const Expr& i) {
   const std::string& mode = attrs.coordinate_transformation_mode;
   const Expr x = f64(i), in = f64(axis.in), last = in - f64(1), half = f64(0.5);
   const Expr half_pixel = (x + half) / axis.scale - half;
-  // The width before it is rounded to elements.
+  // The output's extent before it is rounded to a whole number.
   const Expr width = in * axis.scale;
   const Expr is_one = eq(width, f64(1));
   const Expr steps = select(is_one, f64(1), width - f64(1));
@@ -160,7 +160,7 @@ class Resize {
       const std::string number = std::to_string(axis.place);
       const Operand place = kernel_.compute("place_" + number, {axis.out}, [&](const Indices& i) {
         const Expr x = coordinate(attrs_, axis, i[0]);
-        // Held near the data, so that it has an integer; NaN is outside too.
+        // Clamped to just outside of the data, so that it converts to an integer; NaN becomes a place outside.
         const Expr least = f64(-8), most = f64(axis.in) + f64(8);
         return select(x > least, select(x < most, x, most), least);
       });

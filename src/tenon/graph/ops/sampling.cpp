@@ -15,7 +15,7 @@ Expr number(DType dtype, double value) { return imm(dtype, value); }
 Expr floor_of(const Expr& x) { return float_call(IntrinsicId::kFloor, {x}); }
 Expr integer(const Expr& x) { return tenon::cast(kInt64, x); }
 
-// `x` where it lies near [0, extent), otherwise a place outside; NaN is outside too.
+// `x` clamped to just outside of [0, extent); NaN becomes a place outside.
 Expr held_near(const Expr& x, const Expr& extent) {
   const Expr least = number(x->dtype, -8), most = tenon::cast(x->dtype, extent + 8);
   return select(x > least, select(x < most, x, most), least);

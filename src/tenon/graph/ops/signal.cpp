@@ -92,7 +92,7 @@ struct Root {
   Root(int64_t t, int64_t n, bool inverse) {
     t %= n;
     const double angle = kTurn * static_cast<double>(t) / static_cast<double>(n);
-    // On the axes exactly, so that what is 0 by symmetry is 0.
+    // Exact on the axes: what is 0 by symmetry is 0.
     real = 4 * t == n || 4 * t == 3 * n ? 0 : std::cos(angle);
     imag = 2 * t % n == 0 ? 0 : inverse ? std::sin(angle) : -std::sin(angle);
   }
@@ -403,7 +403,7 @@ Value lower_sums(BlockBuilder& builder, const Call& call, const Plan& plan) {
   const Operand x = kernel.wide_arg(0);
   const DType dtype = x.dtype;
   const size_t last = x.ndim() - 1;
-  // On the axes exactly, so that what is 0 by symmetry is 0.
+  // Exact on the axes: what is 0 by symmetry is 0.
   const auto root = [&](IntrinsicId id, const char* name) {
     return kernel.compute(name, {plan.points}, [&](const Indices& i) {
       const Expr turns = tenon::cast(kFloat64, i[0]) / tenon::cast(kFloat64, plan.points);

@@ -103,7 +103,7 @@ std::optional<std::vector<SliceAxis>> slice_axes(const Call& call, const TensorT
       axis = *known > 0 ? forward((*begin)[i], (*end)[i], dim, stride, inside)
                         : backward((*begin)[i], (*end)[i], dim, int64(-*known));
     } else {
-      // The run tells which way it goes.
+      // The sign of the stride is known only at run time.
       const SliceAxis up = forward((*begin)[i], (*end)[i], dim, max(stride, int64(1)), inside),
                       down =
                           backward((*begin)[i], (*end)[i], dim, max(int64(0) - stride, int64(1)));

@@ -20,7 +20,7 @@ struct Wanted {
   DType position_dtype;
 };
 
-// Up to here every pair is compared, which vectors do; longer axes are merged.
+// Up to this extent every pair is compared, in vectors; longer axes are sorted by merging.
 constexpr int64_t kMostCompared = 64;
 
 // Sorts positions along an axis by merging runs of 1, 2, 4, ... elements: one block for each row.

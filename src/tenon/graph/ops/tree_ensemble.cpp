@@ -147,7 +147,7 @@ struct Tables {
   Operand x, features, splits, children, roots, targets, weights, offsets, modes;
 };
 
-// Whether the way through `node` takes its second child.
+// Whether the walk takes the second child of `node`.
 Expr goes_on(const Tables& t, const TreeEnsembleAttrs& attrs, int64_t how, const Expr& row,
              const Expr& node) {
   const Expr x = t.x({row, tenon::cast(kInt64, t.features({node}))}), split = t.splits({node});
@@ -273,7 +273,7 @@ OpDef tree_ensemble() {
 OpDef lookup() {
   OpDef op;
   op.name = "lookup";
-  op.summary = "The value of the key that equals each element, found by halving.";
+  op.summary = "The value of the key that equals each element, found by binary search.";
   op.inputs = {{"x", "any shape"},
                {"keys", "(keys,), dtype of x, rising"},
                {"values", "(keys,), any dtype"},

@@ -59,7 +59,7 @@ struct Operand {
   bool is_integer = false, flips = false;  // flips: the transpose of a matrix is meant
 };
 
-/// Weights less their zero points, and for each channel their sum.
+/// Weights minus their zero points, and their sum for each channel.
 struct Weights {
   Value steps;
   std::vector<int64_t> sums;
@@ -413,7 +413,7 @@ class Folder {
     return tensor_type(steps)->dtype == tensor_type(root)->dtype ? steps : Value();
   }
 
-  // Moves, or picks the largest, of the integers; scales are above 0.
+  // Operators that move elements or pick the largest work on the integers: scales are above 0.
   Value moves(const Value& root, const Match& m) {
     const Value inner = bound(m[dequantize_]);
     const auto* call = inner.as<Call>();

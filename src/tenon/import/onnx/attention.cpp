@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_narrow(DType dtype) { return dtype.is_float() && dtype.bits < 32; }
 
-// Sums of narrow floats stay in float32.
+// Sums of narrow floats are kept in float32.
 Value product(Context& c, const Value& a, const Value& b) {
   const DType dtype = shaped(a)->dtype;
   return c.op("matmul", {a, b}, {{"out_dtype", is_narrow(dtype) ? kFloat32 : kVoid}});
@@ -88,7 +88,7 @@ Value mask_of(Context& c, const AttentionForm& form, DType dtype) {
   return c.op("where", {form.allowed, kept, c.scalar(dtype, -kInfinity)});
 }
 
-// The weights of columns beside one that has a score and no value.
+// The weights of the columns, without the sink's.
 Value softmax(Context& c, const Value& x, const Value& sink) {
   if (!sink) return c.op("nn.softmax", {x}, {{"axis", -1}});
   const Ref<graph::TensorType> type = shaped(x);

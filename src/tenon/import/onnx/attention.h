@@ -40,7 +40,7 @@ AttentionResults attend(Context& c, const AttentionForm& form);
 /// (batch, rows, heads * depth) as (batch, heads, rows, depth). \throws CompileError
 /// (kShapeMismatch) where `heads` does not divide the last dimension.
 Value split_heads(Context& c, const Value& x, int64_t heads);
-/// The way back.
+/// The inverse of split_heads.
 Value join_heads(Context& c, const Value& x);
 
 /// (batch, rows, heads * depth) as (batch, rows, heads, depth). \throws as split_heads.

@@ -24,7 +24,7 @@ Value declared_attribute(Context& context, const graph::Function& function, cons
                         param.name, otherwise->str(), graph::str(param.type));
   };
   if (const auto* prim = param.type.as<graph::PrimType>()) {
-    // A number of the node's own: seeds that the file leaves open differ.
+    // Each node has its own number, so that seeds which the file leaves open differ.
     const auto* word = !given ? otherwise->as<std::string>() : nullptr;
     if (word && *word == "node")
       return make<graph::PrimValue>(prim->dtype.is_float()

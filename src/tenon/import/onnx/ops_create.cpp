@@ -77,7 +77,7 @@ Expr range_length(Context& c, DType dtype) {
   const auto wide = [&](size_t i) { return c.cast(c.reshape(c.value(i), {}), kFloat64); };
   const Value quotient = c.op("divide", {c.op("subtract", {wide(1), wide(0)}), wide(2)});
   const Value count = c.op("ceil", {quotient});
-  // Of an infinite quotient there is no integer.
+  // An infinite quotient has no integer value.
   const Value limited =
       c.op("minimum", {c.op("maximum", {count, c.scalar(kFloat64, 0)}), c.scalar(kFloat64, 1e15)});
   return max(c.numbers_of(c.cast(limited, kInt64), "limit").at(0), int64(0));

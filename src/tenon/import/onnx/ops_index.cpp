@@ -55,7 +55,7 @@ Results convert_top_k(Context& c) {
     c.bad(kShapeMismatch, "operand `K` of `TopK` has {} elements; expected 1", operand.size());
   const auto known = as_int(operand[0]);
   if (known && *known < 1) unsupported("k = {}", *known);
-  // Of a number that only the run knows: the first of all.
+  // Where only the run knows k, all elements are sorted and the first k taken.
   const Value both = c.op("topk", {c.value(0)},
                           {{"k", known.value_or(-1)},
                            {"axis", axis},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and transformations of features of ai.onnx.ml, but trees (ops_trees.cpp).
+// Models and feature transformations of ai.onnx.ml, except trees (ops_trees.cpp).
 #include <algorithm>
 #include <cmath>
 #include <limits>

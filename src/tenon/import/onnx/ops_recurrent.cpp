@@ -130,7 +130,7 @@ Results convert_cell(Context& c, const Cell& cell) {
     attrs.set("activation_alpha", AttrList(activations.alpha.begin(), activations.alpha.end()));
     attrs.set("activation_beta", AttrList(activations.beta.begin(), activations.beta.end()));
   }
-  // A clip of 0 was once written for none.
+  // Old exporters write a clip of 0 where there is none.
   if (c.has_attr("clip") && c.float_attr("clip") > 0) attrs.set("clip", c.float_attr("clip"));
   if (cell.has_cell_state) attrs.set("input_forget", c.flag_attr("input_forget"));
   if (std::string_view(cell.name) == "GRU")

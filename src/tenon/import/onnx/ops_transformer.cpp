@@ -140,7 +140,7 @@ Results convert_fused_matmul(Context& c) {
 
 // ---- MatMulNBits --------------------------------------------------------------------------------
 
-// Numbers of a few bits, packed along the last axis, one a byte.
+// Unpacks numbers of a few bits, packed along the last axis, to one a byte.
 Value unpacked(Context& c, const Value& x, int64_t bits, int64_t count) {
   if (bits == 8) return x;
   Dims shape = *shaped(x)->shape;

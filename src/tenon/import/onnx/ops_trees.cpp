@@ -29,7 +29,7 @@ struct Trees {
   int64_t leaves = 0;
 };
 
-// Every node behind its parents. \throws CompileError (kBadModel) where a way comes back.
+// Every node behind its parents. \throws CompileError (kBadModel) where the nodes form a cycle.
 std::vector<int64_t> in_order(Context& c, const Trees& trees) {
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> state(trees.features.size(), kNew);

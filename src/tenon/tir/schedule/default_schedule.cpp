@@ -367,7 +367,7 @@ class DefaultScheduler {
     done_.insert(block.name);
   }
 
-  /// Whether the body of a block goes round: a walk through tables, say.
+  /// Whether the body of a block has a loop of its own, such as a walk through tables.
   static bool loops_inside(const Block& block) {
     bool found = false;
     walk(block.body,

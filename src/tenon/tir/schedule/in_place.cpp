@@ -194,7 +194,7 @@ bool is_empty(const Stmt& stmt) {
   return several && several->stmts.empty();
 }
 
-// Without `x[i] = x[i]`, which is left of a copy, and without what held nothing else.
+// Removes `x[i] = x[i]`, which a copy in place leaves, and statements that held nothing else.
 Stmt without_self_copies(const Stmt& body) {
   const NodePtr whole = body;
   const NodePtr kept = rewrite(whole, [](const NodePtr& node) -> std::optional<NodePtr> {
