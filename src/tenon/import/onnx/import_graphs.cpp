@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs within graphs, and nodes in several versions.
+#include <algorithm>
+
+#include "tenon/arith/analyzer.h"
+#include "tenon/graph/assertion.h"
+#include "tenon/import/onnx/choices.h"
+#include "tenon/import/onnx/importer.h"
+#include "tenon/support/limit_codes.h"
+
+namespace tenon::onnx {
+
+using graph::TensorType;
+
+Results Importer::convert_choices(const Node& node, const OperatorRow& row,
+                                  const std::vector<ItemRef>& inputs, int64_t opset,
+                                  const Body& body, const NumberChoice& choice) {
+  std::vector<Ref<graph::SeqExpr>> versions;
+  std::vector<Expr> conditions;
+  std::optional<CompileError> wrong;
+  Expr any = boolean(false);
+  for (size_t i = 0; i < choice.lists.size(); ++i) {
+    std::vector<ItemRef> known = inputs;
+    known[choice.operand] = std::make_shared<Item>(*inputs[choice.operand]);
+    known[choice.operand]->elements =
+        known_elements(*inputs[choice.operand]->type(), choice.lists[i]);
+    try {
+      versions.push_back(version(node, row, known, opset, body));
+    } catch (const CompileError& error) {
+      wrong = error;  // these numbers are not for these operands: the run may not have them
+      continue;
+    }
+    conditions.push_back(choice.conditions[i]);
+    any = logical_or(any, choice.conditions[i]);
+  }
+  if (versions.empty()) throw *wrong;
+  builder_.emit(
+      graph::assertion(any,
+                       fmt::format("operand `{}` of `{}` is not {}{}", choice.what, name_of(node),
+                                   choice.otherwise, wrong ? " that suit its operands" : ""),
+                       builder_.origin()));
+  const Value chosen = choose(builder_, versions, conditions, name_of_result(node));
+  if (node.outputs.size() == 1) return {chosen};
+  Results results;
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    results.push_back(builder_.emit(make<graph::TupleGetItem>(chosen, static_cast<int64_t>(i))));
+  return results;
+}
+
+Ref<graph::SeqExpr> Importer::version(const Node& node, const OperatorRow& row,
+                                      const std::vector<ItemRef>& inputs, int64_t opset,
+                                      const Body& body) {
+  builder_.begin_branch();
+  numbers_.enter_branch();
+  Results results;
+  const auto end = [&] {
+    numbers_.leave_branch();
+    return builder_.end_branch(results.size() == 1 ? results[0]
+                                                   : Value(make<graph::Tuple>(std::move(results))));
+  };
+  try {
+    Context context(node, inputs, opset, builder_, body.attributes, true, clamped_);
+    context.set_run_time_numbers(&numbers_);
+    results = converted(context, row);
+    check_outputs(node, results.size());
+    results.resize(std::min(results.size(), node.outputs.size()));
+  } catch (...) {
+    results.clear();
+    (void)end();
+    throw;
+  }
+  return end();
+}
+
+Elements Importer::known_elements(const TensorType& type, const Ints& numbers) {
+  Elements out{type.dtype, *type.static_shape(), {}};
+  for (const int64_t number : numbers)
+    out.values.push_back(type.dtype.is_bool() ? boolean(number != 0) : int64(number));
+  return out;
+}
+
+std::vector<Value> Importer::inline_graph(Context& context, const Graph& graph,
+                                          const std::vector<Value>& values, const Scope& scope,
+                                          const Body& body) {
+  if (graph.inputs.size() != values.size())
+    context.bad(kBadModel, "a graph of `{}` has {} inputs; expected {}", name_of(context.node()),
+                graph.inputs.size(), values.size());
+  if (body.depth >= kDeepest)
+    context.bad(kLimitExceeded, "graphs stand more than {} deep within one another", kDeepest);
+  Body inner = body;
+  inner.depth++;
+  Scope own(&scope);
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto item = std::make_shared<Item>();
+    item->value = values[i];
+    own.set(graph.inputs[i].name, std::move(item));
+  }
+  const Origin origin = builder_.origin();
+  add_initializers(graph, own);
+  convert_nodes(graph, own, inner);
+  builder_.set_origin(origin);
+  std::vector<Value> results;
+  for (const ValueInfo& output : graph.outputs) {
+    const ItemRef item = own.find(output.name);
+    if (item->poisoned) unsupported("a graph with nodes that are not supported");
+    results.push_back(value_of(item, context.node()));
+  }
+  return results;
+}
+
+void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
+  const Node& node = context.node();
+  const auto then_graph = context.graph_attr("then_branch");
+  const auto else_graph = context.graph_attr("else_branch");
+  for (const auto& branch : {then_graph, else_graph})
+    if (branch->outputs.size() != node.outputs.size())
+      context.bad(kBadModel, "`If` has {} outputs; a branch has {}", node.outputs.size(),
+                  branch->outputs.size());
+  if (body.depth >= kDeepest)
+    context.bad(kLimitExceeded, "graphs stand more than {} deep within one another", kDeepest);
+  Body inner = body;
+  inner.depth++;
+  const Elements* condition = context.elements(0);
+  if (condition && condition->values.size() == 1 && as_int(condition->values[0])) {
+    // Known now: the branch stands in place of the node.
+    const Graph& taken = *as_int(condition->values[0]) ? *then_graph : *else_graph;
+    Scope own(&scope);
+    add_initializers(taken, own);
+    convert_nodes(taken, own, inner);
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty()) scope.set(node.outputs[i], own.find(taken.outputs[i].name));
+    return;
+  }
+  if (context.dtype(0) != kBool)
+    context.bad(kDTypeMismatch, "the condition of `If` has dtype {}; expected bool",
+                context.dtype(0).str());
+  inner.in_branch = true;
+  const auto then_seq = branch(*then_graph, scope, inner, node);
+  const auto else_seq = branch(*else_graph, scope, inner, node);
+  if (!then_seq || !else_seq) {
+    poison(node, scope);
+    return;
+  }
+  const Value result = if_else(context, then_seq, else_seq, node);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    auto item = std::make_shared<Item>();
+    item->value = node.outputs.size() == 1
+                      ? result
+                      : builder_.emit(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)),
+                                      identifier(node.outputs[i]));
+    scope.set(node.outputs[i], std::move(item));
+  }
+}
+
+Value Importer::if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
+                        const Ref<graph::SeqExpr>& else_seq, const Node& node) {
+  const graph::Type a = graph::type_of(then_seq->body), b = graph::type_of(else_seq->body);
+  const Elements* known = context.elements(0);
+  if (!known && structural_equal(a, b))
+    return builder_.emit(make<graph::If>(context.reshape(context.value(0), {}), then_seq, else_seq,
+                                         builder_.origin()),
+                         name_of_result(node));
+  context.set_run_time_numbers(&numbers_);
+  const Dims condition = context.dims(0, "cond");
+  if (condition.size() != 1)
+    context.bad(kShapeMismatch, "the condition of `If` has {} elements; expected 1",
+                condition.size());
+  const Expr& holds = condition[0];
+  return choose(builder_, {then_seq, else_seq},
+                {holds->dtype.is_bool() ? holds : ne(holds, imm(holds->dtype, int64_t{0}))},
+                name_of_result(node));
+}
+
+Ref<graph::SeqExpr> Importer::branch(const Graph& graph, const Scope& outer, const Body& body,
+                                     const Node& node) {
+  builder_.begin_branch();
+  numbers_.enter_branch();
+  Scope scope(&outer);
+  add_initializers(graph, scope);
+  convert_nodes(graph, scope, body);
+  builder_.set_origin(origin_of(node, model_.path));
+  std::vector<Value> results;
+  bool poisoned = false;
+  for (const ValueInfo& output : graph.outputs) {
+    const ItemRef item = scope.find(output.name);
+    poisoned |= item->poisoned || !item->unsupported.empty();
+    results.push_back(poisoned ? nullptr : value_of(item, node));
+  }
+  if (poisoned) results.assign(1, make<graph::PrimValue>(int64(0)));
+  auto seq = builder_.end_branch(
+      results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results))));
+  numbers_.leave_branch();
+  return poisoned ? nullptr : seq;
+}
+
+}  // namespace tenon::onnx

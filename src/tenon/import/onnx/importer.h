@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Converts the nodes of one network in order: names to values, graphs within graphs, functions, and
+// what is refused. What a node computes is a matter of its operator's row (operators.h).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/import/names.h"
+#include "tenon/import/onnx/import.h"
+#include "tenon/import/onnx/operators.h"
+#include "tenon/import/onnx/run_time_numbers.h"
+#include "tenon/import/onnx/scope.h"
+#include "tenon/support/names.h"
+
+namespace tenon::onnx {
+
+/// Where nodes stand: which operator sets they mean, and the attributes of the function around them.
+struct Body {
+  const Opsets* opsets;
+  const AttributeValues* attributes = nullptr;
+  std::vector<const FunctionDef*> functions = {};  // that are being inlined, outermost first
+  int depth = 0;                                   // of graphs within one another
+  bool in_branch = false;
+};
+
+/// The function of an operator that is declared beside the network, with its name.
+using Declaration = std::pair<std::string, Ref<graph::Function>>;
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options);
+  IRModule run();
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void bad(const Code& code, fmt::format_string<Args...> format, Args&&... args) {
+    throw CompileError(code, {}, "{}: {}", model_.path,
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void check_opsets(const Opsets& opsets, const std::string& who);
+  void check_input_exists(const std::string& name);
+
+  // ---- inputs
+
+  std::vector<Ref<graph::Var>> parameters(Scope& scope);
+  Dims dims_of(const ValueInfo& input);
+  void add_initializers(const Graph& graph, Scope& scope);
+  static std::set<std::string> given_names(const Graph& graph);
+
+  // ---- nodes
+
+  void convert_nodes(const Graph& graph, Scope& scope, const Body& body);
+  void convert(const Node& node, Scope& scope, const Body& body);
+  static std::string name_of_result(const Node& node);
+  static void poison(const Node& node, Scope& scope);
+
+  // The operands of a node; nothing where one is the result of a node that is refused.
+  static std::optional<std::vector<ItemRef>> operands_of(const Node& node, const Scope& scope);
+  void convert_operator(const Node& node, Scope& scope, const Body& body);
+  static Results converted(Context& context, const OperatorRow& row);
+  static void set_results(const Node& node, const Results& results, Scope& scope,
+                          const std::shared_ptr<const Producer>& producer = nullptr);
+
+  // ---- numbers that only the run knows
+
+  // The node converted for each list of numbers, one behind the other's else.
+  Results convert_choices(const Node& node, const OperatorRow& row,
+                          const std::vector<ItemRef>& inputs, int64_t opset, const Body& body,
+                          const NumberChoice& choice);
+  Ref<graph::SeqExpr> version(const Node& node, const OperatorRow& row,
+                              const std::vector<ItemRef>& inputs, int64_t opset, const Body& body);
+  static Elements known_elements(const graph::TensorType& type, const Ints& numbers);
+
+  // ---- nodes that stay whole
+
+  bool stays_whole(const Node& node) const;
+
+  // False where the node is no function by itself.
+  bool call_whole(const Node& node, const OperatorRow& row, Context& context,
+                  const std::vector<ItemRef>& inputs, Scope& scope, const Body& body);
+  static bool has_known_shapes(const graph::Type& type);
+
+  // The results of a call of a function are the node's.
+  void set_outputs(const Node& node, const Value& call, Scope& scope);
+
+  // ---- operators that are declared beside the network
+
+  const Declaration* declaration_of(const Node& node) const;
+  void convert_declared(const Node& node, Scope& scope, const Body& body);
+
+  // The optional inputs that a node leaves out: by an empty name, or at the end.
+  static std::vector<std::string> left_out_of(const Node& node, const graph::Function& function,
+                                              const std::vector<ItemRef>& inputs);
+
+  // The name of the operator's form without these inputs, which the module has from now on.
+  std::string form_without(const std::string& name, const graph::Function& function,
+                           const std::vector<std::string>& left_out);
+  void check_operands(const Node& node, const OperatorRow& row);
+  static void check_outputs(const Node& node, size_t results);
+
+  // ---- functions of the model
+
+  void inline_function(const Node& node, const FunctionDef& function, Scope& scope,
+                       const Body& body);
+
+  // A graph of an attribute, in place of its node.
+  std::vector<Value> inline_graph(Context& context, const Graph& graph,
+                                  const std::vector<Value>& values, const Scope& scope,
+                                  const Body& body);
+
+  // ---- branches
+
+  void convert_if(Context& context, Scope& scope, const Body& body);
+
+  // Branches of one type may be chosen by a tensor. Where their dimensions differ, what follows
+  // needs the condition as a number.
+  Value if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
+                const Ref<graph::SeqExpr>& else_seq, const Node& node);
+
+  // Null where something in it is not supported.
+  Ref<graph::SeqExpr> branch(const Graph& graph, const Scope& outer, const Body& body,
+                             const Node& node);
+
+  // ---- results
+
+  Value value_of(const ItemRef& item, const Node& node);
+  std::vector<Value> outputs(Scope& scope);
+
+  // One diagnostic for all nodes that cannot be imported: what they need, and below it each node.
+  void refuse_if_any();
+
+  const Model& model_;
+  const ImportOptions& options_;
+  IRModule module_;
+  graph::BlockBuilder builder_;
+  RunTimeNumbers numbers_;
+  std::vector<ClampedDim> clamped_;
+  std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
+  std::map<std::string, std::string> forms_;     // of declared operators without optional inputs
+  std::map<std::string, Declaration> declared_;  // by "domain::Name"
+  std::vector<const ValueInfo*> inputs_;
+  std::map<std::string, Expr> named_;  // dimensions by dim_param
+  NameSupply names_;
+  Refusals refusals_;
+  NodeBudget budget_;
+  uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
+  int64_t declared_nodes_ = 0;    // nodes of declared operators so far
+};
+
+}  // namespace tenon::onnx
