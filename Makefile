@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised models quantised bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised models quantised language-models test-language-models bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -69,6 +69,12 @@ quantised: models  ## int8 forms of test networks by ONNX Runtime (PyPI) into bu
 
 test-quantised: tenon quantised  ## the int8 networks: one step of a quantised output from ONNX Runtime's at most
 	$(TENON) test-onnx --tolerance 4e-3 $(BUILD)/quantised
+
+language-models:  ## decoders with caches of 15, 110 and 500 million parameters into build/language (5 minutes, 8 GB)
+	@"$$(bench/python.sh)" scripts/make_language_models.py --out $(BUILD)/language $(if $(SIZES),--sizes $(SIZES))
+
+test-language-models: tenon language-models  ## the decoders against ONNX Runtime: 1e-3 of the largest output
+	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/language
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
