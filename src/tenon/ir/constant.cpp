@@ -5,6 +5,7 @@
 
 #include "tenon/support/content_hash.h"
 #include "tenon/support/narrow_float.h"
+#include "tenon/support/strings.h"
 
 namespace tenon {
 
@@ -111,7 +112,7 @@ int64_t TensorData::at_int(int64_t index) const {
   const auto& d = data_;
   if (splat_) index = 0;
   if (dtype.is_bool()) return load<uint8_t>(d, index) != 0;
-  check(dtype.is_integer(), "at_int of a constant that has no integers");
+  check(dtype.is_integer() || dtype.is_string(), "at_int of a constant that has no integers");
   switch (dtype.storage().bits) {
     case 8:
       return dtype.is_int() ? int64_t{load<int8_t>(d, index)} : int64_t{load<uint8_t>(d, index)};
@@ -145,6 +146,16 @@ const std::string& TensorData::content_hash() const {
     const std::span<const std::byte> content = splat_ && bytes() > kSmall ? data_ : data();
     const std::string head =
         dtype.str() + str(shape) + (content.size() != static_cast<size_t>(bytes()) ? "splat" : "");
+    if (dtype.is_string()) {  // numbers of texts differ from process to process
+      std::string texts;
+      const int64_t count = static_cast<int64_t>(content.size() / sizeof(int64_t));
+      for (int64_t i = 0; i < count; ++i) {
+        const std::string& text = text_of(load<int64_t>(content, i));
+        texts += std::to_string(text.size()) + ":" + text;
+      }
+      hash_ = tenon::content_hash(head, std::as_bytes(std::span(texts)));
+      return;
+    }
     hash_ = tenon::content_hash(head, content);
   });
   return hash_;

@@ -41,7 +41,7 @@ IntImm::IntImm(DType dtype, int64_t value, Origin origin)
   finish_node(*this);
 }
 void IntImm::finish() {
-  if ((!dtype.is_integer() && !dtype.is_bool()) || dtype.is_vector())
+  if ((!dtype.is_integer() && !dtype.is_bool() && !dtype.is_string()) || dtype.is_vector())
     throw CompileError(kDTypeMismatch, origin, "an integer constant cannot have dtype {}",
                        dtype.str());
   if (wrap(dtype, value) != value)
@@ -105,6 +105,9 @@ void Cast::finish() {
   if (dtype.lanes != value->dtype.lanes)
     throw CompileError(kDTypeMismatch, origin, "a cast from {} to {} changes the lanes",
                        value->dtype.str(), dtype.str());
+  if (value->dtype.is_string() != dtype.is_string())
+    throw CompileError(kDTypeMismatch, origin, "a cast from {} to {}, which is no arithmetic",
+                       value->dtype.str(), dtype.str());
   if ((value->dtype.is_handle() && dtype.is_float()) ||
       (dtype.is_handle() && value->dtype.is_float()))
     throw CompileError(kDTypeMismatch, origin, "a cast from {} to {}; expected an integer",
@@ -123,6 +126,9 @@ void Binary::finish() {
   if (is_logical(op) && !lhs->dtype.is_bool())
     throw CompileError(kDTypeMismatch, origin, "operands of `{}` have dtype {}; expected bool",
                        name_of(op), lhs->dtype.str());
+  if (lhs->dtype.is_string() && op != BinaryOp::kEQ && op != BinaryOp::kNE)
+    throw CompileError(kDTypeMismatch, origin, "`{}` of strings; they are equal or not",
+                       name_of(op));
   dtype = is_comparison(op) || is_logical(op) ? kBool.with_lanes(lhs->dtype.lanes) : lhs->dtype;
 }
 std::vector<FieldInfo> Binary::fields() {

@@ -67,6 +67,7 @@ bool append_element(DType dtype, double value, std::vector<std::byte>& out) {
 bool has_exact_literals(const TensorData& data) {
   const DType dtype = data.dtype;
   const bool floats = dtype.is_float();
+  if (dtype.is_string()) return true;
   if (!floats && !dtype.is_bool() && !dtype.is_integer()) return false;
   if (dtype.lanes != 1) return false;
   const int64_t count = data.is_splat() ? std::min<int64_t>(1, data.elements()) : data.elements();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tenon/script/evaluator.h"
+#include "tenon/support/strings.h"
 
 namespace tenon::script {
 
@@ -377,6 +378,11 @@ Ref<TensorData> Evaluator::to_tensor(const Object& object, std::optional<DType> 
                        *integer >= std::numeric_limits<int64_t>::min() &&
                        !(*dtype == kUInt64 && *integer < 0))) &&
              append_element(*dtype, static_cast<int64_t>(*integer), bytes);
+    } else if (const auto* text = leaf->as<std::string>(); text && dtype->is_string()) {
+      const int64_t id = intern_text(*text);
+      const auto added = std::as_bytes(std::span(&id, 1));
+      bytes.insert(bytes.end(), added.begin(), added.end());
+      fits = true;
     } else if (const auto* expr = leaf->as<Expr>()) {
       if (const auto value = as_int(*expr)) fits = append_element(*dtype, *value, bytes);
       if (const auto value = as_float(*expr)) fits = append_element(*dtype, *value, bytes);

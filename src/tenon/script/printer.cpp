@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/ir/text_constant.h"
 #include "tenon/script/printer_impl.h"
 
 namespace tenon::script {
@@ -145,6 +146,7 @@ static std::string element_text(const TensorData& data, int64_t i) {
     const std::string text = float_text(data.dtype, data.at_float(i));
     return text.find('n') == std::string::npos ? text : "float(\"" + text + "\")";
   }
+  if (data.dtype.is_string()) return quoted(text_at(data, i));
   const int64_t value = data.at_int(i);
   if (data.dtype.is_bool()) return value ? "True" : "False";
   return data.dtype.is_uint() ? std::to_string(static_cast<uint64_t>(value))

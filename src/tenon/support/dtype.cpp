@@ -24,6 +24,7 @@ std::string DType::str() const {
     case Code::kBool: text = "bool"; break;
     case Code::kHandle: text = "handle"; break;
     case Code::kVoid: text = "void"; break;
+    case Code::kString: text = "string"; break;
     case Code::kFloat8e4m3fn:
     case Code::kFloat8e4m3fnuz:
     case Code::kFloat8e5m2:
@@ -58,6 +59,7 @@ std::optional<DType> DType::parse(std::string_view text) {
   if (text == "bool") return vector(kBool);
   if (text == "handle") return vector(kHandle);
   if (text == "void") return vector(kVoid);
+  if (text == "string") return vector(kString);
   for (const auto& [dtype, name] : kMinifloats)
     if (text == name) return vector(dtype);
   if (text == "e4m3_float8") return vector(kFloat8e4m3fn);  // TVM's older names

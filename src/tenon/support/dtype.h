@@ -20,6 +20,7 @@ struct DType {
     kBool,
     kHandle,
     kVoid,
+    kString,  // 64 bits that stand for a text (support/strings.h)
     // Floats of 8 bits and less; the names say exponent and fraction bits. `fn`: no infinities;
     // `uz`: one zero, without a sign, whose negative is NaN.
     kFloat8e4m3fn,
@@ -48,6 +49,7 @@ struct DType {
   constexpr bool is_narrow() const { return is_minifloat() || (is_integer() && bits < 8); }
   constexpr bool is_bool() const { return code == Code::kBool; }
   constexpr bool is_handle() const { return code == Code::kHandle; }
+  constexpr bool is_string() const { return code == Code::kString; }
   constexpr bool is_void() const { return code == Code::kVoid; }
   constexpr bool is_scalar() const { return lanes == 1; }
   constexpr bool is_vector() const { return lanes > 1; }
@@ -55,8 +57,9 @@ struct DType {
   constexpr DType element() const { return {code, bits, 1}; }
   constexpr DType with_lanes(int n) const { return {code, bits, static_cast<uint16_t>(n)}; }
   /// What holds an element in memory and registers: of a narrow type int8 (extended by its sign) or
-  /// uint8 (extended by zeros; the bits of a minifloat); every other type itself.
+  /// uint8 (extended by zeros; the bits of a minifloat), of a string int64; every other type itself.
   constexpr DType storage() const {
+    if (is_string()) return {Code::kInt, bits, lanes};
     if (!is_narrow()) return *this;
     return {is_int() ? Code::kInt : Code::kUInt, 8, lanes};
   }
@@ -81,7 +84,7 @@ inline constexpr DType kFloat8e4m3fn{DType::Code::kFloat8e4m3fn, 8},
     kFloat8e5m2fnuz{DType::Code::kFloat8e5m2fnuz, 8},
     kFloat8e8m0fnu{DType::Code::kFloat8e8m0fnu, 8}, kFloat4e2m1fn{DType::Code::kFloat4e2m1fn, 4};
 inline constexpr DType kBool{DType::Code::kBool, 8}, kHandle{DType::Code::kHandle, 64},
-    kVoid{DType::Code::kVoid, 0};
+    kVoid{DType::Code::kVoid, 0}, kString{DType::Code::kString, 64};
 
 }  // namespace tenon
 

@@ -66,6 +66,7 @@ std::vector<std::string> words_of(std::string_view text) {
 std::string c_element(DType dtype) {
   for (const CElement& element : c_elements())
     if (element.dtype == dtype) return std::string(element.name);
+  if (dtype.is_string()) return "int64_t";  // a number that stands for a text
   const bool is_half = dtype.bits == 16 && dtype.is_float() && dtype.lanes == 1;
   return is_half ? "uint16_t" : "";  // its bits: C99 has no such type
 }

@@ -259,6 +259,7 @@ Expr scalar_constant(const Value& value) {
   const auto* constant = value.as<Constant>();
   if (!constant || constant->data->elements() != 1) return {};
   const DType dtype = constant->data->dtype;
+  if (dtype.is_string()) return {};  // its number is the program's to give
   if (dtype.is_float()) return imm(dtype, constant->data->at_float(0));
   return imm(dtype, constant->data->at_int(0));
 }
