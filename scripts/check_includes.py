@@ -81,6 +81,7 @@ LIBRARIES = {
     "dlpack/": {"runtime", "backend", "driver"},
     "fmt/": EVERYWHERE,  # not runtime: it needs nothing but the system
     "xxhash.h": EVERYWHERE,
+    "re2/": {"runtime"},
 }
 
 # The system's C headers. C++'s own have neither a dot nor a slash in their names.

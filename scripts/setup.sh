@@ -9,7 +9,7 @@ packages=(
   pkg-config                                                           # tests: programs that are linked with what is installed
   llvm-19-dev liblld-19-dev lld-19 zlib1g-dev libzstd-dev                                     # backend/llvm
   protobuf-compiler libprotobuf-dev libonnx-dev                        # onnx
-  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libjemalloc-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libjemalloc-dev libre2-dev
   libdnnl-dev libopenblas-dev                                          # backend/dnnl, backend/blas
   libgtest-dev libgmock-dev libbenchmark-dev                           # tests
   clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19            # presets dev and asan, fuzz, format, lint

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tenon/ir/text_constant.h"
 #include "tenon/support/limit_codes.h"
 
 namespace tenon::backend {
@@ -28,11 +29,25 @@ size_t ConstantsBuilder::index_of(const Ref<TensorData>& data, int64_t alignment
   if (data->is_splat()) splat_bytes_ += data->bytes();
   const auto round_up = [](int64_t value, int64_t to) { return (value + to - 1) / to * to; };
   const int64_t offset = round_up(layout_.bytes, alignment);
-  layout_.items.push_back({data, offset, alignment});
+  layout_.items.push_back({data->dtype.is_string() ? numbered(*data) : data, offset, alignment});
   layout_.bytes = offset + round_up(std::max<int64_t>(data->bytes(), 1), kConstantAlignment);
   align(alignment);
   by_hash_[hash] = layout_.items.size() - 1;
   return by_node_[data.get()] = layout_.items.size() - 1;
+}
+
+// The elements as numbers of the program's own texts, in the order of first use.
+Ref<TensorData> ConstantsBuilder::numbered(const TensorData& texts) {
+  std::vector<int64_t> numbers;
+  const auto number_of = [&](const std::string& text) {
+    const auto [at, is_new] =
+        by_text_.try_emplace(text, static_cast<int64_t>(layout_.texts.size()));
+    if (is_new) layout_.texts.push_back(text);
+    return at->second;
+  };
+  (void)number_of("");
+  for (int64_t i = 0; i < texts.elements(); ++i) numbers.push_back(number_of(text_at(texts, i)));
+  return TensorData::of(kInt64, texts.shape, numbers, texts.origin);
 }
 
 void stream_constants(

@@ -23,7 +23,8 @@ struct ConstantsLayout {
   };
   std::vector<Item> items;  // by offset
   int64_t bytes = 0;
-  int64_t alignment = 64;  // of the whole: that of every item, or more
+  int64_t alignment = 64;          // of the whole: that of every item, or more
+  std::vector<std::string> texts;  // whose numbers stand in constants of strings; the first is ""
 };
 inline constexpr int64_t kConstantAlignment = 64;
 
@@ -45,7 +46,9 @@ class ConstantsBuilder {
  private:
   ConstantsLayout layout_;
   std::unordered_map<const Node*, size_t> by_node_;
+  Ref<TensorData> numbered(const TensorData& texts);
   std::map<std::string, size_t> by_hash_;
+  std::unordered_map<std::string, int64_t> by_text_;
   int64_t splat_bytes_ = 0;
 };
 

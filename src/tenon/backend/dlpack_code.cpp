@@ -22,6 +22,7 @@ static constexpr struct {
     {Code::kFloat8e5m2fnuz, TENON_DTYPE_FLOAT8_E5M2FNUZ},
     {Code::kFloat8e8m0fnu, TENON_DTYPE_FLOAT8_E8M0FNU},
     {Code::kFloat4e2m1fn, TENON_DTYPE_FLOAT4_E2M1FN},
+    {Code::kString, TENON_DTYPE_STRING},
 };
 
 uint8_t dlpack_code(DType dtype, const Origin& origin) {

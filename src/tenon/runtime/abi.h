@@ -73,8 +73,17 @@ enum {
   TENON_DTYPE_FLOAT8_E5M2 = 12,
   TENON_DTYPE_FLOAT8_E5M2FNUZ = 13,
   TENON_DTYPE_FLOAT8_E8M0FNU = 14,
-  TENON_DTYPE_FLOAT4_E2M1FN = 17 /* 4 bits */
+  TENON_DTYPE_FLOAT4_E2M1FN = 17, /* 4 bits */
+  TENON_DTYPE_STRING = 64 /* not DLPack's; 128 bits: an element is a TenonString. Since 1.2 */
 };
+
+/* A string of the caller: UTF-8, not owned. Inside of a program an element is a number of 64 bits
+ * that stands for a text in a table of the run; the host numbers the texts of inputs and gives out
+ * those of outputs. Since 1.2. */
+typedef struct TenonString {
+  const char* data; /* may be null where `size` is 0; of outputs, a 0 follows the last byte */
+  int64_t size;     /* bytes */
+} TenonString;
 
 typedef struct TenonContext TenonContext;
 
@@ -253,6 +262,10 @@ typedef struct TenonProgram {
   /* Since 1.1. Whoever loads the program finds those that must be registered. */
   const TenonPacked* packed;
   int64_t packed_count;
+
+  /* Since 1.2. The texts whose numbers, 0 and on, stand in constants. */
+  const TenonString* strings;
+  int64_t string_count;
 } TenonProgram;
 
 /* The entry of a shared library, by name, and its type. */

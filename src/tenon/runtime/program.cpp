@@ -11,6 +11,7 @@
 #include "tenon/runtime/float_state.h"
 #include "tenon/runtime/run_context.h"
 #include "tenon/runtime/shared_object.h"
+#include "tenon/runtime/strings.h"
 
 namespace tenon::runtime {
 
@@ -23,8 +24,16 @@ static_assert(offsetof(TenonContext, parallel_for) == 16 &&
               offsetof(TenonContext, output_dims) == 32 &&
               offsetof(TenonContext, call_packed) == 48);
 static_assert(offsetof(TenonProgram, shapes) == 56 && offsetof(TenonProgram, manifest) == 112 &&
-              offsetof(TenonProgram, packed) == 120);
-static constexpr size_t kProgramSize_1_0 = offsetof(TenonProgram, manifest) + sizeof(const char*);
+              offsetof(TenonProgram, packed) == 120 && offsetof(TenonProgram, strings) == 136);
+
+// The bytes of a declaration of a minor version.
+static size_t declaration_size(uint32_t version) {
+  switch (version & 0xffff) {
+    case 0: return offsetof(TenonProgram, manifest) + sizeof(const char*);
+    case 1: return offsetof(TenonProgram, packed_count) + sizeof(int64_t);
+    default: return sizeof(TenonProgram);
+  }
+}
 
 static std::string version_text(uint32_t version) {
   return std::to_string(version >> 16) + "." + std::to_string(version & 0xffff);
@@ -47,7 +56,7 @@ Program::Program(const TenonProgram* program, const void* constants, std::shared
     throw Error(TENON_ERROR_LOAD, "program was compiled for version " + version_text(version) +
                                       " of the runtime interface; this runtime provides " +
                                       version_text(TENON_ABI_VERSION));
-  const size_t least = (version & 0xffff) == 0 ? kProgramSize_1_0 : sizeof(TenonProgram);
+  const size_t least = declaration_size(version);
   if (program->struct_size < least)
     throw Error(TENON_ERROR_LOAD, "not a valid program: its declaration has " +
                                       std::to_string(program->struct_size) + " bytes; version " +
@@ -65,6 +74,8 @@ Program::Program(const TenonProgram* program, const void* constants, std::shared
                     std::to_string(program_.alignment) + " bytes");
   if (program_.packed_count < 0 || (program_.packed_count > 0 && program_.packed == nullptr))
     throw Error(TENON_ERROR_LOAD, "not a valid program: its packed functions are null");
+  if (program_.string_count < 0 || (program_.string_count > 0 && program_.strings == nullptr))
+    throw Error(TENON_ERROR_LOAD, "not a valid program: its strings are null");
   if (packed == Packed::kNeeded)
     packed_ = resolve_packed({program_.packed, static_cast<size_t>(program_.packed_count)});
 }
@@ -245,11 +256,40 @@ class Program::LateMemory final : public MemoryProvider {
   std::vector<Workspace> slots_;
 };
 
+static bool is_string(const TenonTensorInfo& tensor) { return tensor.code == TENON_DTYPE_STRING; }
+
+/// The strings of one run: numbers stand for those of the inputs.
+class Program::Strings {
+ public:
+  Strings(const TenonProgram& program, std::span<const DLTensor* const> inputs)
+      : inputs_(inputs.begin(), inputs.end()) {
+    if (!uses_strings(program)) return;
+    table_.emplace(std::span(program.strings, static_cast<size_t>(program.string_count)));
+    numbers_.reserve(inputs.size());
+    views_.reserve(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_string(program.inputs[i])) continue;
+      numbers_.push_back(numbers_of(*table_, *inputs[i]));
+      views_.push_back(numbers_.back().view());
+      inputs_[i] = &views_.back();
+    }
+  }
+  std::span<const DLTensor* const> inputs() const { return inputs_; }
+  /// Null where the program has none.
+  StringTable* table() { return table_ ? &*table_ : nullptr; }
+
+ private:
+  std::optional<RunStrings> table_;
+  std::vector<Tensor> numbers_;
+  std::vector<DLTensor> views_;
+  std::vector<const DLTensor*> inputs_;
+};
+
 /// Arguments have been checked; `outputs` has null for those that are provided later. Leaves the
 /// outputs' actual dimensions in `shapes`.
 void Program::execute(std::span<const DLTensor* const> inputs,
                       std::span<const DLTensor* const> outputs, Shapes& shapes,
-                      const Provide& provide) {
+                      const Provide& provide, StringTable* strings) {
   alignas(kAlignment) static char
       nothing[kAlignment];  // where tensors without elements are said to lie
   std::vector<void*> buffers;
@@ -285,6 +325,7 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     context.set_packed(program_.packed, packed_);
     LateMemory late(*this, shapes, provide);
     context.set_provider(&late);
+    context.set_strings(strings);
     FloatStateScope float_state;
     ThreadPool::Call call(*lease.pool);
     int32_t code = program_.run(context.context(), buffers.data(), shapes.symbols.data(),
@@ -305,16 +346,27 @@ void Program::execute(std::span<const DLTensor* const> inputs,
                 static_cast<size_t>(byte_count(outputs[i]->dtype, actual[i])));
 }
 
-Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims) {
+static Tensor new_output_of(const TenonTensorInfo& info, DLDataType dtype,
+                            std::span<const int64_t> dims) {
   try {
-    return Tensor(declared_dtype(info), {dims.begin(), dims.end()});
+    return Tensor(dtype, {dims.begin(), dims.end()});
   } catch (const Error& error) {
     throw Error(error.code(), "output `" + std::string(info.name) + "` of " + error.what());
   }
 }
 
+Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims) {
+  return new_output_of(info, declared_dtype(info), dims);
+}
+
+// What the program writes: of strings numbers.
+static Tensor new_result(const TenonTensorInfo& info, std::span<const int64_t> dims) {
+  return new_output_of(info, is_string(info) ? kStringNumber : declared_dtype(info), dims);
+}
+
 std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
   Shapes found = shapes(inputs);
+  Strings strings(program_, inputs);
   std::vector<std::vector<int64_t>> dims = split(outputs(), found.output_dims);
   std::vector<Tensor> results(dims.size());
   std::vector<DLTensor> views;
@@ -322,46 +374,99 @@ std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
   views.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     if (is_late(program_.outputs[i])) continue;
-    results[i] = new_output(program_.outputs[i], dims[i]);
+    results[i] = new_result(program_.outputs[i], dims[i]);
     views.push_back(results[i].view());
     pointers[i] = &views.back();
   }
   std::vector<int64_t> bounds = found.output_dims;
-  execute(inputs, pointers, found, [&](size_t i, std::span<const int64_t> own) {
-    results[i] = new_output(program_.outputs[i], own);
+  const auto provide = [&](size_t i, std::span<const int64_t> own) {
+    results[i] = new_result(program_.outputs[i], own);
     return results[i].data();
-  });
-  if (found.output_dims == bounds) return results;
-  dims = split(outputs(), found.output_dims);
-  for (size_t i = 0; i < dims.size(); ++i) results[i] = results[i].reshaped(dims[i]);
+  };
+  execute(strings.inputs(), pointers, found, provide, strings.table());
+  if (found.output_dims != bounds) {
+    dims = split(outputs(), found.output_dims);
+    for (size_t i = 0; i < dims.size(); ++i) results[i] = results[i].reshaped(dims[i]);
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    if (is_string(program_.outputs[i])) results[i] = texts_of(*strings.table(), results[i]);
   return results;
 }
+
+/// Outputs of one run that the caller's memory does not take as the program writes them: late ones
+/// that are aligned less, and the numbers of strings.
+class Program::Staged {
+ public:
+  Staged(const Program& program, std::span<DLTensor* const> outputs)
+      : program_(program), outputs_(outputs), staged_(outputs.size()) {}
+
+  /// The memory of an output of strings, whose dimensions are known.
+  const DLTensor* numbers(size_t i, const std::vector<int64_t>& dims) {
+    staged_[i] = {Tensor(kStringNumber, dims), {}};
+    staged_[i]->view = staged_[i]->tensor.view();
+    return &staged_[i]->view;
+  }
+
+  /// Of a late output.
+  void* provide(size_t i, std::span<const int64_t> own) {
+    const DLTensor& given = *outputs_[i];
+    const TenonTensorInfo& declared = program_.program_.outputs[i];
+    const int64_t needed = byte_count(given.dtype, own),
+                  has = byte_count(given.dtype, {given.shape, static_cast<size_t>(given.ndim)});
+    if (needed > has)
+      throw Error(TENON_ERROR_MEMORY, "output `" + std::string(declared.name) + "` of shape " +
+                                          shape_text(own) + " takes " + std::to_string(needed) +
+                                          " bytes; " + std::to_string(has) + " are given");
+    if (!is_string(declared) && has > 0 &&
+        is_aligned(data_of(given), alignment_of(program_.program_, declared)))
+      return data_of(given);
+    staged_[i] = {
+        Tensor(is_string(declared) ? kStringNumber : given.dtype, {own.begin(), own.end()}), {}};
+    return staged_[i]->tensor.data();
+  }
+
+  /// Into the caller's memory, when the program has run.
+  void give_out(StringTable* strings, const std::vector<int64_t>& output_dims) {
+    const std::vector<std::vector<int64_t>> dims = split(program_.outputs(), output_dims);
+    for (size_t i = 0; i < staged_.size(); ++i) {
+      if (!staged_[i]) continue;
+      const Tensor& tensor = staged_[i]->tensor;
+      if (is_string(program_.program_.outputs[i]))
+        copy_texts(*strings, tensor.reshaped(dims[i]), *outputs_[i]);
+      else if (tensor.bytes() > 0)
+        std::memcpy(data_of(*outputs_[i]), tensor.data(), static_cast<size_t>(tensor.bytes()));
+    }
+  }
+
+ private:
+  struct One {
+    Tensor tensor;
+    DLTensor view;
+  };
+  const Program& program_;
+  std::span<DLTensor* const> outputs_;
+  std::vector<std::optional<One>> staged_;
+};
 
 void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
   Shapes found = shapes(inputs);
   std::vector<const DLTensor*> pointers(outputs.begin(), outputs.end());
   check_outputs(program_, inputs, pointers, found.output_dims);
-  for (size_t i = 0; i < pointers.size(); ++i)
-    if (is_late(program_.outputs[i])) pointers[i] = nullptr;
+  Strings strings(program_, inputs);
+  Staged staged(*this, outputs);
+  const std::vector<std::vector<int64_t>> dims = split(this->outputs(), found.output_dims);
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    if (is_late(program_.outputs[i]))
+      pointers[i] = nullptr;
+    else if (is_string(program_.outputs[i]))
+      pointers[i] = staged.numbers(i, dims[i]);
+  }
   std::vector<int64_t> bounds = found.output_dims;
-  std::vector<std::pair<size_t, Tensor>> copies;  // of what the caller aligned less
-  execute(inputs, pointers, found, [&](size_t i, std::span<const int64_t> own) -> void* {
-    const DLTensor& given = *outputs[i];
-    const int64_t needed = byte_count(given.dtype, own),
-                  has = byte_count(given.dtype, {given.shape, static_cast<size_t>(given.ndim)});
-    if (needed > has)
-      throw Error(TENON_ERROR_MEMORY, "output `" + std::string(program_.outputs[i].name) +
-                                          "` of shape " + shape_text(own) + " takes " +
-                                          std::to_string(needed) + " bytes; " +
-                                          std::to_string(has) + " are given");
-    if (has > 0 && is_aligned(data_of(given), alignment_of(program_, program_.outputs[i])))
-      return data_of(given);
-    copies.emplace_back(i, Tensor(given.dtype, {own.begin(), own.end()}));
-    return copies.back().second.data();
-  });
-  for (const auto& [i, copy] : copies)
-    if (copy.bytes() > 0)
-      std::memcpy(data_of(*outputs[i]), copy.data(), static_cast<size_t>(copy.bytes()));
+  const auto provide = [&](size_t i, std::span<const int64_t> own) {
+    return staged.provide(i, own);
+  };
+  execute(strings.inputs(), pointers, found, provide, strings.table());
+  staged.give_out(strings.table(), found.output_dims);
   if (found.output_dims == bounds) return;
   size_t at = 0;
   for (DLTensor* output : outputs)

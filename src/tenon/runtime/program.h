@@ -20,6 +20,7 @@ namespace tenon::runtime {
 /// Memory for an output of these dimensions, which may be anything.
 /// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY) with its name
 Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims);
+class StringTable;  // runtime/strings.h
 
 /// Checks every argument, provides memory and threads, and runs. May be used from several threads
 /// at once; each run at a time has a workspace of its own, kept for later ones and replaced by a
@@ -76,7 +77,8 @@ class Program {
   /// Runs into the caller's outputs, whose shapes are those that shapes() gives. Where an output
   /// turns out smaller, because its extent depends on the data, its `shape` is changed to what it
   /// is. One with dimensions that only the run knows has to be large enough: its `shape` is changed
-  /// likewise. \throws Error (TENON_ERROR_MEMORY) where it is not.
+  /// likewise. The characters of strings lie in a block that release_texts() frees
+  /// (runtime/strings.h). \throws Error (TENON_ERROR_MEMORY) where it is not.
   void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
 
  private:
@@ -91,13 +93,15 @@ class Program {
     int64_t bytes = 0;
   };
   struct Lease;
+  class Strings;
+  class Staged;
 
   /// Gives the memory of output `i` of these dimensions.
   using Provide = std::function<void*(size_t i, std::span<const int64_t> dims)>;
   class LateMemory;
 
   void execute(std::span<const DLTensor* const> inputs, std::span<const DLTensor* const> outputs,
-               Shapes& shapes, const Provide& provide);
+               Shapes& shapes, const Provide& provide, StringTable* strings);
 
   std::shared_ptr<void> owner_;
   TenonProgram program_{};

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tenon/runtime/error.h"
+#include "tenon/runtime/strings.h"
 #include "tenon/runtime/tensor.h"
 
 namespace tenon::runtime {
@@ -58,7 +59,7 @@ std::vector<PackedFunction> resolve_packed(std::span<const TenonPacked> table) {
     }
     const std::string name = item.name != nullptr ? item.name : "";
     const auto found = find_packed(name);
-    if (!found) {
+    if (!found && find_string_function(name) == nullptr) {
       missing += (missing.empty() ? "`" : ", `") + name + "`";
       ++count;
     }

@@ -25,7 +25,8 @@ void register_packed(const std::string& name, PackedFunction function);
 bool unregister_packed(const std::string& name);
 std::optional<PackedFunction> find_packed(const std::string& name);
 
-/// The functions of a program's table, in its order: a linked one, else a registered one.
+/// The functions of a program's table, in its order: a linked one, else a registered one, else none
+/// for the runtime's own on strings.
 /// \throws Error (TENON_ERROR_LOAD) naming those that are neither
 std::vector<PackedFunction> resolve_packed(std::span<const TenonPacked> table);
 

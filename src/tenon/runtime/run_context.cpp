@@ -104,6 +104,22 @@ int32_t RunContext::report(TenonContext* context, int32_t code, const char* wher
   return code;
 }
 
+int32_t RunContext::call_string_function(const char* name, const TenonValue* args, int32_t count,
+                                         const TenonValue* results, const char* where) {
+  try {
+    const StringFunction function = find_string_function(name);
+    if (function == nullptr || strings_ == nullptr)
+      throw Error(TENON_ERROR_INTERNAL, "there is no table of strings");
+    function(*strings_, {args, static_cast<size_t>(count)},
+             *static_cast<const DLTensor*>(results[0].pointer));
+    return TENON_OK;
+  } catch (const Error& error) {
+    return report(&context_, error.code(), where, error.what(), 0, 0);
+  } catch (const std::bad_alloc&) {
+    return report(&context_, TENON_ERROR_MEMORY, where, "out of memory", 0, 0);
+  }
+}
+
 int32_t RunContext::call_packed(TenonContext* context, int32_t function, TenonValue* args,
                                 int32_t* codes, int32_t count, TenonValue* results,
                                 int32_t* result_codes, int32_t result_count, const char* where) {
@@ -111,10 +127,13 @@ int32_t RunContext::call_packed(TenonContext* context, int32_t function, TenonVa
   if (function < 0 || static_cast<size_t>(function) >= self->packed_.size())
     return report(context, TENON_ERROR_INTERNAL, where, "packed function {value} of {bound}",
                   function, static_cast<int64_t>(self->packed_.size()));
+  const PackedFunction& callee = self->packed_[static_cast<size_t>(function)];
+  if (callee.function == nullptr)
+    return self->call_string_function(self->packed_table_[function].name, args, count, results,
+                                      where);
   try {
-    return runtime::call_packed(context, self->packed_table_[function].name,
-                                self->packed_[static_cast<size_t>(function)], args, codes, count,
-                                results, result_codes, result_count, where);
+    return runtime::call_packed(context, self->packed_table_[function].name, callee, args, codes,
+                                count, results, result_codes, result_count, where);
   } catch (const std::bad_alloc&) {
     return report(context, TENON_ERROR_MEMORY, where, "out of memory", 0, 0);
   } catch (const std::exception&) {  // a shape whose size overflows, or what the function threw

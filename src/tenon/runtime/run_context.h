@@ -9,6 +9,7 @@
 
 #include "tenon/runtime/abi.h"
 #include "tenon/runtime/registry.h"
+#include "tenon/runtime/strings.h"
 #include "tenon/runtime/thread_pool.h"
 
 namespace tenon::runtime {
@@ -39,6 +40,8 @@ class RunContext {
 
   /// Must outlive this. Without one there is no such memory.
   void set_provider(MemoryProvider* provider) { provider_ = provider; }
+  /// The texts of the run. Must outlive this.
+  void set_strings(StringTable* strings) { strings_ = strings; }
 
   /// \throws Error with what was reported, or with `code` where nothing was; unless `code` is
   /// TENON_OK.
@@ -49,6 +52,8 @@ class RunContext {
   static int32_t parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks);
   static int32_t report(TenonContext* context, int32_t code, const char* where, const char* message,
                         int64_t value, int64_t bound);
+  int32_t call_string_function(const char* name, const TenonValue* args, int32_t count,
+                               const TenonValue* results, const char* where);
   static int32_t call_packed(TenonContext* context, int32_t function, TenonValue* args,
                              int32_t* codes, int32_t count, TenonValue* results,
                              int32_t* result_codes, int32_t result_count, const char* where);
@@ -61,6 +66,7 @@ class RunContext {
   MemoryProvider* provider_ = nullptr;
   const TenonPacked* packed_table_ = nullptr;
   std::span<const PackedFunction> packed_;
+  StringTable* strings_ = nullptr;
   int64_t loops_ = 0;  // outermost parallel loops begun so far
 
   std::mutex mutex_;  // of the report

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tenon/runtime/program.h"
+#include "tenon/runtime/strings.h"
 
 struct TenonModel {
   std::shared_ptr<tenon::runtime::Program> program;
@@ -103,6 +104,10 @@ int32_t tenon_model_run(TenonModel* model, const DLTensor* const* inputs, int32_
     model->program->run(tensors(inputs, input_count, "inputs are null"),
                         tensors(outputs, output_count, "outputs are null"));
   });
+}
+
+void tenon_release_strings(DLTensor* tensor) {
+  if (tensor != nullptr) release_texts(*tensor);
 }
 
 int32_t tenon_register_function(const char* name, TenonPackedFunction function, void* context) {

@@ -68,6 +68,11 @@ int32_t tenon_model_shapes(const TenonModel* model, const DLTensor* const* input
 int32_t tenon_model_run(TenonModel* model, const DLTensor* const* inputs, int32_t input_count,
                         DLTensor* const* outputs, int32_t output_count);
 
+/* Frees the characters of a tensor of strings (elements are TenonString, dtype TENON_DTYPE_STRING of
+ * 128 bits) that tenon_model_run filled: one block for each output, which begins with the first
+ * element's and is the caller's. The elements are empty afterwards. Null is allowed. */
+void tenon_release_strings(DLTensor* tensor);
+
 /* Registers `function` for this process: programs call it by `name` (R.call_packed, T.call_packed)
  * and hand it `context`. A program that is loaded finds its functions here where it is not linked
  * with them, and is not loaded where one is missing; so register first. A name that is registered

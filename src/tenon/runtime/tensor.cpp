@@ -44,6 +44,7 @@ std::string dtype_name(DLDataType dtype) {
     case TENON_DTYPE_FLOAT8_E5M2FNUZ: name = "float8_e5m2fnuz"; break;
     case TENON_DTYPE_FLOAT8_E8M0FNU: name = "float8_e8m0fnu"; break;
     case TENON_DTYPE_FLOAT4_E2M1FN: name = "float4_e2m1fn"; break;
+    case TENON_DTYPE_STRING: name = "string"; break;
     default: name = "code " + std::to_string(dtype.code) + " of " + bits + " bits";
   }
   return dtype.lanes == 1 ? name : name + "x" + std::to_string(dtype.lanes);
@@ -104,6 +105,38 @@ bool is_packed(const DLTensor& tensor) {
 Tensor::Tensor(DLDataType dtype, std::vector<int64_t> shape)
     : dtype_(dtype), shape_(std::move(shape)), bytes_(byte_count(dtype_, shape_)) {
   data_ = allocate(bytes_);
+}
+
+Tensor::Tensor(DLDataType dtype, std::vector<int64_t> shape, int64_t more)
+    : dtype_(dtype), shape_(std::move(shape)), bytes_(byte_count(dtype_, shape_)) {
+  data_ = allocate(bytes_ + more);
+}
+
+Tensor Tensor::of_texts(std::vector<int64_t> shape, std::span<const std::string_view> texts) {
+  if (element_count(shape) != static_cast<int64_t>(texts.size()))
+    throw Error(TENON_ERROR_ARGUMENT,
+                std::to_string(texts.size()) + " texts for shape " + shape_text(shape));
+  size_t bytes = 0;
+  for (const std::string_view text : texts) bytes += text.size() + 1;
+  Tensor out(DLDataType{TENON_DTYPE_STRING, 128, 1}, std::move(shape), static_cast<int64_t>(bytes));
+  auto* element = static_cast<TenonString*>(out.data());
+  auto* block = static_cast<char*>(out.data()) + out.bytes();
+  for (const std::string_view text : texts) {
+    if (!text.empty()) std::memcpy(block, text.data(), text.size());
+    block[text.size()] = '\0';
+    *element++ = {block, static_cast<int64_t>(text.size())};
+    block += text.size() + 1;
+  }
+  return out;
+}
+
+std::vector<std::string> Tensor::texts() const {
+  if (dtype_.code != TENON_DTYPE_STRING)
+    throw Error(TENON_ERROR_ARGUMENT, "elements of " + dtype_name(dtype_) + " are no strings");
+  std::vector<std::string> out;
+  for (const TenonString& text : as<TenonString>())
+    out.emplace_back(text.data, static_cast<size_t>(text.size));
+  return out;
 }
 
 static void check_source(const DLTensor& source) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/runtime/error.h"
@@ -56,6 +57,15 @@ class Tensor {
   /// Uninitialised elements, aligned to kAlignment.
   /// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY)
   Tensor(DLDataType dtype, std::vector<int64_t> shape);
+
+  /// The same with `more` bytes behind them.
+  Tensor(DLDataType dtype, std::vector<int64_t> shape, int64_t more);
+
+  /// A tensor of texts, which it owns.
+  /// \throws Error (TENON_ERROR_ARGUMENT) where they are not as many as the shape has
+  static Tensor of_texts(std::vector<int64_t> shape, std::span<const std::string_view> texts);
+  /// The texts of a tensor of strings. \throws Error (TENON_ERROR_ARGUMENT) of others
+  std::vector<std::string> texts() const;
 
   /// A packed copy of any tensor in CPU memory, strided or not.
   /// \throws Error (TENON_ERROR_ARGUMENT, TENON_ERROR_SHAPE, TENON_ERROR_MEMORY)

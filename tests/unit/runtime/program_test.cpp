@@ -222,7 +222,7 @@ TEST_F(StaticProgram, OtherVersionsAreRefused) {
             "provides 1.2");
   declaration.abi_version = TENON_ABI_VERSION;
   declaration.struct_size = 64;
-  EXPECT_EQ(error(), "7: not a valid program: its declaration has 64 bytes; version 1.2 has 136");
+  EXPECT_EQ(error(), "7: not a valid program: its declaration has 64 bytes; version 1.2 has 152");
 }
 
 TEST_F(StaticProgram, BrokenDeclarationsAreRefused) {

@@ -79,6 +79,7 @@ class ModuleCodegen {
   bool has_constants_pointer() const { return options_.constants == Constants::kPointer; }
 
  private:
+  void refuse_strings() const;
   void find_pools();
   void check_pools() const;
   void align_pools();

@@ -9,6 +9,24 @@
 
 namespace tenon::c_backend {
 
+// A table of texts belongs to a run of the runtime, which C programs do without.
+void ModuleCodegen::refuse_strings() const {
+  for (size_t i = 0; i < entry_.inputs + entry_.outputs; ++i) {
+    const bool is_input = i < entry_.inputs;
+    const tir::Buffer& buffer = is_input ? entry_.input(i) : entry_.output(i - entry_.inputs);
+    if (buffer.dtype.is_string())
+      throw CompileError(kUnsupported, buffer.origin,
+                         "{} `{}` of strings in a C program; target llvm has them",
+                         is_input ? "input" : "output",
+                         is_input ? entry_.input_names[i] : entry_.output_names[i - entry_.inputs]);
+  }
+  for (const backend::PackedFunction& function : program_.packed())
+    if (function.name.starts_with("tenon.string."))
+      throw CompileError(kUnsupported, function.origin,
+                         "`{}` works on texts, which a C program does not have; target llvm does",
+                         function.name);
+}
+
 ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
                              const EmitOptions& options)
     : module_(module),
@@ -21,6 +39,7 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
   if (entry_.has_host_memory)
     throw CompileError(kUnsupported, entry_.function->origin,
                        "sizes that are known only when part of the program has run, in C");
+  refuse_strings();
   Names functions;
   for (const backend::ProgramFunction& function : program_.all()) {
     FunctionInfo& info = functions_.emplace_back();

@@ -70,6 +70,7 @@ class ModuleCodegen {
     return std::max(entry_.workspace_alignment, constants_.layout().alignment);
   }
   llvm::Constant* packed_table();
+  llvm::Constant* string_table();
   llvm::Constant* symbol_table();
   llvm::Function* create_entry(const char* name, size_t pointers);
   llvm::Function* define_run(const FunctionInfo& info);

@@ -19,12 +19,12 @@ struct AbiTypes {
                *i32 = llvm::Type::getInt32Ty(c), *i64 = llvm::Type::getInt64Ty(c);
     info = llvm::StructType::get(c, {p, p, i32, i8, i8, i16, i32, i32});
     symbol = llvm::StructType::get(c, {p, i32, i32, i64, i64, i64});
-    program = llvm::StructType::get(
-        c, {i32, i32, p, i32, i32, p, p, i32, i32, p, p, p, p, i64, i64, i64, i64, p, p, i64});
+    program = llvm::StructType::get(c, {i32, i32, p,   i32, i32, p,   p, i32, i32, p, p,
+                                        p,   p,   i64, i64, i64, i64, p, p,   i64, p, i64});
   }
 };
 static_assert(sizeof(TenonTensorInfo) == 32 && sizeof(TenonSymbol) == 40);
-static_assert(sizeof(TenonProgram) == 136 && offsetof(TenonProgram, run) == 64 &&
+static_assert(sizeof(TenonProgram) == 152 && offsetof(TenonProgram, run) == 64 &&
               offsetof(TenonProgram, manifest) == 112 && sizeof(TenonPacked) == 16);
 
 }  // namespace
@@ -66,7 +66,8 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
     const std::string& name = output ? entry_.output_names[i] : entry_.input_names[i];
     infos.push_back(llvm::ConstantStruct::get(
         abi.info, {text(name), table, integer(32, dims.size()),
-                   integer(8, backend::dlpack_code(dtype, buffer.origin)), integer(8, dtype.bits),
+                   integer(8, backend::dlpack_code(dtype, buffer.origin)),
+                   integer(8, dtype.is_string() ? 8 * sizeof(TenonString) : dtype.bits),
                    integer(16, dtype.lanes),
                    integer(32, static_cast<uint64_t>(entry_.stated_alignment(
                                    output ? entry_.inputs + i : i, alignment()))),
@@ -76,6 +77,21 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
   return constant_global(
       *llvm_module_, llvm::ConstantArray::get(llvm::ArrayType::get(abi.info, infos.size()), infos),
       "tensors");
+}
+
+// The texts of constants. Where only the run has strings, the empty one is there.
+llvm::Constant* ModuleCodegen::string_table() {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  auto* row = llvm::StructType::get(context_, {pointer, llvm::Type::getInt64Ty(context_)});
+  std::vector<llvm::Constant*> rows;
+  for (const std::string& value : constants_.layout().texts)
+    rows.push_back(llvm::ConstantStruct::get(
+        row,
+        {text(value), llvm::ConstantInt::get(llvm::Type::getInt64Ty(context_), value.size())}));
+  if (rows.empty()) return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+  return constant_global(*llvm_module_,
+                         llvm::ConstantArray::get(llvm::ArrayType::get(row, rows.size()), rows),
+                         "strings");
 }
 
 // The packed functions that it calls: those of libraries with their addresses.
@@ -213,30 +229,32 @@ void ModuleCodegen::define_program() {
   const auto stated_bytes = [&](const char* name) {
     return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
   };
-  auto* program =
-      constant_global(*llvm_module_,
-                      llvm::ConstantStruct::get(
-                          abi.program, {number(TENON_ABI_VERSION),
-                                        number(sizeof(TenonProgram)),
-                                        text(options_.name),
-                                        number(entry_.inputs),
-                                        number(entry_.outputs),
-                                        input_infos,
-                                        output_infos,
-                                        number(entry_.symbols.size()),
-                                        number(static_cast<uint64_t>(alignment())),
-                                        symbols,
-                                        shapes,
-                                        run,
-                                        constants,
-                                        word(constants_.layout().bytes),
-                                        word(workspace),
-                                        word(stated_bytes("tenon.planned_bytes")),
-                                        word(stated_bytes("tenon.bound_bytes")),
-                                        options_.manifest.empty() ? null : text(options_.manifest),
-                                        packed_table(),
-                                        word(static_cast<int64_t>(program_.packed().size()))}),
-                      "program");
+  auto* program = constant_global(
+      *llvm_module_,
+      llvm::ConstantStruct::get(abi.program,
+                                {number(TENON_ABI_VERSION),
+                                 number(sizeof(TenonProgram)),
+                                 text(options_.name),
+                                 number(entry_.inputs),
+                                 number(entry_.outputs),
+                                 input_infos,
+                                 output_infos,
+                                 number(entry_.symbols.size()),
+                                 number(static_cast<uint64_t>(alignment())),
+                                 symbols,
+                                 shapes,
+                                 run,
+                                 constants,
+                                 word(constants_.layout().bytes),
+                                 word(workspace),
+                                 word(stated_bytes("tenon.planned_bytes")),
+                                 word(stated_bytes("tenon.bound_bytes")),
+                                 options_.manifest.empty() ? null : text(options_.manifest),
+                                 packed_table(),
+                                 word(static_cast<int64_t>(program_.packed().size())),
+                                 string_table(),
+                                 word(static_cast<int64_t>(constants_.layout().texts.size()))}),
+      "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
                                         llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,
                                         llvm_module_.get());
