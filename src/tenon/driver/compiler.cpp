@@ -27,6 +27,7 @@
 #include "tenon/driver/verify.h"
 #include "tenon/driver/watch.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/runtime/strings.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
 #include "tenon/support/nearest.h"
@@ -339,7 +340,7 @@ llvm_backend::CompiledProgram generate(const LoweredModule& lowered, const Compi
 void check_registered(const std::vector<backend::PackedFunction>& functions) {
   Diagnostics diagnostics;
   for (const backend::PackedFunction& function : functions)
-    if (!runtime::find_packed(function.name))
+    if (!runtime::find_packed(function.name) && !runtime::find_string_function(function.name))
       diagnostics.error(kLinkFailed, function.origin,
                         "`{}` calls packed function `{}`, which is neither registered "
                         "(tenon_register_function) nor in a library of --link, as C function `{}`",

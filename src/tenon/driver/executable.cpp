@@ -2,12 +2,14 @@
 #include "tenon/driver/executable.h"
 
 #include <chrono>
+#include <cstring>
 
 #include "tenon/driver/library_call.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/interp/interpreter.h"
 #include "tenon/runtime/arguments.h"
 #include "tenon/runtime/program.h"
+#include "tenon/runtime/strings.h"
 
 namespace tenon {
 
@@ -98,13 +100,27 @@ BoundRun::BoundRun(std::shared_ptr<runtime::Program> program,
       is_late_ |= runtime::is_late(info);
       outputs_.push_back(runtime::is_late(info) ? runtime::Tensor()
                                                 : runtime::new_output(info, output_shapes_.back()));
+      if (info.code == TENON_DTYPE_STRING && !runtime::is_late(info))
+        std::memset(outputs_.back().data(), 0, static_cast<size_t>(outputs_.back().bytes()));
     }
   } catch (const runtime::Error& error) {
     rethrow(error);
   }
 }
 
+// What the last run left in outputs of strings.
+void BoundRun::release_strings() {
+  if (is_late_) return;  // they own them
+  for (const runtime::Tensor& output : outputs_) {
+    DLTensor view = output.view();
+    runtime::release_texts(view);
+  }
+}
+
+BoundRun::~BoundRun() { release_strings(); }
+
 double BoundRun::run() {
+  release_strings();
   std::vector<const DLTensor*> inputs;
   for (const DLTensor& view : input_views_) inputs.push_back(&view);
   if (is_late_) return run_late(inputs);

@@ -45,11 +45,15 @@ class BoundRun {
   double run();
   std::vector<Ref<TensorData>> outputs() const;
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  BoundRun(const BoundRun&) = delete;
+  BoundRun& operator=(const BoundRun&) = delete;
+  ~BoundRun();
   const std::vector<std::vector<int64_t>>& output_shapes() const { return output_shapes_; }
 
  private:
   double run_late(const std::vector<const DLTensor*>& inputs);
 
+  void release_strings();
   std::shared_ptr<runtime::Program> program_;
   Signature signature_;
   std::vector<runtime::Tensor> inputs_, outputs_;

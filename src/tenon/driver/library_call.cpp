@@ -7,11 +7,14 @@
 #include "tenon/backend/llvm/host.h"
 #include "tenon/backend/llvm/jit.h"
 #include "tenon/driver/compiler.h"
+#include "tenon/driver/tensors.h"
 #include "tenon/ir/visit.h"
 #include "tenon/runtime/error.h"
 #include "tenon/runtime/registry.h"
 #include "tenon/runtime/run_context.h"
+#include "tenon/runtime/strings.h"
 #include "tenon/runtime/tensor.h"
+#include "tenon/support/strings.h"
 
 namespace tenon {
 
@@ -193,10 +196,57 @@ using AllKnown = std::map<const Node*, Known>;
 
 }  // namespace
 
+// The compiler's own texts, as functions of the runtime ask for them.
+class CompilerStrings final : public runtime::StringTable {
+ public:
+  int64_t intern(std::string_view text) override { return intern_text(text); }
+  std::string_view text(int64_t id) override { return text_of(id); }
+};
+
+// Functions of the runtime on strings are called here: there is nothing to compile.
+static void call_on_strings(runtime::StringFunction run, const ExternFunction& function,
+                            std::vector<ExternArgument> arguments) {
+  std::vector<DLTensor> tensors(arguments.size());
+  std::vector<TenonValue> values;
+  const DLTensor* result = nullptr;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ExternArgument& argument = arguments[i];
+    TenonValue value{};
+    if (const Ref<Buffer>& buffer = function.buffers[i]) {
+      DLTensor& tensor = tensors[i];
+      tensor.data = argument.data;
+      tensor.device = {kDLCPU, 0};
+      tensor.ndim = static_cast<int32_t>(argument.shape.size());
+      tensor.dtype =
+          buffer->dtype.is_string() ? runtime::kStringNumber : dlpack_dtype(buffer->dtype);
+      tensor.shape = argument.shape.data();
+      if (function.uses[i] == tir::ParamUse::kOut) {
+        result = &tensor;
+        continue;
+      }
+      value.pointer = &tensor;
+    } else if (argument.text) {
+      value.text = argument.text;
+    } else {
+      value.integer = argument.integer;
+    }
+    values.push_back(value);
+  }
+  check(result != nullptr, "a function on strings without a result");
+  CompilerStrings table;
+  try {
+    run(table, values, *result);
+  } catch (const runtime::Error& error) {
+    throw CompileError(kRunFailed, {}, "{}", error.what());
+  }
+}
+
 interp::CallLibrary library_caller(std::shared_ptr<const backend::Libraries> libraries) {
   const auto known = std::make_shared<AllKnown>();
   return [libraries, known](const ExternFunction& function,
                             const std::vector<ExternArgument>& arguments) {
+    if (const auto run = runtime::find_string_function(function.symbol); run && function.is_packed)
+      return call_on_strings(run, function, arguments);
     Known& found = (*known)[&function];
     if (!found.node) found.node = ref_to(&function);
     std::unique_ptr<Thunk>& thunk = found.find(arguments);

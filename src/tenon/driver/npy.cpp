@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/driver/npy.h"
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cstring>
 
 #include "tenon/driver/console.h"
 #include "tenon/interp/reference/strided_copy.h"
+#include "tenon/ir/text_constant.h"
 #include "tenon/script/literals.h"
 
 namespace tenon {
@@ -86,6 +90,63 @@ static std::string descr_of(DType dtype) {
   return fmt::format("{}{}{}", dtype.bytes() == 1 ? '|' : '<', kind, dtype.bytes());
 }
 
+// Code points of UTF-32, little-endian, as UTF-8 up to the zeros behind them; and back.
+static std::string utf8_of(std::span<const std::byte> points) {
+  std::string out;
+  size_t end = 0;
+  const auto point = [&](size_t i) {
+    uint32_t code = 0;
+    std::memcpy(&code, points.data() + 4 * i, sizeof code);
+    return code;
+  };
+  for (size_t i = 0; i < points.size() / 4; ++i) {
+    const uint32_t c = point(i);
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    if (more == 0) {
+      out += static_cast<char>(c);
+    } else {
+      out += static_cast<char>((0xff00U >> (more + 1) & 0xffU) | (c >> (6 * more) & 0x3fU));
+      for (int k = more - 1; k >= 0; --k) out += static_cast<char>(0x80U | (c >> (6 * k) & 0x3fU));
+    }
+    if (c != 0) end = out.size();
+  }
+  return out.substr(0, end);
+}
+
+static std::vector<uint32_t> utf32_of(std::string_view text) {
+  std::vector<uint32_t> out;
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<uint8_t>(text[i]);
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    uint32_t code = length == 1 ? first : first & (0xffU >> (length + 1));
+    for (size_t k = 1; k < length && i + k < text.size(); ++k)
+      code = code << 6 | (static_cast<uint8_t>(text[i + k]) & 0x3fU);
+    out.push_back(code);
+    i += length;
+  }
+  return out;
+}
+
+// Elements of a fixed number of code points ("<U5"), row-major.
+static Ref<TensorData> read_texts(const Header& header, std::span<const std::byte> bytes,
+                                  const std::string& path) {
+  int64_t width = 0;
+  const char* const end = header.descr.data() + header.descr.size();
+  const auto [last, error] = std::from_chars(header.descr.data() + 2, end, width);
+  if (error != std::errc() || last != end || width < 0 || width > (int64_t{1} << 28) ||
+      header.column_major)
+    throw CompileError(kUnsupported, {}, "{}: elements of NumPy type `{}`", path, header.descr);
+  const int64_t count = checked_elements(header.shape, std::max<int64_t>(4 * width, 1));
+  if (bytes.size() != static_cast<size_t>(count * width * 4))
+    throw CompileError(kBadTensor, {}, "{}: {} bytes of elements; {} of {} code points need {}",
+                       path, bytes.size(), count, width, count * width * 4);
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < count; ++i)
+    texts.push_back(
+        utf8_of(bytes.subspan(static_cast<size_t>(i * width * 4), static_cast<size_t>(width * 4))));
+  return tensor_of_texts(header.shape, texts);
+}
+
 Ref<TensorData> read_npy(const std::string& path) {
   const std::string file = read_file(path);
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(file[i])); };
@@ -100,11 +161,14 @@ Ref<TensorData> read_npy(const std::string& path) {
   if (length > file.size() - start)
     throw CompileError(kBadTensor, {}, "{}: ends inside its header", path);
   Header header = read_header(std::string_view(file).substr(start, length), path);
+  if (header.descr.starts_with("<U"))
+    return read_texts(header, std::as_bytes(std::span(file)).subspan(start + length), path);
   const auto dtype = dtype_of(header.descr);
   if (!dtype)
-    throw CompileError(kUnsupported, {},
-                       "{}: elements of NumPy type `{}`; expected little-endian numbers or bools",
-                       path, header.descr);
+    throw CompileError(
+        kUnsupported, {},
+        "{}: elements of NumPy type `{}`; expected little-endian numbers, bools or texts", path,
+        header.descr);
   size_t wanted = 0;
   try {
     wanted = static_cast<size_t>(checked_elements(header.shape, dtype->bytes()) * dtype->bytes());
@@ -136,12 +200,19 @@ Ref<TensorData> read_npy(const std::string& path) {
 }
 
 void write_npy(const std::string& path, const TensorData& tensor) {
+  std::vector<std::vector<uint32_t>> texts;
+  size_t width = 1;
+  for (int64_t i = 0; tensor.dtype.is_string() && i < tensor.elements(); ++i) {
+    texts.push_back(utf32_of(text_at(tensor, i)));
+    width = std::max(width, texts.back().size());
+  }
   std::string shape = "(";
   for (const int64_t dim : tensor.shape) shape += fmt::format("{}, ", dim);
   if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);
   if (tensor.shape.size() == 1) shape.resize(shape.size() - 1);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}), }}",
-                                   descr_of(tensor.dtype), shape);
+  std::string header = fmt::format(
+      "{{'descr': '{}', 'fortran_order': False, 'shape': {}), }}",
+      tensor.dtype.is_string() ? fmt::format("<U{}", width) : descr_of(tensor.dtype), shape);
   // NumPy wants the elements to begin at a multiple of 64 bytes.
   const size_t padding = 63 - (kMagic.size() + 4 + header.size()) % 64;
   header += std::string(padding, ' ') + "\n";
@@ -149,6 +220,11 @@ void write_npy(const std::string& path, const TensorData& tensor) {
   file += {'\x01', '\x00', static_cast<char>(header.size() & 255),
            static_cast<char>(header.size() >> 8)};
   file += header;
+  for (std::vector<uint32_t>& text : texts) {
+    text.resize(width);
+    file.append(reinterpret_cast<const char*>(text.data()), 4 * width);
+  }
+  if (tensor.dtype.is_string()) return write_file(path, file);
   const auto data = tensor.data();
   file.append(reinterpret_cast<const char*>(data.data()), data.size());
   write_file(path, file);

@@ -8,6 +8,7 @@
 #include "tenon/script/constants.h"
 #include "tenon/support/narrow_float.h"
 #include "tenon/support/random.h"
+#include "tenon/support/strings.h"
 
 namespace tenon {
 
@@ -112,7 +113,11 @@ Ref<TensorData> random_values(DType dtype, std::vector<int64_t> shape, uint64_t 
   Random random(seed);
   for (int64_t i = 0; i < count; ++i) {
     bool known = true;
-    if (dtype.is_float())
+    if (dtype.is_string()) {
+      const int64_t id = intern_text(fmt::format("text{}", random.bits() >> 60));
+      const auto element = std::as_bytes(std::span(&id, 1));
+      bytes.insert(bytes.end(), element.begin(), element.end());
+    } else if (dtype.is_float())
       known = script::append_element(dtype, float_value(random, dtype, range), bytes);
     else if (dtype.is_bool())
       known = script::append_element(dtype, static_cast<int64_t>(random.bits() >> 63), bytes);

@@ -112,6 +112,7 @@ Signature signature_of(const IRModule& module) {
 }
 
 static DType dtype_of(const TenonTensorInfo& info) {
+  if (info.code == TENON_DTYPE_STRING) return kString;
   return {backend::code_of_dlpack(info.code), info.bits, info.lanes};
 }
 

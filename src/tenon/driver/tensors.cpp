@@ -12,7 +12,10 @@
 #include "tenon/graph/shape.h"
 #include "tenon/import/onnx/model.h"
 #include "tenon/interp/scalar.h"
+#include "tenon/ir/text_constant.h"
+#include "tenon/runtime/strings.h"
 #include "tenon/support/nearest.h"
+#include "tenon/support/quoted.h"
 
 namespace tenon {
 
@@ -237,6 +240,13 @@ TensorSummary summarise(const TensorData& tensor) {
 std::string summary_line(const std::string& name, const TensorData& tensor, size_t name_width) {
   std::string line = fmt::format("{:<{}}  {}", name, name_width, type_text(tensor));
   if (tensor.elements() == 0) return line + "  empty";
+  if (tensor.dtype.is_string()) {
+    constexpr int64_t kMost = 6;
+    line += "  [";
+    for (int64_t i = 0; i < std::min(tensor.elements(), kMost); ++i)
+      line += fmt::format("{}{}", i == 0 ? "" : ", ", quoted(text_at(tensor, i)));
+    return line + (tensor.elements() > kMost ? ", ...]" : "]");
+  }
   const TensorSummary summary = summarise(tensor);
   line +=
       fmt::format("  min {:.6g}  mean {:.6g}  max {:.6g}", summary.min, summary.mean, summary.max);
@@ -248,6 +258,7 @@ std::string summary_line(const std::string& name, const TensorData& tensor, size
 }
 
 DLDataType dlpack_dtype(DType dtype) {
+  if (dtype.is_string()) return runtime::kStringElement;
   DLDataType out{};
   out.bits = dtype.bits;
   out.lanes = dtype.lanes;
@@ -256,6 +267,11 @@ DLDataType dlpack_dtype(DType dtype) {
 }
 
 runtime::Tensor to_runtime(const TensorData& tensor) {
+  if (tensor.dtype.is_string()) {
+    std::vector<std::string_view> texts;
+    for (int64_t i = 0; i < tensor.elements(); ++i) texts.push_back(text_at(tensor, i));
+    return runtime::Tensor::of_texts(tensor.shape, texts);
+  }
   runtime::Tensor out(dlpack_dtype(tensor.dtype), tensor.shape);
   const auto data = tensor.data();
   if (!data.empty()) std::memcpy(out.data(), data.data(), data.size());
@@ -263,6 +279,7 @@ runtime::Tensor to_runtime(const TensorData& tensor) {
 }
 
 Ref<TensorData> from_runtime(const runtime::Tensor& tensor, DType dtype) {
+  if (dtype.is_string()) return tensor_of_texts(tensor.shape(), tensor.texts());
   const auto* data = static_cast<const std::byte*>(tensor.data());
   return TensorData::owned(dtype, tensor.shape(),
                            std::vector<std::byte>(data, data + tensor.bytes()));

@@ -145,10 +145,11 @@ TEST_F(FilesTest, NpyThatIsBrokenIsRefused) {
   EXPECT_EQ(error_of(write("b.npy", "hello, world")), "TN0504 : not a .npy file");
   EXPECT_EQ(error_of(npy(header("'<f4'", "(2,)"), "1234567")),
             "TN0504 : 7 bytes of elements; float32 (2,) needs 8");
-  EXPECT_EQ(error_of(npy(header("'>f4'", "(2,)"), "12345678")),
-            "TN0001 : elements of NumPy type `>f4`; expected little-endian numbers or bools");
+  EXPECT_EQ(
+      error_of(npy(header("'>f4'", "(2,)"), "12345678")),
+      "TN0001 : elements of NumPy type `>f4`; expected little-endian numbers, bools or texts");
   EXPECT_EQ(error_of(npy(header("'<U3'", "(2,)"), "12345678")),
-            "TN0001 : elements of NumPy type `<U3`; expected little-endian numbers or bools");
+            "TN0504 : 8 bytes of elements; 2 of 3 code points need 24");
   EXPECT_EQ(error_of(npy(header("[('a', '<f4')]", "(2,)"), "12345678")),
             "TN0001 : a structured array; expected one of numbers");
   EXPECT_EQ(error_of(npy(header("'<f4'", "(-2,)"), "")),
