@@ -37,6 +37,7 @@ std::span<const Excluded> without_generator() {
       {"nn.matmul_nbits", kRecorded},
       {"nn.max_pool_positions", kRecorded},
       {"null_value", "an argument that is missing, which generators leave out"},
+      {"pairwise_coupling", "ends when little moves, which a last digit decides"},
       {"print", "prints; the interpreter alone runs it"},
       {"random.normal", kRecorded},
       {"random.uniform", kRecorded},
