@@ -17,6 +17,7 @@ std::span<const GeneratorRow> generators() {
 
 std::span<const Excluded> without_generator() {
   static constexpr const char* kRecorded = "recorded cases (tests/onnx) alone, so far";
+  static constexpr const char* kOnTexts = "calls a function of the runtime, which C programs lack";
   static constexpr Excluded kRows[] = {
       {"assert_op", "stops the program"},
       {"bitcast", kRecorded},
@@ -45,6 +46,15 @@ std::span<const Excluded> without_generator() {
       {"signal.dft", kRecorded},
       {"signal.frame", kRecorded},
       {"signal.twiddle", kRecorded},
+      {"string.concat", kOnTexts},
+      {"string.find", kOnTexts},
+      {"string.lower", kOnTexts},
+      {"string.parse", kOnTexts},
+      {"string.regex_full_match", kOnTexts},
+      {"string.split", kOnTexts},
+      {"string.split_counts", kOnTexts},
+      {"string.to_text", kOnTexts},
+      {"string.upper", kOnTexts},
       {"tensor_scatter", kRecorded},
       {"tensor_to_shape", "random networks draw no operands that only the run knows yet"},
       {"tree_ensemble", kRecorded},
