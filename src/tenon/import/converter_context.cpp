@@ -92,7 +92,18 @@ Value ConverterContext::ints_constant(const Ints& values) {
 }
 
 Value ConverterContext::cast(const Value& value, DType dtype) {
-  if (graph::tensor_type(value)->dtype == dtype) return value;
+  const DType from = graph::tensor_type(value)->dtype;
+  if (from == dtype) return value;
+  if (dtype.is_string()) {
+    const bool is_short_float = from.is_float() && from.bits < 32;
+    return op("string.to_text", {is_short_float     ? cast(value, kFloat32)
+                                 : from.is_narrow() ? cast(value, kInt32)
+                                                    : value});
+  }
+  if (from.is_string()) {
+    const DType read = dtype == kFloat64 ? kFloat64 : dtype.is_float() ? kFloat32 : kInt64;
+    return cast(op("string.parse", {value}, {{"dtype", read}}), dtype);
+  }
   return op("astype", {value}, {{"dtype", dtype}});
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tenon/import/onnx/text.h"
+
 namespace tenon::onnx {
 
 Value feature_rows(Context& c) {
@@ -102,7 +104,10 @@ Labels class_labels(Context& c, const std::string& ints, const std::string& stri
   if (numbers.empty() == texts.empty())
     c.bad(kBadAttribute, "`{}` has {} and {} labels as `{}` and `{}`; expected one of them",
           c.node().op_type, numbers.size(), texts.size(), ints, strings);
-  if (!texts.empty()) unsupported("labels that are strings");
+  if (!texts.empty()) {
+    const auto count = static_cast<int64_t>(texts.size());
+    return {text_table(texts, {count}), count};
+  }
   return {ConverterContext::ints_constant(numbers), static_cast<int64_t>(numbers.size())};
 }
 

@@ -96,8 +96,8 @@ Results convert_bit_cast(Context& c) {
 
 std::vector<OperatorRow> cast_rows() {
   return {
-      {"Cast", 1, 1, 1, convert_cast, "all", "no string"},
-      {"CastLike", 15, 2, 2, convert_cast_like, "all", "no string"},
+      {"Cast", 1, 1, 1, convert_cast, "all"},
+      {"CastLike", 15, 2, 2, convert_cast_like, "all"},
       {"BitCast", 26, 1, 1, convert_bit_cast, "all"},
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models and feature transformations of ai.onnx.ml, except trees (ops_trees.cpp).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,6 +9,8 @@
 
 #include "tenon/import/onnx/ml_scores.h"
 #include "tenon/import/onnx/operators.h"
+#include "tenon/import/onnx/text.h"
+#include "tenon/ir/text_constant.h"
 
 namespace tenon::onnx {
 
@@ -123,34 +126,56 @@ Results convert_feature_vectorizer(Context& c) {
 // A list of an encoder: a tensor, or attributes of one dtype.
 struct Column {
   DType dtype = kVoid;
-  std::vector<double> floats;
-  Ints ints;
-  size_t size() const { return dtype.is_float() ? floats.size() : ints.size(); }
-  Value table() const {
-    const auto count = static_cast<int64_t>(size());
-    return dtype.is_float() ? float_table(dtype, floats, {count}) : int_table(dtype, ints, {count});
+  std::vector<double> floats = {};
+  Ints ints = {};
+  std::vector<std::string> texts = {};
+
+  size_t size() const {
+    return dtype.is_string() ? texts.size() : dtype.is_float() ? floats.size() : ints.size();
+  }
+  Value table(const std::optional<Ints>& shape = std::nullopt) const {
+    const Ints dims = shape.value_or(Ints{static_cast<int64_t>(size())});
+    if (dtype.is_string()) return text_table(texts, dims);
+    return dtype.is_float() ? float_table(dtype, floats, dims) : int_table(dtype, ints, dims);
+  }
+  /// The elements at `places`.
+  Column at(const std::vector<size_t>& places) const {
+    Column out{dtype};
+    for (const size_t i : places) {
+      if (dtype.is_string())
+        out.texts.push_back(texts[i]);
+      else if (dtype.is_float())
+        out.floats.push_back(floats[i]);
+      else
+        out.ints.push_back(ints[i]);
+    }
+    return out;
   }
 };
 
 Column column_of(const Tensor& tensor) {
   if (!tensor.data) unsupported("a table, a tensor of {}", tensor.unsupported);
-  Column out{tensor.data->dtype, {}, {}};
+  Column out{tensor.data->dtype};
   if (out.dtype != kFloat32 && out.dtype != kFloat64 && out.dtype != kInt64 &&
-      out.dtype != kInt32 && out.dtype != kInt16)
+      out.dtype != kInt32 && out.dtype != kInt16 && !out.dtype.is_string())
     unsupported("a table of {}", out.dtype.str());
-  for (int64_t i = 0; i < tensor.data->elements(); ++i)
-    if (out.dtype.is_float())
+  for (int64_t i = 0; i < tensor.data->elements(); ++i) {
+    if (out.dtype.is_string())
+      out.texts.push_back(text_at(*tensor.data, i));
+    else if (out.dtype.is_float())
       out.floats.push_back(tensor.data->at_float(i));
     else
       out.ints.push_back(tensor.data->at_int(i));
+  }
   return out;
 }
 
 Column column_attr(Context& c, const std::string& prefix) {
   if (c.has_attr(prefix + "_tensor")) return column_of(c.tensor_attr(prefix + "_tensor"));
-  if (c.has_attr(prefix + "_int64s")) return {kInt64, {}, c.ints_attr(prefix + "_int64s", {})};
-  if (c.has_attr(prefix + "_floats")) return {kFloat32, c.floats_attr(prefix + "_floats", {}), {}};
-  if (c.has_attr(prefix + "_strings")) unsupported("a table of strings");
+  if (c.has_attr(prefix + "_int64s")) return {kInt64, {}, c.ints_attr(prefix + "_int64s", {}), {}};
+  if (c.has_attr(prefix + "_floats")) return {kFloat32, c.floats_attr(prefix + "_floats", {})};
+  if (c.has_attr(prefix + "_strings"))
+    return {kString, {}, {}, c.strings_attr(prefix + "_strings", {})};
   c.bad(kBadAttribute, "`{}` has no attribute `{}_...`", c.node().op_type, prefix);
 }
 
@@ -170,49 +195,59 @@ std::vector<size_t> rising(const std::vector<T>& keys) {
   return out;
 }
 
-template <typename T>
-std::vector<T> picked(const std::vector<T>& from, const std::vector<size_t>& order) {
-  std::vector<T> out;
-  for (const size_t i : order)
-    if (i < from.size()) out.push_back(from[i]);
-  return out;
-}
-
-Value looked_up(Context& c, const Value& x, Column keys, Column values, const Value& otherwise) {
+// The value of the key that equals each element of x, or `otherwise`, of one element.
+Value looked_up(Context& c, const Value& x, const Column& keys, const Column& values,
+                const Column& otherwise) {
   if (keys.size() != values.size())
     c.bad(kBadAttribute, "`{}` has {} keys and {} values", c.node().op_type, keys.size(),
           values.size());
   if (shaped(x)->dtype != keys.dtype)
     c.bad(kDTypeMismatch, "`{}` of dtype {} has keys of dtype {}", c.node().op_type,
           shaped(x)->dtype.str(), keys.dtype.str());
+  if (keys.dtype.is_string()) {
+    // A place of -1 is the last: there stands what no key equals.
+    Column all = values;
+    all.floats.insert(all.floats.end(), otherwise.floats.begin(), otherwise.floats.end());
+    all.ints.insert(all.ints.end(), otherwise.ints.begin(), otherwise.ints.end());
+    all.texts.insert(all.texts.end(), otherwise.texts.begin(), otherwise.texts.end());
+    return c.op("take", {all.table(), c.op("string.find", {x, keys.table()})}, {{"axis", 0}});
+  }
   std::optional<size_t> nan;
   for (size_t i = 0; i < keys.floats.size(); ++i)
     if (std::isnan(keys.floats[i])) nan = i;
-  const auto one = [&](size_t i) {
-    Column value{values.dtype, {}, {}};
-    if (values.dtype.is_float())
-      value.floats = {values.floats[i]};
-    else
-      value.ints = {values.ints[i]};
-    return c.reshape(value.table(), {});
-  };
-  const Value of_nan = nan ? one(*nan) : Value();
   const std::vector<size_t> order = keys.dtype.is_float() ? rising(keys.floats) : rising(keys.ints);
-  keys.floats = picked(keys.floats, order);
-  keys.ints = picked(keys.ints, order);
-  values.floats = picked(values.floats, order);
-  values.ints = picked(values.ints, order);
-  const Value found = c.op("lookup", {x, keys.table(), values.table(), otherwise});
-  return of_nan ? c.op("where", {c.op("isnan", {x}), of_nan, found}) : found;
+  const Value found = c.op(
+      "lookup", {x, keys.at(order).table(), values.at(order).table(), otherwise.table(Ints{})});
+  return nan ? c.op("where", {c.op("isnan", {x}), values.at({*nan}).table(Ints{}), found}) : found;
 }
 
 Results convert_label_encoder(Context& c) {
-  if (c.opset() < 2) unsupported("the form of opset 1, of strings");
-  const Column keys = column_attr(c, "keys"), values = column_attr(c, "values");
   const int64_t of_ints = c.int_attr("default_int64", -1);
+  const std::string of_texts = c.string_attr("default_string", "_Unused");
+  if (c.opset() < 2) {
+    const Column texts{kString, {}, {}, c.strings_attr("classes_strings", {})};
+    Column numbers{kInt64, {}, Ints(texts.size())};
+    std::iota(numbers.ints.begin(), numbers.ints.end(), int64_t{0});
+    if (c.dtype(0).is_string())
+      return {looked_up(c, c.value(0), texts, numbers, {kInt64, {}, {of_ints}})};
+    return {looked_up(c, c.value(0), numbers, texts, {kString, {}, {}, {of_texts}})};
+  }
+  Column keys = column_attr(c, "keys"), values = column_attr(c, "values");
+  // Of equal keys the last counts since version 4, the first before.
+  if (c.opset() < 4 && keys.size() == values.size()) {
+    std::vector<size_t> backwards(keys.size());
+    std::iota(backwards.rbegin(), backwards.rend(), size_t{0});
+    keys = keys.at(backwards);
+    values = values.at(backwards);
+  }
   const double of_floats = c.float_attr("default_float", -0.0);
-  (void)c.string_attr("default_string", "_Unused");
-  Column otherwise{values.dtype, {of_floats}, {of_ints}};
+  Column otherwise{values.dtype};
+  if (values.dtype.is_string())
+    otherwise.texts = {of_texts};
+  else if (values.dtype.is_float())
+    otherwise.floats = {of_floats};
+  else
+    otherwise.ints = {of_ints};
   if (c.has_attr("default_tensor")) {
     otherwise = column_of(c.tensor_attr("default_tensor"));
     if (otherwise.size() != 1 || otherwise.dtype != values.dtype)
@@ -221,19 +256,36 @@ Results convert_label_encoder(Context& c) {
             "one of {}",
             otherwise.size(), otherwise.dtype.str(), values.dtype.str());
   }
-  return {looked_up(c, c.value(0), keys, values, c.reshape(otherwise.table(), {}))};
+  return {looked_up(c, c.value(0), keys, values, otherwise)};
+}
+
+Results convert_category_mapper(Context& c) {
+  const Column numbers{kInt64, {}, c.ints_attr("cats_int64s", {})},
+      texts{kString, {}, {}, c.strings_attr("cats_strings", {})};
+  const int64_t of_ints = c.int_attr("default_int64", -1);
+  const std::string of_texts = c.string_attr("default_string", "_Unused");
+  if (c.dtype(0).is_string())
+    return {looked_up(c, c.value(0), texts, numbers, {kInt64, {}, {of_ints}})};
+  return {looked_up(c, c.value(0), numbers, texts, {kString, {}, {}, {of_texts}})};
 }
 
 Results convert_one_hot_encoder(Context& c) {
-  if (c.has_attr("cats_strings")) unsupported("categories that are strings");
-  const Ints categories = c.ints_attr("cats_int64s");
+  const bool is_text = c.dtype(0).is_string();
+  Column categories{is_text ? kString : kInt64};
+  if (is_text)
+    categories.texts = c.strings_attr("cats_strings", {});
+  else
+    categories.ints = c.ints_attr("cats_int64s", {});
   const bool zeros = c.flag_attr("zeros", true);
   const auto count = static_cast<int64_t>(categories.size());
-  const Value x = c.cast(c.value(0), kInt64);
+  if (count == 0)
+    c.bad(kBadAttribute, "`OneHotEncoder` of dtype {} has no categories of that type",
+          c.dtype(0).str());
+  const Value x = is_text ? c.value(0) : c.cast(c.value(0), kInt64);
   Ints places(categories.size());
   std::iota(places.begin(), places.end(), int64_t{0});
-  const Value place = looked_up(c, x, {kInt64, {}, categories}, {kInt64, {}, places},
-                                c.scalar(kInt64, static_cast<double>(zeros ? -1 : count)));
+  const Value place =
+      looked_up(c, x, categories, {kInt64, {}, places}, {kInt64, {}, {zeros ? -1 : count}});
   Dims shape = c.shape(0);
   shape.push_back(int64(1));
   if (!zeros) {
@@ -393,8 +445,9 @@ std::vector<OperatorRow> ml_rows() {
       {"Normalizer", 1, 1, 1, convert_normalizer, "numbers", "", domain},
       {"Imputer", 1, 1, 1, convert_imputer, "numbers", "", domain},
       {"FeatureVectorizer", 1, 1, -1, convert_feature_vectorizer, "numbers", "", domain},
-      {"LabelEncoder", 1, 1, 1, convert_label_encoder, "numbers", "", domain},
-      {"OneHotEncoder", 1, 1, 1, convert_one_hot_encoder, "numbers", "", domain},
+      {"LabelEncoder", 1, 1, 1, convert_label_encoder, "numbers, string", "", domain},
+      {"CategoryMapper", 1, 1, 1, convert_category_mapper, "int64, string", "", domain},
+      {"OneHotEncoder", 1, 1, 1, convert_one_hot_encoder, "numbers, string", "", domain},
       {"LinearRegressor", 1, 1, 1, convert_linear_regressor, "numbers", "", domain},
       {"LinearClassifier", 1, 1, 1, convert_linear_classifier, "numbers", "", domain},
       {"SVMRegressor", 1, 1, 1, convert_svm_regressor, "numbers", "", domain},

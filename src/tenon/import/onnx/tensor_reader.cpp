@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tenon/import/names.h"
+#include "tenon/ir/text_constant.h"
 
 namespace tenon::onnx {
 
@@ -28,7 +29,7 @@ constexpr TypeRow kTypes[] = {
     {5, "int16", kInt16},
     {6, "int32", kInt32},
     {7, "int64", kInt64},
-    {8, "string", kVoid},
+    {8, "string", kString},
     {9, "bool", kBool},
     {10, "float16", kFloat16},
     {11, "double", kFloat64},
@@ -222,6 +223,14 @@ Tensor TensorReader::read(pb::TensorProto& proto, const std::span<const std::byt
     return out;
   }
   const DType dtype = type->dtype;
+  if (dtype.is_string()) {
+    const int64_t count = checked_elements(shape, dtype.bytes(), origin);
+    const std::vector<std::string> texts(proto.string_data().begin(), proto.string_data().end());
+    check_size(fmt::format("string_data has {} elements", texts.size()),
+               static_cast<int64_t>(texts.size()), count, shape, dtype, origin);
+    out.data = tensor_of_texts(std::move(shape), texts, origin);
+    return out;
+  }
   const int64_t elements = checked_elements(shape, dtype.bytes(), origin);
   if (proto.has_segment())
     throw CompileError(kUnsupported, origin, "a tensor is stored in segments");

@@ -246,16 +246,25 @@ std::vector<Case> cases() {
          s.add_string_data("a");
          return m;
        },
-       "TN0502: m.onnx: one node is not supported: `Equal` (operand `s`, a tensor of type string)"
-       "\n  n: operand `s`, a tensor of type string"},
-      {"string_input",
+       "TN0102: n: operands of `equal` have dtypes float32 and string\n"
+       "  x: `lhs` is R.Tensor((2, 3), \"float32\")\n"
+       "  s: `rhs` is R.Tensor((1,), \"string\")"},
+      {"complex_operand",
        [] {
-         M m = relu_model();
-         m.input("s", {"1"}, 8);
+         M m = one("Equal", {"x", "s"});
+         m.tensor("s", {1}, {}).set_data_type(14);
          return m;
        },
-       "TN0502: m.onnx: one node is not supported: `graph input` (a tensor of string)\n"
-       "  s: a tensor of string"},
+       "TN0502: m.onnx: one node is not supported: `Equal` (operand `s`, a tensor of type "
+       "complex64)\n  n: operand `s`, a tensor of type complex64"},
+      {"complex_input",
+       [] {
+         M m = relu_model();
+         m.input("s", {"1"}, 14);
+         return m;
+       },
+       "TN0502: m.onnx: one node is not supported: `graph input` (a tensor of complex64)\n"
+       "  s: a tensor of complex64"},
       {"unranked_input",
        [] {
          M m = relu_model();

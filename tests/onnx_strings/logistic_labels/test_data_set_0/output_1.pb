@@ -1,0 +1,1 @@
+BprobabilitiesJ(@SV<³¦|?RFJ?ºæV>† m?Ðû–=,Ùw?@m=œ;L?ŽO>
