@@ -1,0 +1,1 @@
+2monday2	Wednesday2Tuesday2thursdayBx

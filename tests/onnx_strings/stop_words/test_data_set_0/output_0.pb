@@ -1,0 +1,1 @@
+2	WEDNESDAY2THURSDAYBy
