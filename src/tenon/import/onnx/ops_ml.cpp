@@ -434,6 +434,123 @@ Results convert_svm_regressor(Context& c) {
   return {transformed(c, score, transform)};
 }
 
+// The scores of the pairs (i, j), i < j, in order: coefficients stand in a row for each other class.
+struct Pairs {
+  std::vector<std::array<int64_t, 2>> classes;
+  std::vector<double> weights;  // (vectors, pairs)
+};
+
+Pairs pairs_of(Context& c, const Ints& per_class, const std::vector<double>& coefficients) {
+  const auto classes = static_cast<int64_t>(per_class.size());
+  int64_t vectors = 0;
+  Ints first;
+  for (const int64_t count : per_class) {
+    if (count < 0 || count > (int64_t{1} << 31))
+      c.bad(kBadAttribute, "attribute `vectors_per_class` of `SVMClassifier` has {}", count);
+    first.push_back(vectors);
+    vectors += count;
+  }
+  if (static_cast<int64_t>(coefficients.size()) != (classes - 1) * vectors)
+    c.bad(kBadAttribute, "`SVMClassifier` has {} coefficients for {} vectors of {} classes",
+          coefficients.size(), vectors, classes);
+  Pairs out;
+  for (int64_t i = 0; i < classes; ++i)
+    for (int64_t j = i + 1; j < classes; ++j) out.classes.push_back({i, j});
+  const size_t count = out.classes.size();
+  out.weights.resize(static_cast<size_t>(vectors) * count);
+  for (size_t pair = 0; pair < count; ++pair) {
+    const auto [i, j] = out.classes[pair];
+    const auto take = [&](int64_t of, int64_t row) {
+      for (int64_t k = first[static_cast<size_t>(of)];
+           k < first[static_cast<size_t>(of)] + per_class[static_cast<size_t>(of)]; ++k)
+        out.weights[static_cast<size_t>(k) * count + pair] =
+            coefficients[static_cast<size_t>(row * vectors + k)];
+    };
+    take(i, j - 1);
+    take(j, i);
+  }
+  return out;
+}
+
+// The class that most pairs are for: each column of the tables is a class.
+Value voted(Context& c, const Value& scores, const Pairs& pairs, int64_t classes) {
+  const auto count = static_cast<int64_t>(pairs.classes.size());
+  std::vector<double> gain(static_cast<size_t>(count * classes)),
+      without(static_cast<size_t>(classes));
+  for (int64_t p = 0; p < count; ++p) {
+    const auto [i, j] = pairs.classes[static_cast<size_t>(p)];
+    gain[static_cast<size_t>(p * classes + i)] = 1;
+    gain[static_cast<size_t>(p * classes + j)] = -1;
+    without[static_cast<size_t>(j)] += 1;
+  }
+  const Value for_first = c.cast(c.op("greater", {scores, c.scalar(kFloat32, 0)}), kFloat32);
+  const Value moved = c.op("matmul", {for_first, float_table(kFloat32, gain, {count, classes})});
+  return winner(c, c.op("add", {moved, float_table(kFloat32, without, {classes})}));
+}
+
+// The probabilities of classes from the scores of pairs, by Platt's sigmoids.
+Value probabilities(Context& c, const Value& scores, const Pairs& pairs, int64_t classes,
+                    const std::vector<double>& a, const std::vector<double>& b) {
+  const auto count = static_cast<int64_t>(pairs.classes.size());
+  if (static_cast<int64_t>(a.size()) != count || a.size() != b.size())
+    c.bad(kBadAttribute, "`SVMClassifier` has {} and {} probability coefficients for {} pairs",
+          a.size(), b.size(), count);
+  const Value inner = c.op("add", {c.op("multiply", {scores, float_table(kFloat32, a, {count})}),
+                                   float_table(kFloat32, b, {count})});
+  Value first = c.op("sigmoid", {c.op("negative", {inner})});
+  first = c.op("clip", {first, c.prim(imm(kFloat32, 1e-7)), c.prim(imm(kFloat32, 1 - 1e-7))});
+  const Value second = c.op("subtract", {c.scalar(kFloat32, 1), first});
+  const Value both = c.op("concat", {tuple_of({first, second})}, {{"axis", 1}});
+  Ints places(static_cast<size_t>(classes * classes));  // on the diagonal any
+  for (int64_t p = 0; p < count; ++p) {
+    const auto [i, j] = pairs.classes[static_cast<size_t>(p)];
+    places[static_cast<size_t>(i * classes + j)] = p;
+    places[static_cast<size_t>(j * classes + i)] = count + p;
+  }
+  const Value all = c.op("take", {both, c.ints_constant(places)}, {{"axis", 1}});
+  const Value matrix = c.reshape(all, {shaped(scores)->dim(0), int64(classes), int64(classes)});
+  return c.op("pairwise_coupling", {matrix});
+}
+
+Results convert_svm_classifier(Context& c) {
+  const Labels labels = class_labels(c, "classlabels_ints", "classlabels_strings");
+  const Kernel kernel = kernel_of(c);
+  const std::vector<double> coefficients = c.floats_attr("coefficients", {}),
+                            vectors = c.floats_attr("support_vectors", {}),
+                            rho = c.floats_attr("rho", {}), a = c.floats_attr("prob_a", {}),
+                            b = c.floats_attr("prob_b", {});
+  const Ints per_class = c.ints_attr("vectors_per_class", {});
+  const std::string transform = post_transform(c);
+  if (labels.count < 2) unsupported("a single label");
+  const Value x = float_rows(c);
+  if (per_class.empty()) {  // a row of coefficients for each class
+    if (rho.empty()) c.bad(kBadAttribute, "`SVMClassifier` has no attribute `rho`");
+    if (!a.empty()) unsupported("probabilities without support vectors");
+    const std::vector<double> same(static_cast<size_t>(labels.count), rho[0]);
+    const Value scores = c.cast(linear(c, x, coefficients, same, labels.count), kFloat32);
+    return {labels_at(c, labels, winner(c, scores)), transformed(c, scores, transform)};
+  }
+  const auto classes = static_cast<int64_t>(per_class.size());
+  const int64_t total = std::accumulate(per_class.begin(), per_class.end(), int64_t{0});
+  const Pairs pairs = pairs_of(c, per_class, coefficients);
+  const auto count = static_cast<int64_t>(pairs.classes.size());
+  if (classes != labels.count || static_cast<int64_t>(rho.size()) != count)
+    c.bad(kBadAttribute, "`SVMClassifier` has {} classes, {} labels and {} values `rho`", classes,
+          labels.count, rho.size());
+  const Value kernels = kernel_with(c, x, kernel, vectors, total);
+  const DType dtype = shaped(kernels)->dtype;
+  Value scores = c.op("matmul", {kernels, float_table(dtype, pairs.weights, {total, count})});
+  scores = c.op("add", {scores, float_table(dtype, rho, {count})});
+  scores = c.cast(scores, kFloat32);
+  // Also where there are probabilities, whose greatest may be another.
+  const Value label = labels_at(c, labels, voted(c, scores, pairs, classes));
+  if (!a.empty())
+    return {label, transformed(c, probabilities(c, scores, pairs, classes, a, b), transform)};
+  if (classes > 2) return {label, transformed(c, scores, transform)};
+  const SecondClass how = transform == "NONE" ? SecondClass::kNegative : SecondClass::kComplement;
+  return {label, with_second_class(c, scores, how, transform)};
+}
+
 }  // namespace
 
 std::vector<OperatorRow> ml_rows() {
@@ -450,6 +567,7 @@ std::vector<OperatorRow> ml_rows() {
       {"OneHotEncoder", 1, 1, 1, convert_one_hot_encoder, "numbers, string", "", domain},
       {"LinearRegressor", 1, 1, 1, convert_linear_regressor, "numbers", "", domain},
       {"LinearClassifier", 1, 1, 1, convert_linear_classifier, "numbers", "", domain},
+      {"SVMClassifier", 1, 1, 1, convert_svm_classifier, "numbers", "", domain},
       {"SVMRegressor", 1, 1, 1, convert_svm_regressor, "numbers", "", domain},
   };
 }
