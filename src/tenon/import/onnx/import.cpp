@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/maps.h"
 #include "tenon/import/onnx/propagate.h"
 
 namespace tenon::onnx {
@@ -236,7 +237,7 @@ IRModule import_onnx(const Model& model, const ImportOptions& options) {
 }
 
 IRModule import_onnx(const std::string& path, const ImportOptions& options) {
-  return import_onnx(read_model(path), options);
+  return import_onnx(with_maps_in_pairs(read_model(path)), options);
 }
 
 }  // namespace tenon::onnx

@@ -35,12 +35,18 @@ struct Dim {
   std::string name;  // dim_param; empty where neither is given
 };
 
+/// The element types of a map of ai.onnx.ml.
+struct MapTypes {
+  DType key, value;
+};
+
 /// A declared graph input, output or intermediate value.
 struct ValueInfo {
   std::string name;
   std::optional<DType> dtype;
   std::optional<std::vector<Dim>> shape;
   std::string unsupported;  // what it is instead of a tensor that Tenon can hold: "a sequence"
+  std::optional<MapTypes> map = std::nullopt;  // of a map
 };
 
 struct Graph;

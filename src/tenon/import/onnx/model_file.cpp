@@ -179,6 +179,11 @@ class ModelReader {
                         : type.has_map_type()           ? "a map"
                         : type.has_sparse_tensor_type() ? "a sparse tensor"
                                                         : "of no declared type";
+      if (type.has_map_type()) {
+        const auto key = dtype_of(type.map_type().key_type());
+        const auto value = dtype_of(type.map_type().value_type().tensor_type().elem_type());
+        if (key && value) out.map = {*key, *value};
+      }
       return out;
     }
     const auto& tensor = type.tensor_type();

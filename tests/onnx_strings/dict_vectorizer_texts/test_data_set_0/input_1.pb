@@ -1,0 +1,1 @@
+2nine2sevenBx.values
