@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised models quantised language-models test-language-models bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn models quantised language-models sklearn bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -75,6 +75,12 @@ language-models:  ## decoders with caches of 15, 110 and 500 million parameters 
 
 test-language-models: tenon language-models  ## the decoders against ONNX Runtime: 1e-3 of the largest output
 	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/language
+
+sklearn:  ## three scikit-learn pipelines exported by skl2onnx (PyPI) into build/sklearn (a minute)
+	@"$$(bench/python.sh)" scripts/make_sklearn.py --out $(BUILD)/sklearn
+
+test-sklearn: tenon sklearn  ## the scikit-learn pipelines, in batches of 1 and 1000
+	$(TENON) test-onnx --tolerance 1e-4 $(BUILD)/sklearn
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)

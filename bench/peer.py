@@ -3,7 +3,7 @@
 
     peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]...
 
-Inputs are seeded; integers are 0 or 1, which every index and mask of the test networks allows.
+Inputs are seeded; strings are some short words; integers are 0 or 1, which every index and mask of the test networks allows.
 A dimension without a number is what --dim says, else 1 where it is named `batch`, and 32 elsewhere.
 """
 
@@ -20,11 +20,14 @@ DTYPES = {
     "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
     "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(int8)": np.int8,
     "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
 }
 
 
 def random_input(shape, dtype, rng, dims):
     sizes = [d if isinstance(d, int) and d > 0 else dims.get(d, 1 if d == "batch" else 32) for d in shape]
+    if dtype == np.object_:
+        return np.array([f"text{i}" for i in rng.integers(0, 16, np.prod(sizes))], object).reshape(sizes)
     if np.issubdtype(dtype, np.floating):
         return rng.standard_normal(sizes).astype(dtype)
     return rng.integers(0, 2, sizes).astype(dtype)
