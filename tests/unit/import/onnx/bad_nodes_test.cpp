@@ -2,6 +2,7 @@
 // Single nodes whose operands and attributes do not go together: each is refused with its text.
 #include <gmock/gmock.h>
 
+#include <map>
 #include <variant>
 
 #include "model_builder.h"
@@ -69,7 +70,7 @@ void expect_refused(const char* domain, int64_t version, const std::vector<BadNo
   }
 }
 
-constexpr int kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBool = 9;
+constexpr int kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9;
 
 TEST(BadNodes, OfMachineLearning) {
   const std::vector<Operand> x = {{{"2", "3"}}};
@@ -289,6 +290,146 @@ TEST(BadNodes, OfShapesAndImages) {
         "attribute `round_mode` of `Cast` is `away`; expected up, down or nearest"},
        {"If", {{{"2"}, kBool}}, {}, "`If` has no attribute `then_branch`, a graph"},
        {"ConstantOfShape", {{{"2"}, kInt64}}, {{"value", int64_t{1}}}, "expected a tensor"}});
+}
+
+TEST(BadNodes, OfTexts) {
+  const std::vector<Operand> words = {{{"3"}, kString}};
+  const auto tf_idf = [&](const std::vector<std::pair<const char*, AttributeValue>>& changed,
+                          const char* says) {
+    BadNode node{"TfIdfVectorizer", words, {}, says};
+    std::map<std::string, AttributeValue> all = {{"mode", "TF"},
+                                                 {"min_gram_length", int64_t{1}},
+                                                 {"max_gram_length", int64_t{1}},
+                                                 {"max_skip_count", int64_t{0}},
+                                                 {"ngram_counts", Ints{0}},
+                                                 {"ngram_indexes", Ints{0, 1}},
+                                                 {"pool_strings", Texts{"a", "b"}}};
+    for (const auto& [name, value] : changed) all[name] = value;
+    for (const char* name : {"mode", "min_gram_length", "max_gram_length", "max_skip_count",
+                             "ngram_counts", "ngram_indexes", "pool_strings", "weights"})
+      if (all.contains(name)) node.attributes.emplace_back(name, all.at(name));
+    return node;
+  };
+  expect_refused(
+      "", 0,
+      {{"StringConcat",
+        {{{"3"}, kString}, {{"3"}}},
+        {},
+        "operand 1 of `StringConcat` has dtype float32; expected string"},
+       {"Less",
+        {{{"3"}, kString}, {{"3"}, kString}},
+        {},
+        "operands of `less` have dtype string; expected a number"},
+       {"StringNormalizer",
+        words,
+        {{"case_change_action", "TITLE"}},
+        "attribute `case_change_action` of `StringNormalizer` is `TITLE`; expected LOWER, UPPER or "
+        "NONE"},
+       {"StringNormalizer",
+        {{{}, kString}},
+        {{"stopwords", Texts{"a"}}},
+        "`StringNormalizer` of a tensor of rank 0; expected 1 or 2"},
+       {"StringNormalizer",
+        {{{"2", "3"}, kString}},
+        {{"stopwords", Texts{"a"}}},
+        "the first of two dimensions of words is not 1"},
+       tf_idf({{"mode", "FT"}},
+              "attribute `mode` of `TfIdfVectorizer` is `FT`; expected TF, IDF or TFIDF"),
+       tf_idf({{"min_gram_length", int64_t{2}}},
+              "`TfIdfVectorizer` of 2 to 1 symbols and 0 skips; expected at least 1, at most 64"),
+       tf_idf({{"weights", Floats{1}}}, "`TfIdfVectorizer` has 1 weights of 2 n-grams"),
+       tf_idf({{"ngram_counts", Ints{0, 1}}},
+              "attribute `ngram_counts` of `TfIdfVectorizer` gives the 2-grams of a pool of 2 the "
+              "places 1 to 2"),
+       tf_idf({{"ngram_indexes", Ints{0}}},
+              "`TfIdfVectorizer` has 2 n-grams and 1 indexes of them"),
+       tf_idf({{"ngram_indexes", Ints{0, -1}}},
+              "attribute `ngram_indexes` of `TfIdfVectorizer` has -1"),
+       tf_idf({{"ngram_indexes", Ints{1, 1}}}, "two n-grams of one index")});
+  expect_refused("ai.onnx.ml", 3,
+                 {{"LabelEncoder", words, {}, "`LabelEncoder` has no attribute `keys_...`"},
+                  {"OneHotEncoder",
+                   words,
+                   {{"cats_int64s", Ints{1}}},
+                   "`OneHotEncoder` of dtype string has no categories of that type"}});
+}
+
+TEST(BadNodes, OfSupportVectors) {
+  const std::vector<Operand> x = {{{"2", "3"}}};
+  const auto svc = [&](const Ints& per_class, size_t coefficients, const Floats& rho,
+                       const Floats& sigmoids, const char* says) {
+    return BadNode{"SVMClassifier",
+                   x,
+                   {{"classlabels_ints", Ints{0, 1}},
+                    {"vectors_per_class", per_class},
+                    {"coefficients", Floats(coefficients, 1.0F)},
+                    {"support_vectors", Floats(6, 1.0F)},
+                    {"rho", rho},
+                    {"prob_a", sigmoids},
+                    {"prob_b", sigmoids},
+                    {"kernel_type", "LINEAR"}},
+                   says};
+  };
+  expect_refused(
+      "ai.onnx.ml", 1,
+      {svc({1, -1}, 2, {0}, {}, "attribute `vectors_per_class` of `SVMClassifier` has -1"),
+       svc({1, 1}, 3, {0}, {}, "`SVMClassifier` has 3 coefficients for 2 vectors of 2 classes"),
+       svc({1, 1}, 2, {}, {}, "`SVMClassifier` has 2 classes, 2 labels and 0 values `rho`"),
+       svc({1, 1}, 2, {0}, {1, 2},
+           "`SVMClassifier` has 2 and 2 probability coefficients for 1 pairs"),
+       svc({}, 6, {}, {}, "`SVMClassifier` has no attribute `rho`"),
+       svc({}, 6, {0}, {1}, "probabilities without support vectors")});
+}
+
+TEST(BadNodes, OfMaps) {
+  const std::vector<Operand> map = {{{"n"}, kInt64}, {{"n"}}};
+  expect_refused(
+      "ai.onnx.ml", 1,
+      {{"ZipMap",
+        {{{"2", "3", "4"}}},
+        {{"classlabels_int64s", Ints{1}}},
+        "`ZipMap` of a tensor of rank 3; expected 1 or 2"},
+       {"ZipMap",
+        {{{"2", "3"}}},
+        {},
+        "`ZipMap` has 0 and 0 keys as `classlabels_strings` and `classlabels_int64s`; expected one "
+        "of them"},
+       {"ZipMap",
+        {{{"2", "3"}}},
+        {{"classlabels_int64s", Ints{1}}},
+        "the columns of `ZipMap` are not as many as its 1 keys"},
+       {"DictVectorizer",
+        map,
+        {{"string_vocabulary", Texts{"a"}}},
+        "`DictVectorizer` of a map of int64 has a vocabulary of string"},
+       {"CastMap", {{{"2", "2"}, kInt64}, {{"2"}}}, {}, "keys of a map of rank 2; expected 1"},
+       {"CastMap", {{{"2"}, kInt64}, {{"3"}}}, {}, "a map has not as many values as keys"},
+       {"CastMap",
+        map,
+        {{"cast_to", "TO_BOOL"}},
+        "attribute `cast_to` of `CastMap` is `TO_BOOL`; expected TO_FLOAT, TO_INT64 or TO_STRING"},
+       {"CastMap",
+        map,
+        {{"map_form", "HEAP"}},
+        "attribute `map_form` of `CastMap` is `HEAP`; expected DENSE or SPARSE"},
+       {"CastMap",
+        map,
+        {{"map_form", "SPARSE"}, {"max_map", int64_t{0}}},
+        "attribute `max_map` of `CastMap` is 0; expected at least 1"}});
+}
+
+TEST(BadNodes, MapsGoToVectors) {
+  ModelBuilder m;
+  m.import_opset("ai.onnx.ml", 1);
+  m.input("x", {"2", "2"});
+  pb::NodeProto& zip = m.node("ZipMap", {"x"}, {"z"}, "zip");
+  zip.set_domain("ai.onnx.ml");
+  set(zip, "classlabels_int64s", Ints{1, 2});
+  m.node("Identity", {"z"}, {"y"}, "n");
+  m.output("y");
+  EXPECT_THAT(
+      error_of(m),
+      testing::HasSubstr("operand `z` of `Identity` is a map; expected DictVectorizer or CastMap"));
 }
 
 }  // namespace
