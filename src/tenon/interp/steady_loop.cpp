@@ -218,8 +218,7 @@ class Steady {
     } else if (const Growth bytes = stride(access)) {
       move(step, *bytes, instr.op == Op::kLoadF ? Op::kLoadNextF : Op::kLoadNext);
     } else {
-      loop_.scattered.push_back({instr.a, false});
-      body_.push_back(step);
+      scatter(step);
     }
   }
 
@@ -236,9 +235,20 @@ class Steady {
     } else if (bytes) {
       move(step, *bytes, instr.op == Op::kStoreF ? Op::kStoreNextF : Op::kStoreNext);
     } else {
-      loop_.scattered.push_back({instr.a, true});
-      body_.push_back(step);
+      scatter(step);
     }
+  }
+
+  void scatter(Step& step) {
+    Access access = access_of(step.instr);
+    rename(access.base);
+    rename(access.step);
+    if (!same_place(access, access_of(step.instr))) {
+      step.instr.a = static_cast<int32_t>(code_.accesses.size());
+      code_.accesses.push_back(access);
+    }
+    loop_.scattered.push_back({step.instr.a, is_store(step.instr)});
+    body_.push_back(step);
   }
 
   void move(Step& step, int64_t bytes, Op op) {

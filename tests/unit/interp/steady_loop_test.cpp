@@ -58,6 +58,10 @@ const Case kCases[] = {
     {"scattered",
      "for i in range(16):\n  B[i] = T.float32(0)\n"
      "for i in range(16):\n  B[I[i]] = B[4] + B[I[i]] + A[i] * T.float32(2)"},
+    {"a result is an index",
+     "C = T.alloc_buffer((1,), \"int64\")\n"
+     "C[0] = T.int64(0)\n"
+     "for i in range(16):\n  B[C[0]] = A[i] * A[i]\n  C[0] = C[0] + T.int64(1)"},
     {"narrow types",
      "H = T.alloc_buffer((16,), \"float16\")\n"
      "Q = T.alloc_buffer((16,), \"int8\")\n"
