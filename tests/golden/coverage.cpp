@@ -162,6 +162,7 @@ struct OperatorException {
 };
 const OperatorException kOperatorExceptions[] = {
     {"nn.attention", "window_size", "must be None"},
+    {"vision.all_class_non_max_suppression", "output_format", "must be onnx"},
     {"vision.roi_align", "layout", "must be NCHW"},
 };
 

@@ -8,7 +8,7 @@ std::span<const GeneratorRow> generators() {
     std::vector<GeneratorRow> rows;
     for (auto family : {elementwise_generators, reduction_generators, shape_generators,
                         index_generators, product_generators, window_generators, norm_generators,
-                        create_generators, recurrent_generators})
+                        create_generators, recurrent_generators, select_generators})
       for (const GeneratorRow& row : family()) rows.push_back(row);
     return rows;
   }();

@@ -89,6 +89,23 @@ TEST(Ops, ScalesOfBlocks) {
             "bad-attribute: `quantize` with precision int8");
 }
 
+TEST(Ops, WhatIsSelectedByData) {
+  const Value size = make<ShapeExpr>(std::vector<Expr>{int64(4)});
+  EXPECT_EQ(type_text("nonzero", {input({2, 3}), size}), "R.Tensor((2, 4), \"int64\")");
+  EXPECT_EQ(type_text("nonzero", {input({2, 3})}), "R.Tensor(dtype=\"int64\", ndim=2)");
+  EXPECT_EQ(
+      error_text("nonzero", {input({}), size}),
+      "rank-mismatch: argument `x` of `nonzero` is R.Tensor((), \"float32\"); expected rank 1 "
+      "or more");
+  EXPECT_EQ(error_text("nonzero", {input({2}), make<ShapeExpr>(to_exprs({4, 5}))}),
+            "bad-argument: argument `size` of `nonzero` has 2 numbers; expected 1");
+  EXPECT_EQ(error_text("unique_positions", {input({2}, kBool)}),
+            "dtype-mismatch: argument `x` of `unique_positions` has dtype bool; expected a number");
+  EXPECT_EQ(error_text("unique_positions", {input({2, 3, 4})}),
+            "rank-mismatch: argument `x` of `unique_positions` is R.Tensor((2, 3, 4), "
+            "\"float32\"); expected rank 1 or 2");
+}
+
 TEST(Ops, BroadcastingIsSymbolic) {
   const Expr n = tenon::Var::size("n"), m = tenon::Var::size("m");
   EXPECT_EQ(type_text("add", {symbolic({n, int64(1), int64(4)}), symbolic({int64(3), int64(1)})}),

@@ -188,6 +188,52 @@ TEST(OpValues, Sorting) {
   expect(least, 1, {2, 4, 3, 5}, 376, -22.03277);
 }
 
+TEST(OpValues, WhatIsNotZero) {
+  const Value x = ints({2, 3}, {0, 5, 0, -1, 0, 7});
+  EXPECT_EQ(floats(*run("nonzero", {x, dims({3})}).at(0)), (std::vector<float>{0, 1, 1, 1, 0, 2}));
+  EXPECT_EQ(floats(*run("nonzero", {x, dims({2})}).at(0)), (std::vector<float>{0, 1, 1, 0}));
+  EXPECT_EQ(floats(*run("nonzero", {x, dims({4})}).at(0)),
+            (std::vector<float>{0, 1, 1, 0, 1, 0, 2, 0}));
+}
+
+TEST(OpValues, DistinctElements) {
+  const Value rows = ints({4, 2}, {3, 1, 2, 9, 3, 1, 2, 8});
+  const auto sorted = run("unique_positions", {rows});
+  EXPECT_EQ(floats(*sorted.at(0)), (std::vector<float>{3, 1, 0, 0}));
+  EXPECT_EQ(floats(*sorted.at(1)), (std::vector<float>{2, 1, 2, 0}));
+  EXPECT_EQ(floats(*sorted.at(2)), (std::vector<float>{1, 1, 2, 0}));
+  EXPECT_EQ(floats(*sorted.at(3)), (std::vector<float>{3}));
+  const auto first = run("unique_positions", {rows}, {{"sorted", false}});
+  EXPECT_EQ(floats(*first.at(0)), (std::vector<float>{0, 1, 3, 0}));
+  EXPECT_EQ(floats(*first.at(1)), (std::vector<float>{0, 1, 0, 2}));
+  EXPECT_EQ(floats(*first.at(2)), (std::vector<float>{2, 1, 1, 0}));
+}
+
+TEST(OpValues, BoxesThatAreKept) {
+  const auto number = [](double value) {
+    return make<Constant>(TensorData::of<float>(kFloat32, {}, {static_cast<float>(value)}));
+  };
+  // Two that share three quarters, one beside them; corners in any order.
+  const Value boxes = make<Constant>(
+      TensorData::of<float>(kFloat32, {1, 3, 4}, {0, 0, 4, 4, 4, 4, 0, 1, 0, 8, 4, 9}));
+  const Value scores = make<Constant>(
+      TensorData::of<float>(kFloat32, {1, 2, 3}, {0.5F, 0.9F, 0.1F, 0.4F, 0.3F, 0.4F}));
+  const auto kept = [&](double overlap, double least) {
+    const auto results =
+        run("vision.all_class_non_max_suppression",
+            {boxes, scores, make<PrimValue>(int64(2)), number(overlap), number(least)});
+    const auto count = static_cast<size_t>(results.at(1)->at_float(0));
+    std::vector<float> rows = floats(*results.at(0));
+    EXPECT_EQ(rows.size(), 12U);
+    rows.resize(count * 3);
+    return rows;
+  };
+  EXPECT_EQ(kept(0.75, 0), (std::vector<float>{0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 2}));
+  EXPECT_EQ(kept(0.5, 0), (std::vector<float>{0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2}));
+  EXPECT_EQ(kept(0.5, 0.45), (std::vector<float>{0, 0, 1}));
+  EXPECT_THROW(kept(1.5, 0), CompileError);
+}
+
 TEST(OpValues, Resizes) {
   const auto resize = [](Attrs attrs) {
     return run("image.resize2d", {rnd(kImage, 1), dims({10, 12})}, std::move(attrs));

@@ -2,6 +2,7 @@
 // Pooling of regions of images whose bounds are data, and positions of maxima.
 #include <algorithm>
 
+#include "tenon/graph/ops/non_max_suppression.h"
 #include "tenon/graph/ops/window.h"
 
 namespace tenon::graph {
@@ -369,6 +370,8 @@ OpDef max_pool_positions() {
 
 }  // namespace
 
-std::vector<OpDef> region_ops() { return {roi_align(), roi_pool(), max_pool_positions()}; }
+std::vector<OpDef> region_ops() {
+  return {roi_align(), roi_pool(), max_pool_positions(), all_class_non_max_suppression()};
+}
 
 }  // namespace tenon::graph

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorting along an axis. Short axes count, for each element, those that come before it: its place.
 // Longer ones are merged. Equal elements keep their order; NaN is greater than every number.
-#include "tenon/graph/ops/define.h"
+#include "tenon/graph/ops/merge_sort.h"
 
 namespace tenon::graph {
 
 namespace {
 
 using Shape = std::vector<Expr>;
-
-Expr is_less(const Expr& a, const Expr& b) {
-  if (!a->dtype.is_float()) return a < b;
-  return logical_or(a < b, logical_and(ne(b, b), eq(a, a)));
-}
 
 // What of the elements in order is computed.
 struct Wanted {
@@ -23,123 +18,13 @@ struct Wanted {
 // Up to this extent every pair is compared, in vectors; longer axes are sorted by merging.
 constexpr int64_t kMostCompared = 64;
 
-// Sorts positions along an axis by merging runs of 1, 2, 4, ... elements: one block for each row.
-class MergeSort {
- public:
-  MergeSort(KernelOf& kernel, const Operand& x, size_t axis, bool descending)
-      : kernel_(kernel), x_(x), axis_(axis), descending_(descending), extent_(x.shape[axis]) {
-    Shape shape = x.shape;
-    shape.insert(shape.begin(), int64(2));
-    runs_ = kernel.allocate("runs", shape, kInt64);
-    for (size_t d = 0; d < x.ndim(); ++d)
-      if (d != axis) rows_.push_back(x.shape[d]);
-    Shape pair = rows_;
-    pair.push_back(int64(2));
-    next_ = kernel.allocate("next", pair, kInt64);
-  }
-
-  /// The position of the element that stands at `at` in order.
-  std::function<Expr(const Indices&)> emit() {
-    const Expr passes = this->passes();
-    const auto axes = tir::KernelBuilder::axes(rows_);
-    row_ = tir::KernelBuilder::indices(axes);
-    const auto t = make<tenon::Var>("t", kInt64), p = make<tenon::Var>("p", kInt64),
-               u = make<tenon::Var>("u", kInt64);
-    const tir::Stmt fill = loop(t, extent_, store_run(int64(0), t, t));
-    const tir::Stmt merge = loop(p, passes, loop(u, extent_, step(p, u)));
-    kernel_.append(tir::define("merge", axes, {}, tir::seq({fill, merge})));
-    const Expr last = floormod(passes, 2);
-    return [this, last](const Indices& at) {
-      Indices from = at;
-      from.insert(from.begin(), last);
-      return runs_(from);
-    };
-  }
-
- private:
-  static tir::Stmt loop(const Ref<tenon::Var>& var, const Expr& extent, const tir::Stmt& body) {
-    return make<tir::For>(var, int64(0), extent, tir::ForKind::kSerial, body);
-  }
-  static Expr shifted(const Expr& x, const Expr& n) {
-    return tenon::call(IntrinsicId::kShiftLeft, {x, n});
-  }
-  // The least p with 2**p >= extent.
-  Expr passes() const {
-    if (const auto known = as_int(extent_)) {
-      int64_t p = 0;
-      while (int64_t{1} << p < *known) ++p;
-      return int64(p);
-    }
-    const Expr most = max(extent_ - 1, int64(0));
-    return int64(64) - tenon::call(IntrinsicId::kClz, {most});
-  }
-  Indices at(const Expr& position) const {
-    Indices out = row_;
-    out.insert(out.begin() + static_cast<std::ptrdiff_t>(axis_), position);
-    return out;
-  }
-  Expr run(const Expr& which, const Expr& position) const {
-    Indices from = at(position);
-    from.insert(from.begin(), which);
-    return runs_(from);
-  }
-  tir::Stmt store_run(const Expr& which, const Expr& position, const Expr& value) const {
-    Indices to = at(position);
-    to.insert(to.begin(), which);
-    return make<tir::BufferStore>(runs_.buffer, value, to);
-  }
-  Expr next(int64_t side) const {
-    Indices from = row_;
-    from.push_back(int64(side));
-    return next_(from);
-  }
-  tir::Stmt store_next(int64_t side, const Expr& value) const {
-    Indices to = row_;
-    to.push_back(int64(side));
-    return make<tir::BufferStore>(next_.buffer, value, to);
-  }
-
-  // Result `u` of pass `p`, whose runs have 2**p elements: the lesser of the next elements of two.
-  tir::Stmt step(const Expr& p, const Expr& u) const {
-    std::vector<tir::Stmt> body;
-    const auto bind = [&](const char* name, const Expr& value) -> Expr {
-      const auto var = make<tenon::Var>(name, value->dtype);
-      body.push_back(make<tir::Bind>(var, value));
-      return var;
-    };
-    const Expr width = bind("width", shifted(int64(1), p));
-    const Expr offset = bind("offset", tenon::call(IntrinsicId::kBitwiseAnd, {u, width * 2 - 1}));
-    const Expr middle = bind("middle", min(u - offset + width, extent_));
-    const Expr end = bind("end", min(u - offset + width * 2, extent_));
-    body.push_back(make<tir::IfThenElse>(eq(offset, int64(0)),
-                                         tir::seq({store_next(0, u), store_next(1, middle)})));
-    const Expr left = bind("left", next(0)), right = bind("right", next(1));
-    const Expr from = floormod(p, 2), last = extent_ - 1;
-    const Expr mine = bind("mine", run(from, min(left, last)));
-    const Expr theirs = bind("theirs", run(from, min(right, last)));
-    const Expr a = x_(at(mine)), b = x_(at(theirs));
-    const Expr later = descending_ ? is_less(a, b) : is_less(b, a);
-    const Expr first = bind(
-        "first", logical_and(left < middle, logical_or(right >= end, tenon::logical_not(later))));
-    body.push_back(store_run(floormod(p + 1, 2), u, select(first, mine, theirs)));
-    body.push_back(store_next(0, select(first, left + 1, left)));
-    body.push_back(store_next(1, select(first, right, right + 1)));
-    return tir::seq(std::move(body));
-  }
-
-  KernelOf& kernel_;
-  Operand x_;
-  size_t axis_;
-  bool descending_;
-  Expr extent_;
-  Operand runs_, next_;
-  Shape rows_;
-  Indices row_;
-};
-
 std::vector<Operand> merge_along(KernelOf& kernel, const Operand& x, size_t axis, bool descending,
                                  const Shape& shape, const Wanted& wanted) {
-  MergeSort sort(kernel, x, axis, descending);
+  MergeSort sort(kernel, x.shape, axis,
+                 [&](Statements&, const Indices& mine, const Indices& theirs) {
+                   const Expr a = x(mine), b = x(theirs);
+                   return descending ? is_less(a, b) : is_less(b, a);
+                 });
   const auto position = sort.emit();
   std::vector<Operand> out;
   if (wanted.values)
@@ -309,6 +194,8 @@ OpDef topk() {
 
 }  // namespace
 
-std::vector<OpDef> sort_ops() { return {sort(false), sort(true), topk()}; }
+std::vector<OpDef> sort_ops() {
+  return {sort(false), sort(true), topk(), nonzero(), unique_positions()};
+}
 
 }  // namespace tenon::graph
