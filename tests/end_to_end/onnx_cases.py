@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 TARGETS = (["--interpret"], ["--target", "native"], ["--target", "c"])
-FOLDERS = {"onnx": TARGETS, "onnx_strings": TARGETS[:2]}
+FOLDERS = {"onnx": TARGETS, "onnx_strings": TARGETS[:2], "onnx_late": TARGETS[:2]}
 
 
 def main():
