@@ -36,6 +36,18 @@ Case fails(const std::string& name, const Message& op, const Dims& k, const std:
 
 constexpr int64_t kHuge = int64_t{1} << 40;
 
+// A Resize of x by scales that the run computes of k.
+Case scaled(const std::string& name, const Dims& k, const std::string& says) {
+  Case out = fails(name, node("Resize", {"x", "", "s"}, {"y"}), k, says);
+  const auto count = static_cast<int64_t>(k.size());
+  out.files.at(0).second = model(Graph{{node("Cast", {"k"}, {"s"}, {attribute("to", 1)}),
+                                        node("Resize", {"x", "", "s"}, {"y"})},
+                                       {value("x", {2, 3}), value("k", {count}, kOnnxInt64)},
+                                       {value("y", {})}},
+                                 21);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Case> run_time_cases() {
@@ -72,6 +84,38 @@ std::vector<Case> run_time_cases() {
             "a size of `Split` is negative"),
       fails("SliceThatStandsStill", node("Slice", {"x", "k", "k", "k", "k"}, {"y"}), {0},
             "a step of `Slice` is 0"),
+      {"BoxesThatMayOverlapTwice",
+       {"run", "m.onnx", "-i", "k=k.npy"},
+       {{"m.onnx",
+         model(Graph{{node("Cast", {"k"}, {"t"}, {attribute("to", 1)}),
+                      node("NonMaxSuppression", {"b", "s", "k", "t"}, {"y"})},
+                     {value("b", {1, 5, 4}), value("s", {1, 2, 5}), value("k", {1}, kOnnxInt64)},
+                     {value("y", {})}},
+               21)},
+        {"k.npy", vector_file({2})}},
+       1,
+       "`vision.all_class_non_max_suppression` (node_y): `iou_threshold` is not in [0, 1]"},
+      fails("ConditionsBeyondTheElements", node("Compress", {"x", "k"}, {"y"}),
+            {1, 1, 1, 1, 1, 1, 1}, "`Compress` has 7 conditions for 6 elements"),
+      fails("ConditionsInAMatrix", node("Compress", {"k", "x"}, {"y"}), {1},
+            "operand `condition` of `Compress` has rank 2; expected 1"),
+      fails(
+          "BoxesByTwoLimits", node("NonMaxSuppression", {"x", "x", "k"}, {"y"}), {1, 2},
+          "operand `max_output_boxes_per_class` of `NonMaxSuppression` has 2 elements; expected 1"),
+      fails("BoxesByTwoThresholds", node("NonMaxSuppression", {"x", "x", "", "x"}, {"y"}), {1},
+            "operand `iou_threshold` of `NonMaxSuppression` has shape (2, 3); expected one number"),
+      fails("ResizeToANegativeSize", node("Resize", {"x", "", "", "k"}, {"y"}), {4, -1},
+            "output `y` of shape (4, -1) has a negative dimension"),
+      fails("ResizeByThreeSizes", node("Resize", {"x", "", "", "k"}, {"y"}), {4, 1, 1},
+            "`Resize` has 3 sizes for 2 axes"),
+      scaled("ResizeByNothing", {1, 0},
+             "`node_y`: a scale of `Resize` is not positive, or too large"),
+      scaled("ResizeBackwards", {-1, 1},
+             "`node_y`: a scale of `Resize` is not positive, or too large"),
+      scaled("ResizeBeyondMemory", {kHuge, 1},
+             "`node_y`: a scale of `Resize` is not positive, or too large"),
+      scaled("ResizeByThreeScales", {1, 1, 1},
+             "operand `scales` of `Resize` has shape (3,) for 2 axes"),
       {"LateSizesInC",
        {"compile", "m.onnx", "--target", "c", "-o", "m"},
        {{"m.onnx", model(Graph{{node("Range", {"a", "b", "c"}, {"y"})},

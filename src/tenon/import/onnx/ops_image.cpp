@@ -67,6 +67,7 @@ struct Request {
   Dims in, out;                // of all axes
   std::vector<double> scales;  // of `axes`; empty: the quotients of the sizes
   std::string mode, coordinates = "asymmetric", rounding = "floor";
+  Value scales_value, roi_value;  // tensors, where only the run knows them
   double cubic = -0.75, extrapolation = 0;
   bool excludes_outside = false, antialias = false;
 
@@ -96,12 +97,67 @@ void scale_by(Context& c, Request& r, std::vector<double> scales) {
   r.scales = std::move(scales);
 }
 
+// The same where only the run knows the scales. What is no scale gives -1, which is refused.
+void scale_by_value(Context& c, Request& r, const Value& scales) {
+  const auto type = shaped(scales);
+  const auto count = static_cast<int64_t>(r.axes.size());
+  if (type->ndim != 1 || !is_int(type->dim(0), count))
+    c.bad(kShapeMismatch, "operand `scales` of `{}` has shape {} for {} axes", c.name(),
+          str(*type->shape), count);
+  Elements extents{kInt64, {count}, {}};
+  for (size_t k = 0; k < r.axes.size(); ++k) extents.values.push_back(r.in_at(k));
+  const Value exact = c.cast(scales, kFloat64);
+  const Value width = c.op("multiply", {exact, c.cast(c.materialise(extents), kFloat64)});
+  const Value is_scale = c.op("logical_and", {c.op("greater", {exact, c.scalar(kFloat64, 0)}),
+                                              c.op("less", {width, c.scalar(kFloat64, 1e12)})});
+  const Value sizes = c.op("where", {is_scale, c.op("floor", {width}), c.scalar(kFloat64, -1)});
+  const Dims numbers = c.numbers_of(c.cast(sizes, kInt64), "scales");
+  for (const Expr& number : numbers)
+    c.require(number >= int64(0), kBadArgument,
+              fmt::format("a scale of `{}` is not positive, or too large", c.name()));
+  for (size_t k = 0; k < r.axes.size(); ++k) r.out_at(k) = numbers[k];
+  r.scales_value = scales;
+}
+
+// By operand `i`, which may be a constant.
+void scale_by_operand(Context& c, Request& r, size_t i) {
+  if (c.constant(i))
+    scale_by(c, r, c.floats(i, "scales"));
+  else
+    scale_by_value(c, r, c.value(i));
+}
+
+// The same for sizes that are expressions: the axis with the least or greatest scale, as a quotient
+// of integers, gives the scale of all.
+void keep_symbolic_proportions(Context& c, Request& r, const Dims& sizes, bool larger) {
+  Expr out = sizes[0], in = r.in_at(0);
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    c.require(logical_and(sizes[k] < int64(int64_t{1} << 31),
+                          logical_and(r.in_at(k) > int64(0), r.in_at(k) < int64(int64_t{1} << 31))),
+              kBadArgument,
+              "an extent or a size of `Resize` is too large, or there are no elements");
+    const Expr mine = sizes[k] * in, best = out * r.in_at(k);
+    const Expr is_better = larger ? mine > best : mine < best;
+    const Expr next_out = select(is_better, sizes[k], out);
+    in = arith::simplify(select(is_better, r.in_at(k), in));
+    out = arith::simplify(next_out);
+  }
+  for (size_t k = 0; k < sizes.size(); ++k)
+    r.out_at(k) = arith::simplify(floordiv(out * r.in_at(k) * int64(2) + in, in * int64(2)));
+  const auto tensor = [&](const Expr& number) {
+    return c.cast(c.materialise(Elements{kInt64, {1}, {number}}), kFloat64);
+  };
+  r.scales_value =
+      c.op("broadcast_to", {c.op("divide", {tensor(out), tensor(in)}),
+                            c.shape_value({int64(static_cast<int64_t>(sizes.size()))})});
+}
+
 // Sizes that keep the proportions of the axes, by the least or greatest of their scales.
-void keep_proportions(Request& r, const Dims& sizes, bool larger) {
+void keep_proportions(Context& c, Request& r, const Dims& sizes, bool larger) {
   double common = 0;
   for (size_t k = 0; k < sizes.size(); ++k) {
     const auto in = as_int(r.in_at(k)), out = as_int(sizes[k]);
-    if (!in || !out) unsupported("keep_aspect_ratio_policy with symbolic dimensions");
+    if (!in || !out) return keep_symbolic_proportions(c, r, sizes, larger);
     const double scale = static_cast<double>(*out) / static_cast<double>(*in);
     common = k == 0 ? scale : larger ? std::max(common, scale) : std::min(common, scale);
   }
@@ -119,6 +175,8 @@ void size_to(Context& c, Request& r, const Dims& sizes) {
     if (as_int(sizes[k]).value_or(0) < 0 || as_int(r.in_at(k)).value_or(1) < 1)
       c.bad(kBadArgument, "`{}` of an axis of {} to {} elements", c.name(), str(r.in_at(k)),
             str(sizes[k]));
+    c.require(sizes[k] >= int64(0), kBadArgument,
+              fmt::format("a size of `{}` is negative", c.name()));
     r.out_at(k) = sizes[k];
   }
 }
@@ -152,7 +210,8 @@ std::optional<Resize> as_images(const Request& r, DType dtype) {
 }
 
 Value resize_any(Context& c, const Request& r, const std::vector<double>& roi) {
-  if (roi.empty())
+  const bool is_known = !r.scales_value && !r.roi_value;
+  if (roi.empty() && is_known)
     if (const auto images = as_images(r, c.dtype(0))) return resize(c, *images);
   const bool has_region = r.coordinates == "tf_crop_and_resize";
   std::vector<int64_t> axes;
@@ -160,14 +219,14 @@ Value resize_any(Context& c, const Request& r, const std::vector<double>& roi) {
   AttrList scales, starts, ends;
   for (size_t k = 0; k < r.axes.size(); ++k) {
     const auto d = static_cast<size_t>(r.axes[k]);
-    const bool same = arith::proves_equal(r.in[d], r.out[d]) &&
+    const bool same = is_known && arith::proves_equal(r.in[d], r.out[d]) &&
                       (r.scales.empty() || r.scales[k] == 1) &&
                       (!has_region || (roi[k] == 0 && roi[r.axes.size() + k] == 1));
     if (same) continue;
     axes.push_back(r.axes[k]);
     sizes.push_back(r.out[d]);
     if (!r.scales.empty()) scales.push_back(r.scales[k]);
-    if (!has_region) continue;
+    if (!has_region || r.roi_value) continue;
     starts.push_back(roi[k]);
     ends.push_back(roi[r.axes.size() + k]);
   }
@@ -181,11 +240,15 @@ Value resize_any(Context& c, const Request& r, const std::vector<double>& roi) {
               {"exclude_outside", r.excludes_outside},
               {"antialias", r.antialias}};
   if (!scales.empty()) attrs.set("scales", scales);
-  if (has_region) {
+  if (has_region && !r.roi_value) {
     starts.insert(starts.end(), ends.begin(), ends.end());
     attrs.set("roi", starts);
   }
-  return c.op("image.resize", {c.value(0), c.shape_value(sizes)}, attrs);
+  std::vector<Value> args = {c.value(0), c.shape_value(sizes)};
+  if (r.scales_value || r.roi_value)
+    args.push_back(r.scales_value ? r.scales_value : make<graph::Tuple>(std::vector<Value>{}));
+  if (r.roi_value) args.push_back(r.roi_value);
+  return c.op("image.resize", args, attrs);
 }
 
 Request start(Context& c) {
@@ -203,7 +266,10 @@ Request start(Context& c) {
 Results convert_upsample(Context& c) {
   Request r = start(c);
   if (c.opset() >= 7) {
-    scale_by(c, r, c.opset() < 9 ? c.floats_attr("scales", {}) : c.floats(1, "scales"));
+    if (c.opset() < 9)
+      scale_by(c, r, c.floats_attr("scales", {}));
+    else
+      scale_by_operand(c, r, 1);
   } else {
     const double rows = c.float_attr("height_scale"), columns = c.float_attr("width_scale");
     if (r.axes.size() != 4)
@@ -221,7 +287,7 @@ bool is_given(Context& c, size_t i) {
 Results convert_resize(Context& c) {
   Request r = start(c);
   if (c.opset() < 11) {
-    scale_by(c, r, c.floats(1, "scales"));
+    scale_by_operand(c, r, 1);
     return {resize_any(c, r, {})};
   }
   r.coordinates = c.string_attr("coordinate_transformation_mode", "half_pixel");
@@ -240,17 +306,21 @@ Results convert_resize(Context& c) {
   std::vector<double> roi;
   if (r.coordinates == "tf_crop_and_resize") {
     if (!is_given(c, 1)) c.bad(kBadModel, "`Resize` by tf_crop_and_resize has no roi");
-    roi = c.floats(1, "roi");
-    if (roi.size() != 2 * r.axes.size())
+    const Expr count = c.shape(1)[0];
+    if (!is_int(count, static_cast<int64_t>(2 * r.axes.size())))
       c.bad(kShapeMismatch, "operand `roi` of `Resize` has {} numbers for {} axes; expected {}",
-            roi.size(), r.axes.size(), 2 * r.axes.size());
+            str(count), r.axes.size(), 2 * r.axes.size());
+    if (c.constant(1))
+      roi = c.floats(1, "roi");
+    else
+      r.roi_value = c.value(1);
   }
   if (is_given(c, 2)) {
-    scale_by(c, r, c.floats(2, "scales"));
+    scale_by_operand(c, r, 2);
   } else if (c.has(3)) {
     const Dims sizes = c.dims(3, "sizes");
     size_to(c, r, sizes);
-    if (policy != "stretch") keep_proportions(r, sizes, policy == "not_smaller");
+    if (policy != "stretch") keep_proportions(c, r, sizes, policy == "not_smaller");
   } else {
     c.bad(kBadModel, "`Resize` has neither scales nor sizes");
   }
@@ -262,9 +332,9 @@ Results convert_resize(Context& c) {
 std::vector<OperatorRow> image_rows() {
   return {
       {"Resize", 10, 1, 4, convert_resize, "numbers (nearest: all)",
-       "scales, sizes and roi known at compile time"},
+       "as many scales, sizes and numbers of roi as the model says"},
       {"Upsample", 1, 1, 2, convert_upsample, "numbers (nearest: all)",
-       "scales known at compile time"},
+       "as many scales as the model says"},
   };
 }
 
