@@ -166,6 +166,165 @@ Expr goes_on(const Tables& t, const TreeEnsembleAttrs& attrs, int64_t how, const
   return logical_or(holds, logical_and(mode >= int32(static_cast<int32_t>(kMissing)), missing()));
 }
 
+// How many steps the longest way from a root to a leaf has, where the tables are constants whose
+// longest ways are no more than three times as long as those to their leaves on average.
+std::optional<int64_t> even_depth(const Call& call, int64_t nodes) {
+  const auto children = constant_ints(call.args[kChildren]),
+             roots = constant_ints(call.args[kRoots]);
+  if (!children || !roots) return std::nullopt;
+  // A child stands behind its parent.
+  std::vector<int64_t> depth(static_cast<size_t>(nodes));
+  std::vector<bool> is_reached(static_cast<size_t>(nodes));
+  int64_t most = 0, leaves = 0;
+  double total = 0;
+  const auto reach = [&](int64_t place, int64_t steps) {
+    if (place < nodes) {
+      depth[static_cast<size_t>(place)] = std::max(depth[static_cast<size_t>(place)], steps);
+      is_reached[static_cast<size_t>(place)] = true;
+      return;
+    }
+    most = std::max(most, steps);
+    total += static_cast<double>(steps);
+    ++leaves;
+  };
+  for (const int64_t root : *roots) reach(root, 0);
+  for (int64_t node = 0; node < nodes; ++node)
+    for (size_t way = 0; is_reached[static_cast<size_t>(node)] && way < 2; ++way)
+      reach((*children)[2 * static_cast<size_t>(node) + way], depth[static_cast<size_t>(node)] + 1);
+  if (static_cast<double>(most) * static_cast<double>(leaves) > 3 * total) return std::nullopt;
+  return most;
+}
+
+// How many trees are walked side by side: a divisor of their number where one suits.
+int64_t trees_abreast(int64_t trees) {
+  constexpr int64_t kLeast = 8, kMost = 24, kOtherwise = 16;
+  if (trees <= kMost) return trees;
+  for (int64_t n = kMost; n >= kLeast; --n)
+    if (trees % n == 0) return n;
+  return kOtherwise;
+}
+
+// The kernel: a row is a block, which walks the trees and adds up the weights of the leaves that it
+// comes to, in their order.
+class Ensemble {
+ public:
+  Ensemble(KernelOf& kernel, const Tables& tables, const TreeEnsembleAttrs& attrs)
+      : kernel_(kernel),
+        t_(tables),
+        attrs_(attrs),
+        dtype_(tables.weights.dtype),
+        how_(comparison_of(kernel.call(), attrs.mode)),
+        nodes_(tables.features.shape[0]),
+        axes_(tir::KernelBuilder::axes({tables.x.shape[0]})),
+        row_(axes_[0].var) {}
+
+  Value run() {
+    const auto nodes = as_int(nodes_), trees = as_int(t_.roots.shape[0]);
+    const auto depth = nodes && trees ? even_depth(kernel_.call(), *nodes) : std::nullopt;
+    out_ = kernel_.allocate(kernel_.out_name(), kernel_.shape(), dtype_);
+    // One tree is a chain of loads, each of which waits for the one before.
+    constexpr int64_t kFewTrees = 4;
+    const tir::Stmt walks =
+        depth && *nodes > 0 && *trees >= kFewTrees ? abreast(*trees, *depth) : one_by_one();
+    std::vector<tir::Stmt> body = {each_target([&](const Expr&) { return none(); }), walks};
+    if (!sums())
+      body.push_back(each_target(
+          [&](const Expr& c) { return select(eq(total(c), none()), imm(dtype_, 0.0), total(c)); }));
+    kernel_.append(tir::define(kernel_.name(), axes_, {}, tir::seq(std::move(body))));
+    return kernel_.emit({out_});
+  }
+
+ private:
+  bool sums() const { return attrs_.aggregate == "sum"; }
+  Expr none() const {
+    if (sums()) return imm(dtype_, 0.0);
+    return attrs_.aggregate == "min" ? tir::greatest_value(dtype_) : tir::least_value(dtype_);
+  }
+  Expr total(const Expr& target) const { return out_({row_, target}); }
+
+  template <typename Body>
+  static tir::Stmt loop(const char* name, const Expr& extent, const Body& body) {
+    const auto var = make<tenon::Var>(name, kInt64);
+    return make<tir::For>(var, int64(0), extent, tir::ForKind::kSerial, body(Expr(var)));
+  }
+  template <typename ValueOf>
+  tir::Stmt each_target(const ValueOf& value) const {
+    return loop("c", int64(attrs_.n_targets), [&](const Expr& c) {
+      return make<tir::BufferStore>(out_.buffer, value(c), Indices{row_, c});
+    });
+  }
+
+  tir::Stmt add(const Expr& k) const {
+    const Expr target = tenon::cast(kInt64, t_.targets({k}));
+    const Expr old = total(target), weight = t_.weights({k});
+    return make<tir::BufferStore>(out_.buffer,
+                                  sums()                      ? old + weight
+                                  : attrs_.aggregate == "min" ? min(old, weight)
+                                                              : max(old, weight),
+                                  Indices{row_, target});
+  }
+  tir::Stmt votes(const Expr& leaf) const {
+    if (!t_.offsets) return add(leaf);
+    const Expr first = tenon::cast(kInt64, t_.offsets({leaf}));
+    const Expr count = tenon::cast(kInt64, t_.offsets({leaf + 1})) - first;
+    return loop("k", count, [&](const Expr& k) { return add(first + k); });
+  }
+  Expr child(const Expr& node) const {
+    const Expr way = tenon::cast(kInt64, goes_on(t_, attrs_, how_, row_, node));
+    return tenon::cast(kInt32, t_.children({node, way}));
+  }
+
+  tir::Stmt one_by_one() {
+    const Operand place = kernel_.allocate("place", {t_.x.shape[0]}, kInt32);
+    const Expr at = tenon::cast(kInt64, place({row_}));
+    const auto go_to = [&](const Expr& node) {
+      return make<tir::BufferStore>(place.buffer, tenon::cast(kInt32, node), Indices{row_});
+    };
+    return loop("tree", t_.roots.shape[0], [&](const Expr& which) {
+      std::vector<tir::Stmt> body = {go_to(t_.roots({which}))};
+      if (!is_int(nodes_, 0)) body.push_back(make<tir::While>(at < nodes_, go_to(child(at))));
+      body.push_back(votes(at - nodes_));
+      return tir::seq(std::move(body));
+    });
+  }
+
+  // All trees of a group take a step before any takes the next: their loads wait side by side. At a
+  // leaf a walk stays where it is.
+  tir::Stmt abreast(int64_t trees, int64_t depth) {
+    const int64_t width = trees_abreast(trees);
+    const Operand places = kernel_.allocate("places", {t_.x.shape[0], int64(width)}, kInt32);
+    return loop("group", int64((trees + width - 1) / width), [&](const Expr& group) {
+      const Expr first = group * int64(width);
+      const Expr count =
+          trees % width == 0 ? Expr(int64(width)) : min(int64(width), int64(trees) - first);
+      const auto go_to = [&](const Expr& tree, const Expr& node) {
+        return make<tir::BufferStore>(places.buffer, tenon::cast(kInt32, node),
+                                      Indices{row_, tree});
+      };
+      const auto step = [&](const Expr& tree) {
+        const Expr place = places({row_, tree}), at = tenon::cast(kInt64, place);
+        return go_to(tree, select(at < nodes_, child(min(at, nodes_ - 1)), place));
+      };
+      return tir::seq(
+          {loop("tree", count, [&](const Expr& t) { return go_to(t, t_.roots({first + t})); }),
+           loop("step", int64(depth), [&](const Expr&) { return loop("tree", count, step); }),
+           loop("tree", count, [&](const Expr& tree) {
+             return votes(tenon::cast(kInt64, places({row_, tree})) - nodes_);
+           })});
+    });
+  }
+
+  KernelOf& kernel_;
+  const Tables& t_;
+  const TreeEnsembleAttrs& attrs_;
+  DType dtype_;
+  int64_t how_;
+  Expr nodes_;
+  std::vector<tir::Axis> axes_;
+  Expr row_;
+  Operand out_;
+};
+
 Value lower_tree_ensemble(BlockBuilder& builder, const Call& call) {
   const auto attrs = attrs_as<TreeEnsembleAttrs>(call);
   KernelOf kernel(builder, call);
@@ -184,62 +343,7 @@ Value lower_tree_ensemble(BlockBuilder& builder, const Call& call) {
   checks.within(kRoots, zero, places);
   checks.within(kTargets, zero, int64(attrs.n_targets));
   if (t.offsets) checks.within(kOffsets, zero, simplify_dim(weights + 1));
-  const int64_t how = comparison_of(call, attrs.mode);
-  const Operand out = kernel.allocate(kernel.out_name(), kernel.shape(), t.weights.dtype);
-  const Operand place = kernel.allocate("place", {t.x.shape[0]}, kInt32);
-  const std::vector<tir::Axis> axes = tir::KernelBuilder::axes({t.x.shape[0]});
-  const Expr row = axes[0].var;
-  const Expr at = tenon::cast(kInt64, place({row}));
-  const auto go_to = [&](const Expr& node) {
-    return make<tir::BufferStore>(place.buffer, tenon::cast(kInt32, node), Indices{row});
-  };
-  const auto loop = [](const char* name, const Expr& extent, const auto& body) {
-    const auto var = make<tenon::Var>(name, kInt64);
-    return make<tir::For>(var, int64(0), extent, tir::ForKind::kSerial, body(Expr(var)));
-  };
-  const bool sums = attrs.aggregate == "sum";
-  const DType dtype = t.weights.dtype;
-  const Expr none = sums                       ? imm(dtype, 0.0)
-                    : attrs.aggregate == "min" ? tir::greatest_value(dtype)
-                                               : tir::least_value(dtype);
-  const auto add = [&](const Expr& k) {
-    const Indices target = {row, tenon::cast(kInt64, t.targets({k}))};
-    const Expr old = out(target), weight = t.weights({k});
-    return make<tir::BufferStore>(out.buffer,
-                                  sums                       ? old + weight
-                                  : attrs.aggregate == "min" ? min(old, weight)
-                                                             : max(old, weight),
-                                  target);
-  };
-  const auto tree = [&](const Expr& which) {
-    std::vector<tir::Stmt> body = {go_to(t.roots({which}))};
-    if (!is_int(nodes, 0))
-      body.push_back(make<tir::While>(
-          at < nodes,
-          go_to(t.children({at, tenon::cast(kInt64, goes_on(t, attrs, how, row, at))}))));
-    const Expr leaf = at - nodes;
-    if (!t.offsets) {
-      body.push_back(add(leaf));
-    } else {
-      const Expr first = tenon::cast(kInt64, t.offsets({leaf}));
-      const Expr count = tenon::cast(kInt64, t.offsets({leaf + 1})) - first;
-      body.push_back(loop("k", count, [&](const Expr& k) { return add(first + k); }));
-    }
-    return tir::seq(std::move(body));
-  };
-  std::vector<tir::Stmt> body = {
-      loop(
-          "c", int64(attrs.n_targets),
-          [&](const Expr& c) { return make<tir::BufferStore>(out.buffer, none, Indices{row, c}); }),
-      loop("tree", t.roots.shape[0], tree)};
-  if (!sums)
-    body.push_back(loop("c", int64(attrs.n_targets), [&](const Expr& c) {
-      const Expr value = out({row, c});
-      return make<tir::BufferStore>(out.buffer, select(eq(value, none), imm(dtype, 0.0), value),
-                                    Indices{row, c});
-    }));
-  kernel.append(tir::define(kernel.name(), axes, {}, tir::seq(std::move(body))));
-  return kernel.emit({out});
+  return Ensemble(kernel, t, attrs).run();
 }
 
 OpDef tree_ensemble() {
