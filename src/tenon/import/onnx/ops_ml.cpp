@@ -396,9 +396,14 @@ Value kernel_with(Context& c, const Value& x, const Kernel& kernel,
       c.bad(kBadAttribute, "`{}` has {} numbers for {} support vectors", c.node().op_type, all,
             count);
     const Expr rows = shaped(x)->dim(0), features = shaped(x)->dim(1);
-    const Value each = c.reshape(x, {rows, int64(1), features});
-    const Value d = c.op("subtract", {each, float_table(dtype, vectors, {count, all / count})});
-    const Value squares = c.op("sum", {c.op("multiply", {d, d})}, {{"axis", Ints{2}}});
+    // Vectors stand side by side: a feature of all of them is read at once.
+    const int64_t width = all / count;
+    std::vector<double> columns(vectors.size());
+    for (int64_t i = 0; i < all; ++i)
+      columns[static_cast<size_t>(i % width * count + i / width)] = vectors[static_cast<size_t>(i)];
+    const Value each = c.reshape(x, {rows, features, int64(1)});
+    const Value d = c.op("subtract", {each, float_table(dtype, columns, {width, count})});
+    const Value squares = c.op("sum", {c.op("multiply", {d, d})}, {{"axis", Ints{1}}});
     return c.op("exp", {c.op("multiply", {squares, number(-kernel.gamma)})});
   }
   const Value dot = linear(c, x, vectors, {}, count);
