@@ -429,6 +429,8 @@ std::vector<Row> rows() {
        nullptr, run_plan_memory},
       {"OutlineMain", "cuts a very long entry function into pieces", Form::kLowered, kExact,
        nullptr, run_outline_main},
+      {"BoundLoops", "ends loops at the symbolic bound that their bodies ask for", Form::kLowered,
+       kExact, tir::bound_loops},
       {"FlattenBuffer", "gives every access one index", Form::kLowered, kExact,
        tir::flatten_buffer},
       {"VectorizeLoop", "replaces loops marked vectorized by vector statements", Form::kLowered,

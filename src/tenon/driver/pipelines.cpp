@@ -81,6 +81,7 @@ static constexpr PipelineStep kLower[] = {
     {"LiftScratch", "scratch of kernels is planned with everything else"},
     {"PlanMemory", "every allocation is known now, and none is made after it"},
     {"OutlineMain", "code generation is slow on functions of many thousand statements"},
+    {"BoundLoops", "loops are plain, and vectors not yet made"},
     {"FlattenBuffer", "vectors are ramps over one index"},
     {"VectorizeLoop", "before unrolling, which would copy the loops"},
     {"UnrollLoop", "constant indices let small arrays stay in registers"},

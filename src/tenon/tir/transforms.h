@@ -98,6 +98,10 @@ IRModule fuse_multiply_add(IRModule module);
 /// a mathematical library.
 IRModule lower_intrinsics(IRModule module);
 
+/// A loop whose body runs only while its variable is below a symbolic bound (the pieces that a
+/// schedule cuts a symbolic axis into) ends at the bound; the condition goes.
+IRModule bound_loops(IRModule module);
+
 /// Drops loops, branches and sequences that do nothing.
 IRModule remove_no_op(IRModule module);
 
