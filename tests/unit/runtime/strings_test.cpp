@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "tenon/runtime/program.h"
+
 namespace tenon::runtime {
 namespace {
 
@@ -59,6 +63,77 @@ TEST(Strings, CopiesAtTheBorder) {
   EXPECT_EQ(elements[0].data, nullptr);
   elements[1] = {nullptr, 2};
   EXPECT_THROW(numbers_of(table, caller), Error);
+}
+
+// Each input up to the first "fig", and then the program's own "fig": a length that the run decides.
+const int64_t kLength[] = {TENON_DIM_SYMBOL(0)}, kLate[] = {TENON_DIM_COMPUTED};
+const TenonTensorInfo kInputs[] = {{"x", kLength, 1, TENON_DTYPE_STRING, 128, 1, 0, 0}};
+const TenonTensorInfo kOutputs[] = {
+    {"y", kLate, 1, TENON_DTYPE_STRING, 128, 1, 0, TENON_TENSOR_LATE}};
+const TenonSymbol kSymbols[] = {{"n", TENON_SYMBOL_DIM, 0, 0, 0, INT64_MAX}};
+const TenonString kOwn[] = {{"", 0}, {"fig", 3}};
+constexpr int64_t kFig = 1;
+
+int32_t shapes_of_cut(TenonContext*, const int64_t*, int64_t* output_dims, int64_t* bytes) {
+  output_dims[0] = 0;
+  *bytes = 0;
+  return TENON_OK;
+}
+
+int32_t cut(TenonContext* context, void* const* buffers, const int64_t* symbols, void*,
+            const void*) {
+  const auto* x = static_cast<const int64_t*>(buffers[0]);
+  const int64_t before = std::find(x, x + symbols[0], kFig) - x, count = before + 1;
+  void* memory = nullptr;
+  if (const int32_t code = context->provide_output(context, 0, &count, &memory)) return code;
+  auto* y = static_cast<int64_t*>(memory);
+  std::copy(x, x + before, y);
+  y[before] = kFig;
+  return TENON_OK;
+}
+
+TenonProgram cutting_program() {
+  TenonProgram program{};
+  program.abi_version = TENON_ABI_VERSION;
+  program.struct_size = sizeof program;
+  program.name = "cut";
+  program.input_count = program.output_count = program.symbol_count = 1;
+  program.inputs = kInputs;
+  program.outputs = kOutputs;
+  program.symbols = kSymbols;
+  program.alignment = 64;
+  program.shapes = shapes_of_cut;
+  program.run = cut;
+  program.workspace_bytes = -1;
+  program.strings = kOwn;
+  program.string_count = 2;
+  return program;
+}
+
+TEST(Strings, OutputsOfLateSizes) {
+  const TenonProgram declaration = cutting_program();
+  const auto program = Program::wrap(&declaration);
+  const Tensor x = tensor({"pear", "kiwi", "fig", "plum"});
+  const DLTensor view = x.view();
+  const DLTensor* inputs[] = {&view};
+  EXPECT_EQ(program->run(inputs).at(0).texts(), (Texts{"pear", "kiwi", "fig"}));
+
+  TenonString elements[4] = {};
+  int64_t shape[] = {4};
+  DLTensor caller{};
+  caller.data = elements;
+  caller.device = {kDLCPU, 0};
+  caller.ndim = 1;
+  caller.dtype = kStringElement;
+  caller.shape = shape;
+  DLTensor* outputs[] = {&caller};
+  program->run(inputs, outputs);
+  EXPECT_EQ(shape[0], 3);
+  EXPECT_STREQ(elements[1].data, "kiwi");
+  EXPECT_STREQ(elements[2].data, "fig");
+  release_texts(caller);
+  shape[0] = 2;
+  EXPECT_THROW(program->run(inputs, outputs), Error);  // 3 do not fit
 }
 
 TEST(Strings, Functions) {
