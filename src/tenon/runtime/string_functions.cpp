@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "tenon/runtime/error.h"
 #include "tenon/runtime/strings.h"
@@ -148,6 +149,16 @@ void find(StringTable&, Args args, const DLTensor& result) {
     const auto found = places.find(x[i]);
     elements<int64_t>(result)[i] = found == places.end() ? -1 : found->second;
   }
+}
+
+void rank(StringTable& table, Args args, const DLTensor& result) {
+  const auto* x = elements<int64_t>(tensor_at(args, 0));
+  std::map<std::string_view, int64_t> ranks;
+  for (int64_t i = 0; i < count_of(result); ++i) ranks.emplace(table.text(x[i]), 0);
+  int64_t before = 0;
+  for (auto& [text, own] : ranks) own = before++;
+  for (int64_t i = 0; i < count_of(result); ++i)
+    elements<int64_t>(result)[i] = ranks.at(table.text(x[i]));
 }
 
 // A code point of UTF-8 from the front; bytes that are none stand for themselves.
@@ -295,6 +306,7 @@ constexpr Row kFunctions[] = {
     {"tenon.string.find", find},
     {"tenon.string.lower", change_case<lower>},
     {"tenon.string.parse", parse},
+    {"tenon.string.rank", rank},
     {"tenon.string.regex_full_match", regex_full_match},
     {"tenon.string.split", split},
     {"tenon.string.split_counts", split_counts},

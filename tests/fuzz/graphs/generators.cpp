@@ -50,6 +50,7 @@ std::span<const Excluded> without_generator() {
       {"string.find", kOnTexts},
       {"string.lower", kOnTexts},
       {"string.parse", kOnTexts},
+      {"string.rank", kOnTexts},
       {"string.regex_full_match", kOnTexts},
       {"string.split", kOnTexts},
       {"string.split_counts", kOnTexts},

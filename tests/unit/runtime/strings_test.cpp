@@ -157,6 +157,14 @@ TEST(Strings, Functions) {
   EXPECT_EQ(find_string_function("tenon.string.none"), nullptr);
 }
 
+TEST(Strings, Ranks) {
+  RunStrings table({});
+  const Tensor ranks = call(table, "tenon.string.rank", {{"pear", "fig", "\xc3\xa4", "pear", ""}},
+                            Tensor(kStringNumber, {5}));
+  EXPECT_EQ(std::vector<int64_t>(ranks.as<int64_t>().begin(), ranks.as<int64_t>().end()),
+            (std::vector<int64_t>{2, 1, 3, 2, 0}));
+}
+
 TEST(Strings, NumbersAreReadWhole) {
   RunStrings table({});
   const auto read = [&](std::string_view text) {

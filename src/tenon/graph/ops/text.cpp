@@ -44,6 +44,20 @@ OpDef of_strings(const char* name, const char* summary, std::vector<OpInput> inp
   return op;
 }
 
+OpDef rank() {
+  OpDef op;
+  op.name = "string.rank";
+  op.summary = "How many distinct strings of x are before each, in the order of their bytes.";
+  op.inputs = {{"x", "strings"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_string(call, 0);
+    return same_shape(call, 0, kInt64);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) { return call_runtime(builder, call); };
+  op.source = "ONNX Unique-11, whose results are in order";
+  return op;
+}
+
 OpDef to_text() {
   OpDef op;
   op.name = "string.to_text";
@@ -197,6 +211,7 @@ std::vector<OpDef> text_ops() {
                      kString),
           of_strings("string.lower", "Small letters, of Latin, Greek and Cyrillic.", {x}, kString),
           of_strings("string.upper", "Capitals, of Latin, Greek and Cyrillic.", {x}, kString),
+          rank(),
           to_text(),
           parse(),
           find(),

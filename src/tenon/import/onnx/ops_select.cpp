@@ -92,6 +92,7 @@ Results convert_unique(Context& c) {
     if (!rest.empty()) rows = c.reshape(rows, {extent, arith::simplify(product(rest))});
   }
   if (c.dtype(0).is_bool()) rows = c.cast(rows, kUInt8);
+  if (c.dtype(0).is_string()) rows = c.op("string.rank", {rows});
   const Value all_results = c.op("unique_positions", {rows}, {{"sorted", sorted}});
   const Expr count = counted(c, item_of(c, all_results, 3), extent);
   const Value first = first_of(c, item_of(c, all_results, 0), 0, count);
@@ -138,7 +139,7 @@ std::vector<OperatorRow> select_rows() {
   return {
       {"NonZero", 9, 1, 1, convert_nonzero, "numbers, bool"},
       {"Compress", 9, 2, 2, convert_compress, "all"},
-      {"Unique", 11, 1, 1, convert_unique, "numbers, bool"},
+      {"Unique", 11, 1, 1, convert_unique, "all"},
       {"NonMaxSuppression", 10, 2, 5, convert_non_max_suppression, "float32"},
   };
 }

@@ -1,0 +1,1 @@
+2pear2apple2figBy

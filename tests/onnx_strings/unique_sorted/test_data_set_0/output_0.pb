@@ -1,0 +1,1 @@
+2apple2fig2kiwi2pearBy
