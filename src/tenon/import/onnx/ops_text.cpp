@@ -75,19 +75,13 @@ Value is_no_stop_word(Context& c, const Value& words, const std::string& action,
 
 // The words that are kept, in their order; an empty one where none is.
 Value kept_words(Context& c, const Value& words, const Value& is_kept) {
-  const Value places = c.op("cumsum", {c.cast(is_kept, kInt64)}, {{"axis", 0}});
-  const Value kept = c.op("sum", {c.cast(is_kept, kInt64)});
-  const Expr count = c.numbers_of(kept, "number of words")[0];
-  // Each word that is kept goes to its place, all others behind the last.
-  const Expr length = arith::simplify(max(count, int64(1)));
-  const Value none =
-      c.op("full", {c.shape_value({length + 1}), text_table({""}, {})}, {{"dtype", kString}});
-  const Value behind = c.op("full", {c.shape_value({}), c.prim(length)}, {{"dtype", kInt64}});
-  const Value place =
-      c.op("where", {is_kept, c.op("subtract", {places, c.scalar(kInt64, 1)}), behind});
-  const Value all = c.op("scatter_elements", {none, place, words}, {{"axis", 0}});
-  return c.op("strided_slice",
-              {all, c.shape_value({int64(0)}), c.shape_value({int64(0)}), c.shape_value({length})});
+  const Value kept = c.op("sum", {c.cast(is_kept, kInt64)}, {{"keepdims", true}});
+  const Value is_none_kept = c.op("equal", {kept, c.scalar(kInt64, 0)});
+  const auto joined = [&](const Value& a, const Value& b) {
+    return c.op("concat", {make<graph::Tuple>(std::vector<Value>{a, b})}, {{"axis", 0}});
+  };
+  return convert_as(c, "Compress", 9,
+                    {joined(words, text_table({""}, {1})), joined(is_kept, is_none_kept)})[0];
 }
 
 Results convert_string_normalizer(Context& c) {
