@@ -61,8 +61,10 @@ class Liveness {
       return;
     }
     if (const auto* view = stmt.as<DeclBuffer>()) {
-      walk<Var>(view->data, [&](const Var& var) {
-        const auto it = root_.find(&var);
+      // Of a pointer, or of an element's address.
+      walk(view->data, [&](const NodePtr& node) {
+        const auto* buffer = node.as<Buffer>();
+        const auto it = root_.find(buffer ? buffer->data.get() : node.get());
         if (it != root_.end()) root_[view->buffer->data.get()] = it->second;
       });
       return;
@@ -81,16 +83,17 @@ class Liveness {
       return;
     }
     if (const auto* loop = stmt.as<tir::While>()) {
-      use(loop->condition);
-      enter_loop(loop->body);
+      enter_loop(loop->body, loop->condition);
       return;
     }
     use(stmt);
     ++step_;
   }
 
-  void enter_loop(const Stmt& body) {
+  // \param condition  looked at before each iteration, or null
+  void enter_loop(const Stmt& body, const Expr& condition = {}) {
     loops_.push_back({step_++, {}});
+    if (condition) use(condition);
     visit(body);
     const Loop loop = std::move(loops_.back());
     loops_.pop_back();
@@ -130,9 +133,9 @@ class WorkspaceViews final : public Rewriter {
     places_[buffer.get()] = {workspace, offset};
   }
   /// `workspace` is asked for behind statement `bind`.
-  void ask(const Node* bind, const Ref<Buffer>& workspace, size_t level) {
-    asked_[bind] = make<AllocBuffer>(
-        workspace, Attrs{{tir::kHostWorkspace, static_cast<int64_t>(level)}}, workspace->origin);
+  void ask(const Node* bind, const Ref<Buffer>& workspace, int64_t slot) {
+    asked_[bind] =
+        make<AllocBuffer>(workspace, Attrs{{tir::kHostWorkspace, slot}}, workspace->origin);
   }
 
  protected:
@@ -286,7 +289,7 @@ std::vector<ModuleProblem> take_late(ModuleProblem& problem, const LateSizes& la
 
 /// Places the allocations of each level in memory that the host gives where the level begins.
 void plan_late(const std::vector<ModuleProblem>& levels, const LateSizes& late,
-               const PlanOptions& options, WorkspaceViews& views) {
+               const PlanOptions& options, int64_t slots, WorkspaceViews& views) {
   for (size_t level = 1; level < levels.size(); ++level) {
     const ModuleProblem& problem = levels[level];
     if (problem.buffers.empty()) continue;
@@ -294,7 +297,7 @@ void plan_late(const std::vector<ModuleProblem>& levels, const LateSizes& late,
     const auto workspace = make<Buffer>(fmt::format("workspace_{}", level), kUInt8,
                                         std::vector<Expr>{arith::simplify(plan.total)},
                                         Buffer::Options{.alignment = alignment_of(problem)});
-    views.ask(late.last_statement(level), workspace, level);
+    views.ask(late.last_statement(level), workspace, slots + static_cast<int64_t>(level));
     for (size_t i = 0; i < problem.buffers.size(); ++i) {
       views.place(problem.buffers[i], workspace, plan.offsets[i]);
       record({"PlanMemory",
@@ -322,7 +325,12 @@ IRModule plan_memory(IRModule module, const PlanOptions& options) {
     ModuleProblem problem = extract_problem(*function);
     const LateSizes late(*function);
     WorkspaceViews views;
-    plan_late(take_late(problem, late), late, options, views);
+    // Loops ask for memory by slots of their own.
+    int64_t slots = 0;
+    walk<AllocBuffer>(function->body, [&](const AllocBuffer& alloc) {
+      slots = std::max(slots, tir::host_workspace(alloc).value_or(0));
+    });
+    plan_late(take_late(problem, late), late, options, slots, views);
     const ModulePlan plan = plan_of(module, problem, options);
     const auto workspace = make<Buffer>("workspace", kUInt8, std::vector<Expr>{plan.total},
                                         Buffer::Options{.alignment = alignment_of(problem)});
