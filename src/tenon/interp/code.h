@@ -229,6 +229,7 @@ struct Code {
     int32_t slot;  // holds the declared dimension when kCheckDims is reached
   };
   std::map<int32_t, int64_t> host_outputs;  // views that are outputs of the program, by index
+  std::map<int32_t, int64_t> host_slots;    // views of memory that is asked for by slot
   std::vector<DimCheck> checks;
   int32_t result_slot = -1;  // of what the function returns, if it does
 };

@@ -13,6 +13,19 @@
 
 namespace tenon::interp {
 
+void Machine::keep_contents(int64_t slot, std::shared_ptr<Memory>& memory) {
+  std::shared_ptr<Memory>& held = host_memory_[slot];
+  if (held && held->bytes.size() >= memory->bytes.size()) {
+    memory = held;
+    return;
+  }
+  if (held) {
+    std::copy(held->bytes.begin(), held->bytes.end(), memory->bytes.begin());
+    std::copy(held->written.begin(), held->written.end(), memory->written.begin());
+  }
+  held = memory;
+}
+
 std::shared_ptr<Memory> allocate(int64_t bytes, std::string name, const Origin& origin) {
   constexpr int64_t kMost = int64_t{16} << 30;
   if (bytes < 0 || bytes > kMost)
@@ -219,6 +232,8 @@ void Machine::step(const Code& code, const Instr& instr, const Origin& origin, F
       }
       checked_elements(view.shape, std::max<int64_t>(1, view.dtype.bytes()), origin);
       view.memory = allocate((elements + offset) * view.dtype.bytes(), info.buffer->name, origin);
+      if (const auto it = code.host_slots.find(instr.a); it != code.host_slots.end())
+        keep_contents(it->second, view.memory);
       if (code.watched && instr.c >= 0)
         view.memory->owner = code.watches[static_cast<size_t>(instr.c)]->name;
       view.offset = offset * view.dtype.bytes();

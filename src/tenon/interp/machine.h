@@ -102,6 +102,8 @@ class Machine {
   [[noreturn]] static void limit_reached(const Origin& origin);
   static void check_dims(const Code& code, const Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
+  // Memory of a slot holds what the slot held; it stays the same where that is large enough.
+  void keep_contents(int64_t slot, std::shared_ptr<Memory>& memory);
   void call(const Code& code, const CallInfo& info, Frame& frame);
   Slot call_opaque(const OpaqueCallInfo& info, Frame& frame);
   void watch(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
@@ -115,6 +117,7 @@ class Machine {
   RandomRounding* rounding_;  // null: to the nearest
   int depth_ = 0;
   std::map<int64_t, View>* host_outputs_ = nullptr;
+  std::map<int64_t, std::shared_ptr<Memory>> host_memory_;  // by slot
   CallMemo* memo_ = nullptr;
   FindProgram find_program_;
 };

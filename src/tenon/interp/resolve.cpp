@@ -104,6 +104,8 @@ class Resolver : ExpressionResolver {
         allocate(alloc.buffer);
         if (const auto output = tir::host_output(alloc))
           code_->host_outputs[view_of(*alloc.buffer, alloc.origin)] = *output;
+        if (const auto slot = tir::host_workspace(alloc))
+          code_->host_slots[view_of(*alloc.buffer, alloc.origin)] = *slot;
         break;
       }
       case StmtKind::kAllocConst: {

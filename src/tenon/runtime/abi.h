@@ -170,8 +170,9 @@ struct TenonContext {
    * outside of parallel loops. Each sets `*memory`, aligned as the program declares, and returns
    * TENON_OK, or the code of an error that it has reported.
    *
-   * provide_memory: `bytes` of workspace, uninitialised, which live until `run` returns or `slot`
-   * (from 1) is asked for again. A negative number of bytes is an error (TENON_ERROR_SHAPE).
+   * provide_memory: `bytes` of workspace, which live until `run` returns or `slot` (from 1) is asked
+   * for again. They hold what the slot held, as far as it goes; the rest is uninitialised. A negative
+   * number of bytes is an error (TENON_ERROR_SHAPE).
    * provide_output: the memory of output `output`, which has TENON_TENSOR_LATE, of `dims`. */
   int32_t (*provide_memory)(TenonContext* context, int32_t slot, int64_t bytes, void** memory);
   int32_t (*provide_output)(TenonContext* context, int32_t output, const int64_t* dims,

@@ -229,9 +229,15 @@ class Program::LateMemory final : public MemoryProvider {
     if (slot < 0 || slot > kMostSlots) throw Error(TENON_ERROR_INTERNAL, "no such slot");
     const auto place = static_cast<size_t>(slot);
     if (slots_.size() <= place) slots_.resize(place + 1);
-    if (slots_[place].data == nullptr || slots_[place].bytes < bytes) {
-      slots_[place] = {};  // before the larger one is there
-      slots_[place] = {allocate(bytes, program_.program_.alignment), bytes};
+    Workspace& slot_memory = slots_[place];
+    if (slot_memory.data == nullptr || slot_memory.bytes < bytes) {
+      // What grows once grows again.
+      const int64_t held = slot_memory.data == nullptr ? 0 : slot_memory.bytes;
+      const int64_t taken = std::max(bytes, held < INT64_MAX / 2 ? 2 * held : held);
+      Workspace larger = {allocate(taken, program_.program_.alignment), taken};
+      if (held > 0)
+        std::memcpy(larger.data.get(), slot_memory.data.get(), static_cast<size_t>(held));
+      slot_memory = std::move(larger);
     }
     return slots_[place].data.get();
   }
