@@ -9,6 +9,7 @@
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/loop.h"
 #include "tenon/graph/shape.h"
 #include "tenon/ir/division.h"
 #include "tenon/support/limit_codes.h"
@@ -247,6 +248,7 @@ class Verifier {
         return {};
       });
       if (call.is("call_tir") || call.is("call_tir_inplace")) call_tir(call, origin);
+      if (call.is("loop")) loop(call, origin);
       return;
     }
     const auto* ref = call.callee.as<FuncRef>();
@@ -278,6 +280,22 @@ class Verifier {
     if (const auto* ref = call.callee.as<ExternRef>()) return ref->symbol;
     if (const auto* var = call.callee.as<Var>()) return var->name;
     return "a function";
+  }
+
+  void loop(const Call& call, const Origin& origin) {
+    const auto* ref = call.args.empty() ? nullptr : call.args[0].as<FuncRef>();
+    if (!ref || !module_.contains(ref->name)) return;  // reported already
+    const auto body = module_.find<Function>(ref->name);
+    if (!body) {
+      diagnostics_.error(kUnknownCallee, origin, "`loop` calls `{}`, which is no graph function",
+                         ref->name);
+      return;
+    }
+    guarded([&]() -> Type {
+      (void)type_of(ref_to(&call));
+      check_loop(call, *body);
+      return {};
+    });
   }
 
   // The arguments and results of a call_tir against the parameters of its PrimFunc.

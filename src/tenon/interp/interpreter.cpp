@@ -8,6 +8,7 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/loop.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/interp/dims.h"
 #include "tenon/interp/function_runner.h"
@@ -312,6 +313,7 @@ class Interpreter::Impl {
       return shape;
     }
     if (call.is("assert_op")) return assert_op(module, call, env, dims);
+    if (call.is("loop")) return loop(module, call, env, dims);
     if (!call.op->lower)
       throw CompileError(kUnsupported, call.origin, "operator `{}` cannot be interpreted",
                          call.op->name);
@@ -323,6 +325,107 @@ class Interpreter::Impl {
     if (!holds(evaluate_value(module, call.args.at(0), env, dims)))
       throw CompileError(kRunFailed, call.origin, "{}", graph::assert_message(call));
     return tuple_datum({});
+  }
+
+  Datum loop(const IRModule& module, const graph::Call& call, const Env& env, const Dims& dims) {
+    const graph::LoopCall parts = graph::loop_call(call);
+    const auto body = module.find<graph::Function>(parts.body);
+    if (!body)
+      throw CompileError(kUnknownCallee, call.origin, "`loop` calls `{}`, which is no function",
+                         parts.body);
+    const int64_t count = evaluate(parts.count, dims);
+    const auto most_steps = module.attrs.get<int64_t>("max_steps");
+    std::vector<Datum> states, slices, captured;
+    for (const auto& [values, out] :
+         {std::pair{&parts.states, &states}, std::pair{&parts.slices, &slices},
+          std::pair{&parts.captured, &captured}})
+      for (const Value& value : *values) out->push_back(evaluate_value(module, value, env, dims));
+    for (const Datum& slice : slices)
+      if (slice.tensor->shape[0] != std::max<int64_t>(count, 0))
+        throw CompileError(kRunFailed, call.origin, "a loop of {} iterations has slices of {}",
+                           count, tenon::str(slice.tensor->shape));
+    std::vector<std::vector<Ref<TensorData>>> stacked(graph::loop_result_types(*body).size() -
+                                                      states.size());
+    const auto arguments = [&](int64_t step) {
+      Datum numbers;
+      numbers.kind = Datum::Kind::kShape;
+      numbers.shape = evaluate(parts.dims, dims);
+      numbers.shape.insert(numbers.shape.begin(), step);
+      std::vector<Datum> args = {std::move(numbers)};
+      args.insert(args.end(), states.begin(), states.end());
+      for (size_t i = 0; i < slices.size(); ++i)
+        args.push_back(tensor_datum(part_of(
+            slices[i].tensor,
+            parts.reversed_inputs.count(i) ? std::max<int64_t>(count, 1) - 1 - step : step)));
+      args.insert(args.end(), captured.begin(), captured.end());
+      return args;
+    };
+    for (int64_t step = 0; step < count; ++step) {
+      if (parts.while_first && !holds(states[0])) break;
+      if (most_steps && step >= *most_steps)
+        throw CompileError(kRunFailed, call.origin, "{}", graph::steps_message(call, *most_steps));
+      Datum results = call_function(module, *body, arguments(step));
+      for (size_t k = 0; k < results.items.size(); ++k)
+        if (k < states.size())
+          states[k] = std::move(results.items[k]);
+        else
+          stacked[k - states.size()].push_back(results.items[k].tensor);
+    }
+    // Slices of no iterations are not there.
+    for (Datum& slice : slices)
+      if (slice.tensor->shape[0] == 0) {
+        std::vector<int64_t> shape = slice.tensor->shape;
+        shape[0] = 1;
+        slice.tensor = TensorData::splat(
+            slice.tensor->dtype, shape,
+            std::vector<std::byte>(static_cast<size_t>(slice.tensor->dtype.bytes())));
+      }
+    const std::vector<Datum> first = arguments(0);
+    for (size_t k = 0; k < stacked.size(); ++k) {
+      if (parts.reversed_outputs.count(k)) std::reverse(stacked[k].begin(), stacked[k].end());
+      states.push_back(tensor_datum(stacked[k].empty() ? nothing_stacked(*body, parts, first, k)
+                                                       : joined(stacked[k], call.origin)));
+    }
+    return tuple_datum(std::move(states));
+  }
+
+  // Element `at` of the first axis of `whole`, which the caller knows to have one.
+  static Ref<TensorData> part_of(const Ref<TensorData>& whole, int64_t at) {
+    const std::vector<int64_t> shape(whole->shape.begin() + 1, whole->shape.end());
+    const auto bytes = static_cast<size_t>(checked_elements(shape) * whole->dtype.bytes());
+    return TensorData::view(whole->dtype, shape,
+                            whole->data().subspan(static_cast<size_t>(at) * bytes, bytes),
+                            std::make_shared<Ref<TensorData>>(whole));
+  }
+  static Ref<TensorData> joined(const std::vector<Ref<TensorData>>& parts, const Origin& origin) {
+    std::vector<int64_t> shape = parts[0]->shape;
+    std::vector<std::byte> bytes;
+    for (const Ref<TensorData>& part : parts) {
+      if (part->shape != parts[0]->shape)
+        throw CompileError(kRunFailed, origin, "a loop stacks tensors of shapes {} and {}",
+                           tenon::str(parts[0]->shape), tenon::str(part->shape));
+      bytes.insert(bytes.end(), part->data().begin(), part->data().end());
+    }
+    shape.insert(shape.begin(), static_cast<int64_t>(parts.size()));
+    return TensorData::owned(parts[0]->dtype, std::move(shape), std::move(bytes));
+  }
+  // What a loop of no iterations stacks: its dimensions are those that the body declares.
+  Ref<TensorData> nothing_stacked(const graph::Function& body, const graph::LoopCall& parts,
+                                  const std::vector<Datum>& args, size_t k) {
+    Dims own;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const graph::Type& type = body.params.at(i)->type;
+      const auto* tensor = type.as<graph::TensorType>();
+      const auto* numbers = type.as<graph::ShapeType>();
+      const auto& declared = tensor ? tensor->shape : numbers->values;
+      const std::vector<int64_t>& seen = tensor ? args[i].tensor->shape : args[i].shape;
+      for (size_t d = 0; d < seen.size(); ++d) own.emplace(declared->at(d).get(), seen[d]);
+    }
+    const graph::Type one = graph::loop_result_types(body).at(parts.states.size() + k);
+    const auto& type = one.to<graph::TensorType>();
+    std::vector<int64_t> shape = evaluate(*type.shape, own);
+    shape.insert(shape.begin(), 0);
+    return TensorData::owned(type.dtype, std::move(shape), {});
   }
 
   static bool holds(const Datum& condition) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Call primitives and other operators on values that are no tensors.
 #include "tenon/graph/ops/define.h"
+#include "tenon/graph/ops/loop.h"
 
 namespace tenon::graph {
 
@@ -118,6 +119,7 @@ std::vector<OpDef> call_ops() {
       "call_pure_packed", "Runs a packed function that has no effect but its result.",
       {{"func", "an extern function"}, {"args", "its arguments", true, true}}, declared_result));
   ops.push_back(call_inplace_packed());
+  ops.push_back(loop_op());
   ops.push_back(primitive(
       "print", "Prints its arguments.", {{"args", "format, then values", true, true}},
       [](const Call&) { return void_type(); }, false));

@@ -4,6 +4,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/loop.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/rebuild.h"
 #include "tenon/support/kernel_codes.h"
@@ -115,18 +116,21 @@ class Inliner {
   IRModule run() {
     const std::vector<IRModule::Entry> entries = module_.functions();
     const bool has_main = static_cast<bool>(module_.find<Function>("main"));
+    const std::set<std::string> bodies = loop_bodies(module_);
     InlinedSizes sizes(
         module_, [this](const Value& value, std::string& name) { return callee_of(value, name); });
     for (const auto& [name, base] : entries) {
       const auto function = cast<Function>(base);
-      if (!function || is_group(*function) || (has_main && name != "main") || !calls(*function))
+      if (!function || is_group(*function) || (has_main && name != "main" && !bodies.count(name)) ||
+          !calls(*function))
         continue;
       sizes.add(name, function);
       path_ = {name};
       module_.set(name, rebuild(module_, function, rule()));
     }
     if (has_main)
-      for (const std::string& name : inlined_) module_.erase(name);
+      for (const std::string& name : inlined_)
+        if (!bodies.count(name)) module_.erase(name);
     return std::move(module_);
   }
 

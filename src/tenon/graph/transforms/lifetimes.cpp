@@ -78,6 +78,11 @@ const Binding* Lifetimes::binding_of(const Value& value) const {
   return it == bindings_.end() ? nullptr : it->second;
 }
 
+bool Lifetimes::ends_before(const Binding& binding, const Value& value) const {
+  const auto last = last_use_.find(memory_of(value));
+  return last == last_use_.end() || last->second < time_.at(&binding);
+}
+
 bool Lifetimes::ends_in(const Binding& binding, const Value& value) const {
   const Node* memory = memory_of(value);
   const auto maker = bindings_.find(memory);

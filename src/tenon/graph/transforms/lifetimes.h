@@ -20,6 +20,9 @@ class Lifetimes {
   /// call made it, this one uses it once, and nobody uses it (or a view of it) afterwards.
   bool ends_in(const Binding& binding, const Value& value) const;
 
+  /// Whether nobody uses the memory of `value`, or a view of it, in `binding` or afterwards.
+  bool ends_before(const Binding& binding, const Value& value) const;
+
   /// The binding of a variable of the function; null for parameters and what is no variable.
   const Binding* binding_of(const Value& value) const;
 

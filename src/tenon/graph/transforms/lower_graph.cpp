@@ -11,6 +11,7 @@
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/assertion.h"
+#include "tenon/graph/loop.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/lowering.h"
@@ -46,7 +47,7 @@ Ref<PrimFunc> Lowering::run(Role role) {
   std::vector<Value> results;
   flatten(function_->body->body, results);
   outputs_.resize(results.size());
-  find_late_numbers(role);
+  if (role == Role::kEntry) find_late_numbers(*function_->body);
   for (size_t i = 0; i < results.size(); ++i) {
     const Type type = type_of(results[i]);
     if (late_sizes_.depends(type)) {
@@ -98,12 +99,15 @@ Ref<PrimFunc> Lowering::run(Role role) {
               });
 }
 
-void Lowering::find_late_numbers(Role role) {
-  if (role == Role::kCalled) return;
-  walk<Binding>(function_->body, [&](const Binding& binding) {
-    const Call* numbers = binding.match ? numbers_of(binding.value) : nullptr;
-    const std::vector<Expr>* dims = numbers ? dims_of(binding.match) : nullptr;
-    if (!dims || input_of_.count(numbers->args[0].get())) return;
+void Lowering::find_late_numbers(const SeqExpr& body) {
+  walk<Binding>(ref_to(&body), [&](const Binding& binding) {
+    if (!binding.match) return;
+    const Call* numbers = numbers_of(binding.value);
+    if (numbers && input_of_.count(numbers->args[0].get())) return;
+    const auto* given = type_of(binding.value).as<TensorType>();
+    const bool is_late_result = given && !given->shape;
+    const std::vector<Expr>* dims = numbers || is_late_result ? dims_of(binding.match) : nullptr;
+    if (!dims) return;
     for (const Expr& dim : *dims)
       if (dim.as<tenon::Var>()) late_sizes_.add(dim.get());
   });
@@ -167,7 +171,7 @@ void Lowering::flatten(const Value& value, std::vector<Value>& out) {
   out.push_back(value);
 }
 
-void Lowering::claim(const Value& value, const Ref<Buffer>& output) {
+Lowering::Maker Lowering::maker_of(const Value& value) const {
   Value at = value;
   int64_t item = 0;
   for (;;) {
@@ -176,24 +180,31 @@ void Lowering::claim(const Value& value, const Ref<Buffer>& output) {
       at = get->tuple;
     }
     const Binding* bound = lifetimes_.binding_of(at);
+    if (bound && !bound->match && bound->value.as<TupleGetItem>()) {
+      at = bound->value;
+      continue;
+    }
     const auto* call = bound && !bound->match ? bound->value.as<Call>() : nullptr;
-    if (!call) return;
+    if (!call) return {};
     if (call->is("reshape")) {
       at = call->args[0];
       item = 0;
       continue;
     }
     const auto foreign = foreign_call(*call);
-    if (!is_call_tir(*call) && !foreign) return;
+    if (!is_call_tir(*call) && !foreign && !call->is("loop")) return {};
     if (const Value changed = changed_argument(*call, foreign, static_cast<size_t>(item));
         changed && lifetimes_.ends_in(*bound, changed)) {
       at = changed;
       item = 0;
       continue;
     }
-    claimed_.emplace(std::pair(at.get(), item), output);
-    return;
+    return {bound, {at.get(), item}};
   }
+}
+
+void Lowering::claim(const Value& value, const Ref<Buffer>& output) {
+  if (const Maker maker = maker_of(value); maker.binding) claimed_.emplace(maker.result, output);
 }
 
 Value Lowering::changed_argument(const Call& call, const std::optional<ForeignCall>& foreign,
@@ -201,6 +212,10 @@ Value Lowering::changed_argument(const Call& call, const std::optional<ForeignCa
   if (foreign) {
     const bool is_changed = i < foreign->in_place.size() && foreign->in_place[i] != kFresh;
     return is_changed ? foreign->arguments[foreign->in_place[i]] : Value();
+  }
+  if (call.is("loop")) {
+    const LoopCall loop = loop_call(call);
+    return i < loop.states.size() ? loop.states[i] : Value();
   }
   const auto& args = call.args.at(1).as<Tuple>()->values;
   const std::vector<size_t> places = in_place_indices(call, output_types(call).size(), args.size());
@@ -272,6 +287,7 @@ void Lowering::bind(const Binding& binding) {
     return;
   }
   if (is_call_tir(*call)) return call_tir(binding, *call, origin);
+  if (call->is("loop")) return lower_loop(binding, *call, origin);
   if (const auto foreign = foreign_call(*call))
     return call_extern(binding, *call, *foreign, origin);
   throw CompileError(kUnsupported, origin, "`{}` cannot be compiled here; expected R.call_tir",
@@ -346,6 +362,7 @@ void Lowering::define_numbers(const Binding& binding, const Value& tensor, const
 void Lowering::match_cast(const Binding& binding, const Origin& origin) {
   const Call* numbers = numbers_of(binding.value);
   if (numbers && dims_of(binding.match)) return define_numbers(binding, numbers->args[0], origin);
+  if (const LateResult* late = late_result(binding.value)) return name_dims(binding, *late, origin);
   const Type from = type_of(binding.value);
   const std::vector<Expr>* seen = dims_of(from);
   const std::vector<Expr>* wanted = dims_of(binding.match);
@@ -442,9 +459,10 @@ IRModule lower_graph(IRModule module) {
   const auto main = module.find<Function>("main");
   if (!main) throw CompileError(kUndefined, {}, "the module has no graph function `main`");
   const std::vector<IRModule::Entry> given = module.functions();
+  const std::set<std::string> bodies = loop_bodies(module);
   bool dropped = false;
   for (const auto& [name, function] : given) {
-    if (name == "main" || !function.as<Function>()) continue;
+    if (name == "main" || !function.as<Function>() || bodies.count(name)) continue;
     bool is_called = false;
     walk<FuncRef>(main->body,
                   [&, &self = name](const FuncRef& ref) { is_called |= ref.name == self; });
@@ -463,7 +481,8 @@ IRModule lower_graph(IRModule module) {
   // What was inlined into it.
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries)
-    if (function.as<PrimFunc>() && function->attrs.flag("tenon.inline")) module.erase(name);
+    if (bodies.count(name) || (function.as<PrimFunc>() && function->attrs.flag("tenon.inline")))
+      module.erase(name);
   return module;
 }
 

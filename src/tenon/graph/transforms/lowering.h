@@ -47,8 +47,8 @@ class Lowering {
     return outputs_.size() == 1 ? "output" : fmt::format("output_{}", i);
   }
 
-  /// The variables that are known only when part of the program has run.
-  void find_late_numbers(Role role);
+  /// The variables of `body` that are known only when part of the program has run.
+  void find_late_numbers(const SeqExpr& body);
   /// What computes `value`: a variable, or an item of a tuple.
   static std::pair<const Node*, int64_t> place_of(const Value& value);
 
@@ -64,7 +64,14 @@ class Lowering {
 
   void flatten(const Value& value, std::vector<Value>& out);
 
-  /// Gives the storage of `value` to the output buffer where a call computes it (through reshapes).
+  /// The call that computes `value` (through reshapes) into memory that may be another's, and which
+  /// of its results that is.
+  struct Maker {
+    const Binding* binding = nullptr;  // null where there is none
+    std::pair<const Node*, int64_t> result = {};
+  };
+  Maker maker_of(const Value& value) const;
+  /// Gives the storage of `value` to the output buffer where a call computes it.
   void claim(const Value& value, const Ref<Buffer>& output);
 
   static bool is_call_tir(const Call& call) {
@@ -135,6 +142,19 @@ class Lowering {
 
   void match_cast(const Binding& binding, const Origin& origin);
 
+  class Loop;  // lower_loop.cpp
+  void lower_loop(const Binding& binding, const Call& call, const Origin& origin);
+  /// What a loop gives with dimensions that only its run knows: `dims` holds them, and the memory is
+  /// that of the host's slot.
+  struct LateResult {
+    Ref<Buffer> dims;
+    int64_t slot = 0;
+  };
+  const LateResult* late_result(const Value& value) const;
+  void name_dims(const Binding& binding, const LateResult& result, const Origin& origin);
+  Ref<Buffer> host_memory(const std::string& name, const Type& type, int64_t slot,
+                          const Origin& origin);
+
   void lower_if(const Binding& binding, const If& branch, const Origin& origin);
 
   /// What decides: a scalar, or a tensor of one element.
@@ -170,7 +190,10 @@ class Lowering {
   LateSizeChecks late_sizes_;
   std::vector<Ref<Buffer>> outputs_;  // null where the size is not known yet
   std::map<std::pair<const Node*, int64_t>, size_t> late_claims_;
-  bool is_outermost_ = true;  // not in a branch
+  bool is_outermost_ = true;  // not in a branch or loop
+  std::map<std::pair<const Node*, int64_t>, LateResult> late_results_;
+  std::vector<Ref<Function>> bodies_;  // of loops: what refers to their bindings may
+  int64_t slots_ = 0;                  // of memory that loops ask the host for
 };
 
 }  // namespace tenon::graph

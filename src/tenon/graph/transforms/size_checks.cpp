@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/graph/transforms/size_checks.h"
 
+#include <functional>
+
 #include "tenon/arith/analyzer.h"
 #include "tenon/ir/visit.h"
 
@@ -70,13 +72,23 @@ class GivenSizes {
 
 }  // namespace
 
+// The allocations of these statements, in loops too: what is planned for a loop is planned whether it
+// runs or not.
+static void each_allocation(const std::vector<Stmt>& stmts,
+                            const std::function<void(const Buffer&)>& visit) {
+  for (const Stmt& stmt : stmts) {
+    if (const auto* alloc = stmt.as<tir::AllocBuffer>()) visit(*alloc->buffer);
+    if (const auto* loop = stmt.as<tir::For>()) each_allocation(tir::stmts_of(loop->body), visit);
+    if (const auto* loop = stmt.as<tir::While>()) each_allocation(tir::stmts_of(loop->body), visit);
+  }
+}
+
 void check_given_sizes(std::span<const Ref<Buffer>> inputs, std::span<const Ref<Buffer>> outputs,
                        std::span<const Ref<tenon::Var>> scalars, const std::vector<Stmt>& stmts,
                        std::vector<Stmt>& checks) {
   GivenSizes sizes(inputs, scalars, checks);
   for (const Ref<Buffer>& output : outputs) sizes.check(*output);
-  for (const Stmt& stmt : stmts)
-    if (const auto* alloc = stmt.as<tir::AllocBuffer>()) sizes.check(*alloc->buffer);
+  each_allocation(stmts, [&](const Buffer& buffer) { sizes.check(buffer); });
 }
 
 bool LateSizeChecks::depends(const NodePtr& node) const {
