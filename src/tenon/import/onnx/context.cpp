@@ -345,11 +345,26 @@ Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
   return ConverterContext::op(name, std::move(args), std::move(attrs));
 }
 
+std::vector<Value> Context::inlined(const Graph& graph, const std::vector<Value>& inputs) const {
+  std::vector<ItemRef> items;
+  for (const Value& input : inputs) {
+    items.push_back(std::make_shared<Item>());
+    items.back()->value = input;
+  }
+  std::vector<Value> results;
+  for (const ItemRef& result : inlined(graph, items))
+    results.push_back(with_operands({result}, opset_).value(0));
+  return results;
+}
+
 Value Context::materialise(const Elements& elements) {
   if (auto data = tensor_of(elements)) return make<graph::Constant>(std::move(data), origin());
-  if (!elements.dtype.is_integer())
+  if (!elements.dtype.is_integer() && !elements.dtype.is_bool())
     unsupported("a tensor of type {} computed from symbolic dimensions", elements.dtype.str());
-  Value value = op("shape_to_tensor", {shape_value(elements.values)});
+  Dims numbers = elements.values;
+  for (Expr& number : numbers)
+    if (number->dtype.is_bool()) number = select(number, int64(1), int64(0));
+  Value value = op("shape_to_tensor", {shape_value(numbers)});
   if (elements.ndim() != 1) value = reshape(value, to_exprs(elements.shape));
   return cast(value, elements.dtype);
 }

@@ -132,12 +132,13 @@ class Context final : public ConverterContext {
   std::shared_ptr<const Graph> graph_attr(const std::string& name);
   /// The results of a graph that an attribute holds, in place, on values for its inputs. Set by the
   /// importer, which knows the names around the node. \throws Unsupported where it is not set.
-  using Inline = std::function<std::vector<Value>(const Graph&, const std::vector<Value>&)>;
+  using Inline = std::function<std::vector<ItemRef>(const Graph&, const std::vector<ItemRef>&)>;
   void set_inline(Inline rule) { inline_ = std::move(rule); }
-  std::vector<Value> inlined(const Graph& graph, const std::vector<Value>& inputs) const {
+  std::vector<ItemRef> inlined(const Graph& graph, const std::vector<ItemRef>& inputs) const {
     if (!inline_) unsupported("a graph outside of its network");
     return inline_(graph, inputs);
   }
+  std::vector<Value> inlined(const Graph& graph, const std::vector<Value>& inputs) const;
   /// Attributes that change nothing here.
   void ignore(std::initializer_list<const char*> names);
   /// The first attribute that nobody asked for; empty where there is none.

@@ -136,8 +136,8 @@ void Importer::convert_operator(const Node& node, Scope& scope, const Body& body
     check_outputs(node, known->size());
     return;
   }
-  context.set_inline([&](const Graph& graph, const std::vector<Value>& values) {
-    return inline_graph(context, graph, values, scope, body);
+  context.set_inline([&](const Graph& graph, const std::vector<ItemRef>& items) {
+    return inline_graph(context, graph, items, scope, body);
   });
   if (stays_whole(node) && call_whole(node, *row, context, inputs, scope, body)) return;
   context.set_run_time_numbers(&numbers_);

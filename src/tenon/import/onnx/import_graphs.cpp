@@ -79,31 +79,32 @@ Elements Importer::known_elements(const TensorType& type, const Ints& numbers) {
   return out;
 }
 
-std::vector<Value> Importer::inline_graph(Context& context, const Graph& graph,
-                                          const std::vector<Value>& values, const Scope& scope,
-                                          const Body& body) {
-  if (graph.inputs.size() != values.size())
+std::vector<ItemRef> Importer::inline_graph(Context& context, const Graph& graph,
+                                            const std::vector<ItemRef>& items, const Scope& scope,
+                                            const Body& body) {
+  if (graph.inputs.size() != items.size())
     context.bad(kBadModel, "a graph of `{}` has {} inputs; expected {}", name_of(context.node()),
-                graph.inputs.size(), values.size());
+                graph.inputs.size(), items.size());
   if (body.depth >= kDeepest)
     context.bad(kLimitExceeded, "graphs stand more than {} deep within one another", kDeepest);
   Body inner = body;
   inner.depth++;
+  inner.in_branch = true;
   Scope own(&scope);
-  for (size_t i = 0; i < values.size(); ++i) {
-    auto item = std::make_shared<Item>();
-    item->value = values[i];
-    own.set(graph.inputs[i].name, std::move(item));
-  }
+  for (size_t i = 0; i < items.size(); ++i) own.set(graph.inputs[i].name, items[i]);
   const Origin origin = builder_.origin();
+  // What becomes known of values in here may be known here only.
+  numbers_.enter_branch();
   add_initializers(graph, own);
   convert_nodes(graph, own, inner);
+  numbers_.leave_branch();
   builder_.set_origin(origin);
-  std::vector<Value> results;
+  std::vector<ItemRef> results;
   for (const ValueInfo& output : graph.outputs) {
     const ItemRef item = own.find(output.name);
     if (item->poisoned) unsupported("a graph with nodes that are not supported");
-    results.push_back(value_of(item, context.node()));
+    if (!item->unsupported.empty()) unsupported("a graph that gives {}", item->unsupported);
+    results.push_back(item);
   }
   return results;
 }

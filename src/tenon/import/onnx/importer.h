@@ -110,9 +110,9 @@ class Importer {
                        const Body& body);
 
   // A graph of an attribute, in place of its node.
-  std::vector<Value> inline_graph(Context& context, const Graph& graph,
-                                  const std::vector<Value>& values, const Scope& scope,
-                                  const Body& body);
+  std::vector<ItemRef> inline_graph(Context& context, const Graph& graph,
+                                    const std::vector<ItemRef>& items, const Scope& scope,
+                                    const Body& body);
 
   // ---- branches
 

@@ -9,7 +9,8 @@ static const OperatorTable<OperatorRow>& table() {
       window_rows,      norm_rows,      activation_rows,  recurrent_rows, quantize_rows,
       create_rows,      image_rows,     loss_rows,        qlinear_rows,   tree_rows,
       ml_rows,          attention_rows, transformer_rows, sampling_rows,  signal_rows,
-      random_rows,      cast_rows,      text_rows,        map_rows,       select_rows};
+      random_rows,      cast_rows,      text_rows,        map_rows,       select_rows,
+      loop_rows};
   return kTable;
 }
 

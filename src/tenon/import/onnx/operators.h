@@ -45,6 +45,6 @@ std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), ind
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
     qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows(),
     attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows(),
-    cast_rows(), text_rows(), map_rows(), select_rows();
+    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows();
 
 }  // namespace tenon::onnx

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the recorded cases of loops: models with the outputs that ONNX Runtime computes.
+
+    tests/onnx/make_loop_cases.py tests/onnx
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+node = helper.make_node
+
+
+def value(name, dtype=F, shape=None):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def const(name, array):
+    return node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(array)))
+
+
+def graph(nodes, inputs, outputs, name="body"):
+    return helper.make_graph(nodes, name, inputs, outputs)
+
+
+def counted(inputs):
+    """The first inputs of a Loop's body, and its states."""
+    return [value("i", I, []), value("go", B, [])] + inputs
+
+
+def write(root, name, nodes, inputs, outputs, feeds, opset=17):
+    model = helper.make_model(graph(nodes, inputs, outputs, name), opset_imports=[helper.make_opsetid("", opset)],
+                              ir_version=8)
+    onnx.checker.check_model(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    results = session.run(None, feeds)
+    data = root / name / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, root / name / "model.onnx")
+    for i, info in enumerate(inputs):
+        (data / f"input_{i}.pb").write_bytes(numpy_helper.from_array(feeds[info.name], info.name).SerializeToString())
+    for i, info in enumerate(outputs):
+        (data / f"output_{i}.pb").write_bytes(numpy_helper.from_array(results[i], info.name).SerializeToString())
+
+
+def numbers(*shape):
+    return np.random.rand(*shape).astype(np.float32) - np.float32(0.5)
+
+
+def loops(root):
+    x, w = numbers(4), numbers(4, 4)
+    keep = node("Identity", ["go"], ["go_on"])
+
+    body = graph([keep, node("MatMul", ["s", "w"], ["t"]), node("Tanh", ["t"], ["next"]),
+                  node("Add", ["next", "x"], ["y"])],
+                 counted([value("s", F, [4])]), [value("go_on", B, []), value("next", F, [4]), value("y", F, [4])])
+    inputs = [value("x", F, [4]), value("w", F, [4, 4])]
+    outputs = [value("last", F, [4]), value("all", F, [None, 4])]
+    write(root, "loop_of_five", [const("n", np.int64(5)), node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+          inputs, outputs, {"x": x, "w": w})
+    for name, count in (("loop_given_count", 3), ("loop_no_iteration", 0), ("loop_negative_count", -2)):
+        write(root, name, [node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+              [value("n", I, [])] + inputs, outputs, {"n": np.array(count), "x": x, "w": w})
+
+    body = graph([node("Mul", ["s", "two"], ["next"]), node("ReduceSum", ["next"], ["sum"], keepdims=0),
+                  node("Less", ["sum", "most"], ["go_on"]), node("Identity", ["next"], ["y"])],
+                 counted([value("s", F, [4])]), [value("go_on", B, []), value("next", F, [4]), value("y", F, [4])])
+    nodes = [const("two", np.float32(2)), const("most", np.float32(100))]
+    positive = np.abs(x) + np.float32(0.1)
+    write(root, "loop_while", nodes + [node("Loop", ["", "", "x"], ["last", "all"], body=body)], [inputs[0]], outputs,
+          {"x": positive})
+    write(root, "loop_while_and_count", nodes + [const("n", np.int64(3)), const("yes", np.array(True)),
+                                                 node("Loop", ["n", "yes", "x"], ["last", "all"], body=body)],
+          [inputs[0]], outputs, {"x": positive})
+    for name, go in (("loop_given_condition", True), ("loop_not_begun", False)):
+        write(root, name, nodes + [node("Loop", ["", "c", "x"], ["last", "all"], body=body)],
+              [value("c", B, []), inputs[0]], outputs, {"c": np.array(go), "x": positive})
+
+    body = graph([keep, node("Add", ["a", "b"], ["sum"]), node("Identity", ["b"], ["first"])],
+                 counted([value("a", F, [4]), value("b", F, [4])]),
+                 [value("go_on", B, []), value("first", F, [4]), value("sum", F, [4]), value("a", F, [4])])
+    write(root, "loop_changes_places", [const("n", np.int64(6)),
+                                        node("Loop", ["n", "", "x", "x"], ["p", "q", "all"], body=body)],
+          [inputs[0]], [value("p", F, [4]), value("q", F, [4]), outputs[1]], {"x": x})
+    sizes(root, keep, x)
+    within(root, keep, x)
+
+
+def sizes(root, keep, x):
+    inputs = [value("x", F, ["n"])]
+    body = graph([keep, node("Concat", ["s", "x"], ["next"], axis=0), node("ReduceSum", ["next"], ["y"], keepdims=0)],
+                 counted([value("s", F, None)]),
+                 [value("go_on", B, []), value("next", F, None), value("y", F, [])])
+    write(root, "loop_grows", [const("n", np.int64(4)), node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+          inputs, [value("last", F, [None]), value("all", F, [None])], {"x": x})
+
+    body = graph([const("one", np.array([1])), const("end", np.array([1000])), const("zero", np.array([0])),
+                  node("Slice", ["s", "one", "end", "zero"], ["next"]), node("Shape", ["next"], ["length"]),
+                  node("Greater", ["length", "one"], ["more"]), const("none", np.zeros(0, np.int64)),
+                  node("Reshape", ["more", "none"], ["go_on"]),
+                  node("ReduceMax", ["s"], ["y"], keepdims=0)],
+                 counted([value("s", F, None)]), [value("go_on", B, []), value("next", F, None), value("y", F, [])])
+    write(root, "loop_shrinks", [node("Loop", ["", "", "x"], ["last", "all"], body=body)], inputs,
+          [value("last", F, [None]), value("all", F, [None])], {"x": numbers(7)})
+
+    body = graph([keep, node("Concat", ["s", "x"], ["p"], axis=0), node("Concat", ["x", "t"], ["q"], axis=0),
+                  node("Add", ["s", "t"], ["sum"]), node("ReduceSum", ["sum"], ["y"], keepdims=0)],
+                 counted([value("s", F, None), value("t", F, None)]),
+                 [value("go_on", B, []), value("p", F, None), value("q", F, None), value("y", F, [])])
+    write(root, "loop_two_grow", [const("n", np.int64(3)), node("Loop", ["n", "", "x", "x"], ["a", "b", "all"], body=body)],
+          inputs, [value("a", F, [None]), value("b", F, [None]), value("all", F, [None])], {"x": x})
+
+    body = graph([keep, const("zero", np.int64(0)), const("one", np.int64(1)), node("Add", ["i", "one"], ["end"]),
+                  node("Range", ["zero", "end", "one"], ["r"]), node("Cast", ["r"], ["f"], to=F),
+                  node("ReduceSum", ["f"], ["sum"], keepdims=0), node("Add", ["s", "sum"], ["next"])],
+                 counted([value("s", F, ["n"])]), [value("go_on", B, []), value("next", F, ["n"]), value("sum", F, [])])
+    write(root, "loop_sizes_of_the_iteration",
+          [const("n", np.int64(5)), node("Loop", ["n", "", "x"], ["last", "all"], body=body)], inputs,
+          [value("last", F, [None]), value("all", F, [None])], {"x": x})
+
+    body = graph([keep, node("Add", ["s", "x"], ["next"])],
+                 counted([value("s", F, ["n"])]), [value("go_on", B, []), value("next", F, ["n"])])
+    write(root, "loop_of_computed_count",
+          [node("ReduceSum", ["x"], ["total"], keepdims=0), node("Cast", ["total"], ["n"], to=I),
+           node("Loop", ["n", "", "x"], ["last"], body=body)], inputs, [value("last", F, [None])],
+          {"x": np.array([1, 0, 2, 1], np.float32)})
+
+
+def within(root, keep, x):
+    inputs = [value("x", F, [4])]
+    inner = graph([node("Identity", ["go1"], ["on1"]), node("Add", ["t", "s"], ["u"])],
+                  [value("j", I, []), value("go1", B, []), value("t", F, [4])],
+                  [value("on1", B, []), value("u", F, [4]), value("t", F, [4])], "inner")
+    body = graph([keep, node("Loop", ["i", "", "s"], ["next", "rows"], body=inner),
+                  node("ReduceSum", ["rows"], ["y"], keepdims=0)],
+                 counted([value("s", F, [4])]), [value("go_on", B, []), value("next", F, [4]), value("y", F, [])])
+    write(root, "loop_in_a_loop", [const("n", np.int64(4)), node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+          inputs, [value("last", F, [4]), value("all", F, [None])], {"x": x})
+
+    yes = graph([node("Add", ["s", "x"], ["yes"])], [], [value("yes", F, [4])], "yes")
+    no = graph([node("Mul", ["s", "x"], ["no"])], [], [value("no", F, [4])], "no")
+    body = graph([keep, const("two", np.int64(2)), node("Mod", ["i", "two"], ["odd"]), node("Cast", ["odd"], ["c"], to=B),
+                  node("If", ["c"], ["next"], then_branch=yes, else_branch=no),
+                  node("Identity", ["next"], ["y"])],
+                 counted([value("s", F, [4])]), [value("go_on", B, []), value("next", F, [4]), value("y", F, [4])])
+    write(root, "loop_with_branches", [const("n", np.int64(5)), node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+          inputs, [value("last", F, [4]), value("all", F, [None, 4])], {"x": x})
+
+    inner = graph([node("Identity", ["go1"], ["on1"]), node("Concat", ["t", "x"], ["u"], axis=0)],
+                  [value("j", I, []), value("go1", B, []), value("t", F, None)],
+                  [value("on1", B, []), value("u", F, None)], "inner")
+    body = graph([keep, const("two", np.int64(2)), node("Loop", ["two", "", "s"], ["next"], body=inner)],
+                 counted([value("s", F, None)]), [value("go_on", B, []), value("next", F, None)])
+    write(root, "loop_grows_in_a_loop", [const("n", np.int64(3)), node("Loop", ["n", "", "x"], ["last"], body=body)],
+          inputs, [value("last", F, [None])], {"x": x})
+
+
+def scans(root):
+    cell = graph([node("MatMul", ["x_t", "w"], ["p"]), node("MatMul", ["h", "r"], ["q"]), node("Add", ["p", "q"], ["s"]),
+                  node("Tanh", ["s"], ["next"]), node("Identity", ["next"], ["z"]), node("ReduceSum", ["next"], ["y"], keepdims=0)],
+                 [value("h", F, [2, 6]), value("x_t", F, [2, 5])],
+                 [value("next", F, [2, 6]), value("z", F, [2, 6]), value("y", F, [])])
+    feeds = {"h0": numbers(2, 6), "x": numbers(7, 2, 5), "w": numbers(5, 6), "r": numbers(6, 6)}
+    inputs = [value("h0", F, [2, 6]), value("x", F, ["t", 2, 5]), value("w", F, [5, 6]), value("r", F, [6, 6])]
+    outputs = [value("h", F, [2, 6]), value("all", F, [None, 2, 6]), value("sums", F, [None])]
+    write(root, "scan_cell", [node("Scan", ["h0", "x"], ["h", "all", "sums"], body=cell, num_scan_inputs=1)], inputs,
+          outputs, feeds)
+    write(root, "scan_cell_reversed", [node("Scan", ["h0", "x"], ["h", "all", "sums"], body=cell, num_scan_inputs=1,
+                                            scan_input_directions=[1], scan_output_directions=[1, 0])],
+          inputs, outputs, feeds)
+    body = graph([node("Mul", ["a", "b"], ["p"]), node("Add", ["s", "p"], ["next"]), node("Sub", ["a", "b"], ["d"]), node("Identity", ["next"], ["z"])],
+                 [value("s", F, [3]), value("a", F, [3]), value("b", F, [3])],
+                 [value("next", F, [3]), value("z", F, [3]), value("d", F, [3])])
+    write(root, "scan_axes", [node("Scan", ["s", "x", "y"], ["last", "all", "d"], body=body, num_scan_inputs=2,
+                                   scan_input_axes=[1, -2], scan_input_directions=[0, 1], scan_output_axes=[-1, 0],
+                                   scan_output_directions=[0, 1])],
+          [value("s", F, [3]), value("x", F, [3, 5]), value("y", F, [5, 3])],
+          [value("last", F, [3]), value("all", F, [3, 5]), value("d", F, [5, 3])],
+          {"s": numbers(3), "x": numbers(3, 5), "y": numbers(5, 3)})
+    body = graph([node("Mul", ["a", "b"], ["p"])], [value("a", F, [3]), value("b", F, [3])], [value("p", F, [3])])
+    write(root, "scan_without_states", [node("Scan", ["x", "y"], ["all"], body=body, num_scan_inputs=2)],
+          [value("x", F, [5, 3]), value("y", F, [5, 3])], [value("all", F, [5, 3])],
+          {"x": numbers(5, 3), "y": numbers(5, 3)})
+    body = graph([node("Add", ["s", "a"], ["next"]), node("Identity", ["next"], ["copy"])],
+                 [value("s", F, [3]), value("a", F, [3])], [value("next", F, [3]), value("copy", F, [3])])
+    for name, lengths in (("scan_of_a_batch", None), ("scan_of_lengths", np.array([4, 4]))):
+        given = [] if lengths is None else [value("lengths", I, [2])]
+        feeds = {"s": numbers(2, 3), "x": numbers(2, 4, 3)} | ({} if lengths is None else {"lengths": lengths})
+        write(root, name, [node("Scan", ["" if lengths is None else "lengths", "s", "x"], ["last", "all"], body=body,
+                                num_scan_inputs=1)],
+              given + [value("s", F, [2, 3]), value("x", F, [2, 4, 3])],
+              [value("last", F, [2, 3]), value("all", F, [2, 4, 3])], feeds, opset=8)
+
+
+if __name__ == "__main__":
+    np.random.seed(7)
+    loops(pathlib.Path(sys.argv[1]))
+    scans(pathlib.Path(sys.argv[1]))
