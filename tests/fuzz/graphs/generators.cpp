@@ -6,9 +6,10 @@ namespace tenon::fuzz {
 std::span<const GeneratorRow> generators() {
   static const std::vector<GeneratorRow> kRows = [] {
     std::vector<GeneratorRow> rows;
-    for (auto family : {elementwise_generators, reduction_generators, shape_generators,
-                        index_generators, product_generators, window_generators, norm_generators,
-                        create_generators, recurrent_generators, select_generators})
+    for (auto family :
+         {elementwise_generators, reduction_generators, shape_generators, index_generators,
+          product_generators, window_generators, norm_generators, create_generators,
+          recurrent_generators, select_generators, tree_generators})
       for (const GeneratorRow& row : family()) rows.push_back(row);
     return rows;
   }();
@@ -31,7 +32,6 @@ std::span<const Excluded> without_generator() {
       {"image.grid_sample", kRecorded},
       {"image.resize", kRecorded},
       {"linalg.det", kRecorded},
-      {"lookup", kRecorded},
       {"nn.col2im", kRecorded},
       {"nn.deformable_columns", kRecorded},
       {"nn.linear_attention", kRecorded},
@@ -58,7 +58,6 @@ std::span<const Excluded> without_generator() {
       {"string.upper", kOnTexts},
       {"tensor_scatter", kRecorded},
       {"tensor_to_shape", "random networks draw no operands that only the run knows yet"},
-      {"tree_ensemble", kRecorded},
       {"undefined", "the body of a declared function"},
       {"vision.roi_align", kRecorded},
       {"vision.roi_pool", kRecorded},

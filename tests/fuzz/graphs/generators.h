@@ -31,7 +31,7 @@ std::span<const Excluded> without_generator();
 /// The families, a file each.
 std::vector<GeneratorRow> elementwise_generators(), reduction_generators(), shape_generators(),
     index_generators(), product_generators(), window_generators(), norm_generators(),
-    create_generators(), recurrent_generators(), select_generators();
+    create_generators(), recurrent_generators(), select_generators(), tree_generators();
 
 /// A network of 1 to 12 operators.
 Network random_network(Choices& choices, std::map<std::string, Tally>* tally = nullptr);
