@@ -32,6 +32,7 @@ std::span<const Excluded> without_generator() {
       {"image.grid_sample", kRecorded},
       {"image.resize", kRecorded},
       {"linalg.det", kRecorded},
+      {"loop", "its body is a function, which generators do not draw"},
       {"nn.col2im", kRecorded},
       {"nn.deformable_columns", kRecorded},
       {"nn.linear_attention", kRecorded},
