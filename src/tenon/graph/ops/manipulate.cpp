@@ -2,6 +2,7 @@
 // Operators that give the elements of their input another place: shapes, axes, pieces.
 #include <algorithm>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
@@ -255,6 +256,24 @@ Type infer_broadcast_to(const Call& call) {
     }
   }
   return make<TensorType>(*dims, x->dtype);
+}
+
+Value lower_broadcast_to(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  const Shape out = *dims_arg(call, 1);
+  return kernel.emit_compute([&](const Indices& i) {
+    Indices at(i.end() - static_cast<std::ptrdiff_t>(x.ndim()), i.end());
+    for (size_t d = 0; d < at.size(); ++d) {
+      const Expr& dim = x.shape[d];
+      if (is_int(dim, 1)) {
+        at[d] = int64(0);
+      } else if (!arith::proves_equal(dim, out[out.size() - at.size() + d])) {
+        at[d] = select(eq(dim, int64(1)), int64(0), at[d]);  // only the run knows which it is
+      }
+    }
+    return x(at);
+  });
 }
 
 struct TileAttrs {
@@ -534,13 +553,9 @@ std::vector<OpDef> manipulate_ops() {
                             attrs_of<PermuteAttrs>(), infer_permute, lower_permute);
   permute.onnx = {"Transpose", {{"perm", "axes"}}};
   ops.push_back(std::move(permute));
-  OpDef broadcast = injective(
-      "broadcast_to", "Repeats dimensions of 1 to a given shape.", {moved, {"shape", "a shape"}},
-      {}, infer_broadcast_to, [](BlockBuilder& builder, const Call& call) {
-        KernelOf kernel(builder, call);
-        const Operand x = kernel.arg(0);
-        return kernel.emit_compute([&](const Indices& i) { return x.broadcast(i); });
-      });
+  OpDef broadcast =
+      injective("broadcast_to", "Repeats dimensions of 1 to a given shape.",
+                {moved, {"shape", "a shape"}}, {}, infer_broadcast_to, lower_broadcast_to);
   broadcast.fusion = FusionKind::kBroadcast;
   ops.push_back(std::move(broadcast));
   OpDef concat = injective("concat", "Joins tensors along an axis.",
