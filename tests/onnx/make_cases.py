@@ -39,15 +39,21 @@ def declared(name, array):
     return h.make_tensor_value_info(name, h.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
-def case(name, op, inputs, outputs, domain="com.microsoft", constants=(), opset=17, **attributes):
-    """`inputs`: pairs of a name and an array, or None where one is left out."""
+def open_input(name, array, shape):
+    """Declared with these dimensions, without a shape where they are None."""
+    return h.make_tensor_value_info(name, h.np_dtype_to_tensor_dtype(array.dtype), shape)
+
+
+def case(name, op, inputs, outputs, domain="com.microsoft", constants=(), opset=17, shapes=None, **attributes):
+    """`inputs`: pairs of a name and an array, or None where one is left out. `shapes`: what the file says of the
+    inputs, by their names, where that is less than all; it says nothing of the results then."""
     node = h.make_node(op, [i[0] if i else "" for i in inputs], outputs, domain=domain, **attributes)
     given = dict(i for i in inputs if i)
     feeds = {n: a for n, a in given.items() if n not in constants}
     graph = h.make_graph(
         [node],
         name,
-        [declared(n, a) for n, a in feeds.items()],
+        [open_input(n, a, shapes[n]) if shapes else declared(n, a) for n, a in feeds.items()],
         [h.make_empty_tensor_value_info(o) for o in outputs if o],
         [nh.from_array(given[n], n) for n in constants if n in given],
     )
@@ -55,7 +61,7 @@ def case(name, op, inputs, outputs, domain="com.microsoft", constants=(), opset=
     model.ir_version = 8 if opset < 20 else 12
     results = results_of(model, feeds, opset >= 20)
     for output, array in zip(model.graph.output, results):
-        output.CopyFrom(declared(output.name, array))
+        output.CopyFrom(open_input(output.name, array, None) if shapes else declared(output.name, array))
     data = FOLDER / name / "test_data_set_0"
     shutil.rmtree(FOLDER / name, ignore_errors=True)
     data.mkdir(parents=True)
@@ -549,3 +555,41 @@ def decoder():
 
 
 decoder()
+
+
+def dynamic():
+    """Dimensions, and ranks, that only a run knows."""
+
+    def open_case(name, op, *inputs, ranks=True, dim=None, outputs=("y",), constants=(), **attributes):
+        """`inputs` are named a, b, c."""
+        named = list(zip("abc", inputs))
+        shapes = {n: [dim] * array.ndim if ranks else None for n, array in named}
+        case("dynamic_" + name, op, named, outputs, "", constants, shapes=shapes, **attributes)
+
+    for name, a, b in (
+        ("equal", (4, 37), (4, 37)),
+        ("left", (1, 37), (4, 37)),
+        ("right", (4, 37), (4, 1)),
+        ("both", (4, 1), (1, 37)),
+        ("rank", (37,), (2, 3, 37)),
+        ("empty", (1, 37), (0, 37)),
+    ):
+        open_case("add_" + name, "Add", f(*a), f(*b))
+    open_case("where", "Where", f(1, 5) > 0, f(4, 1), f(4, 5))
+    open_case("max", "Max", f(1, 5), f(4, 1), f(4, 5))
+    open_case("minus_one", "Mul", f(1, 5), f(4, 1), dim=-1)
+    open_case("matmul", "MatMul", f(2, 1, 3, 4), f(5, 4, 6))
+    for size in (8, 9):
+        image, weight, window = f(1, 2, size, size + 3), f(4, 2, 3, 3), {"strides": [2, 2], "auto_pad": "SAME_UPPER"}
+        open_case(f"conv_same_{size}", "Conv", image, weight, constants=["b"], **window)
+        open_case(f"conv_lower_{size}", "Conv", image, weight, constants=["b"], strides=[2, 3], auto_pad="SAME_LOWER")
+        open_case(f"max_pool_{size}", "MaxPool", image - 10, kernel_shape=[3, 3], **window)
+        open_case(f"average_pool_{size}", "AveragePool", image, kernel_shape=[3, 3], **window)
+        open_case(f"padded_pool_{size}", "AveragePool", image, kernel_shape=[3, 3], count_include_pad=1, **window)
+    open_case("depth_to_space", "DepthToSpace", f(1, 8, 2, 3), blocksize=2)
+    open_case("space_to_depth", "SpaceToDepth", f(1, 2, 4, 6), blocksize=2)
+    open_case("rank_of_weights", "Conv", f(1, 2, 5, 6), f(3, 2, 2, 2), constants=["b"], ranks=False)
+    open_case("rank_of_axes", "Transpose", f(2, 3, 4), perm=[2, 0, 1], ranks=False)
+
+
+dynamic()

@@ -102,6 +102,7 @@ enum class LayoutRule : uint8_t {
 struct OpTraits {
   bool commutative = false;  // of two operands: op(a, b) is op(b, a)
   bool view = false;         // the elements of the first argument in order, in another shape
+  bool broadcasts = false;   // the shapes of all arguments, as NumPy does
   bool calls = false;        // a call primitive: calls a function of the module or a foreign one
   bool legal = false;        // LegalizeOps leaves it: LowerGraph gives it its meaning
 };

@@ -251,6 +251,7 @@ OpDef binary_op(const BinaryRow& row) {
   op.inputs = {OpInput{"lhs", "any shape"}.used_as(row.traits.lhs),
                OpInput{"rhs", "broadcast against lhs"}.used_as(row.traits.rhs)};
   op.traits.commutative = row.traits.commutes;
+  op.traits.broadcasts = true;
   op.layout = row.traits.finite_at_zero ? LayoutRule::kElementwise : LayoutRule::kPlanar;
   op.onnx.name = row.traits.onnx;
   op.infer_type = [takes, gives_bool](const Call& call) -> Type {
@@ -288,6 +289,7 @@ OpDef where() {
       return select(condition.broadcast(i), a.broadcast(i), b.broadcast(i));
     });
   };
+  op.traits.broadcasts = true;
   op.fusion = FusionKind::kBroadcast;
   op.source = "ONNX Where-16";
   return op;

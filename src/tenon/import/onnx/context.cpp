@@ -342,6 +342,7 @@ std::string Context::hint_of(const Node& node) {
 
 Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
   if (!clamped_.empty()) reconcile(name, args, attrs);
+  broadcast_args(name, args, attrs);
   return ConverterContext::op(name, std::move(args), std::move(attrs));
 }
 

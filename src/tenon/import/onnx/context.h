@@ -159,7 +159,7 @@ class Context final : public ConverterContext {
   // ---- building
 
   /// Operands with a clamped dimension that do not go together with the others are taken to have
-  /// the plain one, which is checked at run time.
+  /// the plain one, which is checked at run time. Dimensions that may be 1 or equal are broadcast.
   Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {}) override;
   /// Notes a dimension of a slice.
   void clamps(Expr clamped, Expr plain);
@@ -176,6 +176,7 @@ class Context final : public ConverterContext {
   template <typename T>
   const T* typed(const std::string& name, std::string_view wanted);
   void reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
+  void broadcast_args(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
   Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis);
 
   const Node& node_;
