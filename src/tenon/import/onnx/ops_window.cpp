@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
 #include <cmath>
+#include <limits>
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/import/onnx/operators.h"
@@ -68,18 +69,39 @@ struct Window {
     return values;
   }
 
-  // Pads so that there are ceil(extent / stride) windows.
+  // Pads so that there are ceil(extent / stride) windows. How much that is hangs on the extent only
+  // where the stride is not 1.
   void pad_to_same(Context& c) {
     if (same == Same::kNo) return;
+    bool symbolic = false;
     for (size_t d = 0; d < rank(); ++d) {
-      const auto extent = as_int(c.shape(0)[d + 2]);
-      if (!extent) unsupported("auto_pad of a symbolic dimension");
-      const int64_t count = (*extent + strides[d] - 1) / strides[d];
+      const Expr extent = c.shape(0)[d + 2];
       const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
-      const int64_t total = std::max<int64_t>(0, (count - 1) * strides[d] + reach - *extent);
-      split(d, total, same);
+      const Expr last = arith::simplify(floormod(extent - int64(1), int64(strides[d])));
+      const Expr total = arith::simplify(max(int64(reach - 1) - last, int64(0)));
+      if (const auto known = as_int(total)) {
+        split(d, *known, same);
+      } else {
+        symbolic = true;
+        set_run_time_pads(d, total);
+      }
     }
-    c.note("pads", pads);
+    if (!symbolic) c.note("pads", pads);
+  }
+  // The image with what is padded by numbers that only the run knows.
+  Value padded(Context& c, const Value& image, const Value& fill = nullptr) const {
+    if (run_time_pads.empty()) return image;
+    std::vector<Value> args{image, c.shape_value(run_time_pads)};
+    if (fill) args.push_back(fill);
+    return c.op("nn.pad", std::move(args), {{"pad_mode", "constant"}});
+  }
+  Dims run_time_pads;  // before and after each axis of the image; empty: none
+  void set_run_time_pads(size_t d, const Expr& total) {
+    run_time_pads.resize(2 * (rank() + 2), int64(0));
+    const Expr less = arith::simplify(floordiv(total, int64(2)));
+    const Expr more = arith::simplify(total - less);
+    run_time_pads[2 * d + 4] = same == Same::kLower ? more : less;
+    run_time_pads[2 * d + 5] = same == Same::kLower ? less : more;
   }
   void split(size_t d, int64_t total, Same how) {
     const int64_t less = total / 2, more = total - less;
@@ -132,7 +154,8 @@ Results convert_conv(Context& c) {
   check_images(c, 0);
   Window window(c, kernel_of(c, 1));
   window.pad_to_same(c);
-  return {with_bias(c, convolve(c, c.value(0), c.value(1), window), c.value_or_null(2))};
+  const Value x = window.padded(c, c.value(0));
+  return {with_bias(c, convolve(c, x, c.value(1), window), c.value_or_null(2))};
 }
 
 Value less_zero_point(Context& c, size_t operand, size_t zero_point) {
@@ -154,7 +177,7 @@ Results convert_conv_integer(Context& c) {
   check_images(c, 0);
   Window window(c, kernel_of(c, 1));
   window.pad_to_same(c);
-  const Value x = less_zero_point(c, 0, 2), w = less_zero_point(c, 1, 3);
+  const Value x = window.padded(c, less_zero_point(c, 0, 2)), w = less_zero_point(c, 1, 3);
   return {convolve(c, x, w, window)};
 }
 
@@ -206,6 +229,28 @@ int64_t norm_of(Context& c) {
   return static_cast<int64_t>(p);
 }
 
+// A pool that is padded by numbers which only the run knows.
+Results pool_padded(Context& c, const Window& window, const std::string& pool, const Attrs& attrs) {
+  if (c.output_count() > 1 && !c.node().outputs[1].empty())
+    unsupported("positions under auto_pad of a symbolic dimension");
+  const DType dtype = c.dtype(0);
+  Value fill;
+  if (pool.starts_with("nn.max")) {
+    // Exact in a double.
+    fill = c.scalar(dtype, dtype.is_float() ? -std::numeric_limits<double>::infinity()
+                           : dtype.is_int() ? -std::ldexp(1.0, dtype.bits - 1)
+                                            : 0);
+  }
+  const Value pooled = c.op(pool, {window.padded(c, c.value(0), fill)}, attrs);
+  if (!pool.starts_with("nn.avg") || attrs.get<bool>("count_include_pad").value_or(false))
+    return {pooled};
+  // The share of each window that lies in the image.
+  Dims shape = c.shape(0);
+  shape[0] = shape[1] = int64(1);
+  const Value ones = c.op("ones", {c.shape_value(shape)}, {{"dtype", dtype}});
+  return {c.op("divide", {pooled, c.op(pool, {window.padded(c, ones)}, attrs)})};
+}
+
 Results convert_pool(Context& c, const char* kind) {
   check_images(c, 0);
   Window window(c, {});
@@ -219,7 +264,9 @@ Results convert_pool(Context& c, const char* kind) {
   if (name == "avg") attrs.set("count_include_pad", c.flag_attr("count_include_pad"));
   if (name == "lp") attrs.set("p", norm_of(c));
   const bool column_major = name == "max" && c.flag_attr("storage_order");
-  const Value pooled = c.op(fmt::format("nn.{}_pool{}d", name, window.rank()), {c.value(0)}, attrs);
+  const std::string pool = fmt::format("nn.{}_pool{}d", name, window.rank());
+  if (!window.run_time_pads.empty()) return pool_padded(c, window, pool, attrs);
+  const Value pooled = c.op(pool, {c.value(0)}, attrs);
   if (c.output_count() < 2 || c.node().outputs[1].empty()) return {pooled};
   return {pooled, c.op("nn.max_pool_positions", {c.value(0), pooled},
                        {{"pool_size", window.kernel},
