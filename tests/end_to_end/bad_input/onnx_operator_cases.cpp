@@ -305,16 +305,22 @@ std::vector<Case> shaping() {
           "1; expected 4"),
       bad("DepthToSpaceOfOddChannels",
           {{node("DepthToSpace", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({1, 6, 2, 2})}},
-          "m.onnx: node `node_y` (DepthToSpace): error[TN0101]: `DepthToSpace` with blocksize 2 of "
-          "shape (1, 6, 2, 2)"),
+          "m.onnx: node `node_y` (DepthToSpace): error[TN0101]: `DepthToSpace` of a dimension that "
+          "4 "
+          "does not divide: 6"),
       bad("SpaceToDepthOfAVector",
           {{node("SpaceToDepth", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({4})}},
           "m.onnx: node `node_y` (SpaceToDepth): error[TN0103]: `SpaceToDepth` of a tensor of rank "
           "1; expected 4"),
       bad("SpaceToDepthOfOddRows",
           {{node("SpaceToDepth", {"x"}, {"y"}, {attribute("blocksize", 2)})}, {x({1, 1, 3, 2})}},
-          "m.onnx: node `node_y` (SpaceToDepth): error[TN0101]: `SpaceToDepth` with blocksize 2 of "
-          "shape (1, 1, 3, 2)"),
+          "m.onnx: node `node_y` (SpaceToDepth): error[TN0101]: `SpaceToDepth` of a dimension that "
+          "2 "
+          "does not divide: 3"),
+      bad("SpaceToDepthByNothing",
+          {{node("SpaceToDepth", {"x"}, {"y"}, {attribute("blocksize", 0)})}, {x({1, 1, 2, 2})}},
+          "m.onnx: node `node_y` (SpaceToDepth): error[TN0104]: attribute `blocksize` of "
+          "`SpaceToDepth` is 0; expected at least 1"),
   };
 }
 
@@ -479,12 +485,14 @@ std::vector<Case> windows() {
       bad("ConvOfABiasOfRankTwo",
           {{node("Conv", {"x", "w", "b"}, {"y"})}, {x({1, 1, 8, 8})}, {w, weight("b", {1, 1})}},
           "m.onnx: node `node_y` (Conv): error[TN0103]: the bias of `Conv` has rank 2; expected 1"),
-      bad("ConvPaddedToUnknownRows",
-          {{node("Conv", {"x", "w"}, {"y"}, {text_attribute("auto_pad", "SAME_UPPER")})},
-           {named("x", {"1", "1", "h", "8"})},
-           {w}},
-          "error[TN0502]: m.onnx: one node is not supported: `Conv` (auto_pad of a symbolic "
-          "dimension)"),
+      bad("PoolPositionsOfUnknownRows",
+          {{node("MaxPool", {"x"}, {"y", "i"},
+                 {attribute("kernel_shape", Dims{2, 2}), attribute("strides", Dims{2, 2}),
+                  text_attribute("auto_pad", "SAME_UPPER")})},
+           {named("x", {"1", "1", "h", "8"})}},
+          "error[TN0502]: m.onnx: one node is not supported: `MaxPool` (positions under auto_pad "
+          "of "
+          "a symbolic dimension)"),
       bad("TransposedConvOfUnknownRows",
           {{node("ConvTranspose", {"x", "w"}, {"y"}, {text_attribute("auto_pad", "SAME_UPPER")})},
            {named("x", {"1", "1", "h", "8"})},

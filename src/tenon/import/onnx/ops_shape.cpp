@@ -370,16 +370,27 @@ Results convert_tile(Context& c) {
   return {c.reshape(x, dims)};
 }
 
+void check_block_size(Context& c, int64_t size) {
+  if (size < 1 || size > (1 << 20))
+    c.bad(kBadAttribute, "attribute `blocksize` of `{}` is {}; expected at least 1", c.name(),
+          size);
+}
+
+// A dimension by a number that has to divide it.
+Expr divided(Context& c, const Expr& dim, int64_t by) {
+  c.require(eq(floormod(dim, int64(by)), int64(0)), kShapeMismatch,
+            fmt::format("`{}` of a dimension that {} does not divide: {}", c.name(), by, str(dim)));
+  return arith::simplify(floordiv(dim, int64(by)));
+}
+
 Results convert_depth_to_space(Context& c) {
   const int64_t b = c.int_attr("blocksize");
   const std::string mode = c.string_attr("mode", "DCR");
   if (c.ndim(0) != 4)
     c.bad(kRankMismatch, "`DepthToSpace` of a tensor of rank {}; expected 4", c.ndim(0));
   const Dims s = c.shape(0);
-  const auto channels = as_int(s[1]);
-  if (b < 1 || b > (1 << 20) || !channels || *channels % (b * b) != 0)
-    c.bad(kShapeMismatch, "`DepthToSpace` with blocksize {} of shape {}", b, str(s));
-  const Expr block = int64(b), rest = int64(*channels / (b * b));
+  check_block_size(c, b);
+  const Expr block = int64(b), rest = divided(c, s[1], b * b);
   const bool dcr = mode == "DCR";
   Value x = c.reshape(c.value(0), dcr ? Dims{s[0], block, block, rest, s[2], s[3]}
                                       : Dims{s[0], rest, block, block, s[2], s[3]});
@@ -393,10 +404,8 @@ Results convert_space_to_depth(Context& c) {
   if (c.ndim(0) != 4)
     c.bad(kRankMismatch, "`SpaceToDepth` of a tensor of rank {}; expected 4", c.ndim(0));
   const Dims s = c.shape(0);
-  const auto h = as_int(s[2]), w = as_int(s[3]);
-  if (b < 1 || b > (1 << 20) || !h || !w || *h % b != 0 || *w % b != 0)
-    c.bad(kShapeMismatch, "`SpaceToDepth` with blocksize {} of shape {}", b, str(s));
-  const Expr block = int64(b), rows = int64(*h / b), columns = int64(*w / b);
+  check_block_size(c, b);
+  const Expr block = int64(b), rows = divided(c, s[2], b), columns = divided(c, s[3], b);
   Value x = c.reshape(c.value(0), {s[0], s[1], rows, block, columns, block});
   x = c.transpose(x, {0, 3, 5, 1, 2, 4});
   return {c.reshape(x, {s[0], arith::simplify(s[1] * (b * b)), rows, columns})};
