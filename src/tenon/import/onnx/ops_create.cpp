@@ -165,9 +165,10 @@ Results convert_one_hot(Context& c) {
     const Value index = c.ints_constant({i});
     return c.reshape(c.op("take", {values, index}, {{"axis", 0}}), {});
   };
-  if (c.ndim(2) != 1 || !is_int(c.shape(2)[0], 2))
-    c.bad(kShapeMismatch, "operand `values` of `OneHot` has shape {}; expected (2,)",
-          str(c.shape(2)));
+  const std::string wrong =
+      fmt::format("operand `values` of `OneHot` has shape {}; expected (2,)", str(c.shape(2)));
+  if (c.ndim(2) != 1) c.bad(kShapeMismatch, "{}", wrong);
+  c.require(eq(c.shape(2)[0], int64(2)), kShapeMismatch, wrong);
   const Value indices = c.dtype(0).is_float() ? c.cast(c.value(0), kInt64) : c.value(0);
   if (depth)
     return {c.op("one_hot", {indices, item(1), item(0)}, {{"depth", *depth}, {"axis", axis}})};
