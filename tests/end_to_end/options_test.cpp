@@ -72,6 +72,7 @@ const std::map<std::string, Probe> kProbes = {
     {"--emit", {"--emit nonsense"}},
     {"--name", {"--name other"}},
     {"--params", {"--params DIR/none.params"}},
+    {"--shape", {"--shape x"}},
     {"--input", {"--input x=DIR/none.npy"}},
     {"--dim", {"--dim nonsense=3"}},
     {"--seed", {"--seed 7"}},
@@ -367,8 +368,9 @@ TEST_F(OptionTableTest, OptionsDoNotTakeWhatFollowsTheirValue) {
        {"--link " + folder_ + "/a.c", std::string("--place conv1=none"),
         std::string("--call-by-name toy"), std::string("--composite examples/none.py"),
         std::string("--signatures examples/none.py"), std::string("--params none.params"),
-        std::string("--backend-option a.b=c"), std::string("--plugin none.so"),
-        std::string("--kernels none.py"), std::string("--kernel a=b:c")}) {
+        std::string("--shape x=1"), std::string("--backend-option a.b=c"),
+        std::string("--plugin none.so"), std::string("--kernels none.py"),
+        std::string("--kernel a=b:c")}) {
     const Outcome outcome = tenon("explain " + model + " " + option + " conv2");
     EXPECT_EQ(outcome.err.find("conv2"), std::string::npos) << outcome.err;
     if (outcome.status == 0)

@@ -43,9 +43,12 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
   IRModule module;
   if (!options.params.empty() && kind_of(path) != ModelKind::kRelay)
     throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", path);
+  if (!options.shapes.empty() && kind_of(path) != ModelKind::kOnnx)
+    throw CompileError(kBadOption, {}, "{}: shapes are given; expected an .onnx model", path);
   switch (kind_of(path)) {
     case ModelKind::kOnnx: {
       onnx::ImportOptions import;
+      import.input_shapes = options.shapes;
       import.operators = options.operators;
       import.whole = options.whole.operators;
       import.whole_nodes = options.whole.nodes;

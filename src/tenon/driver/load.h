@@ -2,6 +2,7 @@
 // Loads models of every kind from their files.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,15 @@ struct LoadOptions {
   DeclaredOperators operators = {};
   /// What of an .onnx network their kernels may compute as a whole.
   KernelFiles::Whole whole = {};
+  /// Shapes of inputs of an .onnx network; -1 leaves a dimension to the file.
+  std::map<std::string, std::vector<int64_t>> shapes = {};
 };
 
 /// Imports or parses a model, and verifies it. Constants that a script refers to are read from
 /// `path` + ".constants" where that exists.
 /// \throws CompileError what the importer, the parser and the verifier find; kUnsupported for a
-/// compiled program, which holds no module; kBadOption for parameters of another kind of model.
+/// compiled program, which holds no module; kBadOption for parameters or shapes of another kind of
+/// model.
 IRModule load_module(const std::string& path, const LoadOptions& options = {});
 
 /// Writes a module as TVMScript, and the constants that the text refers to, where there are any, to

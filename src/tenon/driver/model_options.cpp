@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "tenon/driver/console.h"
@@ -27,6 +28,10 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--params", params,
                  "of a .relay model: values of its parameters, as relay.save_param_dict writes "
                  "them; may be repeated");
+  app.add_option("--shape", shapes,
+                 "of an .onnx model: NAME=1,?,224, the shape of an input; ? leaves a dimension to "
+                 "the model; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--link", link,
                  "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
                  "repeated");
@@ -54,6 +59,39 @@ void ModelOptions::add_to(CLI::App& app) {
       ->allow_extra_args(false);
   chosen.add_to(app);
   placement.add_to(app);
+}
+
+// The name and the dimensions of NAME=1,?,224; `?` is -1.
+static std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    throw UsageError("--shape {}: expected NAME=1,?,224", text);
+  std::vector<int64_t> dims;
+  std::string_view rest = std::string_view(text).substr(equals + 1);
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view dim = rest.substr(0, comma);
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(dim.data(), dim.data() + dim.size(), number);
+    if (dim != "?" && (error != std::errc() || end != dim.data() + dim.size() || number < 0))
+      throw UsageError(
+          "--shape {}: `{}` is no dimension; expected a number, or ? for what the "
+          "model says",
+          text, dim);
+    dims.push_back(number);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return {text.substr(0, equals), dims};
+}
+
+LoadOptions ModelOptions::load_options() const {
+  LoadOptions options{params, kernels.declared(), kernels.whole()};
+  for (const std::string& text : shapes) {
+    const auto [name, dims] = parse_shape(text);
+    if (!options.shapes.emplace(name, dims).second)
+      throw UsageError("--shape {}: the input is given twice", text);
+  }
+  return options;
 }
 
 void ModelOptions::add_plan_to(CLI::App& app) {

@@ -36,13 +36,15 @@ struct ModelOptions {
   PlacementOptions placement;
   KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
+  std::vector<std::string> shapes;  // NAME=1,?,224: of inputs of an .onnx model
   std::string plan, write_plan;     // files of plans: that are taken, and to be written
 
   void add_to(CLI::App& app);
   /// Those of commands that compile.
   void add_plan_to(CLI::App& app);
   void add_write_plan_to(CLI::App& app);
-  LoadOptions load_options() const { return {params, kernels.declared(), kernels.whole()}; }
+  /// \throws UsageError where a shape is malformed.
+  LoadOptions load_options() const;
   /// Loads what back ends there are: plugins, and libraries that are called by name, with the
   /// patterns of the files. \throws CompileError what reading the files finds.
   void load() const;

@@ -87,6 +87,10 @@ const OptionRow kFiles[] = {
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
      {},
      "parameters are of .relay models"},
+    {"--shape",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     {},
+     "shapes are of .onnx models"},
 };
 
 const OptionRow kRuns[] = {

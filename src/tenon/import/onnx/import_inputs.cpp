@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network is given: its inputs and initialisers.
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/ranks.h"
 
 namespace tenon::onnx {
 
@@ -19,8 +20,8 @@ std::vector<Ref<graph::Var>> Importer::parameters(Scope& scope) {
     auto item = std::make_shared<Item>();
     if (!input.unsupported.empty()) {
       item->unsupported = input.unsupported;
-    } else if (!input.shape && !options_.input_shapes.count(input.name)) {
-      item->unsupported = "a tensor of no declared rank";
+    } else if (!has_rank(input)) {
+      item->unsupported = "a tensor of unknown rank; --shape gives it";
     }
     if (!item->unsupported.empty()) {
       item->poisoned = true;
@@ -39,8 +40,20 @@ std::vector<Ref<graph::Var>> Importer::parameters(Scope& scope) {
   return params;
 }
 
+bool Importer::has_rank(const ValueInfo& input) const {
+  return input.shape || options_.input_shapes.count(input.name) ||
+         rank_by_use(model_.graph, input.name);
+}
+
 Dims Importer::dims_of(const ValueInfo& input) {
-  std::vector<Dim> declared = input.shape.value_or(std::vector<Dim>{});
+  std::vector<Dim> declared;
+  if (input.shape)
+    declared = *input.shape;
+  else if (!options_.input_shapes.count(input.name))
+    declared.resize(*rank_by_use(model_.graph, input.name));
+  // Some exporters write -1 for a dimension that they do not know.
+  for (Dim& dim : declared)
+    if (dim.value && *dim.value < 0) dim.value.reset();
   if (const auto given = options_.input_shapes.find(input.name);
       given != options_.input_shapes.end()) {
     if (input.shape && declared.size() != given->second.size())
@@ -62,9 +75,6 @@ Dims Importer::dims_of(const ValueInfo& input) {
   for (size_t d = 0; d < declared.size(); ++d) {
     const Dim& dim = declared[d];
     if (dim.value) {
-      if (*dim.value < 0)
-        bad(kBadModel, "dimension {} of graph input `{}` is {}", d, printable(input.name),
-            *dim.value);
       constant.push_back(*dim.value);
       dims.push_back(int64(*dim.value));
       continue;

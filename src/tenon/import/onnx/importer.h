@@ -49,6 +49,7 @@ class Importer {
   // ---- inputs
 
   std::vector<Ref<graph::Var>> parameters(Scope& scope);
+  bool has_rank(const ValueInfo& input) const;
   Dims dims_of(const ValueInfo& input);
   void add_initializers(const Graph& graph, Scope& scope);
   static std::set<std::string> given_names(const Graph& graph);

@@ -254,6 +254,43 @@ TEST(Import, NamedDimensionsAreOneVariableEach) {
             "R.Tensor((7, 3), \"float32\")");
 }
 
+TEST(Import, NegativeDimensionsAreSymbols) {
+  ModelBuilder m;
+  m.input("x", {"-1", "3", "-7"});
+  m.node("Relu", {"x"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(result_type(m), "R.Tensor((x_d0, 3, x_d2), \"float32\")");
+}
+
+// Of an input without a shape, by what is done with it.
+TEST(Import, RanksFollowFromUses) {
+  const auto rank = [](const std::function<void(ModelBuilder&)>& use) -> int64_t {
+    ModelBuilder m;
+    m.input("x", {});
+    m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    m.tensor("w", {1, 1, 1, 2}, {1, 2});
+    m.tensor("matrix", {2, 1}, {1, 2});
+    m.tensor("number", {}, {1});
+    use(m);
+    m.output("y");
+    try {
+      return graph::tensor_type(import_main(m)->params[0])->ndim;
+    } catch (const CompileError& error) {
+      EXPECT_EQ(error.first().code.name, kUnsupportedOperator.name);
+      return -1;
+    }
+  };
+  EXPECT_EQ(rank([](auto& m) { m.node("Conv", {"x", "w"}, {"y"}); }), 4);
+  EXPECT_EQ(rank([](auto& m) { m.node("Gemm", {"x", "matrix"}, {"y"}); }), 2);
+  EXPECT_EQ(rank([](auto& m) {
+              m.node("Relu", {"x"}, {"r"});
+              m.node("Add", {"number", "r"}, {"s"});
+              m.node("Conv", {"s", "w"}, {"y"});
+            }),
+            4);
+  EXPECT_EQ(rank([](auto& m) { m.node("MatMul", {"x", "matrix"}, {"y"}); }), -1);
+}
+
 TEST(Import, ShapesThatTheNetworkComputes) {
   // As exporters write x.view(x.size(0) * x.size(1), -1), and a slice to the length of x.
   ModelBuilder m;
