@@ -394,4 +394,54 @@ TEST_F(CTargetTest, PoolsSpillAndSayWhatIsMissing) {
   fails("--pool a --pool a", 1, "given twice");
 }
 
+// Sizes that are known in the middle of a run: by callbacks in main_NAME.c, by a pool in the example
+// and here, where it is too small first.
+TEST_F(CTargetTest, MemoryIsAskedForWhileTheProgramRuns) {
+  const std::string model = "tests/modules/late/late_numbers.py", out = folder_ + "/late";
+  tenon("compile " + model + " --target c -o " + out + " --name late --emit c,c-example");
+  tenon("run " + model + " --interpret -o " + folder_ + "/expected");
+  tenon("run " + model + " --target c -o " + folder_ + "/got");
+  for (const char* name : {"/output_0.npy", "/output_1.npy"})
+    expect_near(folder_ + "/expected" + name, folder_ + "/got" + name);
+  write("pool.c", R"c(
+#include <stdio.h>
+#include "late.h"
+static float x[30], summed[5];
+static unsigned char workspace[1 << 16] __attribute__((aligned(64)));
+static unsigned char memory[1 << 16] __attribute__((aligned(64)));
+int main(void) {
+  late_inputs in = {x};
+  late_outputs out = {summed};
+  late_pool pool;
+  late_late late;
+  late_error error;
+  int32_t code;
+  int i;
+  for (i = 0; i < 30; ++i) x[i] = i < 9 ? 1.0f : -1.0f;
+  pool.data = memory;
+  pool.bytes = 100;
+  late = late_late_of(&pool);
+  code = late_run(&in, &out, workspace, &late, &error);
+  printf("%d %d %d\n", (int)code, code == LATE_TOO_SMALL, pool.used > 100);
+  pool.bytes = sizeof(memory);
+  late = late_late_of(&pool);
+  code = late_run(&in, &out, workspace, &late, &error);
+  printf("%d %d %d\n", (int)code, (int)pool.output_0_dims[0], (int)pool.output_0_dims[1]);
+  return code;
+}
+)c");
+  ASSERT_EQ(run(std::string("cc ") + kStrict + " -I" + out + " -o " + folder_ + "/pool " + folder_ +
+                "/pool.c " + out + "/late.c -lm && " + folder_ + "/pool"),
+            0)
+      << said_;
+  EXPECT_EQ(said_, "5 1 1\n0 9 5\n");
+  ASSERT_EQ(run("make -C " + out + " && " + out + "/main_late -n 3 -o " + folder_ + "/made -"), 0)
+      << said_;
+  ASSERT_EQ(run(std::string("cd ") + out + " && cc " + kStrict +
+                " late_example.c late.c -lm -o late_example && ./late_example"),
+            0)
+      << said_;
+  EXPECT_NE(said_.find("float32 ("), std::string::npos) << said_;
+}
+
 }  // namespace

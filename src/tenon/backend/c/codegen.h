@@ -91,6 +91,10 @@ class ModuleCodegen {
   std::string source();
   std::string header(const Program& program) const;
   std::string shapes_prototype() const;
+  // -- memory that is asked for while the program runs (late_memory.cpp)
+  int64_t late_slots() const;
+  std::string late_header(const Program& program) const;
+  std::string late_source(const Program& program) const;
 
   const IRModule& module_;
   const Target& target_;
@@ -213,6 +217,7 @@ class FunctionCodegen {
   Text pointer_value(const Expr& expr);
   void view(const tir::DeclBuffer& decl);
   void allocate(const tir::AllocBuffer& alloc);
+  void take_late_memory(const tir::AllocBuffer& alloc);  // late_memory.cpp
   const std::string* slice_of(const tir::Buffer& buffer, const std::vector<Expr>& indices);
   void find_slices(const tir::Stmt& body);
 

@@ -6,6 +6,7 @@
 #include "tenon/backend/c/codegen.h"
 #include "tenon/backend/c/vectors.h"
 #include "tenon/tir/analysis/element_places.h"
+#include "tenon/tir/host_memory.h"
 
 namespace tenon::c_backend {
 
@@ -238,6 +239,7 @@ void FunctionCodegen::view(const tir::DeclBuffer& decl) {
 }
 
 void FunctionCodegen::allocate(const tir::AllocBuffer& alloc) {
+  if (tir::is_host_memory(alloc)) return take_late_memory(alloc);
   const Buffer& buffer = *alloc.buffer;
   if (const auto it = slices_.find(buffer.data.get()); it != slices_.end()) {
     for (auto& [slice, name] : it->second) {

@@ -10,7 +10,7 @@ using tir::Buffer;
 
 FunctionCodegen::FunctionCodegen(ModuleCodegen& module, const FunctionInfo& info)
     : m_(module), info_(info) {
-  for (const char* name : {"error", "code", "i", "constants", "inputs", "outputs", "dims"})
+  for (const char* name : {"error", "code", "i", "constants", "inputs", "outputs", "dims", "late"})
     names_.reserve(name);
   if (!info.function->result.is_void()) names_.reserve("result");
 }
@@ -322,8 +322,9 @@ std::string FunctionCodegen::unpack() {
   }
   for (size_t i = 0; i < entry.inputs; ++i)
     member(function.buffers[i], "inputs", m_.inputs()[i], true);
+  size_t next = entry.inputs;
   for (size_t i = 0; i < entry.outputs; ++i)
-    member(function.buffers[entry.inputs + i], "outputs", m_.outputs()[i], false);
+    if (!entry.is_late(i)) member(function.buffers[next++], "outputs", m_.outputs()[i], false);
   if (entry.has_workspace) {
     const Ref<Buffer>& workspace = function.buffers.back();
     Place at;
@@ -372,6 +373,7 @@ std::string FunctionCodegen::define(const std::unordered_set<std::string>* used_
     if (!m_.entry().symbols.empty()) ignore("dims");
     ignore("inputs");
     ignore("outputs");
+    if (m_.entry().has_host_memory) ignore("late");
   } else {
     for (const Ref<Buffer>& buffer : info_.function->buffers)
       if (buffer) ignore(places_.at(buffer.get()).own_name);

@@ -48,6 +48,7 @@ struct Program {
   bool has_constants_parameter = false;
   std::string constants_parameter;  // its name
   bool can_fail = false;            // the entry has a parameter for the error
+  int64_t late_slots = 0;           // parts of the workspace that are asked for during the run
   bool has_shapes = false;          // NAME_shapes says sizes that are known only at run time
   /// What the Makefile links besides: files in its folder, and shared libraries by name.
   struct Linked {

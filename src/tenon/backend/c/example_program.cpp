@@ -68,19 +68,25 @@ static std::string printing(const Program& program, size_t i) {
   const tir::Buffer& buffer = program.entry.output(i);
   const Printed printed = printed_as(buffer.dtype);
   const std::string& member = program.outputs[i];
-  std::string shape, extents;
+  const bool is_late = program.entry.is_late(i);
+  std::string shape, extents, count;
   for (size_t d = 0; d < buffer.ndim(); ++d) {
     shape += d > 0 ? ", %ld" : "%ld";
     const auto number = as_int(buffer.shape[d]);
-    extents += number ? fmt::format(", (long){}", *number)
-                      : fmt::format(", (long)sizes.{}[{}]", member, d);
+    const std::string extent = is_late  ? fmt::format("pool.{}_dims[{}]", member, d)
+                               : number ? std::to_string(*number)
+                                        : fmt::format("sizes.{}[{}]", member, d);
+    extents += ", (long)" + extent;
+    count += (count.empty() ? "" : " * ") + extent;
   }
+  if (!is_late) count = count_of(program, buffer, true, member);
   return fmt::format(
       "  printf(\"%s: {0} ({1})\\n\", {2}{3});\n"
-      "  for (i = 0; i < {4} && i < 10; ++i) printf(\" {5}\", ({6})out.{7}[i]);\n"
+      "  for (i = 0; i < {4} && i < 10; ++i) printf(\" {5}\", ({6}){8}.{7}[i]);\n"
       "  printf(\"\\n\");\n",
       buffer.dtype.str(), shape, c_string(program.entry.output_names[i]), extents,
-      count_of(program, buffer, true, member), printed.conversion, printed.type, member);
+      count.empty() ? "1" : count, printed.conversion, printed.type, member,
+      is_late ? "pool" : "out");
 }
 
 std::string example_program(const Program& program) {
@@ -100,6 +106,8 @@ std::string example_program(const Program& program) {
   if (dynamic) out += fmt::format("  {0}_dims dims;\n  {0}_sizes sizes;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+  if (program.entry.has_host_memory)
+    out += fmt::format("  {0}_pool pool;\n  {0}_late late;\n", name);
   for (const PoolParameter& pool : program.pools)
     out += fmt::format("  void* {}_pool;\n", pool.name);
   if (program.has_constants_parameter) out += "  void* constants;\n";
@@ -129,10 +137,14 @@ std::string example_program(const Program& program) {
                        c_type(buffer.dtype), program.inputs[i], example_value(buffer.dtype, false));
   }
   if (program.entry.inputs == 0) out += "  in.unused = 0;\n";
-  for (size_t i = 0; i < program.entry.outputs; ++i)
+  bool is_empty = true;
+  for (size_t i = 0; i < program.entry.outputs; ++i) {
+    if (program.entry.is_late(i)) continue;
+    is_empty = false;
     out += memory("out." + program.outputs[i], program.entry.output(i),
                   count_of(program, program.entry.output(i), true, program.outputs[i]), "");
-  if (program.entry.outputs == 0) out += "  out.unused = 0;\n";
+  }
+  if (is_empty) out += "  out.unused = 0;\n";
   if (!program.pools.empty()) out += "\n  /* The memory that a run needs besides. */\n";
   std::string args = dynamic ? "&dims, &in, &out" : "&in, &out";
   for (const PoolParameter& pool : program.pools) {
@@ -148,8 +160,19 @@ std::string example_program(const Program& program) {
                        name, macro);
     args += ", constants";
   }
-  out += fmt::format("\n  code = {}_run({}{});\n  if (code != 0) {{\n", name, args,
-                     program.can_fail ? ", &error" : "");
+  if (program.entry.has_host_memory) {
+    out += fmt::format(
+        "\n  /* What the run asks for when it knows how much it is: twice as much until it is "
+        "enough. */\n"
+        "  pool.bytes = 1 << 16;\n  do {{\n    pool.bytes *= 2;\n"
+        "    pool.data = allocate(pool.bytes, {1}_LATE_ALIGN);\n    late = {0}_late_of(&pool);\n"
+        "    code = {0}_run({2}, &late, &error);\n  }} while (code == {1}_TOO_SMALL);\n"
+        "  if (code != 0) {{\n",
+        name, macro, args);
+  } else {
+    out += fmt::format("\n  code = {}_run({}{});\n  if (code != 0) {{\n", name, args,
+                       program.can_fail ? ", &error" : "");
+  }
   out += program.can_fail ? "    fprintf(stderr, \"%s: %s\\n\", error.where, error.message);\n"
                           : "    fprintf(stderr, \"code %ld\\n\", (long)code);\n";
   out += "    return 1;\n  }\n\n";

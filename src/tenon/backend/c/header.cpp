@@ -134,7 +134,7 @@ std::string ModuleCodegen::header(const Program& program) const {
     out += "typedef struct {\n";
     for (const PoolParameter& pool : pools_) out += fmt::format("  int64_t {};\n", pool.name);
     for (size_t i = 0; i < entry_.outputs; ++i)
-      if (entry_.output(i).ndim() > 0)
+      if (entry_.output(i).ndim() > 0 && !entry_.is_late(i))
         out += fmt::format("  int64_t {}[{}]; /* {} */\n", outputs_[i], entry_.output(i).ndim(),
                            shape_text(entry_.output(i)));
     out += fmt::format("}} {}_sizes;\n\n", name_);
@@ -147,7 +147,10 @@ std::string ModuleCodegen::header(const Program& program) const {
   const auto members = [&](const char* what, size_t count, const std::vector<std::string>& names,
                            bool is_output) {
     out += "typedef struct {\n";
+    bool is_empty = true;
     for (size_t i = 0; i < count; ++i) {
+      if (is_output && entry_.is_late(i)) continue;
+      is_empty = false;
       const tir::Buffer& buffer = is_output ? entry_.output(i) : entry_.input(i);
       const int64_t alignment = entry_.alignments[is_output ? entry_.inputs + i : i];
       out += fmt::format(
@@ -155,11 +158,12 @@ std::string ModuleCodegen::header(const Program& program) const {
           shape_text(buffer),
           alignment > 1 ? fmt::format(", its address a multiple of {}", alignment) : "");
     }
-    if (count == 0) out += "  int unused;\n";
+    if (is_empty) out += "  int unused;\n";
     out += fmt::format("}} {}_{};\n\n", name_, what);
   };
   members("inputs", entry_.inputs, inputs_, false);
   members("outputs", entry_.outputs, outputs_, true);
+  if (entry_.has_host_memory) out += late_header(program);
 
   if (can_fail_)
     out += fmt::format(
@@ -168,9 +172,10 @@ std::string ModuleCodegen::header(const Program& program) const {
         "typedef struct {{\n  int32_t code;\n  const char* where;\n  const char* message;\n"
         "  int64_t value, bound;\n}} {}_error;\n\n"
         "/* Codes: {}2 an index out of range, 3 a shape, 4 a value, 6 a library's function "
-        "failed.\n"
+        "failed{}.\n"
         " * `error` may be null. */\n",
-        name_, entry_.checks_addresses() ? "1 an address, " : "");
+        name_, entry_.checks_addresses() ? "1 an address, " : "",
+        entry_.has_host_memory ? ", others as `late` returns them" : "");
   else
     out += "/* Returns 0. */\n";
   out += entry_prototype() + ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " + guard + " */\n";

@@ -253,11 +253,52 @@ static std::string tensors(const Program& program, const char* pointers) {
     out += fmt::format("  in.{} = (const {}*){}[{}];\n", program.inputs[i],
                        c_type(program.entry.input(i).dtype), pointers, i);
   if (inputs == 0) out += "  in.unused = 0;\n";
-  for (size_t i = 0; i < outputs; ++i)
+  bool is_empty = true;
+  for (size_t i = 0; i < outputs; ++i) {
+    if (program.entry.is_late(i)) continue;
+    is_empty = false;
     out += fmt::format("  out.{} = ({}*){}[{}];\n", program.outputs[i],
                        c_type(program.entry.output(i).dtype), pointers, inputs + i);
-  if (outputs == 0) out += "  out.unused = 0;\n";
+  }
+  if (is_empty) out += "  out.unused = 0;\n";
   return out;
+}
+
+static size_t most_dims(const Program& program) {
+  size_t most = 1;
+  for (size_t i = 0; i < program.entry.outputs; ++i)
+    most = std::max(most, program.entry.output(i).ndim());
+  return most;
+}
+
+// What the program asks for while it runs.
+static std::string late_functions(const Program& program) {
+  if (!program.entry.has_host_memory) return "";
+  std::string flags;
+  for (size_t i = 0; i < program.entry.outputs; ++i)
+    flags += fmt::format("{}{}", i ? ", " : "", program.entry.is_late(i) ? 1 : 0);
+  const size_t outputs = program.entry.outputs;
+  return fmt::format(
+      "static const int is_late[] = {{{0}}};\n"
+      "static void* late_data[{1}];\nstatic unsigned char* late_owned[{1}];\n"
+      "static size_t late_bytes[{1}];\nstatic int64_t late_dims[{1}][{2}];\n"
+      "static void* slot_data[{3}];\nstatic unsigned char* slot_owned[{3}];\n"
+      "static size_t slot_bytes[{3}];\n\n"
+      "static int32_t give_workspace(void* state, int32_t slot, int64_t bytes, void** place) {{\n"
+      "  (void)state;\n  if (bytes < 0) return 3;\n"
+      "  if (slot_owned[slot]) check_guards(slot_data[slot], slot_bytes[slot], \"workspace\");\n"
+      "  free(slot_owned[slot]);\n"
+      "  slot_bytes[slot] = (size_t)bytes;\n"
+      "  *place = slot_data[slot] = memory((size_t)bytes, &slot_owned[slot]);\n  return 0;\n}}\n\n"
+      "static int32_t give_output(void* state, int32_t index, const int64_t* dims, void** place) "
+      "{{\n"
+      "  size_t bytes = output_table[index].element;\n  int d;\n  (void)state;\n"
+      "  for (d = 0; d < output_table[index].ndim; ++d) {{\n"
+      "    if (dims[d] < 0) return 3;\n"
+      "    late_dims[index][d] = dims[d];\n    bytes *= (size_t)dims[d];\n  }}\n"
+      "  free(late_owned[index]);\n  late_bytes[index] = bytes;\n"
+      "  *place = late_data[index] = memory(bytes, &late_owned[index]);\n  return 0;\n}}\n\n",
+      flags, std::max<size_t>(1, outputs), most_dims(program), program.late_slots + 1);
 }
 
 // The variables of main().
@@ -279,6 +320,8 @@ static std::string declarations(const Program& program) {
   if (dynamic) out += fmt::format("  {0}_sizes sizes;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+  if (program.entry.has_host_memory)
+    out += fmt::format("  const {}_late late = {{0, give_workspace, give_output}};\n", name);
   for (const PoolParameter& pool : program.pools)
     out += fmt::format("  void* {0};\n  size_t {0}_bytes;\n", pool.name + "_pool");
   if (maps) out += "  void* constants;\n";
@@ -328,14 +371,17 @@ static std::string allocation(const Program& program) {
     out += fmt::format("  if ({}_shapes({}&sizes) != 0) fail(\"dimensions\", argv[0]);\n", name,
                        program.dims.empty() ? "" : "&dims, ");
   for (size_t i = 0; i < outputs; ++i) {
+    if (program.entry.is_late(i)) continue;
     std::string count = fmt::format("{}", program.entry.output(i).dtype.bytes());
     for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
       count += dynamic ? fmt::format(" * (size_t)sizes.{}[{}]", program.outputs[i], d)
                        : fmt::format(" * {}", *as_int(program.entry.output(i).shape[d]));
     out += fmt::format("  bytes[{}] = (size_t){};\n", inputs + i, count);
   }
-  out += fmt::format("  for (i = {}; i < {}; ++i) data[i] = memory(bytes[i], &owned[i]);\n", inputs,
-                     inputs + outputs);
+  const bool has_late = program.entry.has_host_memory;
+  out += fmt::format("  for (i = {}; i < {}; ++i){}\n    data[i] = memory(bytes[i], &owned[i]);\n",
+                     inputs, inputs + outputs,
+                     has_late ? fmt::format(" if (!is_late[i - {}])", inputs) : "");
   for (size_t p = 0; p < program.pools.size(); ++p) {
     const std::string& pool = program.pools[p].name;
     const auto number = as_int(program.pools[p].bytes);
@@ -363,6 +409,7 @@ static std::string run_loop(const Program& program) {
   std::string args = program.dims.empty() ? "&in, &out" : "&dims, &in, &out";
   for (const PoolParameter& pool : program.pools) args += ", " + pool.name + "_pool";
   if (program.has_constants_parameter) args += ", constants";
+  if (program.entry.has_host_memory) args += ", &late";
   if (program.can_fail) args += ", &error";
   out += fmt::format(
       "  for (i = 0; i < repeat && code == 0; ++i) {{\n"
@@ -385,7 +432,13 @@ static std::string run_loop(const Program& program) {
 static std::string results(const Program& program) {
   const bool maps = program.has_constants_parameter;
   const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
-  std::string out = fmt::format(
+  std::string out;
+  if (program.entry.has_host_memory)
+    out += fmt::format(
+        "  for (i = 0; i < {0}; ++i) if (is_late[i]) {{\n    data[{1} + i] = late_data[i];\n"
+        "    bytes[{1} + i] = late_bytes[i];\n    owned[{1} + i] = late_owned[i];\n  }}\n",
+        outputs, inputs);
+  out += fmt::format(
       "  for (i = 0; i < {}; ++i) check_guards(data[i], bytes[i], i < {} ? "
       "input_table[i].name : output_table[i - {}].name);\n",
       inputs + outputs, inputs, inputs);
@@ -395,16 +448,16 @@ static std::string results(const Program& program) {
     out += fmt::format("  check_guards(constants, {}_CONSTANTS_SIZE, \"constants\");\n",
                        upper(program.name));
   out += "  if (repeat > 1) printf(\"%.6f ms\\n\", best * 1e3);\n  make_folders(folder);\n";
-  size_t most = 1;  // dimensions
-  for (size_t i = 0; i < outputs; ++i) most = std::max(most, program.entry.output(i).ndim());
-  out +=
-      fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs, most);
+  out += fmt::format("  for (i = 0; i < {}; ++i) {{\n    int64_t shape[{}] = {{0}};\n", outputs,
+                     most_dims(program));
   out += "    for (d = 0; d < output_table[i].ndim; ++d) shape[d] = output_table[i].dims[d];\n";
   if (program.has_shapes)
     for (size_t i = 0; i < outputs; ++i)
-      if (program.entry.output(i).ndim() > 0)
+      if (program.entry.output(i).ndim() > 0 && !program.entry.is_late(i))
         out += fmt::format("    if (i == {}) memcpy(shape, sizes.{}, sizeof(sizes.{}));\n", i,
                            program.outputs[i], program.outputs[i]);
+  if (program.entry.has_host_memory)
+    out += "    if (is_late[i]) memcpy(shape, late_dims[i], sizeof(shape));\n";
   out += fmt::format(
       "    write_npy(folder, &output_table[i], shape, data[{0} + i], bytes[{0} + i]);\n  }}\n",
       inputs);
@@ -428,9 +481,10 @@ std::string main_program(const Program& program) {
       "#include <sys/stat.h>\n#define MAKE_FOLDER(path) mkdir(path, 0777)\n#endif\n\n"
       "#include \"{0}.h\"\n\n#define GUARD 256\n#define ALIGN {2}\n\n",
       program.name, program.has_constants_parameter ? " [-c CONSTANTS]" : "", program.alignment);
-  return head + tables(program) + std::string(kMainBody + 1) + "\n" + usage_function(program) +
-         "int main(int argc, char** argv) {\n" + declarations(program) + reading(program) +
-         allocation(program) + run_loop(program) + results(program) + "  return 0;\n}\n";
+  return head + tables(program) + std::string(kMainBody + 1) + "\n" + late_functions(program) +
+         usage_function(program) + "int main(int argc, char** argv) {\n" + declarations(program) +
+         reading(program) + allocation(program) + run_loop(program) + results(program) +
+         "  return 0;\n}\n";
 }
 
 // One word of the shell's in a recipe, whatever is in it.
@@ -497,8 +551,19 @@ std::string adapter(const Program& program) {
       "typedef struct Context {{\n  uint32_t abi_version, struct_size;\n  void* state;\n"
       "  void (*parallel_for)(void);\n"
       "  int32_t (*report)(struct Context*, int32_t, const char*, const char*, int64_t, int64_t);\n"
+      "  int64_t* output_dims;\n  int32_t threads, reserved;\n  void (*call_packed)(void);\n"
+      "  int32_t (*provide_memory)(struct Context*, int32_t, int64_t, void**);\n"
+      "  int32_t (*provide_output)(struct Context*, int32_t, const int64_t*, void**);\n"
       "}} Context;\n\n",
       name);
+  if (program.entry.has_host_memory)
+    out +=
+        "static int32_t give_workspace(void* state, int32_t slot, int64_t bytes, void** place) {\n"
+        "  Context* const context = (Context*)state;\n"
+        "  return context->provide_memory(context, slot, bytes, place);\n}\n\n"
+        "static int32_t give_output(void* state, int32_t index, const int64_t* dims, void** place) "
+        "{\n  Context* const context = (Context*)state;\n"
+        "  return context->provide_output(context, index, dims, place);\n}\n\n";
   if (dynamic) {
     out +=
         "int32_t tenon_c_shapes(Context* context, const int64_t* symbols, int64_t* output_dims, "
@@ -514,7 +579,9 @@ std::string adapter(const Program& program) {
     size_t at = 0;
     for (size_t i = 0; i < program.entry.outputs; ++i)
       for (size_t d = 0; d < program.entry.output(i).ndim(); ++d)
-        out += fmt::format("  output_dims[{}] = sizes.{}[{}];\n", at++, program.outputs[i], d);
+        out += program.entry.is_late(i) ? fmt::format("  output_dims[{}] = 0;\n", at++)
+                                        : fmt::format("  output_dims[{}] = sizes.{}[{}];\n", at++,
+                                                      program.outputs[i], d);
     if (program.pools.empty())
       out += "  *workspace_bytes = 0;\n";
     else
@@ -528,13 +595,19 @@ std::string adapter(const Program& program) {
   if (has_dims) out += fmt::format("  {}_dims dims;\n", name);
   out += fmt::format("  {0}_inputs in;\n  {0}_outputs out;\n", name);
   if (program.can_fail) out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+  if (program.entry.has_host_memory) out += fmt::format("  {}_late late;\n", name);
   out += "  int32_t code;\n  (void)symbols;\n  (void)workspace;\n  (void)constants;\n";
+  if (program.entry.has_host_memory)
+    out +=
+        "  late.state = context;\n  late.workspace = give_workspace;\n"
+        "  late.output = give_output;\n";
   out += dims_of_symbols(program);
   out += tensors(program, "buffers");
   std::string args = has_dims ? "&dims, &in, &out" : "&in, &out";
   for (const PoolParameter& pool : program.pools)
     args += fmt::format(", (char*)workspace + {}", pool.offset);
   if (program.has_constants_parameter) args += ", constants";
+  if (program.entry.has_host_memory) args += ", &late";
   if (program.can_fail) args += ", &error";
   out += fmt::format("  code = {}_run({});\n", name, args);
   if (program.can_fail)

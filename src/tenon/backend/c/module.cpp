@@ -36,9 +36,6 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
       entry_(backend::entry_of(module)),
       program_(module, entry_.name),
       prelude_(upper(name_) + "_VECTORS") {
-  if (entry_.has_host_memory)
-    throw CompileError(kUnsupported, entry_.function->origin,
-                       "sizes that are known only when part of the program has run, in C");
   refuse_strings();
   Names functions;
   for (const backend::ProgramFunction& function : program_.all()) {
@@ -48,7 +45,7 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
     find_writes(info);
   }
   FunctionInfo& entry = functions_[program_.index_of(entry_.name, {})];
-  entry.can_fail |= entry_.checks_addresses();
+  entry.can_fail |= entry_.checks_addresses() || entry_.has_host_memory;
   can_fail_ = entry.can_fail;
   Names inputs, outputs, dims;
   for (const std::string& name : entry_.input_names) inputs_.push_back(inputs.take(name));
@@ -197,6 +194,7 @@ std::string ModuleCodegen::entry_prototype() const {
   for (const PoolParameter& pool : pools_) add("void* " + pool.name + (is_definition_ ? "_" : ""));
   if (has_constants_pointer())
     add("const void* " + options_.constants_pool + (is_definition_ ? "_" : ""));
+  if (entry_.has_host_memory) add(fmt::format("const {}_late* late", name_));
   if (can_fail_) add(name_ + "_error* error");
   return fmt::format("int32_t {}_run({})", name_, list);
 }
@@ -241,7 +239,7 @@ std::string ModuleCodegen::shapes_function() {
     if ((!queries_.empty() || has_elements) && !as_int(pool.bytes))
       body += fmt::format("  if (sizes->{} < 0) return 1;\n", pool.name);
   for (size_t i = 0; i < entry_.outputs; ++i)
-    for (size_t d = 0; d < entry_.output(i).ndim(); ++d)
+    for (size_t d = 0; d < entry_.output(i).ndim() && !entry_.is_late(i); ++d)
       body += fmt::format("  sizes->{}[{}] = {};\n", outputs_[i], d,
                           code.dimension(entry_.output(i).shape[d]));
   return text + code.written() + body + "  return 0;\n}\n";
@@ -342,6 +340,8 @@ Program ModuleCodegen::run() {
     program.alignment = std::max(program.alignment, pool.alignment);
   for (const int64_t alignment : entry_.alignments)
     program.alignment = std::max(program.alignment, alignment);
+  program.late_slots = late_slots();
+  if (entry_.has_host_memory) program.source += "\n" + late_source(program);
   program.header = header(program);
   return program;
 }

@@ -21,7 +21,7 @@ void ModuleCodegen::find_pools() {
     return;
   }
   Names names;
-  for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code"})
+  for (const char* own : {"dims", "inputs", "outputs", "constants", "error", "code", "late"})
     names.reserve(own);
   for (const AttrValue& item : *list) {
     const auto* row = item.as<AttrList>();
