@@ -73,6 +73,7 @@ const std::map<std::string, Probe> kProbes = {
     {"--name", {"--name other"}},
     {"--params", {"--params DIR/none.params"}},
     {"--shape", {"--shape x"}},
+    {"--bound", {"--bound nonsense=3"}},
     {"--input", {"--input x=DIR/none.npy"}},
     {"--dim", {"--dim nonsense=3"}},
     {"--seed", {"--seed 7"}},

@@ -32,6 +32,10 @@ void ModelOptions::add_to(CLI::App& app) {
                  "of an .onnx model: NAME=1,?,224, the shape of an input; ? leaves a dimension to "
                  "the model; may be repeated")
       ->allow_extra_args(false);
+  app.add_option("--bound", bounds,
+                 "NAME=N: the most that a number is which the program reads while it runs: memory "
+                 "of sizes by it is planned before; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--link", link,
                  "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
                  "repeated");
@@ -82,6 +86,21 @@ static std::pair<std::string, std::vector<int64_t>> parse_shape(const std::strin
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return {text.substr(0, equals), dims};
+}
+
+static AttrValue::Map parse_bounds(const std::vector<std::string>& bounds) {
+  AttrValue::Map out;
+  for (const std::string& text : bounds) {
+    const size_t equals = text.rfind('=');
+    int64_t most = -1;
+    const char* end = text.data() + text.size();
+    if (equals == std::string::npos || equals == 0 ||
+        std::from_chars(text.data() + equals + 1, end, most).ptr != end || most < 0)
+      throw UsageError("--bound {}: expected NAME=N, a number from 0", text);
+    if (!out.emplace(text.substr(0, equals), most).second)
+      throw UsageError("--bound {}: the number has a bound already", text);
+  }
+  return out;
 }
 
 LoadOptions ModelOptions::load_options() const {
@@ -209,6 +228,7 @@ void ModelOptions::load() const {
 IRModule ModelOptions::prepare(IRModule module) const {
   load();
   module = plugins.annotate(with_main(std::move(module)));
+  if (!bounds.empty()) module.attrs.set("bounds", parse_bounds(bounds));
   graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);

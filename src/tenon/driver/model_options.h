@@ -37,6 +37,7 @@ struct ModelOptions {
   KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
   std::vector<std::string> shapes;  // NAME=1,?,224: of inputs of an .onnx model
+  std::vector<std::string> bounds;  // NAME=N: of numbers that only the run knows
   std::string plan, write_plan;     // files of plans: that are taken, and to be written
 
   void add_to(CLI::App& app);

@@ -91,6 +91,10 @@ const OptionRow kFiles[] = {
      "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
      {},
      "shapes are of .onnx models"},
+    {"--bound",
+     "run:aarr compile:aa bisect:aa bench:aar test-onnx:rrr print:rr opt:rrrr explain:rr",
+     {},
+     "bounds are of programs that are compiled from a model"},
 };
 
 const OptionRow kRuns[] = {

@@ -59,6 +59,7 @@ Ref<PrimFunc> Lowering::run(Role role) {
     claim(results[i], outputs_[i]);
   }
   sequence(*function_->body);
+  if (role == Role::kEntry) bounds_.check_all_read();
   for (size_t i = 0; i < results.size(); ++i) {
     const Ref<Buffer> from = buffer_of(results[i]);
     if (!outputs_[i]) late_output(i, type_of(results[i]), function_->origin);
@@ -353,8 +354,10 @@ void Lowering::define_numbers(const Binding& binding, const Value& tensor, const
     } else if (input != input_of_.end()) {
       scalars_.push_back(ref_to(var));
       scalar_sources_.push_back(AttrList{static_cast<int64_t>(input->second), at});
+      bounds_.read(*var, origin, stmts_);
     } else {
       stmts_.push_back(make<tir::Bind>(ref_to(var), element, origin));
+      bounds_.read(*var, origin, stmts_);
     }
   }
 }

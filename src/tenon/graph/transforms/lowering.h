@@ -13,6 +13,7 @@
 #include "tenon/graph/extern_call.h"
 #include "tenon/graph/transforms/known_dims.h"
 #include "tenon/graph/transforms/lifetimes.h"
+#include "tenon/graph/transforms/number_bounds.h"
 #include "tenon/graph/transforms/size_checks.h"
 #include "tenon/support/names.h"
 #include "tenon/tir/needed_alignment.h"
@@ -36,7 +37,8 @@ class Lowering {
       : module_(module),
         function_(with_dims_of_inputs(function)),
         lifetimes_(*function_),
-        needed_alignments_(module) {}
+        needed_alignments_(module),
+        bounds_(module) {}
 
   enum class Role : uint8_t { kEntry, kCalled };
 
@@ -187,6 +189,7 @@ class Lowering {
   std::vector<Ref<tenon::Var>> scalars_;              // numbers in the inputs
   AttrList scalar_sources_;
   std::unordered_set<const Node*> numbers_;  // variables that tensors define so far
+  NumberBounds bounds_;                      // of numbers that the program reads
   LateSizeChecks late_sizes_;
   std::vector<Ref<Buffer>> outputs_;  // null where the size is not known yet
   std::map<std::pair<const Node*, int64_t>, size_t> late_claims_;
