@@ -2,12 +2,17 @@
 #include "tenon/driver/memory_use.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/ir/attrs.h"
+#include "tenon/ir/visit.h"
 #include "tenon/memory/pools.h"
+#include "tenon/tir/host_memory.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
@@ -57,6 +62,35 @@ std::vector<MemoryUse::Pool> laid_out_pools(const tir::PrimFunc& entry) {
 
 }  // namespace
 
+// What the program asks for while it runs.
+static std::vector<MemoryUse::Late> late_memory(const tir::PrimFunc& entry) {
+  std::unordered_set<const Node*> known;
+  for (const Ref<Var>& symbol : tir::symbolic_vars(entry)) known.insert(symbol.get());
+  for (const Ref<Var>& param : entry.params) known.insert(param.get());
+  std::vector<MemoryUse::Late> out;
+  walk<tir::AllocBuffer>(entry.body, [&](const tir::AllocBuffer& alloc) {
+    if (!tir::is_host_memory(alloc)) return;
+    const tir::Buffer& buffer = *alloc.buffer;
+    MemoryUse::Late late;
+    if (tir::host_output(alloc)) {
+      late.what = fmt::format("output `{}`", buffer.name);
+      late.size = str(buffer.shape);
+    } else {
+      late.what = "workspace";
+      const Expr bytes = tir::element_count(buffer.shape) * buffer.dtype.bytes();
+      late.size = str(arith::simplify(bytes)) + " bytes";
+    }
+    for (const Expr& dim : buffer.shape)
+      walk<Var>(dim, [&](const Var& var) {
+        if (!known.count(&var) &&
+            std::find(late.numbers.begin(), late.numbers.end(), var.name) == late.numbers.end())
+          late.numbers.push_back(var.name);
+      });
+    out.push_back(std::move(late));
+  });
+  return out;
+}
+
 MemoryUse memory_use_of(const IRModule& module, const std::vector<Remark>& remarks) {
   MemoryUse use;
   Ref<tir::PrimFunc> entry;
@@ -64,6 +98,7 @@ MemoryUse memory_use_of(const IRModule& module, const std::vector<Remark>& remar
     if (function->attrs.flag("tenon.entry"))
       if (const auto found = tenon::cast<tir::PrimFunc>(function)) entry = found;
   if (!entry) return use;
+  use.late = late_memory(*entry);
   use.pools = laid_out_pools(*entry);
   if (use.pools.empty()) return use;
   for (MemoryUse::Pool& pool : use.pools) pool.bytes = 0;
@@ -132,6 +167,12 @@ std::string memory_lines(const MemoryUse& use, std::optional<int64_t> constant_b
     text += "known only at run time";
   if (constant_bytes) text += fmt::format("; constants {} bytes", *constant_bytes);
   text += "\n";
+  for (const MemoryUse::Late& late : use.late)
+    text += fmt::format("late       {} of {}{}{}{}\n", late.what, late.size,
+                        late.numbers.empty() ? "" : ", when `", fmt::join(late.numbers, "` and `"),
+                        late.numbers.empty()       ? ""
+                        : late.numbers.size() == 1 ? "` is known"
+                                                   : "` are known");
   const bool is_stated =
       use.pools.size() > 1 ||
       (!use.pools.empty() && (use.pools[0].name != "workspace" || use.pools[0].capacity));
@@ -164,9 +205,12 @@ nlohmann::ordered_json json_of(const MemoryUse& use) {
       row["largest"].push_back(
           {{"name", buffer.name}, {"offset", buffer.offset}, {"bytes", buffer.bytes}});
   }
-  return {{"bytes", number(use.bytes)},
-          {"bound_bytes", number(use.bound_bytes)},
-          {"pools", std::move(pools)}};
+  Json json = {{"bytes", number(use.bytes)},
+               {"bound_bytes", number(use.bound_bytes)},
+               {"pools", std::move(pools)}};
+  for (const MemoryUse::Late& late : use.late)
+    json["late"].push_back({{"what", late.what}, {"size", late.size}, {"numbers", late.numbers}});
+  return json;
 }
 
 MemoryUse memory_use_from(const nlohmann::json& json) {
@@ -191,6 +235,9 @@ MemoryUse memory_use_from(const nlohmann::json& json) {
         pool.largest.push_back({buffer.value("name", ""), buffer.value("offset", int64_t{0}),
                                 buffer.value("bytes", int64_t{0})});
     }
+    for (const auto& row : json.value("late", nlohmann::json::array()))
+      use.late.push_back({row.value("what", ""), row.value("size", ""),
+                          row.value("numbers", std::vector<std::string>{})});
   } catch (const nlohmann::json::exception&) {
     return {};
   }
