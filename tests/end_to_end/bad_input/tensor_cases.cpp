@@ -55,14 +55,13 @@ std::vector<Case> tensor_cases() {
       run("NpyElementsTooMany", good + "more",
           "error[TN0504]: x.npy: 28 bytes of elements; float32 (2, 3) needs 24"),
       run("NpyObjects", npy("|O", "(2, 3)", 48),
-          "error[TN0001]: x.npy: elements of NumPy type `|O`; expected little-endian numbers or "
-          "bools"),
+          "error[TN0001]: x.npy: elements of NumPy type `|O`; expected little-endian numbers, "
+          "bools or texts"),
       run("NpyStrings", npy("<U4", "(2, 3)", 96),
-          "error[TN0001]: x.npy: elements of NumPy type `<U4`; expected little-endian numbers or "
-          "bools"),
+          "error[TN0601]: input `x` is string (2, 3); the program takes float32 (2, 3)"),
       run("NpyBigEndian", npy(">f4", "(2, 3)", 24),
-          "error[TN0001]: x.npy: elements of NumPy type `>f4`; expected little-endian numbers or "
-          "bools"),
+          "error[TN0001]: x.npy: elements of NumPy type `>f4`; expected little-endian numbers, "
+          "bools or texts"),
       run("NpyStructured",
           npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", 24),
           "error[TN0001]: x.npy: a structured array; expected one of numbers"),
@@ -164,7 +163,9 @@ std::vector<Case> tensor_cases() {
        {"run", "m.onnx", "-i", "x=x.pb"},
        {{"m.onnx", network()}, {"x.pb", tensor("x", {2, 3}, "six", kOnnxString).bytes()}},
        1,
-       "error[TN0001]: x.pb: holds type string; expected a tensor"},
+       "x.pb: node `x` (tensor): error[TN0504]: string_data has 0 elements; a tensor of shape (2, "
+       "3) "
+       "and type string has 6"},
       {"OutputsIntoAFile",
        {"run", "m.onnx", "-o", "m.onnx"},
        {{"m.onnx", network()}},
