@@ -32,8 +32,9 @@ std::string ModuleCodegen::late_header(const Program& program) const {
       "/* Memory that the program asks for while it runs, when its size is known. Both set "
       "*place,\n"
       " * aligned to {1}_LATE_ALIGN, and return 0, or a code that ends the run.\n"
-      " *   workspace: `bytes` bytes, which live until the run ends or `slot` is asked for again;\n"
-      " *              slots count from 1 to {2}\n"
+      " *   workspace: `bytes` bytes, which live until the run ends or `slot`, from 1 to {2}, is "
+      "asked\n"
+      " *              for again; they hold what the slot held\n"
       " *   output:    output `index`, counted from 0 among all, of dimensions `dims` */\n"
       "#define {1}_LATE_ALIGN {3}\n"
       "typedef struct {{\n  void* state;\n"
@@ -77,10 +78,13 @@ std::string ModuleCodegen::late_source(const Program& program) const {
       name_, upper(name_), kErrorShape);
   if (program.late_slots > 0)
     out +=
+        "  void* const held = pool->slots[slot - 1];\n"
         "  int32_t code = 0;\n"
-        "  if (!pool->slots[slot - 1] || pool->slot_bytes[slot - 1] < bytes) {\n"
+        "  if (!held || pool->slot_bytes[slot - 1] < bytes) {\n"
         "    code = pool_take(pool, bytes, &pool->slots[slot - 1]);\n"
-        "    if (code == 0) pool->slot_bytes[slot - 1] = bytes;\n  }\n"
+        "    if (code != 0) return code;\n"
+        "    if (held) memcpy(pool->slots[slot - 1], held, (size_t)pool->slot_bytes[slot - 1]);\n"
+        "    pool->slot_bytes[slot - 1] = bytes;\n  }\n"
         "  *place = pool->slots[slot - 1];\n  return code;\n}\n\n";
   else
     out += "  (void)slot;\n  return pool_take(pool, bytes, place);\n}\n\n";

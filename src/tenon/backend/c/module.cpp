@@ -264,7 +264,7 @@ std::string ModuleCodegen::source() {
       comment_text(options_.name), comment_text(target_.str()), macro, name_);
   std::set<std::string> headers = standard_headers_;
   if (prelude_.uses_math()) headers.insert("math.h");
-  if (prelude_.uses_memcpy()) headers.insert("string.h");
+  if (prelude_.uses_memcpy() || late_slots() > 0) headers.insert("string.h");
   for (const std::string& header : headers) out += "#include <" + header + ">\n";
   if (!headers.empty()) out += "\n";
   out +=

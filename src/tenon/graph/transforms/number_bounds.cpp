@@ -27,17 +27,17 @@ void NumberBounds::read(const tenon::Var& number, const Origin& origin,
   const auto found = bounds_.find(number.name);
   if (found == bounds_.end()) return;
   const int64_t most = *found->second.as<int64_t>();
-  out.push_back(make<tir::Assert>(
-      ref_to(&number) <= int64(most),
-      fmt::format("`{}` is above its bound of {}", number.name, most), origin));
+  out.push_back(make<tir::Assert>(ref_to(&number) <= int64(most),
+                                  fmt::format("`{}` is above its bound of {}", number.name, most),
+                                  origin));
 }
 
 void NumberBounds::check_all_read() const {
   for (const auto& [name, most] : bounds_)
     if (std::find(names_.begin(), names_.end(), name) == names_.end())
-      throw CompileError(kBadOption, {},
-                         "bound of `{}`: the program reads no number of that name; it reads {}",
-                         name, names_.empty() ? "none" : fmt::format("`{}`", fmt::join(names_, "`, `")));
+      throw CompileError(
+          kBadOption, {}, "bound of `{}`: the program reads no number of that name; it reads {}",
+          name, names_.empty() ? "none" : fmt::format("`{}`", fmt::join(names_, "`, `")));
 }
 
 }  // namespace tenon::graph
