@@ -11,10 +11,12 @@ using Shape = std::vector<Expr>;
 // ---- nn.col2im ----------------------------------------------------------------------------------
 
 struct Col2ImAttrs {
-  std::vector<int64_t> block_size, strides = {1}, padding = {0}, dilation = {1};
+  std::optional<std::vector<int64_t>> block_size;
+  std::vector<int64_t> strides = {1}, padding = {0}, dilation = {1};
   static auto table() {
     return std::tuple{
-        required<&Col2ImAttrs::block_size>("block_size", "of each spatial axis"),
+        attr<&Col2ImAttrs::block_size>("block_size",
+                                       "of each spatial axis; None: argument block_shape"),
         attr<&Col2ImAttrs::strides>("strides", "between blocks"),
         attr<&Col2ImAttrs::padding>(
             "padding", "before each axis, then after each; or one number for both ends"),
@@ -24,27 +26,35 @@ struct Col2ImAttrs {
 
 struct Col2Im {
   size_t rank;
-  std::vector<int64_t> block, strides, dilation;
+  Shape block;
+  std::vector<int64_t> strides, dilation;
   Padding padding;
-  int64_t taps = 1;
+  Expr taps = int64(1);
 
   explicit Col2Im(const Call& call) {
     const auto attrs = attrs_as<Col2ImAttrs>(call);
-    rank = attrs.block_size.size();
+    const auto given = present(call, 2) ? dims_arg(call, 2) : std::nullopt;
+    if (attrs.block_size.has_value() == given.has_value())
+      throw CompileError(kBadArgument, call.origin,
+                         "`{}` has both or none of attribute `block_size` and argument "
+                         "`block_shape`; expected one",
+                         call.op->name);
+    rank = given ? given->size() : attrs.block_size->size();
     if (rank == 0)
       throw CompileError(kBadAttribute, call.origin, "`{}` has no spatial axes", call.op->name);
-    block = along_axes(call, "block_size", attrs.block_size, rank, 1);
+    block = given ? *given : to_exprs(along_axes(call, "block_size", *attrs.block_size, rank, 1));
     strides = along_axes(call, "strides", attrs.strides, rank, 1);
     dilation = along_axes(call, "dilation", attrs.dilation, rank, 1);
     padding = padding_of(call, attrs.padding, rank);
-    for (const int64_t b : block) taps *= b;
+    // Held above 0, so that it divides in sizes, before anything is checked.
+    for (const Expr& b : block) taps = simplify_dim(taps * (as_int(b) ? b : max(b, int64(1))));
   }
   // Blocks along each axis of an image.
   Shape blocks(const Call& call, const Shape& image) const {
     Shape out;
     for (size_t d = 0; d < rank; ++d)
-      out.push_back(window_count(call, image[d], padding.before[d], padding.after[d],
-                                 int64(block[d]), strides[d], dilation[d], false));
+      out.push_back(window_count(call, image[d], padding.before[d], padding.after[d], block[d],
+                                 strides[d], dilation[d], false));
     return out;
   }
 };
@@ -65,11 +75,12 @@ Type infer_col2im(const Call& call) {
                        image->size(), c.rank);
   if (!x->shape || !image) return make<TensorType>(x->dtype, ndim);
   const auto rows = as_int(x->dim(1));
-  if (rows && *rows % c.taps != 0)
+  const auto taps = as_int(c.taps);
+  if (rows && taps && *taps > 0 && *rows % *taps != 0)
     throw CompileError(kShapeMismatch, call.origin,
                        "dimension 1 of argument `data` of `{}` is {}; expected a multiple of the "
                        "{} elements of a block",
-                       call.op->name, *rows, c.taps);
+                       call.op->name, *rows, *taps);
   check_dim(call, 0, x->dim(2), product(c.blocks(call, *image)), "dimension 2");
   Shape shape = {x->dim(0), simplify_dim(floordiv(x->dim(1), c.taps))};
   shape.insert(shape.end(), image->begin(), image->end());
@@ -84,7 +95,7 @@ Value lower_col2im(BlockBuilder& builder, const Call& call) {
   const Shape blocks = c.blocks(call, image);
   // Each element is the sum of what the blocks that cover it hold for it.
   return kernel.emit(
-      {kernel.reduce(kernel.out_name(), kernel.shape(), to_exprs(c.block), tir::sum_reducer(),
+      {kernel.reduce(kernel.out_name(), kernel.shape(), c.block, tir::sum_reducer(),
                      [&](const Indices& i, const Indices& k) {
                        Expr column = int64(0), row = i[1], in = boolean(true);
                        for (size_t d = 0; d < c.rank; ++d) {
@@ -105,7 +116,8 @@ OpDef col2im() {
   op.name = "nn.col2im";
   op.summary = "Images from the columns of their blocks; where blocks overlap, the sum.";
   op.inputs = {{"data", "(n, channels * elements of a block, blocks)"},
-               {"image_shape", "a shape: the spatial axes"}};
+               {"image_shape", "a shape: the spatial axes"},
+               {"block_shape", "a shape, where attribute block_size is None", true}};
   op.attrs = attrs_of<Col2ImAttrs>();
   op.infer_type = infer_col2im;
   op.lower = lower_col2im;

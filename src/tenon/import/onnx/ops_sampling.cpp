@@ -100,12 +100,36 @@ Results convert_deform_conv(Context& c) {
 }
 
 Results convert_col2im(Context& c) {
-  const std::vector<int64_t> block = c.ints(2, "block_shape");
-  return {c.op("nn.col2im", {c.value(0), c.shape_value(c.dims(1, "image_shape"))},
-               {{"block_size", block},
-                {"strides", sized(c, "strides", block.size(), 1)},
-                {"padding", sized(c, "pads", 2 * block.size(), 0)},
-                {"dilation", sized(c, "dilations", block.size(), 1)}})};
+  const Dims block = c.dims(2, "block_shape"), image = c.dims(1, "image_shape");
+  const auto strides = sized(c, "strides", block.size(), 1),
+             pads = sized(c, "pads", 2 * block.size(), 0),
+             dilations = sized(c, "dilations", block.size(), 1);
+  Attrs attrs{{"strides", strides}, {"padding", pads}, {"dilation", dilations}};
+  std::vector<Value> args = {c.value(0), c.shape_value(image)};
+  if (const auto known = as_ints(block)) {
+    attrs.set("block_size", *known);
+    return {c.op("nn.col2im", args, attrs)};
+  }
+  // Blocks that only the run knows have to be those that the columns are of.
+  if (image.size() != block.size() || c.ndim(0) != 3)
+    c.bad(kShapeMismatch, "`Col2Im` of a tensor of rank {} has {} axes and blocks of {}", c.ndim(0),
+          image.size(), block.size());
+  Expr count = int64(1), rows = int64(1), fits = boolean(true);
+  for (size_t d = 0; d < block.size(); ++d) {
+    if (strides[d] < 1) c.bad(kBadAttribute, "`Col2Im` has a stride of {}", strides[d]);
+    const Expr span = (block[d] - 1) * dilations[d] + 1;
+    const Expr room = image[d] + pads[d] + pads[d + block.size()] - span;
+    fits = logical_and(fits, logical_and(block[d] >= int64(1), room >= int64(0)));
+    fits = logical_and(fits, block[d] < int64(int64_t{1} << 31));
+    count = count * (floordiv(room, strides[d]) + 1);
+    rows = rows * max(block[d], int64(1));
+  }
+  const Dims columns = c.shape(0);
+  c.require(fits, kBadArgument, "a block of `Col2Im` has no elements, or is larger than the image");
+  c.require(logical_and(eq(floormod(columns[1], rows), int64(0)), eq(columns[2], count)),
+            kShapeMismatch, "`Col2Im` has other blocks than its columns are of");
+  args.push_back(c.shape_value(block));
+  return {c.op("nn.col2im", args, attrs)};
 }
 
 Results convert_center_crop_pad(Context& c) {
@@ -117,6 +141,8 @@ Results convert_center_crop_pad(Context& c) {
     if (as_int(dim).value_or(0) < 0)
       c.bad(kBadArgument, "`CenterCropPad` to the shape {}; expected no negative number",
             str(shape));
+  for (const Expr& dim : shape)
+    c.require(dim >= int64(0), kBadArgument, "a size of `CenterCropPad` is negative");
   return {c.op("center_crop_pad", {c.value(0), c.shape_value(shape)}, {{"axes", axes}})};
 }
 
@@ -155,13 +181,12 @@ Results convert_max_roi_pool(Context& c) {
 std::vector<OperatorRow> sampling_rows() {
   return {
       {"GridSample", 16, 2, 2, convert_grid_sample, "floats (nearest: all)", "1 to 3 spatial axes"},
-      {"AffineGrid", 20, 2, 2, convert_affine_grid, "floats", "size known at compile time"},
+      {"AffineGrid", 20, 2, 2, convert_affine_grid, "floats"},
       {"DeformConv", 19, 3, 5, convert_deform_conv, "floats", "1 to 3 spatial axes"},
       {"RoiAlign", 10, 3, 3, convert_roi_align, "floats"},
       {"MaxRoiPool", 1, 2, 2, convert_max_roi_pool, "floats"},
-      {"Col2Im", 18, 3, 3, convert_col2im, "numbers", "block_shape known at compile time"},
-      {"CenterCropPad", 18, 2, 2, convert_center_crop_pad, "numbers",
-       "shape known at compile time"},
+      {"Col2Im", 18, 3, 3, convert_col2im, "numbers"},
+      {"CenterCropPad", 18, 2, 2, convert_center_crop_pad, "numbers"},
   };
 }
 

@@ -106,10 +106,33 @@ Ints axes_operand(Context& c, int64_t ndim) {
   return c.opset() < 13 ? c.axes(c.ints_attr("axes"), ndim) : c.axes_operand(1, "axes", ndim);
 }
 
+// By axes that only the run knows: each dimension of the result is 1 or one of the tensor's.
+Value unsqueeze_by_numbers(Context& c, const Dims& axes) {
+  const Dims from = c.shape(0);
+  const auto ndim = static_cast<int64_t>(from.size() + axes.size());
+  Dims dims;
+  Expr added = int64(0);
+  for (int64_t d = 0; d < ndim; ++d) {
+    Expr is_new = boolean(false);
+    for (const Expr& axis : axes)
+      is_new = logical_or(is_new, logical_or(eq(axis, int64(d)), eq(axis, int64(d - ndim))));
+    Expr dim = int64(1);
+    for (size_t k = 0; k < from.size(); ++k)
+      dim = select(eq(int64(d) - added, int64(static_cast<int64_t>(k))), from[k], dim);
+    dims.push_back(arith::simplify(select(is_new, int64(1), dim)));
+    added = added + select(is_new, int64(1), int64(0));
+  }
+  c.require(eq(added, int64(static_cast<int64_t>(axes.size()))), kBadAttribute,
+            fmt::format("operand `axes` of `Unsqueeze` is not distinct axes of a tensor of rank {}",
+                        ndim));
+  return c.op("reshape", {c.value(0), c.shape_value(dims)});
+}
+
 Results convert_unsqueeze(Context& c) {
-  const auto added =
-      static_cast<int64_t>(c.opset() < 13 ? c.ints_attr("axes").size() : c.dims(1, "axes").size());
-  auto axes = axes_operand(c, c.ndim(0) + added);
+  const Dims given = c.opset() < 13 ? to_exprs(c.ints_attr("axes")) : c.dims(1, "axes");
+  const auto known = as_ints(given);
+  if (!known) return {unsqueeze_by_numbers(c, given)};
+  auto axes = c.axes(*known, c.ndim(0) + static_cast<int64_t>(given.size()));
   std::sort(axes.begin(), axes.end());
   Dims dims = c.shape(0);
   for (const int64_t a : axes) dims.insert(dims.begin() + a, int64(1));
