@@ -82,6 +82,7 @@ LIBRARIES = {
     "fmt/": EVERYWHERE,  # not runtime: it needs nothing but the system
     "xxhash.h": EVERYWHERE,
     "re2/": {"runtime"},
+    **dict.fromkeys(["jpeglib.h", "jerror.h", "openjpeg.h", "png.h", "tiffio.h", "webp/"], {"runtime/image"}),
 }
 
 # The system's C headers. C++'s own have neither a dot nor a slash in their names.

@@ -27,6 +27,8 @@ KEPT = {
     "print_pattern": "shows that patterns of all kinds can be written and read again",
     "rewrite_bindings": "a rewrite by a function in C++; docs/patterns.md offers it",
     "software_pipeline": "a primitive of schedules that docs/kernel-calls.md offers",
+    "tenon_image_decode": "the runtime finds it in libtenon_image.so by its symbol",
+    "tenon_image_decode_size": "the runtime finds it in libtenon_image.so by its symbol",
     "tenon_kernel_mark": "instrumented programs call it by its symbol",
     "unregister_backend": "tests register back ends of their own and take them away again",
 }

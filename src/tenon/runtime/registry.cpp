@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tenon/runtime/error.h"
+#include "tenon/runtime/image_library.h"
 #include "tenon/runtime/strings.h"
 #include "tenon/runtime/tensor.h"
 
@@ -45,7 +46,9 @@ std::optional<PackedFunction> find_packed(const std::string& name) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   const auto found = all.functions.find(name);
-  return found == all.functions.end() ? std::nullopt : std::optional(found->second);
+  if (found != all.functions.end()) return found->second;
+  const TenonPackedFunction own = find_image_function(name);
+  return own == nullptr ? std::nullopt : std::optional(PackedFunction{own, nullptr});
 }
 
 std::vector<PackedFunction> resolve_packed(std::span<const TenonPacked> table) {

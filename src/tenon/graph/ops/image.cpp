@@ -216,8 +216,77 @@ OpDef resize2d() {
   return op;
 }
 
+// ---- image.decode -------------------------------------------------------------------------------
+
+struct DecodeAttrs {
+  std::string pixel_format = "RGB";
+  static auto table() {
+    return std::tuple{
+        attr<&DecodeAttrs::pixel_format>("pixel_format", "\"RGB\", \"BGR\" or \"Grayscale\"")};
+  }
+};
+
+void check_encoded(const Call& call) {
+  check_rank(call, 0, 1);
+  if (!tensor_arg(call, 0)->dtype.is_void()) check_dtype(call, 0, kUInt8);
+}
+
+// The function of the runtime of the operator's name, on the bytes and `more`.
+Value call_decoder(BlockBuilder& builder, const Call& call, std::vector<Value> more) {
+  std::vector<Value> args = {make<ExternRef>("tenon." + call.op->name), call.args[0]};
+  args.insert(args.end(), more.begin(), more.end());
+  return builder.emit(make<Call>(find_op("call_pure_packed"), std::move(args), Attrs(),
+                                 std::vector<Type>{call.op->infer_type(call)}, call.origin));
+}
+
+OpDef decode_size() {
+  OpDef op;
+  op.name = "image.decode_size";
+  op.summary = "Height and width of a picture in the bytes of a file; 0 where they are none.";
+  op.inputs = {{"encoded", "(bytes,), uint8"}};
+  op.infer_type = [](const Call& call) -> Type {
+    check_encoded(call);
+    return make<TensorType>(std::vector<Expr>{int64(2)}, kInt64);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    return call_decoder(builder, call, {});
+  };
+  op.source = "ONNX ImageDecoder-20";
+  return op;
+}
+
+OpDef decode() {
+  OpDef op;
+  op.name = "image.decode";
+  op.summary =
+      "The pixels of a BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP picture: (height, width, "
+      "channels).";
+  op.inputs = {{"encoded", "(bytes,), uint8"}, {"size", "a shape: height and width, which it has"}};
+  op.attrs = attrs_of<DecodeAttrs>();
+  op.infer_type = [](const Call& call) -> Type {
+    const std::string format = attrs_as<DecodeAttrs>(call).pixel_format;
+    check_choice(call, "pixel_format", format, {"RGB", "BGR", "Grayscale"});
+    check_encoded(call);
+    const auto size = dims_arg(call, 1);
+    if (!size) return make<TensorType>(kUInt8, 3);
+    if (size->size() != 2)
+      throw CompileError(kBadArgument, call.origin,
+                         "argument `size` of `image.decode` has {} numbers; expected 2",
+                         size->size());
+    return make<TensorType>(
+        std::vector<Expr>{(*size)[0], (*size)[1], int64(format == "Grayscale" ? 1 : 3)}, kUInt8);
+  };
+  op.lower = [](BlockBuilder& builder, const Call& call) {
+    const std::string format = attrs_as<DecodeAttrs>(call).pixel_format;
+    const int64_t number = format == "RGB" ? 0 : format == "BGR" ? 1 : 2;
+    return call_decoder(builder, call, {make<PrimValue>(int64(number))});
+  };
+  op.source = "ONNX ImageDecoder-20";
+  return op;
+}
+
 }  // namespace
 
-std::vector<OpDef> image_ops() { return {resize2d()}; }
+std::vector<OpDef> image_ops() { return {resize2d(), decode_size(), decode()}; }
 
 }  // namespace tenon::graph

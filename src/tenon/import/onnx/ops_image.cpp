@@ -327,12 +327,33 @@ Results convert_resize(Context& c) {
   return {resize_any(c, r, roi)};
 }
 
+#ifdef TENON_HAVE_IMAGES
+constexpr bool kHasDecoders = true;
+#else
+constexpr bool kHasDecoders = false;
+#endif
+
+Results convert_image_decoder(Context& c) {
+  const std::string format = c.string_attr("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale")
+    c.bad(kBadAttribute,
+          "attribute `pixel_format` of `ImageDecoder` is `{}`; expected RGB, BGR or Grayscale",
+          format);
+  if (!kHasDecoders) unsupported("a build without the libraries of picture formats");
+  const Value encoded = c.value(0);
+  const Dims size = c.numbers_of(c.op("image.decode_size", {encoded}), "size of the picture");
+  c.require(logical_and(size[0] >= int64(0), size[1] >= int64(0)), kBadArgument,
+            "a picture of a negative size");
+  return {c.op("image.decode", {encoded, c.shape_value(size)}, {{"pixel_format", format}})};
+}
+
 }  // namespace
 
 std::vector<OperatorRow> image_rows() {
   return {
       {"Resize", 10, 1, 4, convert_resize, "numbers (nearest: all)",
        "as many scales, sizes and numbers of roi as the model says"},
+      {"ImageDecoder", 20, 1, 1, convert_image_decoder, "uint8", "animations"},
       {"Upsample", 1, 1, 2, convert_upsample, "numbers (nearest: all)",
        "as many scales as the model says"},
   };
