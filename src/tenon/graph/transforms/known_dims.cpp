@@ -22,6 +22,9 @@ Ref<Function> with_dims_of_inputs(const Function& function) {
   walk<Binding>(function.body, [&](const Binding& binding) {
     const auto* seen = binding.match ? dims_of(type_of(binding.value)) : nullptr;
     const auto* wanted = seen ? dims_of(binding.match) : nullptr;
+    // Numbers that are read while the program runs: from here on such a variable is known.
+    if (binding.match && !seen)
+      walk<tenon::Var>(binding.match, [&](const tenon::Var& var) { given.insert(&var); });
     for (size_t i = 0; wanted && i < std::min(seen->size(), wanted->size()); ++i)
       if (const auto* var = (*wanted)[i].as<tenon::Var>(); var && !given.count(var))
         dims.try_emplace(var, substitute((*seen)[i], dims));
