@@ -107,6 +107,18 @@ class Model:
         self.values.update(zip(names, results))
         return names[0]
 
+    def add_all(self, nodes, result):
+        """Nodes that are one step together, as what is between them is no tensor."""
+        own = {o for node in nodes for o in node.output}
+        feeds = {n: self.values[n] for node in nodes for n in node.input if n not in own}
+        try:
+            array, = run(make_model(nodes, feeds, {}, [result]), feeds)
+        except Exception:
+            return
+        if 0 < array.size <= 4096:
+            self.nodes += nodes
+            self.values[result] = array
+
 
 def make_model(nodes, inputs, initializers, outputs):
     info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in inputs.items()]
@@ -350,7 +362,47 @@ def recurrent(m):
     m.add(op, inputs, 2, hidden_size=hidden, direction=direction, **attributes)
 
 
-KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent]
+def sequence(m):
+    """Tensors that pass through a sequence: made, changed at places, taken or joined."""
+    x = m.pick(1)
+    axis = m.axis(m.values[x].ndim)
+    extent = m.values[x].shape[axis]
+
+    def place(least, most):
+        return m.fresh([], least, most, np.int64)
+
+    def node(op, inputs, **attributes):
+        nodes.append(helper.make_node(op, inputs, [f"v{len(m.values)}s{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    nodes = []
+    if m.chance(60):
+        count = -(-extent // (chunk := m.size(max(1, extent))))
+        name = m.fresh([], chunk, chunk, np.int64)
+        held = node("SplitToSequence", [x, name], axis=axis)
+    else:
+        others = [n for n, a in m.values.items() if a.dtype == np.float32 and a.ndim == m.values[x].ndim]
+        parts = [x] + [m.of(others) for _ in range(m.of([0, 1, 2, 3]))]
+        count = len(parts)
+        held = node("SequenceConstruct", parts)
+    for _ in range(m.of([0, 1, 2])):
+        if m.chance(50) and count > 1:
+            held, count = node("SequenceErase", [held] + [place(-count, count - 1)] * m.chance(70)), count - 1
+        else:
+            held, count = node("SequenceInsert", [held, x] + [place(-count, count)] * m.chance(70)), count + 1
+    ends = ["SequenceAt", "ConcatFromSequence", "SequenceLength"]
+    end = m.of(ends)
+    if end == "SequenceAt":
+        result = node(end, [held, place(-count, count - 1)])
+    elif end == "ConcatFromSequence":
+        new_axis = int(m.chance(30))
+        result = node(end, [held], axis=axis, new_axis=new_axis)
+    else:
+        result = node(end, [held])
+    m.add_all(nodes, result)
+
+
+KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent, sequence]
 
 
 def generate(seed):
@@ -360,7 +412,7 @@ def generate(seed):
     if not m.nodes:
         m.add("Relu", [m.fresh([3], constant=False)])
     used = {i for node in m.nodes for i in node.input}
-    outputs = [o for node in m.nodes for o in node.output if o not in used]
+    outputs = [o for node in m.nodes for o in node.output if o not in used and o in m.values]
     inputs = {n: a for n, a in m.inputs.items() if n in used}
     initializers = {n: a for n, a in m.initializers.items() if n in used}
     return make_model(m.nodes, inputs, initializers, outputs), inputs
