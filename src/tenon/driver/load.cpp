@@ -45,6 +45,8 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
     throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", path);
   if (!options.shapes.empty() && kind_of(path) != ModelKind::kOnnx)
     throw CompileError(kBadOption, {}, "{}: shapes are given; expected an .onnx model", path);
+  if (!options.lengths.empty() && kind_of(path) != ModelKind::kOnnx)
+    throw CompileError(kBadOption, {}, "{}: lengths are given; expected an .onnx model", path);
   switch (kind_of(path)) {
     case ModelKind::kOnnx: {
       onnx::ImportOptions import;
@@ -52,6 +54,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
       import.operators = options.operators;
       import.whole = options.whole.operators;
       import.whole_nodes = options.whole.nodes;
+      import.lengths = options.lengths;
       module = onnx::import_onnx(path, import);
       break;
     }

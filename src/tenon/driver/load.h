@@ -29,6 +29,8 @@ struct LoadOptions {
   DeclaredOperators operators = {};
   /// What of an .onnx network their kernels may compute as a whole.
   KernelFiles::Whole whole = {};
+  /// Lengths of inputs of an .onnx network that are sequences or optionals (onnx::ImportOptions).
+  std::map<std::string, int64_t> lengths = {};
   /// Shapes of inputs of an .onnx network; -1 leaves a dimension to the file.
   std::map<std::string, std::vector<int64_t>> shapes = {};
 };

@@ -8,6 +8,7 @@
 
 #include "tenon/driver/console.h"
 #include "tenon/driver/load.h"
+#include "tenon/driver/onnx_values.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/signature_warnings.h"
@@ -35,6 +36,10 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--bound", bounds,
                  "NAME=N: the most that a number is which the program reads while it runs: memory "
                  "of sizes by it is planned before; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--length", lengths,
+                 "NAME=N of an .onnx model: how many tensors the input holds, a sequence; `none`: "
+                 "the input, an optional, is absent; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--link", link,
                  "a library that the program calls: lib.so, lib.a, file.o or file.c; may be "
@@ -104,7 +109,7 @@ static AttrValue::Map parse_bounds(const std::vector<std::string>& bounds) {
 }
 
 LoadOptions ModelOptions::load_options() const {
-  LoadOptions options{params, kernels.declared(), kernels.whole()};
+  LoadOptions options{params, kernels.declared(), kernels.whole(), parse_lengths(lengths)};
   for (const std::string& text : shapes) {
     const auto [name, dims] = parse_shape(text);
     if (!options.shapes.emplace(name, dims).second)

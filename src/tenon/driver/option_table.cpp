@@ -95,6 +95,10 @@ const OptionRow kFiles[] = {
      "run:aarr compile:aa bisect:aa bench:aar test-onnx:rrr print:rr opt:rrrr explain:rr",
      {},
      "bounds are of programs that are compiled from a model"},
+    {"--length",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     {},
+     "lengths are of .onnx models, and part of a compiled program"},
 };
 
 const OptionRow kRuns[] = {

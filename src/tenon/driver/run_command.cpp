@@ -13,6 +13,7 @@
 #include "tenon/driver/expectation.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/npy.h"
+#include "tenon/driver/onnx_values.h"
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
@@ -99,11 +100,10 @@ void warn_of_seed(const RunOptions& options, const Signature& signature) {
     warn(kNotUsed, {}, "--seed {}: no input is random", *options.seed);
 }
 
-int interpret(const RunOptions& options) {
+int interpret(const RunOptions& options, InputOptions wanted) {
   const InterpretedModel model = make_interpreted(options.model, options.target,
                                                   options.passes.pipeline(options.target.model));
   Executable* program = model.program.get();
-  InputOptions wanted = input_options(options);
   wanted.meanings = model.meanings;
   const auto inputs = make_inputs(program->signature(), wanted);
   options.passes.tell();
@@ -142,11 +142,16 @@ void compare_with_interpreter(const RunOptions& options, const std::vector<Ref<T
                          program->signature().outputs[i].name, wrong->text);
 }
 
-int run(const RunOptions& options) {
+int run(RunOptions options) {
   if (options.repeat < 1) throw UsageError("--repeat {} is below 1", options.repeat);
   options.target.check();
   InputOptions wanted = input_options(options);
-  if (options.interpret) return interpret(options);
+  OnnxInputs sequences = take_sequences(options.model, wanted.files);
+  ModelOptions& model = options.target.model;
+  model.lengths.insert(model.lengths.end(), sequences.lengths.begin(), sequences.lengths.end());
+  model.shapes.insert(model.shapes.end(), sequences.shapes.begin(), sequences.shapes.end());
+  wanted.tensors = std::move(sequences.tensors);
+  if (options.interpret) return interpret(options, std::move(wanted));
 
   Progress progress;
   PipelineOptions pipeline = options.passes.pipeline(options.target.model);

@@ -182,8 +182,13 @@ std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const Input
     const Port& port = signature.inputs[i];
     for (const PortDim& dim : port.dims) mentioned[dim.symbol] = true;
     const auto file = options.files.find(port.name);
-    if (file == options.files.end()) continue;
-    inputs[i] = as_declared(read_tensor(file->second), port.dtype);
+    const auto tensor = options.tensors.find(port.name);
+    if (tensor != options.tensors.end())
+      inputs[i] = tensor->second;
+    else if (file != options.files.end())
+      inputs[i] = as_declared(read_tensor(file->second), port.dtype);
+    else
+      continue;
     for (size_t d = 0; d < port.dims.size() && d < inputs[i]->shape.size(); ++d) {
       const std::string& symbol = port.dims[d].symbol;
       if (symbol.empty()) continue;

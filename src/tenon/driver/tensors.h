@@ -27,8 +27,9 @@ inline constexpr int64_t kDefaultDim = 4;
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);
 
 struct InputOptions {
-  std::map<std::string, std::string> files;  // by name of the input
-  std::map<std::string, int64_t> dims;       // values of symbols, for inputs not given
+  std::map<std::string, std::string> files;             // by name of the input
+  std::map<std::string, Ref<TensorData>> tensors = {};  // the same, read already
+  std::map<std::string, int64_t> dims;                  // values of symbols, for inputs not given
   uint64_t seed = 0;
   std::map<std::string, InputMeaning> meanings = {};  // by name; inputs without one are any values
   Values values = Values::kUniform;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tenon test-onnx`: cases in the layout of the ONNX backend tests.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -10,9 +11,11 @@
 #include "tenon/driver/executable.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/onnx_cases.h"
+#include "tenon/driver/onnx_values.h"
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
 #include "tenon/driver/usage.h"
+#include "tenon/import/onnx/maps.h"
 
 namespace tenon {
 
@@ -60,9 +63,12 @@ bool is_unsupported(const CompileError& error) {
   return true;
 }
 
-Ref<TensorData> read_pb(const std::string& path) {
+OnnxValue read_pb(const std::string& path, onnx::ValueKind kind) {
   try {
-    return read_tensor(path);
+    onnx::ValueFile file = onnx::read_value_pb(path, kind);
+    if (!file.unsupported.empty())
+      throw Skip{fmt::format("{}: holds {}; expected tensors", path, file.unsupported)};
+    return std::move(file.tensors);
   } catch (const CompileError& error) {
     if (is_unsupported(error)) throw Skip{error.first().message};
     throw;
@@ -83,40 +89,92 @@ Ref<TensorData> ramp(const Port& port) {
   return TensorData::of(kFloat32, shape, values);
 }
 
-/// What is wrong with one data set; nothing where it passes.
-std::optional<std::string> run_data_set(Executable& program, const OnnxDataSet& set,
-                                        Tolerance tolerance) {
-  const Signature& signature = program.signature();
-  std::vector<Ref<TensorData>> inputs;
-  for (size_t i = 0; i < signature.inputs.size(); ++i) {
-    if (set.generated_inputs)
-      inputs.push_back(ramp(signature.inputs[i]));
-    else if (i < set.inputs.size())
-      inputs.push_back(read_pb(set.inputs[i]));
-    else
-      return fmt::format("no file for input {} `{}`", i, signature.inputs[i].name);
-  }
-  if (set.inputs.size() > inputs.size())
-    return fmt::format("{} input files; the model takes {}", set.inputs.size(), inputs.size());
-  std::vector<Ref<TensorData>> expected;
-  for (const std::string& file : set.outputs) expected.push_back(read_pb(file));
-  const std::vector<Ref<TensorData>> outputs = program.run(inputs);
-  if (outputs.size() != expected.size())
-    return fmt::format("{} outputs; expected {}", outputs.size(), expected.size());
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (const auto wrong = difference(*outputs[i], *expected[i], tolerance))
-      return fmt::format("output {} `{}` {}", i, signature.outputs[i].name, *wrong);
+// The inputs of the network that no initialiser gives.
+std::vector<onnx::ValueInfo> inputs_of(const onnx::Graph& graph) {
+  std::vector<onnx::ValueInfo> out;
+  for (const onnx::ValueInfo& input : graph.inputs)
+    if (std::ranges::find(graph.initializers, input.name, &onnx::Tensor::name) ==
+        graph.initializers.end())
+      out.push_back(input);
+  return out;
+}
+
+bool has_sequences(const std::vector<onnx::ValueInfo>& values) {
+  return std::ranges::any_of(
+      values, [](const onnx::ValueInfo& value) { return value.kind != onnx::ValueKind::kTensor; });
+}
+
+// What inputs hold that are no tensors.
+OnnxInputs sequence_inputs(const std::vector<onnx::ValueInfo>& inputs, const OnnxDataSet& set) {
+  OnnxInputs out;
+  for (size_t i = 0; i < inputs.size() && i < set.inputs.size(); ++i)
+    if (inputs[i].kind != onnx::ValueKind::kTensor)
+      out.add(inputs[i], read_pb(set.inputs[i], inputs[i].kind));
+  return out;
+}
+
+std::optional<std::string> difference_of(const std::string& name, const OnnxValue& got,
+                                         const OnnxValue& expected, Tolerance tolerance) {
+  if (!got || !expected)
+    return got.has_value() == expected.has_value()
+               ? std::nullopt
+               : std::optional(fmt::format("output `{}` is {}", name, got ? "there" : "absent"));
+  if (got->size() != expected->size())
+    return fmt::format("output `{}` has {} tensors; expected {}", name, got->size(),
+                       expected->size());
+  for (size_t i = 0; i < got->size(); ++i)
+    if (const auto wrong = difference(*(*got)[i], *(*expected)[i], tolerance))
+      return fmt::format("output `{}`{} {}", name,
+                         got->size() > 1 ? fmt::format(" tensor {}", i) : "", *wrong);
   return std::nullopt;
 }
 
-std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options) {
+/// What is wrong with one data set; nothing where it passes.
+std::optional<std::string> run_data_set(Executable& program, const onnx::Graph& graph,
+                                        const OnnxDataSet& set, Tolerance tolerance) {
+  const Signature& signature = program.signature();
+  const std::vector<onnx::ValueInfo> declared = inputs_of(graph);
+  const OnnxInputs sequences = sequence_inputs(declared, set);
+  std::vector<Ref<TensorData>> inputs;
+  for (const Port& port : signature.inputs) {
+    const auto element = sequences.tensors.find(port.name);
+    const auto info = std::ranges::find(declared, port.name, &onnx::ValueInfo::name);
+    const auto i = static_cast<size_t>(info - declared.begin());
+    if (set.generated_inputs)
+      inputs.push_back(ramp(port));
+    else if (element != sequences.tensors.end())
+      inputs.push_back(element->second);
+    else if (i < set.inputs.size())
+      inputs.push_back(read_pb(set.inputs[i], onnx::ValueKind::kTensor)->at(0));
+    else
+      return fmt::format("no file for input {} `{}`", i, port.name);
+  }
+  if (set.inputs.size() > declared.size())
+    return fmt::format("{} input files; the model takes {}", set.inputs.size(), declared.size());
+  std::vector<OnnxValue> expected;
+  for (size_t i = 0; i < set.outputs.size(); ++i)
+    expected.push_back(read_pb(set.outputs[i], i < graph.outputs.size()
+                                                   ? graph.outputs[i].kind
+                                                   : onnx::ValueKind::kTensor));
+  const std::vector<OnnxValue> outputs = grouped(graph.outputs, signature, program.run(inputs));
+  if (outputs.size() != expected.size())
+    return fmt::format("{} outputs; expected {}", outputs.size(), expected.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const auto wrong = difference_of(graph.outputs[i].name, outputs[i], expected[i], tolerance))
+      return wrong;
+  return std::nullopt;
+}
+
+std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions& options,
+                                         const OnnxInputs& sequences) {
+  TargetOptions target = options.target;
+  target.model.lengths.insert(target.model.lengths.end(), sequences.lengths.begin(),
+                              sequences.lengths.end());
+  target.model.shapes.insert(target.model.shapes.end(), sequences.shapes.begin(),
+                             sequences.shapes.end());
   if (options.interpret)
-    return make_interpreted(test.model, options.target,
-                            options.passes.pipeline(options.target.model))
-        .program;
-  return compiled(
-      make_ready(test.model, options.target, options.passes.pipeline(options.target.model))
-          .program);
+    return make_interpreted(test.model, target, options.passes.pipeline(target.model)).program;
+  return compiled(make_ready(test.model, target, options.passes.pipeline(target.model)).program);
 }
 
 Outcome run_case(const OnnxCase& test, const TestOptions& options) {
@@ -124,10 +182,15 @@ Outcome run_case(const OnnxCase& test, const TestOptions& options) {
       options.tolerance ? Tolerance{0, 0, *options.tolerance} : kOnnxTolerance;
   if (test.data_sets.empty()) return {Verdict::kSkipped, "no test data", 0};
   try {
-    // One program for all data sets, whatever their symbolic sizes.
-    const std::unique_ptr<Executable> program = make_program(test, options);
+    // One program for all data sets, whatever their symbolic sizes; the lengths of sequences are
+    // part of it.
+    const onnx::Graph graph = onnx::with_maps_in_pairs(onnx::read_model(test.model)).graph;
+    const std::vector<onnx::ValueInfo> inputs = inputs_of(graph);
+    std::unique_ptr<Executable> program;
     for (size_t i = 0; i < test.data_sets.size(); ++i) {
-      const auto wrong = run_data_set(*program, test.data_sets[i], tolerance);
+      if (!program || has_sequences(inputs))
+        program = make_program(test, options, sequence_inputs(inputs, test.data_sets[i]));
+      const auto wrong = run_data_set(*program, graph, test.data_sets[i], tolerance);
       if (!wrong) continue;
       const std::string where = test.data_sets.size() > 1 ? fmt::format("data set {}: ", i) : "";
       return {Verdict::kFailed, where + *wrong, 0};

@@ -34,6 +34,21 @@ Case fails(const std::string& name, const Message& op, const Dims& k, const std:
           says};
 }
 
+// `op` of a sequence l of three tensors and of operand k gives m, whose tensors are joined.
+Case fails_in_sequence(const std::string& name, const Message& op, const Dims& k,
+                       const std::string& says) {
+  const auto count = static_cast<int64_t>(k.size());
+  const Graph graph{{node("SequenceConstruct", {"x", "x", "x"}, {"l"}), op,
+                     node("ConcatFromSequence", {"m"}, {"y"}, {attribute("axis", 0)})},
+                    {value("x", {2, 3}), value("k", {count}, kOnnxInt64)},
+                    {value("y", {})}};
+  return {name,
+          {"run", "m.onnx", "-i", "k=k.npy"},
+          {{"m.onnx", model(graph, 21)}, {"k.npy", vector_file(k)}},
+          1,
+          says};
+}
+
 constexpr int64_t kHuge = int64_t{1} << 40;
 
 // A Resize of x by scales that the run computes of k.
@@ -132,6 +147,10 @@ std::vector<Case> run_time_cases() {
              "`node_y`: a scale of `Resize` is not positive, or too large"),
       scaled("ResizeByThreeScales", {1, 1, 1},
              "operand `scales` of `Resize` has shape (3,) for 2 axes"),
+      fails_in_sequence("InsertBeyondTheEnd", node("SequenceInsert", {"l", "x", "k"}, {"m"}), {4},
+                        "operand `position` of `SequenceInsert` is outside of its sequence of 3"),
+      fails_in_sequence("EraseBeforeTheStart", node("SequenceErase", {"l", "k"}, {"m"}), {-4},
+                        "operand `position` of `SequenceErase` is outside of its sequence of 3"),
       {"BroadcastOfTwoAndThree",
        {"run", "m.onnx", "--dim", "k_d0=2", "--dim", "l_d0=3"},
        {{"m.onnx", model(Graph{{node("Add", {"k", "l"}, {"y"})},

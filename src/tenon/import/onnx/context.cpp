@@ -23,9 +23,8 @@ const Item& Context::item(size_t i) const {
   return *inputs_[i];
 }
 
-Value Context::value(size_t i) {
-  (void)item(i);
-  Item& held = *inputs_[i];
+Value Context::value_of(const ItemRef& item) {
+  Item& held = *item;
   if (held.value) return held.value;
   Value value = materialise(*held.elements);
   // What is emitted in a branch is not visible behind it.
@@ -156,7 +155,8 @@ static std::string_view kind_of(const Attribute& attribute) {
                                                 "a graph",
                                                 "a list of integers",
                                                 "a list of floats",
-                                                "a list of strings"};
+                                                "a list of strings",
+                                                "a type"};
   return kKinds[attribute.value.index()];
 }
 
@@ -235,6 +235,11 @@ std::shared_ptr<const Graph> Context::graph_attr(const std::string& name) {
   const auto* value = typed<std::shared_ptr<const Graph>>(name, "a graph");
   if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a graph", node_.op_type, name);
   return *value;
+}
+const ValueInfo& Context::type_attr(const std::string& name) {
+  const auto* value = typed<std::shared_ptr<const ValueInfo>>(name, "a type");
+  if (!value) bad(kBadAttribute, "`{}` has no attribute `{}`, a type", node_.op_type, name);
+  return **value;
 }
 void Context::ignore(std::initializer_list<const char*> names) {
   for (const char* name : names) read_.insert(name);

@@ -19,6 +19,7 @@ using namespace importers;
 
 class RunTimeNumbers;  // run_time_numbers.h
 struct Producer;
+struct Collection;  // collection.h
 
 /// What a name of the network stands for.
 struct Item {
@@ -29,7 +30,8 @@ struct Item {
   bool poisoned = false;    // the result of a node that is not supported, which is listed already
   std::string unsupported;  // why it cannot be used: "a tensor of type string"
   bool is_input = false;    // of the network
-  std::shared_ptr<const Producer> producer = {};  // null where it is not worth computing again
+  std::shared_ptr<const Producer> producer = {};      // null where it is not worth computing again
+  std::shared_ptr<const Collection> collection = {};  // of a sequence or an optional: nothing else
 
   Ref<graph::TensorType> type() const;
 };
@@ -97,7 +99,10 @@ class Context final : public ConverterContext {
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// \throws CompileError (kBadModel) where it is left out.
   const Item& item(size_t i) const;
-  Value value(size_t i);
+  ItemRef ref(size_t i) const { return (void)item(i), inputs_[i]; }
+  Value value(size_t i) { return value_of(ref(i)); }
+  /// Of any item that is a tensor.
+  Value value_of(const ItemRef& item);
   Value value_or_null(size_t i) { return has(i) ? value(i) : nullptr; }
   Ref<graph::TensorType> type(size_t i) const override { return item(i).type(); }
   const Elements* elements(size_t i) override;
@@ -130,6 +135,7 @@ class Context final : public ConverterContext {
                                         std::vector<std::string> otherwise);
   Tensor tensor_attr(const std::string& name);
   std::shared_ptr<const Graph> graph_attr(const std::string& name);
+  const ValueInfo& type_attr(const std::string& name);
   /// The results of a graph that an attribute holds, in place, on values for its inputs. Set by the
   /// importer, which knows the names around the node. \throws Unsupported where it is not set.
   using Inline = std::function<std::vector<ItemRef>(const Graph&, const std::vector<ItemRef>&)>;

@@ -23,6 +23,7 @@ Importer::Importer(const Model& model, const ImportOptions& options)
 IRModule Importer::run() {
   check_opsets(model_.opsets, "the model");
   for (const auto& [name, shape] : options_.input_shapes) check_input_exists(name);
+  check_lengths();
   Scope scope;
   std::vector<Ref<graph::Var>> params = parameters(scope);
   add_initializers(model_.graph, scope);
@@ -31,12 +32,9 @@ IRModule Importer::run() {
   convert_nodes(model_.graph, scope, body);
   std::vector<Value> results = outputs(scope);
   refuse_if_any();
-  std::vector<std::string> input_names, output_names;
-  for (const ValueInfo* input : inputs_) input_names.push_back(input->name);
-  for (const ValueInfo& output : model_.graph.outputs) output_names.push_back(output.name);
   Value result = results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results)));
-  module_.set("main", builder_.end_function(std::move(result), {{"input_names", input_names},
-                                                                {"output_names", output_names}}));
+  module_.set("main", builder_.end_function(std::move(result), {{"input_names", input_names_},
+                                                                {"output_names", output_names_}}));
   return std::move(module_);
 }
 
@@ -50,7 +48,7 @@ void Importer::check_opsets(const Opsets& opsets, const std::string& who) {
 
 void Importer::check_input_exists(const std::string& name) {
   for (const ValueInfo& input : model_.graph.inputs)
-    if (input.name == name) return;
+    if (input.name == name || (input.is_sequence() && name.starts_with(input.name + "["))) return;
   bad(kBadOption, "there is no input `{}`", printable(name));
 }
 
@@ -108,7 +106,9 @@ std::optional<std::vector<ItemRef>> Importer::operands_of(const Node& node, cons
 }
 
 void Importer::convert_operator(const Node& node, Scope& scope, const Body& body) {
-  const bool is_if = node.domain.empty() && node.op_type == "If";
+  const bool is_if = node.domain.empty() && node.op_type == "If",
+             is_loop = node.domain.empty() && node.attributes.count("body") &&
+                       (node.op_type == "Loop" || node.op_type == "Scan");
   const OperatorRow* row = find_operator(node.domain, node.op_type);
   if (!row && !is_if) unsupported(kNoOperator);
   const auto opset = body.opsets->find(node.domain);
@@ -127,6 +127,16 @@ void Importer::convert_operator(const Node& node, Scope& scope, const Body& body
     convert_if(context, scope, body);
     return;
   }
+  if (is_loop && unroll(context, scope, body)) return;
+  if (row->convert_items) {
+    convert_items(context, *row, scope, body);
+    return;
+  }
+  if (node.domain.empty() && node.op_type == "Identity" && inputs[0] && inputs[0]->collection) {
+    scope.set(node.outputs[0], inputs[0]);
+    return;
+  }
+  refuse_sequences(node, inputs, context.origin());
   if (auto known = propagate(context, *row, inputs, body.attributes)) {
     for (size_t i = 0; i < node.outputs.size() && i < known->size(); ++i) {
       auto item = std::make_shared<Item>();
@@ -193,7 +203,7 @@ void Importer::check_outputs(const Node& node, size_t results) {
 
 Value Importer::value_of(const ItemRef& item, const Node& node) {
   const Opsets none;
-  return Context(node, {item}, 0, builder_, nullptr, false, clamped_).value(0);
+  return Context(node, {item}, 0, builder_, nullptr, true, clamped_).value(0);
 }
 
 std::vector<Value> Importer::outputs(Scope& scope) {
@@ -211,7 +221,10 @@ std::vector<Value> Importer::outputs(Scope& scope) {
     Node node;
     node.op_type = "graph output";
     node.outputs = {output.name};
-    refusals_.attempt(origin, node.op_type, [&]() { results.push_back(value_of(item, node)); });
+    refusals_.attempt(origin, node.op_type, [&]() {
+      Context context(node, {item}, 0, builder_, nullptr, false, clamped_);
+      add_output(output.name, item, context, results);
+    });
   }
   return results;
 }

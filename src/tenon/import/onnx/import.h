@@ -18,6 +18,10 @@ struct ImportOptions {
   /// Shapes of inputs by their names, in place of those that the file declares; -1 keeps the
   /// file's dimension.
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
+  /// How many tensors inputs hold that are sequences, by their names; kAbsent: the input, an optional,
+  /// is absent. Of other sequences, shapes of NAME[0], NAME[1], ... say it; other optionals are there.
+  std::map<std::string, int64_t> lengths = {};
+  static constexpr int64_t kAbsent = -1;
   /// Values of the file's named dimensions (dim_param).
   std::map<std::string, int64_t> dims = {};
   /// Operators that are declared beside the network, by the names of their functions: graph
@@ -32,7 +36,7 @@ struct ImportOptions {
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the
 /// graph's inputs that are no initialisers, in order; its result is the output, or a tuple of the
-/// outputs. Weights are constants that stay in the mapped file. Named dimensions of the inputs are
+/// outputs. Sequences and optionals become tensors (docs/design/0013-sequences.md). Weights are constants that stay in the mapped file. Named dimensions of the inputs are
 /// symbolic, one variable for each name; shapes that the network computes itself are resolved, to
 /// expressions of these where they depend on them. Attributes "input_names" and "output_names" hold
 /// the names that the file uses.

@@ -5,6 +5,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/assertion.h"
 #include "tenon/import/onnx/choices.h"
+#include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
 #include "tenon/support/limit_codes.h"
 
@@ -136,21 +137,38 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
     context.bad(kDTypeMismatch, "the condition of `If` has dtype {}; expected bool",
                 context.dtype(0).str());
   inner.in_branch = true;
-  const auto then_seq = branch(*then_graph, scope, inner, node);
-  const auto else_seq = branch(*else_graph, scope, inner, node);
-  if (!then_seq || !else_seq) {
+  Packs packs;
+  Branch then_side = branch(*then_graph, scope, inner, node, packs),
+         else_side = branch(*else_graph, scope, inner, node, packs);
+  if (then_side.seq && else_side.seq) packs = packs_of(then_side, else_side);
+  if (!packs.empty()) {
+    then_side = branch(*then_graph, scope, inner, node, packs);
+    else_side = branch(*else_graph, scope, inner, node, packs);
+  }
+  if (!then_side.seq || !else_side.seq) {
     poison(node, scope);
     return;
   }
-  const Value result = if_else(context, then_seq, else_seq, node);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    auto item = std::make_shared<Item>();
-    item->value = node.outputs.size() == 1
-                      ? result
-                      : builder_.emit(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)),
-                                      identifier(node.outputs[i]));
-    scope.set(node.outputs[i], std::move(item));
+  for (const auto& [i, dims] : packs)
+    then_side.results[i] = either_packed(then_side.results[i], else_side.results[i]);
+  std::vector<Value> values;
+  const graph::Type type = graph::type_of(then_side.seq->body);
+  const auto* tuple = type.as<graph::TupleType>();
+  const Value result = tuple && tuple->types.empty()
+                           ? nullptr  // sequences of no tensors
+                           : if_else(context, then_side.seq, else_side.seq, node);
+  if (tuple) {
+    for (size_t i = 0; i < tuple->types.size(); ++i)
+      values.push_back(builder_.emit(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)),
+                                     node.outputs.size() == tuple->types.size()
+                                         ? identifier(node.outputs[i])
+                                         : name_of_result(node)));
+  } else {
+    values.push_back(result);
   }
+  size_t next = 0;
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    scope.set(node.outputs[i], with_values(then_side.results[i], values, next));
 }
 
 Value Importer::if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
@@ -172,26 +190,49 @@ Value Importer::if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
                 name_of_result(node));
 }
 
-Ref<graph::SeqExpr> Importer::branch(const Graph& graph, const Scope& outer, const Body& body,
-                                     const Node& node) {
+Importer::Packs Importer::packs_of(const Branch& a, const Branch& b) {
+  Packs packs;
+  for (size_t i = 0; i < a.results.size(); ++i) {
+    const auto &x = a.results[i]->collection, &y = b.results[i]->collection;
+    if (!x || !y) {
+      if (x || y)
+        unsupported("branches that give {} and {}", x ? x->kind() : "a tensor",
+                    y ? y->kind() : "a tensor");
+      continue;
+    }
+    if (!same_form(a.results[i], b.results[i])) packs[i] = std::max(most_dims(*x), most_dims(*y));
+  }
+  return packs;
+}
+
+Importer::Branch Importer::branch(const Graph& graph, const Scope& outer, const Body& body,
+                                  const Node& node, const Packs& packs) {
   builder_.begin_branch();
   numbers_.enter_branch();
   Scope scope(&outer);
   add_initializers(graph, scope);
   convert_nodes(graph, scope, body);
   builder_.set_origin(origin_of(node, model_.path));
-  std::vector<Value> results;
+  Branch out;
+  std::vector<Value> values;
   bool poisoned = false;
-  for (const ValueInfo& output : graph.outputs) {
-    const ItemRef item = scope.find(output.name);
+  Context context(node, {}, 0, builder_, nullptr, true, clamped_);
+  context.set_run_time_numbers(&numbers_);
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    ItemRef item = scope.find(graph.outputs[i].name);
     poisoned |= item->poisoned || !item->unsupported.empty();
-    results.push_back(poisoned ? nullptr : value_of(item, node));
+    if (poisoned) continue;
+    if (const auto pack = packs.find(i); pack != packs.end())
+      item = item_of(packed(context, *item->collection, pack->second));
+    add_values(context, item, values);
+    out.results.push_back(std::move(item));
   }
-  if (poisoned) results.assign(1, make<graph::PrimValue>(int64(0)));
-  auto seq = builder_.end_branch(
-      results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results))));
+  if (poisoned) values.assign(1, make<graph::PrimValue>(int64(0)));
+  out.seq = builder_.end_branch(values.size() == 1 ? values[0]
+                                                   : Value(make<graph::Tuple>(std::move(values))));
   numbers_.leave_branch();
-  return poisoned ? nullptr : seq;
+  if (poisoned) out.seq = nullptr;
+  return out;
 }
 
 }  // namespace tenon::onnx

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network is given: its inputs and initialisers.
+#include <algorithm>
+
+#include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
 #include "tenon/import/onnx/ranks.h"
 
@@ -16,24 +19,15 @@ std::vector<Ref<graph::Var>> Importer::parameters(Scope& scope) {
     if (!seen.insert(input.name).second)
       bad(kBadModel, "graph input `{}` is declared twice", printable(input.name));
     if (initialized.count(input.name)) continue;
-    inputs_.push_back(&input);
-    auto item = std::make_shared<Item>();
-    if (!input.unsupported.empty()) {
-      item->unsupported = input.unsupported;
-    } else if (!has_rank(input)) {
-      item->unsupported = "a tensor of unknown rank; --shape gives it";
-    }
-    if (!item->unsupported.empty()) {
-      item->poisoned = true;
+    ItemRef item;
+    try {
+      item = input.kind == ValueKind::kTensor ? parameter(input, params)
+                                              : parameters_of(input, params);
+    } catch (const Unsupported& refused) {
       refusals_.add(Origin::model(model_.path, printable(input.name), "graph input"), "graph input",
-                    item->unsupported);
-    } else {
-      const Origin origin = Origin::model(model_.path, printable(input.name), "graph input");
-      auto type = make<TensorType>(dims_of(input), *input.dtype);
-      auto param = make<graph::Var>(names_.take(identifier(input.name)), type, false, origin);
-      item->value = param;
-      item->is_input = true;
-      params.push_back(std::move(param));
+                    refused.form);
+      item = std::make_shared<Item>();
+      item->poisoned = true;
     }
     scope.set(input.name, std::move(item));
   }
@@ -43,6 +37,80 @@ std::vector<Ref<graph::Var>> Importer::parameters(Scope& scope) {
 bool Importer::has_rank(const ValueInfo& input) const {
   return input.shape || options_.input_shapes.count(input.name) ||
          rank_by_use(model_.graph, input.name);
+}
+
+ItemRef Importer::parameter(const ValueInfo& input, std::vector<Ref<graph::Var>>& params) {
+  input_names_.push_back(input.name);
+  if (!input.unsupported.empty()) unsupported("{}", input.unsupported);
+  if (!has_rank(input)) unsupported("a tensor of unknown rank; --shape gives it");
+  auto item = std::make_shared<Item>();
+  auto type = make<TensorType>(dims_of(input), *input.dtype);
+  auto param = make<graph::Var>(names_.take(identifier(input.name)), type, false,
+                                Origin::model(model_.path, printable(input.name), "graph input"));
+  item->value = param;
+  item->is_input = true;
+  params.push_back(std::move(param));
+  return item;
+}
+
+ItemRef Importer::parameters_of(const ValueInfo& input, std::vector<Ref<graph::Var>>& params) {
+  if (!input.unsupported.empty()) unsupported("{}", input.unsupported);
+  const auto length = length_of(input);
+  if (!length) unsupported("a sequence, whose length --length {}=N gives", printable(input.name));
+  Collection value;
+  value.is_optional = input.is_optional();
+  value.holds_sequence = input.is_sequence();
+  value.dtype = input.dtype;
+  if (*length == ImportOptions::kAbsent) return item_of(std::move(value));
+  ValueInfo element = input;
+  element.kind = ValueKind::kTensor;
+  if (input.kind == ValueKind::kOptionalTensor) {
+    value.items.push_back(parameter(element, params));
+    return item_of(std::move(value));
+  }
+  Collection sequence;
+  sequence.dtype = input.dtype;
+  for (int64_t i = 0; i < *length; ++i) {
+    element.name = fmt::format("{}[{}]", input.name, i);
+    // A dimension that the type of all tensors names is one of each.
+    element.shape = input.shape;
+    if (element.shape)
+      for (Dim& dim : *element.shape)
+        if (!dim.name.empty() && !options_.dims.count(dim.name))
+          dim.name = fmt::format("{}[{}]", dim.name, i);
+    sequence.items.push_back(parameter(element, params));
+  }
+  if (!value.is_optional) return item_of(std::move(sequence));
+  value.items.push_back(item_of(std::move(sequence)));
+  return item_of(std::move(value));
+}
+
+std::optional<int64_t> Importer::length_of(const ValueInfo& input) const {
+  if (const auto given = options_.lengths.find(input.name); given != options_.lengths.end())
+    return given->second;
+  if (input.kind == ValueKind::kOptionalTensor) return 1;
+  int64_t length = 0;
+  while (options_.input_shapes.count(fmt::format("{}[{}]", input.name, length))) ++length;
+  return length > 0 ? std::optional(length) : std::nullopt;
+}
+
+void Importer::check_lengths() {
+  constexpr int64_t kMostTensors = 4096;
+  for (const auto& [name, length] : options_.lengths) {
+    check_input_exists(name);
+    const auto found = std::ranges::find(model_.graph.inputs, name, &ValueInfo::name);
+    const bool exists = found != model_.graph.inputs.end();
+    const ValueKind kind = exists ? found->kind : ValueKind::kTensor;
+    if (kind == ValueKind::kTensor)
+      bad(kBadOption, "input `{}` is a tensor, which has no length", printable(name));
+    if (length == ImportOptions::kAbsent ? kind == ValueKind::kSequence
+                                         : length < 0 || length > kMostTensors)
+      bad(kBadOption, "the length of input `{}` is {}; expected 0 to {}", printable(name),
+          length == ImportOptions::kAbsent ? "none" : std::to_string(length), kMostTensors);
+    if (kind == ValueKind::kOptionalTensor && length > 1)
+      bad(kBadOption, "the length of input `{}`, an optional, is {}; expected none or 1",
+          printable(name), length);
+  }
 }
 
 Dims Importer::dims_of(const ValueInfo& input) {

@@ -50,6 +50,11 @@ class Importer {
 
   std::vector<Ref<graph::Var>> parameters(Scope& scope);
   bool has_rank(const ValueInfo& input) const;
+  ItemRef parameter(const ValueInfo& input, std::vector<Ref<graph::Var>>& params);
+  // Of a sequence or an optional, as long as the options say.
+  ItemRef parameters_of(const ValueInfo& input, std::vector<Ref<graph::Var>>& params);
+  std::optional<int64_t> length_of(const ValueInfo& input) const;
+  void check_lengths();
   Dims dims_of(const ValueInfo& input);
   void add_initializers(const Graph& graph, Scope& scope);
   static std::set<std::string> given_names(const Graph& graph);
@@ -124,14 +129,36 @@ class Importer {
   Value if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
                 const Ref<graph::SeqExpr>& else_seq, const Node& node);
 
-  // Null where something in it is not supported.
-  Ref<graph::SeqExpr> branch(const Graph& graph, const Scope& outer, const Body& body,
-                             const Node& node);
+  // A branch, and what it gives; null where something in it is not supported.
+  struct Branch {
+    Ref<graph::SeqExpr> seq;
+    std::vector<ItemRef> results;
+  };
+  // \param packs  the outputs that are packed, with so many dimensions
+  using Packs = std::map<size_t, int64_t>;
+  Branch branch(const Graph& graph, const Scope& outer, const Body& body, const Node& node,
+                const Packs& packs);
+  // What branches give in different forms is packed.
+  static Packs packs_of(const Branch& a, const Branch& b);
+
+  // ---- sequences and optionals
+
+  // The body of a Loop for each iteration, where it deals with sequences and their number is known.
+  // False where it is none.
+  bool unroll(Context& context, Scope& scope, const Body& body);
+  bool deals_with_sequences(const Context& context, const Graph& graph, const Scope& scope) const;
+  void convert_items(Context& context, const OperatorRow& row, Scope& scope, const Body& body);
+  void set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope);
+  static void refuse_sequences(const Node& node, const std::vector<ItemRef>& inputs,
+                               const Origin& origin);
 
   // ---- results
 
   Value value_of(const ItemRef& item, const Node& node);
+  // Their names stand in output_names_.
   std::vector<Value> outputs(Scope& scope);
+  void add_output(const std::string& name, const ItemRef& item, Context& context,
+                  std::vector<Value>& results);
 
   // One diagnostic for all nodes that cannot be imported: what they need, and below it each node.
   void refuse_if_any();
@@ -145,7 +172,7 @@ class Importer {
   std::map<std::pair<std::string, std::string>, const FunctionDef*> functions_;
   std::map<std::string, std::string> forms_;     // of declared operators without optional inputs
   std::map<std::string, Declaration> declared_;  // by "domain::Name"
-  std::vector<const ValueInfo*> inputs_;
+  std::vector<std::string> input_names_, output_names_;
   std::map<std::string, Expr> named_;  // dimensions by dim_param
   NameSupply names_;
   Refusals refusals_;

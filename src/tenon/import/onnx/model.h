@@ -40,13 +40,24 @@ struct MapTypes {
   DType key, value;
 };
 
-/// A declared graph input, output or intermediate value.
+/// What a value of a network is. An optional is one of the others, or absent.
+enum class ValueKind : uint8_t { kTensor, kSequence, kOptionalTensor, kOptionalSequence };
+
+/// A declared graph input, output or intermediate value, or a type that an attribute holds.
 struct ValueInfo {
   std::string name;
-  std::optional<DType> dtype;
+  ValueKind kind = ValueKind::kTensor;
+  std::optional<DType> dtype;  // of the tensors
   std::optional<std::vector<Dim>> shape;
-  std::string unsupported;  // what it is instead of a tensor that Tenon can hold: "a sequence"
+  std::string unsupported;  // what it is instead of tensors that Tenon can hold: "a map"
   std::optional<MapTypes> map = std::nullopt;  // of a map
+
+  bool is_sequence() const {
+    return kind == ValueKind::kSequence || kind == ValueKind::kOptionalSequence;
+  }
+  bool is_optional() const {
+    return kind == ValueKind::kOptionalTensor || kind == ValueKind::kOptionalSequence;
+  }
 };
 
 struct Graph;
@@ -54,7 +65,8 @@ struct Graph;
 /// An attribute's value; monostate for a form that Tenon does not read (`unsupported` says which).
 struct Attribute {
   std::variant<std::monostate, int64_t, double, std::string, Tensor, std::shared_ptr<const Graph>,
-               std::vector<int64_t>, std::vector<double>, std::vector<std::string>>
+               std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+               std::shared_ptr<const ValueInfo>>
       value;
   std::string ref;  // ref_attr_name: the enclosing function's attribute that gives the value
   std::string unsupported;  // "sparse_tensor"
@@ -113,5 +125,14 @@ struct TensorFile {
 /// Reads a TensorProto (a SequenceProto or OptionalProto is recognised, not read).
 /// \throws CompileError kFileError, kBadModel, kBadTensor, kExternalData
 TensorFile read_tensor_pb(const std::string& path);
+
+/// The tensors of a `.pb` file of test data, which holds a value of `kind`: those of a sequence in
+/// order, nothing where an optional is absent.
+struct ValueFile {
+  std::optional<std::vector<Ref<TensorData>>> tensors;
+  std::string unsupported;  // "type string": a tensor that Tenon cannot hold
+};
+/// \throws CompileError as read_tensor_pb(); kBadModel where the file holds another kind of value.
+ValueFile read_value_pb(const std::string& path, ValueKind kind);
 
 }  // namespace tenon::onnx

@@ -144,6 +144,7 @@ class ModelReader {
       if (proto.has_s()) type = P::STRING;
       if (proto.has_t()) type = P::TENSOR;
       if (proto.has_g()) type = P::GRAPH;
+      if (proto.has_tp()) type = P::TYPE_PROTO;
       if (proto.floats_size()) type = P::FLOATS;
       if (proto.ints_size()) type = P::INTS;
       if (proto.strings_size()) type = P::STRINGS;
@@ -161,6 +162,7 @@ class ModelReader {
         out.value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
         break;
       case P::STRINGS: out.value = strings(proto.strings()); break;
+      case P::TYPE_PROTO: out.value = std::make_shared<const ValueInfo>(type_of(proto.tp())); break;
       default:
         out.unsupported = P::AttributeType_IsValid(type) && type != P::UNDEFINED
                               ? "of kind " + P::AttributeType_Name(type)
@@ -170,13 +172,32 @@ class ModelReader {
   }
 
   static ValueInfo value_info(const pb::ValueInfoProto& proto) {
-    ValueInfo out;
+    ValueInfo out = type_of(proto.type());
     out.name = proto.name();
-    const pb::TypeProto& type = proto.type();
+    return out;
+  }
+
+  static ValueInfo type_of(const pb::TypeProto& type) {
+    if (type.has_optional_type()) {
+      ValueInfo out = type_of(type.optional_type().elem_type());
+      if (out.is_optional()) out.unsupported = "an optional of an optional";
+      if (out.map) out.unsupported = "an optional of a map";
+      out.map.reset();
+      out.kind = out.is_sequence() ? ValueKind::kOptionalSequence : ValueKind::kOptionalTensor;
+      return out;
+    }
+    if (type.has_sequence_type()) {
+      ValueInfo out = type_of(type.sequence_type().elem_type());
+      if (out.kind != ValueKind::kTensor)
+        out.unsupported = out.is_optional() ? "a sequence of optionals" : "a sequence of sequences";
+      if (out.map) out.unsupported = "a sequence of maps";
+      out.map.reset();
+      out.kind = ValueKind::kSequence;
+      return out;
+    }
+    ValueInfo out;
     if (!type.has_tensor_type()) {
-      out.unsupported = type.has_sequence_type()        ? "a sequence"
-                        : type.has_optional_type()      ? "an optional"
-                        : type.has_map_type()           ? "a map"
+      out.unsupported = type.has_map_type()             ? "a map"
                         : type.has_sparse_tensor_type() ? "a sparse tensor"
                                                         : "of no declared type";
       if (type.has_map_type()) {
@@ -271,6 +292,56 @@ TensorFile read_tensor_pb(const std::string& path) {
   out.name = std::move(tensor.name);
   out.data = std::move(tensor.data);
   out.unsupported = std::move(tensor.unsupported);
+  return out;
+}
+
+ValueFile read_value_pb(const std::string& path, ValueKind kind) {
+  ValueFile out;
+  const auto add = [&](pb::TensorProto& proto) {
+    Tensor tensor = TensorReader(path).read(proto);
+    if (!tensor.data) out.unsupported = tensor.unsupported;
+    out.tensors->push_back(std::move(tensor.data));
+  };
+  if (kind == ValueKind::kTensor) {
+    TensorFile file = read_tensor_pb(path);
+    if (!file.data) out.unsupported = file.unsupported;
+    out.tensors.emplace(1, std::move(file.data));
+    return out;
+  }
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  const bool is_optional = kind != ValueKind::kSequence;
+  const auto fail = [&] {
+    return CompileError(kBadModel, {}, "`{}`: its bytes are no protobuf message {}", path,
+                        is_optional ? "OptionalProto" : "SequenceProto");
+  };
+  if (bytes.size() > kMostStructureBytes)
+    throw CompileError(kLimitExceeded, {}, "`{}` has {} bytes; at most {}", path, bytes.size(),
+                       kMostStructureBytes);
+  pb::SequenceProto sequence;
+  if (is_optional) {
+    pb::OptionalProto optional;
+    if (!parse(optional, bytes)) throw fail();
+    if (optional.elem_type() == pb::OptionalProto::UNDEFINED) return out;
+    if (optional.has_sequence_value() != (kind == ValueKind::kOptionalSequence) ||
+        optional.has_tensor_value() == optional.has_sequence_value())
+      throw fail();
+    out.tensors.emplace();
+    if (optional.has_tensor_value()) {
+      add(*optional.mutable_tensor_value());
+      return out;
+    }
+    sequence = std::move(*optional.mutable_sequence_value());
+  } else if (!parse(sequence, bytes)) {
+    throw fail();
+  }
+  if (sequence.elem_type() != pb::SequenceProto::TENSOR &&
+      sequence.elem_type() != pb::SequenceProto::UNDEFINED) {
+    out.unsupported = "a sequence of other values than tensors";
+    return out;
+  }
+  out.tensors.emplace();
+  for (pb::TensorProto& tensor : *sequence.mutable_tensor_values()) add(tensor);
   return out;
 }
 

@@ -14,6 +14,8 @@ namespace tenon::onnx {
 /// The values of a node's outputs, in order; trailing ones that nothing asks for may be left out.
 using Results = std::vector<Value>;
 using Convert = std::function<Results(Context&)>;
+/// The same of an operator whose operands and results may be sequences and optionals.
+using ConvertItems = std::function<std::vector<ItemRef>(Context&)>;
 
 struct OperatorRow {
   std::string name;
@@ -23,6 +25,7 @@ struct OperatorRow {
   std::string types = "numbers";  // of the main operand
   std::string forms = {};  // what is not imported, and which operands must be known at compile time
   std::string domain = {};
+  ConvertItems convert_items = {};  // in place of `convert`
 
   std::pair<std::string_view, std::string_view> key() const { return {domain, name}; }
 };
@@ -45,6 +48,9 @@ std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), ind
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
     qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows(),
     attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows(),
-    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows();
+    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows(), sequence_rows();
+
+/// Operand 0 in parts of these sizes along `axis`, which are together as long as that.
+Results split_into(Context& c, int64_t axis, const Dims& sizes);
 
 }  // namespace tenon::onnx

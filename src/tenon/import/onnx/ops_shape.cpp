@@ -193,7 +193,8 @@ Results split_symbolic(Context& c, int64_t axis, const Expr& extent, const Dims&
   Results results;
   Expr begin = int64(0);
   for (const Expr& size : sizes) {
-    c.require(size >= int64(0), kShapeMismatch, "a size of `Split` is negative");
+    c.require(size >= int64(0), kShapeMismatch,
+              fmt::format("a size of `{}` is negative", c.name()));
     const Expr end = arith::simplify(begin + size);
     results.push_back(c.op("strided_slice",
                            {c.value(0), c.shape_value({int64(axis)}), c.shape_value({begin}),
@@ -201,36 +202,18 @@ Results split_symbolic(Context& c, int64_t axis, const Expr& extent, const Dims&
                            {{"assume_inbound", true}}));
     begin = end;
   }
-  c.require(eq(begin, extent), kShapeMismatch, "the sizes of `Split` are not those of its axis");
+  c.require(eq(begin, extent), kShapeMismatch,
+            fmt::format("the sizes of `{}` are not those of its axis", c.name()));
   return results;
 }
 
 Results convert_split(Context& c) {
   const int64_t axis = c.axis(c.int_attr("axis", 0), c.ndim(0));
-  const Expr extent = c.shape(0)[static_cast<size_t>(axis)];
   const auto outputs = static_cast<int64_t>(c.output_count());
-  const auto total = as_int(extent);
-  const Dims sizes = split_sizes(c, extent, outputs);
+  const Dims sizes = split_sizes(c, c.shape(0)[static_cast<size_t>(axis)], outputs);
   if (static_cast<int64_t>(sizes.size()) != outputs)
     c.bad(kShapeMismatch, "`Split` has {} sizes for {} outputs", sizes.size(), outputs);
-  const auto known = as_ints(sizes);
-  if (!known) return split_symbolic(c, axis, extent, sizes);
-  const Ints& parts = *known;
-  std::vector<int64_t> begins;
-  int64_t sum = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) begins.push_back(sum);
-    if (parts[i] < 0 || __builtin_add_overflow(sum, parts[i], &sum))
-      c.bad(kShapeMismatch, "`Split` into sizes {}", str(parts));
-  }
-  if (total && sum != *total)
-    c.bad(kShapeMismatch, "`Split` into sizes {} of an axis of {}", str(parts), *total);
-  if (parts.size() == 1) return {c.value(0)};
-  const Value all = c.op("split", {c.value(0)}, {{"indices_or_sections", begins}, {"axis", axis}});
-  Results results;
-  for (int64_t i = 0; i < outputs; ++i)
-    results.push_back(c.builder().emit(make<graph::TupleGetItem>(all, i, c.origin())));
-  return results;
+  return split_into(c, axis, sizes);
 }
 
 // The end of a slice is held in its axis, as ONNX has it. Where it is an expression of the
@@ -457,6 +440,30 @@ std::vector<OperatorRow> shape_rows() {
       {"Shape", 1, 1, 1, convert_shape, "all"},
       {"Size", 1, 1, 1, convert_shape, "all"},
   };
+}
+
+Results split_into(Context& c, int64_t axis, const Dims& sizes) {
+  const Expr extent = c.shape(0)[static_cast<size_t>(axis)];
+  const auto known = as_ints(sizes);
+  if (!known) return split_symbolic(c, axis, extent, sizes);
+  const auto total = as_int(extent);
+  const Ints& parts = *known;
+  std::vector<int64_t> begins;
+  int64_t sum = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) begins.push_back(sum);
+    if (parts[i] < 0 || __builtin_add_overflow(sum, parts[i], &sum))
+      c.bad(kShapeMismatch, "`{}` into sizes {}", c.name(), str(parts));
+  }
+  if (total && sum != *total)
+    c.bad(kShapeMismatch, "`{}` into sizes {} of an axis of {}", c.name(), str(parts), *total);
+  if (parts.size() == 1) return {c.value(0)};
+  const Value all = c.op("split", {c.value(0)}, {{"indices_or_sections", begins}, {"axis", axis}});
+  Results results;
+  for (size_t i = 0; i < parts.size(); ++i)
+    results.push_back(
+        c.builder().emit(make<graph::TupleGetItem>(all, static_cast<int64_t>(i), c.origin())));
+  return results;
 }
 
 }  // namespace tenon::onnx

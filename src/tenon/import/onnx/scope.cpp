@@ -82,6 +82,12 @@ void add_free_names(const Graph& graph, std::set<std::string>& names, const std:
 
 }  // namespace
 
+std::set<std::string> free_names(const Graph& graph, const std::string& path) {
+  std::set<std::string> names;
+  add_free_names(graph, names, path, 0);
+  return names;
+}
+
 std::vector<const Node*> ordered(const std::vector<Node>& nodes,
                                  const std::set<std::string>& own_names, const Scope& outer,
                                  const std::vector<std::string>& results, const std::string& path) {

@@ -56,6 +56,9 @@ std::string name_of(const Node& node);
 /// The place of a node in diagnostics.
 Origin origin_of(const Node& node, const std::string& path);
 
+/// The names that a graph takes from those around it.
+std::set<std::string> free_names(const Graph& graph, const std::string& path);
+
 /// The nodes in an order in which every value is computed before it is used: that of the file where
 /// it is one. `own_names` are those given to the graph: inputs and initialisers; `outer` those around.
 /// \throws CompileError (kBadModel) for a name that nothing defines, one that is defined twice, and

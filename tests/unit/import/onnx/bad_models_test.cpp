@@ -266,13 +266,13 @@ std::vector<Case> cases() {
        "--shape "
        "gives it)\n"
        "  x: a tensor of unknown rank; --shape gives it"},
-      {"sequence_input",
+      {"map_input",
        [] {
          M m = relu_model();
-         m.graph().mutable_input(0)->mutable_type()->mutable_sequence_type();
+         m.graph().mutable_input(0)->mutable_type()->mutable_map_type();
          return m;
        },
-       "TN0502: m.onnx: one node is not supported: `graph input` (a sequence)\n  x: a sequence"},
+       "TN0502: m.onnx: one node is not supported: `graph input` (a map)\n  x: a map"},
       {"too_many_inputs", [] { return one("Relu", {"x", "x"}); },
        "TN0501: n: `Relu` has 2 inputs; expected 1"},
       {"too_few_inputs", [] { return one("Add"); }, "TN0501: n: `Add` has 1 inputs; expected 2"},

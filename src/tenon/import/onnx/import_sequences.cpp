@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where sequences and optionals meet nodes, loops and outputs.
+#include "tenon/import/onnx/collection.h"
+#include "tenon/import/onnx/importer.h"
+#include "tenon/support/limit_codes.h"
+
+namespace tenon::onnx {
+
+void Importer::convert_items(Context& context, const OperatorRow& row, Scope& scope,
+                             const Body& body) {
+  context.set_inline([&](const Graph& graph, const std::vector<ItemRef>& items) {
+    return inline_graph(context, graph, items, scope, body);
+  });
+  context.set_run_time_numbers(&numbers_);
+  const std::vector<ItemRef> items = row.convert_items(context);
+  if (const std::string name = context.unread_attribute(); !name.empty())
+    unsupported("attribute `{}` in opset {}", printable(name), context.opset());
+  set_items(context.node(), items, scope);
+}
+
+void Importer::set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope) {
+  check_outputs(node, items.size());
+  for (size_t i = 0; i < node.outputs.size() && i < items.size(); ++i)
+    if (!node.outputs[i].empty()) scope.set(node.outputs[i], items[i]);
+}
+
+void Importer::refuse_sequences(const Node& node, const std::vector<ItemRef>& inputs,
+                                const Origin& origin) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] && inputs[i]->collection)
+      throw CompileError(kTypeMismatch, origin, "operand {} of `{}` is {}; expected a tensor", i,
+                         name_of(node), inputs[i]->collection->kind());
+}
+
+// ---- loops
+
+bool Importer::deals_with_sequences(const Context& context, const Graph& graph,
+                                    const Scope& scope) const {
+  for (size_t i = 0; i < context.input_count(); ++i)
+    if (context.has(i) && context.item(i).collection) return true;
+  for (const std::string& name : free_names(graph, model_.path)) {
+    const ItemRef item = scope.find(name);
+    if (item && item->collection) return true;
+  }
+  return false;
+}
+
+bool Importer::unroll(Context& context, Scope& scope, const Body& body) {
+  const Node& node = context.node();
+  const auto graph = context.graph_attr("body");
+  if (!deals_with_sequences(context, *graph, scope)) return false;
+  if (node.op_type == "Scan") unsupported("a sequence in a Scan");
+  const auto known = [](const ItemRef& item) -> std::optional<int64_t> {
+    if (!item->elements || item->elements->values.size() != 1) return std::nullopt;
+    return as_int(item->elements->values[0]);
+  };
+  const auto number = [&](size_t i) -> std::optional<int64_t> {
+    return context.elements(i) ? known(context.ref(i)) : std::nullopt;
+  };
+  const auto count = context.has(0) ? number(0) : std::nullopt;
+  auto goes_on = context.has(1) ? number(1) : std::optional<int64_t>(1);
+  if (!count || !goes_on) unsupported("a sequence in a loop whose end only the run knows");
+  const size_t states = context.input_count() - std::min<size_t>(2, context.input_count());
+  if (graph->inputs.size() != states + 2 || graph->outputs.size() < states + 1 ||
+      graph->outputs.size() != node.outputs.size() + 1)
+    context.bad(kBadModel,
+                "the body of `Loop` has {} inputs and {} outputs for {} states and {} results",
+                graph->inputs.size(), graph->outputs.size(), states, node.outputs.size());
+  if (body.depth >= kDeepest)
+    context.bad(kLimitExceeded, "graphs stand more than {} deep within one another", kDeepest);
+  std::vector<ItemRef> state;
+  for (size_t i = 0; i < states; ++i) state.push_back(context.ref(i + 2));
+  std::vector<std::vector<Value>> stacked(node.outputs.size() - states);
+  const Origin origin = builder_.origin();
+  Body inner = body;
+  inner.depth++;
+  for (int64_t i = 0; i < *count && *goes_on; ++i) {
+    Scope own(&scope);
+    own.set(graph->inputs[0].name, item_of(Elements{kInt64, {}, {int64(i)}}));
+    own.set(graph->inputs[1].name, item_of(Elements{kBool, {}, {boolean(true)}}));
+    for (size_t k = 0; k < states; ++k) own.set(graph->inputs[k + 2].name, state[k]);
+    add_initializers(*graph, own);
+    convert_nodes(*graph, own, inner);
+    builder_.set_origin(origin);
+    const auto result = [&](size_t k) {
+      const ItemRef item = own.find(graph->outputs[k].name);
+      if (item->poisoned) unsupported("a graph with nodes that are not supported");
+      return item;
+    };
+    const ItemRef condition = result(0);
+    if (!condition->elements && !condition->collection && condition->value.as<graph::Constant>())
+      (void)Context(node, {condition}, 0, builder_, nullptr, true, clamped_).elements(0);
+    goes_on = known(condition);
+    if (!goes_on) unsupported("a sequence in a loop whose end only the run knows");
+    for (size_t k = 0; k < states; ++k) state[k] = result(k + 1);
+    for (size_t k = 0; k < stacked.size(); ++k) {
+      const ItemRef item = result(k + 1 + states);
+      if (item->collection) unsupported("a loop that stacks sequences");
+      stacked[k].push_back(context.value_of(item));
+    }
+  }
+  for (std::vector<Value>& values : stacked) {
+    if (values.empty()) unsupported("a loop without iterations that stacks results");
+    for (Value& value : values) {
+      Dims dims = *shaped(value)->shape;
+      dims.insert(dims.begin(), int64(1));
+      value = context.reshape(value, dims);
+    }
+    state.push_back(item_of(values.size() == 1
+                                ? values[0]
+                                : context.op("concat", {make<graph::Tuple>(std::move(values))},
+                                             {{"axis", int64_t{0}}})));
+  }
+  set_items(node, state, scope);
+  return true;
+}
+
+// ---- outputs
+
+void Importer::add_output(const std::string& name, const ItemRef& item, Context& context,
+                          std::vector<Value>& results) {
+  const auto add = [&](std::string port, Value value) {
+    output_names_.push_back(std::move(port));
+    results.push_back(std::move(value));
+  };
+  if (!item->collection) return add(name, context.value_of(item));
+  Collection held = *item->collection;
+  if (held.is_optional && !held.packed) {
+    if (held.items.empty()) return add(name + ".has", context.filled(kBool, {}, 0));
+    return add_output(name, held.items[0], context, results);
+  }
+  if (!held.packed && held.items.empty()) held = packed(context, held, 0);
+  if (held.present) add(name + ".has", held.present);
+  if (held.packed) {
+    add(name + ".data", held.packed->data);
+    add(name + ".shapes", held.packed->shapes);
+  }
+  for (size_t i = 0; i < held.items.size(); ++i)
+    add(fmt::format("{}[{}]", name, i), context.value_of(held.items[i]));
+}
+
+}  // namespace tenon::onnx
