@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "graph/transforms/fake_quantization_to_integer.cpp": "a rewrite: products of what is dequantised",
     "graph/transforms/fold_batchnorm.cpp": "a rewrite: batch norms behind products",
     "graph/transforms/simplify_graph.cpp": "rewrites of single operators",
+    "graph/transforms/hoist_from_loops.cpp": "products of all slices",
     "interp/reference/elementwise.cpp": "references that make folding of weights faster",
     "interp/reference/reference.cpp": "references that make folding of weights faster",
     "script/eval_calls.cpp": "functions of Python and TVMScript's T",

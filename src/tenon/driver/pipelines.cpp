@@ -21,6 +21,7 @@ static constexpr PipelineStep kCleanUp[] = {
     {"FoldConstant", "weights scaled by batch norms"},
     {"SelectKernels", "groups with the biases that batch norms became"},
     {"EliminateCommonSubexpr", "after folding, which makes calls equal"},
+    {"HoistFromLoops", "while products are operators, which are packed where they stand"},
     {"DeadCodeElimination", "what folding left behind"},
 };
 

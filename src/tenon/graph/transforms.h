@@ -105,6 +105,10 @@ IRModule fold_batchnorm(IRModule module);
 /// fold_constants. `DecomposeOpsForInference` to users.
 IRModule decompose_ops(IRModule module);
 
+/// Computes before a loop what no iteration of it changes, where the loop runs at least once, and
+/// products of slices by such values for all slices at once. Re-associating.
+IRModule hoist_from_loops(IRModule module);
+
 /// Replaces operator chains by the operator that they spell: layer norm over the last axis, SiLU,
 /// powers by 0.5, 1, 2 and 3, casts to the same type, transposes and reshapes in a row.
 /// Re-associating.
