@@ -47,6 +47,7 @@ class Model:
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
         self.nodes, self.inputs, self.initializers, self.values = [], {}, {}, {}
+        self.captured = set()  # names that graphs of attributes read
 
     def of(self, items):
         return items[int(self.random.integers(len(items)))]
@@ -90,11 +91,11 @@ class Model:
     def axis(self, rank):
         return int(self.random.integers(-rank, rank))
 
-    def add(self, op, inputs, outputs=1, **attributes):
+    def add(self, op, inputs, outputs=1, captured=(), **attributes):
         """Runs the node alone in ONNX Runtime; it stays where that gives finite numbers."""
         names = [f"v{len(self.values) + i}" for i in range(outputs)]
         node = helper.make_node(op, inputs, names, name=names[0], **attributes)
-        feeds = {n: self.values[n] for n in inputs if n}
+        feeds = {n: self.values[n] for n in [*inputs, *captured] if n}
         try:
             results = run(make_model([node], feeds, {}, names), feeds)
         except Exception:  # what ONNX Runtime does not take is no test
@@ -104,6 +105,7 @@ class Model:
                     array.astype(np.float64)).max() > 1e4:
                 return None
         self.nodes.append(node)
+        self.captured.update(captured)
         self.values.update(zip(names, results))
         return names[0]
 
@@ -402,7 +404,61 @@ def sequence(m):
     m.add_all(nodes, result)
 
 
-KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent, sequence]
+def body_of(m, states, others, results, name):
+    """A graph of states and what else there is; each state becomes what keeps its shape."""
+    nodes, outputs = [], []
+    for k, state in enumerate(states):
+        nodes.append(helper.make_node(m.of(["Add", "Sub", "Mul", "Max"]), [state, m.of(others)], [f"{name}_t{k}"]))
+        nodes.append(helper.make_node(m.of(["Tanh", "Sigmoid", "Relu", "Identity"]), [f"{name}_t{k}"], [f"{name}_n{k}"]))
+        outputs.append(f"{name}_n{k}")
+    if len(states) == 2 and m.chance(40):
+        outputs.reverse()
+    for k in range(results):
+        source = m.of(states + outputs)
+        nodes.append(helper.make_node(m.of(["Identity", "Neg", "Softsign"]), [source], [f"{name}_y{k}"]))
+        outputs.append(f"{name}_y{k}")
+    return nodes, outputs
+
+
+def loop(m):
+    name, shape = f"b{len(m.values)}", m.shape(int(m.random.integers(0, 3)), 200)
+    states = [f"{name}_s{k}" for k in range(m.of([1, 1, 2]))]
+    results, kind = m.of([0, 1, 2]), m.of(["count", "count", "while", "grows", "scan", "scan"])
+    captured = [m.fresh(shape)]
+    initial = [m.fresh(shape) for _ in states]
+    tensor = lambda n, dtype=TensorProto.FLOAT, dims=None: helper.make_tensor_value_info(n, dtype, dims)
+    if kind == "scan":
+        steps, scanned = m.size(9), m.of([1, 2])
+        slices = [f"{name}_x{k}" for k in range(scanned)]
+        axes = [int(m.random.integers(0, len(shape) + 1)) for _ in slices]
+        given = [m.fresh(shape[:a] + [steps] + shape[a:]) for a in axes]
+        nodes, outputs = body_of(m, states, slices + captured, results, name)
+        graph = helper.make_graph(nodes, name, [tensor(n) for n in states + slices], [tensor(n) for n in outputs])
+        flags = lambda n: [int(m.chance(40)) for _ in range(n)]
+        extra = {"scan_output_directions": flags(results)} if results else {}
+        m.add("Scan", initial + given, len(outputs), captured, body=graph, num_scan_inputs=scanned, scan_input_axes=axes,
+              scan_input_directions=flags(scanned), **extra)
+        return
+    nodes, outputs = body_of(m, states, captured + (states if m.chance(50) else []), results, name)
+    index, go, on = f"{name}_i", f"{name}_go", f"{name}_on"
+    if kind == "while":
+        limit = helper.make_tensor(f"{name}_l", TensorProto.INT64, [], [int(m.random.integers(0, 6))])
+        nodes += [helper.make_node("Constant", [], [f"{name}_k"], value=limit),
+                  helper.make_node("Less", [index, f"{name}_k"], [on])]
+    else:
+        nodes.append(helper.make_node("Identity", [go], [on]))
+    if kind == "grows" and shape:
+        states.append(f"{name}_g")
+        initial.append(initial[0])
+        nodes.append(helper.make_node("Concat", [f"{name}_g", captured[0]], [f"{name}_gn"], axis=int(m.random.integers(len(shape)))))
+        outputs.insert(len(states) - 1, f"{name}_gn")
+    graph = helper.make_graph(nodes, name, [tensor(index, TensorProto.INT64, []), tensor(go, TensorProto.BOOL, [])] +
+                              [tensor(n) for n in states], [tensor(on, TensorProto.BOOL, [])] + [tensor(n) for n in outputs])
+    count = m.fresh([], 0, 6, np.int64) if kind != "while" or m.chance(50) else ""
+    m.add("Loop", [count, "", *initial], len(outputs), captured, body=graph)
+
+
+KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent, sequence, loop, loop]
 
 
 def generate(seed):
@@ -411,7 +467,7 @@ def generate(seed):
         m.of(KINDS)(m)
     if not m.nodes:
         m.add("Relu", [m.fresh([3], constant=False)])
-    used = {i for node in m.nodes for i in node.input}
+    used = {i for node in m.nodes for i in node.input} | m.captured
     outputs = [o for node in m.nodes for o in node.output if o not in used and o in m.values]
     inputs = {n: a for n, a in m.inputs.items() if n in used}
     initializers = {n: a for n, a in m.initializers.items() if n in used}
