@@ -56,6 +56,10 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--composite-before", composite_before,
                  "PASS: look for the patterns of --composite before this pass of the pipeline, and "
                  "not as placement does, after batch norms are folded");
+  app.add_option("--max-steps", max_steps,
+                 "N: a loop of the network that comes to more than N iterations ends the program "
+                 "with an error")
+      ->check(CLI::NonNegativeNumber);
   plugins.add_to(app);
   app.add_option(
          "--kernels", kernels.files,
@@ -234,6 +238,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
   load();
   module = plugins.annotate(with_main(std::move(module)));
   if (!bounds.empty()) module.attrs.set("bounds", parse_bounds(bounds));
+  if (max_steps) module.attrs.set("max_steps", *max_steps);
   graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);

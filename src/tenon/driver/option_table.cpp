@@ -112,6 +112,7 @@ const OptionRow kRuns[] = {
      "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan",
      {},
      "compiled code has a number of threads where it runs"},
+    {"--max-steps", "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--per-kernel", "bench:aar"},
     {"-k", "test-onnx:aaa"},
     {"--tolerance", "test-onnx:aaa check:ra"},

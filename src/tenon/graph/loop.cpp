@@ -92,10 +92,8 @@ std::set<std::string> loop_bodies(const IRModule& module) {
   return names;
 }
 
-std::string steps_message(const Call& call, int64_t most) {
-  const std::string name = call.origin ? call.origin.name() : "";
-  return fmt::format("{} runs for more than {} iterations",
-                     name.empty() ? "a loop" : "loop `" + name + "`", most);
+std::string steps_message(int64_t most) {
+  return fmt::format("the loop runs for more than {} iterations", most);
 }
 
 namespace {

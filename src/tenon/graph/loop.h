@@ -42,9 +42,9 @@ std::vector<std::vector<bool>> changing_dims(const Function& body, size_t states
 /// The functions of `module` that loops in others call.
 std::set<std::string> loop_bodies(const IRModule& module);
 
-/// What a program says where `call` comes to more than `most` iterations (module attribute
+/// What a program says at a loop that comes to more than `most` iterations (module attribute
 /// `max_steps`).
-std::string steps_message(const Call& call, int64_t most);
+std::string steps_message(int64_t most);
 
 /// What is wrong between a call of `loop` and its body. \throws CompileError at the call.
 void check_loop(const Call& call, const Function& body);

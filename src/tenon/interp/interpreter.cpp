@@ -363,7 +363,7 @@ class Interpreter::Impl {
     for (int64_t step = 0; step < count; ++step) {
       if (parts.while_first && !holds(states[0])) break;
       if (most_steps && step >= *most_steps)
-        throw CompileError(kRunFailed, call.origin, "{}", graph::steps_message(call, *most_steps));
+        throw CompileError(kRunFailed, call.origin, "{}", graph::steps_message(*most_steps));
       Datum results = call_function(module, *body, arguments(step));
       for (size_t k = 0; k < results.items.size(); ++k)
         if (k < states.size())

@@ -49,6 +49,32 @@ Case fails_in_sequence(const std::string& name, const Message& op, const Dims& k
           says};
 }
 
+// A loop whose condition stays as it is, run with --max-steps.
+Case endless(const std::string& name, const std::vector<std::string>& how) {
+  std::vector<std::string> args = {"run", "m.tvmscript", "--max-steps", "1000"};
+  args.insert(args.end(), how.begin(), how.end());
+  return {name,
+          args,
+          {{"m.tvmscript",
+            "@I.ir_module\n"
+            "class Module:\n"
+            "    @R.function(private=True)\n"
+            "    def body(dims: R.Shape([\"i\"]), go: R.Tensor((), \"bool\"), s: R.Tensor((3,), "
+            "\"float32\")):\n"
+            "        t = R.tanh(s)\n"
+            "        return (go, t)\n"
+            "    @R.function\n"
+            "    def main(go: R.Tensor((), \"bool\"), s: R.Tensor((3,), \"float32\")):\n"
+            "        on = R.logical_or(go, R.const(True, \"bool\"))\n"
+            "        lv = R.loop(cls.body, R.prim_value(9223372036854775807), R.shape([]), (on, "
+            "s), (), "
+            "(), while_first=True, sinfo_args=(R.Tuple(R.Tensor((), \"bool\"), R.Tensor((3,), "
+            "\"float32\")),))\n"
+            "        return lv[1]\n"}},
+          1,
+          "the loop runs for more than 1000 iterations"};
+}
+
 constexpr int64_t kHuge = int64_t{1} << 40;
 
 // A Resize of x by scales that the run computes of k.
@@ -151,6 +177,9 @@ std::vector<Case> run_time_cases() {
                         "operand `position` of `SequenceInsert` is outside of its sequence of 3"),
       fails_in_sequence("EraseBeforeTheStart", node("SequenceErase", {"l", "k"}, {"m"}), {-4},
                         "operand `position` of `SequenceErase` is outside of its sequence of 3"),
+      endless("EndlessLoop", {}),
+      endless("EndlessLoopInC", {"--target", "c"}),
+      endless("EndlessLoopInterpreted", {"--interpret"}),
       {"BroadcastOfTwoAndThree",
        {"run", "m.onnx", "--dim", "k_d0=2", "--dim", "l_d0=3"},
        {{"m.onnx", model(Graph{{node("Add", {"k", "l"}, {"y"})},

@@ -210,7 +210,7 @@ class Lowering::Loop {
     if (const auto most = in_.module_.attrs.get<int64_t>("max_steps"))
       if (const auto count = as_int(loop_.count); !count || *count > *most)
         in_.stmts_.push_back(
-            make<tir::Assert>(Expr(index_) < int64(*most), steps_message(call_, *most), origin_));
+            make<tir::Assert>(Expr(index_) < int64(*most), steps_message(*most), origin_));
     in_.find_late_numbers(*body_->body);
     define_operands();
     claim_results();
