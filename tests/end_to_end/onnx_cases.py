@@ -24,9 +24,6 @@ def run_folder(tenon, name, targets):
         run = subprocess.run([tenon, "test-onnx", folder, "--tolerance", "1e-5", *target],
                              capture_output=True, text=True)
         text = run.stdout + run.stderr
-        if target[-1] == "c":  # C has no memory of sizes that the run decides
-            late = len(re.findall(r"^skipped .*: sizes that are known only when part of the program has run", text, re.M))
-            text = text.replace(f"{cases - late} passed, 0 failed, {late} skipped", f"{cases} passed, 0 failed, 0 skipped")
         if run.returncode or not re.search(rf"^{cases} passed, 0 failed, 0 skipped$", text, re.M):
             bad += 1
             print(" ".join(target), text, sep="\n")

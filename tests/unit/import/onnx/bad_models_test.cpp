@@ -221,12 +221,12 @@ std::vector<Case> cases() {
       {"unknown_operators",
        [] {
          M m = one("Frobnicate");
-         m.node("Loop", {"x"}, {"z"}, "l");
+         m.node("Twiddle", {"x"}, {"z"}, "l");
          m.node("Frobnicate", {"z"}, {"w"}, "n2");
          return m;
        },
        "TN0502: m.onnx: 3 nodes are not supported: `Frobnicate` (the operator, 2 nodes); "
-       "`Loop` (the operator)\n  n: the operator\n  l: the operator\n  n2: the operator\n"
+       "`Twiddle` (the operator)\n  n: the operator\n  l: the operator\n  n2: the operator\n"
        "  : a file of --kernels may declare what is missing, by a graph function with {\"op\": "
        "\"ai.onnx::Frobnicate\"}, and a kernel compute it"},
       {"string_operand",
