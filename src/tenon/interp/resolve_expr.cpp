@@ -657,6 +657,7 @@ int32_t ExpressionResolver::intrinsic(const tenon::Call& call) {
     case kBitwiseNot:
     case kPopcount:
     case kClz:
+    case kDot4:
     case kMinValue:
     case kMaxValue:
     case kInfinity:

@@ -201,6 +201,7 @@ static Slot integer_intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, const
     case kNextafter:
     case kFma:
     // Of any dtype (apply_intrinsic), and what the resolver turns into other code.
+    case kDot4:
     case kQMultiplyShift:
     case kMinValue:
     case kMaxValue:
@@ -233,6 +234,11 @@ static Slot integer_intrinsic(IntrinsicId id, DType dtype, Slot a, Slot b, const
   no_meaning(id, dtype, origin);
 }
 
+static double multiply_add(DType dtype, double a, double b, double c) {
+  if (dtype != kFloat32) return std::fma(a, b, c);
+  return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
+}
+
 static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
                             const Origin& origin) {
   using enum IntrinsicId;
@@ -241,11 +247,7 @@ static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slo
     case kIsnan: return {.i = std::isnan(a.f)};
     case kIsinf: return {.i = std::isinf(a.f)};
     case kIsfinite: return {.i = std::isfinite(a.f)};
-    case kFma:
-      if (dtype == kFloat32)
-        return {.f = std::fma(static_cast<float>(a.f), static_cast<float>(b.f),
-                              static_cast<float>(c.f))};
-      return value(std::fma(a.f, b.f, c.f));
+    case kFma: return value(multiply_add(dtype, a.f, b.f, c.f));
     case kRsqrt:
       if (dtype == kFloat64) return {.f = 1.0 / std::sqrt(a.f)};
       return value(float_rsqrt(static_cast<float>(a.f)));
@@ -300,6 +302,7 @@ static Slot float_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slo
     case kBitwiseNot:
     case kPopcount:
     case kClz:
+    case kDot4:
     case kQMultiplyShift:
     case kNumThreads:
     // Of any dtype (apply_intrinsic), and what the resolver turns into other code.
@@ -364,10 +367,21 @@ static std::string filled_in(std::string message, int64_t value, int64_t bound) 
   return message;
 }
 
+/// Of bytes that are signed where their word is; modulo 2 to the bits of the result.
+static Slot dot4(DType result, DType left, int64_t a, int64_t b) {
+  const auto byte = [](DType word, int64_t value, int i) {
+    return wrap_int(word.is_int() ? kInt8 : kUInt8, value >> (8 * i));
+  };
+  int64_t sum = 0;
+  for (int i = 0; i < 4; ++i) sum += byte(left, a, i) * byte(result, b, i);
+  return {.i = wrap_int(result, sum)};
+}
+
 // Those of every dtype here, the others by the kind of their first operand.
 Slot apply_intrinsic(IntrinsicId id, DType dtype, DType from, Slot a, Slot b, Slot c,
                      const Origin& origin) {
   using enum IntrinsicId;
+  if (id == kDot4 && dtype.is_integer()) return dot4(dtype, from, a.i, b.i);
   if (id == kReinterpret) return reinterpret_bits(dtype, from, a, origin);
   if (id == kMinValue || id == kMaxValue || id == kInfinity) return limit_of(id, dtype);
   if (id == kUndef) return {.i = 0};

@@ -79,6 +79,9 @@ static constexpr Row kIntrinsics[] = {
     {{IntrinsicId::kBitwiseNot, "bitwise_not", 1, kPure, R::kSame, "~x"}, {kBits}},
     {{IntrinsicId::kPopcount, "popcount", 1, kPure, R::kSame, "number of set bits"}, {kInteger}},
     {{IntrinsicId::kClz, "clz", 1, kPure, R::kSame, "leading zero bits"}, {kInteger}},
+    {{IntrinsicId::kDot4, "dot4", 2, kPure, R::kLast,
+      "sum of the products of four numbers of 8 bits, signed in an int32 and unsigned in a uint32"},
+     {kWord, kWord}},
     {{IntrinsicId::kQMultiplyShift, "q_multiply_shift", 4, kPure, R::kSame,
       "fixed-point product: x * y / 2 ** (q + 1 - s), rounded"},
      {kInteger, kInteger, kInteger, kInteger}},
@@ -182,6 +185,7 @@ static std::string_view expected(OperandKind kind) {
     case kFloat: return "a float";
     case kInteger: return "an integer";
     case kNumber: return "a float or an integer";
+    case kWord: return "int32 or uint32";
     case kBits: return "an integer or bool";
     case kScalar: return "a float, an integer or bool";
     case kCondition: return "bool";
@@ -197,6 +201,7 @@ static bool fits(DType dtype, OperandKind kind) {
     case kFloat: return dtype.is_float();
     case kInteger: return dtype.is_integer();
     case kNumber: return dtype.is_float() || dtype.is_integer();
+    case kWord: return dtype.is_integer() && dtype.bits == 32;
     case kBits: return dtype.is_integer() || dtype.is_bool();
     case kScalar: return dtype.is_float() || dtype.is_integer() || dtype.is_bool();
     case kCondition: return dtype.is_bool();

@@ -67,6 +67,7 @@ enum class IntrinsicId : uint8_t {
   kBitwiseNot,
   kPopcount,
   kClz,
+  kDot4,
   kQMultiplyShift,
   // constants of a dtype
   kMinValue,

@@ -14,6 +14,7 @@ enum class OperandKind : uint8_t {
   kFloat,
   kInteger,
   kNumber,     // a float or an integer
+  kWord,       // an integer of 32 bits
   kBits,       // an integer or bool
   kScalar,     // a number or bool
   kCondition,  // bool

@@ -39,10 +39,10 @@ const std::vector<CpuRow>& known_cpus() {
       {kArmTriple, "generic", 128, 32, true, 32_KiB, 512_KiB, 8_MiB},
       {kArmTriple, "cortex-a53", 128, 32, true, 32_KiB, 512_KiB, 2_MiB},
       {kArmTriple, "cortex-a72", 128, 32, true, 32_KiB, 1_MiB, 2_MiB},
-      {kArmTriple, "cortex-a76", 128, 32, true, 64_KiB, 512_KiB, 2_MiB},
-      {kArmTriple, "neoverse-n1", 128, 32, true, 64_KiB, 1_MiB, 32_MiB},
-      {kArmTriple, "neoverse-v1", 128, 32, true, 64_KiB, 1_MiB, 32_MiB},
-      {kArmTriple, "neoverse-v2", 128, 32, true, 64_KiB, 2_MiB, 32_MiB},
+      {kArmTriple, "cortex-a76", 128, 32, true, 64_KiB, 512_KiB, 2_MiB, "+dotprod"},
+      {kArmTriple, "neoverse-n1", 128, 32, true, 64_KiB, 1_MiB, 32_MiB, "+dotprod"},
+      {kArmTriple, "neoverse-v1", 128, 32, true, 64_KiB, 1_MiB, 32_MiB, "+dotprod,+i8mm"},
+      {kArmTriple, "neoverse-v2", 128, 32, true, 64_KiB, 2_MiB, 32_MiB, "+dotprod,+i8mm"},
   };
   return kCpus;
 }
@@ -87,6 +87,16 @@ static bool has_feature(std::string_view features, std::string_view name) {
     if (one.size() > 1 && one.substr(1) == name) on = one[0] == '+';
   }
   return on;
+}
+
+DotProducts Target::dot_products() const {
+  if (kind != "llvm") return DotProducts::kNone;
+  if (is_x86()) return DotProducts::kUnsigned;
+  const CpuRow* row = find_cpu(*this);
+  const std::string all = std::string(row ? row->features : "") + "," + features;
+  return has_feature(all, "i8mm")      ? DotProducts::kUnsigned
+         : has_feature(all, "dotprod") ? DotProducts::kSigned
+                                       : DotProducts::kNone;
 }
 
 Target parse_target(std::string_view text) {

@@ -9,6 +9,10 @@
 
 namespace tenon {
 
+/// Sums of four products of 8 bits: how fast ones are for weights with signs, by the sign of the
+/// other factors. Both are exact on every target.
+enum class DotProducts : uint8_t { kNone, kUnsigned, kSigned };
+
 /// A resolved target. Everything that schedules and code generation ask of a machine is here, so
 /// that the same target gives the same artefact on every host.
 struct Target {
@@ -25,6 +29,9 @@ struct Target {
 
   int vector_lanes(int element_bits = 32) const { return vector_bits / element_bits; }
   bool is_x86() const { return triple.empty(); }
+  /// What there are instructions for. Of x86 these are for unsigned factors, or for pairs of 16 bits;
+  /// C has none.
+  DotProducts dot_products() const;
 
   /// The text that parse_target() reads back: every property spelled out, so it never depends on
   /// the host.
@@ -50,6 +57,7 @@ struct CpuRow {
   int vector_bits, vector_registers;
   bool has_fma;
   int64_t l1_bytes, l2_bytes, l3_bytes;
+  std::string_view features = {};  // that decide more than vectors do
 };
 const std::vector<CpuRow>& known_cpus();
 /// The row of a target's processor; null where the table has none.

@@ -587,6 +587,7 @@ Row<O> row_of(IntrinsicId id) {
     case IntrinsicId::kBitwiseNot:
     case IntrinsicId::kPopcount:
     case IntrinsicId::kClz:
+    case IntrinsicId::kDot4:
     case IntrinsicId::kQMultiplyShift:
     case IntrinsicId::kMinValue:
     case IntrinsicId::kMaxValue:

@@ -295,7 +295,8 @@ Text FunctionCodegen::intrinsic(const Call& call) {
     case kCallPureExtern:
     case kCallPacked:
     case kCallCpacked: return foreign_value(call);
-    // LowerIntrinsics replaces elementary functions by arithmetic.
+    // LowerIntrinsics replaces these by arithmetic, elementary functions among them.
+    case kDot4:
     case kExp:
     case kLog:
     case kTanh:

@@ -10,12 +10,12 @@ namespace tenon::llvm_backend {
 
 ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
                              const CompileOptions& options, llvm::LLVMContext& context,
-                             bool converts_halves)
+                             const Instructions& instructions)
     : module_(module),
       target_(target),
       options_(options),
       context_(context),
-      converts_halves_(converts_halves),
+      instructions_(instructions),
       entry_(backend::entry_of(module)),
       program_(module, entry_.name) {
   for (const backend::ProgramFunction& function : program_.all()) {

@@ -31,11 +31,20 @@ struct FunctionInfo : backend::ProgramFunction {
   bool scheduled = false;  // LLVM's own loop transformations stay off
 };
 
+/// What the target has instructions for.
+struct Instructions {
+  bool halves = false;                          // between float16 and float32
+  // Sums of products of 8 bits (bytes, signed ones) or of 16 bits (pairs), in vectors of 512 bits, or
+  // of less.
+  bool bytes_512 = false, bytes_256 = false, pairs_512 = false, pairs_256 = false;
+  bool arm_bytes = false, arm_mixed_bytes = false;  // of like signs; of unlike ones
+};
+
 /// One module of LLVM for one program.
 class ModuleCodegen {
  public:
   ModuleCodegen(const IRModule& module, const Target& target, const CompileOptions& options,
-                llvm::LLVMContext& context, bool converts_halves);
+                llvm::LLVMContext& context, const Instructions& instructions);
   /// Generates everything. Call once.
   std::unique_ptr<llvm::Module> run();
   const std::vector<backend::LibraryFunction>& libraries() const { return libraries_; }
@@ -46,8 +55,7 @@ class ModuleCodegen {
   llvm::LLVMContext& context() { return context_; }
   llvm::Module& module() { return *llvm_module_; }
   const Target& target() const { return target_; }
-  /// The target has instructions between float16 and float32.
-  bool converts_halves() const { return converts_halves_; }
+  const Instructions& instructions() const { return instructions_; }
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const;
   /// Null where it is no extern function of the module.
   Ref<tir::ExternFunction> library_function(const std::string& name) const {
@@ -81,7 +89,7 @@ class ModuleCodegen {
   const Target& target_;
   const CompileOptions& options_;
   llvm::LLVMContext& context_;
-  bool converts_halves_;
+  const Instructions instructions_;
   std::unique_ptr<llvm::Module> llvm_module_;
 
   backend::Entry entry_;
@@ -142,6 +150,8 @@ class FunctionCodegen {
   llvm::Value* access_pointer(const Call& call);
   llvm::Value* half_of_vector(const Call& call);
   llvm::Value* joined_vectors(const Call& call);
+  /// `sum` + T.dot4(...); `sum` may be null.
+  llvm::Value* dot_product(const Call& call, llvm::Value* sum);
   llvm::Value* masked_load(const Call& call);
   llvm::Value* checked_index(const Call& call);
   llvm::Value* generate_if(const Call& call);

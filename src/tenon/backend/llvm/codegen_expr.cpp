@@ -135,7 +135,7 @@ llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
   llvm::Type* i32 = m_.register_type(kInt32.with_lanes(from.lanes), {});
   if (from.code == DType::Code::kBFloat)
     return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, i32), 16), f32);
-  if (!m_.converts_halves()) {
+  if (!m_.instructions().halves) {
     // The exponent's bias changes by a product, which makes denormals normal; infinities and NaN
     // keep all ones in it.
     const auto bits = [&](uint32_t value) { return llvm::ConstantInt::get(i32, value); };
@@ -157,7 +157,7 @@ llvm::Value* FunctionCodegen::widen(llvm::Value* value, DType from) {
 
 llvm::Value* FunctionCodegen::narrow(llvm::Value* value, DType to) {
   llvm::Type* i16 = m_.register_type(kInt16.with_lanes(to.lanes), {});
-  if (to.code != DType::Code::kBFloat && !m_.converts_halves()) {
+  if (to.code != DType::Code::kBFloat && !m_.instructions().halves) {
     // Normal results round in integers, to even; denormal ones by an addition whose last place is
     // theirs.
     llvm::Type* i32 = m_.register_type(kInt32.with_lanes(to.lanes), {});
@@ -387,6 +387,13 @@ llvm::Value* FunctionCodegen::generate_binary(const Binary& node) {
     phi->addIncoming(second, second_from);
     return phi;
   }
+  // A sum that begins with another is one instruction.
+  const auto dot = [&](const Expr& x) {
+    const auto* call = x.as<Call>();
+    return node.op == BinaryOp::kAdd && call && call->is(IntrinsicId::kDot4) ? call : nullptr;
+  };
+  if (const Call* call = dot(node.rhs)) return dot_product(*call, value(node.lhs));
+  if (const Call* call = dot(node.lhs)) return dot_product(*call, value(node.rhs));
   llvm::Value* a = value(node.lhs);
   llvm::Value* b = value(node.rhs);
   if (!is_small_float(dtype)) return arithmetic(node.op, dtype, a, b, node);

@@ -282,6 +282,7 @@ llvm::Value* FunctionCodegen::generate_intrinsic(const Call& call) {
     case kBitwiseNot: return b_.CreateNot(arg(0));
     case kPopcount: return b_.CreateUnaryIntrinsic(I::ctpop, arg(0));
     case kClz: return b_.CreateBinaryIntrinsic(I::ctlz, arg(0), b_.getFalse());
+    case kDot4: return dot_product(call, nullptr);
     case kMinValue:
     case kMaxValue:
     case kInfinity: return limit(call);

@@ -209,14 +209,26 @@ struct Generated {
 
 }  // namespace
 
+static Instructions instructions_of(const Target& target, const llvm::MCSubtargetInfo& machine) {
+  const auto has = [&](const char* feature) {
+    return machine.checkFeatures("+" + std::string(feature));
+  };
+  if (!target.is_x86())
+    return {.halves = true, .arm_bytes = has("dotprod"), .arm_mixed_bytes = has("i8mm")};
+  return {.halves = has("f16c"),
+          .bytes_512 = has("avx512vnni"),
+          .bytes_256 = has("avxvnni") || (has("avx512vnni") && has("avx512vl")),
+          .pairs_512 = has("avx512bw"),
+          .pairs_256 = has("avx2")};
+}
+
 static void generate(Generated& out, const IRModule& lowered, const Target& target,
                      const CompileOptions& options) {
   if (target.kind != "llvm")
     throw CompileError(kBadOption, {}, "target `{}` is not one of LLVM", target.kind);
   out.machine = target_machine(target, options.optimize);
-  const bool converts_halves =
-      !target.is_x86() || out.machine->getMCSubtargetInfo()->checkFeatures("+f16c");
-  ModuleCodegen codegen(lowered, target, options, out.context, converts_halves);
+  ModuleCodegen codegen(lowered, target, options, out.context,
+                        instructions_of(target, *out.machine->getMCSubtargetInfo()));
   out.module = codegen.run();
   out.libraries = codegen.libraries();
   out.registered = codegen.registered();

@@ -33,7 +33,29 @@ static Expr integer_power(const Expr& base, const Expr& power) {
   return result;
 }
 
-static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& options) {
+/// Bytes are taken out by shifts: to the right, with the sign where the word has one.
+static Expr dot_product(const Expr& left, const Expr& right) {
+  const Ref<Var> a = var("a", left->dtype), b = var("b", right->dtype);
+  const auto byte = [](const Expr& word, int i) {
+    const DType dtype = word->dtype;
+    const auto shift = [&](IntrinsicId id, const Expr& x, int bits) {
+      return bits == 0 ? x : call(id, {x, imm(dtype, int64_t{bits})});
+    };
+    if (dtype.is_int())
+      return shift(IntrinsicId::kShiftRight, shift(IntrinsicId::kShiftLeft, word, 24 - 8 * i), 24);
+    return call(IntrinsicId::kBitwiseAnd,
+                {shift(IntrinsicId::kShiftRight, word, 8 * i), imm(dtype, int64_t{255})});
+  };
+  Expr sum;
+  for (int i = 0; i < 4; ++i) {
+    const Expr product = cast(right->dtype, byte(a, i)) * byte(b, i);
+    sum = i == 0 ? product : sum + product;
+  }
+  return make<Let>(a, left, make<Let>(b, right, sum));
+}
+
+static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& options,
+                                   bool has_dot_products) {
   if (const auto* op = expr.as<Binary>(); op && op->dtype.is_float()) {
     if (op->op == BinaryOp::kMod)
       return elementary(IntrinsicId::kFmod, {op->lhs, op->rhs}, options);
@@ -43,6 +65,8 @@ static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& op
   if (!call || !call->op) return std::nullopt;
   if (call->is(IntrinsicId::kPow) && call->dtype.is_integer())
     return integer_power(call->arg(0), call->arg(1));
+  if (call->is(IntrinsicId::kDot4) && !has_dot_products)
+    return dot_product(call->arg(0), call->arg(1));
   if (!call->dtype.is_float() || !is_elementary(call->op->id)) return std::nullopt;
   std::vector<Expr> args;
   for (size_t i = 0; i < call->args.size(); ++i) args.push_back(call->arg(i));
@@ -51,8 +75,12 @@ static std::optional<Expr> lowered(const Expr& expr, const ElementaryOptions& op
 
 IRModule lower_intrinsics(IRModule module) {
   ElementaryOptions options;
-  if (const auto target = module.attrs.get<std::string>("target"))
-    options.fma = parse_target(*target).has_fma;
+  bool has_dot_products = true;
+  if (const auto text = module.attrs.get<std::string>("target")) {
+    const Target target = parse_target(*text);
+    options.fma = target.has_fma;
+    has_dot_products = target.dot_products() != DotProducts::kNone;
+  }
   return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
     const std::function<std::optional<NodePtr>(const NodePtr&)> lower =
         [&](const NodePtr& node) -> std::optional<NodePtr> {
@@ -60,7 +88,7 @@ IRModule lower_intrinsics(IRModule module) {
       if (!expr) return std::nullopt;
       // What it computes with wider types may be an elementary function of them.
       if (const auto wide = without_narrow_arithmetic(ref_to(expr))) return rewrite(*wide, lower);
-      return lowered(ref_to(expr), options);
+      return lowered(ref_to(expr), options, has_dot_products);
     };
     return rewrite(function, lower);
   });

@@ -83,6 +83,7 @@ bool is_lanewise(IntrinsicId id) {
     case kBitwiseNot:
     case kPopcount:
     case kClz:
+    case kDot4:
     case kQMultiplyShift:
     case kMinValue:
     case kMaxValue:
