@@ -34,6 +34,7 @@ struct FunctionInfo : backend::ProgramFunction {
 /// What the target has instructions for.
 struct Instructions {
   bool halves = false;                          // between float16 and float32
+  bool floats_512 = false, floats_256 = false;  // of vectors of so many bits
   // Sums of products of 8 bits (bytes, signed ones) or of 16 bits (pairs), in vectors of 512 bits, or
   // of less.
   bool bytes_512 = false, bytes_256 = false, pairs_512 = false, pairs_256 = false;
@@ -149,6 +150,7 @@ class FunctionCodegen {
   llvm::Value* reinterpret(const Call& call);
   llvm::Value* access_pointer(const Call& call);
   llvm::Value* half_of_vector(const Call& call);
+  llvm::Value* nearest_integer(llvm::Value* x);
   llvm::Value* joined_vectors(const Call& call);
   /// `sum` + T.dot4(...); `sum` may be null.
   llvm::Value* dot_product(const Call& call, llvm::Value* sum);

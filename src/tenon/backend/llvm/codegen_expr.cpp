@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates LLVM IR for scalar and vector expressions.
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <cmath>
 
@@ -28,6 +29,23 @@ llvm::Value* FunctionCodegen::splat(llvm::Value* value, int lanes) {
   return lanes == 1 ? value : b_.CreateVectorSplat(static_cast<unsigned>(lanes), value);
 }
 
+// Whether a float32 that is held between constants is rounded to an int32, which holds them.
+static bool is_nearest_integer(const Expr& expr) {
+  const Expr& from = expr.to<Cast>().value;
+  const auto* call = from.as<Call>();
+  if (!call || !(call->is(IntrinsicId::kRound) || call->is(IntrinsicId::kNearbyint)) ||
+      expr->dtype.element() != kInt32 || from->dtype.element() != kFloat32)
+    return false;
+  const auto bound = [](const Binary& op) {
+    const auto* many = op.rhs.as<Broadcast>();
+    const auto number = as_float(many ? many->value : op.rhs);
+    return number && std::abs(*number) <= 0x1p30;
+  };
+  const auto* least = call->arg(0).as<Binary>();
+  const auto* most = least && least->op == BinaryOp::kMin ? least->lhs.as<Binary>() : nullptr;
+  return most && most->op == BinaryOp::kMax && bound(*least) && bound(*most);
+}
+
 llvm::Value* FunctionCodegen::generate(const Expr& expr) {
   const DType dtype = expr->dtype;
   switch (kind_of(expr)) {
@@ -53,6 +71,7 @@ llvm::Value* FunctionCodegen::generate(const Expr& expr) {
     }
     case ExprKind::kCast: {
       const Expr& from = expr.to<Cast>().value;
+      if (is_nearest_integer(expr)) return nearest_integer(value(from.as<Call>()->arg(0)));
       return convert(value(from), from->dtype, dtype, expr->origin);
     }
     case ExprKind::kBinary: return generate_binary(expr.to<Binary>());
@@ -231,6 +250,30 @@ llvm::Value* FunctionCodegen::convert(llvm::Value* value, DType from, DType to,
   if (to.is_handle() && from.is_handle()) return value;
   throw CompileError(kUnsupported, origin, "a cast from {} to {} has no native code", from.str(),
                      to.str());
+}
+
+// To even, as the processor rounds where nobody tells it otherwise; 0 of NaN.
+llvm::Value* FunctionCodegen::nearest_integer(llvm::Value* x) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  const unsigned lanes = vector ? vector->getNumElements() : 1;
+  llvm::Type* type = b_.getInt32Ty();
+  if (vector) type = llvm::FixedVectorType::get(type, lanes);
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
+  llvm::Value* ordered = b_.CreateFCmpORD(x, x);
+  const Instructions& has = m_.instructions();
+  if (has.floats_512 && lanes == 16)
+    return b_.CreateIntrinsic(
+        llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512, {},
+        {x, zero, b_.CreateBitCast(ordered, b_.getInt16Ty()), b_.getInt32(4)});
+  llvm::Value* whole = nullptr;
+  if (has.floats_256 && lanes == 8)
+    whole = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx_cvt_ps2dq_256, {}, {x});
+  else if (m_.target().is_x86() && lanes == 4)
+    whole = b_.CreateIntrinsic(llvm::Intrinsic::x86_sse2_cvtps2dq, {}, {x});
+  else
+    whole =
+        b_.CreateFreeze(b_.CreateFPToSI(b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, x), type));
+  return b_.CreateSelect(ordered, whole, zero);
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------

@@ -128,13 +128,17 @@ Expr quantised(const Expr& steps, const Expr& zero, DType dtype, bool saturate) 
     if (saturate) value = min(max(value, imm(wide, -most)), imm(wide, most));
     return tenon::cast(dtype, value);
   }
-  const Expr shifted =
-      tenon::cast(wide, float_call(IntrinsicId::kRound, {steps})) + tenon::cast(wide, zero);
-  const auto limit = [&](const Expr& value) {
-    return imm(wide, static_cast<double>(*as_int(value)));
+  // Held in the range before the zero point is added, and so rounded: whole bounds are the same
+  // before. What is left fits 32 bits.
+  const auto limit = [&](const Expr& value) -> Expr {
+    const int64_t whole = *as_int(value);
+    if (const auto known = as_int(zero)) return imm(wide, static_cast<double>(whole - *known));
+    return imm(wide, static_cast<double>(whole)) - tenon::cast(wide, zero);
   };
-  return tenon::cast(
-      dtype, min(max(shifted, limit(tir::least_value(dtype))), limit(tir::greatest_value(dtype))));
+  const Expr inside = min(max(tenon::cast(wide, steps), limit(tir::least_value(dtype))),
+                          limit(tir::greatest_value(dtype)));
+  return tenon::cast(dtype, tenon::cast(kInt32, float_call(IntrinsicId::kRound, {inside})) +
+                                tenon::cast(kInt32, zero));
 }
 
 OpDef quantize() {
