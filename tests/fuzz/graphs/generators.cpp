@@ -19,6 +19,7 @@ std::span<const GeneratorRow> generators() {
 std::span<const Excluded> without_generator() {
   static constexpr const char* kRecorded = "recorded cases (tests/onnx) alone, so far";
   static constexpr const char* kOnTexts = "calls a function of the runtime, which C programs lack";
+  static constexpr const char* kOfBytes = "what ConvertLayout makes of products of 8 bits";
   static constexpr Excluded kRows[] = {
       {"assert_op", "stops the program"},
       {"bitcast", kRecorded},
@@ -37,10 +38,12 @@ std::span<const Excluded> without_generator() {
       {"linalg.det", kRecorded},
       {"loop", "its body is a function, which generators do not draw"},
       {"nn.col2im", kRecorded},
+      {"nn.conv2d_of_words", kOfBytes},
       {"nn.deformable_columns", kRecorded},
       {"nn.linear_attention", kRecorded},
       {"nn.matmul_nbits", kRecorded},
       {"nn.max_pool_positions", kRecorded},
+      {"nn.packed_matmul_of_words", kOfBytes},
       {"null_value", "an argument that is missing, which generators leave out"},
       {"pairwise_coupling", "ends when little moves, which a last digit decides"},
       {"print", "prints; the interpreter alone runs it"},
@@ -65,6 +68,7 @@ std::span<const Excluded> without_generator() {
       {"undefined", "the body of a declared function"},
       {"vision.roi_align", kRecorded},
       {"vision.roi_pool", kRecorded},
+      {"words", kOfBytes},
   };
   return kRows;
 }

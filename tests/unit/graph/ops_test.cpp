@@ -59,6 +59,21 @@ TEST(Ops, AttributesAreCheckedAndCompleted) {
 TEST(Ops, BitsAreThoseOfATypeOfAsMany) {
   EXPECT_EQ(type_text("bitcast", {input({2}, kInt4)}, {{"dtype", kFloat4e2m1fn}}),
             "R.Tensor((2,), \"float4_e2m1fn\")");
+  EXPECT_EQ(type_text("words", {input({2, 8}, kInt8)}), "R.Tensor((2, 2), \"int32\")");
+  EXPECT_EQ(error_text("words", {input({8})}),
+            "dtype-mismatch: `words` of a tensor of dtype float32; expected int8 or uint8");
+  EXPECT_EQ(error_text("words", {input({}, kInt8)}),
+            "rank-mismatch: `words` of a scalar; expected at least a vector");
+  EXPECT_EQ(error_text("words", {input({6}, kUInt8)}),
+            "shape-mismatch: `words` of 6 numbers in a row; expected a multiple of 4");
+  const std::vector<Value> bytes = {input({2, 3}, kUInt8), input({1, 3, 8}, kInt32)};
+  EXPECT_EQ(error_text("nn.packed_matmul_of_words", bytes, {{"units", int64_t{8}}}),
+            "dtype-mismatch: argument `a` of `nn.packed_matmul_of_words` has dtype uint8; expected "
+            "words, int32 or uint32");
+  const std::vector<Value> numbers = {input({2, 3}, kUInt32), input({1, 3, 8}, kInt32)};
+  EXPECT_EQ(
+      error_text("nn.packed_matmul_of_words", numbers, {{"units", int64_t{8}}}),
+      "bad-attribute: `nn.packed_matmul_of_words` of words has out_dtype void; expected int32");
   EXPECT_EQ(error_text("bitcast", {input({2})}, {{"dtype", kInt64}}),
             "dtype-mismatch: `bitcast` of float32, which has 32 bits, to int64, which has 64");
   EXPECT_EQ(error_text("bitcast", {input({2}, kInt4)}, {{"dtype", kInt8}}),

@@ -302,6 +302,26 @@ Operand KernelOf::arg(size_t i) {
   return parameter(call_.args[i], input_name(call_, i), type);
 }
 
+bool is_of_words(const Call& call) { return call.op->name.ends_with("_of_words"); }
+
+void check_words(const Call& call, DType out_dtype) {
+  for (size_t i = 0; i < 2; ++i) {
+    const DType dtype = tensor_arg(call, i)->dtype;
+    if (!dtype.is_void() && !(dtype.is_integer() && dtype.bits == 32))
+      throw CompileError(kDTypeMismatch, call.origin,
+                         "argument `{}` of `{}` has dtype {}; expected words, int32 or uint32",
+                         input_name(call, i), call.op->name, dtype.str());
+  }
+  if (out_dtype != kInt32)
+    throw CompileError(kBadAttribute, call.origin, "`{}` of words has out_dtype {}; expected int32",
+                       call.op->name, out_dtype.str());
+}
+
+Expr product_of(bool words, const Expr& a, const Expr& b, DType dtype) {
+  if (words) return tenon::cast(dtype, tenon::call(IntrinsicId::kDot4, {a, b}));
+  return tenon::cast(dtype, a) * tenon::cast(dtype, b);
+}
+
 double product_of(const std::vector<double>& shape) {
   double product = 1;
   for (const double dim : shape) product *= dim;

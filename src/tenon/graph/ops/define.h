@@ -82,6 +82,14 @@ bool contains(const std::vector<size_t>& axes, size_t axis);
 
 // ---- lowering -----------------------------------------------------------------------------------
 
+/// Whether a contraction is one of words (R.words), by its name.
+bool is_of_words(const Call& call);
+/// \throws CompileError (kDTypeMismatch) where the first two arguments have no 32 bits, or the result
+/// is no int32.
+void check_words(const Call& call, DType out_dtype);
+/// Of elements, which may be words, in `dtype`.
+Expr product_of(bool words, const Expr& a, const Expr& b, DType dtype);
+
 /// The number of elements of a known shape.
 double product_of(const std::vector<double>& shape);
 

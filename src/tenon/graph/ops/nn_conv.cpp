@@ -89,6 +89,7 @@ Type infer_conv(const Call& call, size_t rank, bool transposed) {
   const Conv conv(call, rank, transposed);
   const Ref<TensorType> x = tensor_arg(call, 0), w = tensor_arg(call, 1);
   const DType asked = attrs_as<ConvAttrs>(call).out_dtype;
+  if (is_of_words(call)) check_words(call, asked);
   if (arg_or_null(call, 2)) {
     const Ref<TensorType> value = tensor_arg(call, 2);
     check_dtype(call, 2, x->dtype);
@@ -179,6 +180,7 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
   const Conv conv(call, rank, false);
   KernelOf kernel(builder, call);
   const Operand x = kernel.buffer_arg(0), w = kernel.buffer_arg(1);
+  const bool words = is_of_words(call);
   Shape extents;
   for (size_t d = 0; d < rank; ++d)
     extents.push_back(
@@ -212,8 +214,8 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
           at_x[conv.letters[d]] = {start + taps.tap(k, d) * conv.dilation[d], {}, 1};
           at_w[conv.letters[d]] = {taps.tap(k, d), {}, 1};
         }
-        return tenon::cast(dtype, data(join_index(conv.data, at_x))) *
-               tenon::cast(dtype, w(join_index(conv.kernel, at_w)));
+        return product_of(words, data(join_index(conv.data, at_x)),
+                          w(join_index(conv.kernel, at_w)), dtype);
       });
 }
 
@@ -299,6 +301,19 @@ OpDef conv_op(size_t rank, bool transposed) {
   return op;
 }
 
+OpDef conv2d_of_words() {
+  OpDef op = conv_op(2, false);
+  op.name += "_of_words";
+  op.summary =
+      "A convolution whose elements, of data and weight, are four numbers of 8 bits each "
+      "(R.words), "
+      "of which a product is the sum of the products: of four channels at once.";
+  op.layout = LayoutRule::kPlanar;
+  op.onnx = {};
+  op.source = "";
+  return op;
+}
+
 }  // namespace
 
 std::vector<OpDef> nn_conv_ops() {
@@ -307,6 +322,7 @@ std::vector<OpDef> nn_conv_ops() {
     ops.push_back(conv_op(rank, false));
     ops.push_back(conv_op(rank, true));
   }
+  ops.push_back(conv2d_of_words());
   return ops;
 }
 

@@ -1,10 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with packed weights.
+// Products with packed weights, and numbers that are packed in words.
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
 
 namespace {
+
+// ---- words
+
+Type infer_words(const Call& call) {
+  const Ref<TensorType> x = tensor_arg(call, 0);
+  if (!x->dtype.is_void() && x->dtype != kInt8 && x->dtype != kUInt8)
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "`words` of a tensor of dtype {}; expected int8 or uint8", x->dtype.str());
+  const DType dtype = x->dtype.is_void() ? kVoid : x->dtype == kInt8 ? kInt32 : kUInt32;
+  if (x->ndim == 0)
+    throw CompileError(kRankMismatch, call.origin,
+                       "`words` of a scalar; expected at least a vector");
+  if (!x->shape) return make<TensorType>(dtype, x->ndim);
+  if (const auto last = as_int(x->dim(-1)); last && *last % 4 != 0)
+    throw CompileError(kShapeMismatch, call.origin,
+                       "`words` of {} numbers in a row; expected a multiple of 4", *last);
+  std::vector<Expr> shape = *x->shape;
+  shape.back() = simplify_dim(floordiv(shape.back(), int64(4)));
+  return make<TensorType>(std::move(shape), dtype);
+}
+
+Value lower_words(BlockBuilder& builder, const Call& call) {
+  KernelOf kernel(builder, call);
+  const Operand x = kernel.arg(0);
+  return kernel.emit_compute([&](const Indices& i) {
+    Expr word;
+    for (int64_t byte = 0; byte < 4; ++byte) {
+      Indices at = i;
+      at.back() = i.back() * 4 + byte;
+      Expr bits = tenon::cast(kUInt32, tenon::cast(kUInt8, x(at)));
+      if (byte > 0) bits = tenon::call(IntrinsicId::kShiftLeft, {bits, imm(kUInt32, byte * 8)});
+      word = byte == 0 ? bits : tenon::call(IntrinsicId::kBitwiseOr, {word, bits});
+    }
+    return tenon::cast(kernel.dtype(), word);
+  });
+}
+
+OpDef words() {
+  OpDef op;
+  op.name = "words";
+  op.summary =
+      "Four numbers of 8 bits in a row as one of 32 bits, the first in the lowest: the same "
+      "memory.";
+  op.inputs = {{"x", "(..., 4 n), int8 or uint8"}};
+  op.infer_type = infer_words;
+  op.lower = lower_words;
+  op.traits.legal = true;
+  op.fusion = FusionKind::kOpaque;
+  return op;
+}
 
 // ---- nn.packed_matmul
 
@@ -23,6 +73,7 @@ Type infer_packed_matmul(const Call& call) {
   check_rank(call, 1, 3);
   const auto attrs = attrs_as<PackedMatmulAttrs>(call);
   const int64_t units = attrs.units;
+  if (is_of_words(call)) check_words(call, attrs.out_dtype);
   const DType dtype = attrs.out_dtype.is_void() ? a->dtype : attrs.out_dtype;
   if (a->ndim == 0)
     throw CompileError(kRankMismatch, call.origin, "`{}` of a scalar; expected at least a vector",
@@ -45,12 +96,13 @@ Value lower_packed_matmul(BlockBuilder& builder, const Call& call) {
   KernelOf kernel(builder, call);
   const Operand a = kernel.buffer_arg(0), b = kernel.buffer_arg(1);
   const Expr width = b.shape[2];
+  const bool words = is_of_words(call);
   return kernel.emit_contraction(
       {a.shape.back()}, [&](const Indices& i, const Indices& k, DType dtype) {
         Indices at = i;
         at.back() = k[0];
         const Expr weight = b({floordiv(i.back(), width), k[0], floormod(i.back(), width)});
-        return tenon::cast(dtype, a(at)) * tenon::cast(dtype, weight);
+        return product_of(words, a(at), weight, dtype);
       });
 }
 
@@ -67,6 +119,16 @@ OpDef packed_matmul() {
   op.lower = lower_packed_matmul;
   op.fusion = FusionKind::kContraction;
   op.source = "Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008";
+  return op;
+}
+
+OpDef packed_matmul_of_words() {
+  OpDef op = packed_matmul();
+  op.name += "_of_words";
+  op.summary =
+      "nn.packed_matmul whose elements are four numbers of 8 bits each (R.words), of which a "
+      "product "
+      "is the sum of the products.";
   return op;
 }
 
@@ -160,6 +222,8 @@ OpDef matmul_nbits() {
 
 }  // namespace
 
-std::vector<OpDef> packing_ops() { return {packed_matmul(), matmul_nbits()}; }
+std::vector<OpDef> packing_ops() {
+  return {words(), packed_matmul(), packed_matmul_of_words(), matmul_nbits()};
+}
 
 }  // namespace tenon::graph

@@ -12,7 +12,7 @@ static Value viewed(const Binding& binding) {
   if (value.as<Var>()) return value;
   if (const auto* item = value.as<TupleGetItem>()) return item->tuple;
   const auto* call = value.as<Call>();
-  return call && call->is("reshape") ? call->args[0] : Value();
+  return call && (call->is("reshape") || call->is("words")) ? call->args[0] : Value();
 }
 
 // Variables that `value` names, as often as it does.

@@ -281,7 +281,7 @@ void Lowering::bind(const Binding& binding) {
       storage_[binding.var.get()] = storage_of(binding.value);
     return;
   }
-  if (call->is("reshape")) return reshape(binding, *call, origin);
+  if (call->is("reshape") || call->is("words")) return reshape(binding, *call, origin);
   if (call->is("tensor_to_shape")) return;  // where a match_cast names the elements
   if (call->is("assert_op")) {
     stmts_.push_back(make<tir::Assert>(condition(call->args[0]), assert_message(*call), origin));
