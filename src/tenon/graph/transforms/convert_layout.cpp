@@ -136,22 +136,8 @@ class Converter {
     const auto plain = make<Call>(call.op, operands_of(call, make<Var>("x", data), call.args[1]),
                                   call.attrs, call.type_args, call.origin);
     if (stays_plain(*plain, name)) return std::nullopt;
-    const auto attr = [&](const std::string& key, size_t i) {
-      const auto values = call.attrs.ints(key).value_or(std::vector<int64_t>{1});
-      return values.size() == 1 ? values[0] : values.at(i);
-    };
-    const Ref<TensorType> out = tensor_type(plain);  // for the output's extents
-    tir::ConvShape facts;
-    facts.batch = as_int(data->dim(0)).value_or(0);
-    facts.in_channels = *channels_of(data);
-    facts.out_channels = (*shape)[0];
-    facts.groups = call.attrs.get<int64_t>("groups").value_or(1);
-    facts.kernel_height = (*shape)[2];
-    facts.kernel_width = (*shape)[3];
-    facts.out_height = as_int(out->dim(2)).value_or(0);
-    facts.out_width = as_int(out->dim(3)).value_or(0);
-    facts.stride_height = attr("strides", 0);
-    facts.stride_width = attr("strides", 1);
+    tir::ConvShape facts = facts_of(call, data, *shape, tensor_type(plain));
+    if (sums_words(data->dtype, weight->dtype) && facts.in_channels >= 3) facts.word = 4;
     const tir::ConvLayout layout = tir::choose_conv_layout(facts, target_);
     using Kind = tir::ConvLayout::Kind;
     if (layout.kind == Kind::kPlain) {
@@ -160,6 +146,20 @@ class Converter {
     }
     const int64_t v = layout.block;
     check(v == lanes(), "convolutions are blocked by another width than activations");
+    const auto note = [&](const char* what) {
+      record({"ConvertLayout",
+              name,
+              what,
+              "",
+              {{"block", static_cast<double>(v)},
+               {"weight_group", static_cast<double>(layout.weight_group)}},
+              "",
+              call.origin});
+    };
+    if (layout.kind == Kind::kBlocked && facts.word > 1) {
+      note("words");
+      return convolution_of_words(call, name, facts, layout);
+    }
     Attrs attrs = call.attrs;
     std::string kernel;
     if (layout.kind == Kind::kDepthwise) {
@@ -167,7 +167,7 @@ class Converter {
     } else if (layout.kind == Kind::kPlanarInput) {
       kernel = fmt::format("OIHW{}o", v * layout.weight_group);
     } else {
-      kernel = fmt::format("OIHW{}i{}o", input_block(facts), v * layout.weight_group);
+      kernel = fmt::format("OIHW{}i{}o", input_block(facts, v), v * layout.weight_group);
     }
     const Value input =
         layout.kind == Kind::kPlanarInput ? planar(call.args[0]) : block(call.args[0]);
@@ -182,26 +182,162 @@ class Converter {
     const Value packed =
         builder_.op("layout_transform", {call.args[1]},
                     {{"src_layout", "OIHW"}, {"dst_layout", kernel}}, name + "_weight");
-    record({"ConvertLayout",
-            name,
-            layout.kind == Kind::kDepthwise     ? "depthwise"
-            : layout.kind == Kind::kPlanarInput ? "planar-input"
-                                                : "blocked",
-            "",
-            {{"block", static_cast<double>(v)},
-             {"weight_group", static_cast<double>(layout.weight_group)}},
-            "",
-            call.origin});
+    note(layout.kind == Kind::kDepthwise     ? "depthwise"
+         : layout.kind == Kind::kPlanarInput ? "planar-input"
+                                             : "blocked");
     return result(builder_.op("nn.conv2d", operands_of(call, input, packed), attrs, name),
                   facts.out_channels);
   }
 
+  static tir::ConvShape facts_of(const Call& call, const Ref<TensorType>& data,
+                                 const std::vector<int64_t>& kernel, const Ref<TensorType>& out) {
+    const auto attr = [&](const std::string& key, size_t i) {
+      const auto values = call.attrs.ints(key).value_or(std::vector<int64_t>{1});
+      return values.size() == 1 ? values[0] : values.at(i);
+    };
+    tir::ConvShape facts;
+    facts.batch = as_int(data->dim(0)).value_or(0);
+    facts.in_channels = *channels_of(data);
+    facts.out_channels = kernel[0];
+    facts.groups = call.attrs.get<int64_t>("groups").value_or(1);
+    facts.kernel_height = kernel[2];
+    facts.kernel_width = kernel[3];
+    facts.out_height = as_int(out->dim(2)).value_or(0);
+    facts.out_width = as_int(out->dim(3)).value_or(0);
+    facts.stride_height = attr("strides", 0);
+    facts.stride_width = attr("strides", 1);
+    return facts;
+  }
+
   /// Input channels to a block of the weights: half of the data's where its last block is no more
   /// than half full, so that the rest of it is not read.
-  int64_t input_block(const tir::ConvShape& facts) const {
-    const int64_t used = facts.in_channels % lanes();
-    return facts.groups == 1 && used > 0 && used * 2 <= lanes() ? lanes() / 2 : lanes();
+  static int64_t input_block(const tir::ConvShape& facts, int64_t block) {
+    const int64_t used = facts.in_channels % block;
+    const bool halves = facts.groups == 1 && used > 0 && used * 2 <= block;
+    return halves && block / 2 >= facts.word ? block / 2 : block;
   }
+
+  // ---- words: four numbers of 8 bits that are neighbours along the reduction
+
+  /// Whether the target sums products of four at once. Other weights are of 16 bits.
+  bool sums_words(DType data, DType weight) const {
+    return is_8_bit(data) && weight == kInt8 && target_.dot_products() != DotProducts::kNone;
+  }
+
+  /// What is added to a number of 8 bits that it has the sign which the target's dot products want.
+  int64_t shift_of(DType data) const {
+    const bool wants_signs = target_.dot_products() == DotProducts::kSigned;
+    return (data == kInt8) == wants_signs ? 0 : wants_signs ? -128 : 128;
+  }
+
+  /// The numbers, shifted so: by the first bit.
+  Value shifted(const Value& value, DType data) {
+    if (shift_of(data) == 0) return value;
+    Value& slot = shifted_of_[value.get()];
+    if (!slot) {
+      Value bits = value;
+      if (data == kInt8) bits = builder_.op("bitcast", {value}, {{"dtype", kUInt8}}, "unsigned");
+      const Value first = make<Constant>(TensorData::of<uint8_t>(kUInt8, {}, {128}));
+      slot = builder_.op("bitwise_xor", {bits, first}, {}, "shifted");
+      if (data == kUInt8) slot = builder_.op("bitcast", {slot}, {{"dtype", kInt8}}, "signed");
+      kept_.push_back(value);
+    }
+    return slot;
+  }
+
+  /// Sums of the shifted numbers, less what the shift adds to those of the first axis of `weight` (of
+  /// the last, where it is a matrix): integers wrap alike.
+  Value unshifted(const Value& sums, const Value& weight, DType data, bool is_blocked) {
+    const int64_t shift = shift_of(data);
+    if (shift == 0) return sums;
+    const Ref<TensorData> numbers = weight.as<Constant>()->data;
+    const std::vector<int64_t> given = numbers->to_ints();
+    const auto channels =
+        static_cast<size_t>(is_blocked ? numbers->shape.front() : numbers->shape.back());
+    const size_t inner = given.size() / channels;
+    std::vector<int32_t> added(channels, 0);
+    for (size_t i = 0; i < given.size(); ++i)
+      added[is_blocked ? i / inner : i % channels] -= static_cast<int32_t>(shift * given[i]);
+    std::vector<int64_t> shape{static_cast<int64_t>(channels)};
+    if (is_blocked) shape.insert(shape.end(), {1, 1});
+    Value constant = make<Constant>(TensorData::of<int32_t>(kInt32, shape, added));
+    if (is_blocked)
+      constant = *operand(constant, tensor_type(constant), static_cast<int64_t>(channels));
+    return builder_.op("add", {sums, constant}, {}, "unshifted");
+  }
+
+  Value reshaped(const Value& value, const std::vector<int64_t>& shape) {
+    return builder_.op("reshape", {value, make<ShapeExpr>(to_exprs(shape))}, {}, "words");
+  }
+
+  /// Weights in the layout `to`, of which `inner` numbers along the reduction and then `columns`
+  /// stand last, as words along the reduction.
+  Value packed_words(const Value& weight, const char* from, const std::string& to, int64_t inner,
+                     int64_t columns, const std::string& name) {
+    const Value packed = builder_.op("layout_transform", {weight},
+                                     {{"src_layout", from}, {"dst_layout", to}}, name + "_weight");
+    const std::vector<int64_t> given = *tensor_type(packed)->static_shape();
+    std::vector<int64_t> shape(given.begin(), given.end() - 2), order;
+    std::vector<int64_t> whole = shape;
+    whole.insert(whole.end(), {inner / 4, columns});
+    shape.insert(shape.end(), {inner / 4, 4, columns});
+    for (size_t d = 0; d < shape.size(); ++d) order.push_back(static_cast<int64_t>(d));
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    Value words =
+        builder_.op("permute_dims", {reshaped(packed, shape)}, {{"axes", order}}, "words");
+    words = builder_.op("words", {words}, {}, "words");
+    return reshaped(words, whole);
+  }
+
+  Value convolution_of_words(const Call& call, const std::string& name, const tir::ConvShape& facts,
+                             const tir::ConvLayout& layout) {
+    const DType dtype = tensor_type(call.args[0])->dtype;
+    const int64_t in = layout.input_block, columns = layout.block * layout.weight_group;
+    Value blocked =
+        in == layout.block
+            ? block(call.args[0])
+            : builder_.op("layout_transform", {planar(call.args[0])},
+                          {{"src_layout", "NCHW"}, {"dst_layout", fmt::format("NCHW{}c", in)}},
+                          "blocked");
+    blocked = shifted(blocked, dtype);
+    Value data = builder_.op("words", {blocked}, {}, "words");
+    std::vector<Expr> dims = *tensor_type(data)->shape;
+    if (in == 4) {
+      dims.pop_back();
+      data = builder_.op("reshape", {data, make<ShapeExpr>(dims)}, {}, "words");
+    }
+    const int64_t inner = input_block(facts, in);
+    Value weight = packed_words(call.args[1], "OIHW", fmt::format("OIHW{}i{}o", inner, columns),
+                                inner, columns, name);
+    if (inner == 4) {  // a block of one word is none
+      std::vector<int64_t> whole = *tensor_type(weight)->static_shape();
+      whole.erase(whole.end() - 2);
+      weight = reshaped(weight, whole);
+    }
+    Attrs attrs = call.attrs;
+    attrs.set("data_layout", in == 4 ? std::string("NCHW") : fmt::format("NCHW{}c", in / 4));
+    attrs.set("kernel_layout", inner == 4 ? fmt::format("OIHW{}o", columns)
+                                          : fmt::format("OIHW{}i{}o", inner / 4, columns));
+    attrs.set("out_layout", blocked_name());
+    std::vector<Value> args = {data, weight};
+    if (shift_of(dtype) != 0 || call.args.size() > 2) {
+      int64_t outside = 0;
+      if (call.args.size() > 2) outside = call.args[2].as<Constant>()->data->at_int(0);
+      const auto byte = static_cast<uint8_t>(outside + shift_of(dtype));
+      args.push_back(word_of(byte, tensor_type(data)->dtype));
+    }
+    const Value sums = builder_.op("nn.conv2d_of_words", args, attrs, name);
+    return result(unshifted(sums, call.args[1], dtype, true), facts.out_channels);
+  }
+
+  static Value word_of(uint8_t byte, DType dtype) {
+    const uint32_t word = byte * 0x01010101u;
+    return make<Constant>(dtype == kInt32
+                              ? TensorData::of<int32_t>(dtype, {}, {static_cast<int32_t>(word)})
+                              : TensorData::of<uint32_t>(dtype, {}, {word}));
+  }
+
+  // ---- products
 
   /// A product with a constant matrix, which is packed in panels.
   std::optional<Value> product(const Call& call, const std::string& name) {
@@ -220,19 +356,27 @@ class Converter {
       rows = extent ? rows * *extent : 0;
       if (!extent) break;
     }
-    const int64_t width = tir::choose_panel_width(rows, n, k, target_);
-    const Value packed = builder_.op(
-        "layout_transform", {call.args[1]},
-        {{"src_layout", "IO"}, {"dst_layout", fmt::format("OI{}o", width)}}, name + "_weight");
+    const bool words = sums_words(a->dtype, b->dtype) && k % 4 == 0;
+    const int64_t width = tir::choose_panel_width(rows, n, words ? k / 4 : k, target_);
+    const std::string panels = fmt::format("OI{}o", width);
     record({"ConvertLayout",
             name,
-            "panels",
+            words ? "word-panels" : "panels",
             "",
             {{"width", static_cast<double>(width)}},
             "",
             call.origin});
     Attrs attrs{{"units", n}};
     if (sums != a->dtype) attrs.set("out_dtype", sums);
+    if (words) {
+      const Value data = builder_.op("words", {shifted(call.args[0], a->dtype)}, {}, "words");
+      const Value weight = packed_words(call.args[1], "IO", panels, k, width, name);
+      return unshifted(builder_.op("nn.packed_matmul_of_words", {data, weight}, attrs, name),
+                       call.args[1], a->dtype, false);
+    }
+    const Value packed =
+        builder_.op("layout_transform", {call.args[1]},
+                    {{"src_layout", "IO"}, {"dst_layout", panels}}, name + "_weight");
     return builder_.op("nn.packed_matmul", {call.args[0], packed}, attrs, name);
   }
 
@@ -372,6 +516,7 @@ class Converter {
   const LayoutOptions& options_;
   std::unordered_map<const Node*, Variant> blocked_only_;  // by the variable that later uses name
   std::unordered_map<const Node*, Value> blocked_of_;      // of planar values
+  std::unordered_map<const Node*, Value> shifted_of_;      // of values of 8 bits
   std::vector<Value> kept_;                                // keeps the keys alive
 };
 

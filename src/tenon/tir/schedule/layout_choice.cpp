@@ -14,7 +14,7 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   const int64_t groups = shape.groups > 0 ? shape.groups : 1;
   const int64_t group_in = shape.in_channels / groups, group_out = shape.out_channels / groups;
   ConvLayout layout;
-  layout.block = lanes;
+  layout.block = layout.input_block = lanes;
   if (groups > 1 && group_in == 1 && group_out == 1) {
     if (shape.in_channels * 2 < lanes) return {};
     layout.kind = ConvLayout::Kind::kDepthwise;
@@ -22,16 +22,17 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   }
   if (groups > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return {};
   if (group_out * 2 < lanes) return {};
-  layout.kind = shape.in_channels <= machine_model(target).planar_channels
-                    ? ConvLayout::Kind::kPlanarInput
-                    : ConvLayout::Kind::kBlocked;
+  const bool is_few = shape.in_channels <= machine_model(target).planar_channels;
+  layout.kind =
+      is_few && shape.word == 1 ? ConvLayout::Kind::kPlanarInput : ConvLayout::Kind::kBlocked;
+  if (is_few && shape.word > 1) layout.input_block = shape.word;
   const int64_t window = shape.kernel_height * shape.kernel_width;
   const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
   const bool flat = window == 1 && shape.stride_height == 1 && shape.stride_width == 1;
   std::vector<int64_t> reduction = {group_in, shape.kernel_height, shape.kernel_width};
   if (!planar) {
-    reduction[0] = ceil_div(group_in, lanes);
-    reduction.push_back(lanes);
+    reduction[0] = ceil_div(group_in, layout.input_block);
+    reduction.push_back(layout.input_block / shape.word);
   }
   TileProblem problem = contraction(reduction, lanes * shape.element_bits / 8);
   problem.height = flat ? 1 : shape.out_height;

@@ -17,7 +17,8 @@ struct ConvShape {
   int64_t out_height = 0, out_width = 0;
   int64_t kernel_height = 1, kernel_width = 1;
   int64_t stride_height = 1, stride_width = 1;
-  int element_bits = 32;
+  int element_bits = 32;  // of the result
+  int64_t word = 1;       // input channels in an element of the data: 4 of 8 bits, or 1
 };
 
 /// How a convolution wants its operands. V is `block`:
@@ -39,6 +40,7 @@ struct ConvLayout {
   };
   Kind kind = Kind::kPlain;
   int64_t block = 1;
+  int64_t input_block = 1;   // channels to a block of the data; of words 4 where there are few
   int64_t weight_group = 1;  // vectors of `tile`
   Tile tile;                 // that DefaultSchedule plans for a dense convolution of this layout
 };
