@@ -56,10 +56,11 @@ class Network {
     return module;
   }
 
-  /// Elements for a parameter; indices run below 7.
+  /// Elements for a parameter; indices run below 7, and 8 bits are any.
   static Ref<TensorData> elements(const Port& port, const std::map<std::string, int64_t>& symbols) {
     return random_elements(port.dtype, shape_of(port, symbols, 1),
-                           static_cast<unsigned>(std::stoi(port.name.substr(1))), 7);
+                           static_cast<unsigned>(std::stoi(port.name.substr(1))),
+                           port.dtype.bits == 8 ? 256 : 7);
   }
 
  private:
@@ -212,6 +213,48 @@ Network other_dtypes() {
   return n;
 }
 
+// Reductions that fill words of four, and that do not; numbers at the ends of both ranges.
+Network quantised_products() {
+  Network n;
+  for (const char* dtype : {"uint8", "int8"}) {
+    const std::string x = n.input("(5, 24)", dtype), row = n.input("(1, 68)", dtype);
+    for (const int columns : {2, 15, 17, 49, 97}) {
+      n.output(fmt::format("R.matmul({}, {}, out_dtype=\"int32\")", x,
+                           n.weight(fmt::format("(24, {})", columns), "int8")));
+      n.output(fmt::format("R.matmul({}, {}, out_dtype=\"int32\")", row,
+                           n.weight(fmt::format("(68, {})", columns), "int8")));
+    }
+    n.output(fmt::format("R.matmul({}, {}, out_dtype=\"int32\")", n.input("(3, 22)", dtype),
+                         n.weight("(22, 17)", "int8")));
+    n.output(fmt::format("R.matmul({}, {}, out_dtype=\"int32\")", n.input("(\"n\", 20)", dtype),
+                         n.weight("(20, 33)", "int8")));
+  }
+  return n;
+}
+
+Network quantised_convolutions() {
+  Network n;
+  for (const char* dtype : {"uint8", "int8"})
+    for (const Window& c : {Window{3, 17, 9, 3, 2, 1, 1, 1}, Window{17, 16, 7, 1, 1, 0, 1, 1},
+                            Window{16, 33, 8, 3, 2, 1, 1, 1}, Window{8, 24, 9, 3, 1, 2, 2, 1},
+                            Window{32, 32, 6, 3, 1, 1, 1, 2}, Window{33, 33, 8, 3, 1, 1, 1, 33},
+                            Window{24, 16, 5, 5, 1, 2, 1, 1}, Window{1, 16, 9, 3, 1, 1, 1, 1}}) {
+      const std::string w = n.weight(
+          fmt::format("({}, {}, {}, {})", c.out, c.in / c.groups, c.kernel, c.kernel), "int8");
+      const std::string sums = n.value(fmt::format(
+          "R.nn.conv2d({}, {}, {}, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], "
+          "dilation=[{d}, {d}], groups={}, out_dtype=\"int32\")",
+          n.input(fmt::format("(1, {}, {}, {})", c.in, c.size, c.size + 2), dtype), w,
+          fmt::format("R.const({}, \"{}\")", dtype[0] == 'u' ? 131 : -7, dtype), c.groups,
+          fmt::arg("s", c.stride), fmt::arg("p", c.pad), fmt::arg("d", c.dilation)));
+      n.output(fmt::format(
+          "R.quantize(R.multiply(R.astype({}, dtype=\"float32\"), {}), R.const(1, \"float32\"), "
+          "R.const(3, \"{}\"), out_dtype=\"{}\")",
+          sums, "R.const(0.001953125, \"float32\")", dtype, dtype));
+    }
+  return n;
+}
+
 struct Kind {
   const char* name;
   Network (*make)();
@@ -223,7 +266,9 @@ constexpr Kind kKinds[] = {{"packed_products", packed_products},
                            {"depthwise_convolutions", depthwise_convolutions},
                            {"windows_and_reductions", windows_and_reductions},
                            {"moved_elements", moved_elements},
-                           {"other_dtypes", other_dtypes}};
+                           {"other_dtypes", other_dtypes},
+                           {"quantised_products", quantised_products},
+                           {"quantised_convolutions", quantised_convolutions}};
 
 // float32: products and sums of at most a few hundred terms below 1 in another order; float16: its
 // own precision, of results below 8.

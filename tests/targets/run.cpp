@@ -125,6 +125,8 @@ Ref<TensorData> random_elements(DType dtype, std::vector<int64_t> shape, unsigne
       put(static_cast<int32_t>(integer));
     else if (dtype == kInt8)
       put(static_cast<int8_t>(integer));
+    else if (dtype == kUInt8)
+      put(static_cast<uint8_t>(integer));
     else if (dtype == kFloat16)
       put(double_to_half(static_cast<double>(real)));
     else

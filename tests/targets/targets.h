@@ -22,6 +22,7 @@ inline constexpr TestTarget kTargets[] = {
     {"x86_64", "llvm -mcpu=x86-64"},
     {"haswell", "llvm -mcpu=haswell"},
     {"skylake_avx512", "llvm -mcpu=skylake-avx512"},
+    {"cascadelake", "llvm -mcpu=cascadelake"},
     {"v128r16", "native -vector-bits=128 -vector-registers=16"},
     {"v128r32", "native -vector-bits=128 -vector-registers=32"},
     {"v256r16", "native -vector-bits=256 -vector-registers=16"},
@@ -29,6 +30,8 @@ inline constexpr TestTarget kTargets[] = {
     {"v512r16", "native -vector-bits=512 -vector-registers=16"},
     {"v512r32", "native -vector-bits=512 -vector-registers=32"},
     {"aarch64", "llvm -mtriple=aarch64-linux-gnu"},
+    {"neoverse_n1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1"},
+    {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"},
     {"c", "c"},
     {"c_haswell", "c -mcpu=haswell"},
 };

@@ -22,8 +22,9 @@ namespace tenon::fuzz {
 static const std::vector<Configuration>& all_configurations() {
   static const std::vector<Configuration> kAll = [] {
     const std::map<std::string_view, uint64_t> every = {
-        {"x86_64", 2},  {"skylake_avx512", 4}, {"v128r32", 4}, {"v256r16", 4},   {"v256r32", 2},
-        {"v512r16", 2}, {"aarch64", 40},       {"c", 10},      {"c_haswell", 20}};
+        {"x86_64", 2},     {"skylake_avx512", 4}, {"v128r32", 4},      {"v256r16", 4},
+        {"v256r32", 2},    {"v512r16", 2},        {"aarch64", 40},     {"c", 10},
+        {"c_haswell", 20}, {"cascadelake", 8},    {"neoverse_n1", 80}, {"neoverse_v1", 80}};
     std::vector<Configuration> all;
     for (const auto& target : testing_targets::kTargets) {
       const auto found = every.find(target.name);
