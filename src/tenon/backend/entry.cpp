@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "tenon/runtime/abi.h"
 #include "tenon/tir/host_memory.h"
 #include "tenon/tir/needed_alignment.h"
 #include "tenon/tir/scalar_sources.h"
@@ -22,6 +23,13 @@ static Expr expression_of(const Attrs& attrs, const char* name) {
 
 std::optional<int64_t> Entry::number(const char* attribute) const {
   return as_int(expression_of(function->attrs, attribute));
+}
+
+uint32_t Entry::output_flags(size_t i) const {
+  if (is_late(i)) return TENON_TENSOR_LATE;
+  for (const tir::SharedBuffer& pair : shared)
+    if (pair.output == i) return TENON_TENSOR_IN_PLACE_OF(pair.input);
+  return 0;
 }
 
 static void find_function(const IRModule& module, Entry& entry) {
@@ -84,6 +92,7 @@ Entry entry_of(const IRModule& module) {
     entry.is_late_output.push_back(output.is_late);
   }
   entry.outputs = entry.output_buffers.size();
+  entry.shared = tir::shared_buffers(function.attrs, entry.inputs, entry.outputs, function.origin);
   walk<tir::AllocBuffer>(function.body, [&](const tir::AllocBuffer& alloc) {
     entry.has_host_memory |= tir::is_host_memory(alloc);
   });

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/tir/stmt.h"
+#include "tenon/tir/shared_buffers.h"
 
 namespace tenon::backend {
 
@@ -33,9 +33,10 @@ struct Entry {
   std::vector<std::string> input_names, output_names;  // as many
   std::vector<Ref<tir::Buffer>> output_buffers;
   std::vector<bool> is_late_output;
-  std::vector<EntrySymbol> symbols;  // those of tir::symbolic_vars, then scalar parameters
-  Expr workspace_bytes;              // int64; over the symbols
-  int64_t workspace_alignment = 64;  // bytes, as its buffer declares it
+  std::vector<tir::SharedBuffer> shared;  // outputs in the memory of an input
+  std::vector<EntrySymbol> symbols;       // those of tir::symbolic_vars, then scalar parameters
+  Expr workspace_bytes;                   // int64; over the symbols
+  int64_t workspace_alignment = 64;       // bytes, as its buffer declares it
   /// Bytes that library functions need the address of each input and output to be a multiple of.
   std::vector<int64_t> alignments;
   bool checks_workspace = false;  // a library function asks for an alignment in it
@@ -56,6 +57,8 @@ struct Entry {
   /// Whether the size of output `i` is known only when part of the program has run: it is no
   /// parameter of the function.
   bool is_late(size_t i) const { return is_late_output[i]; }
+  /// TenonTensorInfo.flags of output `i`.
+  uint32_t output_flags(size_t i) const;
   /// An attribute that is an integer or an expression: 0 where it is absent, nothing where it is
   /// no number.
   std::optional<int64_t> number(const char* attribute) const;

@@ -135,8 +135,8 @@ class LoadedC {
 
   void add_tensor(const backend::Entry& entry, size_t i, const std::string& name,
                   std::vector<TenonTensorInfo>& out) {
-    const bool is_late = i >= entry.inputs && entry.is_late(i - entry.inputs);
-    const tir::Buffer& buffer = i < entry.inputs ? entry.input(i) : entry.output(i - entry.inputs);
+    const bool is_output = i >= entry.inputs;
+    const tir::Buffer& buffer = is_output ? entry.output(i - entry.inputs) : entry.input(i);
     std::vector<int64_t>& dims = dims_.emplace_back();
     for (const Expr& dim : buffer.shape) {
       int64_t stated = as_int(dim).value_or(TENON_DIM_COMPUTED);
@@ -149,7 +149,7 @@ class LoadedC {
     out.push_back({names_.back().c_str(), dims.data(), static_cast<int32_t>(dims.size()),
                    dtype.code, dtype.bits, dtype.lanes,
                    static_cast<int32_t>(entry.stated_alignment(i, program_alignment_)),
-                   is_late ? uint32_t{TENON_TENSOR_LATE} : 0});
+                   is_output ? entry.output_flags(i - entry.inputs) : 0});
   }
 
   void declare(const c_backend::Program& program) {

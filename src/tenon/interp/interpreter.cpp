@@ -15,6 +15,7 @@
 #include "tenon/support/kernel_codes.h"
 #include "tenon/tir/scalar_sources.h"
 #include "tenon/tir/scratch_query.h"
+#include "tenon/tir/shared_buffers.h"
 
 namespace tenon::interp {
 
@@ -72,6 +73,9 @@ class Interpreter::Impl {
       throw CompileError(kBadInput, {}, "{} inputs are given; `main` has {} parameters",
                          inputs.size(), count);
     buffers.resize(count);
+    for (const tir::SharedBuffer& pair :
+         tir::shared_buffers(lowered->attrs, inputs.size(), count - inputs.size(), lowered->origin))
+      buffers[inputs.size() + pair.output] = inputs[pair.input];
     std::vector<Slot> scalars;
     for (const tir::ScalarSource& source : tir::scalar_sources(*lowered))
       scalars.push_back({.i = inputs.at(source.input)->at_int(source.element)});

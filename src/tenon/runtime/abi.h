@@ -202,6 +202,14 @@ typedef struct TenonTensorInfo {
  * asks for the memory (TenonContext.provide_output). */
 enum { TENON_TENSOR_LATE = 1 };
 
+/* Since 1.2. Of outputs that share their memory with an input of the same dtype and dimensions, which
+ * the program may change: when `run` begins, the output's memory holds what the input holds, and the
+ * program reads it there alone. A host that wants no copy gives one pointer for both; others copy. */
+enum { TENON_TENSOR_IN_PLACE = 2 };
+/* The flags of an output that shares the memory of input `input` (below 2^24), and that input. */
+#define TENON_TENSOR_IN_PLACE_OF(input) ((uint32_t)TENON_TENSOR_IN_PLACE | (uint32_t)(input) << 8)
+#define TENON_TENSOR_INPUT(flags) ((uint32_t)(flags) >> 8)
+
 /* Where a symbol's value is read from. */
 enum {
   TENON_SYMBOL_DIM = 0,  /* dimension `index` of input `input` */
@@ -248,7 +256,8 @@ typedef struct TenonProgram {
                     int64_t* workspace_bytes);
 
   /* buffers: the data of the inputs, then of the outputs, aligned as declared; none null, not even
-   * of an empty tensor, but for outputs with TENON_TENSOR_LATE. No output overlaps another buffer. workspace: uninitialised. constants:
+   * of an empty tensor, but for outputs with TENON_TENSOR_LATE. No output overlaps another buffer, but for
+   * those with TENON_TENSOR_IN_PLACE their input. workspace: uninitialised. constants:
    * constant_bytes bytes, never written. */
   int32_t (*run)(TenonContext* context, void* const* buffers, const int64_t* symbols,
                  void* workspace, const void* constants);

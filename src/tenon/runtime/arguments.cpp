@@ -52,6 +52,18 @@ static void require(bool holds, const std::string& what) {
   if (!holds) throw Error(TENON_ERROR_LOAD, "not a valid program: " + what);
 }
 
+// An output in the memory of an input.
+static void check_shared(const TenonProgram& program, int32_t output, size_t input,
+                         const std::string& name) {
+  require(!is_late(program.outputs[output]) && input < static_cast<size_t>(program.input_count),
+          name + " shares memory with an input that is not there");
+  const TenonTensorInfo &a = program.outputs[output], &b = program.inputs[input];
+  require(a.code == b.code && a.bits == b.bits && a.lanes == b.lanes && a.ndim == b.ndim,
+          name + " shares memory with an input of another type");
+  for (int32_t i = 0; i < output; ++i)
+    require(shared_input(program.outputs[i]) != input, name + " shares memory with another output");
+}
+
 static void check_tensors(const TenonProgram& program, int32_t count,
                           const TenonTensorInfo* tensors, const std::string& kind) {
   require(count >= 0 && (count == 0 || tensors != nullptr),
@@ -65,9 +77,11 @@ static void check_tensors(const TenonProgram& program, int32_t count,
     require(tensor.bits > 0 && tensor.lanes > 0, name + " has elements of no size");
     require(tensor.alignment == 0 || is_power_of_two(tensor.alignment),
             name + " has an alignment that is no power of 2");
-    require((tensor.flags & ~uint32_t{TENON_TENSOR_LATE}) == 0,
+    const std::optional<size_t> shared = shared_input(tensor);
+    require((tensor.flags & (shared ? uint32_t{0xfc} : ~uint32_t{TENON_TENSOR_LATE})) == 0,
             name + " has flags that this version does not know");
     require(kind == "output" || tensor.flags == 0, name + " has a flag of outputs");
+    if (shared) check_shared(program, i, *shared, name);
     for (int64_t dim : dims_of(tensor)) {
       if (dim == TENON_DIM_COMPUTED)
         require(kind == "output" && (program.shapes != nullptr || is_late(tensor)),
@@ -282,7 +296,8 @@ void check_outputs(const TenonProgram& program, std::span<const DLTensor* const>
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     for (size_t k = 0; k < inputs.size(); ++k)
-      if (overlap(*outputs[i], *inputs[k]))
+      if (overlap(*outputs[i], *inputs[k]) &&
+          (shared_input(program.outputs[i]) != k || data_of(*outputs[i]) != data_of(*inputs[k])))
         reject(output_name(program, i) + " overlaps " + input_name(program, k) +
                " in memory; the program needs them apart");
     for (size_t k = 0; k < i; ++k)

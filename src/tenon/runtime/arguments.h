@@ -2,6 +2,7 @@
 // Checks the caller's arguments against a program's declaration.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ inline DLDataType declared_dtype(const TenonTensorInfo& tensor) {
   return {tensor.code, tensor.bits, tensor.lanes};
 }
 
+/// The input whose memory an output shares: its contents are there when the program begins.
+inline std::optional<size_t> shared_input(const TenonTensorInfo& tensor) {
+  if ((tensor.flags & TENON_TENSOR_IN_PLACE) == 0) return std::nullopt;
+  return TENON_TENSOR_INPUT(tensor.flags);
+}
 /// Whether its dimensions are known only when part of the program has run.
 inline bool is_late(const TenonTensorInfo& tensor) {
   return (tensor.flags & TENON_TENSOR_LATE) != 0;

@@ -291,6 +291,28 @@ class Program::Strings {
   std::vector<const DLTensor*> inputs_;
 };
 
+// Outputs in the memory of an input have its contents: where the caller gave other memory, a copy.
+static void share_inputs(const TenonProgram& program, std::span<const DLTensor* const> inputs,
+                         std::span<const int64_t> output_dims, std::span<void* const> buffers) {
+  for (int32_t i = 0; i < program.output_count; ++i) {
+    const TenonTensorInfo& output = program.outputs[i];
+    const std::span<const int64_t> dims = output_dims.first(static_cast<size_t>(output.ndim));
+    output_dims = output_dims.subspan(dims.size());
+    const std::optional<size_t> input = shared_input(output);
+    if (!input) continue;
+    const DLTensor& given = *inputs[*input];
+    const std::span<const int64_t> has(given.shape, static_cast<size_t>(given.ndim));
+    if (!std::equal(dims.begin(), dims.end(), has.begin(), has.end()))
+      throw Error(TENON_ERROR_SHAPE, std::string("output `") + output.name + "` of shape " +
+                                         shape_text(dims) + " shares memory with input `" +
+                                         program.inputs[*input].name + "` of shape " +
+                                         shape_text(has));
+    void* to = buffers[inputs.size() + static_cast<size_t>(i)];
+    const void* from = buffers[*input];
+    if (to != from) std::memcpy(to, from, static_cast<size_t>(byte_count(given.dtype, has)));
+  }
+}
+
 /// Arguments have been checked; `outputs` has null for those that are provided later. Leaves the
 /// outputs' actual dimensions in `shapes`.
 void Program::execute(std::span<const DLTensor* const> inputs,
@@ -323,6 +345,8 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     else if (place(*outputs[i], program_.outputs[i]) > 0)
       copied_outputs.push_back(i);
   }
+
+  share_inputs(program_, inputs, shapes.output_dims, buffers);
 
   std::vector<int64_t> bounds = shapes.output_dims;
   {

@@ -180,6 +180,51 @@ TEST_F(StaticProgram, MisalignedArgumentsAreCopied) {
   EXPECT_EQ(odd_output[6], -1);
 }
 
+// An output in the memory of `x`: one is added to what it holds.
+int32_t in_place_run(TenonContext*, void* const* buffers, const int64_t*, void*, const void*) {
+  auto* z = static_cast<float*>(buffers[2]);
+  for (int i = 0; i < 6; ++i) z[i] += 1;
+  return TENON_OK;
+}
+
+struct InPlaceProgram : StaticProgram {
+  TenonTensorInfo output = kStaticOutputs[0];
+  TenonProgram declared = declaration;
+  void SetUp() override {
+    output.flags = TENON_TENSOR_IN_PLACE_OF(0);
+    declared.outputs = &output;
+    declared.run = in_place_run;
+  }
+};
+
+TEST_F(InPlaceProgram, SharesTheMemoryOfAnInputOrCopiesIt) {
+  const auto shared = Program::wrap(&declared);
+  const std::vector<float> before = values(x);
+  std::vector<float> after = before;
+  for (float& value : after) value += 1;
+  EXPECT_EQ(values(run(*shared, {x, y})[0]), after);
+  EXPECT_EQ(values(x), before);
+  DLTensor first = x.view(), second = y.view(), third = x.view();
+  const DLTensor* inputs[] = {&first, &second};
+  DLTensor* outputs[] = {&third};
+  shared->run(inputs, outputs);
+  EXPECT_EQ(values(x), after);
+  third.shape = first.shape;
+  third.data = y.data();
+  EXPECT_EQ(error_of([&] { shared->run(inputs, outputs); }),
+            "1: output `z` overlaps input `y` in memory; the program needs them apart");
+}
+
+TEST_F(InPlaceProgram, SharedInputsAreChecked) {
+  output.flags = TENON_TENSOR_IN_PLACE_OF(2);
+  EXPECT_EQ(error_of([&] { Program::wrap(&declared); }),
+            "7: not a valid program: output `z` shares memory with an input that is not there");
+  output.flags = TENON_TENSOR_IN_PLACE_OF(0);
+  output.bits = 64;
+  EXPECT_EQ(error_of([&] { Program::wrap(&declared); }),
+            "7: not a valid program: output `z` shares memory with an input of another type");
+}
+
 TEST_F(StaticProgram, OutputsOfTheCallerAreChecked) {
   DLTensor first = x.view(), second = y.view();
   const DLTensor* inputs[] = {&first, &second};

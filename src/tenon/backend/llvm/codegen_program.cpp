@@ -71,7 +71,7 @@ llvm::Constant* ModuleCodegen::tensor_infos(bool output, bool& computed) {
                    integer(16, dtype.lanes),
                    integer(32, static_cast<uint64_t>(entry_.stated_alignment(
                                    output ? entry_.inputs + i : i, alignment()))),
-                   integer(32, output && entry_.is_late(i) ? TENON_TENSOR_LATE : 0)}));
+                   integer(32, output ? entry_.output_flags(i) : 0)}));
   }
   if (infos.empty()) return null;
   return constant_global(

@@ -23,7 +23,15 @@ static void each_variable(const Value& value, const std::function<void(const Val
   });
 }
 
+std::vector<tir::SharedBuffer> shared_buffers_of(const Function& function) {
+  const auto* results = function.body->body.as<Tuple>();
+  return tir::shared_buffers(function.attrs, function.params.size(),
+                             results ? results->values.size() : 1, function.origin);
+}
+
 Lifetimes::Lifetimes(const Function& function) {
+  for (const tir::SharedBuffer& pair : shared_buffers_of(function))
+    shared_.insert(function.params[pair.input].get());
   sequence(*function.body);
   use(function.body->body, kForever);
 }
@@ -87,8 +95,10 @@ bool Lifetimes::ends_in(const Binding& binding, const Value& value) const {
   const Node* memory = memory_of(value);
   const auto maker = bindings_.find(memory);
   const auto last = last_use_.find(memory);
-  if (maker == bindings_.end() || !maker->second->value.as<Call>() || maker->second->match ||
-      last == last_use_.end() || last->second != time_.at(&binding))
+  const bool is_made =
+      maker != bindings_.end() && maker->second->value.as<Call>() && !maker->second->match;
+  if ((!is_made && !shared_.count(memory)) || last == last_use_.end() ||
+      last->second != time_.at(&binding))
     return false;
   int uses = 0;
   each_variable(binding.value, [&](const Value& var) { uses += memory_of(var) == memory; });

@@ -4,10 +4,15 @@
 
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tenon/graph/expr.h"
+#include "tenon/tir/shared_buffers.h"
 
 namespace tenon::graph {
+
+/// The results of `function` in the memory of a parameter. \throws CompileError (kBadAttribute)
+std::vector<tir::SharedBuffer> shared_buffers_of(const Function& function);
 
 /// Lifetimes in one function, in order of its bindings; those in the branches of an If come one
 /// branch after the other, before what follows the If.
@@ -17,7 +22,8 @@ class Lifetimes {
   explicit Lifetimes(const Function& function);
 
   /// Whether the call that `binding` binds may write over the memory of its argument `value`: a
-  /// call made it, this one uses it once, and nobody uses it (or a view of it) afterwards.
+  /// call made it, or it is a parameter that shares its memory with a result; this one uses it once,
+  /// and nobody uses it (or a view of it) afterwards.
   bool ends_in(const Binding& binding, const Value& value) const;
 
   /// Whether nobody uses the memory of `value`, or a view of it, in `binding` or afterwards.
@@ -38,6 +44,7 @@ class Lifetimes {
   std::unordered_map<const Node*, const Node*> memory_;       // of views: the variable viewed
   std::unordered_map<const Node*, int64_t> last_use_;         // of variables that are no views
   std::unordered_map<const Binding*, int64_t> time_;
+  std::unordered_set<const Node*> shared_;  // parameters whose memory is that of a result
   int64_t now_ = 0;
 };
 

@@ -48,6 +48,8 @@ Ref<PrimFunc> Lowering::run(Role role) {
   flatten(function_->body->body, results);
   outputs_.resize(results.size());
   if (role == Role::kEntry) find_late_numbers(*function_->body);
+  const std::vector<tir::SharedBuffer> shared = tir::shared_buffers(
+      role == Role::kEntry ? function_->attrs : Attrs(), inputs, results.size(), function_->origin);
   for (size_t i = 0; i < results.size(); ++i) {
     const Type type = type_of(results[i]);
     if (late_sizes_.depends(type)) {
@@ -56,12 +58,18 @@ Ref<PrimFunc> Lowering::run(Role role) {
     }
     outputs_[i] = new_buffer(output_name(i), type, function_->origin);
     params.push_back(outputs_[i]);
-    claim(results[i], outputs_[i]);
+    const auto pair = std::find_if(shared.begin(), shared.end(),
+                                   [&](const auto& other) { return other.output == i; });
+    if (pair == shared.end())
+      claim(results[i], outputs_[i]);
+    else
+      share(*pair, params[pair->input]);
   }
   sequence(*function_->body);
   if (role == Role::kEntry) bounds_.check_all_read();
+  unshare(results, shared);
   for (size_t i = 0; i < results.size(); ++i) {
-    const Ref<Buffer> from = buffer_of(results[i]);
+    const Ref<Buffer> from = staged_.count(i) ? staged_.at(i) : buffer_of(results[i]);
     if (!outputs_[i]) late_output(i, type_of(results[i]), function_->origin);
     const Ref<Buffer>& to = outputs_[i];
     if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
@@ -98,6 +106,35 @@ Ref<PrimFunc> Lowering::run(Role role) {
                 copy.params.insert(copy.params.end(), scalars_.begin(), scalars_.end());
                 copy.buffers.resize(copy.params.size());
               });
+}
+
+void Lowering::share(const tir::SharedBuffer& pair, const Ref<Buffer>& input) {
+  const Var& param = *function_->params[pair.input];
+  const Ref<Buffer>& output = outputs_[pair.output];
+  if (input->dtype != output->dtype || !arith::proves_equal(input->shape, output->shape))
+    throw CompileError(kShapeMismatch, param.origin,
+                       "output {} of shape {} shares the memory of `{}`, which has shape {}",
+                       pair.output, tenon::str(output->shape), param.name,
+                       tenon::str(input->shape));
+  storage_[&param] = {{output}, false};
+}
+
+void Lowering::unshare(const std::vector<Value>& results,
+                       const std::vector<tir::SharedBuffer>& shared) {
+  if (shared.empty()) return;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!outputs_[i]) continue;
+    const Ref<Buffer> from = buffer_of(results[i]);
+    const bool moves = std::any_of(shared.begin(), shared.end(), [&](const auto& pair) {
+      return pair.output != i && views_of(from, outputs_[pair.output]);
+    });
+    if (!moves) continue;
+    const Ref<Buffer> stage =
+        new_buffer(output_name(i) + "_stage", type_of(results[i]), function_->origin);
+    stmts_.push_back(make<AllocBuffer>(stage, Attrs(), function_->origin));
+    copy(from, stage);
+    staged_.emplace(i, stage);
+  }
 }
 
 void Lowering::find_late_numbers(const SeqExpr& body) {

@@ -17,6 +17,7 @@
 #include "tenon/graph/transforms/size_checks.h"
 #include "tenon/support/names.h"
 #include "tenon/tir/needed_alignment.h"
+#include "tenon/tir/shared_buffers.h"
 #include "tenon/tir/stmt.h"
 
 namespace tenon::graph {
@@ -48,6 +49,12 @@ class Lowering {
   std::string output_name(size_t i) const {
     return outputs_.size() == 1 ? "output" : fmt::format("output_{}", i);
   }
+
+  /// The input is read, and written, in the memory of the output: nothing else may claim that, since
+  /// it holds the input as long as that is used.
+  void share(const tir::SharedBuffer& pair, const Ref<Buffer>& input);
+  /// Results that lie in memory which another result shares with an input leave it first.
+  void unshare(const std::vector<Value>& results, const std::vector<tir::SharedBuffer>& shared);
 
   /// The variables of `body` that are known only when part of the program has run.
   void find_late_numbers(const SeqExpr& body);
@@ -191,7 +198,8 @@ class Lowering {
   std::unordered_set<const Node*> numbers_;  // variables that tensors define so far
   NumberBounds bounds_;                      // of numbers that the program reads
   LateSizeChecks late_sizes_;
-  std::vector<Ref<Buffer>> outputs_;  // null where the size is not known yet
+  std::map<size_t, Ref<Buffer>> staged_;  // copies of results, by their indices
+  std::vector<Ref<Buffer>> outputs_;      // null where the size is not known yet
   std::map<std::pair<const Node*, int64_t>, size_t> late_claims_;
   bool is_outermost_ = true;  // not in a branch or loop
   std::map<std::pair<const Node*, int64_t>, LateResult> late_results_;
