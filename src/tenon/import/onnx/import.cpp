@@ -8,7 +8,12 @@
 namespace tenon::onnx {
 
 Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), builder_(module_), numbers_(builder_), budget_(model) {
+    : model_(model),
+      options_(options),
+      builder_(module_),
+      numbers_(builder_),
+      named_(model, options, names_),
+      budget_(model) {
   for (const FunctionDef& function : model.functions) {
     if (!functions_.emplace(std::pair(function.domain, function.name), &function).second)
       throw CompileError(kBadModel, {}, "{}: function `{}` is defined twice", model.path,

@@ -134,7 +134,7 @@ Dims Importer::dims_of(const ValueInfo& input) {
       if (declared[d].value && *declared[d].value != asked)
         bad(kBadOption, "dimension {} of input `{}` is {}; the shape given has {}", d,
             printable(input.name), *declared[d].value, asked);
-      if (!declared[d].name.empty()) named_.emplace(declared[d].name, int64(asked));
+      if (!declared[d].name.empty()) named_.fix(declared[d].name, asked);
       declared[d].value = asked;
     }
   }
@@ -151,15 +151,7 @@ Dims Importer::dims_of(const ValueInfo& input) {
       dims.push_back(Var::size(names_.take(fmt::format("{}_d{}", identifier(input.name), d))));
       continue;
     }
-    Expr& known = named_[dim.name];
-    if (!known) {
-      const auto fixed = options_.dims.find(dim.name);
-      known = fixed != options_.dims.end() ? int64(fixed->second)
-                                           : Expr(Var::size(names_.take(identifier(dim.name))));
-      if (fixed != options_.dims.end() && fixed->second < 0)
-        bad(kBadOption, "dimension `{}` is set to {}", printable(dim.name), fixed->second);
-    }
-    dims.push_back(known);
+    dims.push_back(named_.of(dim.name));
   }
   (void)checked_elements(constant, input.dtype->bytes(),
                          Origin::model(model_.path, printable(input.name), "graph input"));

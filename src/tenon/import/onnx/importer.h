@@ -12,6 +12,7 @@
 
 #include "tenon/import/names.h"
 #include "tenon/import/onnx/import.h"
+#include "tenon/import/onnx/named_dims.h"
 #include "tenon/import/onnx/operators.h"
 #include "tenon/import/onnx/run_time_numbers.h"
 #include "tenon/import/onnx/scope.h"
@@ -173,8 +174,8 @@ class Importer {
   std::map<std::string, std::string> forms_;     // of declared operators without optional inputs
   std::map<std::string, Declaration> declared_;  // by "domain::Name"
   std::vector<std::string> input_names_, output_names_;
-  std::map<std::string, Expr> named_;  // dimensions by dim_param
   NameSupply names_;
+  NamedDims named_;
   Refusals refusals_;
   NodeBudget budget_;
   uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
