@@ -524,7 +524,15 @@ Results convert_group_query(Context& c) {
   for (Value* x : {&form.query, &form.key, &form.value}) *x = c.transpose(*x, {0, 2, 1, 3});
   form.key = updated(c, c.value_or_null(kGPastKey), form.key, length, starts);
   form.value = updated(c, c.value_or_null(kGPastValue), form.value, length, starts);
-  const Value column = column_positions(c, length);
+  const Value all_keys = form.key, all_values = form.value;
+  // A cache may have room for more.
+  const Expr total = tenon::cast(kInt64, totals[0]);
+  if (!arith::proves_equal(total, length))
+    for (Value* x : {&form.key, &form.value})
+      *x = c.op("strided_slice",
+                {*x, c.shape_value({int64(2)}), c.shape_value({int64(0)}), c.shape_value({total})},
+                {{"assume_inbound", true}});
+  const Value column = column_positions(c, total);
   const Value place = c.reshape(row, {q[0], int64(1), rows, int64(1)});
   const bool causal = c.flag_attr("causal", true);
   const Value bound = causal ? place : c.reshape(last, {q[0], int64(1), int64(1), int64(1)});
@@ -541,7 +549,7 @@ Results convert_group_query(Context& c) {
   form.sink = c.value_or_null(kGSink);
   if (!form.sink && c.flag_attr("smooth_softmax"))
     form.sink = c.op("zeros", {c.shape_value({q[2]})}, {{"dtype", c.dtype(0)}});
-  return {join_heads(c, attend(c, form).y), form.key, form.value};
+  return {join_heads(c, attend(c, form).y), all_keys, all_values};
 }
 
 OperatorRow row(const char* name, int least, int most, Convert convert, const char* types,
