@@ -325,6 +325,8 @@ std::vector<Row> rows() {
       {"BindParams", "makes constants of parameters", Form::kAny, kExact, nullptr, run_bind_params},
       {"BindSymbolicVars", "gives symbolic dimensions of parameters sizes", Form::kAny, kExact,
        nullptr, run_bind_symbolic_vars},
+      {"ShareBuffers", "lays results into the memory of parameters: caches grow in place",
+       Form::kGraph, kExact, nullptr, graph::share_buffers},
       {"LiftTransformParams", "moves what depends on weights alone into a function of its own",
        Form::kAny, kExact, nullptr, run_lift_transform_params},
       {"FuseOpsByPattern",

@@ -27,6 +27,15 @@ IRModule fuse_ops_by_pattern(IRModule module);
 IRModule bind_params(IRModule module, const std::map<std::string, Ref<TensorData>>& params,
                      const std::string& function = "main");
 
+/// Results of `main` lie in the memory of parameters: option `pairs` lists "INPUT=OUTPUT" by their
+/// names, "past.*=present.*" for all that fit. Types have to be equal. A result that is a concat of
+/// the parameter and new rows makes buffers of both, of a symbolic capacity, to which the rows are
+/// added where they belong; how many the buffer holds follows from a dimension of another
+/// parameter. A result of max(room, rows) rows has as many as the parameter, which must suffice.
+/// Requires: as imported. \throws CompileError kUndefined at names that are not there, kShapeMismatch
+/// where the two do not fit, kUnsupported where the number of rows follows from no parameter.
+IRModule share_buffers(IRModule module, const Attrs& options);
+
 /// Symbolic dimensions of parameters, by name, become numbers, in one function or in every public
 /// one. \throws CompileError kUndefined where no parameter has such a dimension.
 IRModule bind_symbolic_vars(IRModule module, const std::map<std::string, int64_t>& dims,
