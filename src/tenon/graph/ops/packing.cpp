@@ -68,6 +68,15 @@ struct PackedMatmulAttrs {
   }
 };
 
+// Panels of a weight are its first axis, the columns of a panel its last.
+void check_units(const Call& call, int64_t units, const TensorType& b) {
+  const auto panels = as_int(b.dim(0)), width = as_int(b.dim(-1));
+  if (units < 1 ||
+      (panels && width && (units > *panels * *width || units <= (*panels - 1) * *width)))
+    throw CompileError(kBadAttribute, call.origin, "`{}` has {} units; the weight is {}",
+                       call.op->name, units, str(ref_to(&b)));
+}
+
 Type infer_packed_matmul(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, 0), b = tensor_arg(call, 1);
   check_rank(call, 1, 3);
@@ -81,11 +90,7 @@ Type infer_packed_matmul(const Call& call) {
   if (!a->shape) return make<TensorType>(dtype, a->ndim);
   if (b->shape) {
     check_dim(call, 1, b->dim(1), a->dim(-1), "rows");
-    const auto panels = as_int(b->dim(0)), width = as_int(b->dim(2));
-    if (units < 1 ||
-        (panels && width && (units > *panels * *width || units <= (*panels - 1) * *width)))
-      throw CompileError(kBadAttribute, call.origin, "`{}` has {} units; the weight is {}",
-                         call.op->name, units, str(b));
+    check_units(call, units, *b);
   }
   std::vector<Expr> shape = *a->shape;
   shape.back() = int64(units);
@@ -135,9 +140,11 @@ OpDef packed_matmul_of_words() {
 // ---- nn.matmul_nbits
 
 struct MatmulNBitsAttrs {
-  int64_t bits = 4;
+  int64_t bits = 4, units = 0;
   static auto table() {
-    return std::tuple{attr<&MatmulNBitsAttrs::bits>("bits", "of a weight: 2, 4 or 8")};
+    return std::tuple{attr<&MatmulNBitsAttrs::bits>("bits", "of a weight: 2, 4 or 8"),
+                      attr<&MatmulNBitsAttrs::units>(
+                          "units", "columns of the result, of weights in panels; 0: the others")};
   }
 };
 
@@ -145,29 +152,32 @@ enum NBits : size_t { kA, kB, kScales, kZeroPoints };
 
 Type infer_matmul_nbits(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, kA), b = tensor_arg(call, kB);
-  const int64_t bits = attrs_as<MatmulNBitsAttrs>(call).bits;
+  const auto [bits, units] = attrs_as<MatmulNBitsAttrs>(call);
   if (bits != 2 && bits != 4 && bits != 8)
     throw CompileError(kBadAttribute, call.origin, "`{}` of {} bits; expected 2, 4 or 8",
                        call.op->name, bits);
   check_float(call, kA);
-  check_rank(call, kB, 3);
+  const int64_t panels = units == 0 ? 0 : 1;  // an axis more
+  check_rank(call, kB, 3 + panels);
   check_dtype(call, kB, kUInt8);
-  check_rank(call, kScales, 2);
+  check_rank(call, kScales, 2 + panels);
   check_dtype(call, kScales, a->dtype);
   if (a->ndim == 0) check_rank(call, kA, 2);
-  if (arg_or_null(call, kZeroPoints)) check_rank(call, kZeroPoints, 2);
+  if (arg_or_null(call, kZeroPoints)) check_rank(call, kZeroPoints, 2 + panels);
   if (!a->shape || !b->shape) return make<TensorType>(a->dtype, a->ndim);
-  check_dim(call, kA, a->dim(-1), simplify_dim(b->dim(0) * b->dim(1) * (8 / bits)),
+  check_dim(call, kA, a->dim(-1), simplify_dim(b->dim(panels) * b->dim(panels + 1) * (8 / bits)),
             "the last dimension");
   for (const size_t i : {kScales, kZeroPoints}) {
     if (!arg_or_null(call, i)) continue;
     const Ref<TensorType> type = tensor_arg(call, i);
     if (!type->shape) continue;
-    check_dim(call, i, type->dim(0), b->dim(0), "dimension 0");
-    check_dim(call, i, type->dim(1), b->dim(2), "dimension 1");
+    // But for the axis of bytes, the dimensions of b.
+    for (int64_t d = 0; d < 2 + panels; ++d)
+      check_dim(call, i, type->dim(d), b->dim(d + (d > panels)), fmt::format("dimension {}", d));
   }
+  if (units != 0) check_units(call, units, *b);
   std::vector<Expr> shape = *a->shape;
-  shape.back() = b->dim(2);
+  shape.back() = units == 0 ? b->dim(2) : int64(units);
   return make<TensorType>(std::move(shape), a->dtype);
 }
 
@@ -176,23 +186,36 @@ Value lower_matmul_nbits(BlockBuilder& builder, const Call& call) {
   const Operand a = KernelOf::wide(kernel.buffer_arg(kA)), b = kernel.buffer_arg(kB);
   const Operand scales = KernelOf::wide(kernel.buffer_arg(kScales));
   const Operand zeros = arg_or_null(call, kZeroPoints) ? kernel.buffer_arg(kZeroPoints) : Operand();
-  const int64_t bits = attrs_as<MatmulNBitsAttrs>(call).bits, each = 8 / bits;
-  const Expr bytes = b.shape[1];
+  const auto [bits, units] = attrs_as<MatmulNBitsAttrs>(call);
+  const int64_t each = 8 / bits, mask = (int64_t{1} << bits) - 1;
+  const size_t first = units == 0 ? 0 : 1;  // the axis of blocks
+  const Expr blocks = b.shape[first], bytes = b.shape[first + 1], width = b.shape.back();
   const Expr middle = imm(a.dtype, int64_t{1} << (bits - 1));
+  // Where the numbers of a column stand: in its panel, where there are panels.
+  const auto of_column = [&](Indices at, const Expr& column) {
+    if (units == 0) {
+      at.push_back(column);
+      return at;
+    }
+    at.insert(at.begin(), floordiv(column, width));
+    at.push_back(floormod(column, width));
+    return at;
+  };
   // Axes of the sum: blocks, bytes of a block, weights of a byte.
   return kernel.emit({kernel.reduce(
-      kernel.out_name(), kernel.shape(), {b.shape[0], bytes, int64(each)}, tir::sum_reducer(),
+      kernel.out_name(), kernel.shape(), {blocks, bytes, int64(each)}, tir::sum_reducer(),
       [&](const Indices& i, const Indices& k) {
         Indices at = i;
         at.back() = (k[0] * bytes + k[1]) * each + k[2];
-        Expr weight = tenon::cast(kInt32, b({k[0], k[1], i.back()}));
+        Expr weight = tenon::cast(kInt32, b(of_column({k[0], k[1]}, i.back())));
         if (each > 1)
           weight = tenon::call(
               IntrinsicId::kBitwiseAnd,
               {tenon::call(IntrinsicId::kShiftRight, {weight, tenon::cast(kInt32, k[2] * bits)}),
-               imm(kInt32, (int64_t{1} << bits) - 1)});
-        const Expr zero = zeros ? tenon::cast(a.dtype, zeros({k[0], i.back()})) : middle;
-        return a(at) * ((tenon::cast(a.dtype, weight) - zero) * scales({k[0], i.back()}));
+               imm(kInt32, mask)});
+        const Indices block = of_column({k[0]}, i.back());
+        const Expr zero = zeros ? tenon::cast(a.dtype, zeros(block)) : middle;
+        return a(at) * ((tenon::cast(a.dtype, weight) - zero) * scales(block));
       })});
 }
 
@@ -204,10 +227,11 @@ OpDef matmul_nbits() {
       "scale; lower bits of a byte first.";
   op.inputs = {
       {"a", "(..., blocks * bytes * 8 / bits)"},
-      {"b", "(blocks, bytes, units), uint8"},
-      {"scales", "(blocks, units)"},
-      {"zero_points", "(blocks, units), numbers; 2^(bits - 1) where there are none", true}};
+      {"b", "(blocks, bytes, units), uint8; in panels (ceil(units / w), blocks, bytes, w)"},
+      {"scales", "(blocks, units); in panels (ceil(units / w), blocks, w)"},
+      {"zero_points", "as scales, numbers; 2^(bits - 1) where there are none", true}};
   op.attrs = attrs_of<MatmulNBitsAttrs>();
+  op.layout = LayoutRule::kProduct;
   op.infer_type = infer_matmul_nbits;
   op.lower = lower_matmul_nbits;
   op.fusion = FusionKind::kContraction;

@@ -339,8 +339,39 @@ class Converter {
 
   // ---- products
 
+  /// A product with a constant matrix of a few bits, which is packed in panels with its scales.
+  std::optional<Value> narrow_product(const Call& call, const std::string& name) {
+    const auto shape = tensor_type(call.args[1])->static_shape();
+    for (size_t i = 1; i < call.args.size(); ++i)
+      if (call.args[i] && !call.args[i].as<Constant>()) return std::nullopt;
+    if (!shape || shape->size() != 3 || stays_plain(call, name)) return std::nullopt;
+    const int64_t units = shape->back();
+    const int64_t depth = as_int(tensor_type(call.args[0])->dim(-1)).value_or(0);
+    const int64_t width = tir::choose_panel_width(0, units, depth, target_);
+    if (units < 2) return std::nullopt;
+    const std::string panel = fmt::format("{}o", width);
+    std::vector<Value> args = call.args;
+    for (size_t i = 1; i < args.size(); ++i)
+      if (args[i])
+        args[i] = builder_.op("layout_transform", {args[i]},
+                              {{"src_layout", i == 1 ? "KBO" : "KO"},
+                               {"dst_layout", (i == 1 ? "OKB" : "OK") + panel}},
+                              name + "_weight");
+    record({"ConvertLayout",
+            name,
+            "panels",
+            "",
+            {{"width", static_cast<double>(width)}},
+            "",
+            call.origin});
+    Attrs attrs = call.attrs;
+    attrs.set("units", units);
+    return builder_.op(call.op->name, std::move(args), std::move(attrs), name);
+  }
+
   /// A product with a constant matrix, which is packed in panels.
   std::optional<Value> product(const Call& call, const std::string& name) {
+    if (call.op->inputs.size() > 2) return narrow_product(call, name);
     if (!call.args[1].as<Constant>() || blocked_variant(call.args[0])) return std::nullopt;
     const Ref<TensorType> a = tensor_type(call.args[0]), b = tensor_type(call.args[1]);
     const auto shape = b->static_shape();
