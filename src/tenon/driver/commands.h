@@ -35,6 +35,7 @@ void add_opt_command(CLI::App& app, Action& action);
 void add_test_onnx_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_generate_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action);
 void add_reduce_command(CLI::App& app, Action& action);
 void add_bisect_command(CLI::App& app, Action& action);

@@ -21,7 +21,7 @@ struct CommandGroup {
 
 static const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups = {
-      {"Run and compile", {"run", "compile", "bench"}},
+      {"Run and compile", {"run", "compile", "bench", "generate"}},
       {"Look at", {"show", "print", "explain", "check"}},
       {"Passes", {"opt", "passes"}},
       {"Find faults", {"bisect", "reduce", "test-onnx"}},

@@ -37,6 +37,7 @@ static int run(int argc, char** argv) {
   add_test_onnx_command(app, action);
   add_plan_command(app, action);
   add_bench_command(app, action);
+  add_generate_command(app, action);
   add_explain_command(app, action);
   add_reduce_command(app, action);
   add_bisect_command(app, action);

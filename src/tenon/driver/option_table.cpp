@@ -33,6 +33,9 @@ constexpr CommandForm kForms[] = {
     {"bench", "native", "machine code", kMachine},
     {"bench", "c", "--target c", ""},
     {"bench", "compiled", "a compiled .so", kDone},
+    {"generate", "native", "machine code", kMachine},
+    {"generate", "c", "--target c", ""},
+    {"generate", "compiled", "a compiled .so", kDone},
     {"test-onnx", "native", "machine code", kMachine},
     {"test-onnx", "c", "--target c", ""},
     {"test-onnx", "interpret", "--interpret", kInterprets},
@@ -68,7 +71,8 @@ const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--com
 // Cells: a word for each command that has the option, a letter (Use) for each of its forms.
 // A table for each group of `--help`.
 const OptionRow kFiles[] = {
-    {"MODEL", "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aa reduce:a bisect:aa"},
+    {"MODEL",
+     "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aa reduce:a bisect:aa generate:aaa"},
     {"FILE", "opt:rraa check:aa"},
     {"DIR", "test-onnx:aaa"},
     {"PROBLEM", "plan:a"},
@@ -78,7 +82,8 @@ const OptionRow kFiles[] = {
      "run:aaaa compile:aa print:aa opt:rraa plan:a explain:rr reduce:a bisect:aa",
      {},
      kNoPage},
-    {"--json", "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa"},
+    {"--json",
+     "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa generate:aaa"},
     {"--markdown", "operators:aaa passes:a relay-operators:a diagnostics:a options:a"},
     {"--graph", "operators:aaa"},
     {"--emit", "compile:aa"},
@@ -109,11 +114,13 @@ const OptionRow kRuns[] = {
     {"--compare", "run:aarr"},
     {"--repeat", "run:aaar bench:aaa"},
     {"--threads",
-     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan",
+     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan generate:aaa",
      {},
      "compiled code has a number of threads where it runs"},
     {"--max-steps", "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
     {"--per-kernel", "bench:aar"},
+    {"--tokens", "generate:aaa"},
+    {"--prompt", "generate:aaa"},
     {"-k", "test-onnx:aaa"},
     {"--tolerance", "test-onnx:aaa check:ra"},
     {"--size", "check:ra"},
@@ -130,7 +137,8 @@ const OptionRow kRuns[] = {
 
 const OptionRow kTargets[] = {
     {"--target",
-     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra",
+     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra "
+     "generate:aar",
      kPasses},
     {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar plan:a"},
     {"--include",
