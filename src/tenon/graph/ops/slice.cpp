@@ -132,6 +132,18 @@ Value lower_slice(BlockBuilder& builder, const Call& call) {
   const Operand x = kernel.arg(0);
   const auto axes = slice_axes(call, *shaped_arg(call, 0));
   check(axes.has_value(), "a slice with a known result and unknown bounds");
+  // What is said to lie inside is checked once, not index by index.
+  for (const SliceAxis& axis : *axes) {
+    if (!attrs_as<SliceAttrs>(call).assume_inbound || !is_int(axis.stride, 1)) continue;
+    const Expr inside =
+        logical_and(axis.begin >= int64(0), axis.begin + axis.extent <= x.shape[axis.axis]);
+    if (arith::Analyzer().proves(inside)) continue;
+    kernel.append(tir::define(
+        "check_bounds", {}, {},
+        make<tir::Assert>(arith::simplify(inside),
+                          fmt::format("{}: the slice of axis {} does not lie inside of it",
+                                      name_for_messages(call), axis.axis))));
+  }
   return kernel.emit_compute([&](const Indices& i) {
     Indices at = i;
     for (const SliceAxis& axis : *axes) at[axis.axis] = axis.begin + at[axis.axis] * axis.stride;
