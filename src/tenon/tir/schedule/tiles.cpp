@@ -357,8 +357,17 @@ class Tiler {
   /// Where a length is cut for these pieces.
   static std::vector<Expr> tail_points(const Expr& length, const std::vector<int64_t>& sizes) {
     std::vector<Expr> points;
-    for (size_t i = 0; i + 1 < sizes.size(); ++i)
-      points.push_back(arith::simplify(floordiv(length, sizes[i]) * sizes[i]));
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+      Expr point = analyzer.simplify(floordiv(length, sizes[i]) * sizes[i]);
+      // Of a multiple such as 3 * n the quotients cancel, by which one sees that points grow: then the
+      // rest is cut, which comes to the same.
+      if (!points.empty() && !analyzer.proves_less_equal(points.back(), point)) {
+        const Expr rest = analyzer.simplify(length - points.back());
+        point = analyzer.simplify(points.back() + floordiv(rest, sizes[i]) * sizes[i]);
+      }
+      points.push_back(point);
+    }
     return points;
   }
 
