@@ -182,6 +182,10 @@ class Grouper {
     }
     // What made it may have an anchor of its own: then the narrow elements are what is stored.
     if ((group.has_contraction || group.has_reduction) && narrows(member)) return "narrow-result";
+    if (takes_first_rows(member) && std::all_of(users.begin(), users.end(), [&](int u) {
+          return members_[static_cast<size_t>(u)].kind == FusionKind::kContraction;
+        }))
+      return "";  // the contraction reads them where they are
     // An element-wise or injective producer is computed again wherever its users need an element.
     for (const int u : users) {
       const Member& user = members_[static_cast<size_t>(u)];
@@ -195,6 +199,22 @@ class Grouper {
     if (group.has_contraction && member.kind == FusionKind::kInjective)
       return "injective-into-epilogue";
     return "";
+  }
+
+  /// Whether its result is the beginning of its operand along every axis: result[i, j] is x[i, j].
+  bool takes_first_rows(const Member& member) const {
+    if (member.kind != FusionKind::kInjective) return false;
+    const auto kernel = module_.find<tir::PrimFunc>(member.call->args[0].as<FuncRef>()->name);
+    int stores = 0;
+    bool same = true;
+    walk<tir::BufferStore>(kernel->body, [&](const tir::BufferStore& store) {
+      const auto* load = store.value.as<tir::BufferLoad>();
+      ++stores;
+      same = same && load && load->indices.size() == store.indices.size() &&
+             std::equal(load->indices.begin(), load->indices.end(), store.indices.begin(),
+                        [](const Expr& a, const Expr& b) { return a.same_as(b); });
+    });
+    return stores == 1 && same;
   }
 
   /// Whether 8 bits are made of more, as by `quantize`.
