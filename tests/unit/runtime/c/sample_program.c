@@ -42,6 +42,7 @@ static const TenonSymbol symbol = {"n", TENON_SYMBOL_DIM, 0, 0, 1, INT64_MAX};
    NULL,     0,                    \
    0,        0,                    \
    0,        "{}",                 \
+   NULL,     0,                    \
    NULL,     0}
 
 const TenonProgram* tenon_program(void);
