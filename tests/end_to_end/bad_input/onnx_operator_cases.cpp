@@ -137,8 +137,7 @@ std::vector<Case> creating() {
           "m.onnx: node `node_y` (OneHot): error[TN0101]: operand `values` of `OneHot` has shape "
           "(3,); expected (2,)"),
       bad("WindowOfNegativeSize", {{node("HannWindow", {"n"}, {"y"})}, {}, {ints("n", {-1})}},
-          "error[TN0502]: m.onnx: one node is not supported: `HannWindow` (size -1 or "
-          "output_datatype 1)"),
+          "error[TN0502]: m.onnx: one node is not supported: `HannWindow` (size -1)"),
       bad("ShapeOfFloats", {{node("Reshape", {"x", "s"}, {"y"})}, {x({2, 3})}, {floats("s", {6})}},
           "m.onnx: node `node_y` (Reshape): error[TN0102]: operand `shape` of `Reshape` has dtype "
           "float32; expected integers"),
