@@ -418,6 +418,136 @@ TEST(BadNodes, OfMaps) {
         "attribute `max_map` of `CastMap` is 0; expected at least 1"}});
 }
 
+TEST(BadNodes, OfImagesAndSignals) {
+  const Operand numbers = {{"2"}, kInt64};
+  expect_refused(
+      "", 24,
+      {{"Upsample",
+        {{{"2", "3"}}},
+        {{"height_scale", 2.0F}, {"width_scale", 2.0F}},
+        "`Upsample` of a tensor of rank 2; expected 4",
+        1},
+       {"Upsample",
+        {{{"1", "1", "2", "3"}}},
+        {},
+        "`Upsample` has no attribute `height_scale`, a float",
+        1},
+       {"ImageDecoder",
+        {{{"8"}, kUInt8}},
+        {{"pixel_format", "CMYK"}},
+        "attribute `pixel_format` of `ImageDecoder` is `CMYK`; expected RGB, BGR or Grayscale"},
+       {"Col2Im",
+        {{{"1", "5", "5"}}, numbers, numbers},
+        {{"strides", Ints{0, 1}}},
+        "`Col2Im` has a stride of 0"},
+       {"HannWindow", {{{}, kInt64}}, {{"output_datatype", int64_t{99}}}, "output_datatype 99"},
+       {"QuantizeLinear",
+        {{{"4"}}, {{}}, {{}, kInt8}},
+        {{"output_dtype", int64_t{kUInt8}}},
+        "`QuantizeLinear` with output_dtype uint8 has a zero point of type int8"},
+       {"TfIdfVectorizer",
+        {{{"2"}, kInt64}},
+        {{"mode", "TF"},
+         {"min_gram_length", int64_t{0}},
+         {"max_gram_length", int64_t{1}},
+         {"max_skip_count", int64_t{0}},
+         {"ngram_counts", Ints{0}},
+         {"ngram_indexes", Ints{0}},
+         {"pool_int64s", Ints{1}}},
+        "`TfIdfVectorizer` of 0 to 1 symbols and 0 skips; expected at least 1, at most 64"},
+       {"TfIdfVectorizer",
+        {{{"2", "2", "2"}, kInt64}},
+        {{"mode", "TF"},
+         {"min_gram_length", int64_t{1}},
+         {"max_gram_length", int64_t{1}},
+         {"max_skip_count", int64_t{0}},
+         {"ngram_counts", Ints{0}},
+         {"ngram_indexes", Ints{0}},
+         {"pool_int64s", Ints{1}}},
+        "`TfIdfVectorizer` of a tensor of rank 3; expected 1 or 2"}});
+}
+
+TEST(BadNodes, OfAttention) {
+  const Operand rows = {{"1", "2", "8"}}, total = {{}, kInt32}, lengths = {{"1"}, kInt32};
+  const std::vector<Operand> groups = {
+      rows, rows, rows, {{"1", "2", "0", "4"}}, {{"1", "2", "0", "4"}}, lengths, total};
+  const auto group = [&](std::vector<std::pair<const char*, AttributeValue>> more,
+                         const char* says) {
+    more.insert(more.end(), {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}});
+    return BadNode{"GroupQueryAttention", groups, more, says};
+  };
+  expect_refused("com.microsoft", 1,
+                 {group({{"k_quant_type", "PER_TENSOR"}}, "a quantised cache"),
+                  group({{"sliding_window_cache", int64_t{1}}}, "sliding_window_cache"),
+                  group({{"qk_output", int64_t{1}}}, "qk_output"),
+                  {"GroupQueryAttention",
+                   {rows,
+                    rows,
+                    rows,
+                    {{"1", "2", "0", "4"}},
+                    {{"1", "2", "0", "4"}},
+                    lengths,
+                    {{"2"}, kInt32}},
+                   {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}},
+                   "`GroupQueryAttention` has 2 total lengths; expected 1"},
+                  {"Attention",
+                   {rows, {{"8", "7"}}, {{"7"}}},
+                   {{"num_heads", int64_t{2}}},
+                   "`Attention` has weights of 7 columns for queries, keys and values"},
+                  {"Attention",
+                   {rows, {{"8", "24"}}, {{"24"}}},
+                   {{"num_heads", int64_t{2}}, {"past_present_share_buffer", int64_t{1}}},
+                   "past_present_share_buffer"},
+                  {"MatMulNBits",
+                   {rows, {{"4", "1", "16"}, kUInt8}, {{"4"}}},
+                   {{"N", int64_t{4}},
+                    {"K", int64_t{8}},
+                    {"block_size", int64_t{32}},
+                    {"weight_prepacked", int64_t{1}}},
+                   "weights packed for a device"}});
+  expect_refused("ai.onnx.preview", 1,
+                 {{"FlexAttention",
+                   {rows, rows, rows},
+                   {},
+                   "operand 0 of `FlexAttention` has rank 3; expected 4"}});
+}
+
+TEST(BadNodes, OfClassifiers) {
+  const std::vector<Operand> x = {{{"2", "3"}}};
+  expect_refused("ai.onnx.ml", 5,
+                 {{"LinearClassifier",
+                   x,
+                   {{"coefficients", Floats{1, 2, 3}}},
+                   "`LinearClassifier` has 0 and 0 labels as `classlabels_ints` and "
+                   "`classlabels_strings`; expected one of them"},
+                  {"TreeEnsemble",
+                   x,
+                   {{"n_targets", int64_t{0}}},
+                   "attribute `n_targets` of `TreeEnsemble` is 0; expected at least 1"},
+                  {"TreeEnsemble",
+                   x,
+                   {{"aggregate_function", int64_t{9}}},
+                   "attribute `aggregate_function` of `TreeEnsemble` has 9; expected 0 to 3"}});
+}
+
+TEST(BadNodes, OfQuantisedConvolutions) {
+  const Operand number = {{}}, zero = {{}, kUInt8};
+  expect_refused(
+      "", 24,
+      {{"QLinearConv",
+        {{{"1", "1", "4", "4"}, kUInt8},
+         number,
+         zero,
+         {{"2", "1", "3", "3"}, kUInt8},
+         number,
+         zero,
+         number,
+         zero,
+         {{"2"}}},
+        {},
+        "the bias of `QLinearConv` has dtype float32 and rank 1; expected int32 and 1"}});
+}
+
 TEST(BadNodes, MapsGoToVectors) {
   ModelBuilder m;
   m.import_opset("ai.onnx.ml", 1);
