@@ -74,6 +74,8 @@ const std::map<std::string, Probe> kProbes = {
     {"--params", {"--params DIR/none.params"}},
     {"--shape", {"--shape x"}},
     {"--bound", {"--bound nonsense=3"}},
+    {"--length", {"--length x"}},
+    {"--max-steps", {"--max-steps -1"}},
     {"--input", {"--input x=DIR/none.npy"}},
     {"--dim", {"--dim nonsense=3"}},
     {"--seed", {"--seed 7"}},
