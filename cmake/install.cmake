@@ -21,6 +21,11 @@ file(RELATIVE_PATH TENON_PREFIX_FROM_PKGCONFIG /${CMAKE_INSTALL_LIBDIR}/pkgconfi
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# What the archive of the runtime was built with besides.
+set(TENON_RUNTIME_NEEDS "")
+if(TENON_RE2 AND TENON_RE2_INCLUDE AND NOT CMAKE_CROSSCOMPILING)
+  set(TENON_RUNTIME_NEEDS ";re2")
+endif()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TenonConfig.cmake.in ${PROJECT_BINARY_DIR}/TenonConfig.cmake
                               INSTALL_DESTINATION ${package}

@@ -160,6 +160,15 @@ class Interpreter::Impl {
     }
   }
 
+  /// The variables that are dimensions of a tensor by themselves.
+  static void define_dims(const graph::Type& type, const Datum& datum, Dims& dims) {
+    const auto* tensor = type.as<graph::TensorType>();
+    if (!tensor || !tensor->shape || datum.kind != Datum::Kind::kTensor) return;
+    const std::vector<int64_t>& seen = datum.tensor->shape;
+    for (size_t i = 0; i < std::min(tensor->shape->size(), seen.size()); ++i)
+      if (const Expr& dim = (*tensor->shape)[i]; dim.as<Var>()) dims.emplace(dim.get(), seen[i]);
+  }
+
   static void bind_dims(const graph::Type& type, const Datum& datum, Dims& dims,
                         const Origin& origin, const std::string& name) {
     const auto bind = [&](const std::vector<Expr>& declared, const std::vector<int64_t>& seen) {
@@ -200,6 +209,8 @@ class Interpreter::Impl {
                          function.params.size());
     Env env;
     Dims dims;
+    // A dimension may be an expression of a later parameter's.
+    for (size_t i = 0; i < args.size(); ++i) define_dims(function.params[i]->type, args[i], dims);
     for (size_t i = 0; i < args.size(); ++i) {
       const Ref<graph::Var>& param = function.params[i];
       bind_dims(param->type, args[i], dims, param->origin, param->name);
