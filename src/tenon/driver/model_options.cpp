@@ -58,8 +58,7 @@ void ModelOptions::add_to(CLI::App& app) {
                  "not as placement does, after batch norms are folded");
   app.add_option("--max-steps", max_steps,
                  "N: a loop of the network that comes to more than N iterations ends the program "
-                 "with an error")
-      ->check(CLI::NonNegativeNumber);
+                 "with an error");
   plugins.add_to(app);
   app.add_option(
          "--kernels", kernels.files,
@@ -238,6 +237,8 @@ IRModule ModelOptions::prepare(IRModule module) const {
   load();
   module = plugins.annotate(with_main(std::move(module)));
   if (!bounds.empty()) module.attrs.set("bounds", parse_bounds(bounds));
+  if (max_steps && *max_steps < 0)
+    throw UsageError("--max-steps {}: expected a number from 0", *max_steps);
   if (max_steps) module.attrs.set("max_steps", *max_steps);
   graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {

@@ -118,7 +118,7 @@ const OptionRow kRuns[] = {
      {},
      "compiled code has a number of threads where it runs"},
     {"--max-steps",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:ra opt:rrrr explain:aa"},
     {"--per-kernel", "bench:aar"},
     {"--tokens", "generate:aaa"},
     {"--prompt", "generate:aaa"},
