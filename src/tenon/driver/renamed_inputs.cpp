@@ -2,6 +2,8 @@
 #include "tenon/driver/renamed_inputs.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "tenon/driver/bind_options.h"
 #include "tenon/driver/signature.h"
@@ -9,6 +11,7 @@
 #include "tenon/graph/builder.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/ir/visit.h"
+#include "tenon/tir/shared_buffers.h"
 
 namespace tenon {
 
@@ -92,9 +95,54 @@ static Tensors draw(const IRModule& module, const IRModule& meant_by, uint64_t s
   return make_inputs(signature_of(module), options);
 }
 
+Ref<TensorData> copied_into(const TensorData& tensor, const TensorData& into) {
+  check(tensor.dtype == into.dtype && tensor.shape.size() == into.shape.size(),
+        "copied into another type");
+  std::vector<std::byte> bytes(into.data().begin(), into.data().end());
+  const auto [a, b] = std::mismatch(tensor.shape.begin(), tensor.shape.end(), into.shape.begin());
+  check(a == tensor.shape.end() || std::equal(a + 1, tensor.shape.end(), b + 1),
+        "copied into a shape that differs along two axes");
+  const int64_t outer =
+      std::accumulate(tensor.shape.begin(), a, int64_t{1}, std::multiplies<int64_t>());
+  const std::span<const std::byte> values = tensor.data();
+  const int64_t step = outer ? static_cast<int64_t>(values.size()) / outer : 0,
+                room = outer ? static_cast<int64_t>(bytes.size()) / outer : 0;
+  for (int64_t i = 0; i < outer; ++i)
+    std::copy_n(values.begin() + i * step, std::min(step, room), bytes.begin() + i * room);
+  return TensorData::owned(into.dtype, into.shape, std::move(bytes));
+}
+
+// Where ShareBuffers made parameters buffers of a capacity: random values behind their rows, so
+// that what reads them computes something else.
+static InputPair inputs_with_room(const IRModule& before, const IRModule& after, uint64_t seed,
+                                  const RunMain& run) {
+  constexpr int64_t kSpareRows = 3;
+  InputPair pair{draw(before, before, seed), {}, true};
+  pair.after = pair.before;
+  const Tensors outputs = run(before, pair.before);
+  const auto main = after.find<graph::Function>("main");
+  for (const auto& [input, output] :
+       tir::shared_buffers(main->attrs, pair.before.size(), outputs.size(), main->origin)) {
+    const TensorData &held = *pair.before[input], &grown = *outputs[output];
+    if (held.shape == grown.shape) continue;
+    std::vector<int64_t> shape = grown.shape;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != held.shape[d]) shape[d] += kSpareRows;
+    pair.after[input] =
+        copied_into(held, *random_values(held.dtype, std::move(shape), seed + input, {}));
+  }
+  check_inputs(signature_of(after), pair.after);
+  return pair;
+}
+
 InputPair renamed_inputs(const Pass& pass, const IRModule& before, const IRModule& after,
                          uint64_t seed, const RunMain& run) {
   const Signature taken = signature_of(before), given = signature_of(after);
+  const auto has_buffers = [](const IRModule& module) {
+    const auto main = module.find<graph::Function>("main");
+    return main && main->attrs.contains(tir::kSharedBuffers);
+  };
+  if (has_buffers(after) && !has_buffers(before)) return inputs_with_room(before, after, seed, run);
   InputPair pair;
   if (const std::string transform = transform_in(before, after); !transform.empty()) {
     pair = lifted_inputs(transform, before, after, draw(before, before, seed), run);

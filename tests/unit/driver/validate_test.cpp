@@ -145,6 +145,39 @@ TEST(Validator, RefusesOtherInputs) {
   EXPECT_EQ(verdict(before, gone), Verdict::kNotCompared);
 }
 
+// A cache and what a step does with all of its rows.
+IRModule growing(const std::string& product) {
+  return script::parse_module(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(mask: R.Tensor(("b", "held + n"), "int64"), new: R.Tensor(("b", "n"), "float32"), past: R.Tensor(("b", "held"), "float32")):
+        R.func_attr({"input_names": ["mask", "new", "past"], "output_names": ["present", "sums"]})
+        b = T.int64()
+        n = T.int64()
+        held = T.int64()
+        with R.dataflow():
+            present: R.Tensor((b, held + n), "float32") = R.concat((past, new), axis=1)
+            product = )" + product +
+                              R"(
+            sums = R.sum(product, axis=[1])
+            R.output(present, sums)
+        return (present, sums)
+)");
+}
+
+TEST(Validator, CachesThatGrowInPlaceHaveRoom) {
+  const IRModule before = growing("R.multiply(present, present)");
+  Pass pass = exact("ShareBuffers", {{"pairs", AttrList{std::string("past=present")}}});
+  const IRModule after = find_pass("ShareBuffers")->run(before, pass.options);
+  EXPECT_EQ(verdict(before, after, pass), Verdict::kSame);
+  const IRModule other =
+      find_pass("ShareBuffers")->run(growing("R.add(present, present)"), pass.options);
+  EXPECT_EQ(verdict(before, other, pass), Verdict::kChanged);
+  Validator validator;
+  validator.compare(pass, before, after);
+  EXPECT_THROW(validator.compare(exact(), after, other), InternalError);
+}
+
 // Two kernels one after the other, each a loop that is worth keeping the result of.
 IRModule two_kernels(const std::string& first, const std::string& second) {
   const auto function = [](const std::string& name, const std::string& value) {
