@@ -26,6 +26,26 @@ Ref<Block> copy_block(const std::string& name, std::vector<IterVar> iters, const
   return element_wise(name, std::move(iters), to, to_indices, load(from, from_indices), origin);
 }
 
+/// What the root block's statements before `path`'s nest assert of sizes, outside of all loops.
+void assume_assertions(const Path& path, arith::Analyzer& analyzer) {
+  const Path nest = nest_path(path);
+  const auto* sequence =
+      nest.stmts.size() < 2 ? nullptr : nest.stmts[nest.stmts.size() - 2].as<Seq>();
+  if (!sequence) return;
+  for (const Stmt& stmt : sequence->stmts) {
+    if (stmt.same_as(nest.target())) return;
+    const auto* realize = stmt.as<BlockRealize>();
+    if (realize && !is_int(realize->predicate, 1)) continue;
+    for (const Stmt& inner : stmts_of(realize ? realize->block->body : stmt)) {
+      const auto* claim = inner.as<Assert>();
+      if (!claim) continue;
+      bool reads = false;
+      walk<BufferLoad>(claim->condition, [&](const BufferLoad&) { reads = true; });
+      if (!reads) analyzer.assume(claim->condition);
+    }
+  }
+}
+
 /// Fresh axes that run as those given.
 std::vector<IterVar> renewed(const std::vector<IterVar>& iters, Substitution& values) {
   std::vector<IterVar> out;
@@ -289,6 +309,7 @@ BlockRV Schedule::reindex_cache_read(const BlockRV& block, int64_t read, const s
   // The copy reads for every point of the axes, under no condition that the block may have.
   arith::Analyzer domains;
   for (const IterVar& iter : old->iter_vars) domains.bind(iter.var, iter.domain);
+  assume_assertions(path, domains);
   for (size_t d = 0; d < place.size(); ++d)
     if (!domains.proves_nonnegative(place[d]) || !domains.proves_less(place[d], buffer->shape[d]))
       illegal(
