@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tenon/arith/analyzer.h"
 #include "tenon/graph/patterns/rewriter.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
@@ -72,6 +73,45 @@ Value layer_norm(const Value& x, const Value& gamma, const Value& beta,
                  {{"axes", std::vector<int64_t>{-1}}, {"epsilon", *epsilon}});
 }
 
+/// Heads that are repeated: x as (b, g, 1, t, d), broadcast to (b, g, m, t, d), as (b, g m, t, d).
+struct Repeated {
+  DFPattern x = wildcard();
+  DFPattern one = is_op("reshape")(x, wildcard());
+  DFPattern wide = is_op("broadcast_to")(one, wildcard());
+  DFPattern heads = is_op("reshape")(wide, wildcard());
+};
+
+/// Product of `a` (b, g m, s, k) with repeated heads, (b, g m, t, d), or with their transposes: rows
+/// of the members of a group stand below one another, so that nothing is repeated.
+Value grouped_product(const Value& a, const Repeated& repeated, bool transposed, const Match& m,
+                      const Value& product) {
+  const Ref<TensorType> x = tensor_type(m[repeated.one]), wide = tensor_type(m[repeated.wide]),
+                        heads = tensor_type(m[repeated.heads]), rows = tensor_type(a),
+                        result = tensor_type(product);
+  for (const auto& [type, ndim] : {std::pair(x, 5), {wide, 5}, {heads, 4}, {rows, 4}, {result, 4}})
+    if (!type->has_shape() || type->ndim != ndim) return {};
+  const auto is_same = [](const Expr& p, const Expr& q) { return structural_equal(p, q); };
+  const auto groups = as_int(x->dim(1)), members = as_int(wide->dim(2));
+  if (!groups || !members || !is_int(x->dim(2), 1) || !is_int(heads->dim(1), *groups * *members) ||
+      !is_int(rows->dim(1), *groups * *members) || !is_same(rows->dim(0), x->dim(0)))
+    return {};
+  for (const int64_t axis : {0, 1, 3, 4})
+    if (!is_same(x->dim(axis), wide->dim(axis))) return {};
+  for (const auto& [axis, of_x] : {std::pair(0, 0), {2, 3}, {3, 4}})
+    if (!is_same(heads->dim(axis), x->dim(of_x))) return {};
+  const auto as = [](const Value& value, std::vector<Expr> shape) -> Value {
+    if (is_of_type(value, make<TensorType>(shape, tensor_type(value)->dtype))) return value;
+    return call_op("reshape", {value, make<ShapeExpr>(std::move(shape))});
+  };
+  const Value left =
+      as(a, {rows->dim(0), x->dim(1), arith::simplify(rows->dim(2) * *members), rows->dim(3)});
+  const Value right = as(m[repeated.x], {x->dim(0), x->dim(1), x->dim(3), x->dim(4)});
+  const Value y = transposed ? call_op("einsum", {make<Tuple>(std::vector<Value>{left, right})},
+                                       {{"subscripts", "bhsd,bhtd->bhst"}})
+                             : call_op("matmul", {left, right}, product.as<Call>()->attrs);
+  return call_op("reshape", {y, make<ShapeExpr>(*result->shape)});
+}
+
 PatternRewriter rule(const char* name, const DFPattern& pattern, CallRule replacement) {
   return PatternRewriter::from_pattern(pattern, std::move(replacement)).named(name);
 }
@@ -85,6 +125,11 @@ PatternRewriter simplifications() {
   const DFPattern variance = mean_of_last_axis(is_op("multiply")(difference, difference));
   const DFPattern deviation = is_op("sqrt")(is_op("add")(number, variance));
   const DFPattern normalized = is_op("divide")(centred(), deviation);
+
+  const Repeated values, keys;
+  const DFPattern query = wildcard(), weights = wildcard();
+  const DFPattern transposed_keys =
+      is_op("permute_dims")(keys.heads).has_attr({{"axes", std::vector<int64_t>{0, 1, 3, 2}}});
 
   return rule("trivial", is_op("astype")(x),
               [=](const Value& cast, const Match& m) {
@@ -109,7 +154,19 @@ PatternRewriter simplifications() {
                 return layer_norm(m[x], m[gamma], m[beta], constant_number(m[number]));
               }) |
          rule("silu", is_op("multiply")(is_op("sigmoid")(x), x),
-              [=](const Value&, const Match& m) { return call_op("nn.silu", {m[x]}); });
+              [=](const Value&, const Match& m) { return call_op("nn.silu", {m[x]}); }) |
+         rule("grouped-heads", is_op("matmul")(weights, values.heads),
+              [=](const Value& product, const Match& m) {
+                return grouped_product(m[weights], values, false, m, product);
+              }) |
+         rule("grouped-heads", is_op("matmul")(query, transposed_keys),
+              [=](const Value& product, const Match& m) {
+                // The sums of einsum are of its operands' dtype, those of matmul may be wider.
+                const DType dtype = tensor_type(product)->dtype;
+                return dtype == tensor_type(m[query])->dtype && dtype.bits >= 32
+                           ? grouped_product(m[query], keys, true, m, product)
+                           : Value();
+              });
 }
 
 }  // namespace
