@@ -428,6 +428,8 @@ std::vector<Row> rows() {
        tir::lower_opaque_block},
       {"Simplify", "brings indices and conditions to canonical form", Form::kAny, kExact,
        tir::simplify},
+      {"HoistFactors", "multiplies sums once by the factors that their terms share", Form::kLowered,
+       kReassociating, tir::hoist_factors},
       {"LiftScratch", "makes large buffers of kernels parameters that `main` allocates",
        Form::kLowered, kExact, tir::lift_scratch},
       {"PlanMemory", "places every allocation of `main` in one workspace", Form::kLowered, kExact,

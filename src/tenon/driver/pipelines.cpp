@@ -79,6 +79,7 @@ static constexpr PipelineStep kLower[] = {
     {"LowerMatchBuffer", "before blocks go, which hold the views"},
     {"LowerOpaqueBlock", "no blocks from here on"},
     {"Simplify", "what the bindings left in indices"},
+    {"HoistFactors", "sums are plain loops, and their registers still buffers"},
     {"LiftScratch", "scratch of kernels is planned with everything else"},
     {"PlanMemory", "every allocation is known now, and none is made after it"},
     {"OutlineMain", "code generation is slow on functions of many thousand statements"},

@@ -62,6 +62,14 @@ IRModule lower_opaque_block(IRModule module);
 /// Any form.
 IRModule simplify(IRModule module);
 
+/// A sum into local memory whose terms share a factor, acc + a * ((w - z) * s) with s and z the same
+/// in all terms of a loop, is taken without it in registers beside acc, and multiplied once; so is z
+/// taken off once, times the sum of a, where that is the same for several vectors (of an infinite a
+/// it makes NaN of what may have been infinite). Only where the registers of the target hold both
+/// sums, and a factor is read from memory.
+/// Requires: no blocks.
+IRModule hoist_factors(IRModule module);
+
 /// Allocations of kernels that do not fit the stack (scope "global" and more than 4 KiB, or more
 /// than 32 KiB in one kernel) become parameters `scratch*` at the end, allocated by the caller in
 /// front of the call; in a parallel loop each iteration has a slot of its own (for a C target, which

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums whose terms share a factor: the sum is multiplied once.
+//
+//     for k: acc[i] = acc[i] + a[k] * ((w[k, i] - z[i]) * s[i])
+//
+// becomes, with `part` and `sum` beside the accumulators in registers,
+//
+//     for k: part[i] = part[i] + a[k] * w[k, i];  sum = sum + a[k]
+//     acc[i] = acc[i] + (part[i] - z[i] * sum) * s[i]
+#include <algorithm>
+
+#include "tenon/support/target.h"
+#include "tenon/tir/analysis/region.h"
+#include "tenon/tir/transforms.h"
+
+namespace tenon::tir {
+
+namespace {
+
+constexpr int64_t kFewestTerms = 8;     // of a sum that is multiplied at its end
+constexpr int64_t kMostSums = 4;        // beside each other, of terms that are unrolled
+constexpr int64_t kOtherRegisters = 4;  // operands of a step
+
+bool uses_any(const Expr& expr, const std::vector<const For*>& loops) {
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](const For* loop) { return uses_var(expr, loop->loop_var.get()); });
+}
+
+void add_factors(const Expr& expr, std::vector<Expr>& factors) {
+  const auto* op = expr.as<Binary>();
+  if (!op || op->op != BinaryOp::kMul) {
+    factors.push_back(expr);
+    return;
+  }
+  add_factors(op->lhs, factors);
+  add_factors(op->rhs, factors);
+}
+
+Expr product(const std::vector<Expr>& factors) {
+  Expr all = factors.at(0);
+  for (size_t i = 1; i < factors.size(); ++i) all = all * factors[i];
+  return all;
+}
+
+/// A sum into local memory: loops of its terms, and inside of them those over what is summed up.
+struct Sum {
+  std::vector<const For*> terms, places;
+  const BufferStore* store = nullptr;
+  std::vector<Expr> hoisted, kept;  // factors of a term
+  Expr zero;                        // what is taken off the last kept factor; may be null
+};
+
+/// The loops from `first` to a store to local memory that adds to its own place.
+std::optional<Sum> sum_of(const For& first) {
+  Sum sum;
+  std::vector<const For*> loops;
+  const For* loop = &first;
+  while (loop) {
+    loops.push_back(loop);
+    sum.store = loop->body.as<BufferStore>();
+    loop = loop->body.as<For>();
+  }
+  if (!sum.store || sum.store->buffer->scope != "local") return std::nullopt;
+  const DType dtype = sum.store->buffer->dtype;
+  const auto* added = sum.store->value.as<Binary>();
+  const auto* own = added && added->op == BinaryOp::kAdd ? added->lhs.as<BufferLoad>() : nullptr;
+  if ((dtype != kFloat32 && dtype != kFloat64) || !own || !own->buffer.same_as(sum.store->buffer) ||
+      !std::equal(own->indices.begin(), own->indices.end(), sum.store->indices.begin(),
+                  sum.store->indices.end(),
+                  [](const Expr& a, const Expr& b) { return structural_equal(a, b); }))
+    return std::nullopt;
+  for (const For* one : loops) {
+    const bool is_place =
+        std::any_of(sum.store->indices.begin(), sum.store->indices.end(),
+                    [&](const Expr& index) { return uses_var(index, one->loop_var.get()); });
+    if (is_place && !as_int(one->extent)) return std::nullopt;
+    if (!is_place && !sum.places.empty()) return std::nullopt;
+    (is_place ? sum.places : sum.terms).push_back(one);
+  }
+  std::vector<Expr> factors;
+  add_factors(added->rhs, factors);
+  for (const Expr& factor : factors)
+    (uses_any(factor, sum.terms) ? sum.kept : sum.hoisted).push_back(factor);
+  bool reads_itself = false, hoists = false;
+  walk<BufferLoad>(added->rhs, [&](const BufferLoad& load) {
+    reads_itself |= load.buffer.same_as(sum.store->buffer);
+  });
+  for (const Expr& factor : sum.hoisted)
+    walk<BufferLoad>(factor, [&](const BufferLoad&) { hoists = true; });
+  if (sum.terms.empty() || sum.kept.empty() || !hoists || reads_itself) return std::nullopt;
+  return sum;
+}
+
+/// Local memory for sums beside each other, one for each step of the innermost loop.
+class Partial {
+ public:
+  Partial(const Buffer& of, const char* suffix, std::vector<Expr> shape, int64_t sums)
+      : sums_(sums) {
+    if (sums > 1) shape.insert(shape.begin(), int64(sums));
+    buffer = make<Buffer>(of.name + suffix, of.dtype, std::move(shape),
+                          Buffer::Options{.scope = "local"}, of.origin);
+  }
+
+  Expr load(const std::vector<Expr>& indices, const Expr& step) const {
+    return tir::load(buffer, at(indices, step));
+  }
+  Stmt store(const Expr& value, const std::vector<Expr>& indices, const Expr& step) const {
+    return make<BufferStore>(buffer, value, at(indices, step));
+  }
+  Expr total(const std::vector<Expr>& indices) const {
+    Expr all = load(indices, int64(0));
+    for (int64_t i = 1; i < sums_; ++i) all = all + load(indices, int64(i));
+    return all;
+  }
+
+  Ref<Buffer> buffer;
+
+ private:
+  std::vector<Expr> at(std::vector<Expr> indices, const Expr& step) const {
+    if (sums_ > 1) indices.insert(indices.begin(), step);
+    return indices;
+  }
+  int64_t sums_;
+};
+
+class Hoister final : public Rewriter {
+ public:
+  explicit Hoister(const Target& target) : target_(target) {}
+
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    const auto* loop = node.as<For>();
+    if (!loop || loop->kind != ForKind::kSerial) return rewrite_members(node);
+    auto sum = sum_of(*loop);
+    if (!sum || terms_of(*sum) < kFewestTerms) return rewrite_members(node);
+    const int64_t sums = sums_of(*sum);
+    if (sums == 0) return rewrite_members(node);
+    take_off_zero(*sum);
+    return rebuilt(*sum, sums);
+  }
+
+ private:
+  /// Terms of the sum; 0 where that is known only at run time, when there may be none and nothing
+  /// to be read of the factors.
+  static int64_t terms_of(const Sum& sum) {
+    int64_t terms = 1;
+    for (const For* loop : sum.terms)
+      terms = std::min(terms * as_int(loop->extent).value_or(0), int64_t{1} << 20);
+    return terms;
+  }
+
+  /// Sums beside each other: a step of the unrolled innermost loop has one of its own, so that its
+  /// additions wait for nobody else's. 0: the registers do not hold any beside what there is.
+  int64_t sums_of(const Sum& sum) const {
+    int64_t elements = 1;
+    for (const For* loop : sum.places) elements *= *as_int(loop->extent);
+    const int64_t lanes = std::max(1, target_.vector_lanes(sum.store->buffer->dtype.bits));
+    const int64_t vectors = (elements + lanes - 1) / lanes;
+    const auto has_room = [&](int64_t sums) {
+      return vectors * (1 + sums) + kOtherRegisters <= target_.vector_registers;
+    };
+    const For& last = *sum.terms.back();
+    const int64_t steps = as_int(last.extent).value_or(0);
+    if (sum.terms.size() > 1 && last.kind == ForKind::kUnrolled && steps <= kMostSums &&
+        is_int(last.min, 0) && has_room(steps))
+      return steps;
+    return has_room(1) ? 1 : 0;
+  }
+
+  /// (u - z) among the factors with z the same in all terms, where the other factors are the same
+  /// for several vectors of places: z is taken off the sum instead.
+  static void take_off_zero(Sum& sum) {
+    for (size_t i = 0; i < sum.kept.size(); ++i) {
+      const auto* op = sum.kept[i].as<Binary>();
+      if (!op || op->op != BinaryOp::kSub || uses_any(op->rhs, sum.terms)) continue;
+      std::vector<Expr> others = sum.kept;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      if (others.empty()) return;
+      int64_t shared = 1;
+      for (const For* place : sum.places) {
+        const bool moves = uses_any(product(others), {place});
+        if (moves && place->kind == ForKind::kVectorized) return;
+        if (!moves && place->kind != ForKind::kVectorized) shared *= *as_int(place->extent);
+      }
+      if (shared < 2) return;
+      sum.zero = op->rhs;
+      others.push_back(op->lhs);
+      sum.kept = std::move(others);
+      return;
+    }
+  }
+
+  /// `body` in loops over fresh variables of `places`.
+  static Stmt around(const std::vector<const For*>& places,
+                     const std::function<Stmt(const Substitution&)>& body) {
+    Substitution values;
+    std::vector<Ref<Var>> fresh;
+    for (const For* place : places) {
+      fresh.push_back(var(place->loop_var->name, place->loop_var->dtype));
+      values[place->loop_var.get()] = fresh.back();
+    }
+    Stmt stmt = body(values);
+    for (size_t i = places.size(); i-- > 0;)
+      stmt = make<For>(fresh[i], places[i]->min, places[i]->extent, places[i]->kind, stmt);
+    return stmt;
+  }
+
+  static std::vector<Expr> replaced(const std::vector<Expr>& exprs, const Substitution& values) {
+    std::vector<Expr> out;
+    for (const Expr& expr : exprs) out.push_back(substitute(expr, values));
+    return out;
+  }
+
+  static Stmt rebuilt(const Sum& sum, int64_t sums) {
+    const Ref<Buffer>& buffer = sum.store->buffer;
+    const Expr step = sum.terms.back()->loop_var;
+    // The product without its last factor is summed up by itself where a zero is taken off that.
+    std::vector<Expr> others = sum.kept;
+    if (sum.zero) others.pop_back();
+    std::vector<const For*> rows;
+    std::vector<Expr> row_shape, row;
+    for (const For* place : sum.places) {
+      if (!sum.zero || !uses_any(product(others), {place})) continue;
+      rows.push_back(place);
+      row_shape.push_back(place->extent);
+      row.push_back(Expr(place->loop_var) - place->min);
+    }
+    if (row.empty()) {
+      row_shape.push_back(int64(1));
+      row.push_back(int64(0));
+    }
+    const Partial part(*buffer, "_part", buffer->shape, sums);
+    const Partial shared(*buffer, "_sum", row_shape, sums);
+    const auto is_zeroed = [&](const Partial& partial, const std::vector<const For*>& places,
+                               const std::vector<Expr>& indices, std::vector<Stmt>& out) {
+      for (int64_t i = 0; i < sums; ++i)
+        out.push_back(around(places, [&](const Substitution& values) {
+          return partial.store(imm(buffer->dtype, 0.0), replaced(indices, values), int64(i));
+        }));
+    };
+    std::vector<Stmt> out{make<AllocBuffer>(part.buffer, Attrs{}, buffer->origin)};
+    if (sum.zero) out.push_back(make<AllocBuffer>(shared.buffer, Attrs{}, buffer->origin));
+    is_zeroed(part, sum.places, sum.store->indices, out);
+    if (sum.zero) is_zeroed(shared, rows, row, out);
+    std::vector<Stmt> body;
+    if (sum.zero)
+      body.push_back(around(rows, [&](const Substitution& values) {
+        const std::vector<Expr> at = replaced(row, values);
+        return shared.store(shared.load(at, step) + substitute(product(others), values), at, step);
+      }));
+    body.push_back(around(sum.places, [&](const Substitution& values) {
+      const std::vector<Expr> at = replaced(sum.store->indices, values);
+      return part.store(part.load(at, step) + substitute(product(sum.kept), values), at, step);
+    }));
+    Stmt terms = seq(std::move(body));
+    for (size_t i = sum.terms.size(); i-- > 0;)
+      terms = sum.terms[i]->with(sum.terms[i]->min, sum.terms[i]->extent, terms);
+    out.push_back(terms);
+    out.push_back(around(sum.places, [&](const Substitution& values) {
+      const std::vector<Expr> at = replaced(sum.store->indices, values);
+      Expr all = part.total(at);
+      if (sum.zero) all = all - substitute(sum.zero, values) * shared.total(replaced(row, values));
+      return make<BufferStore>(
+          buffer, load(buffer, at) + all * substitute(product(sum.hoisted), values), at);
+    }));
+    return seq(std::move(out));
+  }
+
+  const Target& target_;
+};
+
+}  // namespace
+
+IRModule hoist_factors(IRModule module) {
+  const auto text = module.attrs.get<std::string>("target");
+  const Target target = parse_target(text ? *text : "llvm");
+  return map_kernels(std::move(module), [&](const Ref<PrimFunc>& function) {
+    Hoister hoister(target);
+    return hoister(function);
+  });
+}
+
+}  // namespace tenon::tir
