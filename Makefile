@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn models quantised language-models sklearn bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -63,6 +63,12 @@ models:  ## generate the larger test networks into build/models (about 3 minutes
 test-models: tenon models  ## the larger test networks, and the whole networks that ONNX tests with
 	$(TENON) test-onnx --tolerance 1e-4 $(MODELS)
 	$(TENON) test-onnx "$$("$$(bench/python.sh)" -c 'import onnx, pathlib; print(pathlib.Path(onnx.__file__).parent / "backend/test/data/light")')"
+
+zoo:  ## networks of other kinds (segmentation, video, speech, diffusion, graphs, translation) into build/zoo (2 minutes, 400 MB)
+	@scripts/make_models.sh $(BUILD)/zoo make_zoo.py
+
+test-zoo: tenon zoo  ## those networks: 1e-3 of the largest output
+	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/zoo
 
 quantised: models  ## int8 forms of test networks by ONNX Runtime (PyPI) into build/quantised (10 minutes, 400 MB)
 	@"$$(bench/python.sh)" scripts/quantize_models.py --models $(MODELS) --out $(BUILD)/quantised
