@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/interp/code.h"
 #include "tenon/ir/expr.h"
 #include "tenon/ir/visit.h"
 
@@ -24,6 +25,8 @@ using AskLibrary = std::function<int64_t(const tenon::Call& call)>;
 int64_t evaluate(const Expr& expr, const Dims& dims, const AskLibrary& ask = {});
 /// The same; nothing where a variable has no value.
 std::optional<int64_t> value_of(const Expr& expr, const Dims& dims, const AskLibrary& ask = {});
+/// A number of any dtype. \throws CompileError (kUndefined) where a variable has no value.
+Slot number_of(const Expr& expr, const Dims& dims);
 std::vector<int64_t> evaluate(const std::vector<Expr>& exprs, const Dims& dims);
 
 }  // namespace tenon::interp

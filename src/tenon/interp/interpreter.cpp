@@ -270,11 +270,7 @@ class Interpreter::Impl {
         Datum d;
         d.kind = Datum::Kind::kScalar;
         d.dtype = prim.value->dtype;
-        if (const auto number = as_float(prim.value)) {
-          d.scalar.f = *number;
-        } else {
-          d.scalar.i = evaluate(prim.value, dims);
-        }
+        d.scalar = number_of(prim.value, dims);
         return d;
       }
       case graph::ValueKind::kStringValue: return Datum();
