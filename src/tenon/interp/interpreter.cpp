@@ -221,19 +221,28 @@ class Interpreter::Impl {
 
   Datum sequence(const IRModule& module, const graph::SeqExpr& seq, Env& env, Dims& dims) {
     for (const Ref<graph::BindingBlock>& block : seq.blocks)
-      for (const Ref<graph::Binding>& binding : block->bindings) {
-        if (const auto* branch = binding->value.as<graph::If>()) {
-          const Datum condition = evaluate_value(module, branch->condition, env, dims);
-          env[binding->var.get()] = sequence(
-              module, holds(condition) ? *branch->then_branch : *branch->else_branch, env, dims);
-          continue;
-        }
-        Datum value = evaluate_value(module, binding->value, env, dims);
-        if (binding->match)
-          bind_dims(binding->match, value, dims, binding->origin, binding->var->name);
-        env[binding->var.get()] = std::move(value);
-      }
+      for (const Ref<graph::Binding>& binding : block->bindings) bind(module, *binding, env, dims);
     return evaluate_value(module, seq.body, env, dims);
+  }
+
+  void bind(const IRModule& module, const graph::Binding& binding, Env& env, Dims& dims) {
+    try {
+      if (const auto* branch = binding.value.as<graph::If>()) {
+        const Datum condition = evaluate_value(module, branch->condition, env, dims);
+        env[binding.var.get()] = sequence(
+            module, holds(condition) ? *branch->then_branch : *branch->else_branch, env, dims);
+        return;
+      }
+      Datum value = evaluate_value(module, binding.value, env, dims);
+      if (binding.match) bind_dims(binding.match, value, dims, binding.origin, binding.var->name);
+      env[binding.var.get()] = std::move(value);
+    } catch (const CompileError& error) {
+      // Sizes that are refused know nothing of the operator that they are of.
+      std::vector<Diagnostic> diagnostics = error.diagnostics();
+      if (diagnostics.front().origin) throw;
+      diagnostics.front().origin = binding.origin ? binding.origin : binding.value->origin;
+      throw CompileError(std::move(diagnostics));
+    }
   }
 
   Datum evaluate_value(const IRModule& module, const Value& value, const Env& env,
