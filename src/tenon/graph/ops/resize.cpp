@@ -186,7 +186,7 @@ class Resize {
     const auto entry = [](size_t i) { return Indices{int64(static_cast<int64_t>(i))}; };
     if (attrs_.scales) {
       axis.known_scale = (*attrs_.scales)[d];
-    } else if (in && out && *in > 0) {
+    } else if (!present(call, kScales) && in && out && *in > 0) {
       axis.known_scale = static_cast<double>(*out) / static_cast<double>(*in);
     }
     axis.scale = axis.known_scale         ? f64(*axis.known_scale)
