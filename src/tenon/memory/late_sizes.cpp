@@ -80,23 +80,23 @@ size_t LateSizes::level_of(const Expr& size) const {
 }
 
 // Dimensions are not negative (the program asserts it), so products and sums grow with their parts.
-Expr LateSizes::bound_of(const Expr& size) const {
+Expr LateSizes::grown_bound(const Expr& size) const {
   if (level_of(size) == 0) return size;
   if (size.as<Var>()) {
     const auto it = most_.find(size.get());
-    return it == most_.end() ? Expr() : bound_of(it->second);
+    return it == most_.end() ? Expr() : grown_bound(it->second);
   }
   if (const auto* inner = size.as<Cast>()) {
-    const Expr bound = bound_of(inner->value);
+    const Expr bound = grown_bound(inner->value);
     return bound ? cast(inner->dtype, bound) : bound;
   }
   if (const auto* choice = size.as<Select>()) {
-    const Expr a = bound_of(choice->true_value), b = bound_of(choice->false_value);
+    const Expr a = grown_bound(choice->true_value), b = grown_bound(choice->false_value);
     return a && b ? max(a, b) : Expr();
   }
   const auto* op = size.as<Binary>();
   if (!op) return {};
-  const Expr a = bound_of(op->lhs), b = bound_of(op->rhs);
+  const Expr a = grown_bound(op->lhs), b = grown_bound(op->rhs);
   switch (op->op) {
     case BinaryOp::kAdd:
     case BinaryOp::kMul:
@@ -107,6 +107,13 @@ Expr LateSizes::bound_of(const Expr& size) const {
       return a && as_int(op->rhs).value_or(0) > 0 ? floordiv(a, op->rhs) : Expr();
     default: return {};
   }
+}
+
+Expr LateSizes::bound_of(const Expr& size) const {
+  // A bound that only keeps sums from wrapping plans more than anyone has.
+  constexpr int64_t kMost = int64_t{1} << 32;
+  const Expr bound = grown_bound(size);
+  return bound && as_int(bound).value_or(0) > kMost ? Expr() : bound;
 }
 
 }  // namespace tenon::memory

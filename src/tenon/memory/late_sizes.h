@@ -21,7 +21,7 @@ class LateSizes {
   /// The level from which every variable of `size` is known.
   size_t level_of(const Expr& size) const;
   /// A size of level 0 that `size` is never above, by what the program asserts of its numbers
-  /// (`n <= 100`); null where there is none.
+  /// (`n <= 100`); null where there is none below 2^32.
   Expr bound_of(const Expr& size) const;
   /// The statement behind which the numbers of a level, from 1, are known, and checked where checks
   /// follow at once.
@@ -30,6 +30,7 @@ class LateSizes {
  private:
   void visit(const tir::Stmt& stmt);
   void note_fact(const Expr& condition);
+  Expr grown_bound(const Expr& size) const;
 
   std::vector<const Node*> last_;
   std::unordered_map<const Node*, size_t> level_;  // of a variable; absent: 0
