@@ -128,7 +128,7 @@ std::vector<Case> creating() {
           {{node("OneHot", {"i", "d", "v"}, {"y"})},
            {},
            {ints("i", {0, 1}), ints("d", {-2}), floats("v", {0, 1})}},
-          "m.onnx: node `node_y` (OneHot): error[TN0105]: `OneHot` of depth -2; expected 0 or "
+          "m.onnx: node `node_y` (OneHot): error[TN0105]: `OneHot` of depth -2; expected 1 or "
           "more"),
       bad("OneHotOfThreeValues",
           {{node("OneHot", {"i", "d", "v"}, {"y"})},

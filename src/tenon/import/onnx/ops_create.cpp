@@ -70,6 +70,11 @@ Expr range_length(Context& c, DType dtype) {
                delta = c.dims(2, "delta").at(0);
     c.require(ne(delta, int64(0)), kBadArgument,
               "`Range` has a delta of 0; expected another number");
+    // Their difference does not wrap.
+    const Expr most = int64(int64_t{1} << 62), least = int64(-(int64_t{1} << 62));
+    for (const Expr& end : {start, limit})
+      c.require(logical_and(end >= least, end <= most), kOverflow,
+                "`Range` ends beyond 2^62 elements");
     const Expr up = ceildiv(limit - start, max(delta, int64(1))),
                down = ceildiv(start - limit, max(int64(0) - delta, int64(1)));
     return arith::simplify(max(select(delta > int64(0), up, down), int64(0)));
@@ -158,7 +163,7 @@ Results convert_one_hot(Context& c) {
   if (depths.size() != 1)
     c.bad(kShapeMismatch, "operand `depth` of `OneHot` has {} elements; expected 1", depths.size());
   const auto depth = as_int(depths[0]);
-  if (depth && *depth < 0) c.bad(kBadArgument, "`OneHot` of depth {}; expected 0 or more", *depth);
+  if (depth && *depth <= 0) c.bad(kBadArgument, "`OneHot` of depth {}; expected 1 or more", *depth);
   const int64_t axis = c.int_attr("axis", -1);
   const Value values = c.value(2);
   const auto item = [&](int64_t i) {
@@ -173,7 +178,7 @@ Results convert_one_hot(Context& c) {
   if (depth)
     return {c.op("one_hot", {indices, item(1), item(0)}, {{"depth", *depth}, {"axis", axis}})};
   const int64_t ndim = c.ndim(0), at = c.axis(axis, ndim + 1);
-  c.require(depths[0] >= int64(0), kBadArgument, "the depth is negative");
+  c.require(depths[0] > int64(0), kBadArgument, "the depth of `OneHot` is not positive");
   Dims spread = c.shape(0), classes(static_cast<size_t>(ndim + 1), int64(1));
   spread.insert(spread.begin() + at, int64(1));
   classes[static_cast<size_t>(at)] = depths[0];

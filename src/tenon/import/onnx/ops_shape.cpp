@@ -268,9 +268,17 @@ Results convert_slice(Context& c) {
   return {slice(c, axes, starts, ends, steps)};
 }
 
+constexpr int64_t kMostPad = int64_t{1} << 40;
+
 // Widths that only the run knows, or a value that does not stand in the network.
 Value pad_by_operands(Context& c, const Dims& widths, const std::string& mode) {
   const Dims from = c.shape(0);
+  for (const Expr& width : widths)
+    c.require(logical_and(width >= int64(-kMostPad), width <= int64(kMostPad)), kOverflow,
+              "`Pad` by more elements than there can be");
+  for (size_t d = 0; d < from.size() && mode == "constant"; ++d)
+    c.require(from[d] + widths[2 * d] + widths[2 * d + 1] >= int64(0), kShapeMismatch,
+              fmt::format("`Pad` removes more elements than axis {} has", d));
   for (size_t d = 0; d < from.size() && mode != "constant"; ++d) {
     const Expr most = max(widths[2 * d], widths[2 * d + 1]);
     c.require(logical_or(most <= int64(0), mode == "reflect" ? most < from[d] : from[d] > int64(0)),
@@ -321,8 +329,7 @@ Results convert_pad(Context& c) {
                        : c.opset() < 11 ? c.float_attr("value", 0)
                                         : 0;
   for (const int64_t w : *known)
-    if (w > (int64_t{1} << 40) || w < -(int64_t{1} << 40))
-      c.bad(kOverflow, "`Pad` by {} elements", w);
+    if (w > kMostPad || w < -kMostPad) c.bad(kOverflow, "`Pad` by {} elements", w);
   if (std::all_of(known->begin(), known->end(), [](int64_t w) { return w == 0; }))
     return {c.value(0)};
   return {c.op("nn.pad", {c.value(0)},
