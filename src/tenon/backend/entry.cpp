@@ -64,6 +64,28 @@ static EntrySymbol source_of(const Entry& entry, const Ref<Var>& symbol) {
                      "dimension `{}` of an output follows from no input's shape", symbol->name);
 }
 
+// Whether the condition follows from symbols alone.
+static bool is_given(const Entry& entry, const Expr& condition) {
+  bool given = true;
+  walk(condition, [&](const NodePtr& node) {
+    if (const auto* call = node.as<Call>()) given &= call->op && call->op->effect == Effect::kPure;
+    if (node.as<tir::BufferLoad>()) given = false;
+    if (node.as<Var>())
+      given &= std::any_of(entry.symbols.begin(), entry.symbols.end(),
+                           [&](const EntrySymbol& one) { return one.var.get() == node.get(); });
+  });
+  return given;
+}
+
+static void find_given_checks(Entry& entry) {
+  if (std::none_of(entry.symbols.begin(), entry.symbols.end(),
+                   [](const EntrySymbol& symbol) { return symbol.is_element; }))
+    return;
+  for (const tir::Stmt& stmt : tir::stmts_of(entry.function->body))
+    if (const auto check = cast<tir::Assert>(stmt); check && is_given(entry, check->condition))
+      entry.given_checks.push_back(check);
+}
+
 Entry entry_of(const IRModule& module) {
   Entry entry;
   find_function(module, entry);
@@ -114,6 +136,7 @@ Entry entry_of(const IRModule& module) {
     entry.symbols.push_back(source_of(entry, symbol));
   for (size_t i = 0; i < scalars.size(); ++i)
     entry.symbols.push_back({scalars[i], sources[i].input, sources[i].element, true});
+  find_given_checks(entry);
   for (size_t i = 0; i < entry.inputs; ++i)
     for (const Expr& dim : entry.input(i).shape) {
       bool known = as_int(dim).has_value();

@@ -35,6 +35,9 @@ struct Entry {
   std::vector<bool> is_late_output;
   std::vector<tir::SharedBuffer> shared;  // outputs in the memory of an input
   std::vector<EntrySymbol> symbols;       // those of tir::symbolic_vars, then scalar parameters
+  /// What has to hold of the symbols where some are elements of inputs, which may be anything:
+  /// checked before sizes follow from them.
+  std::vector<Ref<tir::Assert>> given_checks;
   Expr workspace_bytes;                   // int64; over the symbols
   int64_t workspace_alignment = 64;       // bytes, as its buffer declares it
   /// Bytes that library functions need the address of each input and output to be a multiple of.

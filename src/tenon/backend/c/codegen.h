@@ -90,6 +90,7 @@ class ModuleCodegen {
   std::string shapes_function();
   std::string source();
   std::string header(const Program& program) const;
+  std::string error_type() const;
   std::string shapes_prototype() const;
   // -- memory that is asked for while the program runs (late_memory.cpp)
   int64_t late_slots() const;
@@ -129,6 +130,8 @@ class FunctionCodegen {
   const std::string& written() const { return text_; }
   /// A value of the entry's symbols, for the function of shapes.
   std::string dimension(const Expr& expr) { return index(expr).s; }
+  /// Writes a check of them, which returns from the function.
+  void assertion(const tir::Assert& check) { generate_assert(check); }
   void bind(const Var& var, std::string text) { vars_[&var] = {std::move(text), Text::kAtom}; }
 
  private:

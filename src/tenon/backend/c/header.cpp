@@ -82,6 +82,15 @@ static constexpr const char* kValues =
     "  const char* text;\n} TenonValue;\n"
     "#endif\n\n";
 
+std::string ModuleCodegen::error_type() const {
+  return fmt::format(
+      "/* What went wrong: a code other than 0, the operator, and a message, in which {{value}} "
+      "and\n * {{bound}} stand for the numbers. */\n"
+      "typedef struct {{\n  int32_t code;\n  const char* where;\n  const char* message;\n"
+      "  int64_t value, bound;\n}} {}_error;\n\n",
+      name_);
+}
+
 std::string ModuleCodegen::header(const Program& program) const {
   const std::string guard = upper(name_) + "_H_", macro = upper(name_);
   std::string out = fmt::format(
@@ -138,9 +147,13 @@ std::string ModuleCodegen::header(const Program& program) const {
         out += fmt::format("  int64_t {}[{}]; /* {} */\n", outputs_[i], entry_.output(i).ndim(),
                            shape_text(entry_.output(i)));
     out += fmt::format("}} {}_sizes;\n\n", name_);
+    if (!entry_.given_checks.empty()) out += error_type();
     out += std::string("/* 0; 1 where a dimension is negative") +
-           (queries_.empty() ? "" : ", or what a library asks for is too much") + ". */\n" +
-           shapes_prototype() + ";\n\n";
+           (queries_.empty() ? "" : ", or what a library asks for is too much") +
+           (entry_.given_checks.empty() ? ""
+                                        : ";\n * the code in `error`, which may be null, where an "
+                                          "element of an input is not allowed") +
+           ". */\n" + shapes_prototype() + ";\n\n";
   }
 
   out += "/* Elements are packed, row-major. No output overlaps another buffer. */\n";
@@ -165,16 +178,13 @@ std::string ModuleCodegen::header(const Program& program) const {
   members("outputs", entry_.outputs, outputs_, true);
   if (entry_.has_host_memory) out += late_header(program);
 
+  if (can_fail_ && entry_.given_checks.empty()) out += error_type();
   if (can_fail_)
     out += fmt::format(
-        "/* What went wrong: a code other than 0, the operator, and a message, in which {{value}} "
-        "and\n * {{bound}} stand for the numbers. */\n"
-        "typedef struct {{\n  int32_t code;\n  const char* where;\n  const char* message;\n"
-        "  int64_t value, bound;\n}} {}_error;\n\n"
         "/* Codes: {}2 an index out of range, 3 a shape, 4 a value, 6 a library's function "
         "failed{}.\n"
         " * `error` may be null. */\n",
-        name_, entry_.checks_addresses() ? "1 an address, " : "",
+        entry_.checks_addresses() ? "1 an address, " : "",
         entry_.has_host_memory ? ", others as `late` returns them" : "");
   else
     out += "/* Returns 0. */\n";

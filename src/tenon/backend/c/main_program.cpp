@@ -371,8 +371,13 @@ static std::string allocation(const Program& program) {
   const size_t inputs = program.entry.inputs, outputs = program.entry.outputs;
   std::string out = dims_of_symbols(program);
   if (dynamic)
-    out += fmt::format("  if ({}_shapes({}&sizes) != 0) fail(\"dimensions\", argv[0]);\n", name,
-                       program.dims.empty() ? "" : "&dims, ");
+    out += program.entry.given_checks.empty()
+               ? fmt::format("  if ({}_shapes({}&sizes) != 0) fail(\"dimensions\", argv[0]);\n",
+                             name, program.dims.empty() ? "" : "&dims, ")
+               : fmt::format(
+                     "  if ({}_shapes(&dims, &sizes, &error) != 0)\n"
+                     "    fail(error.message ? error.message : \"dimensions\", argv[0]);\n",
+                     name);
   for (size_t i = 0; i < outputs; ++i) {
     if (program.entry.is_late(i)) continue;
     std::string count = fmt::format("{}", program.entry.output(i).dtype.bytes());
@@ -572,12 +577,20 @@ std::string adapter(const Program& program) {
         "int32_t tenon_c_shapes(Context* context, const int64_t* symbols, int64_t* output_dims, "
         "int64_t* workspace_bytes) {\n";
     if (has_dims) out += fmt::format("  {}_dims dims;\n", name);
-    out += fmt::format("  {}_sizes sizes;\n  int32_t code;\n  (void)symbols;\n", name);
+    out += fmt::format("  {}_sizes sizes;\n  int32_t code;\n", name);
+    if (!program.entry.given_checks.empty())
+      out += fmt::format("  {}_error error = {{0, 0, 0, 0, 0}};\n", name);
+    out += "  (void)symbols;\n";
     out += dims_of_symbols(program);
+    const bool checks = !program.entry.given_checks.empty();
+    out += fmt::format("  code = {0}_shapes({1}&sizes{2});\n", name, has_dims ? "&dims, " : "",
+                       checks ? ", &error" : "");
+    if (checks)
+      out +=
+          "  if (error.code != 0)\n    return context->report(context, code, error.where, "
+          "error.message, error.value, error.bound);\n";
     out += fmt::format(
-        "  code = {0}_shapes({1}&sizes);\n"
-        "  if (code != 0) return context->report(context, code, \"{0}\", \"{2}\", 0, 0);\n",
-        name, has_dims ? "&dims, " : "",
+        "  if (code != 0) return context->report(context, code, \"{}\", \"{}\", 0, 0);\n", name,
         has_dims ? "a dimension is negative" : "a library asks for too much scratch");
     size_t at = 0;
     for (size_t i = 0; i < program.entry.outputs; ++i)

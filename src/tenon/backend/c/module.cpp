@@ -200,8 +200,9 @@ std::string ModuleCodegen::entry_prototype() const {
 }
 
 std::string ModuleCodegen::shapes_prototype() const {
-  return fmt::format("int32_t {0}_shapes({1}{0}_sizes* sizes)", name_,
-                     dims_.empty() ? "" : fmt::format("const {}_dims* dims, ", name_));
+  return fmt::format("int32_t {0}_shapes({1}{0}_sizes* sizes{2})", name_,
+                     dims_.empty() ? "" : fmt::format("const {}_dims* dims, ", name_),
+                     entry_.given_checks.empty() ? "" : fmt::format(", {}_error* error", name_));
 }
 
 std::string ModuleCodegen::function(const FunctionInfo& info) {
@@ -232,6 +233,7 @@ std::string ModuleCodegen::shapes_function() {
       text += fmt::format("  if (dims->{} < 0) return 1;\n", dims_[s]);
   const bool has_elements = std::any_of(entry_.symbols.begin(), entry_.symbols.end(),
                                         [](const auto& symbol) { return symbol.is_element; });
+  for (const Ref<tir::Assert>& check : entry_.given_checks) code.assertion(*check);
   for (const PoolParameter& pool : pools_)
     body += fmt::format("  sizes->{} = {};\n", pool.name, code.dimension(pool.bytes));
   // What a library asks for may be anything, and so may elements of inputs.

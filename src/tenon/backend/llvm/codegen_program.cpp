@@ -188,6 +188,7 @@ llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t w
         b.CreateLoad(i64, b.CreateConstInBoundsGEP1_64(i64, function->getArg(1), s));
     code.bind(*var, b.CreateSExtOrTrunc(value, register_type(var->dtype, {})));
   }
+  for (const Ref<tir::Assert>& check : entry_.given_checks) code.generate_assert(*check);
   uint64_t position = 0;
   for (size_t i = 0; i < entry_.outputs; ++i)
     for (const Expr& dim : entry_.output(i).shape)

@@ -31,6 +31,17 @@ using tir::DeclBuffer;
 using tir::PrimFunc;
 using tir::Stmt;
 
+// Where a result comes from: what is wrong with its size is said there.
+static Origin origin_of(const Function& function, const Value& result) {
+  const Node* var = result.get();
+  if (const auto* item = result.as<TupleGetItem>()) var = item->tuple.get();
+  for (const Ref<BindingBlock>& block : function.body->blocks)
+    for (const Ref<Binding>& binding : block->bindings)
+      if (binding->var.get() == var)
+        return binding->origin ? binding->origin : binding->value->origin;
+  return function.origin;
+}
+
 Ref<PrimFunc> Lowering::run(Role role) {
   std::vector<Ref<Buffer>> params;
   for (const Ref<Var>& param : function_->params) {
@@ -56,7 +67,7 @@ Ref<PrimFunc> Lowering::run(Role role) {
       late_claims_.emplace(place_of(results[i]), i);
       continue;
     }
-    outputs_[i] = new_buffer(output_name(i), type, function_->origin);
+    outputs_[i] = new_buffer(output_name(i), type, origin_of(*function_, results[i]));
     params.push_back(outputs_[i]);
     const auto pair = std::find_if(shared.begin(), shared.end(),
                                    [&](const auto& other) { return other.output == i; });
@@ -70,7 +81,7 @@ Ref<PrimFunc> Lowering::run(Role role) {
   unshare(results, shared);
   for (size_t i = 0; i < results.size(); ++i) {
     const Ref<Buffer> from = staged_.count(i) ? staged_.at(i) : buffer_of(results[i]);
-    if (!outputs_[i]) late_output(i, type_of(results[i]), function_->origin);
+    if (!outputs_[i]) late_output(i, type_of(results[i]), origin_of(*function_, results[i]));
     const Ref<Buffer>& to = outputs_[i];
     if (!from.same_as(to) && !views_of(from, to)) copy(from, to);
   }
