@@ -381,7 +381,12 @@ static Tensor new_output_of(const TenonTensorInfo& info, DLDataType dtype,
   try {
     return Tensor(dtype, {dims.begin(), dims.end()});
   } catch (const Error& error) {
-    throw Error(error.code(), "output `" + std::string(info.name) + "` of " + error.what());
+    // What is wrong with a shape is said of it; other errors do not know it.
+    const std::string what = error.what();
+    throw Error(
+        error.code(),
+        "output `" + std::string(info.name) + "` of " +
+            (what.starts_with("shape ") ? what : "shape " + shape_text(dims) + ": " + what));
   }
 }
 
