@@ -17,6 +17,8 @@ struct Case {
   int status;                                              // 0: may warn, 1: bad input, 2: usage
   std::string says;                                        // part of what is printed on stderr
   std::function<void()> prepare = {};  // for what is no file; runs in that folder
+  std::string names = {};              // what is named beside: it may stand in the files too
+  std::string other = {};              // says this, or that
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that only the run knows, and that the operator cannot have: the program ends with the
-// node's name, before anything is allocated by them.
+// Operands that only the run knows, and that the operator cannot have: at every target the program
+// ends with an error that names the node, before anything is allocated by them. Each operand is
+// given as an input, known before anything runs, and computed by the program, known in its middle.
 #include <cstring>
 
 #include "cases.h"
@@ -10,189 +11,373 @@ namespace tenon::bad_input {
 
 namespace {
 
-std::string vector_file(const Dims& values) {
-  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" +
-                       std::to_string(values.size()) + ",), }";
+std::string raw_bytes(const Dims& values) {
+  std::string raw(8 * values.size(), '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  return raw;
+}
+
+// Of shape (n,), or (1, n).
+std::string numbers_file(const Dims& values, bool is_row) {
+  std::string header = std::string("{'descr': '<i8', 'fortran_order': False, 'shape': (") +
+                       (is_row ? "1, " : "") + std::to_string(values.size()) + ",), }";
   header.resize((header.size() + 10 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   std::string out("\x93NUMPY\x01\0", 8);
   out += static_cast<char>(header.size() & 255);
   out += static_cast<char>(header.size() >> 8);
-  std::string raw(8 * values.size(), '\0');
-  std::memcpy(raw.data(), values.data(), raw.size());
-  return out + header + raw;
+  return out + header + raw_bytes(values);
 }
 
-// `op` of x, of shape (2, 3), and of operand k, with the values of k given to the run.
-Case fails(const std::string& name, const Message& op, const Dims& k, const std::string& says) {
-  const auto count = static_cast<int64_t>(k.size());
-  const Graph graph{{op}, {value("x", {2, 3}), value("k", {count}, kOnnxInt64)}, {value("y", {})}};
-  return {name,
-          {"run", "m.onnx", "-i", "k=k.npy"},
-          {{"m.onnx", model(graph, 21)}, {"k.npy", vector_file(k)}},
-          1,
-          says};
+Message ints(const std::string& name, const Dims& values) {
+  return tensor(name, {static_cast<int64_t>(values.size())}, raw_bytes(values), kOnnxInt64);
+}
+Message number(const std::string& name, int64_t value) {
+  return tensor(name, {}, raw_bytes({value}), kOnnxInt64);
 }
 
-// `op` of a sequence l of three tensors and of operand k gives m, whose tensors are joined.
-Case fails_in_sequence(const std::string& name, const Message& op, const Dims& k,
-                       const std::string& says) {
-  const auto count = static_cast<int64_t>(k.size());
-  const Graph graph{{node("SequenceConstruct", {"x", "x", "x"}, {"l"}), op,
-                     node("ConcatFromSequence", {"m"}, {"y"}, {attribute("axis", 0)})},
-                    {value("x", {2, 3}), value("k", {count}, kOnnxInt64)},
-                    {value("y", {})}};
-  return {name,
-          {"run", "m.onnx", "-i", "k=k.npy"},
-          {{"m.onnx", model(graph, 21)}, {"k.npy", vector_file(k)}},
-          1,
-          says};
-}
+// Nodes on x, float32 of shape (2, 3), and on int64 k, the last of which gives y.
+struct Network {
+  std::vector<Message> nodes;
+  Dims k;
+  bool is_scalar = false;  // k is
+  std::vector<Message> constants = {}, inputs = {};
+  int64_t opset = 21;
+};
 
-// A loop whose condition stays as it is, run with --max-steps.
-Case endless(const std::string& name, const std::vector<std::string>& how) {
-  std::vector<std::string> args = {"run", "m.tvmscript", "--max-steps", "1000"};
-  args.insert(args.end(), how.begin(), how.end());
-  return {name,
-          args,
-          {{"m.tvmscript",
-            "@I.ir_module\n"
-            "class Module:\n"
-            "    @R.function(private=True)\n"
-            "    def body(dims: R.Shape([\"i\"]), go: R.Tensor((), \"bool\"), s: R.Tensor((3,), "
-            "\"float32\")):\n"
-            "        t = R.tanh(s)\n"
-            "        return (go, t)\n"
-            "    @R.function\n"
-            "    def main(go: R.Tensor((), \"bool\"), s: R.Tensor((3,), \"float32\")):\n"
-            "        on = R.logical_or(go, R.const(True, \"bool\"))\n"
-            "        lv = R.loop(cls.body, R.prim_value(9223372036854775807), R.shape([]), (on, "
-            "s), (), "
-            "(), while_first=True, sinfo_args=(R.Tuple(R.Tensor((), \"bool\"), R.Tensor((3,), "
-            "\"float32\")),))\n"
-            "        return lv[1]\n"}},
-          1,
-          "the loop runs for more than 1000 iterations"};
-}
+struct Bad {
+  std::string name;
+  Network network;
+  std::string says;             // at every target
+  std::string node = "node_y";  // which is named
+  std::vector<std::string> arguments = {};
+  std::string other = {};  // what is said instead where another check comes first
+};
 
-constexpr int64_t kHuge = int64_t{1} << 40;
-
-// A Resize of x by scales that the run computes of k.
-Case scaled(const std::string& name, const Dims& k, const std::string& says) {
-  Case out = fails(name, node("Resize", {"x", "", "s"}, {"y"}), k, says);
-  const auto count = static_cast<int64_t>(k.size());
-  out.files.at(0).second = model(Graph{{node("Cast", {"k"}, {"s"}, {attribute("to", 1)}),
-                                        node("Resize", {"x", "", "s"}, {"y"})},
-                                       {value("x", {2, 3}), value("k", {count}, kOnnxInt64)},
-                                       {value("y", {})}},
-                                 21);
+Case run(const Bad& bad, bool is_late, const char* suffix, const std::vector<std::string>& how) {
+  const Network& network = bad.network;
+  const auto count = static_cast<int64_t>(network.k.size());
+  Graph graph{network.nodes, {value("x", {2, 3})}, {value("y", {})}, network.constants};
+  graph.inputs.insert(graph.inputs.end(), network.inputs.begin(), network.inputs.end());
+  const auto first = [&](const Message& one) { graph.nodes.insert(graph.nodes.begin(), one); };
+  if (is_late) {
+    // The sum of one row, or of its one element.
+    first(node("ReduceSum", {"given", "summed"}, {"k"}, {attribute("keepdims", 0)}));
+    graph.initializers.push_back(ints("summed", network.is_scalar ? Dims{0, 1} : Dims{0}));
+    graph.inputs.push_back(value("given", {1, count}, kOnnxInt64));
+  } else if (network.is_scalar) {
+    first(node("Squeeze", {"given"}, {"k"}));
+    graph.inputs.push_back(value("given", {1}, kOnnxInt64));
+  } else {
+    graph.inputs.push_back(value("k", {count}, kOnnxInt64));
+  }
+  std::vector<std::string> arguments = {"run", "m.onnx", "-i",
+                                        is_late || network.is_scalar ? "given=k.npy" : "k=k.npy"};
+  arguments.insert(arguments.end(), bad.arguments.begin(), bad.arguments.end());
+  arguments.insert(arguments.end(), how.begin(), how.end());
+  Case out{bad.name + (is_late ? "Late" : "") + suffix,
+           arguments,
+           {{"m.onnx", model(graph, network.opset)}, {"k.npy", numbers_file(network.k, is_late)}},
+           1,
+           bad.says};
+  out.other = bad.other;
+  out.names = bad.node;
   return out;
+}
+
+constexpr int64_t kHuge = int64_t{1} << 40, kMost = INT64_MAX;
+
+// One node of x and k.
+Network of(const std::string& op, const Names& inputs, const Dims& k,
+           const std::vector<Message>& attributes = {}) {
+  return {{node(op, inputs, {"y"}, attributes)}, k};
+}
+Network of_number(const std::string& op, const Names& inputs, int64_t k,
+                  const std::vector<Message>& constants = {},
+                  const std::vector<Message>& attributes = {}) {
+  return {{node(op, inputs, {"y"}, attributes)}, {k}, true, constants};
+}
+
+// A sequence l of three tensors, of which `op` makes m; its tensors are joined.
+Network of_sequence(const std::string& op, const Names& inputs, int64_t k) {
+  return {{node("SequenceConstruct", {"x", "x", "x"}, {"l"}), node(op, inputs, {"m"}),
+           node("ConcatFromSequence", {"m"}, {"y"}, {attribute("axis", 0)})},
+          {k},
+          true};
+}
+Network of_pieces(const Dims& k, bool is_scalar) {
+  return {{node("SplitToSequence", {"x", "k"}, {"m"}),
+           node("ConcatFromSequence", {"m"}, {"y"}, {attribute("axis", 0)})},
+          k,
+          is_scalar};
+}
+
+// A Resize of x by scales that are computed of k by `how`, of floats f = k and g = k - 1.
+Network scaled(const Dims& k, const std::string& how = "") {
+  Network out{{node("Cast", {"k"}, {"f"}, {attribute("to", 1)})}, k, false, {number("one", 1)}};
+  if (how.empty()) {
+    out.nodes.push_back(node("Resize", {"x", "", "f"}, {"y"}));
+    return out;
+  }
+  out.nodes.push_back(node("Sub", {"k", "one"}, {"less"}));
+  out.nodes.push_back(node("Cast", {"less"}, {"g"}, {attribute("to", 1)}));
+  out.nodes.push_back(node("Div", {how == "inf" ? "f" : "g", "g"}, {"s"}));
+  out.nodes.push_back(node("Resize", {"x", "", "s"}, {"y"}));
+  return out;
+}
+
+// Boxes with k as floats g / g, where g is k - k: no number.
+Network boxes(const std::string& threshold, int64_t k) {
+  return {{node("Cast", {"k"}, {"f"}, {attribute("to", 1)}), node("Sub", {"f", "f"}, {"g"}),
+           node("Div", {"g", "g"}, {"nan"}),
+           node("NonMaxSuppression", {"b", "s", "", threshold}, {"y"})},
+          {k},
+          false,
+          {},
+          {value("b", {1, 5, 4}), value("s", {1, 2, 5})}};
+}
+
+// A loop of at most k iterations, while what it starts with is true.
+Network endless(int64_t k) {
+  const Graph body{{node("Identity", {"go"}, {"goes_on"}), node("Tanh", {"h"}, {"h_next"})},
+                   {value("i", {}, kOnnxInt64), value("go", {}, 9), value("h", {2, 3})},
+                   {value("goes_on", {}, 9), value("h_next", {2, 3})}};
+  return {
+      {node("Loop", {"k", "", "x"}, {"y"}, {graph_attribute("body", body.message())})}, {k}, true};
+}
+
+std::vector<Bad> shapes() {
+  const Names shape = {"x", "k"};
+  return {
+      {"ReshapeToOtherElements", of("Reshape", shape, {4, 2}),
+       "the shape has another number of elements than the tensor"},
+      {"ReshapeWithTwoOpenDimensions", of("Reshape", shape, {-1, -1}),
+       "the shape has two dimensions of -1"},
+      {"ReshapeToANegativeDimension", of("Reshape", shape, {-2, -3}), "negative"},
+      // (2^40)^3 wraps to 0.
+      {"ReshapeToDimensionsThatWrap", of("Reshape", shape, {kHuge, kHuge, kHuge}), "elements"},
+      {"ExpandToAnotherExtent", of("Expand", shape, {2, 4}),
+       "the tensor cannot be broadcast to the shape"},
+      {"ExpandToANegativeExtent", of("Expand", shape, {-2, 3}),
+       "the tensor cannot be broadcast to the shape"},
+      {"ExpandBeyondMemory", of("Expand", shape, {kHuge, kHuge, 2, 3}), "elements"},
+      {"TileMoreThanMemory", of("Tile", shape, {kHuge, kHuge}), "elements"},
+      {"TileByANegativeNumber",
+       of("Tile", shape, {1, -1}),
+       "negative",
+       "node_y",
+       {},
+       "expected at least 0"},
+      {"FilledBeyondMemory", of("ConstantOfShape", {"k"}, {int64_t{1} << 62, 8}), "elements"},
+      {"FilledWithMoreThanThereIs",
+       of("ConstantOfShape", {"k"}, {kHuge}),
+       "cannot allocate",
+       "y",
+       {},
+       "allocates at most"},
+      {"FilledBackwards",
+       of("ConstantOfShape", {"k"}, {3, -1}),
+       "negative",
+       "node_y",
+       {},
+       "expected at least 0"},
+      {"CropToANegativeSize", of("CenterCropPad", shape, {2, -1}), "negative"},
+      {"PadBeyondAnAxis", of("Pad", shape, {0, 3, 0, 0}, {attribute("mode", "reflect")}),
+       "axis 1 is too short to be padded in mode reflect"},
+      {"PadToLessThanNothing",
+       of("Pad", shape, {0, -2, 0, -2}),
+       "negative",
+       "node_y",
+       {},
+       "removes more elements than axis 1 has"},
+      {"PadByWidthsThatWrap", of("Pad", shape, {kMost, 0, kMost, 0}),
+       "`Pad` by more elements than there can be"},
+      {"ResizeToANegativeSize", of("Resize", {"x", "", "", "k"}, {4, -1}), "negative"},
+      {"ResizeToSizesThatWrap", of("Resize", {"x", "", "", "k"}, {kHuge, kHuge}), "elements"},
+      {"ResizeByThreeSizes", of("Resize", {"x", "", "", "k"}, {4, 1, 1}),
+       "`Resize` has 3 sizes for 2 axes"},
+      {"ResizeByNothing", scaled({1, 0}), "a scale of `Resize` is not positive, or too large"},
+      {"ResizeBackwards", scaled({-1, 1}), "a scale of `Resize` is not positive, or too large"},
+      {"ResizeBeyondMemory", scaled({kHuge, 1}),
+       "a scale of `Resize` is not positive, or too large"},
+      {"ResizeByInfinity", scaled({1, 1}, "inf"),
+       "a scale of `Resize` is not positive, or too large"},
+      {"ResizeByNoNumber", scaled({1, 1}, "nan"),
+       "a scale of `Resize` is not positive, or too large"},
+      {"ResizeByThreeScales", scaled({1, 1, 1}),
+       "operand `scales` of `Resize` has shape (3,) for 2 axes"},
+      {"WindowOfANegativeSize", of("HannWindow", {"k"}, {-3}), "negative"},
+      {"WindowBeyondMemory",
+       of("HannWindow", {"k"}, {kMost}),
+       "elements",
+       "node_y",
+       {},
+       "`HannWindow` is negative, or too large"},
+      {"WindowOfTwoSizes", of("HannWindow", {"k"}, {3, 4}),
+       "operand `size` of `HannWindow` has 2 elements; expected 1"},
+      {"FramesThatStandStill", of("STFT", {"x", "k", "", "k"}, {0}),
+       "`STFT` has a frame_step or frame_length below 1, or frames longer than the signal"},
+      {"FramesBeyondTheSignal", of("STFT", {"x", "k", "", "k"}, {4}),
+       "`STFT` has a frame_step or frame_length below 1, or frames longer than the signal"},
+      {"BandsWithoutARate", of("MelWeightMatrix", {"k", "k", "k", "k", "k"}, {0}),
+       "`MelWeightMatrix` has bands, points or a sample rate out of range"},
+      {"BlocksOfAMatrix", of("Col2Im", {"x", "k", "k"}, {1, 1}),
+       "`Col2Im` of a tensor of rank 2 has 2 axes and blocks of 2"},
+      {"RangeThatStandsStill",
+       of_number("Range", {"start", "limit", "k"}, 0, {number("start", 0), number("limit", 4)}),
+       "delta of 0"},
+      {"RangeBeyondMemory",
+       of_number("Range", {"start", "k", "step"}, kMost, {number("start", 0), number("step", 1)}),
+       "`Range` ends beyond 2^62 elements",
+       "node_y",
+       {},
+       "elements"},
+      {"RangeThatWraps",
+       of_number("Range", {"start", "k", "step"}, kMost,
+                 {number("start", INT64_MIN), number("step", 1)}),
+       "`Range` ends beyond 2^62 elements"},
+      {"OneHotOfNoDepth",
+       of_number("OneHot", {"at", "k", "values"}, 0, {ints("at", {0, 1}), ints("values", {0, 1})}),
+       "the depth of `OneHot` is not positive"},
+      {"OneHotOfANegativeDepth",
+       of_number("OneHot", {"at", "k", "values"}, -2, {ints("at", {0, 1}), ints("values", {0, 1})}),
+       "negative",
+       "node_y",
+       {},
+       "not positive"},
+      {"OneHotBeyondMemory",
+       of_number("OneHot", {"at", "k", "values"}, kMost,
+                 {ints("at", {0, 1}), ints("values", {0, 1})}),
+       "elements"},
+  };
+}
+
+std::vector<Bad> axes() {
+  const std::string misfit = " is not distinct axes of a tensor of rank ";
+  const std::vector<Message> bounds = {ints("one", {1}), ints("two", {2})};
+  return {
+      {"ReduceAlongNoAxis", of("ReduceSum", {"x", "k"}, {2}),
+       "operand `axes` of `ReduceSum`" + misfit + "2"},
+      {"ReduceAlongAnAxisTwice", of("ReduceSum", {"x", "k"}, {1, -1}),
+       "operand `axes` of `ReduceSum`" + misfit + "2"},
+      {"SqueezeOfAnAxisOfThree", of("Squeeze", {"x", "k"}, {1}), "axis 1"},
+      {"SqueezeOfNoAxis", of("Squeeze", {"x", "k"}, {9}), "`Squeeze` of axis 1"},
+      {"UnsqueezeTwiceAtAPlace", of("Unsqueeze", {"x", "k"}, {1, -3}),
+       "operand `axes` of `Unsqueeze`" + misfit + "4"},
+      {"UnsqueezeBeyondTheRank", of("Unsqueeze", {"x", "k"}, {9}),
+       "operand `axes` of `Unsqueeze`" + misfit + "3"},
+      {"SumsAlongNoAxis", of_number("CumSum", {"x", "k"}, 2), "axis"},
+      {"SliceAlongNoAxis",
+       {{node("Slice", {"x", "one", "two", "k"}, {"y"})}, {2}, false, bounds},
+       "axes"},
+      {"SliceThatStandsStill", of("Slice", {"x", "k", "k", "k", "k"}, {0}), "step"},
+      {"PadAlongNoAxis",
+       {{node("Pad", {"x", "w", "", "k"}, {"y"})}, {5}, false, {ints("w", {1, 1})}},
+       "axes"},
+      {"TransformAlongNoAxis", of_number("DFT", {"x", "", "k"}, 7), "axis"},
+      {"TopKBeyondTheAxis",
+       {{node("TopK", {"x", "k"}, {"y", "i"})}, {4}},
+       "`K` is negative, or greater than the axis"},
+      {"TopKOfANegativeNumber",
+       {{node("TopK", {"x", "k"}, {"y", "i"})}, {-1}},
+       "`K` is negative, or greater than the axis"},
+      {"SplitBySizesThatMiss", {{node("Split", {"x", "k"}, {"y", "z"})}, {1, 2}}, "axis"},
+      {"SplitByANegativeSize",
+       {{node("Split", {"x", "k"}, {"y", "z"})}, {-1, 3}},
+       "a size of `Split` is negative"},
+      // They add up to 2, but for 2^64.
+      {"SplitBySizesThatWrap",
+       {{node("Split", {"x", "k"}, {"y", "z", "v", "w"})},
+        {int64_t{1} << 62, int64_t{1} << 62, int64_t{1} << 62, (int64_t{1} << 62) + 2}},
+       "elements"},
+  };
+}
+
+std::vector<Bad> places() {
+  const Message pair = tensor("r2", {1, 2}, std::string(8, '\0'));
+  const Message row = tensor("r", {1}, std::string(4, '\0'));
+  const Network unsqueezed = {
+      {node("Unsqueeze", {"k", "first"}, {"at"})}, {2, 0}, false, {ints("first", {0}), row, pair}};
+  const auto at = [&](const std::string& op, const Names& inputs) {
+    Network out = unsqueezed;
+    out.nodes.push_back(node(op, inputs, {"y"}));
+    return out;
+  };
+  return {
+      {"GatherBeyondTheEnd", of("Gather", {"x", "k"}, {0, 2}), "an index is outside its axis"},
+      {"GatherBeforeTheStart", of("Gather", {"x", "k"}, {-3}), "an index is outside its axis"},
+      {"GatherElementsBeyondTheEnd", at("GatherElements", {"x", "at"}),
+       "an index is outside its axis"},
+      {"GatherNDBeyondTheEnd", at("GatherND", {"x", "at"}), "an index is outside its axis"},
+      {"ScatterNDBeyondTheEnd", at("ScatterND", {"x", "at", "r"}), "an index is outside its axis"},
+      {"ScatterElementsBeyondTheEnd", at("ScatterElements", {"x", "at", "r2"}),
+       "an index is outside its axis"},
+      {"InsertBeyondTheEnd", of_sequence("SequenceInsert", {"l", "x", "k"}, 4),
+       "operand `position` of `SequenceInsert` is outside of its sequence of 3", "node_m"},
+      {"EraseBeforeTheStart", of_sequence("SequenceErase", {"l", "k"}, -4),
+       "operand `position` of `SequenceErase` is outside of its sequence of 3", "node_m"},
+      {"TensorBeyondTheEnd",
+       {{node("SequenceConstruct", {"x", "x", "x"}, {"l"}), node("SequenceAt", {"l", "k"}, {"y"})},
+        {3},
+        true},
+       "operand `position` of `SequenceAt` is outside of its sequence of 3"},
+      {"PiecesOfNoSize", of_pieces({0}, true),
+       "operand `split` of `SplitToSequence` is not above 0", "node_m"},
+      {"PiecesOfANegativeSize", of_pieces({-1}, true),
+       "operand `split` of `SplitToSequence` is not above 0", "node_m"},
+      {"PiecesThatMiss",
+       of_pieces({1, 2}, false),
+       "the sizes of `SplitToSequence` are not those of its axis",
+       "node_m",
+       {},
+       "does not lie inside of it"},
+      {"ConditionsBeyondTheElements", of("Compress", {"x", "k"}, {1, 1, 1, 1, 1, 1, 1}),
+       "`Compress` has 7 conditions for 6 elements"},
+      {"ConditionsInAMatrix", of("Compress", {"k", "x"}, {1}),
+       "operand `condition` of `Compress` has rank 2; expected 1"},
+      {"BoxesByTwoLimits", of("NonMaxSuppression", {"x", "x", "k"}, {1, 2}),
+       "operand `max_output_boxes_per_class` of `NonMaxSuppression` has 2 elements; expected 1"},
+      {"BoxesByTwoThresholds", of("NonMaxSuppression", {"x", "x", "", "x"}, {1}),
+       "operand `iou_threshold` of `NonMaxSuppression` has shape (2, 3); expected one number"},
+      {"BoxesThatMayOverlapTwice", boxes("f", 2), "`iou_threshold` is not in [0, 1]"},
+      {"BoxesByNoNumber", boxes("nan", 2), "`iou_threshold` is not in [0, 1]"},
+  };
+}
+
+std::vector<Bad> loops() {
+  const std::vector<std::string> most = {"--max-steps", "1000"};
+  return {{"EndlessLoop", endless(kMost), "the loop runs for more than 1000 iterations", "node_y",
+           most}};
+}
+
+// Dimensions of inputs that do not go together.
+void broadcasts(std::vector<Case>& cases, const char* suffix, const std::vector<std::string>& how) {
+  Case out{std::string("BroadcastOfTwoAndThree") + suffix,
+           {"run", "m.onnx", "--dim", "k_d0=2", "--dim", "l_d0=3"},
+           {{"m.onnx", model(Graph{{node("Add", {"k", "l"}, {"y"})},
+                                   {value("k", {-1}), value("l", {-1})},
+                                   {value("y", {-1})}},
+                             21)}},
+           1,
+           "dimensions k_d0 and l_d0 cannot be broadcast"};
+  out.arguments.insert(out.arguments.end(), how.begin(), how.end());
+  out.names = "node_y";
+  cases.push_back(out);
 }
 
 }  // namespace
 
 std::vector<Case> run_time_cases() {
-  const Message reshape = node("Reshape", {"x", "k"}, {"y"});
-  const std::string misfits = "the shape has another number of elements than the tensor";
-  return {
-      fails("ReshapeToOtherElements", reshape, {4, 2}, "`node_y`: " + misfits),
-      fails("ReshapeWithTwoOpenDimensions", reshape, {-1, -1},
-            "`node_y`: the shape has two dimensions of -1"),
-      fails("ReshapeToANegativeDimension", reshape, {-2, -3},
-            "output `y` of shape (-2, -3) has a negative dimension"),
-      // 2^63 * 2 wraps to 0, and (2^40)^3 to 0.
-      fails("ReshapeToDimensionsThatWrap", reshape, {kHuge, kHuge, kHuge},
-            "output `y` of shape (1099511627776, 1099511627776, 1099511627776) has more than"),
-      fails("ExpandToAnotherExtent", node("Expand", {"x", "k"}, {"y"}), {2, 4},
-            "`node_y`: the tensor cannot be broadcast to the shape"),
-      fails("TileMoreThanMemory", node("Tile", {"x", "k"}, {"y"}), {kHuge, kHuge},
-            "output `y` of shape (2199023255552, 3298534883328) has more than"),
-      fails("TileByANegativeNumber", node("Tile", {"x", "k"}, {"y"}), {1, -1},
-            "output `y` of shape (2, -3) has a negative dimension"),
-      fails("FilledBeyondMemory", node("ConstantOfShape", {"k"}, {"y"}), {int64_t{1} << 62, 8},
-            "output `y` of shape (4611686018427387904, 8) has more than"),
-      fails("ReduceAlongNoAxis", node("ReduceSum", {"x", "k"}, {"y"}), {2},
-            "operand `axes` of `ReduceSum` is not distinct axes of a tensor of rank 2"),
-      fails("ReduceAlongAnAxisTwice", node("ReduceSum", {"x", "k"}, {"y"}), {1, -1},
-            "operand `axes` of `ReduceSum` is not distinct axes of a tensor of rank 2"),
-      fails("SqueezeOfAnAxisOfThree", node("Squeeze", {"x", "k"}, {"y"}), {1},
-            "`Squeeze` of axis 1 of shape (2, 3), which is not 1"),
-      fails("TopKBeyondTheAxis", node("TopK", {"x", "k"}, {"y", "i"}), {4},
-            "`node_y`: `K` is negative, or greater than the axis"),
-      fails("SplitBySizesThatMiss", node("Split", {"x", "k"}, {"y", "z"}), {1, 2},
-            "the sizes of `Split` are not those of its axis"),
-      fails("SplitByANegativeSize", node("Split", {"x", "k"}, {"y", "z"}), {-1, 3},
-            "a size of `Split` is negative"),
-      fails("SliceThatStandsStill", node("Slice", {"x", "k", "k", "k", "k"}, {"y"}), {0},
-            "a step of `Slice` is 0"),
-      {"BoxesThatMayOverlapTwice",
-       {"run", "m.onnx", "-i", "k=k.npy"},
-       {{"m.onnx",
-         model(Graph{{node("Cast", {"k"}, {"t"}, {attribute("to", 1)}),
-                      node("NonMaxSuppression", {"b", "s", "k", "t"}, {"y"})},
-                     {value("b", {1, 5, 4}), value("s", {1, 2, 5}), value("k", {1}, kOnnxInt64)},
-                     {value("y", {})}},
-               21)},
-        {"k.npy", vector_file({2})}},
-       1,
-       "`vision.all_class_non_max_suppression` (node_y): `iou_threshold` is not in [0, 1]"},
-      fails("UnsqueezeTwiceAtAPlace", node("Unsqueeze", {"x", "k"}, {"y"}), {1, -3},
-            "operand `axes` of `Unsqueeze` is not distinct axes of a tensor of rank 4"),
-      fails("WindowOfANegativeSize", node("HannWindow", {"k"}, {"y"}), {-3},
-            "output `y` of shape (-3,) has a negative dimension"),
-      fails("WindowOfTwoSizes", node("HannWindow", {"k"}, {"y"}), {3, 4},
-            "operand `size` of `HannWindow` has 2 elements; expected 1"),
-      fails("FramesThatStandStill", node("STFT", {"x", "k", "", "k"}, {"y"}), {0},
-            "`STFT` has a frame_step or frame_length below 1, or frames longer than the signal"),
-      fails("FramesBeyondTheSignal", node("STFT", {"x", "k", "", "k"}, {"y"}), {4},
-            "`STFT` has a frame_step or frame_length below 1, or frames longer than the signal"),
-      fails("BandsWithoutARate", node("MelWeightMatrix", {"k", "k", "k", "k", "k"}, {"y"}), {0},
-            "`MelWeightMatrix` has bands, points or a sample rate out of range"),
-      fails("BlocksOfAMatrix", node("Col2Im", {"x", "k", "k"}, {"y"}), {1, 1},
-            "`Col2Im` of a tensor of rank 2 has 2 axes and blocks of 2"),
-      fails("CropToANegativeSize", node("CenterCropPad", {"x", "k"}, {"y"}), {2, -1},
-            "has a negative dimension"),
-      fails("ConditionsBeyondTheElements", node("Compress", {"x", "k"}, {"y"}),
-            {1, 1, 1, 1, 1, 1, 1}, "`Compress` has 7 conditions for 6 elements"),
-      fails("ConditionsInAMatrix", node("Compress", {"k", "x"}, {"y"}), {1},
-            "operand `condition` of `Compress` has rank 2; expected 1"),
-      fails(
-          "BoxesByTwoLimits", node("NonMaxSuppression", {"x", "x", "k"}, {"y"}), {1, 2},
-          "operand `max_output_boxes_per_class` of `NonMaxSuppression` has 2 elements; expected 1"),
-      fails("BoxesByTwoThresholds", node("NonMaxSuppression", {"x", "x", "", "x"}, {"y"}), {1},
-            "operand `iou_threshold` of `NonMaxSuppression` has shape (2, 3); expected one number"),
-      fails("ResizeToANegativeSize", node("Resize", {"x", "", "", "k"}, {"y"}), {4, -1},
-            "output `y` of shape (4, -1) has a negative dimension"),
-      fails("ResizeByThreeSizes", node("Resize", {"x", "", "", "k"}, {"y"}), {4, 1, 1},
-            "`Resize` has 3 sizes for 2 axes"),
-      scaled("ResizeByNothing", {1, 0},
-             "`node_y`: a scale of `Resize` is not positive, or too large"),
-      scaled("ResizeBackwards", {-1, 1},
-             "`node_y`: a scale of `Resize` is not positive, or too large"),
-      scaled("ResizeBeyondMemory", {kHuge, 1},
-             "`node_y`: a scale of `Resize` is not positive, or too large"),
-      scaled("ResizeByThreeScales", {1, 1, 1},
-             "operand `scales` of `Resize` has shape (3,) for 2 axes"),
-      fails_in_sequence("InsertBeyondTheEnd", node("SequenceInsert", {"l", "x", "k"}, {"m"}), {4},
-                        "operand `position` of `SequenceInsert` is outside of its sequence of 3"),
-      fails_in_sequence("EraseBeforeTheStart", node("SequenceErase", {"l", "k"}, {"m"}), {-4},
-                        "operand `position` of `SequenceErase` is outside of its sequence of 3"),
-      endless("EndlessLoop", {}),
-      endless("EndlessLoopInC", {"--target", "c"}),
-      endless("EndlessLoopInterpreted", {"--interpret"}),
-      {"BroadcastOfTwoAndThree",
-       {"run", "m.onnx", "--dim", "k_d0=2", "--dim", "l_d0=3"},
-       {{"m.onnx", model(Graph{{node("Add", {"k", "l"}, {"y"})},
-                               {value("k", {-1}), value("l", {-1})},
-                               {value("y", {-1})}},
-                         21)}},
-       1,
-       "`node_y`: dimensions k_d0 and l_d0 cannot be broadcast"},
-      fails("PadBeyondAnAxis", node("Pad", {"x", "k"}, {"y"}, {attribute("mode", "reflect")}),
-            {0, 3, 0, 0}, "axis 1 is too short to be padded in mode reflect"),
-      fails("PadToLessThanNothing", node("Pad", {"x", "k"}, {"y"}), {0, -2, 0, -2},
-            "output `y` of shape (2, -1) has a negative dimension"),
-  };
+  const std::pair<const char*, std::vector<std::string>> targets[] = {
+      {"", {}}, {"InC", {"--target", "c"}}, {"Interpreted", {"--interpret"}}};
+  std::vector<Case> cases;
+  for (const auto& [suffix, how] : targets) {
+    for (const auto& family : {shapes(), axes(), places(), loops()})
+      for (const Bad& bad : family)
+        for (const bool is_late : {false, true}) cases.push_back(run(bad, is_late, suffix, how));
+    broadcasts(cases, suffix, how);
+  }
+  return cases;
 }
 
 }  // namespace tenon::bad_input
