@@ -62,11 +62,12 @@ void split_div_mod_axes(Schedule& schedule, const BlockRV& block) {
 
 }  // namespace
 
-void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target) {
+void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
+                        bool joins) {
   const MachineModel& model = machine_model(target);
   schedule.simplify_block_iters(block);
   split_div_mod_axes(schedule, block);
-  join_axes(schedule, block);
+  if (joins) join_axes(schedule, block);
   const Ref<Block> node = schedule.get(block);
   bool guarded = false;
   walk<Call>(node->body, [&](const Call& call) { guarded |= call.is(IntrinsicId::kIfThenElse); });

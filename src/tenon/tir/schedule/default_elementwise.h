@@ -10,7 +10,10 @@ namespace tenon::tir {
 
 /// A spatial block that reads along one axis and writes along another: squares of a vector's lanes
 /// go through registers, so that memory is read and written in vectors.
+/// \param joins  neighbouring axes become one first; of symbolic extents it hides that accesses are
+///               linear
 /// \throws CompileError (kScheduleIllegal) where the block is none; `schedule` may then be changed.
-void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target);
+void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
+                        bool joins = true);
 
 }  // namespace tenon::tir

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tenon/tir/schedule/attempt.h"
+#include "tenon/tir/schedule/default_elementwise.h"
 #include "tenon/tir/schedule/edit.h"
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
@@ -37,6 +38,8 @@ class Tiler {
     split_div_mod_axes(block);
     pack_operand(block);
     tile(block, epilogue);
+    if (alone_ && sch_.has_block(alone_->name))
+      attempt(sch_, [&] { schedule_transpose(sch_, *alone_, target_, false); });
     if (given_.size() > plans_.size())
       throw CompileError(kBadPlan, given_[plans_.size()].origin,
                          "block `{}` has {} nests; the plan has {}", block.name, plans_.size(),
@@ -453,7 +456,7 @@ class Tiler {
       parallel = sch_.fuse(outer);
       if (!is_int(sch_.get(*parallel)->extent, 1)) sch_.parallel(*parallel);
       if (packed_ && sch_.has_block(packed_->name)) {
-        attempt(sch_, [&] { sch_.compute_at(*packed_, *parallel); });
+        if (!attempt(sch_, [&] { sch_.compute_at(*packed_, *parallel); })) alone_ = packed_;
         packed_.reset();
       }
     }
@@ -645,8 +648,9 @@ class Tiler {
   std::span<const GivenNest> given_;  // of all nests, where there is one
   std::string name_;                  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
-  std::string packed_operand_;  // of which `packed_` is the copy
-  bool grown_ = false;          // the last panel of columns is not full
+  std::optional<BlockRV> alone_;  // the same where it stays in front of several nests
+  std::string packed_operand_;    // of which `packed_` is the copy
+  bool grown_ = false;            // the last panel of columns is not full
   std::vector<TilePlan> plans_;
 };
 
