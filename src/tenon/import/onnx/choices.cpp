@@ -2,6 +2,7 @@
 #include "tenon/import/onnx/choices.h"
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/import/onnx/branch_numbers.h"
 #include "tenon/import/refusals.h"
 
 namespace tenon::onnx {
@@ -31,6 +32,21 @@ graph::Type common_type(const Expr& condition, const graph::Type& a, const graph
   for (size_t i = 0; i < s->types.size(); ++i)
     types.push_back(common_type(condition, s->types[i], t->types[i]));
   return make<graph::TupleType>(std::move(types));
+}
+
+// Each version with its numbers read outside: it is taken where its condition holds and none before.
+std::vector<Ref<graph::SeqExpr>> numbers_outside(graph::BlockBuilder& builder,
+                                                 std::vector<Ref<graph::SeqExpr>> versions,
+                                                 const std::vector<Expr>& conditions,
+                                                 const std::string& name) {
+  Expr none_before = boolean(true);
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const bool last = i + 1 == versions.size();
+    const Expr taken = last ? none_before : logical_and(none_before, conditions[i]);
+    versions[i] = with_numbers_outside(builder, versions[i], arith::simplify(taken), name);
+    if (!last) none_before = logical_and(none_before, logical_not(conditions[i]));
+  }
+  return versions;
 }
 
 class Choice {
@@ -86,7 +102,8 @@ class Choice {
 
 Value choose(graph::BlockBuilder& builder, const std::vector<Ref<graph::SeqExpr>>& versions,
              const std::vector<Expr>& conditions, const std::string& name) {
-  return Choice(builder, versions, conditions, name).from(0);
+  const auto closed = numbers_outside(builder, versions, conditions, name);
+  return Choice(builder, closed, conditions, name).from(0);
 }
 
 }  // namespace tenon::onnx

@@ -461,6 +461,35 @@ TEST(Import, BranchesAreChosenNowOrAtRunTime) {
   EXPECT_EQ(graph::str(main->result), "R.Tensor((2,), \"float32\")");
 }
 
+TEST(Import, ABranchThatCountsWhileItHoldsStrings) {
+  constexpr int kString = 8, kBool = 9;
+  ModelBuilder m(20);
+  m.input("x", {"4"});
+  m.input("s", {"4"}, kString);
+  m.input("c", {}, kBool);
+  auto& n = m.node("If", {"c"}, {"y"}, "if");
+  const auto branch = [&](const char* name) -> pb::GraphProto& {
+    auto* a = n.add_attribute();
+    a->set_name(name);
+    a->set_type(pb::AttributeProto::GRAPH);
+    return *a->mutable_g();
+  };
+  auto& then_graph = branch("then_branch");
+  ModelBuilder::add_node(then_graph, "StringConcat", {"s", "s"}, {"twice"});
+  ModelBuilder::add_node(then_graph, "NonZero", {"x"}, {"places"});
+  ModelBuilder::add_node(then_graph, "Gather", {"twice", "places"}, {"some"});
+  ModelBuilder::declare(*then_graph.add_output(), "some", {"1", "n"}, kString);
+  auto& else_graph = branch("else_branch");
+  ModelBuilder::add_node(else_graph, "Unsqueeze", {"s", "axis"}, {"all"});
+  ModelBuilder::declare(*else_graph.add_output(), "all", {"1", "4"}, kString);
+  m.ints("axis", {0});
+  m.output("y");
+  EXPECT_NE(
+      error_of(m).find("a branch that reads a number while it holds R.Tensor((4,), \"string\")"),
+      std::string::npos)
+      << error_of(m);
+}
+
 TEST(Import, AVeryLongChain) {
   ModelBuilder m;
   m.input("x", {"2"});
