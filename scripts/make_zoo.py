@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generates networks of many kinds: segmentation, video, flow, speech, diffusion, graphs, translation, recommendation.
+"""Generates networks of many kinds: detectors, segmentation, video, flow, speech, diffusion, graphs, translation, recommendation.
 
     make_zoo.py --out DIR [--only NAME,...] [--list] [--check]
 
 The layout of DIR, how weights are drawn and what the reference is stands in torch_export.py. Here are the graphs that
-plain classifiers do not show: loops, sampling, scattering, embedding bags, convolutions in one and three dimensions.
+plain classifiers do not show: sizes that depend on data (NonMaxSuppression, NonZero, TopK), loops, branches, signal
+processing, sampling, scattering. Weights of detectors are drawn so that boxes are kept: a network that finds nothing
+shows nothing.
 
 Runs under Debian 12's own Python, with python3-torch, python3-torchvision, python3-onnx and python3-numpy.
 """
@@ -19,7 +21,7 @@ import torch.nn.functional as F
 from torch.onnx import symbolic_helper
 from torchvision.models.optical_flow import raft
 
-from torch_export import Network, main, tv
+from torch_export import HE, Network, main, tv
 
 
 # -- torchvision -------------------------------------------------------------------------------------------------------
@@ -36,6 +38,18 @@ class Tuple(nn.Module):
 
     def forward(self, x):
         found = self.model(x)
+        return tuple(found[key] for key in self.keys)
+
+
+class Detector(nn.Module):
+    """A detector of one image."""
+
+    def __init__(self, model, keys):
+        super().__init__()
+        self.model, self.keys = model, keys
+
+    def forward(self, image):
+        found = self.model([image])[0]
         return tuple(found[key] for key in self.keys)
 
 
@@ -56,7 +70,68 @@ def wrapped(wrapper, build, *args):
     return lambda: wrapper(build(), *args)
 
 
+def pixels(r, shape):
+    """Smooth random pictures of values from 0 to 1."""
+    coarse = torch.from_numpy(r.uniform(0, 1, (1, shape[-3], 8, 8)).astype(np.float32))
+    smooth = F.interpolate(coarse, shape[-2:], mode="bilinear", align_corners=True)
+    noisy = 0.8 * smooth.numpy() + 0.2 * r.uniform(0, 1, smooth.shape)
+    return noisy.astype(np.float32).reshape(shape)
+
+
+def run_backbone(wrapper, x):
+    wrapper.model.backbone(x)
+
+
+# What the last layers of a detector give: boxes near their anchors, and scores that float32 tells apart (behind a sigmoid of
+# 17 all are 1), of which some pass the threshold.
+SPREADS = {"rpn.head.cls_logits": 2, "rpn.head.bbox_pred": 0.5, "cls_score": 2, "box_predictor.bbox_pred": 2, "mask_fcn_logits": 2,
+           "classification_head": 2, "regression_head": 1}
+
+
+def moderate(model, picture):
+    """Scales last layers by powers of two to the spreads, which do not depend on how a machine rounds."""
+    for key, spread in SPREADS.items():
+        for layer in [m for name, m in model.named_modules() if key in name and isinstance(m, (nn.Linear, nn.Conv2d))]:
+            seen = []
+            hook = layer.register_forward_hook(lambda module, given, result: seen.append(result.std().item()))
+            with torch.no_grad():
+                model(picture)
+                layer.weight.mul_(2.0 ** round(math.log2(spread / max(seen))))
+            hook.remove()
+
+
+BOXES = ["boxes", "labels", "scores"]
+
+
 # -- speech ------------------------------------------------------------------------------------------------------------
+
+def export_stft(g, x, size, step, window_size, window, normalized, onesided, complex_numbers):
+    """aten::stft of a real signal, framed by torch.stft, as ONNX's STFT of opset 17."""
+    axis = g.op("Constant", value_t=torch.tensor([2]))
+    signal = g.op("Unsqueeze", x, axis)
+    frames = g.op("STFT", signal, step, window, size, onesided_i=1)
+    return g.op("Transpose", frames, perm_i=[0, 2, 1, 3])
+
+
+torch.onnx.register_custom_op_symbolic("aten::stft", export_stft, 17)
+
+
+class Spectrogram(nn.Module):
+    """Logarithms of energies in overlapping bands."""
+
+    def __init__(self, size, step, bands):
+        super().__init__()
+        self.size, self.step = size, step
+        self.register_buffer("window", torch.hann_window(size))
+        centres = torch.linspace(0, size // 2, bands + 2)
+        slopes = 1 - (torch.arange(size // 2 + 1)[:, None] - centres[1:-1]).abs() / (centres[1] - centres[0])
+        self.register_buffer("filters", slopes.clamp(min=0))
+
+    def forward(self, x):
+        y = torch.stft(x, self.size, self.step, window=self.window, return_complex=False)
+        power = y.pow(2).sum(-1).transpose(1, 2)
+        return torch.log(torch.matmul(power, self.filters) + 1e-6)
+
 
 def heads_of(x, heads):
     return x.view(x.size(0), -1, heads, x.size(-1) // heads).transpose(1, 2)
@@ -64,6 +139,66 @@ def heads_of(x, heads):
 
 def joined(x):
     return x.transpose(1, 2).reshape(x.size(0), -1, x.size(1) * x.size(3))
+
+
+class RelativeAttention(nn.Module):
+    """Transformer-XL's: a term for the content and one for the distance, shifted into place."""
+
+    def __init__(self, d, heads):
+        super().__init__()
+        self.heads, self.d = heads, d
+        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        self.position = nn.Linear(d, d, bias=False)
+        self.bias_u, self.bias_v = (nn.Parameter(torch.empty(heads, 1, d // heads)) for _ in range(2))
+
+    def forward(self, x, places):
+        q, k, v = (heads_of(f(x), self.heads) for f in (self.q, self.k, self.v))
+        p = heads_of(self.position(places), self.heads)
+        content = torch.matmul(q + self.bias_u, k.transpose(-1, -2))
+        distance = torch.matmul(q + self.bias_v, p.transpose(-1, -2))
+        b, h, n, m = distance.shape
+        distance = F.pad(distance, (1, 0)).view(b, h, m + 1, n)[:, :, 1:].view(b, h, n, m)[..., :n]
+        weights = torch.softmax((content + distance) / math.sqrt(self.d // self.heads), -1)
+        return self.out(joined(torch.matmul(weights, v)))
+
+
+class ConformerBlock(nn.Module):
+    def __init__(self, d, heads, kernel):
+        super().__init__()
+        self.first, self.second = (nn.Sequential(nn.LayerNorm(d), nn.Linear(d, 4 * d), nn.SiLU(), nn.Linear(4 * d, d)) for _ in range(2))
+        self.attention_norm, self.attention = nn.LayerNorm(d), RelativeAttention(d, heads)
+        self.conv_norm = nn.LayerNorm(d)
+        self.conv = nn.Sequential(nn.Conv1d(d, 2 * d, 1), nn.GLU(1), nn.Conv1d(d, d, kernel, padding=kernel // 2, groups=d),
+                                  nn.BatchNorm1d(d), nn.SiLU(), nn.Conv1d(d, d, 1))
+        self.norm = nn.LayerNorm(d)
+
+    def forward(self, x, places):
+        x = x + 0.5 * self.first(x)
+        x = x + self.attention(self.attention_norm(x), places)
+        x = x + self.conv(self.conv_norm(x).transpose(1, 2)).transpose(1, 2)
+        return self.norm(x + 0.5 * self.second(x))
+
+
+class Conformer(nn.Module):
+    def __init__(self, blocks=4, d=144, heads=4, bands=80, symbols=128):
+        super().__init__()
+        self.d = d
+        self.spectrogram = Spectrogram(400, 160, bands)
+        self.subsample = nn.Sequential(nn.Conv2d(1, d, 3, 2), nn.ReLU(), nn.Conv2d(d, d, 3, 2), nn.ReLU())
+        self.project = nn.Linear(d * (((bands - 1) // 2 - 1) // 2), d)
+        self.blocks = nn.ModuleList([ConformerBlock(d, heads, 15) for _ in range(blocks)])
+        self.head = nn.Linear(d, symbols)
+        self.register_buffer("frequency", torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d)))
+
+    def forward(self, x):
+        y = self.subsample(self.spectrogram(x).unsqueeze(1))
+        y = self.project(y.permute(0, 2, 1, 3).reshape(y.size(0), -1, y.size(1) * y.size(3)))
+        n = y.size(1)
+        angles = torch.arange(n - 1, -n, -1).to(y.dtype)[:, None] * self.frequency
+        places = torch.cat([angles.sin(), angles.cos()], 1).unsqueeze(0)
+        for block in self.blocks:
+            y = block(y, places)
+        return torch.log_softmax(self.head(y), -1)
 
 
 class Wave2Vec(nn.Module):
@@ -356,6 +491,16 @@ def offsets(r, shape):
 # -- the list ----------------------------------------------------------------------------------------------------------
 
 NETWORKS = [
+    Network("ssdlite320_mobilenet_v3", wrapped(Detector, tv("detection.ssdlite320_mobilenet_v3_large", weights_backbone=None), BOXES),
+            [("image", pixels, (3, 320, 320))], BOXES, "boxes by NonMaxSuppression", opset=16,
+            calib_shape=(1, 3, 320, 320), calibrate=run_backbone, prepare=moderate),
+    Network("fasterrcnn_mobilenet_v3_320", wrapped(Detector, tv("detection.fasterrcnn_mobilenet_v3_large_320_fpn", weights_backbone=None), BOXES),
+            [("image", pixels, (3, 320, 320))], BOXES, "proposals, RoiAlign, boxes by NonMaxSuppression", opset=13,
+            calib_shape=(1, 3, 320, 320), calibrate=run_backbone, prepare=moderate),
+    Network("maskrcnn_resnet50", wrapped(Detector, tv("detection.maskrcnn_resnet50_fpn", weights_backbone=None, min_size=256, max_size=320),
+                                         BOXES + ["masks"]),
+            [("image", pixels, (3, 256, 256))], BOXES + ["masks"], "boxes and masks pasted into the picture", opset=13,
+            calib_shape=(1, 3, 320, 320), calibrate=run_backbone, prepare=moderate),
     Network("deeplabv3_mobilenet_v3", wrapped(Tuple, tv("segmentation.deeplabv3_mobilenet_v3_large", weights_backbone=None), ["out"]),
             [("input", "normal", (1, 3, 256, 256))], ["out"], "dilated convolutions, Resize", opset=14),
     Network("lraspp_mobilenet_v3", wrapped(Tuple, tv("segmentation.lraspp_mobilenet_v3_large", weights_backbone=None), ["out"]),
@@ -368,6 +513,8 @@ NETWORKS = [
             [("first", "normal", (1, 3, 128, 160)), ("second", "normal", (1, 3, 128, 160))], ["flow"],
             "optical flow: correlation volumes, GridSample, six updates", gain=1.0, opset=16,
             calibrate=lambda model, x: model(x, x)),
+    Network("conformer", Conformer, [("samples", "normal", (1, 16000))], ["log_probabilities"],
+            "STFT, convolutions, relative attention; a second", gain=1.0, opset=17),
     Network("wave2vec", Wave2Vec, [("samples", "normal", (1, "samples"))], ["features"],
             "convolutions on samples, GroupNorm, weight norm; any number of samples", gain=1.2, opset=14,
             sizes=({"samples": 16000}, {"samples": 9600})),
