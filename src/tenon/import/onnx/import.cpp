@@ -176,6 +176,24 @@ Results Importer::converted(Context& context, const OperatorRow& row) {
   return results;
 }
 
+// How large `node` is as a text; what it shares counts each time.
+static double parts_of(const NodePtr& node, std::unordered_map<const tenon::Node*, double>& known) {
+  const auto [at, is_new] = known.emplace(node.get(), 1);
+  if (!is_new) return at->second;
+  double parts = 1;
+  each_member(node, [&](const NodePtr& member, FieldRole) { parts += parts_of(member, known); });
+  return known[node.get()] = parts;
+}
+
+// Dimensions that nothing simplifies are larger after each layer: a deep network would not end.
+static void refuse_endless_dims(const graph::TensorType& type) {
+  constexpr double kMostParts = 1e5;
+  std::unordered_map<const tenon::Node*, double> known;
+  for (const Expr& dim : *type.shape)
+    if (parts_of(dim, known) > kMostParts)
+      unsupported("a dimension that is an expression of more than {} parts", kMostParts);
+}
+
 void Importer::set_results(const Node& node, const Results& results, Scope& scope,
                            const std::shared_ptr<const Producer>& producer) {
   check_outputs(node, results.size());
@@ -183,7 +201,7 @@ void Importer::set_results(const Node& node, const Results& results, Scope& scop
     if (node.outputs[i].empty()) continue;
     auto item = std::make_shared<Item>();
     if (!results[i]) unsupported("output {}", i);
-    (void)shaped(results[i]);
+    refuse_endless_dims(*shaped(results[i]));
     item->value = results[i];
     if (producer) {
       Producer made = *producer;

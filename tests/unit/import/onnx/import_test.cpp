@@ -490,6 +490,23 @@ TEST(Import, ABranchThatCountsWhileItHoldsStrings) {
       << error_of(m);
 }
 
+TEST(Import, ADimensionThatGrowsWithEachNode) {
+  ModelBuilder m(14);
+  m.input("x0", {"n"});
+  m.ints("one", {1});
+  m.ints("all", {int64_t{1} << 62});
+  for (int i = 0; i < 16; ++i) {
+    const auto at = [&](const char* name) { return name + std::to_string(i); };
+    m.node("Slice", {at("x"), "one", "all"}, {at("rest")});
+    // One of the two has one element, or they cannot be added.
+    m.node("Add", {at("x"), at("rest")}, {"x" + std::to_string(i + 1)});
+  }
+  m.output("x16");
+  EXPECT_NE(error_of(m).find("`Add` (a dimension that is an expression of more than 100000 parts)"),
+            std::string::npos)
+      << error_of(m).substr(0, 1000);
+}
+
 TEST(Import, AVeryLongChain) {
   ModelBuilder m;
   m.input("x", {"2"});
