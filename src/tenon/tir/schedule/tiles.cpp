@@ -598,8 +598,7 @@ class Tiler {
     sch_.decompose_reduction(block, reduction.front());
     if (parallel && !tiles.empty() && layout.plan.prefetches)
       prefetch_weights(sch_, block,
-                       {reduction.back(), *parallel, layout.plan.panel_distance, tiles.back(),
-                        unrolled ? *as_int(sch_.get(*unrolled)->extent) : 1},
+                       {reduction, unrolled, *parallel, layout.plan.panel_distance, tiles.back()},
                        target_);
     finish_epilogue(epilogue, *at, layout);
   }

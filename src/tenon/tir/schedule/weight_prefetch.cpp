@@ -10,11 +10,19 @@ namespace tenon::tir {
 
 namespace {
 
-/// The read of packed panels: a parameter of constant shape that other panels of `stream` move.
-std::optional<int64_t> panels_of(Schedule& schedule, const BlockRV& block,
-                                 const PanelStream& stream) {
+struct Panels {
+  int64_t read;  // of the block
+  LoopRV step;   // innermost loop of the reduction that moves it
+  int64_t steps = 1;
+};
+
+/// The read of packed panels: a parameter of constant shape that other panels of `stream` move. The
+/// innermost loop of the reduction moves it too, unless it goes through numbers that share a byte.
+std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
+                                const PanelStream& stream) {
   const Ref<BlockRealize> realize = schedule.realize(block);
-  std::optional<int64_t> found;
+  const DType sum = realize->block->writes.at(0)->buffer->dtype;
+  std::optional<Panels> found;
   for (size_t r = 0; r < realize->block->reads.size(); ++r) {
     const BufferRegion& region = *realize->block->reads[r];
     if (region.region.size() < 3 || schedule.is_intermediate(region.buffer)) continue;
@@ -27,11 +35,15 @@ std::optional<int64_t> panels_of(Schedule& schedule, const BlockRV& block,
       });
     };
     const Expr first = substitute(region.region[0].min, axes);
+    const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
+    const bool shares_bytes = region.buffer->dtype == kUInt8 && sum.is_float();
     if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
-        !moved_by(stream.step))
+        step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !shares_bytes))
       continue;
     if (found) return std::nullopt;
-    found = static_cast<int64_t>(r);
+    found = Panels{static_cast<int64_t>(r), *step};
+    if (stream.unrolled && (!shares_bytes || moved_by(*stream.unrolled)))
+      found->steps = as_int(schedule.get(*stream.unrolled)->extent).value_or(1);
   }
   return found;
 }
@@ -50,17 +62,17 @@ bool streams_panels(const Buffer& buffer, const Target& target) {
 
 void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStream& stream,
                       const Target& target) {
-  const auto read = panels_of(schedule, block, stream);
-  if (!read) return;
-  const Ref<Buffer> buffer = schedule.get(block)->reads[static_cast<size_t>(*read)]->buffer;
+  const auto panels = panels_of(schedule, block, stream);
+  if (!panels) return;
+  const Ref<Buffer> buffer = schedule.get(block)->reads[static_cast<size_t>(panels->read)]->buffer;
   if (!streams_panels(*buffer, target)) return;
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
-  const int64_t lines = (*as_int(buffer->shape.back()) * stream.steps + elements - 1) / elements;
+  const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;
   const int64_t tiles = as_int(schedule.get(stream.tiles)->extent).value_or(1);
   const int64_t hints = std::min(model.step_prefetches, (lines + tiles - 1) / tiles);
   for (int64_t i = 0; i < hints; ++i)
-    schedule.prefetch_spread(block, *read, stream.step, stream.panels, stream.distance,
+    schedule.prefetch_spread(block, panels->read, panels->step, stream.panels, stream.distance,
                              stream.tiles, elements, i * tiles, lines);
 }
 

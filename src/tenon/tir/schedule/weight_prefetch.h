@@ -9,11 +9,11 @@ namespace tenon::tir {
 
 /// The loops of one tile of a contraction, as they stand when it is scheduled.
 struct PanelStream {
-  LoopRV step;           // innermost loop of the reduction; reads `steps` rows of a panel each time
-  LoopRV panels;         // the loop that goes from panel to panel
-  int64_t distance = 1;  // its iterations from one panel to the next
-  LoopRV tiles;          // the tiles that read one panel
-  int64_t steps = 1;
+  std::vector<LoopRV> reduction;   // outermost first
+  std::optional<LoopRV> unrolled;  // its steps that are unrolled, inside of these
+  LoopRV panels;                   // the loop that goes from panel to panel
+  int64_t distance = 1;            // its iterations from one panel to the next
+  LoopRV tiles;                    // the tiles that read one panel
 };
 
 /// Whether a buffer's panels, those of its outermost dimension, come from beyond the second cache by

@@ -45,10 +45,17 @@ Expr product(const std::vector<Expr>& factors) {
 /// A sum into local memory: loops of its terms, and inside of them those over what is summed up.
 struct Sum {
   std::vector<const For*> terms, places;
+  std::vector<std::vector<Stmt>> hints;  // prefetches that stand first in each loop, terms first
   const BufferStore* store = nullptr;
   std::vector<Expr> hoisted, kept;  // factors of a term
   Expr zero;                        // what is taken off the last kept factor; may be null
 };
+
+bool is_prefetch(const Stmt& stmt) {
+  const auto* evaluated = stmt.as<Evaluate>();
+  const auto* call = evaluated ? evaluated->value.as<Call>() : nullptr;
+  return call && call->is(IntrinsicId::kPrefetch);
+}
 
 /// The loops from `first` to a store to local memory that adds to its own place.
 std::optional<Sum> sum_of(const For& first) {
@@ -57,8 +64,13 @@ std::optional<Sum> sum_of(const For& first) {
   const For* loop = &first;
   while (loop) {
     loops.push_back(loop);
-    sum.store = loop->body.as<BufferStore>();
-    loop = loop->body.as<For>();
+    const std::vector<Stmt> body = stmts_of(loop->body);
+    for (size_t i = 0; i + 1 < body.size(); ++i)
+      if (!is_prefetch(body[i])) return std::nullopt;
+    if (body.empty()) return std::nullopt;
+    sum.hints.emplace_back(body.begin(), body.end() - 1);
+    sum.store = body.back().as<BufferStore>();
+    loop = body.back().as<For>();
   }
   if (!sum.store || sum.store->buffer->scope != "local") return std::nullopt;
   const DType dtype = sum.store->buffer->dtype;
@@ -77,6 +89,8 @@ std::optional<Sum> sum_of(const For& first) {
     if (!is_place && !sum.places.empty()) return std::nullopt;
     (is_place ? sum.places : sum.terms).push_back(one);
   }
+  for (size_t i = sum.terms.size(); i < sum.hints.size(); ++i)
+    if (!sum.hints[i].empty()) return std::nullopt;
   std::vector<Expr> factors;
   add_factors(added->rhs, factors);
   for (const Expr& factor : factors)
@@ -253,8 +267,11 @@ class Hoister final : public Rewriter {
       return part.store(part.load(at, step) + substitute(product(sum.kept), values), at, step);
     }));
     Stmt terms = seq(std::move(body));
-    for (size_t i = sum.terms.size(); i-- > 0;)
-      terms = sum.terms[i]->with(sum.terms[i]->min, sum.terms[i]->extent, terms);
+    for (size_t i = sum.terms.size(); i-- > 0;) {
+      std::vector<Stmt> inside = sum.hints[i];
+      inside.push_back(terms);
+      terms = sum.terms[i]->with(sum.terms[i]->min, sum.terms[i]->extent, seq(std::move(inside)));
+    }
     out.push_back(terms);
     out.push_back(around(sum.places, [&](const Substitution& values) {
       const std::vector<Expr> at = replaced(sum.store->indices, values);
