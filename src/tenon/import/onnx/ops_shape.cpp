@@ -15,6 +15,13 @@ Dims target_dims(Context& c) {
   return c.dims(1, "shape");
 }
 
+// Whether `number` cannot be negative: by arithmetic, or because `shape`, a tensor's, has a dimension of that size.
+bool is_extent(const Expr& number, const Dims& shape) {
+  return arith::Analyzer().proves_nonnegative(number) ||
+         std::ranges::any_of(shape,
+                             [&](const Expr& dim) { return arith::proves_equal(dim, number); });
+}
+
 // Of a target that only the run knows: 0 keeps a dimension, -1 takes what is left, and what comes
 // out has to have as many elements.
 Dims run_time_target(Context& c, const Dims& from, const Dims& target, bool zero_is_zero) {
@@ -44,9 +51,8 @@ Results convert_reshape(Context& c) {
   const Dims from = c.shape(0);
   Dims dims = target_dims(c);
   const bool zero_is_zero = c.flag_attr("allowzero");
-  arith::Analyzer analyzer;
   const bool is_open_target = std::ranges::any_of(
-      dims, [&](const Expr& dim) { return !as_int(dim) && !analyzer.proves_nonnegative(dim); });
+      dims, [&](const Expr& dim) { return !as_int(dim) && !is_extent(dim, from); });
   if (is_open_target) {
     dims = run_time_target(c, from, dims, zero_is_zero);
     return {c.op("reshape", {c.value(0), c.shape_value(dims)})};
@@ -229,7 +235,7 @@ Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, co
     if (!is_int(steps[k], 1) || as_int(ends[k]) || as_int(dim)) continue;
     arith::Analyzer analyzer;
     const Expr plain = analyzer.simplify(ends[k] - starts[k]);
-    if (analyzer.proves_nonnegative(starts[k]) && analyzer.proves_nonnegative(plain) &&
+    if (analyzer.proves_nonnegative(starts[k]) && is_extent(plain, c.shape(0)) &&
         !analyzer.proves_equal(plain, dim))
       c.clamps(dim, plain);
   }

@@ -490,6 +490,19 @@ TEST(Import, ABranchThatCountsWhileItHoldsStrings) {
       << error_of(m);
 }
 
+// A dimension that arithmetic alone takes for perhaps -1, which would ask for what is left.
+TEST(Import, AShapeOfTheTensorsOwnDimensions) {
+  ModelBuilder m(14);
+  m.input("x", {"1", "2", "n"});
+  m.tensor("w", {2, 2, 10}, std::vector<float>(40, 1.0f));
+  set_ints(m.node("Conv", {"x", "w"}, {"conv"}), "strides", {5});
+  m.node("Shape", {"conv"}, {"shape"});
+  m.node("Transpose", {"conv"}, {"turned"});
+  m.node("Reshape", {"turned", "shape"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(graph::str(import_main(m)->result), "R.Tensor((1, 2, n // 5 - 1), \"float32\")");
+}
+
 TEST(Import, ADimensionThatGrowsWithEachNode) {
   ModelBuilder m(14);
   m.input("x0", {"n"});
