@@ -515,6 +515,8 @@ NETWORKS = [
             calibrate=lambda model, x: model(x, x)),
     Network("conformer", Conformer, [("samples", "normal", (1, 16000))], ["log_probabilities"],
             "STFT, convolutions, relative attention; a second", gain=1.0, opset=17),
+    Network("conformer_dyn", Conformer, [("samples", "normal", (1, "samples"))], ["log_probabilities"],
+            "the same shape for any number of samples", gain=1.0, opset=17, sizes=({"samples": 16000}, {"samples": 9600})),
     Network("wave2vec", Wave2Vec, [("samples", "normal", (1, "samples"))], ["features"],
             "convolutions on samples, GroupNorm, weight norm; any number of samples", gain=1.2, opset=14,
             sizes=({"samples": 16000}, {"samples": 9600})),
