@@ -46,15 +46,33 @@ def symbolic_dimensions(path, given):
     return {name: given.get(name, 1 if name == "batch" else 32) for name in sorted(names)}
 
 
-def measure(engine, model, threads, repeat, args):
-    """One measurement in a process of its own: the object of the JSON contract, or the reason why there is none."""
+def recorded_inputs(path):
+    """(folder, [NAME=FILE]) of a network's last data set."""
+    folder = sorted(path.parent.glob("test_data_set_*"))[-1]
+    names = json.loads((path.parent / "info.json").read_text())["inputs"]
+    return folder, [f"{name}={folder / f'input_{i}.pb'}" for i, name in enumerate(names)]
+
+
+def command_of(engine, model, args):
+    """The command that measures, without threads and repetitions."""
+    if args.recorded:
+        folder, inputs = recorded_inputs(pathlib.Path(model))
+        if engine in PEERS:
+            return [sys.executable, str(HERE / "peer.py"), engine, str(model), "--inputs", str(folder)]
+        given = [part for name_and_file in inputs for part in ("--input", name_and_file)]
+        return [args.tenon, "run", str(model), "--json", "--target", engine, *given]
     if engine in PEERS:
         command = [sys.executable, str(HERE / "peer.py"), engine, str(model)]
     else:
         command = [args.tenon, "bench", str(model), "--json", "--target", engine]
-    command += ["--threads", str(threads), "--repeat", str(repeat)]
     for dimension, size in symbolic_dimensions(pathlib.Path(model), args.dims).items():
         command += ["--dim", f"{dimension}={size}"]
+    return command
+
+
+def measure(engine, model, threads, repeat, args):
+    """One measurement in a process of its own: the object of the JSON contract, or the reason why there is none."""
+    command = command_of(engine, model, args) + ["--threads", str(threads), "--repeat", str(repeat)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
     except subprocess.TimeoutExpired:
@@ -62,7 +80,8 @@ def measure(engine, model, threads, repeat, args):
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         return None, f"status {done.returncode}: {next((l for l in lines if 'error' in l), lines[-1] if lines else '')}"
-    return json.loads(done.stdout)[0], None
+    result = json.loads(done.stdout)
+    return result[0] if isinstance(result, list) else result, None
 
 
 def compare(name, path, threads, args, engines, problems):
@@ -108,7 +127,7 @@ def row(name, threads, results, engines, targets, gflop):
     first = results[targets[0]] if targets else []
     cells.append(f"{gflop * 1e3 / median[targets[0]]:.1f}" if first and gflop else "-")
     cells.append(f"{statistics.median(r['compile_ms'] for r in first) / 1e3:.1f}" if first else "-")
-    cells.append(f"{max(r['rss_mb'] for r in first):.0f}" if first else "-")
+    cells.append(f"{max(r['rss_mb'] for r in first):.0f}" if first and "rss_mb" in first[0] else "-")
     return cells
 
 
@@ -136,6 +155,8 @@ def parse_arguments():
                         help="Tenon's targets, separated by semicolons: 'native;llvm -mcpu=haswell'")
     parser.add_argument("--peers", default=",".join(PEERS), help="which peers, or `none`")
     parser.add_argument("--dims", default="", help="sizes of symbolic dimensions: batch=4,sequence=100")
+    parser.add_argument("--recorded", action="store_true",
+                        help="inputs of the last data set of each network, not random ones: what a detector finds takes time")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for one measurement")
     parser.add_argument("--json", metavar="FILE", help="also write every measurement")
     args = parser.parse_args()
@@ -149,7 +170,7 @@ def models_of(args):
     if args.models:
         names = args.models.split(",")
     else:
-        names = sorted(p.parent.name for p in folder.glob("*/model.onnx") if not p.parent.name.endswith("_dyn"))
+        names = sorted(p.parent.name for p in folder.glob("*/model.onnx") if args.recorded or not p.parent.name.endswith("_dyn"))
     models = []
     for name in names:
         path = pathlib.Path(name) if name.endswith(".onnx") else folder / name / "model.onnx"

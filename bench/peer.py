@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times one network under a peer and prints one JSON object, as `tenon bench --json` has them.
 
-    peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]...
+    peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]... [--inputs FOLDER]
 
-Inputs are seeded; strings are some short words; integers are 0 or 1, which every index and mask of the test networks allows.
+Inputs are those of FOLDER, input_0.pb and so on (onnxruntime alone), or seeded: strings are some short words; integers are 0 or 1, which every index and mask of the test networks allows.
 A dimension without a number is what --dim says, else 1 where it is named `batch`, and 32 elsewhere.
 """
 
@@ -33,7 +33,7 @@ def random_input(shape, dtype, rng, dims):
     return rng.integers(0, 2, sizes).astype(dtype)
 
 
-def load_onnxruntime(path, threads, dims):
+def load_onnxruntime(path, threads, dims, folder=None):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -42,7 +42,13 @@ def load_onnxruntime(path, threads, dims):
     options.log_severity_level = 3
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    feed = {i.name: random_input(i.shape, DTYPES[i.type], rng, dims) for i in session.get_inputs()}
+    if folder:
+        import onnx
+
+        feed = {given.name: onnx.numpy_helper.to_array(onnx.load_tensor(f"{folder}/input_{i}.pb"))
+                for i, given in enumerate(session.get_inputs())}
+    else:
+        feed = {i.name: random_input(i.shape, DTYPES[i.type], rng, dims) for i in session.get_inputs()}
     return lambda: session.run(None, feed)
 
 
@@ -79,11 +85,13 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="a symbolic dimension of the inputs")
+    parser.add_argument("--inputs", help="folder of a data set, of onnxruntime")
     args = parser.parse_args()
     dims = {name: int(size) for name, size in (d.split("=") for d in args.dim)}
 
     start = time.perf_counter()
-    run = ENGINES[args.engine](args.model, args.threads, dims)
+    given = [args.inputs] if args.inputs else []
+    run = ENGINES[args.engine](args.model, args.threads, dims, *given)
     loaded = time.perf_counter()
     for _ in range(2):  # first runs allocate
         run()
