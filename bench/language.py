@@ -5,16 +5,17 @@
     bench/python.sh -> PYTHON; PYTHON bench/language.py --tenon build/bin/tenon --models build/language
         [--sizes lm15m,...] [--threads 1,2] [--rounds 3] [--prompt 128] [--tokens 64]
 
-Engines alternate, round by round; the best round of each counts, as other work on the machine only slows down. Prompts are run once
-before they are timed. Tenon runs `tenon generate`, with caches that grow in place, of both forms of a network; ONNX Runtime its own
-operators (the fused form) with past and present bound to the same memory, int4 with float32 arithmetic as the file says, and with 8-bit
-activations (accuracy_level 4, which loses some accuracy). The bandwidth is that of bench/read_bandwidth.c over as many bytes as a token
-reads of weights, in the same rounds.
+Engines alternate, round by round, and medians of the rounds are printed; a ratio is that of an engine's tokens a second to ONNX
+Runtime's of the same round. Prompts are run once before they are timed. Tenon runs `tenon generate`, with caches that grow in place, of
+both forms of a network; ONNX Runtime its own operators (the fused form) with past and present bound to the same memory, int4 with
+float32 arithmetic as the file says, and with 8-bit activations (accuracy_level 4, which loses some accuracy). The bandwidth is that of
+bench/read_bandwidth.c over as many bytes as a token reads of weights, in the same rounds; the share is the weights' part of it.
 """
 
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -113,17 +114,22 @@ def engines_of(options, base, weights, threads, folder):
 
 def measure(options, base, weights, threads, probe, folder):
     count = bytes_of_token(SIZES[base], weights)
-    best, bandwidth = {}, 0
+    rates, bandwidths = {}, []
     engines = engines_of(options, base, weights, threads, folder)
     for _ in range(options.rounds):
         read = subprocess.run([probe, str(int(count)), str(threads)], check=True, capture_output=True, text=True)
-        bandwidth = max(bandwidth, float(read.stdout))
+        bandwidths.append(float(read.stdout))
         for name, run in engines.items():
-            rates = run()
-            best[name] = tuple(map(max, rates, best.get(name, (0, 0))))
-    for name, (prefill, decode) in best.items():
+            rates.setdefault(name, []).append(run())
+    bandwidth = statistics.median(bandwidths)
+    for name, rounds in rates.items():
+        prefill, decode = (statistics.median(values) for values in zip(*rounds))
+        ratios = [
+            statistics.median(own[part] / peer[part] for own, peer in zip(rounds, rates["ONNX Runtime"])) for part in (0, 1)
+        ]
         share = decode * count / 1e9 / bandwidth
-        print(f"| {base} {weights} | {threads} | {name} | {prefill:.0f} | {decode:.1f} | {bandwidth:.1f} | {100 * share:.0f} % |", flush=True)
+        figures = [f"{prefill:.0f}", f"{ratios[0]:.2f}", f"{decode:.1f}", f"{ratios[1]:.2f}", f"{bandwidth:.1f}", f"{100 * share:.0f} %"]
+        print("| " + " | ".join([f"{base} {weights}", str(threads), name, *figures]) + " |", flush=True)
 
 
 def main():
@@ -137,8 +143,8 @@ def main():
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=64)
     options = parser.parse_args()
-    print("| network | threads | engine | prompt, tokens/s | decode, tokens/s | read, GB/s | share |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | threads | engine | prompt, tokens/s | ratio | decode, tokens/s | ratio | read, GB/s | share |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         probe = folder / "read_bandwidth"
