@@ -196,7 +196,9 @@ class Planner {
         plan_.panel_distance > 0 && problem_.width != 1 &&
         std::any_of(nest_.accesses.loads.begin(), nest_.accesses.loads.end(),
                     [&](const LinearAccess& load) {
-                      return load.moves(nest_.lane_axis) && streams_panels(*load.buffer, target_);
+                      return load.moves(nest_.lane_axis) &&
+                             streams_panels(*load.buffer, nest_.accesses.store.buffer->dtype,
+                                            target_);
                     });
     if (given_.prefetches && *given_.prefetches && !plan_.prefetches)
       given_.misfit("prefetches",

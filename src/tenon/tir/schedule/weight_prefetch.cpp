@@ -10,6 +10,11 @@ namespace tenon::tir {
 
 namespace {
 
+/// Numbers of few bits, of which a float is made for each product.
+bool shares_bytes(const Buffer& buffer, DType sum) {
+  return buffer.dtype == kUInt8 && sum.is_float();
+}
+
 struct Panels {
   int64_t read;  // of the block
   LoopRV step;   // innermost loop of the reduction that moves it
@@ -36,13 +41,13 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
     };
     const Expr first = substitute(region.region[0].min, axes);
     const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
-    const bool shares_bytes = region.buffer->dtype == kUInt8 && sum.is_float();
+    const bool is_packed = shares_bytes(*region.buffer, sum);
     if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
-        step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !shares_bytes))
+        step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !is_packed))
       continue;
     if (found) return std::nullopt;
     found = Panels{static_cast<int64_t>(r), *step};
-    if (stream.unrolled && (!shares_bytes || moved_by(*stream.unrolled)))
+    if (stream.unrolled && (!is_packed || moved_by(*stream.unrolled)))
       found->steps = as_int(schedule.get(*stream.unrolled)->extent).value_or(1);
   }
   return found;
@@ -50,13 +55,14 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
 
 }  // namespace
 
-bool streams_panels(const Buffer& buffer, const Target& target) {
+bool streams_panels(const Buffer& buffer, DType sum, const Target& target) {
   const auto shape = as_ints(buffer.shape);
   if (!shape || shape->size() < 3 || shape->front() < 2) return false;
   int64_t panel = buffer.dtype.bytes();
   for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
   const MachineModel& model = machine_model(target);
-  return panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2 &&
+  return (shares_bytes(buffer, sum) ||
+          panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2) &&
          2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
 }
 
@@ -64,8 +70,9 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
                       const Target& target) {
   const auto panels = panels_of(schedule, block, stream);
   if (!panels) return;
-  const Ref<Buffer> buffer = schedule.get(block)->reads[static_cast<size_t>(panels->read)]->buffer;
-  if (!streams_panels(*buffer, target)) return;
+  const Ref<Block> node = schedule.get(block);
+  const Ref<Buffer> buffer = node->reads[static_cast<size_t>(panels->read)]->buffer;
+  if (!streams_panels(*buffer, node->writes.at(0)->buffer->dtype, target)) return;
   const MachineModel& model = machine_model(target);
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;

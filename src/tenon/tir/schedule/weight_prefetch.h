@@ -17,8 +17,9 @@ struct PanelStream {
 };
 
 /// Whether a buffer's panels, those of its outermost dimension, come from beyond the second cache by
-/// their size, and two of them fit in it.
-bool streams_panels(const Buffer& buffer, const Target& target);
+/// their size, and two of them fit in it. Of numbers that share bytes, of which `sum` is a float,
+/// their size does not matter: hints cost nothing beside their conversion.
+bool streams_panels(const Buffer& buffer, DType sum, const Target& target);
 
 /// Hints of the next panel, spread evenly over the tiles that read this one: so that the requests
 /// neither come in a burst nor repeat. For panels of a parameter for which
