@@ -360,15 +360,18 @@ bool Analyzer::Impl::prove_by_facts(const Poly& p, int& budget, int depth) {
             const Poly left = add(add(multiply(atom.b, rest), atom.a, term.coeff), atom.b);
             if (prove(recombine(add(left, Poly(-1))), budget, depth - 1)) return true;
           }
-          // Quotients of one dividend by a divisor and by its divisor.
+          // Quotients of one dividend by a divisor and by its divisor; of another dividend too that
+          // lies a multiple of that away.
           for (const Term& other : p.terms) {
             const Atom* finer = single(other.mono);
             if (!atom.b.is_constant() || !finer || finer->kind != AtomKind::kFloorDiv ||
-                !finer->b.is_constant() || !(finer->a == atom.a) || other.mono == mono_of(id))
+                !finer->b.is_constant() || other.mono == mono_of(id))
               continue;
+            const Poly gap = sub(atom.a, finer->a);
             const int64_t whole = atom.b.constant, part = finer->b.constant;
-            if (part > 0 && whole % part == 0)
-              facts.push_back(add(Poly(1, other.mono), self, -(whole / part)));
+            if (part > 0 && whole % part == 0 && gap.is_constant() && gap.constant % part == 0)
+              facts.push_back(
+                  add(add(Poly(1, other.mono), Poly(gap.constant / part)), self, -(whole / part)));
           }
           // A quotient lies between 0 and a dividend that is not negative.
           if (!atom.b.is_constant() && bound(atom.a).min >= 0) facts.push_back(sub(atom.a, self));

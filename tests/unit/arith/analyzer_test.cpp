@@ -53,6 +53,16 @@ TEST_F(Proofs, SymbolicBounds) {
   EXPECT_EQ(analyzer.const_bound(min(x * 8 + 8, Expr(n)) - x * 8).max, 8);
 }
 
+TEST_F(Proofs, QuotientsOfDividendsThatLieApart) {
+  const auto whole_pieces = [](const Expr& e, int64_t size) { return floordiv(e, size) * size; };
+  const Expr e = floordiv(n + 320, 640) - 1;
+  EXPECT_TRUE(analyzer.proves_less_equal(whole_pieces(e, 8), whole_pieces(e, 4)));
+  EXPECT_TRUE(analyzer.proves_less_equal(whole_pieces(e, 4), e));
+  EXPECT_FALSE(analyzer.proves_less_equal(whole_pieces(e, 4), whole_pieces(e, 8)));
+  EXPECT_FALSE(analyzer.proves_less_equal(whole_pieces(e + 1, 8), whole_pieces(e, 4)));
+  EXPECT_FALSE(analyzer.proves_nonnegative(whole_pieces(e, 8)));
+}
+
 TEST_F(Proofs, QuotientsOfSymbolicRanges) {
   analyzer.bind(i, int64(0), n * 4);
   EXPECT_TRUE(analyzer.proves_less(floordiv(i, 4), n));
