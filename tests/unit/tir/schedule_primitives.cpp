@@ -82,6 +82,16 @@ TEST(LoopPartition, CutsDomainsAndRenames) {
             "loop `i2` runs over the reduction of block `matmul`; decompose it first");
 }
 
+TEST(LoopPartition, NoDimensionIsNegative) {
+  const auto n = make<Var>("n", kInt64);
+  const Expr rows = floordiv(n + 320, 640) - 1;  // by arithmetic perhaps -1
+  Schedule sch(dense(rows, 6, 3, 6, true));
+  const auto loops = sch.get_loops(sch.get_block("matmul"));
+  const auto parts = sch.loop_partition(
+      loops[0], {arith::simplify(floordiv(rows, 8) * 8), arith::simplify(floordiv(rows, 4) * 4)});
+  EXPECT_EQ(parts.size(), 3u);
+}
+
 TEST(Parallel, RefusesAReduction) {
   Schedule sch(dense(int64(4), 6, 3, 6, true));
   auto loops = sch.get_loops(sch.get_block("matmul"));

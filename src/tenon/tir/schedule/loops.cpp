@@ -356,6 +356,25 @@ Stmt without_dead_blocks(const Stmt& stmt) {
 
 }  // namespace
 
+// No buffer that a kernel is given has a negative dimension: the runtime checks those of arguments, the program all others. Of
+// `a // b + c` that says `a >= -c * b` too.
+static void assume_sizes(const PrimFunc& function, arith::Analyzer& analyzer) {
+  for (const Ref<Buffer>& buffer : function.buffers) {
+    if (!buffer) continue;
+    for (const Expr& dim : buffer->shape) {
+      if (analyzer.proves_nonnegative(dim)) continue;
+      analyzer.assume(dim >= imm(dim->dtype, int64_t{0}));
+      walk<Binary>(dim, [&](const Binary& quotient) {
+        if (quotient.op != BinaryOp::kFloorDiv) return;
+        const auto divisor = as_int(quotient.rhs),
+                   rest = as_int(analyzer.simplify(dim - Expr(&quotient)));
+        if (divisor && *divisor > 0 && rest && std::abs(*rest) < (int64_t{1} << 20))
+          analyzer.assume(quotient.lhs >= quotient.rhs * imm(dim->dtype, -*rest));
+      });
+    }
+  }
+}
+
 std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vector<Expr>& points) {
   const Path path = path_of(loop);
   const Ref<For> node = downcast<For>(path.target());
@@ -370,6 +389,7 @@ std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vect
                 node->loop_var->name, realize->block->name);
   arith::Analyzer analyzer;
   bind_path(path, analyzer);
+  assume_sizes(*func_, analyzer);
   std::vector<Expr> bounds{node->min};
   for (const Expr& point : points) bounds.push_back(cast(node->loop_var->dtype, point));
   bounds.push_back(node->extent);
