@@ -7,7 +7,8 @@ from tenon.script import ir as I, relax as R, tir as T
 class Module:
     @R.function
     def main(x: R.Tensor((6, 5), "float32"), size: R.Tensor((2,), "int64")) -> R.Tuple(
-        R.Tensor(ndim=1, dtype="float32"), R.Tensor(ndim=2, dtype="float32")
+        R.Tensor(("T.Cast(\"int64\", T.ceil(T.Cast(\"float32\", n) * T.float32(0.75)))",), dtype="float32"),
+        R.Tensor((6, 5), dtype="float32"),
     ):
         n = T.int64()
         m = T.int64()

@@ -54,6 +54,11 @@ GraphBuilder::Signature GraphBuilder::signature(const ast::Stmt& definition) {
   for (const auto& param : signature.params) define(param->name, Value(param));
   if (definition.returns) {
     define_dimensions(*definition.returns, false);
+    // Expressions of what the body reads from tensors name what it declares.
+    for (const auto& stmt : definition.body)
+      if (stmt->kind == StmtKind::kAssign && stmt->target && stmt->value &&
+          stmt->target->kind == ExprKind::kName && declares_dimension(*stmt->value))
+        declare_dimension(*stmt->target, *stmt->value);
     signature.result = to_type(eval(*definition.returns), definition.returns->place);
   }
   return signature;
