@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/tir/host_memory.h"
 #include "tenon/tir/transforms.h"
 
 namespace tenon::tir {
@@ -19,6 +20,9 @@ class Flattener final : public Rewriter {
       if (const auto* load = node.as<BufferLoad>()) accessed_.insert(load->buffer.get());
       if (const auto* store = node.as<BufferStore>()) accessed_.insert(store->buffer.get());
       if (const auto* view = node.as<DeclBuffer>()) pointers_in(view->data);
+      // Its dimensions are those of an output.
+      if (const auto* alloc = node.as<AllocBuffer>(); alloc && host_output(*alloc))
+        seen_from_outside_.insert(alloc->buffer.get());
       if (const auto* call = node.as<Call>())
         for (const NodePtr& argument : call->args) pointers_in(argument);
     });
