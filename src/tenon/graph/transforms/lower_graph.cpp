@@ -7,6 +7,7 @@
 // itself; a reshape is a view; everything else is an allocation, which the memory planner places.
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "tenon/arith/analyzer.h"
@@ -149,6 +150,9 @@ void Lowering::unshare(const std::vector<Value>& results,
 }
 
 void Lowering::find_late_numbers(const SeqExpr& body) {
+  std::set<const Node*> given_dims;  // of inputs: known before
+  for (const Ref<Var>& param : function_->params)
+    walk<tenon::Var>(param->type, [&](const tenon::Var& var) { given_dims.insert(&var); });
   walk<Binding>(ref_to(&body), [&](const Binding& binding) {
     if (!binding.match) return;
     const Call* numbers = numbers_of(binding.value);
@@ -158,7 +162,7 @@ void Lowering::find_late_numbers(const SeqExpr& body) {
     const std::vector<Expr>* dims = numbers || is_late_result ? dims_of(binding.match) : nullptr;
     if (!dims) return;
     for (const Expr& dim : *dims)
-      if (dim.as<tenon::Var>()) late_sizes_.add(dim.get());
+      if (dim.as<tenon::Var>() && !given_dims.count(dim.get())) late_sizes_.add(dim.get());
   });
 }
 
