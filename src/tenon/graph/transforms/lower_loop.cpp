@@ -190,6 +190,11 @@ class Lowering::Loop {
           in_.storage_for(binding_.var.get(), static_cast<int64_t>(k), name, declared, origin_);
       return stack;
     }
+    if (loop_.reversed_outputs.count(k - loop_.states.size()))
+      throw CompileError(kUnsupported, origin_,
+                         "result {} of a loop is stacked from the end, whose place is not known "
+                         "before the loop ends",
+                         k);
     stack.dims = small_buffer(name + "_dims", one.ndim + 1);
     stack.slot = ++in_.slots_;
     in_.late_results_[{binding_.var.get(), static_cast<int64_t>(k)}] = {stack.dims, stack.slot};
