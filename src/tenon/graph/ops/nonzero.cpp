@@ -49,10 +49,12 @@ Value lower_nonzero(BlockBuilder& builder, const Call& call) {
   };
   Statements body;
   body.store(found, {int64(0)}, int64(0));
-  along(body, {});
-  body.loop("rest", max(count - at, int64(0)), [&](Statements& inner, const Expr& j) {
-    for (size_t d = 0; d < x.ndim(); ++d) inner.store(out, {row(d), count - 1 - j}, int64(0));
-  });
+  if (!is_int(count, 0)) {  // of no columns there is nothing to store
+    along(body, {});
+    body.loop("rest", max(count - at, int64(0)), [&](Statements& inner, const Expr& j) {
+      for (size_t d = 0; d < x.ndim(); ++d) inner.store(out, {row(d), count - 1 - j}, int64(0));
+    });
+  }
   kernel.append(tir::define(kernel.name(), {}, {}, std::move(body).all()));
   return kernel.emit({out});
 }

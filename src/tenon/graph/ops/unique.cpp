@@ -55,10 +55,11 @@ class Unique {
     body.store(count_, {}, int64(0));
     body.loop("t", extent_, [&](Statements& inner, const Expr& t) { group(inner, position, t); });
     if (!sorted_) by_first(body);
-    body.loop("rest", extent_ - count_({}), [&](Statements& inner, const Expr& j) {
-      inner.store(first_, {extent_ - 1 - j}, int64(0));
-      inner.store(counts_, {extent_ - 1 - j}, int64(0));
-    });
+    if (!is_int(extent_, 0))
+      body.loop("rest", extent_ - count_({}), [&](Statements& inner, const Expr& j) {
+        inner.store(first_, {extent_ - 1 - j}, int64(0));
+        inner.store(counts_, {extent_ - 1 - j}, int64(0));
+      });
     kernel_.append(tir::define("groups", {}, {}, std::move(body).all()));
     return kernel_.emit({first_, inverse_, counts_, count_});
   }
