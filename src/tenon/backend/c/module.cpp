@@ -52,7 +52,10 @@ ModuleCodegen::ModuleCodegen(const IRModule& module, const Target& target,
   for (const std::string& name : entry_.output_names) outputs_.push_back(outputs.take(name));
   for (const backend::EntrySymbol& symbol : entry_.symbols)
     dims_.push_back(dims.take(symbol.var->name));
-  const bool has_unknown_size = entry_.has_workspace && !as_int(entry_.workspace_bytes);
+  bool has_unknown_size = entry_.has_workspace && !as_int(entry_.workspace_bytes);
+  for (size_t i = 0; i < entry_.outputs; ++i)
+    for (const Expr& dim : entry_.output(i).shape)
+      has_unknown_size |= !entry_.is_late(i) && !as_int(dim);
   dynamic_ = !entry_.symbols.empty() || has_unknown_size;
   for (std::string& symbol : tir::scratch_query_symbols(module)) queries_.insert(std::move(symbol));
   find_pools();
