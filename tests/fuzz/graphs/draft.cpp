@@ -42,6 +42,7 @@ Item item_of(Value value, Ref<graph::TensorType> type, Ref<TensorData> data, boo
 // The largest magnitude up to which multiples of 1/16, and their sums in any order, are exact.
 static double exact_limit(DType dtype) {
   if (dtype.is_integer() || dtype.is_bool()) return INFINITY;
+  if (dtype.is_minifloat()) return 0;
   const int digits = dtype == kFloat64 ? 53 : dtype == kFloat32 ? 24 : dtype == kFloat16 ? 11 : 8;
   return std::ldexp(1, digits) / kGrid;
 }
@@ -55,6 +56,7 @@ Draft::Draft(Choices& choices) : choices(choices) {
   special_share_ = choices.below(16) == 15 ? 20 : 0;
   other_dtypes_ = choices.of({0u, 10u, 60u});
   grid_ = choices.below(2) == 0;
+  run_time_share_ = choices.of({0u, 0u, 25u, 60u});
 }
 
 int64_t Draft::extent(int64_t most) {
@@ -83,7 +85,13 @@ DType Draft::integer_dtype() {
   return choices.of({kInt32, kInt64, kInt8, kUInt8, kInt16, kUInt16, kUInt32, kUInt64});
 }
 DType Draft::number_dtype() { return choices.chance(20) ? integer_dtype() : float_dtype(); }
-DType Draft::any_dtype() { return choices.chance(10) ? kBool : number_dtype(); }
+DType Draft::any_dtype() {
+  // What has no arithmetic of its own is moved and compared only.
+  if (other_dtypes_ > 10 && choices.chance(8))
+    return choices.of({kFloat8e4m3fn, kFloat8e5m2, kFloat8e4m3fnuz, kFloat8e5m2fnuz, kFloat4e2m1fn,
+                       kInt4, kUInt4});
+  return choices.chance(10) ? kBool : number_dtype();
+}
 
 // ---- operands -----------------------------------------------------------------------------------
 
@@ -117,7 +125,12 @@ Ref<TensorData> Draft::random_data(DType dtype, const std::vector<int64_t>& shap
     least = dtype.is_uint() ? 0 : -5;
     most = 9;
   }
-  const bool full = content.kind == Content::Kind::kFull && dtype.is_integer();
+  if (dtype.is_integer() && dtype.bits < 8) {
+    const double span = std::ldexp(1, dtype.bits);
+    least = std::max(least, dtype.is_uint() ? 0 : -span / 2);
+    most = std::min(most, (dtype.is_uint() ? span : span / 2) - 1);
+  }
+  const bool full = dtype.bits >= 8 && content.kind == Content::Kind::kFull && dtype.is_integer();
   const bool special = dtype.is_float() && content.kind == Content::Kind::kAny &&
                        special_share_ > 0 && choices.chance(special_share_);
   // As fine a grid as the sums of a short float allow.
@@ -182,10 +195,21 @@ Item Draft::constant(DType dtype, const std::vector<int64_t>& shape, Content con
 
 Item Draft::fresh(DType dtype, const std::vector<Expr>& shape, Content content) {
   std::vector<int64_t> extents;
-  bool fixed = true;
+  bool fixed = true, is_late = false;
   for (const Expr& dim : shape) {
     extents.push_back(value_of(dim));
     fixed = fixed && as_int(dim);
+    walk<tenon::Var>(dim, [&](const tenon::Var& var) {
+      is_late = is_late || std::none_of(extents_.begin(), extents_.end(), [&](const auto& symbol) {
+                  return symbol.first.get() == &var;
+                });
+    });
+  }
+  if (is_late) {
+    // Inputs have no such dimensions: what has them in this run is said to have them.
+    std::vector<Expr> now;
+    for (const int64_t extent : extents) now.push_back(int64(extent));
+    return named(fresh(dtype, now, content), shape);
   }
   if (fixed && choices.chance(constant_share_)) {
     Item item = constant(dtype, extents, content);
@@ -327,23 +351,13 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
     return {};
   }
 
-  std::vector<Value> operands;
-  std::vector<Item> tensors;
-  bool exact = true, on_grid = true;
-  for (const Value& arg : args) {
-    operands.push_back(concrete(arg, known_, symbols_));
-    walk(arg, [&](const NodePtr& node) {
-      if (node.as<graph::Var>()) exact = exact && exact_.at(node.get());
-    });
-    if (!operands.back()) continue;
-    for (const auto& data : tensors_of(operands.back())) {
-      tensors.push_back(item_of({}, {}, data, true));
-      on_grid = on_grid && tensors.back().on_grid;
-    }
-  }
-  Value result;
+  Step step;
+  step.var = make<graph::Var>(fmt::format("v{}", next_name_++), type);
+  step.call = call;
+  step.rounds = rounds;
+  std::optional<Computed> computed;
   try {
-    result = evaluate(graph::call_op(op, operands, attrs));
+    computed = compute(step, types);
   } catch (const CompileError& error) {
     std::string text;
     for (const Value& arg : args)
@@ -351,47 +365,110 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
     throw InternalError(fmt::format("`{}`({}) {} passes the type rules; the interpreter says: {}",
                                     op, text, call->attrs.str(), error.what()));
   }
-  const std::vector<Ref<TensorData>> data = tensors_of(result);
-  check(data.size() == types.size(), "the interpreter gives another number of results");
+  if (!computed) {
+    ++tally.wild;
+    return {};
+  }
+  ++tally.made;
+  known_[step.var.get()] = computed->result;
+  bool& all = exact_[step.var.get()] = true;
+  for (const Item& item : computed->items) all = all && item.exact;
+  Scope& scope = scopes_.back();
+  scope.steps.push_back(std::move(step));
+  for (const Item& item : computed->items) scope.items.push_back(item);
+  operators_.emplace_back(op);
+  return computed->items;
+}
 
-  const auto var = make<graph::Var>(fmt::format("v{}", next_name_++), type);
-  std::vector<Item> items;
+static Value as_doubles(const Value& value) {
+  if (const auto* tuple = value.as<graph::Tuple>()) {
+    std::vector<Value> items;
+    for (const Value& item : tuple->values) items.push_back(as_doubles(item));
+    return make<graph::Tuple>(std::move(items));
+  }
+  const auto* constant = value.as<graph::Constant>();
+  if (!constant || !constant->data->dtype.is_integer()) return value;
+  std::vector<double> values;
+  for (int64_t i = 0; i < constant->data->elements(); ++i)
+    values.push_back(static_cast<double>(constant->data->at_int(i)));
+  return make<graph::Constant>(TensorData::of<double>(kFloat64, constant->data->shape, values));
+}
+
+// Whether integers wrap, which has no meaning: in float64 the same is another number.
+static bool wraps(const graph::Call& call, const std::vector<Value>& operands,
+                  const TensorData& result) {
+  if (!result.dtype.is_integer() || call.attrs.contains("out_dtype")) return false;
+  std::vector<Value> wide;
+  for (const Value& operand : operands) wide.push_back(operand ? as_doubles(operand) : operand);
+  try {
+    const auto call_of_doubles = graph::call_op(call.op->name, wide, call.attrs);
+    (void)graph::type_of(call_of_doubles);
+    const auto data = tensors_of(evaluate(call_of_doubles)).at(0);
+    for (int64_t i = 0; i < data->elements(); ++i)
+      if (data->at_float(i) != static_cast<double>(result.at_int(i))) return true;
+  } catch (const CompileError&) {  // no operator of floats
+  }
+  return false;
+}
+
+// \throws CompileError where the interpreter finds no value.
+std::optional<Draft::Computed> Draft::compute(
+    const Step& step, const std::vector<Ref<graph::TensorType>>& types) const {
+  std::vector<Value> operands;
+  std::vector<Item> tensors;
+  bool exact = true, on_grid = true;
+  for (const Value& arg : step.call->args) {
+    operands.push_back(concrete(arg, known_, symbols_));
+    exact = exact && is_exact(arg);
+    if (!operands.back()) continue;
+    for (const auto& data : tensors_of(operands.back())) {
+      tensors.push_back(item_of({}, {}, data, true));
+      on_grid = on_grid && tensors.back().on_grid;
+    }
+  }
+  const std::string& op = step.call->op->name;
+  Computed out;
+  out.result = evaluate(graph::call_op(op, operands, step.call->attrs));
+  const std::vector<Ref<TensorData>> data = tensors_of(out.result);
+  check(data.size() == types.size(), "the interpreter gives another number of results");
+  if (step.rounds == Rounds::kArithmetic && wraps(*step.call, operands, *data[0]))
+    return std::nullopt;
+  const bool is_tuple = step.var->type.as<graph::TupleType>() != nullptr;
   for (size_t i = 0; i < data.size(); ++i) {
     std::vector<int64_t> shape;
     for (const Expr& dim : *types[i]->shape) shape.push_back(value_of(dim));
     check(data[i]->shape == shape && data[i]->dtype == types[i]->dtype,
           fmt::format("`{}` is inferred as {} and computed as {} {}", op, str(types[i]),
                       data[i]->dtype.str(), str(data[i]->shape)));
-    Item item = item_of(type.as<graph::TupleType>()
-                            ? Value(make<graph::TupleGetItem>(var, static_cast<int64_t>(i)))
-                            : Value(var),
-                        types[i], data[i], exact);
+    Item item =
+        item_of(is_tuple ? Value(make<graph::TupleGetItem>(step.var, static_cast<int64_t>(i)))
+                         : Value(step.var),
+                types[i], data[i], exact);
     if (item.dtype().is_float()) {
-      if (rounds == Rounds::kAlways) item.exact = false;
-      if (rounds == Rounds::kArithmetic) {
+      if (step.rounds == Rounds::kAlways) item.exact = false;
+      if (step.rounds == Rounds::kArithmetic) {
         double largest = item.magnitude();
         for (const Item& tensor : tensors) largest = std::max(largest, tensor.magnitude());
         item.exact = exact && on_grid && item.on_grid && largest < exact_limit(item.dtype()) / 8;
       }
     }
-    if (!is_test(item, tensors)) {
-      ++tally.wild;
-      return {};
-    }
-    items.push_back(std::move(item));
+    if (!is_test(item, tensors)) return std::nullopt;
+    out.items.push_back(std::move(item));
   }
-  ++tally.made;
-  known_[var.get()] = result;
-  bool& all = exact_[var.get()] = true;
-  for (const Item& item : items) all = all && item.exact;
-  Scope& scope = scopes_.back();
-  Step step;
-  step.var = var;
-  step.call = call;
-  scope.steps.push_back(std::move(step));
-  for (const Item& item : items) scope.items.push_back(item);
-  operators_.emplace_back(op);
-  return items;
+  return out;
+}
+
+bool Draft::is_exact(const Value& value) const {
+  bool exact = true;
+  if (value)
+    walk(value, [&](const NodePtr& node) {
+      if (node.as<graph::Var>()) exact = exact && exact_.at(node.get());
+    });
+  return exact;
+}
+
+Ref<TensorData> Draft::data_of(const Value& value) const {
+  return tensors_of(concrete(value, known_, symbols_)).at(0);
 }
 
 std::optional<Item> Draft::call(std::string_view op, const std::vector<Value>& args,
@@ -403,6 +480,7 @@ std::optional<Item> Draft::call(std::string_view op, const std::vector<Value>& a
 bool Draft::branch(const Item& condition, const Item& x,
                    const std::function<std::optional<Item>(const Item&)>& make_one) {
   Step step;
+  step.kind = Step::Kind::kIf;
   step.condition = condition.value;
   Item results[2];
   for (size_t b = 0; b < 2; ++b) {
@@ -429,12 +507,13 @@ bool Draft::branch(const Item& condition, const Item& x,
 
 // ---- the whole ----------------------------------------------------------------------------------
 
-Value Draft::rebuilt(const Value& value, const Known& renamed) const {
+Value Draft::rebuilt(const Value& value, const Renamed& renamed) {
   if (!value) return value;
-  if (value.as<graph::Var>()) return renamed.at(value.get());
+  if (value.as<graph::Var>()) return renamed.values.at(value.get());
   if (const auto* get = value.as<graph::TupleGetItem>()) {
-    const Value tuple = rebuilt(get->tuple, renamed);
-    return make<graph::TupleGetItem>(tuple, get->index);
+    const auto found = renamed.items.find({get->tuple.get(), get->index});
+    if (found != renamed.items.end()) return found->second;
+    return make<graph::TupleGetItem>(rebuilt(get->tuple, renamed), get->index);
   }
   if (const auto* tuple = value.as<graph::Tuple>()) {
     std::vector<Value> values;
@@ -444,25 +523,59 @@ Value Draft::rebuilt(const Value& value, const Known& renamed) const {
   return value;
 }
 
+void Draft::rebuild_if(graph::BlockBuilder& builder, const Step& step, Renamed& renamed) const {
+  Ref<graph::SeqExpr> branches[2];
+  for (size_t b = 0; b < 2; ++b) {
+    builder.begin_branch();
+    rebuild(builder, step.branches[b], renamed);
+    branches[b] = builder.end_branch(rebuilt(step.results[b], renamed));
+  }
+  renamed.values[step.var.get()] = builder.emit(
+      make<graph::If>(rebuilt(step.condition, renamed), branches[0], branches[1]), step.var->name);
+}
+
 void Draft::rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps,
-                    Known& renamed) const {
+                    Renamed& renamed) const {
   for (const Step& step : steps) {
-    if (step.call) {
-      std::vector<Value> args;
-      for (const Value& arg : step.call->args) args.push_back(rebuilt(arg, renamed));
-      renamed[step.var.get()] = builder.emit(
-          make<graph::Call>(step.call->op, std::move(args), step.call->attrs), step.var->name);
-      continue;
+    switch (step.kind) {
+      case Step::Kind::kIf: rebuild_if(builder, step, renamed); break;
+      case Step::Kind::kLoop: rebuild_loop(builder, step, renamed); break;
+      case Step::Kind::kAssert: builder.emit(step.call); break;
+      case Step::Kind::kNumbers: {
+        std::vector<Expr> dims(step.numbers.begin(), step.numbers.end());
+        builder.match_cast(builder.op("tensor_to_shape", {rebuilt(step.source, renamed)}),
+                           make<graph::ShapeType>(std::move(dims)));
+        break;
+      }
+      case Step::Kind::kMatch:
+        renamed.values[step.var.get()] =
+            builder.match_cast(rebuilt(step.source, renamed), step.match, step.var->name);
+        break;
+      case Step::Kind::kCall: {
+        std::vector<Value> args;
+        for (const Value& arg : step.call->args) args.push_back(rebuilt(arg, renamed));
+        renamed.values[step.var.get()] = builder.emit(
+            make<graph::Call>(step.call->op, std::move(args), step.call->attrs), step.var->name);
+      }
     }
-    Ref<graph::SeqExpr> branches[2];
+  }
+}
+
+void each_value(const std::vector<Step>& steps, const std::function<void(const Value&)>& visit) {
+  for (const Step& step : steps) {
+    if (step.call)
+      for (const Value& arg : step.call->args) visit(arg);
+    visit(step.source);
+    visit(step.condition);
     for (size_t b = 0; b < 2; ++b) {
-      builder.begin_branch();
-      rebuild(builder, step.branches[b], renamed);
-      branches[b] = builder.end_branch(rebuilt(step.results[b], renamed));
+      each_value(step.branches[b], visit);
+      visit(step.results[b]);
     }
-    renamed[step.var.get()] =
-        builder.emit(make<graph::If>(rebuilt(step.condition, renamed), branches[0], branches[1]),
-                     step.var->name);
+    if (!step.loop) continue;
+    for (const auto* values :
+         {&step.loop->states, &step.loop->slices, &step.loop->next, &step.loop->stacked})
+      for (const Value& value : *values) visit(value);
+    each_value(step.loop->body, visit);
   }
 }
 
@@ -470,23 +583,9 @@ Network Draft::finish() {
   const Scope& scope = scopes_.front();
   // Results that nothing uses are outputs, and some of the others.
   std::set<const Node*> used;
-  const auto use = [&](const Value& value) {
+  each_value(scope.steps, [&](const Value& value) {
     if (value) walk(value, [&](const NodePtr& node) { used.insert(node.get()); });
-  };
-  const std::function<void(const std::vector<Step>&)> use_all = [&](const auto& steps) {
-    for (const Step& step : steps) {
-      if (step.call) {
-        for (const Value& arg : step.call->args) use(arg);
-        continue;
-      }
-      use(step.condition);
-      for (size_t b = 0; b < 2; ++b) {
-        use_all(step.branches[b]);
-        use(step.results[b]);
-      }
-    }
-  };
-  use_all(scope.steps);
+  });
   std::vector<Item> outputs;
   for (const Item& item : scope.items) {
     if (!item.value.as<graph::Var>() && !item.value.as<graph::TupleGetItem>()) continue;
@@ -504,15 +603,17 @@ Network Draft::finish() {
   Network network;
   graph::BlockBuilder builder(network.module);
   std::vector<Ref<graph::Var>> params;
-  Known renamed;
+  Renamed renamed;
   for (const Item& param : params_) {
     params.push_back(downcast<graph::Var>(param.value));
-    renamed[param.value.get()] = param.value;
+    renamed.values[param.value.get()] = param.value;
     network.inputs.push_back(param.data);
   }
   builder.begin_function(std::move(params));
-  const bool dataflow = choices.chance(50) && std::all_of(scope.steps.begin(), scope.steps.end(),
-                                                          [](const Step& s) { return s.call; });
+  const bool dataflow =
+      choices.chance(50) && std::all_of(scope.steps.begin(), scope.steps.end(), [](const Step& s) {
+        return s.kind == Step::Kind::kCall || s.kind == Step::Kind::kNumbers;
+      });
   if (dataflow) builder.begin_dataflow();
   rebuild(builder, scope.steps, renamed);
   if (dataflow) builder.end_dataflow();

@@ -59,14 +59,48 @@ enum class Rounds : uint8_t {
 /// What variables are.
 using Known = std::map<const Node*, graph::Value>;
 
-/// A binding: a call, or an `if`.
+struct LoopStep;
+
+/// A binding.
 struct Step {
+  enum class Kind : uint8_t {
+    kCall,
+    kIf,
+    kNumbers,  // the elements of an integer tensor as variables of dimensions
+    kMatch,    // another name for a value whose dimensions are named now
+    kAssert,
+    kLoop
+  };
+  Kind kind = Kind::kCall;
   Ref<graph::Var> var;
-  Ref<graph::Call> call;  // null: an `if`
-  graph::Value condition;
-  std::vector<Step> branches[2];  // then, else
+  Ref<graph::Call> call;  // or what is asserted
+  Rounds rounds = Rounds::kAlways;
+  graph::Value source;                   // of numbers and of a match
+  std::vector<Ref<tenon::Var>> numbers;  // of numbers
+  Ref<graph::TensorType> match;          // of a match
+  graph::Value condition;                // of an `if`
+  std::vector<Step> branches[2];         // then, else
   graph::Value results[2];
+  std::shared_ptr<LoopStep> loop;
 };
+
+/// `R.loop`: its body is written among the values of the network that it uses.
+struct LoopStep {
+  Ref<tenon::Var> iteration;
+  Expr count;
+  bool while_first = false;
+  std::vector<int64_t> reversed_inputs, reversed_outputs;
+  std::vector<graph::Value> states, slices;
+  std::vector<Ref<graph::Var>> state_params, slice_params;
+  std::vector<Step> body;
+  std::vector<graph::Value> next, stacked;
+  std::vector<graph::Type> types;              // of the results
+  std::vector<std::vector<Expr>> part_shapes;  // of what is stacked, in one iteration
+};
+
+/// Every value that steps use, those inside of branches and bodies too.
+void each_value(const std::vector<Step>& steps,
+                const std::function<void(const graph::Value&)>& visit);
 
 /// A program and what it computes.
 struct Network {
@@ -122,6 +156,27 @@ class Draft {
   /// The same of an operator that gives several tensors; empty: nothing.
   std::vector<Item> calls(std::string_view op, const std::vector<graph::Value>& args,
                           const Attrs& attrs = {}, Rounds rounds = Rounds::kAlways);
+  // ---- what only the run knows
+  /// A number that is `value` in this run: that itself, or, in some networks, a variable that the
+  /// program reads from an input or from what it has computed.
+  Expr number(int64_t value);
+  /// Variables for all of them, read from this tensor.
+  std::vector<Expr> numbers_of(const Item& tensor);
+  /// A loop whose body `make` writes: the states of the next iteration and what is stacked.
+  struct Loop {
+    Expr count;
+    bool while_first = false;
+    std::vector<int64_t> reversed_inputs, reversed_outputs;
+    std::vector<Item> states, slices;
+  };
+  struct LoopBody {
+    std::vector<Item> states, slices;  // in the body
+    std::vector<Item> next, stacked;
+  };
+  bool loop(const Loop& outside, const std::function<bool(LoopBody& body)>& make);
+  /// How many loops there are around what is written now.
+  size_t loops_around() const { return loops_; }
+
   /// An `if` between what two runs of `make` give for x: values of its type, or nothing.
   bool branch(const Item& condition, const Item& x,
               const std::function<std::optional<Item>(const Item& x)>& make);
@@ -135,13 +190,41 @@ class Draft {
   struct Scope {
     std::vector<Item> items;
     std::vector<Step> steps;
+    std::vector<std::pair<Expr, int64_t>> numbers;  // what only the run knows
+  };
+  /// What a call gives now.
+  struct Computed {
+    std::vector<Item> items;
+    graph::Value result;
   };
   bool is_test(const Item& item, const std::vector<Item>& args) const;
+  std::optional<Computed> compute(const Step& step,
+                                  const std::vector<Ref<graph::TensorType>>& types) const;
+  Item named(const Item& item, const std::vector<Expr>& shape);
+  Item given(DType dtype, const std::vector<int64_t>& shape, const std::vector<int64_t>& values);
+  Ref<TensorData> data_of(const graph::Value& value) const;
+  bool is_exact(const graph::Value& value) const;
+  std::optional<LoopBody> write_body(LoopStep& loop, const Loop& outside,
+                                     const std::function<bool(LoopBody&)>& make_body);
+  static void type_results(LoopStep& loop, const Loop& outside, const LoopBody& body);
+  void name_length(const graph::Value& value, const std::vector<Expr>& part, Ref<TensorData> data,
+                   bool exact);
+  bool replay(const std::vector<Step>& steps);
+  bool replay_call(const Step& step);
+  std::optional<std::vector<std::pair<Ref<TensorData>, bool>>> run(const LoopStep& loop);
   Ref<TensorData> random_data(DType dtype, const std::vector<int64_t>& shape,
                               const Content& content);
   Expr symbolic(int64_t extent);
-  graph::Value rebuilt(const graph::Value& value, const Known& renamed) const;
-  void rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps, Known& renamed) const;
+  /// What stands for variables, and for items of tuples, in the program.
+  struct Renamed {
+    Known values;
+    std::map<std::pair<const Node*, int64_t>, graph::Value> items;
+  };
+  static graph::Value rebuilt(const graph::Value& value, const Renamed& renamed);
+  void rebuild(graph::BlockBuilder& builder, const std::vector<Step>& steps,
+               Renamed& renamed) const;
+  void rebuild_if(graph::BlockBuilder& builder, const Step& step, Renamed& renamed) const;
+  void rebuild_loop(graph::BlockBuilder& builder, const Step& step, Renamed& renamed) const;
 
   std::vector<Scope> scopes_;
   std::vector<Item> params_;
@@ -152,6 +235,9 @@ class Draft {
   std::vector<std::string> operators_;
   std::map<std::string, Tally> tally_;
   int next_name_ = 0;
+  int next_number_ = 0;
+  size_t loops_ = 0;
+  uint32_t run_time_share_ = 0;
   uint32_t constant_share_ = 0, symbolic_share_ = 0, special_share_ = 0, other_dtypes_ = 0;
   bool grid_ = true;
 };

@@ -22,7 +22,7 @@ Value some_shape(Draft& draft) {
   if (found) {
     dims = *found->type->shape;
   } else {
-    for (const int64_t dim : draft.shape(draft.choices.below(4))) dims.push_back(int64(dim));
+    for (const int64_t dim : draft.shape(draft.choices.below(4))) dims.push_back(draft.number(dim));
   }
   return make<graph::ShapeExpr>(std::move(dims));
 }
@@ -53,6 +53,14 @@ void arange(Draft& draft, std::string_view op) {
   const double count = static_cast<double>(draft.extent(33));
   Attrs attrs;
   if (!floats && c.chance(40)) attrs.set("dtype", c.of({kFloat32, kInt64, kInt32}));
+  if (!floats && dtype == kInt64) {
+    const auto number = [&](double value) {
+      return make<graph::PrimValue>(draft.number(static_cast<int64_t>(value)));
+    };
+    draft.call(op, {number(start), number(start + step * count), scalar(dtype, step)}, attrs,
+               Rounds::kNever);
+    return;
+  }
   draft.call(op, {scalar(dtype, start), scalar(dtype, start + step * count), scalar(dtype, step)},
              attrs, Rounds::kNever);
 }

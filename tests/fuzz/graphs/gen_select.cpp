@@ -15,7 +15,7 @@ void nonzero(Draft& draft, std::string_view op) {
   const Item x = draft.operand([&] { return draft.any_dtype(); }, 1, 3, fits, {}, 512);
   if (!fits(x)) return;
   const int64_t size = c.below(static_cast<uint32_t>(x.data->elements()) + 3);
-  draft.call(op, {x.value, make<graph::ShapeExpr>(std::vector<Expr>{int64(size)})}, {},
+  draft.call(op, {x.value, make<graph::ShapeExpr>(std::vector<Expr>{draft.number(size)})}, {},
              Rounds::kNever);
 }
 
@@ -35,11 +35,11 @@ void suppression(Draft& draft, std::string_view op) {
   const Item places = draft.fresh(kFloat32, std::vector<int64_t>{batch, boxes, 4});
   const Item scores = draft.fresh(kFloat32, std::vector<int64_t>{batch, classes, boxes});
   if (!selects_surely(places) || !selects_surely(scores)) return;
-  std::vector<graph::Value> args = {places.value, scores.value,
-                                    c.chance(50)
-                                        ? graph::Value(make<graph::PrimValue>(int64(c.below(8))))
-                                        : draft.fresh(kInt64, std::vector<int64_t>{}).value,
-                                    draft.constant(kFloat32, {}, from_to(0, 1)).value};
+  std::vector<graph::Value> args = {
+      places.value, scores.value,
+      c.chance(50) ? graph::Value(make<graph::PrimValue>(draft.number(c.below(8))))
+                   : draft.fresh(kInt64, std::vector<int64_t>{}).value,
+      draft.constant(kFloat32, {}, from_to(0, 1)).value};
   if (c.chance(70)) args.push_back(draft.fresh(kFloat32, std::vector<int64_t>{1}).value);
   draft.calls(op, args, {{"center_point_box", c.chance(50)}}, Rounds::kNever);
 }

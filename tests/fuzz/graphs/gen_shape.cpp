@@ -66,6 +66,8 @@ Shape other_shape(Draft& draft, const Shape& from) {
 void reshape(Draft& draft, std::string_view op) {
   const Item x = any_tensor(draft, 0, 4);
   Shape shape = other_shape(draft, *x.type->shape);
+  for (Expr& dim : shape)
+    if (const auto known = as_int(dim)) dim = draft.number(*known);
   if (!shape.empty() && x.data->elements() > 0 && draft.choices.chance(30))
     shape[draft.choices.below(static_cast<uint32_t>(shape.size()))] = int64(-1);
   draft.call(op, {x.value, shape_value(std::move(shape))}, {}, kNever);
@@ -120,8 +122,8 @@ void broadcast_to(Draft& draft, std::string_view op) {
   const Item x = any_tensor(draft, 0, 3, {}, 512);
   Shape shape = *x.type->shape;
   for (Expr& dim : shape)
-    if (as_int(dim) == 1 && c.chance(70)) dim = int64(draft.extent(17));
-  if (c.chance(40)) shape.insert(shape.begin(), int64(draft.extent(9)));
+    if (as_int(dim) == 1 && c.chance(70)) dim = draft.number(draft.extent(17));
+  if (c.chance(40)) shape.insert(shape.begin(), draft.number(draft.extent(9)));
   draft.call(op, {x.value, shape_value(std::move(shape))}, {}, kNever);
 }
 
@@ -226,11 +228,15 @@ void strided_slice(Draft& draft, std::string_view op) {
   const Item x = any_tensor(draft, 1, 4);
   const Bounds b = random_bounds(draft, x, false);
   if (b.axes.empty()) return;
-  std::vector<Value> args = {x.value, shape_value(b.axes), shape_value(b.begin),
-                             shape_value(b.end)};
+  const auto numbers = [&](const std::vector<int64_t>& values) {
+    Shape out;
+    for (const int64_t value : values) out.push_back(draft.number(value));
+    return shape_value(std::move(out));
+  };
+  std::vector<Value> args = {x.value, shape_value(b.axes), numbers(b.begin), numbers(b.end)};
   const bool plain =
       std::all_of(b.strides.begin(), b.strides.end(), [](int64_t stride) { return stride == 1; });
-  if (!plain || draft.choices.chance(50)) args.push_back(shape_value(b.strides));
+  if (!plain || draft.choices.chance(50)) args.push_back(numbers(b.strides));
   draft.call(op, args, {}, kNever);
 }
 
@@ -259,6 +265,15 @@ void pad(Draft& draft, std::string_view op) {
       if (mode == "constant" && c.chance(10) && extent > 3) width = -1;
       widths.push_back(width);
     }
+  }
+  if (c.chance(30)) {  // as operands
+    Shape given;
+    for (const int64_t width : widths) given.push_back(draft.number(width));
+    std::vector<Value> args = {x.value, shape_value(std::move(given))};
+    if (mode == "constant")
+      args.push_back(draft.fresh(x.dtype(), std::vector<int64_t>{}, from_to(0, 3)).value);
+    draft.call(op, args, {{"pad_mode", mode}}, kNever);
+    return;
   }
   Attrs attrs{{"pad_width", widths}, {"pad_mode", mode}};
   if (mode == "constant" && c.chance(50)) attrs.set("pad_value", c.of({1.0, 2.0, 0.0}));
@@ -307,7 +322,8 @@ void space_to_depth(Draft& draft, std::string_view op) {
 void astype(Draft& draft, std::string_view op) {
   const Item x = any_tensor(draft, 0, 4, [](const Item& item) { return item.finite; });
   const DType to = draft.choices.of({kFloat32, kInt32, kInt64, kBool, kFloat16, kFloat64, kInt8,
-                                     kUInt8, kBFloat16, kInt16, kUInt16, kUInt32, kUInt64});
+                                     kUInt8, kBFloat16, kInt16, kUInt16, kUInt32, kUInt64,
+                                     kFloat8e4m3fn, kFloat8e5m2, kFloat8e4m3fnuz, kFloat8e5m2fnuz});
   if (!x.finite) return;
   if (!to.is_float()) {
     if (x.dtype().is_float() && !x.exact) return;

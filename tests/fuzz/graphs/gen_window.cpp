@@ -214,7 +214,7 @@ void resize(Draft& draft, std::string_view op) {
                         draft.extent(9), moves);
   Shape size;
   for (const int64_t extent : x.space)
-    size.push_back(int64(c.chance(40) ? extent * c.between(1, 3) : draft.extent(17)));
+    size.push_back(draft.number(c.chance(40) ? extent * c.between(1, 3) : draft.extent(17)));
   Attrs attrs{
       {"layout", text},
       {"method", method},

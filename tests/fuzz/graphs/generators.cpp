@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generators.h"
 
+#include "tenon/graph/shape.h"
+
 namespace tenon::fuzz {
 
 std::span<const GeneratorRow> generators() {
@@ -21,7 +23,7 @@ std::span<const Excluded> without_generator() {
   static constexpr const char* kOnTexts = "calls a function of the runtime, which C programs lack";
   static constexpr const char* kOfBytes = "what ConvertLayout makes of products of 8 bits";
   static constexpr Excluded kRows[] = {
-      {"assert_op", "stops the program"},
+      {"assert_op", "bounds of numbers: beside the rows"},
       {"bitcast", kRecorded},
       {"call_dps_packed", "calls what is no operator"},
       {"call_inplace_packed", "calls what is no operator"},
@@ -36,7 +38,7 @@ std::span<const Excluded> without_generator() {
       {"image.grid_sample", kRecorded},
       {"image.resize", kRecorded},
       {"linalg.det", kRecorded},
-      {"loop", "its body is a function, which generators do not draw"},
+      {"loop", "its body is drawn from all rows: beside them"},
       {"nn.col2im", kRecorded},
       {"nn.conv2d_of_words", kOfBytes},
       {"nn.deformable_columns", kRecorded},
@@ -64,7 +66,7 @@ std::span<const Excluded> without_generator() {
       {"string.to_text", kOnTexts},
       {"string.upper", kOnTexts},
       {"tensor_scatter", kRecorded},
-      {"tensor_to_shape", "random networks draw no operands that only the run knows yet"},
+      {"tensor_to_shape", "numbers that only the run knows: operands of many rows"},
       {"undefined", "the body of a declared function"},
       {"vision.roi_align", kRecorded},
       {"vision.roi_pool", kRecorded},
@@ -113,11 +115,95 @@ static void add_branch(Draft& draft) {
   draft.branch(condition, x, [&](const Item& item) { return same_type(draft, item); });
 }
 
+static void add_operator(Draft& draft);
+
+// One to three states that run through some operators; beside them slices, and what is stacked.
+static void add_loop(Draft& draft) {
+  Choices& c = draft.choices;
+  Draft::Loop loop;
+  const int64_t count = c.of({2, 3, 1, 5, 0});
+  loop.count = draft.number(count);
+  loop.while_first = c.chance(30);
+  if (loop.while_first) {
+    loop.states.push_back(draft.fresh(kBool, std::vector<int64_t>{}));
+    if (c.chance(30)) loop.count = int64(7);
+  }
+  const auto moderate = [](const Item& item) {
+    return item.data->elements() <= 512 && item.magnitude() < 100;
+  };
+  for (uint32_t left = 1 + c.below(3); left > 0; --left)
+    loop.states.push_back(
+        draft.operand([&] { return draft.any_dtype(); }, 0, 3, moderate, {}, 256));
+  for (uint32_t left = c.below(3); left > 0 && as_int(loop.count).value_or(count) == count;
+       --left) {
+    std::vector<Expr> dims = {loop.count};
+    for (const int64_t dim : draft.shape(c.below(3), 64)) dims.push_back(int64(dim));
+    loop.slices.push_back(draft.like(draft.any_dtype(), dims));
+    if (c.chance(30)) loop.reversed_inputs.push_back(static_cast<int64_t>(loop.slices.size() - 1));
+  }
+  for (int64_t k = 0; k < 2; ++k)
+    if (c.chance(25) && !loop.while_first) loop.reversed_outputs.push_back(k);
+  draft.loop(loop, [&](Draft::LoopBody& body) {
+    const size_t before = draft.size();
+    for (uint32_t left = c.below(4); left > 0; --left) add_operator(draft);
+    for (size_t k = 0; k < body.states.size(); ++k) {
+      const Item& state = body.states[k];
+      if (k == 0 && loop.while_first) {
+        // Another iteration while what is compared says so: exact, so that all agree.
+        const auto known = draft.find([&](const Item& item) {
+          return item.dtype().is_bool() && item.ndim() == 0 && item.exact;
+        });
+        body.next.push_back(known && c.chance(70) ? *known : state);
+        continue;
+      }
+      // Of the state, or of what the body made of this type.
+      const auto made = draft.size() > before && c.chance(60) ? draft.find([&](const Item& item) {
+        return item.dtype() == state.dtype() && item.magnitude() < 100 &&
+               graph::shapes_agree(*item.type->shape, *state.type->shape) == graph::DimsAgree::kYes;
+      })
+                                                              : std::nullopt;
+      const auto next = same_type(draft, made ? *made : state);
+      if (!next) return false;
+      body.next.push_back(*next);
+    }
+    for (uint32_t left = c.below(3); left > 0; --left)
+      if (const auto item = draft.find(moderate); item && item->data->elements() <= 256)
+        body.stacked.push_back(*item);
+    return true;
+  });
+}
+
+// The elements of a tensor that are not 0: as many as there are in this run.
+static void add_selection(Draft& draft) {
+  const Item x = draft.operand([&] { return draft.any_dtype(); }, 1, 3,
+                               [](const Item& item) {
+                                 return item.exact && item.ndim() > 0 && item.finite &&
+                                        item.data->elements() > 0;
+                               },
+                               {}, 256);
+  if (!x.exact || !x.finite) return;
+  const auto is_there = x.dtype().is_bool()
+                            ? std::optional(x)
+                            : draft.call("astype", {x.value}, {{"dtype", kBool}}, Rounds::kNever);
+  if (!is_there) return;
+  const auto ones = draft.call("astype", {is_there->value}, {{"dtype", kInt64}}, Rounds::kNever);
+  const auto count = ones ? draft.call("sum", {ones->value}, {}, Rounds::kNever) : std::nullopt;
+  if (!count) return;
+  const std::vector<Expr> numbers = draft.numbers_of(*count);
+  draft.call("nonzero", {x.value, make<graph::ShapeExpr>(numbers)}, {}, Rounds::kNever);
+}
+
 static void add_operator(Draft& draft) {
   Choices& choices = draft.choices;
-  if (choices.chance(3)) {
-    add_branch(draft);
-    return;
+  constexpr size_t kDeepestLoop = 2;
+  switch (choices.of({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4})) {
+    case 1: return add_branch(draft);
+    case 2:
+      if (draft.loops_around() < kDeepestLoop) return add_loop(draft);
+      break;
+    case 3: return add_selection(draft);
+    case 4: return add_quantised(draft);
+    default: break;
   }
   static const std::vector<const GeneratorRow*> kDrawn = [] {
     std::vector<const GeneratorRow*> rows;

@@ -33,6 +33,9 @@ std::vector<GeneratorRow> elementwise_generators(), reduction_generators(), shap
     index_generators(), product_generators(), window_generators(), norm_generators(),
     create_generators(), recurrent_generators(), select_generators(), tree_generators();
 
+/// dequantize - product - quantize, which FakeQuantizationToInteger folds.
+void add_quantised(Draft& draft);
+
 /// A network of 1 to 12 operators.
 Network random_network(Choices& choices, std::map<std::string, Tally>* tally = nullptr);
 /// The same of operators named here, the last one a call of `last` where that is given.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised chains, as QDQ networks write them: what is dequantised is multiplied, and the result
+// quantised again. Scales are powers of two, so that every number is exact and a half step is one at
+// every target.
+#include <algorithm>
+
+#include "generators.h"
+
+namespace tenon::fuzz {
+
+namespace {
+
+using graph::Value;
+
+struct Quantised {
+  Item steps, floats;
+};
+
+// A scale, one or for each place along an axis, and zero points.
+Item scale_of(Draft& draft, const std::vector<int64_t>& shape, double least) {
+  return draft.constant(kFloat32, shape, from_to(least, least));
+}
+
+std::optional<Quantised> dequantised(Draft& draft, const Item& steps, double scale,
+                                     const std::vector<int64_t>& places, int64_t axis,
+                                     double zero) {
+  const Item zeros = draft.constant(steps.dtype(), places, from_to(zero, zero));
+  const auto floats =
+      draft.call("dequantize", {steps.value, scale_of(draft, places, scale).value, zeros.value},
+                 {{"axis", axis}}, Rounds::kArithmetic);
+  if (!floats) return std::nullopt;
+  return Quantised{steps, *floats};
+}
+
+// Steps of the network, or new ones.
+Item steps_of(Draft& draft, const std::vector<int64_t>& shape, size_t rank) {
+  Choices& c = draft.choices;
+  const auto found = c.chance(50) ? draft.find([&](const Item& item) {
+    return item.ndim() == rank && item.exact && item.data->elements() > 0 &&
+           item.data->elements() <= 2048 && (item.dtype() == kInt8 || item.dtype() == kUInt8) &&
+           item.magnitude() <= 24 && item.is_static();
+  })
+                                  : std::nullopt;
+  if (found) return *found;
+  const DType dtype = c.of({kInt8, kUInt8});
+  std::vector<Expr> dims;
+  for (const int64_t dim : shape) dims.push_back(int64(dim));
+  return draft.fresh(dtype, dims, from_to(dtype == kInt8 ? -20 : 0, 20));
+}
+
+// Weights of 8 or 4 bits, which are constants.
+std::optional<Item> weights_of(Draft& draft, const std::vector<int64_t>& shape, int64_t axis) {
+  Choices& c = draft.choices;
+  const DType dtype = c.of({kInt8, kInt8, kUInt8, kInt4, kUInt4});
+  const Item steps =
+      draft.constant(dtype, shape, from_to(dtype.is_uint() ? 0 : -7, dtype.bits == 4 ? 7 : 12));
+  const std::vector<int64_t> places = c.chance(50)
+                                          ? std::vector<int64_t>{shape[static_cast<size_t>(axis)]}
+                                          : std::vector<int64_t>{};
+  const double zero = dtype.is_uint() ? c.of({0.0, 5.0}) : c.of({0.0, 0.0, -2.0});
+  const auto out = dequantised(draft, steps, c.of({0.25, 0.5}), places, axis, zero);
+  return out ? std::optional(out->floats) : std::nullopt;
+}
+
+}  // namespace
+
+void add_quantised(Draft& draft) {
+  Choices& c = draft.choices;
+  const bool convolves = c.chance(50);
+  const int64_t channels = draft.extent(17), filters = draft.extent(33);
+  const Item steps =
+      convolves ? steps_of(draft, {draft.extent(2), channels, draft.extent(9), draft.extent(9)}, 4)
+                : steps_of(draft, {draft.extent(9), channels}, 2);
+  const double zero = steps.dtype() == kUInt8 ? c.of({0.0, 7.0}) : c.of({0.0, -3.0});
+  const auto x = dequantised(draft, steps, c.of({0.25, 0.5, 1.0}), {}, 1, zero);
+  if (!x) return;
+  const int64_t inner = steps.shape()[1];
+  std::optional<Item> y;
+  if (convolves) {
+    const int64_t taps = std::min<int64_t>({c.of({1, 3, 2}), steps.shape()[2], steps.shape()[3]});
+    const bool grouped = c.chance(20);
+    const auto w =
+        weights_of(draft, {grouped ? inner : filters, grouped ? 1 : inner, taps, taps}, 0);
+    if (!w) return;
+    Attrs attrs{{"padding", std::vector<int64_t>(4, c.below(static_cast<uint32_t>(taps)))},
+                {"strides", std::vector<int64_t>{c.of({1, 1, 2})}},
+                {"groups", grouped ? inner : 1}};
+    y = draft.call("nn.conv2d", {x->floats.value, w->value}, attrs, Rounds::kArithmetic);
+  } else {
+    const auto w = weights_of(draft, {inner, filters}, 1);
+    if (!w) return;
+    y = draft.call("matmul", {x->floats.value, w->value}, {}, Rounds::kArithmetic);
+  }
+  if (y && c.chance(50)) {
+    std::vector<int64_t> shape = {y->shape()[1]};
+    if (convolves) shape = {1, y->shape()[1], 1, 1};
+    y = draft.call("add", {y->value, draft.constant(kFloat32, shape).value}, {},
+                   Rounds::kArithmetic);
+  }
+  if (y && c.chance(40)) y = draft.call("nn.relu", {y->value}, {}, Rounds::kNever);
+  if (!y || !y->exact) return;
+  const DType dtype = c.of({kInt8, kUInt8});
+  const double shift = dtype == kUInt8 ? c.of({0.0, 100.0}) : c.of({0.0, 3.0});
+  const Item zeros = draft.constant(dtype, {}, from_to(shift, shift));
+  const double scale = c.of({4.0, 1.0, 8.0, 2.0});
+  const auto q = draft.call("quantize", {y->value, scale_of(draft, {}, scale).value, zeros.value},
+                            {{"out_dtype", dtype}, {"axis", 1}}, Rounds::kNever);
+  if (q && c.chance(60)) (void)dequantised(draft, *q, scale, {}, 1, shift);
+}
+
+}  // namespace tenon::fuzz
