@@ -66,7 +66,8 @@ class Flattener final : public Rewriter {
       return with_view(node, alloc->buffer);
     if (const auto* decl = node.as<DeclBuffer>(); decl && needs_view(*decl->buffer)) {
       const Expr data = (*this)(decl->data);
-      if (is_kept(*decl->buffer)) return with_view(node, decl->buffer);
+      if (is_kept(*decl->buffer))
+        return with_view(make<DeclBuffer>(decl->buffer, data, decl->origin), decl->buffer);
       return make<DeclBuffer>(flat_buffer(decl->buffer), data, decl->origin);
     }
     return rewrite_members(node);
