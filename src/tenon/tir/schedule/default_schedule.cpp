@@ -346,9 +346,19 @@ class DefaultScheduler {
       const auto readers = sch_.consumers(block);
       std::span<const GivenNest> nests;
       if (const GivenPlan* plan = given(block.name)) nests = plan->nests;
-      if (tries(plan, Algorithm::kTiles,
-                [&] { plan.tiles = schedule_tiles(sch_, block, target_, nests); }))
-        return finish(before, block, readers);
+      const auto tile = [&](bool takes_in_reader) {
+        plan.tiles = schedule_tiles(sch_, block, target_, nests, takes_in_reader);
+      };
+      // A reader that does not fit the tiles has loops of its own.
+      bool reader_is_left = false;
+      if (tries(plan, Algorithm::kTiles, [&] {
+            if (readers.size() == 1 && !attempt(sch_, [&] { tile(true); }))
+              reader_is_left = attempt(sch_, [&] { tile(false); });
+            else if (readers.size() == 1)
+              return;
+            if (!reader_is_left) tile(true);
+          }))
+        return finish(before, block, reader_is_left ? std::vector<BlockRV>() : readers);
       if (tries(plan, Algorithm::kRowReduction, [&] { schedule_row_alone(block); }))
         return finish(before, block, {});
       if (tries(plan, Algorithm::kPlanarWindow, [&] { schedule_window(sch_, block, target_); }))

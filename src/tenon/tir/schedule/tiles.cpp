@@ -26,8 +26,13 @@ int64_t power_of_two_up_to(int64_t n) {
 
 class Tiler {
  public:
-  Tiler(Schedule& schedule, const Target& target, std::span<const GivenNest> given)
-      : sch_(schedule), target_(target), model_(machine_model(target)), given_(given) {}
+  Tiler(Schedule& schedule, const Target& target, std::span<const GivenNest> given,
+        bool takes_in_reader)
+      : sch_(schedule),
+        target_(target),
+        model_(machine_model(target)),
+        given_(given),
+        takes_in_reader_(takes_in_reader) {}
 
   std::vector<TilePlan> run(const BlockRV& block) {
     if (!is_reduction(*sch_.get(block)))
@@ -53,7 +58,7 @@ class Tiler {
   BlockRV align(const BlockRV& block) {
     const std::vector<BlockRV> readers = sch_.consumers(block);
     const BlockRV copy = sch_.cache_write(block, 0, "global");
-    if (readers.size() != 1) return copy;
+    if (readers.size() != 1 || !takes_in_reader_) return copy;
     return attempt(sch_, [&] { sch_.reverse_compute_inline(readers[0]); }) ? readers[0] : copy;
   }
 
@@ -645,7 +650,8 @@ class Tiler {
   const Target& target_;
   const MachineModel& model_;
   std::span<const GivenNest> given_;  // of all nests, where there is one
-  std::string name_;                  // of the block; nests have names of their own
+  bool takes_in_reader_;
+  std::string name_;  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
   std::optional<BlockRV> alone_;  // the same where it stays in front of several nests
   std::string packed_operand_;    // of which `packed_` is the copy
@@ -656,8 +662,8 @@ class Tiler {
 }  // namespace
 
 std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
-                                     std::span<const GivenNest> given) {
-  return Tiler(schedule, target, given).run(block);
+                                     std::span<const GivenNest> given, bool takes_in_reader) {
+  return Tiler(schedule, target, given, takes_in_reader).run(block);
 }
 
 }  // namespace tenon::tir
