@@ -64,7 +64,7 @@ test-models: tenon models  ## the larger test networks, and the whole networks t
 	$(TENON) test-onnx --tolerance 1e-4 $(MODELS)
 	$(TENON) test-onnx "$$("$$(bench/python.sh)" -c 'import onnx, pathlib; print(pathlib.Path(onnx.__file__).parent / "backend/test/data/light")')"
 
-zoo:  ## networks of other kinds (segmentation, video, speech, diffusion, graphs, translation) into build/zoo (2 minutes, 400 MB)
+zoo:  ## networks of other kinds (detectors, video, speech, diffusion, graphs, translation ...) into build/zoo (3 minutes, 700 MB)
 	@scripts/make_models.sh $(BUILD)/zoo make_zoo.py
 
 test-zoo: tenon zoo  ## those networks: 1e-3 of the largest output
