@@ -344,8 +344,12 @@ bool same_form(const ItemRef& a, const ItemRef& b) {
   }
   const Collection &x = *a->collection, &y = *b->collection;
   if (x.is_optional != y.is_optional || x.packed.has_value() != y.packed.has_value()) return false;
-  if (x.packed)
-    return x.packed->most_dims() == y.packed->most_dims() && x.packed->rank == y.packed->rank;
+  if (x.packed) {
+    const Packed &p = *x.packed, &q = *y.packed;
+    const bool same_dims = p.dims && q.dims ? arith::proves_equal(*p.dims, *q.dims)
+                                            : p.dims.has_value() == q.dims.has_value();
+    return p.most_dims() == q.most_dims() && p.rank == q.rank && same_dims;
+  }
   return x.items.size() == y.items.size() &&
          std::equal(x.items.begin(), x.items.end(), y.items.begin(), same_form);
 }
@@ -367,6 +371,60 @@ ItemRef either_packed(const ItemRef& a, const ItemRef& b) {
     if (!same) out.packed->dims.reset();
   }
   return item_of(std::move(out));
+}
+
+ItemRef with_form(Context& c, const ItemRef& item, const Collection& form) {
+  if (!item->collection)
+    c.bad(kTypeMismatch, "state of `{}` is {} and becomes a tensor", c.name(), form.kind());
+  const Collection& given = *item->collection;
+  Collection out = given;
+  if (form.is_optional && !given.is_optional) {
+    out = Collection();
+    out.is_optional = true;
+    out.dtype = given.dtype;
+    out.items.push_back(item);
+  } else if (form.is_optional != given.is_optional) {
+    c.bad(kTypeMismatch, "state of `{}` is {} and becomes {}", c.name(), form.kind(), given.kind());
+  }
+  out = packed(c, out, form.packed->most_dims());
+  if (form.dtype && out.dtype != form.dtype)
+    c.bad(kDTypeMismatch, "state of `{}` is {} of {} and becomes one of {}", c.name(), form.kind(),
+          form.dtype->str(), out.dtype->str());
+  return item_of(std::move(out));
+}
+
+ItemRef either_form(Context& c, const ItemRef& state, const ItemRef& next) {
+  const Packed& made = *next->collection->packed;
+  Collection out = packed(c, *state->collection, made.most_dims());
+  Packed& begun = *out.packed;
+  if (is_int(made.length(), 0)) return item_of(std::move(out));
+  if (is_int(begun.length(), 0)) {
+    begun.rank = made.rank;
+    begun.dims.reset();
+    if (made.dims && as_ints(*made.dims)) begun.dims = made.dims;
+    return item_of(std::move(out));
+  }
+  if (begun.rank != made.rank) begun.rank.reset();
+  if (!made.dims || !begun.dims || !arith::proves_equal(*begun.dims, *made.dims))
+    begun.dims.reset();
+  return item_of(std::move(out));
+}
+
+ItemRef held_by(Context& c, const ItemRef& item) {
+  const auto& held = item->collection;
+  if (!held || !held->is_optional) return item;
+  if (held->packed) {
+    const Expr present = c.numbers_of(held->present, "input")[0];
+    c.require(present->dtype.is_bool() ? present : ne(present, int64(0)), kBadArgument,
+              fmt::format("`{}` of an optional that is absent", c.name()));
+    if (!held->holds_sequence) return packed_at(c, *held->packed, int64(0));
+    Collection out;
+    out.dtype = held->dtype;
+    out.packed = held->packed;
+    return item_of(std::move(out));
+  }
+  if (held->items.empty()) c.bad(kBadArgument, "`{}` of an optional that is absent", c.name());
+  return held->items[0];
 }
 
 }  // namespace tenon::onnx

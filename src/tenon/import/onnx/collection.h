@@ -69,4 +69,12 @@ bool same_form(const ItemRef& a, const ItemRef& b);
 /// The form of what is one of two that are packed alike.
 ItemRef either_packed(const ItemRef& a, const ItemRef& b);
 
+/// A packed state of a loop as it begins, with room for what an iteration made of it, `next`: in the
+/// next one it may be either.
+ItemRef either_form(Context& c, const ItemRef& state, const ItemRef& next);
+/// A sequence or an optional that is packed like `form`.
+ItemRef with_form(Context& c, const ItemRef& item, const Collection& form);
+/// What an optional holds, with the check that it does; another item as it is.
+ItemRef held_by(Context& c, const ItemRef& item);
+
 }  // namespace tenon::onnx

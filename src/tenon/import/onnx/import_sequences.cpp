@@ -2,9 +2,13 @@
 // Where sequences and optionals meet nodes, loops and outputs.
 #include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/loop_body.h"
 #include "tenon/support/limit_codes.h"
 
 namespace tenon::onnx {
+
+// Iterations of a known count: beyond, a sequence is one of the run.
+static constexpr int64_t kMostUnrolled = 1024;
 
 void Importer::convert_items(Context& context, const OperatorRow& row, Scope& scope,
                              const Body& body) {
@@ -45,6 +49,16 @@ bool Importer::deals_with_sequences(const Context& context, const Graph& graph,
   return false;
 }
 
+bool Importer::repeat_items(Context& context, Scope& scope, const Body& body) {
+  context.set_inline([&](const Graph& graph, const std::vector<ItemRef>& items) {
+    return inline_graph(context, graph, items, scope, body);
+  });
+  context.set_run_time_numbers(&numbers_);
+  set_items(context.node(), repeat(context, *context.graph_attr("body"), loop_parts(context)),
+            scope);
+  return true;
+}
+
 bool Importer::unroll(Context& context, Scope& scope, const Body& body) {
   const Node& node = context.node();
   const auto graph = context.graph_attr("body");
@@ -59,7 +73,7 @@ bool Importer::unroll(Context& context, Scope& scope, const Body& body) {
   };
   const auto count = context.has(0) ? number(0) : std::nullopt;
   auto goes_on = context.has(1) ? number(1) : std::optional<int64_t>(1);
-  if (!count || !goes_on) unsupported("a sequence in a loop whose end only the run knows");
+  if (!count || !goes_on || *count > kMostUnrolled) return repeat_items(context, scope, body);
   const size_t states = context.input_count() - std::min<size_t>(2, context.input_count());
   if (graph->inputs.size() != states + 2 || graph->outputs.size() < states + 1 ||
       graph->outputs.size() != node.outputs.size() + 1)
@@ -91,7 +105,7 @@ bool Importer::unroll(Context& context, Scope& scope, const Body& body) {
     if (!condition->elements && !condition->collection && condition->value.as<graph::Constant>())
       (void)Context(node, {condition}, 0, builder_, nullptr, true, clamped_).elements(0);
     goes_on = known(condition);
-    if (!goes_on) unsupported("a sequence in a loop whose end only the run knows");
+    if (!goes_on) return repeat_items(context, scope, body);
     for (size_t k = 0; k < states; ++k) state[k] = result(k + 1);
     for (size_t k = 0; k < stacked.size(); ++k) {
       const ItemRef item = result(k + 1 + states);

@@ -147,6 +147,7 @@ class Importer {
   // The body of a Loop for each iteration, where it deals with sequences and their number is known.
   // False where it is none.
   bool unroll(Context& context, Scope& scope, const Body& body);
+  bool repeat_items(Context& context, Scope& scope, const Body& body);
   bool deals_with_sequences(const Context& context, const Graph& graph, const Scope& scope) const;
   void convert_items(Context& context, const OperatorRow& row, Scope& scope, const Body& body);
   void set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope);

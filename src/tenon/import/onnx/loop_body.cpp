@@ -98,7 +98,7 @@ class Free {
 
 /// A call of `loop` of a function that was built among the values that it uses.
 Value emit_loop(Context& c, const graph::Function& built, const Expr& index, const LoopParts& parts,
-                bool while_first, std::vector<Type> results) {
+                const std::vector<Value>& states, bool while_first, std::vector<Type> results) {
   const Free free(built.params, index, *built.body);
   const Dims numbers = free.numbers();
   Dims given = {index};
@@ -129,7 +129,7 @@ Value emit_loop(Context& c, const graph::Function& built, const Expr& index, con
   const Ref<graph::Call> checked =
       graph::call_op("loop",
                      {make<graph::FuncRef>(name), Context::prim(parts.count),
-                      Context::shape_value(numbers), make<graph::Tuple>(parts.states),
+                      Context::shape_value(numbers), make<graph::Tuple>(states),
                       make<graph::Tuple>(parts.slices), make<graph::Tuple>(std::move(captured))},
                      std::move(attrs), c.origin());
   return c.builder().emit(
@@ -152,17 +152,32 @@ class Repeated {
     if (results < parts_.states.size() + (parts_.has_condition ? 1 : 0))
       c_.bad(kBadModel, "the body of `{}` has {} outputs; expected {} and more", c_.name(), results,
              parts_.states.size() + (parts_.has_condition ? 1 : 0));
-    for (const Value& state : parts_.states) types_.push_back(shaped(state));
+    for (const ItemRef& state : parts_.states)
+      forms_.push_back(state->collection
+                           ? item_of(packed(c_, *state->collection, most_dims(*state->collection)))
+                           : state);
+    begin();
   }
 
-  std::vector<Value> emit() {
+  std::vector<ItemRef> emit() {
     constexpr int kMostRounds = 64;
     for (int round = 0;; ++round) {
       if (round == kMostRounds) unsupported("states whose dimensions do not settle");
       build();
-      if (!generalise()) break;
+      if (generalise_forms())
+        begin();
+      else if (!generalise())
+        break;
     }
-    return call();
+    const std::vector<Value> values = call();
+    std::vector<ItemRef> items;
+    size_t next = 0;
+    for (size_t k = 0; k < forms_.size(); ++k) {
+      const ItemRef state = with_values(forms_[k], values, next);
+      items.push_back(unwraps(k) ? held_by(c_, state) : state);
+    }
+    while (next < values.size()) items.push_back(item_of(values[next++]));
+    return items;
   }
 
  private:
@@ -170,6 +185,39 @@ class Repeated {
     Expr var;
     std::vector<std::pair<size_t, size_t>> places;  // state, dimension
   };
+
+  // States as tensors, by their forms.
+  void begin() {
+    states_.clear();
+    types_.clear();
+    state_of_.clear();
+    fresh_.clear();
+    for (size_t k = 0; k < forms_.size(); ++k) {
+      if (forms_[k]->collection)
+        add_values(c_, forms_[k], states_);
+      else
+        states_.push_back(c_.with_operands({forms_[k]}, c_.opset()).value(0));
+      state_of_.resize(states_.size(), k);
+    }
+    for (const Value& state : states_) types_.push_back(shaped(state));
+  }
+
+  // An optional of a sequence that each iteration gives as the sequence.
+  bool unwraps(size_t k) const {
+    return forms_[k]->collection && forms_[k]->collection->is_optional && is_there_[k];
+  }
+
+  // Sequences whose tensors have more dimensions, or several ranks. True where a form is another now.
+  bool generalise_forms() {
+    bool changed = false;
+    for (size_t k = 0; k < forms_.size(); ++k) {
+      if (!forms_[k]->collection) continue;
+      ItemRef next = either_form(c_, forms_[k], results_[k]);
+      changed |= !same_form(next, forms_[k]);
+      forms_[k] = std::move(next);
+    }
+    return changed;
+  }
 
   bool is_fresh(const Expr& dim) const {
     return std::any_of(fresh_.begin(), fresh_.end(),
@@ -212,7 +260,19 @@ class Repeated {
                                         false, c_.origin()));
       items.push_back(item(params.back(), items.size()));
     };
-    for (const Ref<TensorType>& type : types_) param(type);
+    std::vector<Value> states;
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const std::string& name = graph_.inputs[own + state_of_[i]].name;
+      params.push_back(make<graph::Var>(fmt::format("{}_{}", identifier(name), params.size()),
+                                        types_[i], false, c_.origin()));
+      states.emplace_back(params.back());
+    }
+    size_t next = 0;
+    for (const ItemRef& form : forms_) {
+      items.push_back(with_values(form, states, next));
+      if (!form->collection)
+        check_declared(graph_.inputs[items.size() - 1], *items.back()->type(), "gets");
+    }
     for (const Value& slice : parts_.slices) param(part_type(slice));
     c_.builder().begin_function(params);
     std::vector<Value> results;
@@ -245,7 +305,16 @@ class Repeated {
       ends_ = holds == 0;
       if (stops_) results.push_back(c_.reshape(own.value(0), {}));
     }
+    is_there_.assign(forms_.size(), false);
+    results_.assign(given.begin() + static_cast<std::ptrdiff_t>(first), given.end());
     for (size_t k = first; k < given.size(); ++k) {
+      if (const size_t state = k - first; state < forms_.size() && forms_[state]->collection) {
+        ItemRef& result = results_[state];
+        is_there_[state] = result->collection && !result->collection->is_optional;
+        result = with_form(c_, result, *forms_[state]->collection);
+        add_values(c_, result, results);
+        continue;
+      }
       Value value = c_.with_operands({given[k]}, c_.opset()).value(0);
       const Ref<TensorType> type = shaped(value);
       check_declared(graph_.outputs[k], *type, "gives");
@@ -255,7 +324,7 @@ class Repeated {
         const size_t state = k - first;
         value = c_.op("where",
                       {runs, value,
-                       state < types_.size() ? Value(params[state]) : c_.scalar(type->dtype, 0)});
+                       state < forms_.size() ? Value(params[state]) : c_.scalar(type->dtype, 0)});
       }
       results.push_back(value);
     }
@@ -269,6 +338,10 @@ class Repeated {
         .to<TensorType>();
   }
 
+  std::string name_of_state(size_t value) const {
+    return printable(graph_.inputs[state_of_[value] + (parts_.has_condition ? 2 : 0)].name);
+  }
+
   // Dimensions that an iteration changes become variables. True where there are new ones.
   bool generalise() {
     bool changed = split();
@@ -277,13 +350,11 @@ class Repeated {
       const TensorType& next = result(k);
       const TensorType& before = *types_[k];
       if (next.dtype != before.dtype)
-        c_.bad(kDTypeMismatch, "state `{}` of `{}` is of dtype {} and becomes {}",
-               printable(graph_.inputs[k + (parts_.has_condition ? 2 : 0)].name), c_.name(),
-               before.dtype.str(), next.dtype.str());
+        c_.bad(kDTypeMismatch, "state `{}` of `{}` is of dtype {} and becomes {}", name_of_state(k),
+               c_.name(), before.dtype.str(), next.dtype.str());
       if (next.ndim != before.ndim)
         c_.bad(kRankMismatch, "state `{}` of `{}` is of rank {} and becomes one of rank {}",
-               printable(graph_.inputs[k + (parts_.has_condition ? 2 : 0)].name), c_.name(),
-               before.ndim, next.ndim);
+               name_of_state(k), c_.name(), before.ndim, next.ndim);
       Dims dims = *before.shape;
       for (size_t d = 0; d < dims.size(); ++d) {
         if (is_fresh(dims[d]) || arith::proves_equal(dims[d], (*next.shape)[d])) continue;
@@ -346,9 +417,8 @@ class Repeated {
     if (stops_) {
       results.push_back(TensorType::of({}, kBool));
       wanted.push_back(results.back());
-      parts_.states.insert(parts_.states.begin(), parts_.condition
-                                                      ? c_.reshape(parts_.condition, {})
-                                                      : c_.scalar(kBool, 1));
+      states_.insert(states_.begin(),
+                     parts_.condition ? c_.reshape(parts_.condition, {}) : c_.scalar(kBool, 1));
     }
     const auto add = [&](Dims dims, DType dtype) {
       const bool is_known =
@@ -367,7 +437,7 @@ class Repeated {
         if (is_fresh(dim)) dim = nullptr;
       add(std::move(dims), type->dtype);
     }
-    const size_t outputs = graph_.outputs.size() - (parts_.has_condition ? 1 : 0);
+    const size_t outputs = types_.size() + results_.size() - forms_.size();
     for (size_t k = types_.size(); k < outputs; ++k) {
       Dims dims = *result(k).shape;
       for (const Expr& dim : dims)
@@ -381,7 +451,7 @@ class Repeated {
         copy.params.insert(copy.params.begin(),
                            make<graph::Var>("condition", TensorType::of({}, kBool)));
       });
-    const Value loop = emit_loop(c_, *function_, index_, parts_, stops_, results);
+    const Value loop = emit_loop(c_, *function_, index_, parts_, states_, stops_, results);
     std::vector<Value> values;
     for (size_t k = stops_ ? 1 : 0; k < results.size(); ++k) {
       const Value one = make<graph::TupleGetItem>(loop, static_cast<int64_t>(k));
@@ -395,7 +465,12 @@ class Repeated {
   Context& c_;
   const Graph& graph_;
   LoopParts parts_;
-  std::vector<Ref<TensorType>> types_;  // of the states, in the body
+  std::vector<ItemRef> forms_;    // of the states: tensors, and what is packed
+  std::vector<ItemRef> results_;  // of an iteration, without the condition
+  std::vector<bool> is_there_;    // whether it gives a state that is an optional as what it holds
+  std::vector<Value> states_;     // the tensors of the states
+  std::vector<size_t> state_of_;  // each of them belongs to
+  std::vector<Ref<TensorType>> types_;  // of them, in the body
   std::vector<Fresh> fresh_;
   int64_t vars_ = 0;
   Expr index_;
@@ -405,7 +480,7 @@ class Repeated {
 
 }  // namespace
 
-std::vector<Value> repeat(Context& context, const Graph& graph, const LoopParts& parts) {
+std::vector<ItemRef> repeat(Context& context, const Graph& graph, const LoopParts& parts) {
   return Repeated(context, graph, parts).emit();
 }
 
@@ -440,7 +515,7 @@ std::vector<Value> for_each(
   LoopParts loop;
   loop.count = count;
   loop.slices = slices;
-  const Value all = emit_loop(c, *function, index, loop, false, std::move(types));
+  const Value all = emit_loop(c, *function, index, loop, {}, false, std::move(types));
   std::vector<Value> values;
   for (size_t k = 0; k < outputs; ++k)
     values.push_back(c.builder().emit(make<graph::TupleGetItem>(all, static_cast<int64_t>(k))));

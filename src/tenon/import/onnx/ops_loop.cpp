@@ -8,11 +8,8 @@
 
 namespace tenon::onnx {
 
-namespace {
-
-Results convert_loop(Context& c) {
+LoopParts loop_parts(Context& c) {
   LoopParts parts;
-  const auto body = c.graph_attr("body");
   parts.has_condition = true;
   parts.count = int64(INT64_MAX);
   if (c.has(0)) {
@@ -30,8 +27,21 @@ Results convert_loop(Context& c) {
     if (!holds) parts.condition = c.value(1);
     if (holds == 0) parts.count = int64(0);
   }
-  for (size_t i = 2; i < c.input_count(); ++i) parts.states.push_back(c.value(i));
-  return repeat(c, *body, parts);
+  for (size_t i = 2; i < c.input_count(); ++i) parts.states.push_back(c.ref(i));
+  return parts;
+}
+
+namespace {
+
+Results repeated(Context& c, const Graph& body, const LoopParts& parts) {
+  Results results;
+  for (const ItemRef& item : repeat(c, body, parts)) results.push_back(c.value_of(item));
+  return results;
+}
+
+Results convert_loop(Context& c) {
+  const auto body = c.graph_attr("body");
+  return repeated(c, *body, loop_parts(c));
 }
 
 // ---- Scan ---------------------------------------------------------------------------------------
@@ -101,7 +111,7 @@ Results convert_scan(Context& c) {
   LoopParts parts;
   const auto body = c.graph_attr("body");
   const size_t states = states_of(c, *body, 0);
-  for (size_t i = 0; i < states; ++i) parts.states.push_back(c.value(i));
+  for (size_t i = 0; i < states; ++i) parts.states.push_back(c.ref(i));
   const size_t scanned = c.input_count() - states, stacked = body->outputs.size() - states;
   const Ints axes = listed(c, "scan_input_axes", scanned);
   for (size_t i = 0; i < scanned; ++i) {
@@ -113,7 +123,7 @@ Results convert_scan(Context& c) {
   parts.reversed_inputs = reversed(c, "scan_input_directions", scanned);
   parts.reversed_outputs = reversed(c, "scan_output_directions", stacked);
   parts.count = common_length(c, parts.slices, 0);
-  Results results = repeat(c, *body, parts);
+  Results results = repeated(c, *body, parts);
   const Ints output_axes = listed(c, "scan_output_axes", stacked);
   for (size_t k = 0; k < stacked; ++k) {
     Value& result = results[states + k];
@@ -147,11 +157,11 @@ Results convert_batched_scan(Context& c) {
     LoopParts parts;
     parts.count = length;
     const auto first = one.begin() + static_cast<std::ptrdiff_t>(states);
-    parts.states.assign(one.begin(), first);
+    for (auto state = one.begin(); state != first; ++state) parts.states.push_back(item_of(*state));
     parts.slices.assign(first, first + static_cast<std::ptrdiff_t>(scanned.size()));
     parts.reversed_inputs = directions;
     if (has_lengths) parts.length = one.back();
-    return repeat(c, *body, parts);
+    return repeated(c, *body, parts);
   });
 }
 

@@ -344,22 +344,7 @@ ItemRefs convert_has_element(Context& c) {
   return {scalar_item(kBool, boolean(!held || !held->is_optional || !held->items.empty()))};
 }
 
-ItemRefs convert_get_element(Context& c) {
-  const auto& held = c.item(0).collection;
-  if (!held || !held->is_optional) return {c.ref(0)};
-  if (held->packed) {
-    const Expr present = c.numbers_of(held->present, "input")[0];
-    c.require(present->dtype.is_bool() ? present : ne(present, int64(0)), kBadArgument,
-              fmt::format("`{}` of an optional that is absent", c.name()));
-    if (!held->holds_sequence) return {packed_at(c, *held->packed, int64(0))};
-    Collection out;
-    out.dtype = held->dtype;
-    out.packed = held->packed;
-    return {item_of(std::move(out))};
-  }
-  if (held->items.empty()) c.bad(kBadArgument, "`{}` of an optional that is absent", c.name());
-  return {held->items[0]};
-}
+ItemRefs convert_get_element(Context& c) { return {held_by(c, c.ref(0))}; }
 
 }  // namespace
 
