@@ -61,8 +61,10 @@ void Importer::convert_nodes(const Graph& graph, Scope& scope, const Body& body)
   budget_.charge(graph.nodes, builder_.origin());
   std::vector<std::string> results;
   for (const ValueInfo& output : graph.outputs) results.push_back(output.name);
+  Body of_graph = body;
+  of_graph.graph = &graph;
   for (const Node* node : ordered(graph.nodes, given_names(graph), scope, results, model_.path))
-    convert(*node, scope, body);
+    convert(*node, scope, of_graph);
 }
 
 void Importer::convert(const Node& node, Scope& scope, const Body& body) {

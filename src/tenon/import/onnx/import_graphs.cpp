@@ -7,6 +7,7 @@
 #include "tenon/import/onnx/choices.h"
 #include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/ranks.h"
 #include "tenon/support/limit_codes.h"
 
 namespace tenon::onnx {
@@ -126,12 +127,7 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
   if (condition && condition->values.size() == 1 && as_int(condition->values[0])) {
     // Known now: the branch stands in place of the node.
     const Graph& taken = *as_int(condition->values[0]) ? *then_graph : *else_graph;
-    Scope own(&scope);
-    add_initializers(taken, own);
-    convert_nodes(taken, own, inner);
-    for (size_t i = 0; i < node.outputs.size(); ++i)
-      if (!node.outputs[i].empty()) scope.set(node.outputs[i], own.find(taken.outputs[i].name));
-    return;
+    return take_branch(taken, node, scope, inner);
   }
   if (context.dtype(0) != kBool)
     context.bad(kDTypeMismatch, "the condition of `If` has dtype {}; expected bool",
@@ -148,6 +144,15 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
   if (!then_side.seq || !else_side.seq) {
     poison(node, scope);
     return;
+  }
+  if (const auto first = branch_by_ranks(then_side, else_side, node, *body.graph)) {
+    const Expr holds = condition_of(context);
+    context.require(*first ? holds : logical_not(holds), kRankMismatch,
+                    fmt::format("`{}` takes its other branch, which gives a rank that the nodes "
+                                "behind it do not take",
+                                name_of(node)));
+    inner.in_branch = body.in_branch;
+    return take_branch(*first ? *then_graph : *else_graph, node, scope, inner);
   }
   for (const auto& [i, dims] : packs)
     then_side.results[i] = either_packed(then_side.results[i], else_side.results[i]);
@@ -179,15 +184,38 @@ Value Importer::if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
     return builder_.emit(make<graph::If>(context.reshape(context.value(0), {}), then_seq, else_seq,
                                          builder_.origin()),
                          name_of_result(node));
+  return choose(builder_, {then_seq, else_seq}, {condition_of(context)}, name_of_result(node));
+}
+
+Expr Importer::condition_of(Context& context) {
   context.set_run_time_numbers(&numbers_);
   const Dims condition = context.dims(0, "cond");
   if (condition.size() != 1)
     context.bad(kShapeMismatch, "the condition of `If` has {} elements; expected 1",
                 condition.size());
   const Expr& holds = condition[0];
-  return choose(builder_, {then_seq, else_seq},
-                {holds->dtype.is_bool() ? holds : ne(holds, imm(holds->dtype, int64_t{0}))},
-                name_of_result(node));
+  return holds->dtype.is_bool() ? holds : ne(holds, imm(holds->dtype, int64_t{0}));
+}
+
+void Importer::take_branch(const Graph& taken, const Node& node, Scope& scope, const Body& body) {
+  Scope own(&scope);
+  add_initializers(taken, own);
+  convert_nodes(taken, own, body);
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (!node.outputs[i].empty()) scope.set(node.outputs[i], own.find(taken.outputs[i].name));
+}
+
+std::optional<bool> Importer::branch_by_ranks(const Branch& a, const Branch& b, const Node& node,
+                                              const Graph& graph) {
+  for (size_t i = 0; i < a.results.size(); ++i) {
+    if (a.results[i]->collection || b.results[i]->collection) continue;
+    const auto x = static_cast<size_t>(a.results[i]->type()->ndim),
+               y = static_cast<size_t>(b.results[i]->type()->ndim);
+    if (x == y) continue;
+    const auto wanted = rank_by_use(graph, node.outputs[i]);
+    if (wanted == x || wanted == y) return wanted == x;
+  }
+  return std::nullopt;
 }
 
 Importer::Packs Importer::packs_of(const Branch& a, const Branch& b) {

@@ -27,6 +27,7 @@ struct Body {
   std::vector<const FunctionDef*> functions = {};  // that are being inlined, outermost first
   int depth = 0;                                   // of graphs within one another
   bool in_branch = false;
+  const Graph* graph = nullptr;  // whose nodes are converted
 };
 
 /// The function of an operator that is declared beside the network, with its name.
@@ -139,6 +140,12 @@ class Importer {
   using Packs = std::map<size_t, int64_t>;
   Branch branch(const Graph& graph, const Scope& outer, const Body& body, const Node& node,
                 const Packs& packs);
+  // The one branch whose results have the ranks that the nodes behind `If` take, where the other's
+  // have others: true for the first. Nothing where ranks agree, or no node says which it takes.
+  static std::optional<bool> branch_by_ranks(const Branch& a, const Branch& b, const Node& node,
+                                             const Graph& graph);
+  void take_branch(const Graph& taken, const Node& node, Scope& scope, const Body& body);
+  Expr condition_of(Context& context);
   // What branches give in different forms is packed.
   static Packs packs_of(const Branch& a, const Branch& b);
 
