@@ -59,6 +59,11 @@ class Simplifier final : public Rewriter {
     }
     return rewrite_members(node);
   }
+  NodePtr rewrite_definition(const NodePtr& node) override {
+    NodePtr next = Rewriter::rewrite_definition(node);
+    if (!next.same_as(node)) changed_.insert_or_assign(node.get(), next);
+    return next;
+  }
 
  private:
   // A condition on memory may cease to hold when the statements under it write.
@@ -73,7 +78,9 @@ class Simplifier final : public Rewriter {
   // Integer and bool parts are brought to canonical form; floating-point arithmetic around them
   // stays as it is.
   Expr simplified(const Expr& expr) {
-    if (expr->dtype.is_integer() || expr->dtype.is_bool()) return analyzer_.simplify(expr);
+    if (expr->dtype.is_integer() || expr->dtype.is_bool())
+      return analyzer_.simplify(
+          changed_.empty() ? expr : downcast<ExprNode>(substitute(NodePtr(expr), changed_)));
     if (expr.as<Var>() || expr.as<FloatImm>()) return expr;
     const auto known = memo_.find(expr.get());
     if (known != memo_.end()) return known->second.second;
@@ -106,6 +113,7 @@ class Simplifier final : public Rewriter {
   }
 
   arith::Analyzer analyzer_;
+  Substitution changed_;  // buffers whose dimensions became simpler; the analyzer follows no uses
   std::unordered_map<const Node*, std::pair<Expr, Expr>> memo_;  // of one statement
 };
 
