@@ -344,10 +344,27 @@ std::vector<Bad> places() {
   };
 }
 
-std::vector<Bad> loops() {
+// Where k is 1, x of rank 3, which a permutation of two axes does not take; otherwise x.
+Network of_two_ranks(int64_t k) {
+  const Graph more{{node("Unsqueeze", {"x", "axis"}, {"a"})}, {}, {value("a", {})}},
+      same{{node("Identity", {"x"}, {"b"})}, {}, {value("b", {})}};
+  return {{node("Equal", {"k", "one"}, {"c"}),
+           node("If", {"c"}, {"z"},
+                {graph_attribute("then_branch", more.message()),
+                 graph_attribute("else_branch", same.message())}),
+           node("Transpose", {"z"}, {"y"}, {attribute("perm", Dims{1, 0})})},
+          {k},
+          true,
+          {number("one", 1), ints("axis", {0})}};
+}
+
+std::vector<Bad> control_flow() {
   const std::vector<std::string> most = {"--max-steps", "1000"};
   return {{"EndlessLoop", endless(kMost), "the loop runs for more than 1000 iterations", "node_y",
-           most}};
+           most},
+          {"BranchOfAnotherRank", of_two_ranks(1),
+           "takes its other branch, which gives a rank that the nodes behind it do not take",
+           "node_z"}};
 }
 
 // Dimensions of inputs that do not go together.
@@ -372,7 +389,7 @@ std::vector<Case> run_time_cases() {
       {"", {}}, {"InC", {"--target", "c"}}, {"Interpreted", {"--interpret"}}};
   std::vector<Case> cases;
   for (const auto& [suffix, how] : targets) {
-    for (const auto& family : {shapes(), axes(), places(), loops()})
+    for (const auto& family : {shapes(), axes(), places(), control_flow()})
       for (const Bad& bad : family)
         for (const bool is_late : {false, true}) cases.push_back(run(bad, is_late, suffix, how));
     broadcasts(cases, suffix, how);
