@@ -216,8 +216,10 @@ Item Draft::fresh(DType dtype, const std::vector<Expr>& shape, Content content) 
     scopes_.back().items.push_back(item);
     return item;
   }
-  Ref<TensorData> data = random_data(dtype, extents, content);
-  const auto type = make<graph::TensorType>(shape, dtype);
+  return parameter(make<graph::TensorType>(shape, dtype), random_data(dtype, extents, content));
+}
+
+Item Draft::parameter(const Ref<graph::TensorType>& type, const Ref<TensorData>& data) {
   const auto var = make<graph::Var>(fmt::format("x{}", params_.size()), type);
   Item item = item_of(var, type, data, true);
   known_[var.get()] = make<graph::Constant>(data);

@@ -201,6 +201,8 @@ class Draft {
   std::optional<Computed> compute(const Step& step,
                                   const std::vector<Ref<graph::TensorType>>& types) const;
   Item named(const Item& item, const std::vector<Expr>& shape);
+  // An input of the network with this value.
+  Item parameter(const Ref<graph::TensorType>& type, const Ref<TensorData>& data);
   Item given(DType dtype, const std::vector<int64_t>& shape, const std::vector<int64_t>& values);
   Ref<TensorData> data_of(const graph::Value& value) const;
   bool is_exact(const graph::Value& value) const;

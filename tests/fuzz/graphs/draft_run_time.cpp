@@ -27,14 +27,7 @@ Item Draft::given(DType dtype, const std::vector<int64_t>& shape,
   Ref<TensorData> data = TensorData::owned(dtype, shape, std::move(bytes));
   std::vector<Expr> dims;
   for (const int64_t dim : shape) dims.push_back(int64(dim));
-  const auto type = make<graph::TensorType>(dims, dtype);
-  const auto var = make<graph::Var>(fmt::format("x{}", params_.size()), type);
-  Item item = item_of(var, type, data, true);
-  known_[var.get()] = make<graph::Constant>(data);
-  exact_[var.get()] = true;
-  params_.push_back(item);
-  scopes_.front().items.push_back(item);
-  return item;
+  return parameter(make<graph::TensorType>(std::move(dims), dtype), data);
 }
 
 // The same under the name of these dimensions, which are checked when the program runs.
