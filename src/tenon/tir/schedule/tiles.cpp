@@ -62,6 +62,16 @@ class Tiler {
     return attempt(sch_, [&] { sch_.reverse_compute_inline(readers[0]); }) ? readers[0] : copy;
   }
 
+  /// The epilogue goes over the block's axes where one of them was split since: both can be cut then.
+  void align_again(const BlockRV& block, const BlockRV& epilogue) {
+    size_t spatial = 0;
+    for (const IterVar& iter : sch_.get(block)->iter_vars)
+      spatial += iter.kind == IterKind::kSpatial;
+    if (sch_.get(epilogue)->iter_vars.size() == spatial) return;
+    sch_.cache_write(block, 0, "global");
+    sch_.reverse_compute_inline(epilogue);
+  }
+
   /// `axis // c` and `axis % c` become axes of their own, so that accesses are linear.
   void split_div_mod_axes(const BlockRV& block) {
     for (int round = 0; round < 8; ++round) {
@@ -209,6 +219,7 @@ class Tiler {
     // The remainder of the lane axis is a nest of its own, with fewer lanes.
     if (length % lanes != 0) {
       const int64_t main = length / lanes * lanes;
+      align_again(block, epilogue);
       const auto products = cut(block, *lane_axis, {int64(main)}, true);
       const auto epilogues = cut(epilogue, *lane_axis, {int64(main)}, true);
       for (size_t i = 0; i < products.size(); ++i) tile(products[i], epilogues[i], lane_axis);
@@ -244,6 +255,7 @@ class Tiler {
   /// A symbolic number of columns: whole vectors of them, then narrower ones.
   void tile_symbolic_lane(const BlockRV& block, const BlockRV& epilogue, size_t lane,
                           int64_t full) {
+    align_again(block, epilogue);
     const Ref<Block> node = sch_.get(block);
     const std::vector<int64_t> widths = tail_sizes(full);
     const auto points = tail_points(node->iter_vars[lane].domain.extent, widths);
