@@ -9,6 +9,7 @@
 #include "tenon/graph/transforms/convert_layout.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
@@ -53,8 +54,21 @@ class Converter {
                         {plain, prim_tuple({1}), prim_tuple({0}), prim_tuple({variant.channels})},
                         {}, "planar");
       variant.planar = plain;
+      forgets([this, key = value.get()] { blocked_only_.at(key).planar = nullptr; });
     }
     return variant.planar;
+  }
+
+  /// What comes next stands in the innermost of these branches, each inside of the one before it: what
+  /// was converted in others is not seen there.
+  void enter(const std::vector<const SeqExpr*>& branches) {
+    size_t same = 0;
+    while (same < std::min(branches.size(), branches_.size()) &&
+           branches[same] == branches_[same].body)
+      ++same;
+    for (; branches_.size() > same; branches_.pop_back())
+      for (; forgotten_.size() > branches_.back().known; forgotten_.pop_back()) forgotten_.back()();
+    for (; same < branches.size(); ++same) branches_.push_back({branches[same], forgotten_.size()});
   }
 
  private:
@@ -62,6 +76,17 @@ class Converter {
     Value blocked, planar;  // planar: null until somebody needs it
     int64_t channels;
   };
+
+  /// A branch, and how much was known in front of it.
+  struct Branch {
+    const SeqExpr* body;
+    size_t known;
+  };
+
+  /// \param undo  what makes something unknown that was converted in a branch.
+  void forgets(std::function<void()> undo) {
+    if (!branches_.empty()) forgotten_.push_back(std::move(undo));
+  }
 
   int64_t lanes() const { return target_.vector_lanes(32); }
   std::string blocked_name() const { return fmt::format("NCHW{}c", lanes()); }
@@ -96,6 +121,7 @@ class Converter {
       slot = builder_.op("layout_transform", {value},
                          {{"src_layout", "NCHW"}, {"dst_layout", blocked_name()}}, "blocked");
       kept_.push_back(value);
+      forgets([this, key = value.get()] { blocked_of_.erase(key); });
     }
     return slot;
   }
@@ -105,6 +131,7 @@ class Converter {
   Value result(const Value& blocked, int64_t channels) {
     blocked_only_[blocked.get()] = {blocked, Value(), channels};
     kept_.push_back(blocked);
+    forgets([this, key = blocked.get()] { blocked_only_.erase(key); });
     return blocked;
   }
 
@@ -241,6 +268,7 @@ class Converter {
       slot = builder_.op("bitwise_xor", {bits, first}, {}, "shifted");
       if (data == kUInt8) slot = builder_.op("bitcast", {slot}, {{"dtype", kInt8}}, "signed");
       kept_.push_back(value);
+      forgets([this, key = value.get()] { shifted_of_.erase(key); });
     }
     return slot;
   }
@@ -549,6 +577,41 @@ class Converter {
   std::unordered_map<const Node*, Value> blocked_of_;      // of planar values
   std::unordered_map<const Node*, Value> shifted_of_;      // of values of 8 bits
   std::vector<Value> kept_;                                // keeps the keys alive
+  std::vector<Branch> branches_;                           // that what comes next stands in
+  std::vector<std::function<void()>> forgotten_;           // where they end
+};
+
+/// The branches in which the bindings of a function stand, by their variables, from the outside.
+class BranchesOf {
+ public:
+  explicit BranchesOf(const SeqExpr& body) { visit(body); }
+  const std::vector<const SeqExpr*>& operator()(const Ref<Var>& var) const {
+    static const std::vector<const SeqExpr*> kNone;
+    const auto it = around_.find(var.get());
+    return it == around_.end() ? kNone : it->second;
+  }
+  /// What functions and branches result in.
+  bool is_result(const Ref<Var>& var) const { return results_.count(var.get()) != 0; }
+
+ private:
+  void visit(const SeqExpr& body) {
+    walk(body.body, [&](const NodePtr& node) { results_.insert(node.get()); });
+    for (const Ref<BindingBlock>& block : body.blocks)
+      for (const Ref<Binding>& binding : block->bindings) {
+        if (!path_.empty()) around_.emplace(binding->var.get(), path_);
+        const auto* branch = binding->value.as<If>();
+        if (!branch) continue;
+        for (const Ref<SeqExpr>& arm : {branch->then_branch, branch->else_branch}) {
+          path_.push_back(arm.get());
+          visit(*arm);
+          path_.pop_back();
+        }
+      }
+  }
+
+  std::vector<const SeqExpr*> path_;
+  std::unordered_map<const Node*, std::vector<const SeqExpr*>> around_;
+  std::unordered_set<const Node*> results_;
 };
 
 /// Every use of a blocked variable in a value, replaced by its planar variant.
@@ -578,21 +641,18 @@ IRModule convert_layout(IRModule module, const LayoutOptions& options) {
     // The converter lives as long as the function's builder; the rule is handed that builder with
     // its first binding.
     std::optional<Converter> converter;
-    std::unordered_map<const Node*, bool> results;
-    walk(graph->body->body, [&](const NodePtr& node) { results[node.get()] = true; });
+    const BranchesOf branches(*graph->body);
     const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
                                  const Value& value) -> std::optional<Value> {
       if (!converter) converter.emplace(builder, target, options);
+      converter->enter(branches(binding.var));
       const auto* call = value.as<Call>();
       if (call && call->op) {
         if (auto converted = converter->convert(*call, binding.var->name))
-          return results.count(binding.var.get()) ? converter->planar(*converted) : *converted;
+          return branches.is_result(binding.var) ? converter->planar(*converted) : *converted;
       }
       return Planarizer(*converter)(value);
     };
-    bool has_branch = false;
-    walk<If>(graph, [&](const If&) { has_branch = true; });
-    if (has_branch) continue;  // conversions emitted inside a branch would not be seen outside it
     module.set(name, rebuild(module, graph, rule));
   }
   return module;
