@@ -147,6 +147,20 @@ void FunctionCodegen::generate_while(const tir::While& loop) {
   memo_.clear();
 }
 
+// `T.likely` of a condition, or of the opposite of one, as weights; null: nothing is said.
+static llvm::MDNode* weights_of(const Expr& condition, llvm::LLVMContext& context) {
+  const auto is_likely = [](const Expr& expr) {
+    const auto* call = expr.as<Call>();
+    return call && call->is(IntrinsicId::kLikely);
+  };
+  constexpr uint32_t kLikely = 1 << 20;
+  if (is_likely(condition)) return llvm::MDBuilder(context).createBranchWeights(kLikely, 1);
+  const auto* opposite = condition.as<Not>();
+  return opposite && is_likely(opposite->value)
+             ? llvm::MDBuilder(context).createBranchWeights(1, kLikely)
+             : nullptr;
+}
+
 void FunctionCodegen::generate_if(const tir::IfThenElse& branch) {
   if (const auto known = as_int(branch.condition)) {
     generate(*known ? branch.then_case : branch.else_case);
@@ -155,7 +169,8 @@ void FunctionCodegen::generate_if(const tir::IfThenElse& branch) {
   llvm::BasicBlock* yes = block("then");
   llvm::BasicBlock* no = branch.else_case ? block("else") : nullptr;
   llvm::BasicBlock* end = block("endif");
-  b_.CreateCondBr(value(branch.condition), yes, no ? no : end);
+  b_.CreateCondBr(value(branch.condition), yes, no ? no : end,
+                  weights_of(branch.condition, m_.context()));
   b_.SetInsertPoint(yes);
   generate(branch.then_case);
   b_.CreateBr(end);
