@@ -64,9 +64,10 @@ IRModule simplify(IRModule module);
 
 /// A sum into local memory whose terms share a factor, acc + a * ((w - z) * s) with s and z the same
 /// in all terms of a loop, is taken without it in registers beside acc, and multiplied once; so is z
-/// taken off once, times the sum of a, where that is the same for several vectors (of an infinite a
-/// it makes NaN of what may have been infinite). Only where the registers of the target hold both
-/// sums, and a factor is read from memory.
+/// taken off once, times the sum of a, where that is the same for several vectors. Where acc is not
+/// finite afterwards, which an infinite a makes it, the sum is taken again as it was written; where
+/// terms would overflow by s alone, their sum may be finite. Only where the registers of the target
+/// hold both sums, and a factor is read from memory.
 /// Requires: no blocks.
 IRModule hoist_factors(IRModule module);
 

@@ -7,6 +7,11 @@
 //
 //     for k: part[i] = part[i] + a[k] * w[k, i];  sum = sum + a[k]
 //     acc[i] = acc[i] + (part[i] - z[i] * sum) * s[i]
+//
+// Of an infinite a[k] that makes infinity less infinity, and of large ones products that overflow
+// where a[k] * (w[k, i] - z[i]) does not. What is no number or infinite stays so in every sum that
+// it goes into: where acc is finite at the end, everything before it was; where it is not, the sum
+// is taken again as it was written.
 #include <algorithm>
 
 #include "tenon/support/target.h"
@@ -55,6 +60,13 @@ bool is_prefetch(const Stmt& stmt) {
   const auto* evaluated = stmt.as<Evaluate>();
   const auto* call = evaluated ? evaluated->value.as<Call>() : nullptr;
   return call && call->is(IntrinsicId::kPrefetch);
+}
+
+/// The only statement of a loop beside prefetches, where it is a loop.
+const For* only_loop(const For& loop) {
+  const std::vector<Stmt> body = stmts_of(loop.body);
+  if (body.empty() || !std::all_of(body.begin(), body.end() - 1, is_prefetch)) return nullptr;
+  return body.back().as<For>();
 }
 
 /// The loops from `first` to a store to local memory that adds to its own place.
@@ -143,17 +155,39 @@ class Hoister final : public Rewriter {
 
  protected:
   NodePtr rewrite(const NodePtr& node) override {
-    const auto* loop = node.as<For>();
-    if (!loop || loop->kind != ForKind::kSerial) return rewrite_members(node);
-    auto sum = sum_of(*loop);
-    if (!sum || terms_of(*sum) < kFewestTerms) return rewrite_members(node);
-    const int64_t sums = sums_of(*sum);
-    if (sums == 0) return rewrite_members(node);
-    take_off_zero(*sum);
-    return rebuilt(*sum, sums);
+    const auto* first = node.as<For>();
+    if (!first || first->kind != ForKind::kSerial) return rewrite_members(node);
+    // Loops around the terms that share a factor belong to the same sum: it is looked at once.
+    std::vector<const For*> outer;
+    for (const For* loop = first; loop && loop->kind == ForKind::kSerial; loop = only_loop(*loop)) {
+      auto sum = sum_of(*loop);
+      const int64_t sums = sum && terms_of(*sum) >= kFewestTerms ? sums_of(*sum) : 0;
+      if (sums > 0) {
+        if (!is_one_sum(outer, *sum)) break;
+        take_off_zero(*sum);
+        Stmt fast = rebuilt(*sum, sums);
+        while (!outer.empty()) {
+          std::vector<Stmt> body = stmts_of(outer.back()->body);
+          body.back() = fast;
+          fast = outer.back()->with(outer.back()->min, outer.back()->extent, seq(std::move(body)));
+          outer.pop_back();
+        }
+        return with_exact_sum(*first, *sum, fast);
+      }
+      outer.push_back(loop);
+    }
+    return rewrite_members(node);
   }
 
  private:
+  /// Whether the places of the sum are the same in all of these loops.
+  static bool is_one_sum(const std::vector<const For*>& outer, const Sum& sum) {
+    return std::none_of(sum.store->indices.begin(), sum.store->indices.end(),
+                        [&](const Expr& index) { return uses_any(index, outer); }) &&
+           std::none_of(sum.places.begin(), sum.places.end(),
+                        [&](const For* place) { return uses_any(place->min, outer); });
+  }
+
   /// Terms of the sum; 0 where that is known only at run time, when there may be none and nothing
   /// to be read of the factors.
   static int64_t terms_of(const Sum& sum) {
@@ -280,6 +314,77 @@ class Hoister final : public Rewriter {
       return make<BufferStore>(
           buffer, load(buffer, at) + all * substitute(product(sum.hoisted), values), at);
     }));
+    return seq(std::move(out));
+  }
+
+  static Ref<Buffer> local(const Buffer& of, const char* suffix, std::vector<Expr> shape) {
+    return make<Buffer>(of.name + suffix, of.dtype, std::move(shape),
+                        Buffer::Options{.scope = "local"}, of.origin);
+  }
+
+  /// Whether a place of the sum is infinite or no number, as a value that follows the statements
+  /// that are added to `out`: x - x is 0 of what is finite and NaN of the rest, and is added up for
+  /// each lane and then over the lanes.
+  static Expr is_odd(const Sum& sum, std::vector<Stmt>& out) {
+    const Ref<Buffer>& buffer = sum.store->buffer;
+    const auto lane = std::find_if(sum.places.begin(), sum.places.end(), [](const For* place) {
+      return place->kind == ForKind::kVectorized;
+    });
+    const bool has_lanes = lane != sum.places.end();
+    const Expr lanes = has_lanes ? (*lane)->extent : int64(1);
+    const Expr at_lane = has_lanes ? Expr((*lane)->loop_var) - (*lane)->min : int64(0);
+    const Ref<Buffer> odd = local(*buffer, "_odd", {lanes});
+    const Expr zero = imm(buffer->dtype, 0.0);
+    const auto in_lanes = [&](const Expr& lanes, const std::function<Stmt(const Expr&)>& body) {
+      const Ref<Var> l = var("lane", lanes->dtype);
+      out.push_back(make<For>(l, imm(lanes->dtype, int64_t{0}), lanes,
+                              has_lanes ? ForKind::kVectorized : ForKind::kSerial, body(l)));
+    };
+    const auto add = [&](const Expr& value, const Expr& l) {
+      return make<BufferStore>(odd, load(odd, {l}) + value, std::vector<Expr>{l});
+    };
+    out.push_back(make<AllocBuffer>(odd, Attrs{}, buffer->origin));
+    in_lanes(lanes,
+             [&](const Expr& l) { return make<BufferStore>(odd, zero, std::vector<Expr>{l}); });
+    out.push_back(around(sum.places, [&](const Substitution& values) {
+      const Expr x = load(buffer, replaced(sum.store->indices, values));
+      return add(x - x, substitute(at_lane, values));
+    }));
+    // The upper lanes to the lower ones.
+    for (int64_t left = *as_int(lanes); left > 1;) {
+      const int64_t half = left / 2;
+      in_lanes(imm(lanes->dtype, half),
+               [&](const Expr& l) { return add(load(odd, {l + (left - half)}), l); });
+      left -= half;
+    }
+    return logical_not(
+        call(IntrinsicId::kLikely, {binary(BinaryOp::kEQ, load(odd, {int64(0)}), zero)}));
+  }
+
+  /// `fast`, and where a place is not finite after it the loops of `first` as they were written, from
+  /// what the places held before. That goes through memory of its own, and one by one: it is rare,
+  /// and the places, and constants of the terms, stay in registers.
+  static Stmt with_exact_sum(const For& first, const Sum& sum, const Stmt& fast) {
+    const Ref<Buffer>& buffer = sum.store->buffer;
+    const auto copy = [&](const Ref<Buffer>& from, const Ref<Buffer>& to) {
+      return around(sum.places, [&](const Substitution& values) {
+        const std::vector<Expr> at = replaced(sum.store->indices, values);
+        return make<BufferStore>(to, load(from, at), at);
+      });
+    };
+    const Ref<Buffer> exact = local(*buffer, "_exact", buffer->shape);
+    const Stmt again =
+        tenon::rewrite(renew_definitions(substitute(Stmt(&first), {{buffer.get(), exact}})),
+                       [](const NodePtr& node) -> std::optional<NodePtr> {
+                         const auto* loop = node.as<For>();
+                         if (!loop || loop->kind == ForKind::kSerial) return std::nullopt;
+                         return make<For>(loop->loop_var, loop->min, loop->extent, ForKind::kSerial,
+                                          loop->body, loop->annotations, loop->origin);
+                       });
+    std::vector<Stmt> out{make<AllocBuffer>(exact, Attrs{}, buffer->origin), copy(buffer, exact),
+                          fast};
+    const Expr odd = is_odd(sum, out);
+    out.push_back(make<IfThenElse>(odd, seq({again, copy(exact, buffer)})));
     return seq(std::move(out));
   }
 
