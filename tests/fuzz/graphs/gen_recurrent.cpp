@@ -79,6 +79,14 @@ void recurrence(Draft& draft, std::string_view op) {
                              fixed({dirs, batch, hidden})};
   if (kind.cell) args.push_back(fixed({dirs, batch, hidden}));
   if (op == "nn.gru_recurrence" && c.chance(40)) args.push_back(fixed({dirs, hidden}));
+  if (op == "nn.lstm_recurrence" && dtype == kFloat32 && c.chance(30)) {  // weights of integers
+    const auto integers = [&](const Extents& shape) -> Value {
+      return draft.constant(c.of({kInt8, kUInt8, kInt16}), shape).value;
+    };
+    args[1] = integers({dirs, hidden, kind.gates, hidden});
+    args.insert(args.end(), {Value(), Value()});
+    args.push_back(draft.constant(dtype, {dirs, kind.gates, hidden}, from_to(0.001, 0.01)).value);
+  }
   draft.calls(
       op, args,
       {{"direction", direction},

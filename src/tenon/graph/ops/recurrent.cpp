@@ -348,6 +348,23 @@ class Steps {
         make<tir::BufferStore>(out.buffer, out(at) + element(at, axes.back().var), at);
     body_.push_back(tir::define(name(out), axes, init, body));
   }
+  /// `out[0]` = the extreme of 0 and every element of `of`, but forwards those of sequences that were
+  /// over in the step before.
+  void extreme(const Operand& out, const Operand& of,
+               const std::function<Expr(const Expr&, const Expr&)>& pick) {
+    std::vector<tir::Axis> axes = step_axes({int64(1)});
+    const Indices at(indices(axes));
+    const Expr t = axes[0].var;
+    for (const tir::Axis& axis : tir::KernelBuilder::axes(of.shape, tir::IterKind::kReduce, "k"))
+      axes.push_back(axis);
+    const Indices k = {axes[2].var, axes[3].var};
+    const Expr zero = imm(of.dtype, int64_t{0});
+    const Expr element = lengths_ && !reverse_
+                             ? select(t <= tenon::cast(kInt64, lengths_({k[0]})), of(k), zero)
+                             : of(k);
+    body_.push_back(tir::define(name(out), axes, make<tir::BufferStore>(out.buffer, zero, at),
+                                make<tir::BufferStore>(out.buffer, pick(out(at), element), at)));
+  }
   /// `out[step, direction, b, u] = value[b, u]`, into the sequence of results; 0 behind the end of
   /// a sequence.
   void store(const Operand& out, const Operand& value) {
@@ -423,6 +440,7 @@ struct Cell {
   DType dtype;
   std::optional<double> clip;
   Operand peepholes = {};  // (directions, 3, units): of the input, output and forget gate
+  Operand scales = {};     // (directions, gates, units) of `recurrent`, where that is of integers
   bool input_forget = false;
 
   Expr activate(size_t which, const Expr& x) const {
@@ -452,9 +470,52 @@ Operand gate_sums(KernelOf& kernel, Steps& steps, const Cell& cell, int64_t coun
   return sums;
 }
 
+// The same of weights that are integers. The hidden state is held in 256 steps of its range, 0 among
+// them, which each step finds.
+Operand quantised_gate_sums(KernelOf& kernel, Steps& steps, const Cell& cell) {
+  const Shape one = {int64(1)}, all = {steps.batch(), int64(4), steps.units()};
+  const auto number = [&](double value) { return imm(cell.dtype, value); };
+  const Operand least = kernel.allocate("least", one, cell.dtype);
+  const Operand most = kernel.allocate("most", one, cell.dtype);
+  const Operand scale = kernel.allocate("scale", one, cell.dtype);
+  const Operand zero = kernel.allocate("zero_point", one, cell.dtype);
+  const Operand places = kernel.allocate("places", cell.hidden.shape, kInt16);
+  const Operand sums = kernel.allocate("sums", all, kInt32);
+  const Operand gates = kernel.allocate("gates", all, cell.dtype);
+  const Indices first = {int64(0)};
+  const auto held = [&](const Expr& x) { return max(number(0), min(x, number(255))); };
+  const auto rounded = [](const Expr& x) { return float_call(IntrinsicId::kNearbyint, {x}); };
+  steps.extreme(least, cell.hidden, [](const Expr& a, const Expr& b) { return min(a, b); });
+  steps.extreme(most, cell.hidden, [](const Expr& a, const Expr& b) { return max(a, b); });
+  steps.set(scale, [&](const Expr&, const Indices& i) {
+    const Expr range = most(i) - least(i);
+    return select(eq(range, number(0)), number(1), range / number(255));
+  });
+  steps.set(zero, [&](const Expr&, const Indices& i) {
+    return rounded(held(number(0) - least(i) / scale(i)));
+  });
+  steps.set(places, [&](const Expr&, const Indices& i) {
+    const Expr place = held(rounded(cell.hidden(i) / scale(first)) + zero(first));
+    return tenon::cast(kInt16, place - zero(first));
+  });
+  steps.product(
+      sums, steps.units(), [&](const Expr&, const Indices&) { return int32(0); },
+      [&](const Indices& i, const Expr& k) {
+        return tenon::cast(kInt32, places({i[0], k})) *
+               tenon::cast(kInt32, cell.recurrent({steps.direction(), k, i[1], i[2]}));
+      });
+  steps.set(gates, [&](const Expr& step, const Indices& i) {
+    return gate_input(cell, steps, step, i[0], i[1], i[2]) +
+           tenon::cast(cell.dtype, sums(i)) *
+               (scale(first) * cell.scales({steps.direction(), i[1], i[2]}));
+  });
+  return gates;
+}
+
 void lstm_step(KernelOf& kernel, Steps& steps, const Cell& cell, const Operand& state) {
   // ONNX orders the gates: input, output, forget, cell.
-  const Operand sums = gate_sums(kernel, steps, cell, 4);
+  const Operand sums =
+      cell.scales ? quantised_gate_sums(kernel, steps, cell) : gate_sums(kernel, steps, cell, 4);
   const auto gate = [&](const Indices& i, int64_t which) {
     return sums({i[0], int64(which), i[1]});
   };
@@ -536,7 +597,10 @@ Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& 
   const size_t at = recurrence_lengths_input(kind);
   const Operand lengths = present(call, at) ? kernel.buffer_arg(at) : Operand();
   if (lengths) assert_lengths(kernel, lengths, product.shape[0]);
-  const Operand peepholes = kind.has_cell_state && present(call, at + 1) ? arg(at + 1) : Operand();
+  const auto behind = [&](size_t i) {
+    return kind.has_cell_state && present(call, at + i) ? arg(at + i) : Operand();
+  };
+  const Operand peepholes = behind(1), scales = behind(2);
   const Operand out = kernel.allocate("Y", kernel.shape(0), product.dtype);
   const Operand last_h = kernel.allocate("Y_h", kernel.shape(1), product.dtype);
   std::vector<Operand> outputs = {out, last_h};
@@ -555,6 +619,7 @@ Value lower_recurrence(BlockBuilder& builder, const Call& call, const CellKind& 
               product.dtype,
               attrs.clip,
               peepholes,
+              scales,
               kind.has_cell_state && attrs_as<LstmRecurrenceAttrs>(call).input_forget};
     std::vector<std::pair<Operand, Operand>> states = {{last_h, cell.hidden}};
     if (kind.has_cell_state) {
@@ -580,21 +645,29 @@ Type infer_recurrence(const Call& call, const CellKind& kind) {
   const Expr units = product->dim(4);
   check_dim(call, 0, product->dim(2), int64(dirs), "dimension 2");
   check_dim(call, 0, product->dim(3), int64(kind.gates), "dimension 3");
+  const size_t lengths = recurrence_lengths_input(kind);
+  const bool quantised = kind.has_cell_state && present(call, lengths + 2);
   const auto check_shape = [&](size_t i, const Shape& shape) {
     check_rank(call, i, static_cast<int64_t>(shape.size()));
-    check_dtype(call, i, product->dtype);
+    if (i != 1 || !quantised) check_dtype(call, i, product->dtype);
     const Ref<TensorType> type = shaped_arg(call, i);
     for (size_t d = 0; d < shape.size(); ++d)
       check_dim(call, i, (*type->shape)[d], shape[d], fmt::format("dimension {}", d));
   };
+  if (const DType r = shaped_arg(call, 1)->dtype; quantised && (!r.is_integer() || r.bits > 16))
+    throw CompileError(kDTypeMismatch, call.origin,
+                       "argument `r` of `{}` has dtype {}; expected integers of at most 16 bits, "
+                       "which argument `r_scale` is for",
+                       call.op->name, r.str());
   check_shape(1, {int64(dirs), units, int64(kind.gates), units});
   const Shape state = {int64(dirs), product->dim(1), units};
   check_shape(2, state);
   if (kind.has_cell_state) check_shape(3, state);
   if (kind.name == "nn.gru" && present(call, 3)) check_shape(3, {int64(dirs), units});
-  check_lengths(call, recurrence_lengths_input(kind), product->dim(1));
-  if (kind.has_cell_state && present(call, recurrence_lengths_input(kind) + 1))
-    check_shape(recurrence_lengths_input(kind) + 1, {int64(dirs), int64(3), units});
+  check_lengths(call, lengths, product->dim(1));
+  if (kind.has_cell_state && present(call, lengths + 1))
+    check_shape(lengths + 1, {int64(dirs), int64(3), units});
+  if (quantised) check_shape(lengths + 2, {int64(dirs), int64(kind.gates), units});
   (void)activations(call, kind);
   return result_types(kind, product->dim(0), product->dim(1), dirs, units, product->dtype);
 }
@@ -646,9 +719,14 @@ OpDef recurrence(const CellKind& kind) {
     const Ref<TensorType> product = tensor_arg(call, 0);
     return product->shape ? product->dim(0) : Expr();
   }));
-  if (kind.has_cell_state)
+  if (kind.has_cell_state) {
     op.inputs.push_back(
         {"peepholes", "(directions, 3, hidden) of the input, output and forget gate", true});
+    op.inputs.push_back({"r_scale",
+                         "(directions, gates, hidden), where r is of integers: each step's hidden "
+                         "state is quantised to 8 bits",
+                         true});
+  }
   op.attrs = kind.has_cell_state ? attrs_of<LstmRecurrenceAttrs>() : attrs_of<RecurrenceAttrs>();
   op.infer_type = [&kind](const Call& call) { return infer_recurrence(call, kind); };
   op.lower = [&kind](BlockBuilder& builder, const Call& call) {

@@ -86,6 +86,24 @@ Value all_steps(Context& c, const Expr& steps, const Expr& batch) {
   return c.op("broadcast_to", {c.cast(count, kInt32), c.shape_value({batch})});
 }
 
+Value zeros(Context& c, const Dims& dims, DType dtype) {
+  return c.op("zeros", {c.shape_value(dims)}, {{"dtype", dtype}});
+}
+
+// What the operators of a layer and of its recurrence have in common.
+Attrs recurrence_attrs(Context& c, const Cell& cell, const Activations& activations) {
+  Attrs attrs{{"direction", c.string_attr("direction", "forward")},
+              {"activations", activations.names}};
+  if (activations.has_parameters) {
+    attrs.set("activation_alpha", AttrList(activations.alpha.begin(), activations.alpha.end()));
+    attrs.set("activation_beta", AttrList(activations.beta.begin(), activations.beta.end()));
+  }
+  // Old exporters write a clip of 0 where there is none.
+  if (c.has_attr("clip") && c.float_attr("clip") > 0) attrs.set("clip", c.float_attr("clip"));
+  if (cell.has_cell_state) attrs.set("input_forget", c.flag_attr("input_forget"));
+  return attrs;
+}
+
 Results convert_cell(Context& c, const Cell& cell) {
   if (c.ndim(0) != 3 || c.ndim(1) != 3 || c.ndim(2) != 3)
     c.bad(kRankMismatch, "operands X, W and R of `{}` have ranks {}, {} and {}; expected 3",
@@ -101,11 +119,8 @@ Results convert_cell(Context& c, const Cell& cell) {
   const auto type = shaped(x);
   const DType dtype = type->dtype;
   const Dims state = {int64(*directions), type->dim(1), int64(*units)};
-  const auto zeros = [&](const Dims& dims) {
-    return c.op("zeros", {c.shape_value(dims)}, {{"dtype", dtype}});
-  };
   const auto initial = [&](size_t i) {
-    if (!c.has(i)) return zeros(state);
+    if (!c.has(i)) return zeros(c, state, dtype);
     return batch_first ? c.transpose(c.value(i), {1, 0, 2}) : c.value(i);
   };
   std::vector<Value> args = {x, c.value(1), c.value(2)};
@@ -114,8 +129,9 @@ Results convert_cell(Context& c, const Cell& cell) {
   const bool behind = lengths || peeps;
   const bool states = behind || c.has(5) || (cell.has_cell_state && c.has(6));
   if (c.has(3) || states)
-    args.push_back(c.has(3) ? c.value(3)
-                            : zeros({int64(*directions), int64(2 * cell.gates * *units)}));
+    args.push_back(c.has(3)
+                       ? c.value(3)
+                       : zeros(c, {int64(*directions), int64(2 * cell.gates * *units)}, dtype));
   if (states) {
     args.push_back(initial(5));
     if (cell.has_cell_state) args.push_back(initial(6));
@@ -123,16 +139,8 @@ Results convert_cell(Context& c, const Cell& cell) {
   if (behind) args.push_back(lengths ? lengths : all_steps(c, type->dim(0), type->dim(1)));
   if (peeps) args.push_back(c.value(7));
   const Activations activations(c, cell, *directions);
-  Attrs attrs{{"hidden_size", *units},
-              {"direction", c.string_attr("direction", "forward")},
-              {"activations", activations.names}};
-  if (activations.has_parameters) {
-    attrs.set("activation_alpha", AttrList(activations.alpha.begin(), activations.alpha.end()));
-    attrs.set("activation_beta", AttrList(activations.beta.begin(), activations.beta.end()));
-  }
-  // Old exporters write a clip of 0 where there is none.
-  if (c.has_attr("clip") && c.float_attr("clip") > 0) attrs.set("clip", c.float_attr("clip"));
-  if (cell.has_cell_state) attrs.set("input_forget", c.flag_attr("input_forget"));
+  Attrs attrs = recurrence_attrs(c, cell, activations);
+  attrs.set("hidden_size", *units);
   if (std::string_view(cell.name) == "GRU")
     attrs.set("linear_before_reset", c.flag_attr("linear_before_reset"));
   const Value all = c.op(cell.op, args, attrs);
@@ -149,6 +157,224 @@ Results convert_cell(Context& c, const Cell& cell) {
   return results;
 }
 
+// ---- DynamicQuantizeLSTM ------------------------------------------------------------------------
+
+constexpr int64_t kOpset = 13;  // whose forms of other operators stand for parts of it
+
+enum Quantised : size_t {
+  kX,
+  kW,
+  kR,
+  kB,
+  kLengths,
+  kInitialH,
+  kInitialC,
+  kPeepholes,
+  kWScale,
+  kWZero,
+  kRScale,
+  kRZero
+};
+
+struct QuantisedLstm {
+  Context& c;
+  Expr dirs, units, gates;  // of all four gates together
+
+  explicit QuantisedLstm(Context& context) : c(context) {
+    for (const size_t i : {kX, kW, kR})
+      if (c.ndim(i) != 3)
+        c.bad(kRankMismatch, "operand {} of `DynamicQuantizeLSTM` has rank {}; expected 3", i,
+              c.ndim(i));
+    const Dims r = c.shape(kR);
+    const auto directions = as_int(r[0]), hidden = as_int(r[1]);
+    if (!directions || !hidden) unsupported("weights with symbolic dimensions");
+    dirs = int64(*directions);
+    units = int64(*hidden);
+    gates = int64(4 * *hidden);
+    if (c.has_attr("hidden_size") && c.int_attr("hidden_size") != *hidden)
+      c.bad(kShapeMismatch,
+            "attribute `hidden_size` of `DynamicQuantizeLSTM` is {}; operand R has {} units",
+            c.int_attr("hidden_size"), *hidden);
+    check_weights(kW, {dirs, c.shape(kX)[2], gates});
+    check_weights(kR, {dirs, units, gates});
+  }
+
+  void check_weights(size_t i, const Dims& expected) {
+    const DType dtype = c.dtype(i);
+    if (dtype != kInt8 && dtype != kUInt8)
+      c.bad(kDTypeMismatch,
+            "operand {} of `DynamicQuantizeLSTM` has dtype {}; expected int8 or uint8", i,
+            dtype.str());
+    const Dims shape = c.shape(i);
+    for (size_t d = 0; d < 3; ++d)
+      if (graph::dims_agree(shape[d], expected[d]) == graph::DimsAgree::kNo)
+        c.bad(kShapeMismatch, "operand {} of `DynamicQuantizeLSTM` has shape {}; expected {}", i,
+              str(shape), str(expected));
+  }
+
+  /// A scale or zero point, of each direction or each of its columns, as (directions, gates).
+  Value of_columns(size_t i) {
+    Value x = c.value(i);
+    if (!arith::proves_equal(product(c.shape(i)), arith::simplify(dirs * gates))) {
+      if (!arith::proves_equal(product(c.shape(i)), dirs))
+        c.bad(kShapeMismatch,
+              "operand {} of `DynamicQuantizeLSTM`, a scale or zero point, has shape {}; expected "
+              "one for each of {} directions or of their {} columns",
+              i, str(c.shape(i)), str(dirs), str(gates));
+      x = c.op("broadcast_to", {c.reshape(x, {dirs, int64(1)}), c.shape_value({dirs, gates})});
+    }
+    return c.reshape(x, {dirs, gates});
+  }
+
+  /// A zero point; null where it is known to be 0.
+  Value zero(size_t i, size_t weights) {
+    if (!c.has(i)) return nullptr;
+    if (c.dtype(i) != c.dtype(weights))
+      c.bad(kDTypeMismatch,
+            "operand {} of `DynamicQuantizeLSTM`, a zero point, has dtype {}; its weights have {}",
+            i, c.dtype(i).str(), c.dtype(weights).str());
+    if (const auto known = c.constant(i)) {
+      bool is_zero = true;
+      for (int64_t at = 0; is_zero && at < known->elements(); ++at)
+        is_zero = known->at_int(at) == 0;
+      if (is_zero) return nullptr;
+    }
+    return of_columns(i);
+  }
+
+  /// The weights of inputs, as (inputs, directions * gates). Those that are known stay a constant,
+  /// which later passes pack.
+  Value input_weights() {
+    const Dims w = c.shape(kW);
+    const Expr columns = arith::simplify(dirs * gates);
+    const auto data = c.constant(kW);
+    if (!data) return c.reshape(c.transpose(c.value(kW), {1, 0, 2}), {w[1], columns});
+    const int64_t count = data->shape[0], rows = data->shape[1], width = data->shape[2];
+    const Ints held = data->to_ints();
+    std::vector<uint8_t> out;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t d = 0; d < count; ++d)
+        for (int64_t i = 0; i < width; ++i)
+          out.push_back(
+              static_cast<uint8_t>(held[static_cast<size_t>((d * rows + row) * width + i)]));
+    return make<graph::Constant>(TensorData::of<uint8_t>(data->dtype, {rows, count * width}, out),
+                                 c.origin());
+  }
+
+  /// The inputs of all steps times their weights, with biases: (steps, batch, directions, 4, units).
+  /// What lies behind all sequences does not widen the range that is quantised.
+  Value inputs(const Value& lengths) {
+    const Dims x = c.shape(kX);
+    Value steps = c.value(kX);
+    if (lengths) {
+      const Value most = c.op("max", {c.cast(lengths, kInt64)});
+      const Value place =
+          c.op("arange", {c.prim(int64(0)), c.prim(x[0]), c.prim(int64(1))}, {{"dtype", kInt64}});
+      const Value used = c.reshape(c.op("less", {place, most}), {x[0], int64(1), int64(1)});
+      steps = c.op("where", {used, steps, c.scalar(kFloat32, 0)});
+    }
+    const Results quantised = convert_as(c, "DynamicQuantizeLinear", kOpset, {steps});
+    const Expr columns = arith::simplify(dirs * gates);
+    const Value zero_point = zero(kWZero, kW);
+    const Value sums = convert_as(c, "MatMulInteger", kOpset,
+                                  {quantised[0], input_weights(), quantised[2],
+                                   zero_point ? c.reshape(zero_point, {columns}) : nullptr})[0];
+    const Value scale = c.op("multiply", {quantised[1], c.reshape(of_columns(kWScale), {columns})});
+    const Value y = c.reshape(c.op("multiply", {c.cast(sums, kFloat32), scale}),
+                              {x[0], x[1], dirs, int64(4), units});
+    if (!c.has(kB)) return y;
+    const Value biases = c.op("sum", {c.reshape(c.value(kB), {dirs, int64(2), int64(4), units})},
+                              {{"axis", Ints{1}}});
+    return c.op("add", {y, biases});
+  }
+
+  /// Operand `i`, a state, or zeros.
+  Value initial(size_t i) {
+    return c.has(i) ? c.value(i) : zeros(c, {dirs, c.shape(kX)[1], units}, kFloat32);
+  }
+
+  /// What nn.lstm_recurrence takes. Weights with a zero point have 9 bits without it.
+  std::vector<Value> recurrence(const Value& lengths) {
+    Value r = c.value(kR);
+    if (const Value zero_point = zero(kRZero, kR))
+      r = c.op("subtract",
+               {c.cast(r, kInt16), c.cast(c.reshape(zero_point, {dirs, int64(1), gates}), kInt16)});
+    const Value peepholes =
+        c.has(kPeepholes) ? c.reshape(c.value(kPeepholes), {dirs, int64(3), units}) : nullptr;
+    return {inputs(lengths),
+            c.reshape(r, {dirs, units, int64(4), units}),
+            initial(kInitialH),
+            initial(kInitialC),
+            lengths,
+            peepholes,
+            c.reshape(of_columns(kRScale), {dirs, int64(4), units})};
+  }
+};
+
+// The recurrence of one direction, from its part of each argument. Sequences that run backwards
+// begin together: their elements are turned around.
+Results one_direction(Context& c, std::vector<Value> args, const Attrs& attrs, int64_t direction,
+                      int64_t directions, bool backwards) {
+  const auto one = [&](int64_t value) { return c.shape_value({int64(value)}); };
+  const auto part = [&](size_t i, int64_t axis) {
+    if (args[i] && directions > 1)
+      args[i] = c.op("strided_slice", {args[i], one(axis), one(direction), one(direction + 1)});
+  };
+  const Value lengths = args[4];
+  const auto turned = [&](const Value& x, int64_t batch) {
+    return c.op("reverse_sequence", {x, lengths}, {{"seq_axis", 0}, {"batch_axis", batch}});
+  };
+  part(0, 2);
+  for (const size_t i : {1, 2, 3, 5, 6}) part(i, 0);
+  if (backwards) args[0] = turned(args[0], 1);
+  const Value all =
+      c.builder().emit(graph::call_op("nn.lstm_recurrence", std::move(args), attrs, c.origin()));
+  Results out;
+  for (int64_t i = 0; i < 3; ++i)
+    out.push_back(c.builder().emit(make<graph::TupleGetItem>(all, i, c.origin())));
+  if (backwards) out[0] = turned(out[0], 2);
+  return out;
+}
+
+// The attributes of direction `d` of several alone.
+Attrs of_direction(const Attrs& attrs, int64_t d, int64_t directions) {
+  Attrs out = attrs;
+  out.set("direction", "forward");
+  for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
+    const AttrValue* all = attrs.find(name);
+    if (!all) continue;
+    const auto& list = std::get<AttrList>(all->value);
+    const auto each = static_cast<std::ptrdiff_t>(list.size()) / directions;
+    out.set(name, AttrList(list.begin() + d * each, list.begin() + (d + 1) * each));
+  }
+  return out;
+}
+
+Results convert_quantised_lstm(Context& c) {
+  const Cell cell{"LSTM", "nn.lstm", 4, true};
+  QuantisedLstm layer(c);
+  const int64_t directions = *as_int(layer.dirs);
+  const Attrs attrs = recurrence_attrs(c, cell, Activations(c, cell, directions));
+  const std::vector<Value> args = layer.recurrence(sequence_lengths(c, c.shape(kX)[0]));
+  const std::string direction = c.string_attr("direction", "forward");
+  if (!args[4] || direction == "forward" || directions > 2) {
+    const Value all =
+        c.builder().emit(graph::call_op("nn.lstm_recurrence", args, attrs, c.origin()));
+    Results out;
+    for (int64_t i = 0; i < 3; ++i)
+      out.push_back(c.builder().emit(make<graph::TupleGetItem>(all, i, c.origin())));
+    return out;
+  }
+  if (directions == 1) return one_direction(c, args, of_direction(attrs, 0, 1), 0, 1, true);
+  const Results ahead = one_direction(c, args, of_direction(attrs, 0, 2), 0, 2, false);
+  const Results back = one_direction(c, args, of_direction(attrs, 1, 2), 1, 2, true);
+  Results out;
+  for (size_t i = 0; i < 3; ++i)
+    out.push_back(c.op("concat", {make<graph::Tuple>(std::vector<Value>{ahead[i], back[i]})},
+                       {{"axis", i == 0 ? 1 : 0}}));
+  return out;
+}
+
 OperatorRow recurrent(const Cell& cell) {
   return {cell.name,
           1,
@@ -161,8 +387,11 @@ OperatorRow recurrent(const Cell& cell) {
 }  // namespace
 
 std::vector<OperatorRow> recurrent_rows() {
-  return {recurrent({"LSTM", "nn.lstm", 4, true}), recurrent({"GRU", "nn.gru", 3, false}),
-          recurrent({"RNN", "nn.rnn", 1, false})};
+  return {
+      recurrent({"LSTM", "nn.lstm", 4, true}),
+      recurrent({"GRU", "nn.gru", 3, false}),
+      recurrent({"RNN", "nn.rnn", 1, false}),
+      {"DynamicQuantizeLSTM", 1, 12, 12, convert_quantised_lstm, "float32", "", "com.microsoft"}};
 }
 
 }  // namespace tenon::onnx

@@ -237,6 +237,37 @@ TEST(BadNodes, Quantised) {
                    "operand 0 of `QGemm` has rank 1; expected 2"}});
 }
 
+TEST(BadNodes, OfQuantisedRecurrences) {
+  const Operand x = {{"5", "1", "4"}}, w = {{"1", "4", "12"}, kInt8}, r = {{"1", "3", "12"}, kInt8},
+                b = {{"1", "24"}}, lengths = {{"1"}, kInt32}, state = {{"1", "1", "3"}},
+                peepholes = {{"1", "9"}}, one = {{"1"}}, zero = {{"1"}, kInt8};
+  const auto operands = [&](const std::map<size_t, Operand>& other) {
+    std::vector<Operand> all = {x, w, r, b, lengths, state, state, peepholes, one, zero, one, zero};
+    for (const auto& [i, operand] : other) all[i] = operand;
+    return all;
+  };
+  const auto bad = [&](const std::map<size_t, Operand>& other, const char* says) {
+    return BadNode{"DynamicQuantizeLSTM", operands(other), {{"hidden_size", int64_t{3}}}, says};
+  };
+  expect_refused(
+      "com.microsoft", 1,
+      {bad({{1, {{"4", "12"}, kInt8}}},
+           "operand 1 of `DynamicQuantizeLSTM` has rank 2; expected 3"),
+       bad({{1, {{"1", "4", "12"}}}},
+           "operand 1 of `DynamicQuantizeLSTM` has dtype float32; expected int8 or uint8"),
+       bad({{1, {{"1", "5", "12"}, kInt8}}},
+           "operand 1 of `DynamicQuantizeLSTM` has shape (1, 5, 12); expected (1, 4, 12)"),
+       bad({{2, {{"1", "4", "16"}, kInt8}}},
+           "attribute `hidden_size` of `DynamicQuantizeLSTM` is 3; operand R has 4 units"),
+       bad({{8, {{"3"}}}},
+           "operand 8 of `DynamicQuantizeLSTM`, a scale or zero point, has shape (3,); expected "
+           "one "
+           "for each of 1 directions or of their 12 columns"),
+       bad({{9, {{"1"}, kUInt8}}},
+           "operand 9 of `DynamicQuantizeLSTM`, a zero point, has dtype uint8; its weights have "
+           "int8")});
+}
+
 TEST(BadNodes, OfTransformers) {
   expect_refused("com.microsoft", 1,
                  {{"EmbedLayerNormalization",
