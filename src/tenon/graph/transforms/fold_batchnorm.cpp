@@ -10,6 +10,7 @@
 
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/patterns/rewriter.h"
+#include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
@@ -147,10 +148,22 @@ class Folder {
   Value decomposed(const Call& norm) {
     const auto axis = channel_axis(norm);
     if (!axis) return {};
+    const Value data = with_channels(norm.args[0], *axis, tensor_type(norm.args[4])->dim(0));
     const auto [scale, shift] = affine(norm);
     record({"FoldBatchnorm", name_, "decomposed", "no-constant-producer", {}, "", norm.origin});
-    return call_op("add", {op("multiply", {norm.args[0], along(scale, *axis, ndim_of(norm))}),
+    return call_op("add", {op("multiply", {data, along(scale, *axis, ndim_of(norm))}),
                            along(shift, *axis, ndim_of(norm))});
+  }
+
+  // `data` with a symbolic number of channels has as many as the vectors, which the program checks:
+  // broadcasting takes no such number for that of the vectors.
+  Value with_channels(const Value& data, int64_t axis, const Expr& channels) {
+    const Ref<TensorType> type = tensor_type(data);
+    std::vector<Expr> dims = *type->shape;
+    Expr& dim = dims[static_cast<size_t>(axis)];
+    if (dims_agree(dim, channels) == DimsAgree::kYes) return data;
+    dim = channels;
+    return builder_->match_cast(data, make<TensorType>(std::move(dims), type->dtype));
   }
 
   // The result by itself: one tensor, as patterns of back ends see it.
