@@ -382,6 +382,35 @@ void broadcasts(std::vector<Case>& cases, const char* suffix, const std::vector<
   cases.push_back(out);
 }
 
+// Zeros of the shape k beside what only fits another shape.
+std::vector<Bad> extents() {
+  const auto with_zeros = [](const Message& last, const Dims& k,
+                             std::vector<Message> constants = {}) {
+    return Network{{node("ConstantOfShape", {"k"}, {"zeros"}), last}, k, false, constants};
+  };
+  const Message vector = tensor("v", {3}, std::string(12, '\0'));
+  const Message kernel = tensor("w", {4, 2, 1}, std::string(32, '\0'));
+  return {
+      {"ProductOfOtherLengths", with_zeros(node("MatMul", {"x", "zeros"}, {"y"}), {2, 5}),
+       "of `matmul` differ"},
+      {"GemmOfOtherLengths", with_zeros(node("Gemm", {"x", "zeros"}, {"y"}), {2, 5}),
+       "of `matmul` differ"},
+      {"JoinedOfOtherLengths",
+       with_zeros(node("Concat", {"x", "zeros"}, {"y"}, {attribute("axis", 0)}), {1, 2}),
+       "of `concat` differ"},
+      {"NormOfOtherLengths",
+       with_zeros(node("LayerNormalization", {"zeros", "v", "v"}, {"y"}), {4, 2}, {vector}),
+       "of `nn.layer_norm` differ"},
+      {"NormOfOtherChannels",
+       with_zeros(node("BatchNormalization", {"zeros", "v", "v", "v", "v"}, {"y"}), {4, 2},
+                  {vector}),
+       "of `nn.batch_norm` differ"},
+      {"ConvolutionOfOtherChannels",
+       with_zeros(node("Conv", {"zeros", "w"}, {"y"}), {1, 1, 5}, {kernel}),
+       "of `nn.conv1d` differ"},
+  };
+}
+
 }  // namespace
 
 std::vector<Case> run_time_cases() {
@@ -389,7 +418,7 @@ std::vector<Case> run_time_cases() {
       {"", {}}, {"InC", {"--target", "c"}}, {"Interpreted", {"--interpret"}}};
   std::vector<Case> cases;
   for (const auto& [suffix, how] : targets) {
-    for (const auto& family : {shapes(), axes(), places(), control_flow()})
+    for (const auto& family : {shapes(), axes(), places(), control_flow(), extents()})
       for (const Bad& bad : family)
         for (const bool is_late : {false, true}) cases.push_back(run(bad, is_late, suffix, how));
     broadcasts(cases, suffix, how);

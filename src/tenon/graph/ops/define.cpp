@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tenon/graph/assumed_dims.h"
+
 namespace tenon::graph {
 
 Value arg_or_null(const Call& call, size_t i) {
@@ -191,7 +193,7 @@ std::string_view name_of(Takes takes) {
 
 void check_dim(const Call& call, size_t i, const Expr& dim, const Expr& expected,
                std::string_view what) {
-  if (dims_agree(dim, expected) == DimsAgree::kNo)
+  if (!may_agree(dim, expected))
     throw CompileError(kShapeMismatch, call.origin,
                        "{} of argument `{}` of `{}` is {}; expected {}", what, input_name(call, i),
                        call.op->name, tenon::str(dim), tenon::str(expected));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of layout, and of blocks of space into channels.
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/window.h"
 
 namespace tenon::graph {
@@ -138,7 +139,7 @@ int64_t block_size(const Call& call) {
 }
 
 void check_divides(const Call& call, const Expr& dim, int64_t factor) {
-  if (dims_agree(simplify_dim(floormod(dim, factor)), int64(0)) == DimsAgree::kNo)
+  if (!may_agree(simplify_dim(floormod(dim, factor)), int64(0)))
     throw CompileError(kShapeMismatch, call.origin,
                        "`{}` of an axis of {}; expected a multiple of {}", call.op->name,
                        tenon::str(dim), factor);

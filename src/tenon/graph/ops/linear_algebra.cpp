@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
@@ -44,7 +45,7 @@ Type infer_matmul(const Call& call) {
   const int64_t ndim = std::max({a->ndim, b->ndim, int64_t{2}}) - dropped;
   if (!a->shape || !b->shape) return make<TensorType>(dtype, ndim);
   const Expr inner_a = a->dim(-1), inner_b = b->ndim == 1 ? b->dim(0) : b->dim(-2);
-  if (dims_agree(inner_a, inner_b) == DimsAgree::kNo)
+  if (!may_agree(inner_a, inner_b))
     throw CompileError(kShapeMismatch, call.origin, "`matmul` inner dimensions differ: {} and {}",
                        tenon::str(inner_a), tenon::str(inner_b))
         .note(call.args[0]->origin, "left operand is {}", str(a))
@@ -130,7 +131,7 @@ Type infer_gemm(const Call& call) {
   const auto attrs = attrs_as<GemmAttrs>(call);
   const bool flips_a = attrs.transpose_a, flips_b = attrs.transpose_b;
   const Expr inner_a = a->dim(flips_a ? 0 : 1), inner_b = b->dim(flips_b ? 1 : 0);
-  if (dims_agree(inner_a, inner_b) == DimsAgree::kNo)
+  if (!may_agree(inner_a, inner_b))
     throw CompileError(kShapeMismatch, call.origin, "`nn.gemm` inner dimensions differ: {} and {}",
                        tenon::str(inner_a), tenon::str(inner_b))
         .note(call.args[0]->origin, "left operand is {}", str(a))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/arith/analyzer.h"
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/define.h"
 
 namespace tenon::graph {
@@ -40,8 +41,7 @@ Shape resolve_shape(const Call& call, Shape dims, const Shape& shape) {
     });
     const Expr count = simplify_dim(tir::element_count(above));
     const Expr divisor = simplify_dim(tir::element_count(below));
-    if (is_int(divisor, 0) ||
-        dims_agree(simplify_dim(floormod(count, divisor)), int64(0)) == DimsAgree::kNo)
+    if (is_int(divisor, 0) || !may_agree(simplify_dim(floormod(count, divisor)), int64(0)))
       throw CompileError(kShapeMismatch, call.origin, "`{}` cannot give {} elements the shape {}",
                          call.op->name, tenon::str(tir::element_count(shape)), tenon::str(dims));
     dims[open] = simplify_dim(floordiv(count, divisor));
@@ -49,7 +49,7 @@ Shape resolve_shape(const Call& call, Shape dims, const Shape& shape) {
   }
   const Expr before = simplify_dim(tir::element_count(shape));
   const Expr after = simplify_dim(tir::element_count(dims));
-  if (dims_agree(before, after) == DimsAgree::kNo)
+  if (!may_agree(before, after))
     throw CompileError(kShapeMismatch, call.origin,
                        "`{}` of shape {} with {} elements to shape {} with {}", call.op->name,
                        tenon::str(shape), tenon::str(before), tenon::str(dims), tenon::str(after));
@@ -387,7 +387,7 @@ Type infer_concat(const Call& call) {
       const Expr& dim = (*tensors[i]->shape)[d];
       if (d == axis) {
         shape[d] = shape[d] + dim;
-      } else if (dims_agree(shape[d], dim) == DimsAgree::kNo) {
+      } else if (!may_agree(shape[d], dim)) {
         throw CompileError(kShapeMismatch, call.origin,
                            "tensors of `concat` along axis {} are {} and {}", axis, str(first),
                            str(tensors[i]));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over one to three spatial axes, and their transposes.
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/window.h"
 
 namespace tenon::graph {
@@ -113,7 +114,7 @@ Type infer_conv(const Call& call, size_t rank, bool transposed) {
   // A kernel in smaller blocks than the data need not read the last block's pad lanes.
   if (const int64_t block = conv.data.block('C'); !transposed && block > conv.kernel.block('I'))
     expected = simplify_dim(ceildiv(expected, int64(block)) * block);
-  if (dims_agree(channels, expected) == DimsAgree::kNo)
+  if (!may_agree(channels, expected))
     throw CompileError(kShapeMismatch, call.origin,
                        "`{}` of data with {} channels; the kernel takes {} in {} groups",
                        call.op->name, tenon::str(channels), tenon::str(taken), conv.groups)

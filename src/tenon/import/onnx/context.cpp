@@ -6,6 +6,7 @@
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/assertion.h"
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/import/onnx/run_time_numbers.h"
 
 namespace tenon::onnx {
@@ -345,9 +346,25 @@ std::string Context::hint_of(const Node& node) {
                                                                     : node.outputs[0]);
 }
 
+void Context::check_dims(std::string_view name, const std::vector<Value>& args,
+                         const Attrs& attrs) {
+  const bool symbolic = std::ranges::any_of(args, [](const Value& arg) {
+    const graph::Type held = arg ? graph::type_of(arg) : graph::Type();
+    const auto* type = held.as<TensorType>();
+    return held && !(type && type->static_shape());
+  });
+  if (!symbolic) return;
+  graph::AssumedDims assumed;
+  (void)graph::type_of(graph::call_op(name, args, attrs, origin()));
+  for (const auto& [a, b] : assumed.pairs)
+    require(eq(a, b), kShapeMismatch,
+            fmt::format("dimensions {} and {} of `{}` differ", str(a), str(b), name));
+}
+
 Value Context::op(std::string_view name, std::vector<Value> args, Attrs attrs) {
   if (!clamped_.empty()) reconcile(name, args, attrs);
   broadcast_args(name, args, attrs);
+  check_dims(name, args, attrs);
   return ConverterContext::op(name, std::move(args), std::move(attrs));
 }
 

@@ -183,6 +183,8 @@ class Context final : public ConverterContext {
   const T* typed(const std::string& name, std::string_view wanted);
   void reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
   void broadcast_args(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
+  // Emits checks of what the type rule of a call takes for equal without a proof.
+  void check_dims(std::string_view name, const std::vector<Value>& args, const Attrs& attrs);
   Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis);
 
   const Node& node_;
