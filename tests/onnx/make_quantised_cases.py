@@ -85,3 +85,26 @@ lstm("lstm_dynamic_zero_points", 1, 5, 3, 7, 6, np.uint8, peepholes=True, direct
 lstm("lstm_dynamic_lengths", 2, 6, 3, 5, 4, lengths=[5, 2, 3], direction="bidirectional",
      activations=["Sigmoid", "Tanh", "Relu", "HardSigmoid", "Softsign", "Elu"], activation_alpha=[0.3, 0.7])
 lstm("lstm_dynamic_uint8_columns", 1, 4, 1, 3, 5, np.uint8, True, input_forget=1)
+
+
+def bytes_of(dtype, *shape):
+    least = np.iinfo(dtype)
+    return RANDOM.integers(least.min, least.max + 1, shape).astype(dtype)
+
+
+def attention(name, dtype, by_column, mask=None, past=None, outputs=1, **attributes):
+    """Two entries of four rows, two heads of four."""
+    scale = np.abs(f(24)) * FLOAT(0.005) if by_column else np.array(0.004, FLOAT)
+    zero = bytes_of(dtype, 24) if by_column else np.array(3, dtype)
+    arrays = [bytes_of(np.uint8, 2, 4, 8), bytes_of(dtype, 8, 24), f(24), np.array(0.02, FLOAT), scale, mask,
+              np.array(120, np.uint8), zero, past]
+    case(name, "QAttention", arrays, [1, 2, 3, 4, 6, 7], outputs, num_heads=2, **attributes)
+
+
+attention("qattention", np.int8, False, np.array([[1, 1, 0, 1], [1, 0, 0, 0]], INT))
+attention("qattention_past", np.uint8, True, None, f(2, 2, 2, 3, 4), 2, unidirectional=1, scale=0.3)
+case("matmul_dynamic", "DynamicQuantizeMatMul",
+     [f(2, 3, 7), bytes_of(np.int8, 7, 5), np.abs(f(5)), bytes_of(np.int8, 5), f(5)], [1, 2, 3, 4], symbolic=(0,))
+case("matmul_integer_to_float", "MatMulIntegerToFloat",
+     [bytes_of(np.uint8, 3, 7), bytes_of(np.uint8, 7, 5), np.array(0.1, FLOAT), np.abs(f(5)), np.array(9, np.uint8),
+      bytes_of(np.uint8, 5), f(5)], [1, 3, 5, 6], symbolic=(0,))

@@ -367,12 +367,60 @@ Results convert_multi_head(Context& c) {
   return out;
 }
 
+// What Attention and QAttention make of the product of their weights, (batch, rows, columns of
+// queries, keys and values): the places of the other operands.
+struct AfterProduct {
+  Ints sizes;
+  size_t mask, past, bias;
+};
+
+Results attend_to_itself(Context& c, const Value& all, const AfterProduct& form_of) {
+  const int64_t heads = c.int_attr("num_heads");
+  int64_t done = 0;
+  const auto next = [&](int64_t width) {
+    const Value own = slice(c, all, 2, done, done + width);
+    done += width;
+    return split_heads(c, own, heads);
+  };
+  AttentionForm form;
+  form.query = next(form_of.sizes[0]);
+  form.key = next(form_of.sizes[1]);
+  form.value = next(form_of.sizes[2]);
+  Expr past = int64(0);
+  if (c.has(form_of.past)) {
+    const Dims held = c.shape(form_of.past);
+    if (held.size() != 5)
+      c.bad(kRankMismatch, "the past of `{}` has rank {}; expected 5", c.node().op_type,
+            held.size());
+    past = held[3];
+    const auto half = [&](int64_t which) {
+      return c.reshape(slice(c, c.value(form_of.past), 0, which, which + 1),
+                       {held[1], held[2], held[3], held[4]});
+    };
+    form.key = after(c, half(0), form.key);
+    form.value = after(c, half(1), form.value);
+  }
+  Results out = finish_attention(c, form, past, form_of.mask, form_of.bias);
+  if (asks_for(c, 1)) {
+    const auto one = [&](const Value& x) {
+      Dims shape = *shaped(x)->shape;
+      shape.insert(shape.begin(), int64(1));
+      return c.reshape(x, shape);
+    };
+    out.push_back(c.op("concat", {tuple_of({one(form.key), one(form.value)})}, {{"axis", 0}}));
+  }
+  return out;
+}
+
+void refuse_shared(Context& c) {
+  if (c.flag_attr("do_rotary")) unsupported("do_rotary");
+  if (c.flag_attr("past_present_share_buffer")) unsupported("past_present_share_buffer");
+}
+
 // Attention with the product of its weights: input, weights, bias, mask, past, bias of the scores.
 Results convert_attention(Context& c) {
-  const int64_t heads = c.int_attr("num_heads");
-  if (c.flag_attr("do_rotary")) unsupported("do_rotary");
+  refuse_shared(c);
   c.ignore({"rotary_embedding_dim"});
-  if (c.flag_attr("past_present_share_buffer")) unsupported("past_present_share_buffer");
   refuse(c, 6, "past_sequence_length");
   const int64_t total = known(c.shape(1).at(1), "weights");
   const Ints sizes = c.ints_attr("qkv_hidden_sizes", Ints(3, total / 3));
@@ -384,40 +432,32 @@ Results convert_attention(Context& c) {
   Value all =
       c.op("matmul", {c.value(0), c.value(1)}, {{"out_dtype", wide == dtype ? kVoid : wide}});
   if (c.has(2)) all = c.op("add", {all, c.cast(c.value(2), wide)});
-  all = c.cast(all, dtype);
-  int64_t done = 0;
-  const auto next = [&](int64_t width) {
-    const Value own = slice(c, all, 2, done, done + width);
-    done += width;
-    return split_heads(c, own, heads);
+  return attend_to_itself(c, c.cast(all, dtype), {sizes, 3, 4, 5});
+}
+
+// The same of integers: input, weights, bias, their scales, mask, their zero points, past.
+Results convert_qattention(Context& c) {
+  enum : size_t { kBiases = 2, kXScale, kWScale, kMask, kXZero, kWZero, kPast, kNone };
+  refuse_shared(c);
+  const int64_t total = known(c.shape(1).at(1), "weights");
+  if (total < 3 || total % 3 != 0)
+    c.bad(kShapeMismatch, "`QAttention` has weights of {} columns for queries, keys and values",
+          total);
+  for (const size_t i : {size_t{0}, size_t{1}})
+    if (c.dtype(i) != kInt8 && c.dtype(i) != kUInt8)
+      c.bad(kDTypeMismatch, "operand {} of `QAttention` has dtype {}; expected int8 or uint8", i,
+            c.dtype(i).str());
+  const Value sums =
+      convert_as(c, "MatMulInteger", 13,
+                 {c.value(0), c.value(1), c.value_or_null(kXZero), c.value_or_null(kWZero)})[0];
+  // One scale of the input, one or one for each column of the weights.
+  const auto scale = [&](size_t i) {
+    return is_int(product(c.shape(i)), 1) ? c.reshape(c.value(i), {}) : c.value(i);
   };
-  AttentionForm form;
-  form.query = next(sizes[0]);
-  form.key = next(sizes[1]);
-  form.value = next(sizes[2]);
-  Expr past = int64(0);
-  if (c.has(4)) {
-    const Dims held = c.shape(4);
-    if (held.size() != 5)
-      c.bad(kRankMismatch, "the past of `Attention` has rank {}; expected 5", held.size());
-    past = held[3];
-    const auto half = [&](int64_t which) {
-      return c.reshape(slice(c, c.value(4), 0, which, which + 1),
-                       {held[1], held[2], held[3], held[4]});
-    };
-    form.key = after(c, half(0), form.key);
-    form.value = after(c, half(1), form.value);
-  }
-  Results out = finish_attention(c, form, past, 3, 5);
-  if (asks_for(c, 1)) {
-    const auto one = [&](const Value& x) {
-      Dims shape = *shaped(x)->shape;
-      shape.insert(shape.begin(), int64(1));
-      return c.reshape(x, shape);
-    };
-    out.push_back(c.op("concat", {tuple_of({one(form.key), one(form.value)})}, {{"axis", 0}}));
-  }
-  return out;
+  const Value factor = c.op("multiply", {scale(kXScale), scale(kWScale)});
+  const Value all = c.op("multiply", {c.cast(sums, shaped(factor)->dtype), factor});
+  return attend_to_itself(c, c.op("add", {all, c.value(kBiases)}),
+                          {Ints(3, total / 3), kMask, kPast, kNone});
 }
 
 // ---- GroupQueryAttention ------------------------------------------------------------------------
@@ -582,6 +622,8 @@ std::vector<OperatorRow> transformer_rows() {
       row("MultiHeadAttention", 1, 10, convert_multi_head, "floats",
           "no shared buffers, beams, or masks of 3 * batch + 2 numbers"),
       row("Attention", 2, 7, convert_attention, "floats",
+          "no shared buffers, rotary embedding, or masks of rank 4"),
+      row("QAttention", 5, 9, convert_qattention, "int8, uint8",
           "no shared buffers, rotary embedding, or masks of rank 4"),
       row("GroupQueryAttention", 7, 17, convert_group_query, "floats",
           "total_sequence_length known at compile time; no quantised or windowed cache"),

@@ -268,6 +268,21 @@ TEST(BadNodes, OfQuantisedRecurrences) {
            "int8")});
 }
 
+TEST(BadNodes, OfQuantisedAttention) {
+  const auto bad = [](const Operand& x, const Operand& w, const std::vector<Operand>& behind,
+                      const char* says) {
+    std::vector<Operand> all = {x, w, {{"6"}}, {{}}, {{}}};
+    all.insert(all.end(), behind.begin(), behind.end());
+    return BadNode{"QAttention", all, {{"num_heads", int64_t{2}}}, says};
+  };
+  const Operand x = {{"1", "3", "2"}, kUInt8}, w = {{"2", "6"}, kInt8};
+  expect_refused("com.microsoft", 1,
+                 {bad({{"1", "3", "2"}}, w, {}, "operand 0 of `QAttention` has dtype float32"),
+                  bad(x, {{"2", "7"}, kInt8}, {}, "`QAttention` has weights of 7 columns"),
+                  bad(x, w, {{{"1"}, kInt32}, {{}, kUInt8}, {{}, kInt8}, {{"2", "1", "2", "5"}}},
+                      "the past of `QAttention` has rank 4; expected 5")});
+}
+
 TEST(BadNodes, OfTransformers) {
   expect_refused("com.microsoft", 1,
                  {{"EmbedLayerNormalization",
