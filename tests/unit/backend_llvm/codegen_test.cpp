@@ -123,6 +123,30 @@ TEST(Codegen, MaxWithAConstantIsOneInstruction) {
   EXPECT_EQ(text.find("vcmp"), std::string::npos) << text;
 }
 
+// Of numbers of up to four bits a vector of floats is looked up: by lanes whose other bits are not
+// masked, and with what is taken off them in the table.
+TEST(Codegen, FloatsOfFewBitsAreLookedUp) {
+  const DType words = kUInt32.with_lanes(16), floats = kFloat32.with_lanes(16);
+  const auto a = buffer("a", kUInt32, {int64(16)}), c = buffer("c", kFloat32, {int64(16)});
+  const Expr lanes = make<Ramp>(int64(0), int64(1), 16);
+  const auto text_of = [&](int64_t mask, const char* target) {
+    const Expr shifted = call(IntrinsicId::kShiftRight, {load(a, {lanes}), imm(words, int64_t{8})});
+    const Expr number = call(IntrinsicId::kBitwiseAnd, {shifted, imm(words, mask)});
+    const Expr value = cast(floats, number) - imm(floats, 8.0);
+    const auto kernel =
+        PrimFunc::of_buffers({a, c}, make<BufferStore>(c, value, std::vector<Expr>{lanes}));
+    return emit_assembly(program_of(kernel), resolve_target(target));
+  };
+  for (const int64_t mask : {3, 15}) {
+    const std::string text = text_of(mask, "llvm -mcpu=skylake-avx512");
+    EXPECT_NE(text.find("vperm"), std::string::npos) << text;
+    for (const char* other : {"vcvt", "vpand", "vsubps", "vaddps"})
+      EXPECT_EQ(text.find(other), std::string::npos) << text;
+  }
+  EXPECT_EQ(text_of(31, "llvm -mcpu=skylake-avx512").find("vperm"), std::string::npos);
+  EXPECT_EQ(text_of(15, "llvm -mcpu=haswell").find("vpermps"), std::string::npos);
+}
+
 // Not lane by lane, as LLVM compares halves on a processor that only converts them.
 TEST(Codegen, HalvesAreComparedAsVectors) {
   const auto a = buffer("a", kFloat16, {int64(16)}), c = buffer("c", kFloat32, {int64(16)});

@@ -9,6 +9,7 @@
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/runtime/abi.h"
 #include "tenon/support/narrow_float.h"
+#include "tenon/tir/analysis/lane_lookup.h"
 
 namespace tenon::llvm_backend {
 
@@ -46,7 +47,20 @@ static bool is_nearest_integer(const Expr& expr) {
   return most && most->op == BinaryOp::kMax && bound(*least) && bound(*most);
 }
 
+// A float for each lane, by its lowest four bits. Null where there is no instruction.
+llvm::Value* FunctionCodegen::look_up(const Expr& expr) {
+  if (!m_.instructions().floats_512 || expr->dtype != kFloat32.with_lanes(16)) return nullptr;
+  const auto lookup = tir::lane_lookup(expr);
+  if (!lookup) return nullptr;
+  std::vector<llvm::Constant*> floats;
+  for (const double number : lookup->floats)
+    floats.push_back(llvm::ConstantFP::get(b_.getFloatTy(), number));
+  return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                            {llvm::ConstantVector::get(floats), value(lookup->index)});
+}
+
 llvm::Value* FunctionCodegen::generate(const Expr& expr) {
+  if (llvm::Value* looked_up = look_up(expr)) return looked_up;
   const DType dtype = expr->dtype;
   switch (kind_of(expr)) {
     case ExprKind::kIntImm:
