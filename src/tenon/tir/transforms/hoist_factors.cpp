@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "tenon/support/target.h"
+#include "tenon/tir/analysis/lane_lookup.h"
 #include "tenon/tir/analysis/region.h"
 #include "tenon/tir/transforms.h"
 
@@ -197,8 +198,8 @@ class Hoister final : public Rewriter {
     return terms;
   }
 
-  /// Sums beside each other: a step of the unrolled innermost loop has one of its own, so that its
-  /// additions wait for nobody else's. 0: the registers do not hold any beside what there is.
+  /// Sums beside each other, between which the steps of the unrolled innermost loop go around, so that
+  /// additions wait less for others. 0: the registers do not hold any beside what there is.
   int64_t sums_of(const Sum& sum) const {
     int64_t elements = 1;
     for (const For* loop : sum.places) elements *= *as_int(loop->extent);
@@ -208,19 +209,22 @@ class Hoister final : public Rewriter {
       return vectors * (1 + sums) + kOtherRegisters <= target_.vector_registers;
     };
     const For& last = *sum.terms.back();
-    const int64_t steps = as_int(last.extent).value_or(0);
-    if (sum.terms.size() > 1 && last.kind == ForKind::kUnrolled && steps <= kMostSums &&
-        is_int(last.min, 0) && has_room(steps))
-      return steps;
+    int64_t steps = as_int(last.extent).value_or(0);
+    if (sum.terms.size() > 1 && last.kind == ForKind::kUnrolled && is_int(last.min, 0)) {
+      while (steps > kMostSums && steps % 2 == 0) steps /= 2;
+      for (; steps > 1 && steps <= kMostSums; steps = steps % 2 == 0 ? steps / 2 : 1)
+        if (has_room(steps)) return steps;
+    }
     return has_room(1) ? 1 : 0;
   }
 
   /// (u - z) among the factors with z the same in all terms, where the other factors are the same
   /// for several vectors of places: z is taken off the sum instead.
-  static void take_off_zero(Sum& sum) {
+  void take_off_zero(Sum& sum) const {
     for (size_t i = 0; i < sum.kept.size(); ++i) {
       const auto* op = sum.kept[i].as<Binary>();
       if (!op || op->op != BinaryOp::kSub || uses_any(op->rhs, sum.terms)) continue;
+      if (has_lane_lookup(target_) && lane_lookup(sum.kept[i])) return;  // costs nothing
       std::vector<Expr> others = sum.kept;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
       if (others.empty()) return;
@@ -261,7 +265,8 @@ class Hoister final : public Rewriter {
 
   static Stmt rebuilt(const Sum& sum, int64_t sums) {
     const Ref<Buffer>& buffer = sum.store->buffer;
-    const Expr step = sum.terms.back()->loop_var;
+    Expr step = sum.terms.back()->loop_var;
+    if (!is_int(sum.terms.back()->extent, sums)) step = floormod(step, sums);
     // The product without its last factor is summed up by itself where a zero is taken off that.
     std::vector<Expr> others = sum.kept;
     if (sum.zero) others.pop_back();
