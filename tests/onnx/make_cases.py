@@ -593,3 +593,9 @@ def dynamic():
 
 
 dynamic()
+
+# Numbers of a few bits that fill words, in vectors of 16 columns and more.
+nbits("nbits_4_words", 96, 49, 4, 32, rows=(9,))
+nbits("nbits_4_words_zeros", 64, 33, 4, 32, "packed", rows=(13,))
+nbits("nbits_4_words_float_zeros", 64, 17, 4, 16, "float", rows=(1,))
+nbits("nbits_2_words", 128, 50, 2, 32, rows=(3,))

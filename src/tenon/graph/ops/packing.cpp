@@ -150,6 +150,11 @@ struct MatmulNBitsAttrs {
 
 enum NBits : size_t { kA, kB, kScales, kZeroPoints };
 
+// Weights of a byte or word.
+int64_t weights_of_element(const TensorType& b, int64_t bits) {
+  return (b.dtype == kUInt32 ? 32 : 8) / bits;
+}
+
 Type infer_matmul_nbits(const Call& call) {
   const Ref<TensorType> a = tensor_arg(call, kA), b = tensor_arg(call, kB);
   const auto [bits, units] = attrs_as<MatmulNBitsAttrs>(call);
@@ -159,13 +164,14 @@ Type infer_matmul_nbits(const Call& call) {
   check_float(call, kA);
   const int64_t panels = units == 0 ? 0 : 1;  // an axis more
   check_rank(call, kB, 3 + panels);
-  check_dtype(call, kB, kUInt8);
+  if (b->dtype != kUInt32) check_dtype(call, kB, kUInt8);
   check_rank(call, kScales, 2 + panels);
   check_dtype(call, kScales, a->dtype);
   if (a->ndim == 0) check_rank(call, kA, 2);
   if (arg_or_null(call, kZeroPoints)) check_rank(call, kZeroPoints, 2 + panels);
   if (!a->shape || !b->shape) return make<TensorType>(a->dtype, a->ndim);
-  check_dim(call, kA, a->dim(-1), simplify_dim(b->dim(panels) * b->dim(panels + 1) * (8 / bits)),
+  check_dim(call, kA, a->dim(-1),
+            simplify_dim(b->dim(panels) * b->dim(panels + 1) * weights_of_element(*b, bits)),
             "the last dimension");
   for (const size_t i : {kScales, kZeroPoints}) {
     if (!arg_or_null(call, i)) continue;
@@ -187,9 +193,12 @@ Value lower_matmul_nbits(BlockBuilder& builder, const Call& call) {
   const Operand scales = KernelOf::wide(kernel.buffer_arg(kScales));
   const Operand zeros = arg_or_null(call, kZeroPoints) ? kernel.buffer_arg(kZeroPoints) : Operand();
   const auto [bits, units] = attrs_as<MatmulNBitsAttrs>(call);
-  const int64_t each = 8 / bits, mask = (int64_t{1} << bits) - 1;
+  const int64_t each = weights_of_element(*tensor_arg(call, kB), bits);
+  const int64_t mask = (int64_t{1} << bits) - 1;
+  // A byte is taken apart as a signed number, which vectors convert faster.
+  const DType whole = b.dtype == kUInt32 ? kUInt32 : kInt32;
   const size_t first = units == 0 ? 0 : 1;  // the axis of blocks
-  const Expr blocks = b.shape[first], bytes = b.shape[first + 1], width = b.shape.back();
+  const Expr blocks = b.shape[first], elements = b.shape[first + 1], width = b.shape.back();
   const Expr middle = imm(a.dtype, int64_t{1} << (bits - 1));
   // Where the numbers of a column stand: in its panel, where there are panels.
   const auto of_column = [&](Indices at, const Expr& column) {
@@ -201,18 +210,18 @@ Value lower_matmul_nbits(BlockBuilder& builder, const Call& call) {
     at.push_back(floormod(column, width));
     return at;
   };
-  // Axes of the sum: blocks, bytes of a block, weights of a byte.
+  // Axes of the sum: blocks, bytes or words of a block, weights of one.
   return kernel.emit({kernel.reduce(
-      kernel.out_name(), kernel.shape(), {blocks, bytes, int64(each)}, tir::sum_reducer(),
+      kernel.out_name(), kernel.shape(), {blocks, elements, int64(each)}, tir::sum_reducer(),
       [&](const Indices& i, const Indices& k) {
         Indices at = i;
-        at.back() = (k[0] * bytes + k[1]) * each + k[2];
-        Expr weight = tenon::cast(kInt32, b(of_column({k[0], k[1]}, i.back())));
+        at.back() = (k[0] * elements + k[1]) * each + k[2];
+        Expr weight = tenon::cast(whole, b(of_column({k[0], k[1]}, i.back())));
         if (each > 1)
           weight = tenon::call(
               IntrinsicId::kBitwiseAnd,
-              {tenon::call(IntrinsicId::kShiftRight, {weight, tenon::cast(kInt32, k[2] * bits)}),
-               imm(kInt32, mask)});
+              {tenon::call(IntrinsicId::kShiftRight, {weight, tenon::cast(whole, k[2] * bits)}),
+               imm(whole, mask)});
         const Indices block = of_column({k[0]}, i.back());
         const Expr zero = zeros ? tenon::cast(a.dtype, zeros(block)) : middle;
         return a(at) * ((tenon::cast(a.dtype, weight) - zero) * scales(block));
@@ -227,7 +236,9 @@ OpDef matmul_nbits() {
       "scale; lower bits of a byte first.";
   op.inputs = {
       {"a", "(..., blocks * bytes * 8 / bits)"},
-      {"b", "(blocks, bytes, units), uint8; in panels (ceil(units / w), blocks, bytes, w)"},
+      {"b",
+       "(blocks, bytes, units), uint8; in panels (ceil(units / w), blocks, bytes, w); words of "
+       "uint32 for four bytes each"},
       {"scales", "(blocks, units); in panels (ceil(units / w), blocks, w)"},
       {"zero_points", "as scales, numbers; 2^(bits - 1) where there are none", true}};
   op.attrs = attrs_of<MatmulNBitsAttrs>();

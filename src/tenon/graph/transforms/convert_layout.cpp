@@ -304,6 +304,12 @@ class Converter {
                      int64_t columns, const std::string& name) {
     const Value packed = builder_.op("layout_transform", {weight},
                                      {{"src_layout", from}, {"dst_layout", to}}, name + "_weight");
+    return as_words(packed, inner, columns);
+  }
+
+  /// Of numbers of which `inner` along the reduction and then `columns` stand last, words along the
+  /// reduction.
+  Value as_words(const Value& packed, int64_t inner, int64_t columns) {
     const std::vector<int64_t> given = *tensor_type(packed)->static_shape();
     std::vector<int64_t> shape(given.begin(), given.end() - 2), order;
     std::vector<int64_t> whole = shape;
@@ -385,6 +391,9 @@ class Converter {
                               {{"src_layout", i == 1 ? "KBO" : "KO"},
                                {"dst_layout", (i == 1 ? "OKB" : "OK") + panel}},
                               name + "_weight");
+    const auto bits = call.attrs.get<int64_t>("bits").value_or(4);
+    if (tir::packs_words(target_) && bits < 8 && (*shape)[1] % 4 == 0)
+      args[1] = as_words(args[1], (*shape)[1], width);
     record({"ConvertLayout",
             name,
             "panels",

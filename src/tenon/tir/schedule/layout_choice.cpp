@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/tir/analysis/lane_lookup.h"
 #include "tenon/tir/schedule/machine_model.h"
 
 namespace tenon::tir {
@@ -61,5 +62,7 @@ int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target
   }
   return lanes * choose_tile(problem, target).tile.vectors;
 }
+
+bool packs_words(const Target& target) { return has_lane_lookup(target); }
 
 }  // namespace tenon::tir

@@ -53,4 +53,9 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target);
 int64_t choose_panel_width(int64_t m, int64_t n, int64_t k, const Target& target,
                            int element_bits = 32);
 
+/// Whether numbers of a few bits are packed in words, the lanes of a vector each: where floats are
+/// made of them by looking up their lowest bits (tir/analysis/lane_lookup.h). Elsewhere bytes are,
+/// which are widened as they are loaded.
+bool packs_words(const Target& target);
+
 }  // namespace tenon::tir

@@ -183,6 +183,10 @@ class Planner {
     count_panels();
     if (!roles.overlaps || model_.unrolls_overlapping_steps)
       plan_.unrolled_fmas = model_.unrolled_fmas;
+    if (takes_elements_apart())
+      plan_.unrolled_fmas =
+          std::max(plan_.unrolled_fmas, plan_.k.back().extent * plan_.tile().rows *
+                                            plan_.tile().cols * plan_.tile().vectors);
     plan_.unrolled_fmas = given_.unrolled_fmas.value_or(plan_.unrolled_fmas);
     const Tile& tile = plan_.tile();
     plan_.unrolled_steps = unrolled_steps(
@@ -274,6 +278,21 @@ class Planner {
       plan_.choice.cycles = tiled_cycles(tile, problem_, target_);
     }
     plan_.choice.tile = tile;
+  }
+
+  // Whether the last axis of the reduction goes through numbers that share an element: all of one are
+  // taken from it while it is in a register.
+  bool takes_elements_apart() const {
+    if (plan_.k.back().extent < 2 || plan_.k.back().extent > model_.whole_unrolled_steps)
+      return false;
+    const Var* step = nest_.roles.k.back().get();
+    const DType sum = nest_.accesses.store.buffer->dtype;
+    return std::any_of(
+        nest_.block.reads.begin(), nest_.block.reads.end(), [&](const Ref<BufferRegion>& read) {
+          return shares_elements(*read->buffer, sum) &&
+                 std::none_of(read->region.begin(), read->region.end(),
+                              [&](const Range& range) { return uses_var(range.min, step); });
+        });
   }
 
   // The panels that the tile's vectors leave.

@@ -8,12 +8,11 @@
 
 namespace tenon::tir {
 
-namespace {
-
-/// Numbers of few bits, of which a float is made for each product.
-bool shares_bytes(const Buffer& buffer, DType sum) {
-  return buffer.dtype == kUInt8 && sum.is_float();
+bool shares_elements(const Buffer& buffer, DType sum) {
+  return (buffer.dtype == kUInt8 || buffer.dtype == kUInt32) && sum.is_float();
 }
+
+namespace {
 
 struct Panels {
   int64_t read;  // of the block
@@ -22,7 +21,7 @@ struct Panels {
 };
 
 /// The read of packed panels: a parameter of constant shape that other panels of `stream` move. The
-/// innermost loop of the reduction moves it too, unless it goes through numbers that share a byte.
+/// innermost loop of the reduction moves it too, unless it goes through numbers that share an element.
 std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
                                 const PanelStream& stream) {
   const Ref<BlockRealize> realize = schedule.realize(block);
@@ -41,7 +40,7 @@ std::optional<Panels> panels_of(Schedule& schedule, const BlockRV& block,
     };
     const Expr first = substitute(region.region[0].min, axes);
     const auto step = std::find_if(stream.reduction.rbegin(), stream.reduction.rend(), moved_by);
-    const bool is_packed = shares_bytes(*region.buffer, sum);
+    const bool is_packed = shares_elements(*region.buffer, sum);
     if (!uses_var(first, stream.panels.var.get()) || moved_by(stream.tiles) ||
         step == stream.reduction.rend() || (step != stream.reduction.rbegin() && !is_packed))
       continue;
@@ -61,7 +60,7 @@ bool streams_panels(const Buffer& buffer, DType sum, const Target& target) {
   int64_t panel = buffer.dtype.bytes();
   for (size_t d = 1; d < shape->size(); ++d) panel *= (*shape)[d];
   const MachineModel& model = machine_model(target);
-  return (shares_bytes(buffer, sum) ||
+  return (shares_elements(buffer, sum) ||
           panel * shape->front() > target.l2_bytes * model.weights_l2_halves / 2) &&
          2 * panel <= target.l2_bytes * model.panels_l2_quarters / 4;
 }
@@ -77,7 +76,10 @@ void prefetch_weights(Schedule& schedule, const BlockRV& block, const PanelStrea
   const int64_t elements = model.line_bytes / buffer->dtype.bytes();
   const int64_t lines = (*as_int(buffer->shape.back()) * panels->steps + elements - 1) / elements;
   const int64_t tiles = as_int(schedule.get(stream.tiles)->extent).value_or(1);
-  const int64_t hints = std::min(model.step_prefetches, (lines + tiles - 1) / tiles);
+  // A step takes several numbers of each element: arithmetic enough for all hints.
+  const bool is_packed = shares_elements(*buffer, node->writes.at(0)->buffer->dtype);
+  const int64_t most = is_packed ? lines : model.step_prefetches;
+  const int64_t hints = std::min(most, (lines + tiles - 1) / tiles);
   for (int64_t i = 0; i < hints; ++i)
     schedule.prefetch_spread(block, panels->read, panels->step, stream.panels, stream.distance,
                              stream.tiles, elements, i * tiles, lines);

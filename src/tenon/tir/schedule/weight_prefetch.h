@@ -16,8 +16,11 @@ struct PanelStream {
   LoopRV tiles;                    // the tiles that read one panel
 };
 
+/// Whether elements hold numbers of few bits, of which a float, like `sum`, is made for each product.
+bool shares_elements(const Buffer& buffer, DType sum);
+
 /// Whether a buffer's panels, those of its outermost dimension, come from beyond the second cache by
-/// their size, and two of them fit in it. Of numbers that share bytes, of which `sum` is a float,
+/// their size, and two of them fit in it. Of numbers that share elements
 /// their size does not matter: hints cost nothing beside their conversion.
 bool streams_panels(const Buffer& buffer, DType sum, const Target& target);
 
