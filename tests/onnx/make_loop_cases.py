@@ -198,7 +198,23 @@ def scans(root):
               [value("last", F, [2, 3]), value("all", F, [2, 4, 3])], feeds, opset=8)
 
 
+def branches(root):
+    """Branches of rank 0 and 1, and of rank 1 and 2, whose uses broadcast them."""
+    small = graph([const("a", np.float32(3)), const("v", np.array([1, 2, 4], np.float32))],
+                  [], [value("a", F, []), value("v", F, [3])], "small")
+    large = graph([const("b", np.array([5], np.float32)), node("Unsqueeze", ["row", "axis"], ["m"])],
+                  [], [value("b", F, [1]), value("m", F, [1, 3])], "large")
+    nodes = [const("axis", np.array([0])), node("If", ["c"], ["s", "v"], then_branch=small, else_branch=large),
+             node("Neg", ["s"], ["t"]), node("CastLike", ["i", "s"], ["k"]), node("Mul", ["k", "t"], ["p"]),
+             node("Add", ["p", "row"], ["q"]), node("Mul", ["x", "v"], ["w"]), node("Add", ["q", "w"], ["y"])]
+    inputs = [value("c", B, []), value("row", F, [3]), value("i", I, [3]), value("x", F, ["n", 3])]
+    for taken in (True, False):
+        feeds = {"c": np.array(taken), "row": numbers(3), "i": np.arange(3), "x": numbers(2, 3)}
+        write(root, f"if_open_rank_{'then' if taken else 'else'}", nodes, inputs, [value("y", F, ["n", 3])], feeds)
+
+
 if __name__ == "__main__":
     np.random.seed(7)
     loops(pathlib.Path(sys.argv[1]))
     scans(pathlib.Path(sys.argv[1]))
+    branches(pathlib.Path(sys.argv[1]))

@@ -30,7 +30,8 @@ struct Item {
   bool poisoned = false;    // the result of a node that is not supported, which is listed already
   std::string unsupported;  // why it cannot be used: "a tensor of type string"
   bool is_input = false;    // of the network
-  std::shared_ptr<const Producer> producer = {};      // null where it is not worth computing again
+  std::optional<int64_t> least_rank = {};         // where the run may drop leading dimensions of 1
+  std::shared_ptr<const Producer> producer = {};  // null where it is not worth computing again
   std::shared_ptr<const Collection> collection = {};  // of a sequence or an optional: nothing else
 
   Ref<graph::TensorType> type() const;

@@ -3,6 +3,7 @@
 
 #include "tenon/import/onnx/importer.h"
 #include "tenon/import/onnx/maps.h"
+#include "tenon/import/onnx/open_ranks.h"
 #include "tenon/import/onnx/propagate.h"
 
 namespace tenon::onnx {
@@ -80,6 +81,7 @@ void Importer::convert(const Node& node, Scope& scope, const Body& body) {
           convert_declared(node, scope, body);
         else
           convert_operator(node, scope, body);
+        pass_open_ranks(node, scope);
       }))
     poison(node, scope);
 }
@@ -107,9 +109,20 @@ std::optional<std::vector<ItemRef>> Importer::operands_of(const Node& node, cons
   }
   if (poisoned) return std::nullopt;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i] && !inputs[i]->unsupported.empty())
+    if (inputs[i] && !inputs[i]->unsupported.empty() && !takes_open_rank(node, i, inputs))
       unsupported("operand `{}`, {}", printable(node.inputs[i]), inputs[i]->unsupported);
   return inputs;
+}
+
+void Importer::pass_open_ranks(const Node& node, const Scope& scope) {
+  std::vector<ItemRef> inputs;
+  for (const std::string& name : node.inputs)
+    inputs.push_back(name.empty() ? nullptr : scope.find(name));
+  if (std::ranges::none_of(inputs, [](const auto& item) { return item && item->least_rank; }))
+    return;
+  for (const std::string& name : node.outputs)
+    if (const ItemRef item = name.empty() ? nullptr : scope.find(name); item && !item->poisoned)
+      pass_open_rank(node, inputs, *item);
 }
 
 void Importer::convert_operator(const Node& node, Scope& scope, const Body& body) {

@@ -7,6 +7,7 @@
 #include "tenon/import/onnx/choices.h"
 #include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/open_ranks.h"
 #include "tenon/import/onnx/ranks.h"
 #include "tenon/support/limit_codes.h"
 
@@ -136,7 +137,11 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
   Packs packs;
   Branch then_side = branch(*then_graph, scope, inner, node, packs),
          else_side = branch(*else_graph, scope, inner, node, packs);
-  if (then_side.seq && else_side.seq) packs = packs_of(then_side, else_side);
+  std::optional<bool> first;
+  if (then_side.seq && else_side.seq) {
+    first = branch_by_ranks(then_side, else_side, node, *body.graph);
+    if (!first) packs = packs_of(then_side, else_side);
+  }
   if (!packs.empty()) {
     then_side = branch(*then_graph, scope, inner, node, packs);
     else_side = branch(*else_graph, scope, inner, node, packs);
@@ -145,7 +150,7 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
     poison(node, scope);
     return;
   }
-  if (const auto first = branch_by_ranks(then_side, else_side, node, *body.graph)) {
+  if (first) {
     const Expr holds = condition_of(context);
     context.require(*first ? holds : logical_not(holds), kRankMismatch,
                     fmt::format("`{}` takes its other branch, which gives a rank that the nodes "
@@ -155,7 +160,8 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
     return take_branch(*first ? *then_graph : *else_graph, node, scope, inner);
   }
   for (const auto& [i, dims] : packs)
-    then_side.results[i] = either_packed(then_side.results[i], else_side.results[i]);
+    if (then_side.results[i]->collection)
+      then_side.results[i] = either_packed(then_side.results[i], else_side.results[i]);
   std::vector<Value> values;
   const graph::Type type = graph::type_of(then_side.seq->body);
   const auto* tuple = type.as<graph::TupleType>();
@@ -172,8 +178,15 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
     values.push_back(result);
   }
   size_t next = 0;
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    scope.set(node.outputs[i], with_values(then_side.results[i], values, next));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const ItemRef item = with_values(then_side.results[i], values, next);
+    if (!item->collection) {
+      const int64_t least =
+          std::min(least_rank(*then_side.results[i]), least_rank(*else_side.results[i]));
+      if (least < item->type()->ndim) open_rank(*item, least);
+    }
+    scope.set(node.outputs[i], item);
+  }
 }
 
 Value Importer::if_else(Context& context, const Ref<graph::SeqExpr>& then_seq,
@@ -226,11 +239,24 @@ Importer::Packs Importer::packs_of(const Branch& a, const Branch& b) {
       if (x || y)
         unsupported("branches that give {} and {}", x ? x->kind() : "a tensor",
                     y ? y->kind() : "a tensor");
+      const int64_t ranks[] = {a.results[i]->type()->ndim, b.results[i]->type()->ndim};
+      if (ranks[0] != ranks[1]) packs[i] = std::max(ranks[0], ranks[1]);
       continue;
     }
     if (!same_form(a.results[i], b.results[i])) packs[i] = std::max(most_dims(*x), most_dims(*y));
   }
   return packs;
+}
+
+// A tensor behind leading dimensions of 1.
+static ItemRef of_rank(Context& context, const ItemRef& item, int64_t ndim) {
+  const int64_t least = least_rank(*item);
+  const Value value = context.value_of(item);
+  Dims dims = *shaped(value)->shape;
+  dims.insert(dims.begin(), static_cast<size_t>(ndim) - dims.size(), int64(1));
+  ItemRef out = item_of(context.reshape(value, dims));
+  if (least < ndim) open_rank(*out, least);
+  return out;
 }
 
 Importer::Branch Importer::branch(const Graph& graph, const Scope& outer, const Body& body,
@@ -248,10 +274,11 @@ Importer::Branch Importer::branch(const Graph& graph, const Scope& outer, const 
   context.set_run_time_numbers(&numbers_);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     ItemRef item = scope.find(graph.outputs[i].name);
-    poisoned |= item->poisoned || !item->unsupported.empty();
+    poisoned |= item->poisoned || (!item->unsupported.empty() && !item->least_rank);
     if (poisoned) continue;
     if (const auto pack = packs.find(i); pack != packs.end())
-      item = item_of(packed(context, *item->collection, pack->second));
+      item = item->collection ? item_of(packed(context, *item->collection, pack->second))
+                              : of_rank(context, item, pack->second);
     add_values(context, item, values);
     out.results.push_back(std::move(item));
   }

@@ -71,6 +71,8 @@ class Importer {
   // The operands of a node; nothing where one is the result of a node that is refused.
   static std::optional<std::vector<ItemRef>> operands_of(const Node& node, const Scope& scope);
   void convert_operator(const Node& node, Scope& scope, const Body& body);
+  // Results of operands whose rank the run decides may be such themselves.
+  static void pass_open_ranks(const Node& node, const Scope& scope);
   static Results converted(Context& context, const OperatorRow& row);
   static void set_results(const Node& node, const Results& results, Scope& scope,
                           const std::shared_ptr<const Producer>& producer = nullptr);
@@ -136,7 +138,8 @@ class Importer {
     Ref<graph::SeqExpr> seq;
     std::vector<ItemRef> results;
   };
-  // \param packs  the outputs that are packed, with so many dimensions
+  // \param packs  the outputs that are packed, with so many dimensions; of tensors those that stand
+  //               with this rank
   using Packs = std::map<size_t, int64_t>;
   Branch branch(const Graph& graph, const Scope& outer, const Body& body, const Node& node,
                 const Packs& packs);
@@ -146,7 +149,7 @@ class Importer {
                                              const Graph& graph);
   void take_branch(const Graph& taken, const Node& node, Scope& scope, const Body& body);
   Expr condition_of(Context& context);
-  // What branches give in different forms is packed.
+  // What branches give in different forms is packed; tensors have the greater rank.
   static Packs packs_of(const Branch& a, const Branch& b);
 
   // ---- sequences and optionals

@@ -461,6 +461,42 @@ TEST(Import, BranchesAreChosenNowOrAtRunTime) {
   EXPECT_EQ(graph::str(main->result), "R.Tensor((2,), \"float32\")");
 }
 
+// A vector where the condition holds and a number elsewhere: what broadcasts takes either.
+TEST(Import, BranchesOfSeveralRanks) {
+  const auto model = [](const std::vector<std::pair<std::string, std::vector<std::string>>>& uses) {
+    ModelBuilder m;
+    m.input("x", {"2"});
+    m.input("c", {}, 9);
+    auto& n = m.node("If", {"c"}, {"y0"}, "if");
+    for (const auto& [name, op] : {std::pair("then_branch", "Exp"), {"else_branch", "ReduceSum"}}) {
+      auto* a = n.add_attribute();
+      a->set_name(name);
+      a->set_type(pb::AttributeProto::GRAPH);
+      const std::string out = std::string(op) + "_out";
+      auto& node = ModelBuilder::add_node(*a->mutable_g(), op, {"x"}, {out});
+      if (out == "ReduceSum_out") set_int(node, "keepdims", 0);
+      ModelBuilder::declare(*a->mutable_g()->add_output(), out, {});
+    }
+    std::string last = "y0";
+    for (size_t i = 0; i < uses.size(); ++i) {
+      std::vector<std::string> operands = {last};
+      operands.insert(operands.end(), uses[i].second.begin(), uses[i].second.end());
+      last = "y" + std::to_string(i + 1);
+      m.node(uses[i].first, operands, {last});
+    }
+    m.output(last);
+    return m;
+  };
+  EXPECT_EQ(
+      graph::str(import_main(model({{"Neg", {}}, {"Add", {"x"}}, {"Transpose", {}}}))->result),
+      "R.Tensor((2,), \"float32\")");
+  const std::string open =
+      "whose branches have several ranks, which only operators that broadcast take";
+  for (const auto& bad : {model({}), model({{"Neg", {}}}), model({{"Neg", {}}, {"Transpose", {}}}),
+                          model({{"Shape", {}}}), model({{"Softmax", {}}, {"Add", {"x"}}})})
+    EXPECT_NE(error_of(bad).find(open), std::string::npos) << error_of(bad);
+}
+
 TEST(Import, ABranchThatCountsWhileItHoldsStrings) {
   constexpr int kString = 8, kBool = 9;
   ModelBuilder m(20);
