@@ -84,6 +84,7 @@ struct Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<ValueInfo> inputs, outputs;
+  std::vector<ValueInfo> values;  // what the file says of results in between
   std::vector<Tensor> initializers;
   std::vector<std::string> sparse_initializers;  // names only
 };

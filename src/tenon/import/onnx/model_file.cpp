@@ -99,6 +99,7 @@ class ModelReader {
     for (pb::NodeProto& n : *proto.mutable_node()) out.nodes.push_back(node(n));
     for (const auto& v : proto.input()) out.inputs.push_back(value_info(v));
     for (const auto& v : proto.output()) out.outputs.push_back(value_info(v));
+    for (const auto& v : proto.value_info()) out.values.push_back(value_info(v));
     for (int i = 0; i < proto.initializer_size(); ++i) {
       const auto* found = raw ? find(*raw, static_cast<size_t>(i)) : nullptr;
       out.initializers.push_back(tensors_.read(*proto.mutable_initializer(i), found, file_));

@@ -74,10 +74,7 @@ class Uses {
 
   std::optional<size_t> rank(const std::string& name) {
     if (!seen_.insert(name).second) return std::nullopt;
-    // Some exporters write an empty shape where they know none.
-    for (const ValueInfo& output : graph_.outputs)
-      if (output.name == name && output.shape && !output.shape->empty())
-        return output.shape->size();
+    if (const auto known = declared(name)) return known;
     for (const Node& node : graph_.nodes) {
       if (!node.domain.empty() && node.domain != "ai.onnx") continue;
       for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -89,11 +86,42 @@ class Uses {
   }
 
  private:
+  // Some exporters write an empty shape where they know none.
+  std::optional<size_t> declared(const std::string& name) const {
+    for (const auto* list : {&graph_.inputs, &graph_.outputs, &graph_.values})
+      for (const ValueInfo& value : *list)
+        if (value.name == name && value.shape && !value.shape->empty()) return value.shape->size();
+    return std::nullopt;
+  }
   const TensorData* constant(const Node& node, size_t i) const {
     if (i >= node.inputs.size()) return nullptr;
     for (const Tensor& tensor : graph_.initializers)
       if (tensor.name == node.inputs[i]) return tensor.data.get();
+    for (const Node& other : graph_.nodes) {
+      if (other.op_type != "Constant" || other.outputs.empty() ||
+          other.outputs[0] != node.inputs[i])
+        continue;
+      const auto value = other.attributes.find("value");
+      if (value == other.attributes.end()) return nullptr;
+      const auto* tensor = std::get_if<Tensor>(&value->second.value);
+      return tensor ? tensor->data.get() : nullptr;
+    }
     return nullptr;
+  }
+  // Axes: an operand of the later opsets, an attribute of those before.
+  std::optional<size_t> axes(const Node& node) const {
+    return node.attributes.count("axes") ? length(node, "axes") : length(node, 1);
+  }
+  static bool flag(const Node& node, const char* attribute, bool otherwise) {
+    const auto found = node.attributes.find(attribute);
+    if (found == node.attributes.end()) return otherwise;
+    const auto* value = std::get_if<int64_t>(&found->second.value);
+    return value && *value != 0;
+  }
+  // Of a tensor that is not asked for: a constant, or one that the file declares.
+  std::optional<size_t> rank_of_other(const Node& node, size_t i) const {
+    if (const auto constant = rank_of_constant(node, i)) return constant;
+    return i < node.inputs.size() ? declared(node.inputs[i]) : std::nullopt;
   }
   std::optional<size_t> rank_of_constant(const Node& node, size_t i) const {
     const TensorData* data = constant(node, i);
@@ -133,10 +161,34 @@ class Uses {
       for (const size_t sizes : {size_t{3}, size_t{2}, size_t{1}})
         if (const auto found = length(node, sizes); found && *found > 0) return found;
     }
+    if (i == 0 && op == "Unsqueeze") return difference(of_results(node), axes(node));
+    if (i == 0 && op == "Squeeze") return sum(of_results(node), axes(node));
+    if (i == 0 && op.starts_with("Reduce")) {
+      const auto result = of_results(node);
+      return flag(node, "keepdims", true) ? result : sum(result, axes(node));
+    }
+    if (op == "Gather" && i < 2) return of_gather(node, i);
+    if (op == "Concat") {
+      for (size_t k = 0; k < node.inputs.size(); ++k)
+        if (const auto found = k == i ? std::nullopt : rank_of_other(node, k)) return found;
+      return of_results(node);
+    }
     if (i == 0 && (rank_keeping().count(op) || keeps_with_constant(node))) return of_results(node);
     if (i == 1 && is_elementwise(op) && rank_of_constant(node, 0).value_or(2) < 2)
       return of_results(node);
     return std::nullopt;
+  }
+  static std::optional<size_t> sum(std::optional<size_t> a, std::optional<size_t> b) {
+    return a && b ? std::optional(*a + *b) : std::nullopt;
+  }
+  static std::optional<size_t> difference(std::optional<size_t> a, std::optional<size_t> b) {
+    return a && b && *a >= *b ? std::optional(*a - *b) : std::nullopt;
+  }
+  // The result has the data's axes, with those of the indices in the place of one.
+  std::optional<size_t> of_gather(const Node& node, size_t i) {
+    const auto result = of_results(node), other = rank_of_other(node, 1 - i);
+    const auto both = sum(result, 1);
+    return i == 0 ? difference(both, other) : difference(result, difference(other, 1));
   }
   static bool is_elementwise(const std::string& op) {
     return op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Pow" || op == "Max" ||

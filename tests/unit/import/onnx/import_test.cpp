@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What valid models become.
+#include <gmock/gmock.h>
+
 #include "model_builder.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/graph/op.h"
@@ -7,6 +9,9 @@
 
 namespace tenon::onnx {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 std::string result_type(const ModelBuilder& model, const ImportOptions& options = {}) {
   return graph::str(import_main(model, options)->result);
@@ -289,6 +294,32 @@ TEST(Import, RanksFollowFromUses) {
             }),
             4);
   EXPECT_EQ(rank([](auto& m) { m.node("MatMul", {"x", "matrix"}, {"y"}); }), -1);
+  EXPECT_EQ(rank([](auto& m) {
+              m.ints("axes", {1});
+              m.node("Unsqueeze", {"x", "axes"}, {"u"});
+              m.node("Conv", {"u", "w"}, {"y"});
+            }),
+            3);
+  EXPECT_EQ(rank([](auto& m) {
+              set_ints(m.node("ReduceMean", {"x"}, {"u"}), "axes", {1, 2});
+              set_int(*m.graph().mutable_node(0), "keepdims", 0);
+              m.node("Gemm", {"u", "matrix"}, {"y"});
+            }),
+            4);
+  EXPECT_EQ(rank([](auto& m) { set_int(m.node("Concat", {"x", "w"}, {"y"}), "axis", 0); }), 4);
+  EXPECT_EQ(rank([](auto& m) {
+              m.node("Cast", {"x"}, {"at"});
+              set_int(*m.graph().mutable_node(0), "to", 7);
+              m.node("Gather", {"matrix", "at"}, {"g"});
+              set_ints(m.node("Transpose", {"g"}, {"y"}), "perm", {2, 0, 1});
+            }),
+            2);
+  EXPECT_EQ(rank([](auto& m) {
+              m.node("MatMul", {"x", "matrix"}, {"p"});
+              ModelBuilder::declare(*m.graph().add_value_info(), "p", {"batch", "steps", "1"});
+              m.node("Relu", {"p"}, {"y"});
+            }),
+            3);
 }
 
 TEST(Import, ShapesThatTheNetworkComputes) {
