@@ -55,6 +55,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
       import.whole = options.whole.operators;
       import.whole_nodes = options.whole.nodes;
       import.lengths = options.lengths;
+      import.ranks = options.ranks;
       module = onnx::import_onnx(path, import);
       break;
     }

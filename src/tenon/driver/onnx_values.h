@@ -25,6 +25,7 @@ std::map<std::string, int64_t> parse_lengths(const std::vector<std::string>& tex
 struct OnnxInputs {
   std::vector<std::string> lengths, shapes;  // as --length and --shape have them
   std::map<std::string, Ref<TensorData>> tensors;
+  std::map<std::string, size_t> ranks;  // of tensors of which the file declares none
 
   /// \param value  of an input of `info`, which is no tensor
   void add(const onnx::ValueInfo& info, const OnnxValue& value);

@@ -151,6 +151,7 @@ int run(RunOptions options) {
   model.lengths.insert(model.lengths.end(), sequences.lengths.begin(), sequences.lengths.end());
   model.shapes.insert(model.shapes.end(), sequences.shapes.begin(), sequences.shapes.end());
   wanted.tensors = std::move(sequences.tensors);
+  for (const auto& [name, file] : wanted.files) model.ranks[name] = read_tensor(file)->shape.size();
   if (options.interpret) return interpret(options, std::move(wanted));
 
   Progress progress;

@@ -104,12 +104,16 @@ bool has_sequences(const std::vector<onnx::ValueInfo>& values) {
       values, [](const onnx::ValueInfo& value) { return value.kind != onnx::ValueKind::kTensor; });
 }
 
-// What inputs hold that are no tensors.
-OnnxInputs sequence_inputs(const std::vector<onnx::ValueInfo>& inputs, const OnnxDataSet& set) {
+// What inputs hold that are no tensors, and the ranks of those that have none in the file.
+OnnxInputs undeclared_inputs(const std::vector<onnx::ValueInfo>& inputs, const OnnxDataSet& set) {
   OnnxInputs out;
-  for (size_t i = 0; i < inputs.size() && i < set.inputs.size(); ++i)
-    if (inputs[i].kind != onnx::ValueKind::kTensor)
-      out.add(inputs[i], read_pb(set.inputs[i], inputs[i].kind));
+  for (size_t i = 0; i < inputs.size() && i < set.inputs.size(); ++i) {
+    const onnx::ValueInfo& input = inputs[i];
+    if (input.kind != onnx::ValueKind::kTensor)
+      out.add(input, read_pb(set.inputs[i], input.kind));
+    else if (!input.shape)
+      out.ranks[input.name] = read_pb(set.inputs[i], input.kind)->at(0)->shape.size();
+  }
   return out;
 }
 
@@ -134,7 +138,7 @@ std::optional<std::string> run_data_set(Executable& program, const onnx::Graph& 
                                         const OnnxDataSet& set, Tolerance tolerance) {
   const Signature& signature = program.signature();
   const std::vector<onnx::ValueInfo> declared = inputs_of(graph);
-  const OnnxInputs sequences = sequence_inputs(declared, set);
+  const OnnxInputs sequences = undeclared_inputs(declared, set);
   std::vector<Ref<TensorData>> inputs;
   for (const Port& port : signature.inputs) {
     const auto element = sequences.tensors.find(port.name);
@@ -172,6 +176,7 @@ std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions
                               sequences.lengths.end());
   target.model.shapes.insert(target.model.shapes.end(), sequences.shapes.begin(),
                              sequences.shapes.end());
+  target.model.ranks = sequences.ranks;
   if (options.interpret)
     return make_interpreted(test.model, target, options.passes.pipeline(target.model)).program;
   return compiled(make_ready(test.model, target, options.passes.pipeline(target.model)).program);
@@ -189,7 +194,7 @@ Outcome run_case(const OnnxCase& test, const TestOptions& options) {
     std::unique_ptr<Executable> program;
     for (size_t i = 0; i < test.data_sets.size(); ++i) {
       if (!program || has_sequences(inputs))
-        program = make_program(test, options, sequence_inputs(inputs, test.data_sets[i]));
+        program = make_program(test, options, undeclared_inputs(inputs, test.data_sets[i]));
       const auto wrong = run_data_set(*program, graph, test.data_sets[i], tolerance);
       if (!wrong) continue;
       const std::string where = test.data_sets.size() > 1 ? fmt::format("data set {}: ", i) : "";

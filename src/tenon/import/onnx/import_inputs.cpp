@@ -34,15 +34,19 @@ std::vector<Ref<graph::Var>> Importer::parameters(Scope& scope) {
   return params;
 }
 
-bool Importer::has_rank(const ValueInfo& input) const {
-  return input.shape || options_.input_shapes.count(input.name) ||
-         rank_by_use(model_.graph, input.name);
+std::optional<size_t> Importer::rank_of(const ValueInfo& input) const {
+  if (input.shape) return input.shape->size();
+  const auto shape = options_.input_shapes.find(input.name);
+  if (shape != options_.input_shapes.end()) return shape->second.size();
+  if (const auto found = rank_by_use(model_.graph, input.name)) return found;
+  const auto given = options_.ranks.find(input.name);
+  return given == options_.ranks.end() ? std::nullopt : std::optional(given->second);
 }
 
 ItemRef Importer::parameter(const ValueInfo& input, std::vector<Ref<graph::Var>>& params) {
   input_names_.push_back(input.name);
   if (!input.unsupported.empty()) unsupported("{}", input.unsupported);
-  if (!has_rank(input)) unsupported("a tensor of unknown rank; --shape gives it");
+  if (!rank_of(input)) unsupported("a tensor of unknown rank; --shape gives it");
   auto item = std::make_shared<Item>();
   auto type = make<TensorType>(dims_of(input), *input.dtype);
   auto param = make<graph::Var>(names_.take(identifier(input.name)), type, false,
@@ -114,11 +118,7 @@ void Importer::check_lengths() {
 }
 
 Dims Importer::dims_of(const ValueInfo& input) {
-  std::vector<Dim> declared;
-  if (input.shape)
-    declared = *input.shape;
-  else if (!options_.input_shapes.count(input.name))
-    declared.resize(*rank_by_use(model_.graph, input.name));
+  std::vector<Dim> declared = input.shape.value_or(std::vector<Dim>(*rank_of(input)));
   // Some exporters write -1 for a dimension that they do not know.
   for (Dim& dim : declared)
     if (dim.value && *dim.value < 0) dim.value.reset();
@@ -127,7 +127,6 @@ Dims Importer::dims_of(const ValueInfo& input) {
     if (input.shape && declared.size() != given->second.size())
       bad(kBadOption, "input `{}` has rank {}; the shape given, {}, has rank {}",
           printable(input.name), declared.size(), str(given->second), given->second.size());
-    declared.resize(given->second.size());
     for (size_t d = 0; d < declared.size(); ++d) {
       const int64_t asked = given->second[d];
       if (asked < 0) continue;

@@ -51,7 +51,7 @@ class Importer {
   // ---- inputs
 
   std::vector<Ref<graph::Var>> parameters(Scope& scope);
-  bool has_rank(const ValueInfo& input) const;
+  std::optional<size_t> rank_of(const ValueInfo& input) const;
   ItemRef parameter(const ValueInfo& input, std::vector<Ref<graph::Var>>& params);
   // Of a sequence or an optional, as long as the options say.
   ItemRef parameters_of(const ValueInfo& input, std::vector<Ref<graph::Var>>& params);

@@ -322,6 +322,17 @@ TEST(Import, RanksFollowFromUses) {
             3);
 }
 
+TEST(Import, RanksThatNoUseSaysAreTheOptions) {
+  ModelBuilder m;
+  m.input("x", {});
+  m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  m.node("Relu", {"x"}, {"y"});
+  m.output("y");
+  ImportOptions options;
+  options.ranks = {{"x", 2}};
+  EXPECT_EQ(result_type(m, options), "R.Tensor((x_d0, x_d1), \"float32\")");
+}
+
 TEST(Import, ShapesThatTheNetworkComputes) {
   // As exporters write x.view(x.size(0) * x.size(1), -1), and a slice to the length of x.
   ModelBuilder m;
