@@ -6,6 +6,7 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/trust.h"
 #include "tenon/driver/verify.h"
+#include "tenon/driver/warnings.h"
 #include "tenon/import/onnx/import.h"
 #include "tenon/import/relay/read_relay.h"
 #include "tenon/script/constant_file.h"
@@ -56,6 +57,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
       import.whole_nodes = options.whole.nodes;
       import.lengths = options.lengths;
       import.ranks = options.ranks;
+      import.warn = print_warning;
       module = onnx::import_onnx(path, import);
       break;
     }

@@ -8,6 +8,8 @@
 
 namespace tenon::onnx {
 
+using graph::TensorType;
+
 Importer::Importer(const Model& model, const ImportOptions& options)
     : model_(model),
       options_(options),
@@ -38,6 +40,7 @@ IRModule Importer::run() {
   convert_nodes(model_.graph, scope, body);
   std::vector<Value> results = outputs(scope);
   refuse_if_any();
+  compare_declared(scope);
   Value result = results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results)));
   module_.set("main", builder_.end_function(std::move(result), {{"input_names", input_names_},
                                                                 {"output_names", output_names_}}));
@@ -265,6 +268,53 @@ std::vector<Value> Importer::outputs(Scope& scope) {
     });
   }
   return results;
+}
+
+namespace {
+
+bool contradicts(const ValueInfo& declared, const TensorType& type) {
+  if (declared.dtype && *declared.dtype != type.dtype) return true;
+  // Some exporters write an empty shape where they know none.
+  if (!declared.shape || declared.shape->empty() || !type.shape) return false;
+  if (declared.shape->size() != type.shape->size()) return true;
+  for (size_t d = 0; d < type.shape->size(); ++d) {
+    const auto said = (*declared.shape)[d].value, computed = as_int((*type.shape)[d]);
+    if (said && *said >= 0 && computed && *said != *computed) return true;
+  }
+  return false;
+}
+
+std::string written(const ValueInfo& declared) {
+  std::vector<std::string> dims;
+  if (declared.shape)
+    for (const Dim& dim : *declared.shape)
+      dims.push_back(dim.value ? std::to_string(*dim.value) : dim.name.empty() ? "?" : dim.name);
+  return fmt::format("{} ({})", declared.dtype ? declared.dtype->str() : "a tensor",
+                     fmt::join(dims, ", "));
+}
+
+}  // namespace
+
+void Importer::compare_declared(const Scope& scope) {
+  // Other shapes of inputs than the file's make others of what follows.
+  if (!options_.warn || !options_.input_shapes.empty() || !options_.dims.empty()) return;
+  std::vector<std::pair<const ValueInfo*, Ref<TensorType>>> found;
+  for (const auto* list : {&model_.graph.values, &model_.graph.outputs}) {
+    for (const ValueInfo& declared : *list) {
+      const ItemRef item = scope.find(declared.name);
+      if (!item || item->collection || (!item->value && !item->elements)) continue;
+      if (declared.kind != ValueKind::kTensor || !declared.unsupported.empty()) continue;
+      const Ref<TensorType> type = item->type();
+      if (contradicts(declared, *type)) found.emplace_back(&declared, type);
+    }
+  }
+  if (found.empty()) return;
+  const auto& [first, type] = found.front();
+  const std::string others =
+      found.size() == 1 ? "" : fmt::format("; others that differ: {}", found.size() - 1);
+  options_.warn(
+      kBadModel, Origin::model(model_.path, printable(first->name), "value"),
+      fmt::format("the file declares {}; its nodes give {}{}", written(*first), str(type), others));
 }
 
 void Importer::refuse_if_any() {

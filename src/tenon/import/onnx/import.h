@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -34,6 +35,8 @@ struct ImportOptions {
   /// whose body is what they mean (node_function.h), so that a kernel may take all of it. Those
   /// that are none by themselves are taken apart like all others.
   std::set<std::string> whole = {}, whole_nodes = {};
+  /// Told of what the file says of its values and its nodes contradict.
+  std::function<void(const Code& code, const Origin& origin, const std::string& message)> warn = {};
 };
 
 /// Reads the network at `path` into a module with the graph function `main`: its parameters are the

@@ -174,6 +174,8 @@ class Importer {
 
   // One diagnostic for all nodes that cannot be imported: what they need, and below it each node.
   void refuse_if_any();
+  // Warns of values whose declared type is not the one computed.
+  void compare_declared(const Scope& scope);
 
   const Model& model_;
   const ImportOptions& options_;

@@ -333,6 +333,38 @@ TEST(Import, RanksThatNoUseSaysAreTheOptions) {
   EXPECT_EQ(result_type(m, options), "R.Tensor((x_d0, x_d1), \"float32\")");
 }
 
+TEST(Import, WarnsOfTypesThatTheNodesContradict) {
+  ModelBuilder m;
+  m.input("x", {"n", "3"});
+  m.node("Relu", {"x"}, {"r"});
+  m.node("Abs", {"r"}, {"a"});
+  m.node("Neg", {"a"}, {"y"});
+  m.output("y");
+  ModelBuilder::declare(*m.graph().add_value_info(), "r", {"7", "3"});  // n may be 7
+  ModelBuilder::declare(*m.graph().add_value_info(), "a", {"n", "4"});
+  ModelBuilder::declare(*m.graph().add_value_info(), "gone", {"4"});
+  const Directory folder;
+  std::vector<std::string> warnings;
+  ImportOptions options;
+  options.warn = [&](const Code& code, const Origin& origin, const std::string& message) {
+    warnings.push_back(fmt::format("{} {}: {}", code.id, origin.name(), message));
+  };
+  (void)import_onnx(folder.write("m.onnx", m.bytes()), options);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr(
+                            "the file declares float32 (n, 4); its nodes give R.Tensor((n, 3), "
+                            "\"float32\")")));
+
+  ModelBuilder::declare(*m.graph().add_value_info(), "y", {"n", "3"}, 7);
+  warnings.clear();
+  (void)import_onnx(folder.write("m.onnx", m.bytes()), options);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("others that differ: 1")));
+
+  options.input_shapes = {{"x", {2, 3}}};
+  warnings.clear();
+  (void)import_onnx(folder.write("m.onnx", m.bytes()), options);
+  EXPECT_TRUE(warnings.empty());
+}
+
 TEST(Import, ShapesThatTheNetworkComputes) {
   // As exporters write x.view(x.size(0) * x.size(1), -1), and a slice to the length of x.
   ModelBuilder m;
