@@ -86,6 +86,18 @@ static void find_given_checks(Entry& entry) {
       entry.given_checks.push_back(check);
 }
 
+// Who asks for memory, where a size is known only at run time.
+static void find_nodes(Entry& entry) {
+  bool all_fixed = !entry.has_workspace || as_int(entry.workspace_bytes).has_value();
+  for (const Ref<tir::Buffer>& output : entry.output_buffers)
+    for (const Expr& dim : output->shape) all_fixed &= as_int(dim).has_value();
+  if (all_fixed) return;
+  for (const Ref<tir::Buffer>& output : entry.output_buffers)
+    entry.asked_by.push_back(output->origin.name());
+  entry.asked_by.push_back(
+      entry.has_workspace ? tir::asked_by(*entry.function, *entry.function->buffers.back()) : "");
+}
+
 Entry entry_of(const IRModule& module) {
   Entry entry;
   find_function(module, entry);
@@ -137,6 +149,7 @@ Entry entry_of(const IRModule& module) {
   for (size_t i = 0; i < scalars.size(); ++i)
     entry.symbols.push_back({scalars[i], sources[i].input, sources[i].element, true});
   find_given_checks(entry);
+  find_nodes(entry);
   for (size_t i = 0; i < entry.inputs; ++i)
     for (const Expr& dim : entry.input(i).shape) {
       bool known = as_int(dim).has_value();

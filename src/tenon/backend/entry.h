@@ -38,7 +38,9 @@ struct Entry {
   /// What has to hold of the symbols where some are elements of inputs, which may be anything:
   /// checked before sizes follow from them.
   std::vector<Ref<tir::Assert>> given_checks;
-  Expr workspace_bytes;              // int64; over the symbols
+  Expr workspace_bytes;  // int64; over the symbols
+  /// TenonProgram.asked_by; empty where every size is a number.
+  std::vector<std::string> asked_by;
   int64_t workspace_alignment = 64;  // bytes, as its buffer declares it
   /// Bytes that library functions need the address of each input and output to be a multiple of.
   std::vector<int64_t> alignments;

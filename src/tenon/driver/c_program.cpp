@@ -186,6 +186,9 @@ class LoadedC {
     program_.planned_bytes = stated("tenon.planned_bytes");
     program_.bound_bytes = stated("tenon.bound_bytes");
     program_.manifest = manifest_.c_str();
+    for (const std::string& node : entry.asked_by)
+      asked_by_.push_back(names_.emplace_back(node).c_str());
+    if (!asked_by_.empty()) program_.asked_by = asked_by_.data();
     if (!program_.run) throw CompileError(kLinkFailed, {}, "the compiled C has no entry");
   }
 
@@ -197,6 +200,7 @@ class LoadedC {
   std::deque<std::string> names_;
   std::vector<TenonTensorInfo> inputs_, outputs_;
   std::vector<TenonSymbol> symbols_;
+  std::vector<const char*> asked_by_;
   TenonProgram program_{};
 };
 

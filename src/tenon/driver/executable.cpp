@@ -98,8 +98,9 @@ BoundRun::BoundRun(std::shared_ptr<runtime::Program> program,
       output_shapes_.emplace_back(begin, begin + info.ndim);
       at += static_cast<size_t>(info.ndim);
       is_late_ |= runtime::is_late(info);
-      outputs_.push_back(runtime::is_late(info) ? runtime::Tensor()
-                                                : runtime::new_output(info, output_shapes_.back()));
+      outputs_.push_back(runtime::is_late(info)
+                             ? runtime::Tensor()
+                             : program_->new_output(outputs_.size(), output_shapes_.back()));
       if (info.code == TENON_DTYPE_STRING && !runtime::is_late(info))
         std::memset(outputs_.back().data(), 0, static_cast<size_t>(outputs_.back().bytes()));
     }

@@ -117,7 +117,7 @@ class Decoder {
       at += shape.size();
       const auto shared = runtime::shared_input(declared[i]);
       if (!shared && (outputs_[i].shape() != shape || outputs_[i].bytes() == 0))
-        outputs_[i] = runtime::new_output(declared[i], shape);
+        outputs_[i] = program_->new_output(i, shape);
       results.push_back(shared ? inputs_[*shared].view() : outputs_[i].view());
     }
     std::vector<DLTensor*> targets;

@@ -173,7 +173,8 @@ struct TenonContext {
    * provide_memory: `bytes` of workspace, which live until `run` returns or `slot` (from 1) is asked
    * for again. They hold what the slot held, as far as it goes; the rest is uninitialised. A negative
    * number of bytes is an error (TENON_ERROR_SHAPE).
-   * provide_output: the memory of output `output`, which has TENON_TENSOR_LATE, of `dims`. */
+   * provide_output: the memory of output `output`, which has TENON_TENSOR_LATE, of `dims`.
+   * The program then reports the same code with the place, which the host does not know. */
   int32_t (*provide_memory)(TenonContext* context, int32_t slot, int64_t bytes, void** memory);
   int32_t (*provide_output)(TenonContext* context, int32_t output, const int64_t* dims,
                             void** memory);
@@ -276,6 +277,10 @@ typedef struct TenonProgram {
   /* Since 1.2. The texts whose numbers, 0 and on, stand in constants. */
   const TenonString* strings;
   int64_t string_count;
+
+  /* Since 1.2, where struct_size has it. For messages: the nodes of the model that ask for the memory
+   * of each output, and for most of the workspace. output_count + 1 texts, or null. */
+  const char* const* asked_by;
 } TenonProgram;
 
 /* The entry of a shared library, by name, and its type. */

@@ -24,14 +24,15 @@ static_assert(offsetof(TenonContext, parallel_for) == 16 &&
               offsetof(TenonContext, output_dims) == 32 &&
               offsetof(TenonContext, call_packed) == 48);
 static_assert(offsetof(TenonProgram, shapes) == 56 && offsetof(TenonProgram, manifest) == 112 &&
-              offsetof(TenonProgram, packed) == 120 && offsetof(TenonProgram, strings) == 136);
+              offsetof(TenonProgram, packed) == 120 && offsetof(TenonProgram, strings) == 136 &&
+              offsetof(TenonProgram, asked_by) == 152);
 
 // The bytes of a declaration of a minor version.
 static size_t declaration_size(uint32_t version) {
   switch (version & 0xffff) {
     case 0: return offsetof(TenonProgram, manifest) + sizeof(const char*);
     case 1: return offsetof(TenonProgram, packed_count) + sizeof(int64_t);
-    default: return sizeof(TenonProgram);
+    default: return offsetof(TenonProgram, string_count) + sizeof(int64_t);
   }
 }
 
@@ -204,7 +205,11 @@ struct Program::Lease {
     }
     if (workspace.data != nullptr && workspace.bytes >= bytes) return;
     workspace = {};  // before the larger one is there
-    workspace = {allocate(bytes, program.program_.alignment), bytes};
+    try {
+      workspace = {allocate(bytes, program.program_.alignment), bytes};
+    } catch (const Error& error) {
+      throw Error(error.code(), program.asked_by(program.outputs().size()) + error.what());
+    }
   }
   ~Lease() {
     std::lock_guard lock(program.mutex_);
@@ -376,8 +381,12 @@ void Program::execute(std::span<const DLTensor* const> inputs,
                 static_cast<size_t>(byte_count(outputs[i]->dtype, actual[i])));
 }
 
-static Tensor new_output_of(const TenonTensorInfo& info, DLDataType dtype,
-                            std::span<const int64_t> dims) {
+std::string Program::asked_by(size_t i) const {
+  const char* nodes = program_.asked_by != nullptr ? program_.asked_by[i] : nullptr;
+  return nodes != nullptr && *nodes != 0 ? "`" + std::string(nodes) + "`: " : "";
+}
+
+Tensor Program::new_output(size_t i, DLDataType dtype, std::span<const int64_t> dims) const {
   try {
     return Tensor(dtype, {dims.begin(), dims.end()});
   } catch (const Error& error) {
@@ -385,18 +394,21 @@ static Tensor new_output_of(const TenonTensorInfo& info, DLDataType dtype,
     const std::string what = error.what();
     throw Error(
         error.code(),
-        "output `" + std::string(info.name) + "` of " +
+        // The place of a late one is known to who asks.
+        (is_late(program_.outputs[i]) ? "" : asked_by(i)) + "output `" +
+            std::string(program_.outputs[i].name) + "` of " +
             (what.starts_with("shape ") ? what : "shape " + shape_text(dims) + ": " + what));
   }
 }
 
-Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims) {
-  return new_output_of(info, declared_dtype(info), dims);
+Tensor Program::new_output(size_t i, std::span<const int64_t> dims) const {
+  return new_output(i, declared_dtype(program_.outputs[i]), dims);
 }
 
 // What the program writes: of strings numbers.
-static Tensor new_result(const TenonTensorInfo& info, std::span<const int64_t> dims) {
-  return new_output_of(info, is_string(info) ? kStringNumber : declared_dtype(info), dims);
+Tensor Program::new_result(size_t i, std::span<const int64_t> dims) const {
+  const TenonTensorInfo& info = program_.outputs[i];
+  return new_output(i, is_string(info) ? kStringNumber : declared_dtype(info), dims);
 }
 
 std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
@@ -409,13 +421,13 @@ std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
   views.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     if (is_late(program_.outputs[i])) continue;
-    results[i] = new_result(program_.outputs[i], dims[i]);
+    results[i] = new_result(i, dims[i]);
     views.push_back(results[i].view());
     pointers[i] = &views.back();
   }
   std::vector<int64_t> bounds = found.output_dims;
   const auto provide = [&](size_t i, std::span<const int64_t> own) {
-    results[i] = new_result(program_.outputs[i], own);
+    results[i] = new_result(i, own);
     return results[i].data();
   };
   execute(strings.inputs(), pointers, found, provide, strings.table());

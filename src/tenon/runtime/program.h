@@ -17,9 +17,6 @@
 
 namespace tenon::runtime {
 
-/// Memory for an output of these dimensions, which may be anything.
-/// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY) with its name
-Tensor new_output(const TenonTensorInfo& info, std::span<const int64_t> dims);
 class StringTable;  // runtime/strings.h
 
 /// Checks every argument, provides memory and threads, and runs. May be used from several threads
@@ -70,6 +67,10 @@ class Program {
   /// \throws Error (TENON_ERROR_ARGUMENT; what the program reports)
   Shapes shapes(std::span<const DLTensor* const> inputs) const;
 
+  /// Memory for output `i` of these dimensions, which may be anything.
+  /// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY) with its name
+  Tensor new_output(size_t i, std::span<const int64_t> dims) const;
+
   /// Runs into new outputs.
   /// \throws Error (TENON_ERROR_ARGUMENT, TENON_ERROR_MEMORY; what the program reports)
   std::vector<Tensor> run(std::span<const DLTensor* const> inputs);
@@ -100,6 +101,10 @@ class Program {
   using Provide = std::function<void*(size_t i, std::span<const int64_t> dims)>;
   class LateMemory;
 
+  /// The nodes that ask for memory `i`, of an output or of the workspace, in front of a message.
+  std::string asked_by(size_t i) const;
+  Tensor new_output(size_t i, DLDataType dtype, std::span<const int64_t> dims) const;
+  Tensor new_result(size_t i, std::span<const int64_t> dims) const;
   void execute(std::span<const DLTensor* const> inputs, std::span<const DLTensor* const> outputs,
                Shapes& shapes, const Provide& provide, StringTable* strings);
 

@@ -91,13 +91,22 @@ int32_t RunContext::report(TenonContext* context, int32_t code, const char* wher
   int64_t task = ThreadPool::current_task();
   std::lock_guard lock(self->mutex_);
   bool lower_task = task >= 0 && task < self->task_ && self->loop_ == self->loops_;
+  // Who asked for something says where that was, after what the host says was wrong with it.
+  const auto with_place = [&](const std::string& text) {
+    self->has_place_ = where != nullptr && *where != 0;
+    return self->has_place_ ? "`" + std::string(where) + "`: " + text : text;
+  };
+  try {
+    if (self->code_ == code && !self->has_place_ && !lower_task)
+      self->message_ = with_place(self->message_);
+  } catch (const std::bad_alloc&) {  // then without
+  }
   if (self->code_ != TENON_OK && !lower_task) return code;
   self->code_ = code;
   self->loop_ = self->loops_;
   self->task_ = task;
   try {
-    self->message_ = filled_in(message, value, bound);
-    if (where != nullptr) self->message_ = "`" + std::string(where) + "`: " + self->message_;
+    self->message_ = with_place(filled_in(message, value, bound));
   } catch (const std::bad_alloc&) {
     self->message_.clear();  // the code alone must do
   }

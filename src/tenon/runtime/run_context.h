@@ -71,6 +71,7 @@ class RunContext {
 
   std::mutex mutex_;  // of the report
   int32_t code_ = TENON_OK;
+  bool has_place_ = false;
   int64_t loop_ = 0, task_ = -1;  // where it was made; task -1: outside parallel loops
   std::string message_;
 };

@@ -2,6 +2,7 @@
 #include "tenon/runtime/tensor.h"
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +11,18 @@
 namespace tenon::runtime {
 
 static constexpr int64_t kHugePage = int64_t{2} << 20;
-static constexpr int64_t kLargestBlock = int64_t{1} << 46;  // half of what a process can address
+// No more than the machine has: what was promised beyond that ends the process when it is used.
+static int64_t largest_block() {
+  static const int64_t bytes = [] {
+    const int64_t addressed = int64_t{1} << 46;  // half of what a process can address
+    struct sysinfo info{};
+    if (sysinfo(&info) != 0) return addressed;
+    const auto has = static_cast<double>(info.totalram) + static_cast<double>(info.totalswap);
+    return static_cast<int64_t>(
+        std::min(has * static_cast<double>(info.mem_unit), static_cast<double>(addressed)));
+  }();
+  return bytes;
+}
 
 std::shared_ptr<void> allocate(int64_t bytes, int64_t alignment) {
   alignment = std::max(alignment, kAlignment);
@@ -18,7 +30,7 @@ std::shared_ptr<void> allocate(int64_t bytes, int64_t alignment) {
   if (huge) alignment = std::max(alignment, kHugePage);
   int64_t rounded = 0;
   void* block = nullptr;
-  if (bytes >= 0 && bytes <= kLargestBlock) {
+  if (bytes >= 0 && bytes <= largest_block()) {
     rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
     block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
   }

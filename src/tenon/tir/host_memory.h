@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tenon/tir/stmt.h"
@@ -36,5 +37,9 @@ struct ProgramOutput {
 /// (kBadAttribute) where the annotations of the others leave a gap.
 std::vector<ProgramOutput> program_outputs(const PrimFunc& function,
                                            std::span<const Ref<Buffer>> params);
+
+/// The nodes of the model whose values take most of `memory`, a workspace of `function`: joined by
+/// "` or `" where that depends on the sizes. Empty where nothing lies in it.
+std::string asked_by(const PrimFunc& function, const Buffer& memory);
 
 }  // namespace tenon::tir

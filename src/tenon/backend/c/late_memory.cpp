@@ -147,7 +147,9 @@ void FunctionCodegen::take_late_memory(const tir::AllocBuffer& alloc) {
                                              m_.entry().output_names[static_cast<size_t>(*output)])
                                : "workspace of {value} bytes was not given";
   line("if (code != 0)");
-  line("  return fail(error, code, {}, {}, {}, 0);", c_string(m_.name()), c_string(what),
+  std::string node = output ? buffer.origin.name() : tir::asked_by(*m_.entry().function, buffer);
+  if (node.empty()) node = m_.name();
+  line("  return fail(error, code, {}, {}, {}, 0);", c_string(node), c_string(what),
        output ? "0" : size);
   use("error");
   Place at;

@@ -63,6 +63,7 @@ class ModuleCodegen {
     return module_.find<tir::ExternFunction>(name);
   }
   size_t packed_index(const std::string& name) const { return program_.packed_index(name); }
+  const backend::Entry& entry() const { return entry_; }
   int64_t constant_offset(const Ref<TensorData>& data, int64_t alignment) {
     return constants_.offset_of(data, alignment);
   }
@@ -79,6 +80,7 @@ class ModuleCodegen {
     return std::max(entry_.workspace_alignment, constants_.layout().alignment);
   }
   llvm::Constant* packed_table();
+  llvm::Constant* asked_by_table();
   llvm::Constant* string_table();
   llvm::Constant* symbol_table();
   llvm::Function* create_entry(const char* name, size_t pointers);
@@ -214,6 +216,8 @@ class FunctionCodegen {
   void generate_host_alloc(const tir::AllocBuffer& alloc);
   void generate_assert(const tir::Assert& assertion);
   void fail_unless(llvm::Value* condition, int code, const std::string& where,
+                   const std::string& message, llvm::Value* value, llvm::Value* bound);
+  void fail_unless(llvm::Value* condition, llvm::Value* code, const std::string& where,
                    const std::string& message, llvm::Value* value, llvm::Value* bound);
   void return_if_failed(llvm::Value* code);
   llvm::AllocaInst* stack_memory(llvm::Type* type, uint64_t alignment, const std::string& name);

@@ -12,20 +12,19 @@ namespace {
 
 // Mirrors of the ABI's structs in LLVM types; C's padding is LLVM's.
 struct AbiTypes {
-  llvm::StructType *info, *symbol, *program;
+  llvm::StructType *info, *symbol;
   explicit AbiTypes(llvm::LLVMContext& c) {
     llvm::Type* p = llvm::PointerType::getUnqual(c);
     llvm::Type *i8 = llvm::Type::getInt8Ty(c), *i16 = llvm::Type::getInt16Ty(c),
                *i32 = llvm::Type::getInt32Ty(c), *i64 = llvm::Type::getInt64Ty(c);
     info = llvm::StructType::get(c, {p, p, i32, i8, i8, i16, i32, i32});
     symbol = llvm::StructType::get(c, {p, i32, i32, i64, i64, i64});
-    program = llvm::StructType::get(c, {i32, i32, p,   i32, i32, p,   p, i32, i32, p, p,
-                                        p,   p,   i64, i64, i64, i64, p, p,   i64, p, i64});
   }
 };
 static_assert(sizeof(TenonTensorInfo) == 32 && sizeof(TenonSymbol) == 40);
-static_assert(sizeof(TenonProgram) == 152 && offsetof(TenonProgram, run) == 64 &&
-              offsetof(TenonProgram, manifest) == 112 && sizeof(TenonPacked) == 16);
+static_assert(sizeof(TenonProgram) == 160 && offsetof(TenonProgram, asked_by) == 152 &&
+              offsetof(TenonProgram, run) == 64 && offsetof(TenonProgram, manifest) == 112 &&
+              sizeof(TenonPacked) == 16);
 
 }  // namespace
 
@@ -92,6 +91,14 @@ llvm::Constant* ModuleCodegen::string_table() {
   return constant_global(*llvm_module_,
                          llvm::ConstantArray::get(llvm::ArrayType::get(row, rows.size()), rows),
                          "strings");
+}
+
+// The nodes that ask for memory.
+llvm::Constant* ModuleCodegen::asked_by_table() {
+  std::vector<llvm::Constant*> rows;
+  for (const std::string& node : entry_.asked_by) rows.push_back(text(node));
+  auto* type = llvm::ArrayType::get(llvm::PointerType::getUnqual(context_), rows.size());
+  return constant_global(*llvm_module_, llvm::ConstantArray::get(type, rows), "asked_by");
 }
 
 // The packed functions that it calls: those of libraries with their addresses.
@@ -204,7 +211,6 @@ llvm::Function* ModuleCodegen::define_shapes(const FunctionInfo& info, int64_t w
 void ModuleCodegen::define_program() {
   constants_.align(alignment());
   const FunctionInfo& info = callee(entry_.name, {});
-  const AbiTypes abi(context_);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   auto* null = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
   const auto number = [&](uint64_t value) {
@@ -230,32 +236,33 @@ void ModuleCodegen::define_program() {
   const auto stated_bytes = [&](const char* name) {
     return workspace < 0 ? -1 : entry_.number(name).value_or(-1);
   };
-  auto* program = constant_global(
-      *llvm_module_,
-      llvm::ConstantStruct::get(abi.program,
-                                {number(TENON_ABI_VERSION),
-                                 number(sizeof(TenonProgram)),
-                                 text(options_.name),
-                                 number(entry_.inputs),
-                                 number(entry_.outputs),
-                                 input_infos,
-                                 output_infos,
-                                 number(entry_.symbols.size()),
-                                 number(static_cast<uint64_t>(alignment())),
-                                 symbols,
-                                 shapes,
-                                 run,
-                                 constants,
-                                 word(constants_.layout().bytes),
-                                 word(workspace),
-                                 word(stated_bytes("tenon.planned_bytes")),
-                                 word(stated_bytes("tenon.bound_bytes")),
-                                 options_.manifest.empty() ? null : text(options_.manifest),
-                                 packed_table(),
-                                 word(static_cast<int64_t>(program_.packed().size())),
-                                 string_table(),
-                                 word(static_cast<int64_t>(constants_.layout().texts.size()))}),
-      "program");
+  const bool names_nodes = !entry_.asked_by.empty();
+  std::vector<llvm::Constant*> members = {
+      number(TENON_ABI_VERSION),
+      number(names_nodes ? sizeof(TenonProgram) : offsetof(TenonProgram, asked_by)),
+      text(options_.name),
+      number(entry_.inputs),
+      number(entry_.outputs),
+      input_infos,
+      output_infos,
+      number(entry_.symbols.size()),
+      number(static_cast<uint64_t>(alignment())),
+      symbols,
+      shapes,
+      run,
+      constants,
+      word(constants_.layout().bytes),
+      word(workspace),
+      word(stated_bytes("tenon.planned_bytes")),
+      word(stated_bytes("tenon.bound_bytes")),
+      options_.manifest.empty() ? null : text(options_.manifest),
+      packed_table(),
+      word(static_cast<int64_t>(program_.packed().size())),
+      string_table(),
+      word(static_cast<int64_t>(constants_.layout().texts.size()))};
+  if (names_nodes) members.push_back(asked_by_table());
+  auto* program =
+      constant_global(*llvm_module_, llvm::ConstantStruct::getAnon(context_, members), "program");
   auto* getter = llvm::Function::Create(llvm::FunctionType::get(pointer, false),
                                         llvm::Function::ExternalLinkage, TENON_PROGRAM_SYMBOL,
                                         llvm_module_.get());

@@ -366,8 +366,13 @@ void FunctionCodegen::generate_host_alloc(const tir::AllocBuffer& alloc) {
       b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, member));
   auto* type = llvm::FunctionType::get(i32, {pointer, i32, size->getType(), pointer}, false);
   const int64_t number = output ? *output : *tir::host_workspace(alloc);
-  return_if_failed(b_.CreateCall(
-      type, give, {context_, b_.getInt32(static_cast<uint32_t>(number)), size, place}));
+  llvm::Value* code = b_.CreateCall(
+      type, give, {context_, b_.getInt32(static_cast<uint32_t>(number)), size, place});
+  // The host knows the number only.
+  const std::string node =
+      output ? buffer.origin.name() : tir::asked_by(*m_.entry().function, buffer);
+  fail_unless(b_.CreateICmpEQ(code, b_.getInt32(TENON_OK)), code, node, "no memory", nullptr,
+              nullptr);
   llvm::Value* memory = b_.CreateLoad(pointer, place);
   vars_[buffer.data.get()] = memory;
   buffers_[&buffer] = memory;
@@ -410,6 +415,12 @@ void FunctionCodegen::return_if_failed(llvm::Value* code) {
 void FunctionCodegen::fail_unless(llvm::Value* condition, int code, const std::string& where,
                                   const std::string& message, llvm::Value* value,
                                   llvm::Value* bound) {
+  fail_unless(condition, b_.getInt32(static_cast<uint32_t>(code)), where, message, value, bound);
+}
+
+void FunctionCodegen::fail_unless(llvm::Value* condition, llvm::Value* code,
+                                  const std::string& where, const std::string& message,
+                                  llvm::Value* value, llvm::Value* bound) {
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition); known && known->isOne())
     return;
   llvm::BasicBlock* failed = block("assert.failed");
@@ -424,10 +435,9 @@ void FunctionCodegen::fail_unless(llvm::Value* condition, int code, const std::s
       pointer,
       b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(TenonContext, report)));
   auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer, pointer, i64, i64}, false);
-  b_.CreateRet(b_.CreateCall(
-      type, report,
-      {context_, b_.getInt32(static_cast<uint32_t>(code)), m_.text(where), m_.text(message),
-       value ? value : b_.getInt64(0), bound ? bound : b_.getInt64(0)}));
+  b_.CreateRet(b_.CreateCall(type, report,
+                             {context_, code, m_.text(where), m_.text(message),
+                              value ? value : b_.getInt64(0), bound ? bound : b_.getInt64(0)}));
   b_.SetInsertPoint(next);
 }
 
