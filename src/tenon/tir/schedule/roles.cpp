@@ -2,6 +2,7 @@
 #include "tenon/tir/schedule/roles.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "tenon/tir/schedule/edit.h"
 
@@ -28,11 +29,30 @@ static std::vector<int64_t> smallest_divisors(const Block& block) {
   return out;
 }
 
+static bool uses_any(const Expr& expr, const std::vector<Ref<Var>>& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const Ref<Var>& axis) { return uses_var(expr, axis.get()); });
+}
+
+// The axes of which an index is an element: of a gather.
+static std::vector<Ref<Var>> gathering_axes(const BufferLoad& load,
+                                            const std::vector<Ref<Var>>& axes) {
+  std::vector<Ref<Var>> out;
+  for (const Expr& index : load.indices)
+    walk<BufferLoad>(index, [&](const BufferLoad& inner) {
+      for (const Ref<Var>& axis : axes)
+        if (uses_var(ref_to(&inner), axis.get()) &&
+            std::none_of(out.begin(), out.end(), [&](const auto& o) { return o.same_as(axis); }))
+          out.push_back(axis);
+    });
+  return out;
+}
+
 static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
                                                  const std::vector<Expr>& indices,
                                                  const std::vector<Ref<Var>>& axes,
                                                  const std::vector<Ref<Var>>& jumping,
-                                                 arith::Analyzer& analyzer) {
+                                                 arith::Analyzer& analyzer, bool gathers = false) {
   const std::vector<Expr> strides =
       buffer->strides.empty() ? compact_strides(buffer->shape) : buffer->strides;
   LinearAccess access{buffer, {}, std::vector<LinearAccess::Step>(axes.size())};
@@ -57,9 +77,11 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
     if (!index->dtype.is_scalar()) return false;
     const auto form = analyzer.linear(index, even);
     if (!form) return false;
-    bool loads = false;
-    walk<BufferLoad>(form->rest, [&](const BufferLoad&) { loads = true; });
-    if (loads) return false;
+    bool jumps = false;
+    walk<BufferLoad>(form->rest, [&](const BufferLoad& load) {
+      jumps = jumps || !gathers || uses_any(ref_to(&load), even);
+    });
+    if (jumps) return false;
     for (size_t a = 0; a < even.size(); ++a) {
       if (is_zero(form->coefficients[a])) continue;
       Expr& stride = access.strides[places[a]];
@@ -85,7 +107,7 @@ static std::optional<LinearAccess> linear_access(const Ref<Buffer>& buffer,
   return access;
 }
 
-std::optional<BlockAccesses> linear_accesses(const Block& block) {
+std::optional<BlockAccesses> linear_accesses(const Block& block, bool takes_gathers) {
   const BufferStore* store = only_store(block);
   if (!store) return std::nullopt;
   arith::Analyzer analyzer;
@@ -102,14 +124,23 @@ std::optional<BlockAccesses> linear_accesses(const Block& block) {
   BlockAccesses out{*target, {}};
   bool linear = true;
   std::vector<const BufferLoad*> seen;
+  std::unordered_set<const Node*> places;  // loads that say where others are
+  if (takes_gathers)
+    walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
+      for (const Expr& index : load.indices)
+        walk<BufferLoad>(index, [&](const BufferLoad& inner) { places.insert(&inner); });
+    });
   walk<BufferLoad>(store->value, [&](const BufferLoad& load) {
-    if (load.buffer.same_as(store->buffer)) return;
+    if (load.buffer.same_as(store->buffer) || places.count(&load)) return;
     for (const BufferLoad* other : seen)
       if (structural_equal(ref_to(other), ref_to(&load))) return;
     seen.push_back(&load);
     auto access = linear_access(load.buffer, load.indices, axes, {}, analyzer);
     if (!access && !jumping.empty())
       access = linear_access(load.buffer, load.indices, axes, jumping, analyzer);
+    if (!access && takes_gathers)
+      access = linear_access(load.buffer, load.indices, axes, gathering_axes(load, axes), analyzer,
+                             true);
     if (access)
       out.loads.push_back(*access);
     else

@@ -33,7 +33,9 @@ struct BlockAccesses {
   LinearAccess store;
   std::vector<LinearAccess> loads;
 };
-std::optional<BlockAccesses> linear_accesses(const Block& block);
+/// \param takes_gathers  whether an axis may jump as elements of another buffer say, which are no
+/// loads of their own then.
+std::optional<BlockAccesses> linear_accesses(const Block& block, bool takes_gathers = false);
 
 /// Constant divisors c > 1 of `axis // c` and `axis % c` in the block's indices, by axis; 0 where
 /// there is none, and of a reduction's axis that has no whole number of them (it stays as it is).

@@ -89,7 +89,7 @@ class Tiler {
   }
 
   BlockAccesses accesses_of(const BlockRV& block) const {
-    auto accesses = linear_accesses(*sch_.get(block));
+    auto accesses = linear_accesses(*sch_.get(block), true);
     if (!accesses || accesses->loads.empty())
       illegal(sch_.get(block)->origin, "accesses of block `{}` are not linear in its axes",
               block.name);
