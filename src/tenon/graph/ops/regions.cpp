@@ -132,7 +132,52 @@ class RoiAlign {
                                       name_for_messages(call), kMostSamples))));
   }
 
-  Value emit() {
+  Value emit() { return attrs_.sample_ratio > 0 ? emit_even() : emit_adaptive(); }
+
+ private:
+  // As many samples in each bin: places and shares of all are computed once, and the elements of a
+  // place lie next to each other.
+  Value emit_even() {
+    const Shape& shape = kernel_.shape();
+    const DType dtype = regions_.x.dtype;
+    const int64_t samples = attrs_.sample_ratio;
+    const Expr height = regions_.height, width = regions_.width;
+    // A row and a column of zeros follow, for samples outside.
+    const Operand data = kernel_.compute(
+        "channels_last", {regions_.x.shape[0], height + 1, width + 1, shape[1]},
+        [&](const Indices& i) {
+          return if_then_else(logical_and(i[1] < height, i[2] < width),
+                              regions_.x({i[0], i[3], i[1], i[2]}), imm(dtype, int64_t{0}));
+        });
+    const Places y = places(0), x = places(1);
+    const auto element = [&](const Indices& i, const Indices& k) {
+      const Indices row{i[0], i[1], k[0]}, column{i[0], i[2], k[1]};
+      const auto at = [&](const Operand& rows, const Operand& columns, const Expr& wy,
+                          const Expr& wx) {
+        return data({regions_.image(i[0]), max(int64(0), min(rows(row), height)),
+                     max(int64(0), min(columns(column), width)), i[3]}) *
+               tenon::cast(dtype, wy * wx);
+      };
+      const Expr one = f32(1), down = y.share(row), right = x.share(column);
+      const Expr upper =
+          joined(at(y.low, x.low, one - down, one - right), at(y.low, x.high, one - down, right));
+      const Expr lower =
+          joined(at(y.high, x.low, down, one - right), at(y.high, x.high, down, right));
+      return joined(upper, lower);
+    };
+    const bool averages = attrs_.mode == "avg";
+    const tir::Reducer most{[](DType type) { return tir::least_value(type); },
+                            [](const Expr& a, const Expr& b) { return max(a, b); }};
+    const Operand pooled = kernel_.reduce("pooled", {shape[0], shape[2], shape[3], shape[1]},
+                                          {int64(samples), int64(samples)},
+                                          averages ? tir::sum_reducer() : most, element);
+    return kernel_.emit_compute([&](const Indices& i) {
+      const Expr value = pooled({i[0], i[2], i[3], i[1]});
+      return averages ? value / imm(dtype, samples * samples) : value;
+    });
+  }
+
+  Value emit_adaptive() {
     const bool averages = attrs_.mode == "avg";
     const DType dtype = regions_.x.dtype;
     const Operand total = kernel_.allocate("pooled", kernel_.shape(), dtype);
@@ -140,7 +185,7 @@ class RoiAlign {
     if (averages) {
       accumulate(kernel_, total, imm(dtype, int64_t{0}), extents,
                  [&](const Indices& i, const Indices& k, const Expr& before) {
-                   return before + sample(i, k, [](const Expr& a, const Expr& b) { return a + b; });
+                   return before + sample(i, k);
                  });
       return kernel_.emit_compute([&](const Indices& i) {
         const Expr count = max(samples(i, 0) * samples(i, 1), int64(1));
@@ -149,8 +194,7 @@ class RoiAlign {
     }
     accumulate(kernel_, total, tir::least_value(dtype), extents,
                [&](const Indices& i, const Indices& k, const Expr& before) {
-                 return max(before,
-                            sample(i, k, [](const Expr& a, const Expr& b) { return max(a, b); }));
+                 return max(before, sample(i, k));
                });
     // A bin without samples has nothing.
     return kernel_.emit_compute([&](const Indices& i) {
@@ -158,7 +202,33 @@ class RoiAlign {
     });
   }
 
- private:
+  // One axis of a sample: two elements with their weights, none where it lies outside.
+  struct Tap {
+    Expr low, high, share, in;
+  };
+
+  // Of each region, bin along an axis and sample: two positions, and the share of the second one.
+  struct Places {
+    Operand low, high, share;
+  };
+  Places places(int64_t axis) {
+    const Shape shape{regions_.rois.shape[0], kernel_.shape()[static_cast<size_t>(2 + axis)],
+                      int64(attrs_.sample_ratio)};
+    const Expr outside = axis == 0 ? regions_.height : regions_.width;
+    const std::string name = axis == 0 ? "row" : "column";
+    const auto of = [&](const char* what, const std::function<Expr(const Tap&)>& part) {
+      return kernel_.compute(name + what, shape,
+                             [&](const Indices& i) { return part(tap(i[0], i[1], i[2], axis)); });
+    };
+    return {of("_low", [&](const Tap& tap) { return select(tap.in, tap.low, outside); }),
+            of("_high", [&](const Tap& tap) { return select(tap.in, tap.high, outside); }),
+            of("_share", [&](const Tap& tap) { return tap.share; })};
+  }
+
+  Expr joined(const Expr& a, const Expr& b) const {
+    return attrs_.mode == "avg" ? a + b : max(a, b);
+  }
+
   Expr scaled(const Indices& i, const Expr& column) const {
     const Expr value = regions_.rois({i[0], column}) * f32(attrs_.spatial_scale);
     return attrs_.aligned ? value - f32(0.5) : value;
@@ -167,35 +237,29 @@ class RoiAlign {
     return samples_ ? samples_({i[0], int64(axis)}) : int64(attrs_.sample_ratio);
   }
 
-  // One axis of a sample: two elements with their weights, none where it lies outside.
-  struct Tap {
-    Expr low, high, share, in;
-  };
-  Tap tap(const Indices& i, const Indices& k, int64_t axis) const {
-    const auto d = static_cast<size_t>(axis);
+  Tap tap(const Expr& region, const Expr& at, const Expr& step, int64_t axis) const {
     const Expr extent = axis == 0 ? regions_.height : regions_.width;
-    const Expr bin = bin_({i[0], int64(axis)}), size = f32(extent);
-    const Expr place = start_({i[0], int64(axis)}) + f32(i[2 + d]) * bin +
-                       (f32(k[d]) + f32(0.5)) * bin / f32(samples(i, axis));
+    const Expr bin = bin_({region, int64(axis)}), size = f32(extent);
+    const Expr place = start_({region, int64(axis)}) + f32(at) * bin +
+                       (f32(step) + f32(0.5)) * bin / f32(samples({region}, axis));
     const Expr in = logical_and(place >= f32(-1), place <= size);
     const Expr held = select(in, min(max(place, f32(0)), size - f32(1)), f32(0));
     const Expr floor = floor_of(held);
     const Expr low = tenon::cast(kInt64, floor);
     return {low, min(low + 1, extent - 1), held - floor, in};
   }
-  Expr sample(const Indices& i, const Indices& k,
-              const std::function<Expr(const Expr&, const Expr&)>& join) const {
+  Expr sample(const Indices& i, const Indices& k) const {
     const DType dtype = regions_.x.dtype;
-    const Tap y = tap(i, k, 0), x = tap(i, k, 1);
+    const Tap y = tap(i[0], i[2], k[0], 0), x = tap(i[0], i[3], k[1], 1);
     const auto element = [&](const Expr& row, const Expr& column, const Expr& wy, const Expr& wx) {
       return regions_.x({regions_.image(i[0]), i[1], row, column}) * tenon::cast(dtype, wy * wx);
     };
     const Expr one = f32(1);
-    const Expr upper = join(element(y.low, x.low, one - y.share, one - x.share),
-                            element(y.low, x.high, one - y.share, x.share));
-    const Expr lower = join(element(y.high, x.low, y.share, one - x.share),
-                            element(y.high, x.high, y.share, x.share));
-    return if_then_else(logical_and(y.in, x.in), join(upper, lower), imm(dtype, int64_t{0}));
+    const Expr upper = joined(element(y.low, x.low, one - y.share, one - x.share),
+                              element(y.low, x.high, one - y.share, x.share));
+    const Expr lower = joined(element(y.high, x.low, y.share, one - x.share),
+                              element(y.high, x.high, y.share, x.share));
+    return if_then_else(logical_and(y.in, x.in), joined(upper, lower), imm(dtype, int64_t{0}));
   }
 
   KernelOf& kernel_;
