@@ -19,7 +19,6 @@ import source_check
 
 # Functions without a caller in src/ that stay, by name, each with its reason.
 KEPT = {
-    "as_span": "the elements of a constant with their type, for tests of every room",
     "hits": "shows tests what a cache of results did, which nothing else does",
     "make_help": "overrides a function that CLI11 calls",
     "merge_modules": "joins modules that come from several places; docs/byoc.md offers it to C++ programs",

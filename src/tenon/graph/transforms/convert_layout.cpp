@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/conv_phases.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/schedule/layout_choice.h"
@@ -30,7 +31,9 @@ class Converter {
     switch (call.op->layout) {
       case LayoutRule::kPlanar: return std::nullopt;
       case LayoutRule::kElementwise: return elementwise(call, name);
-      case LayoutRule::kConvolution: return convolution(call, name);
+      case LayoutRule::kConvolution:
+        return call.attrs.contains("output_padding") ? transposed_convolution(call, name)
+                                                     : convolution(call, name);
       case LayoutRule::kPooling: return pooling(call, name);
       case LayoutRule::kSpatialReduction: return spatial_reduction(call, name);
       case LayoutRule::kConcat: return concat(call, name);
@@ -214,6 +217,21 @@ class Converter {
                                              : "blocked");
     return result(builder_.op("nn.conv2d", operands_of(call, input, packed), attrs, name),
                   facts.out_channels);
+  }
+
+  /// A transposed convolution: one that gives its phases as channels, which come to stand side by side.
+  std::optional<Value> transposed_convolution(const Call& call, const std::string& name) {
+    const Ref<TensorType> data = logical_type(call.args[0]);
+    if (!channels_of(data) || stays_plain(call, name)) return std::nullopt;
+    const std::optional<ConvPhases> phases = phases_of(call, data);
+    if (!phases || phases->channels * 2 < lanes()) return std::nullopt;
+    const Value filters = filters_of(*call.args[1].as<Constant>()->data, *phases, lanes());
+    const auto all = call_op("nn.conv2d", {call.args[0], filters}, {{"padding", phases->padding()}},
+                             call.origin);
+    const std::optional<Value> made = convolution(*all, name);
+    const Variant* variant = made ? blocked_variant(*made) : nullptr;
+    if (!variant) return made;
+    return result(side_by_side(builder_, variant->blocked, *phases, name), phases->channels);
   }
 
   static tir::ConvShape facts_of(const Call& call, const Ref<TensorType>& data,
