@@ -60,7 +60,35 @@ void split_div_mod_axes(Schedule& schedule, const BlockRV& block) {
   }
 }
 
+/// A nest of its own for the iterations of an axis that make whole sides; `block` stands in it.
+void cut_whole(Schedule& schedule, const BlockRV& block, size_t axis, int64_t side) {
+  const LoopRV loop = *loop_of_axis(schedule, block, axis);
+  const Expr extent = schedule.get(loop)->extent;
+  if (arith::Analyzer().proves_divisible(extent, side)) return;
+  std::vector<LoopRV> order{loop};
+  for (const LoopRV& other : schedule.get_loops(block))
+    if (!(other == loop)) order.push_back(other);
+  if (order.size() > 1) schedule.reorder(order);
+  schedule.loop_partition(loop, {arith::simplify(floordiv(extent, side) * side)});
+}
+
 }  // namespace
+
+bool transposes(const Block& block, const Ref<Buffer>& buffer) {
+  const auto accesses = is_spatial(block) ? linear_accesses(block) : std::nullopt;
+  if (!accesses) return false;
+  for (const LinearAccess& load : accesses->loads) {
+    if (!load.buffer.same_as(buffer)) continue;
+    bool row = false, column = false;
+    for (size_t a = 0; a < block.iter_vars.size(); ++a) {
+      if (is_int(block.iter_vars[a].domain.extent, 1)) continue;
+      row = row || (load.is_unit(a) && !accesses->store.is_unit(a));
+      column = column || (accesses->store.is_unit(a) && load.moves(a) && !load.is_unit(a));
+    }
+    if (row && column) return true;
+  }
+  return false;
+}
 
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
                         bool joins) {
@@ -91,6 +119,8 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   axes.push_back(static_cast<int64_t>(found->to));
   axes.push_back(static_cast<int64_t>(found->from));
 
+  // A length known only at run time is cut around everything else: a nest of whole tiles.
+  if (extent_of(node->iter_vars[found->from]) == 0) cut_whole(schedule, block, found->from, rows);
   const LoopRV to = *loop_of_axis(schedule, block, found->to);
   const LoopRV from = *loop_of_axis(schedule, block, found->from);
   std::vector<LoopRV> order;
@@ -102,7 +132,7 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   // Whole tiles first; what is left of either side keeps its loops.
   const auto whole = [&](const LoopRV& loop, int64_t side) {
     const Expr extent = schedule.get(loop)->extent;
-    if (const auto n = as_int(extent); n && *n % side == 0) return loop;
+    if (arith::Analyzer().proves_divisible(extent, side)) return loop;
     return schedule.loop_partition(loop, {arith::simplify(floordiv(extent, side) * side)})[0];
   };
   const LoopRV to_whole = whole(to, columns);

@@ -16,4 +16,8 @@ namespace tenon::tir {
 void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& target,
                         bool joins = true);
 
+/// Whether elements that lie next to each other in the result of a block do not in `buffer`, of which it
+/// reads others that do.
+bool transposes(const Block& block, const Ref<Buffer>& buffer);
+
 }  // namespace tenon::tir

@@ -144,6 +144,8 @@ class DefaultScheduler {
         if (is_contraction(*user) && cost > 0) worth = false;
         // A window reads an element several times as well.
         if (is_reduction(*user) && !reads_once(*user, store->buffer) && cost > 0) worth = false;
+        // Functions of vectors, whose results are transposed, are faster than those of single elements.
+        if (cost >= model_.call_operations && transposes(*user, store->buffer)) worth = false;
         if (!is_reduction(*user) && cost > model_.repeated_operations &&
             !reads_once(*user, store->buffer))
           worth = false;
