@@ -294,7 +294,7 @@ OpDef conv_op(size_t rank, bool transposed) {
     return transposed ? lower_transposed(builder, call, rank) : lower_conv(builder, call, rank);
   };
   op.fusion = FusionKind::kContraction;
-  if (rank == 2) op.layout = LayoutRule::kConvolution;
+  if (rank == 2 || !transposed) op.layout = LayoutRule::kConvolution;
   op.macs = transposed ? conv_macs<true> : conv_macs<false>;
   op.onnx = {transposed ? "ConvTranspose" : "Conv",
              {{"dilations", "dilation"}, {"group", "groups"}, {"pads", "padding"}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks the channels of convolutional networks by the target's vector width.
 //
-// Every value of rank 4 has up to two variants: planar (NCHW, as imported) and blocked (NCHW{V}c,
+// Every value of rank 3 to 5 has up to two variants: planar (NCHW, as imported) and blocked (NCHW{V}c,
 // channels padded to a multiple of V with whatever the operators make of zeros). An operator that
 // can work on blocked operands does so where one of its operands is blocked already; a conversion
 // is emitted only where the variant that is needed is not there.
@@ -50,7 +50,9 @@ class Converter {
     Variant& variant = it->second;
     if (!variant.planar) {
       Value plain = builder_.op("layout_transform", {variant.blocked},
-                                {{"src_layout", blocked_name()}, {"dst_layout", "NCHW"}}, "planar");
+                                {{"src_layout", blocked_name(variant.ndim())},
+                                 {"dst_layout", planar_name(variant.ndim())}},
+                                "planar");
       if (variant.channels % lanes() != 0)
         plain =
             builder_.op("strided_slice",
@@ -78,6 +80,7 @@ class Converter {
   struct Variant {
     Value blocked, planar;  // planar: null until somebody needs it
     int64_t channels;
+    int64_t ndim() const { return tensor_type(blocked)->ndim - 1; }  // in planar form
   };
 
   /// A branch, and how much was known in front of it.
@@ -92,7 +95,14 @@ class Converter {
   }
 
   int64_t lanes() const { return target_.vector_lanes(32); }
-  std::string blocked_name() const { return fmt::format("NCHW{}c", lanes()); }
+  /// The spatial axes of planar values of `ndim` dimensions: "W", "HW" or "DHW".
+  static std::string spatial(int64_t ndim) {
+    return std::string("DHW").substr(static_cast<size_t>(5 - ndim));
+  }
+  static std::string planar_name(int64_t ndim) { return "NC" + spatial(ndim); }
+  std::string blocked_name(int64_t ndim) const {
+    return fmt::format("{}{}c", planar_name(ndim), lanes());
+  }
   static Value prim_tuple(const std::vector<int64_t>& numbers) {
     std::vector<Value> values;
     for (const int64_t number : numbers) values.push_back(make<PrimValue>(int64(number)));
@@ -100,8 +110,9 @@ class Converter {
   }
 
   static std::optional<int64_t> channels_of(const Ref<TensorType>& type) {
-    const bool may_block = type->dtype == kFloat32 || is_8_bit(type->dtype);
-    return type->ndim == 4 && type->has_shape() && may_block ? as_int(type->dim(1)) : std::nullopt;
+    const bool may_block = type->dtype == kFloat32 ? type->ndim >= 3 && type->ndim <= 5
+                                                   : type->ndim == 4 && is_8_bit(type->dtype);
+    return type->has_shape() && may_block ? as_int(type->dim(1)) : std::nullopt;
   }
   static bool is_8_bit(DType dtype) { return dtype == kInt8 || dtype == kUInt8; }
   /// Whether products of these are summed in 32 bits: lanes are those of the sums.
@@ -121,8 +132,10 @@ class Converter {
     if (const Variant* variant = blocked_variant(value)) return variant->blocked;
     Value& slot = blocked_of_[value.get()];
     if (!slot) {
+      const int64_t ndim = tensor_type(value)->ndim;
       slot = builder_.op("layout_transform", {value},
-                         {{"src_layout", "NCHW"}, {"dst_layout", blocked_name()}}, "blocked");
+                         {{"src_layout", planar_name(ndim)}, {"dst_layout", blocked_name(ndim)}},
+                         "blocked");
       kept_.push_back(value);
       forgets([this, key = value.get()] { blocked_of_.erase(key); });
     }
@@ -138,10 +151,10 @@ class Converter {
     return blocked;
   }
 
-  /// Whether the result has the layout of the data, NCHW.
-  static bool keeps_layout(const Call& call) {
+  /// Whether the result has the planar layout of the data.
+  static bool keeps_layout(const Call& call, int64_t ndim) {
     const std::string out = call.attrs.get<std::string>("out_layout").value_or("");
-    return out.empty() || out == "NCHW";
+    return out.empty() || out == planar_name(ndim);
   }
 
   /// Data and weight, and what else a convolution takes.
@@ -159,8 +172,10 @@ class Converter {
         !sums_32_bits(data->dtype, weight->dtype,
                       call.attrs.get<DType>("out_dtype").value_or(kVoid)))
       return std::nullopt;
-    if (call.attrs.get<std::string>("data_layout") != "NCHW" ||
-        call.attrs.get<std::string>("kernel_layout") != "OIHW" || !keeps_layout(call))
+    const int64_t ndim = data->ndim;
+    const std::string plain_kernel = "OI" + spatial(ndim);
+    if (call.attrs.get<std::string>("data_layout") != planar_name(ndim) ||
+        call.attrs.get<std::string>("kernel_layout") != plain_kernel || !keeps_layout(call, ndim))
       return std::nullopt;
     // With planar operands.
     const auto plain = make<Call>(call.op, operands_of(call, make<Var>("x", data), call.args[1]),
@@ -193,17 +208,19 @@ class Converter {
     Attrs attrs = call.attrs;
     std::string kernel;
     if (layout.kind == Kind::kDepthwise) {
-      kernel = fmt::format("OIHW{}o", v);
+      kernel = fmt::format("{}{}o", plain_kernel, v);
     } else if (layout.kind == Kind::kPlanarInput) {
-      kernel = fmt::format("OIHW{}o", v * layout.weight_group);
+      kernel = fmt::format("{}{}o", plain_kernel, v * layout.weight_group);
     } else {
-      kernel = fmt::format("OIHW{}i{}o", input_block(facts, v), v * layout.weight_group);
+      kernel =
+          fmt::format("{}{}i{}o", plain_kernel, input_block(facts, v), v * layout.weight_group);
     }
     const Value input =
         layout.kind == Kind::kPlanarInput ? planar(call.args[0]) : block(call.args[0]);
-    attrs.set("data_layout", layout.kind == Kind::kPlanarInput ? "NCHW" : blocked_name());
+    attrs.set("data_layout",
+              layout.kind == Kind::kPlanarInput ? planar_name(ndim) : blocked_name(ndim));
     attrs.set("kernel_layout", kernel);
-    attrs.set("out_layout", blocked_name());
+    attrs.set("out_layout", blocked_name(ndim));
     if (layout.kind == Kind::kDepthwise) {
       // Groups count channels, pad lanes included.
       const int64_t padded = (facts.in_channels + v - 1) / v * v;
@@ -211,11 +228,11 @@ class Converter {
     }
     const Value packed =
         builder_.op("layout_transform", {call.args[1]},
-                    {{"src_layout", "OIHW"}, {"dst_layout", kernel}}, name + "_weight");
+                    {{"src_layout", plain_kernel}, {"dst_layout", kernel}}, name + "_weight");
     note(layout.kind == Kind::kDepthwise     ? "depthwise"
          : layout.kind == Kind::kPlanarInput ? "planar-input"
                                              : "blocked");
-    return result(builder_.op("nn.conv2d", operands_of(call, input, packed), attrs, name),
+    return result(builder_.op(call.op->name, operands_of(call, input, packed), attrs, name),
                   facts.out_channels);
   }
 
@@ -236,21 +253,31 @@ class Converter {
 
   static tir::ConvShape facts_of(const Call& call, const Ref<TensorType>& data,
                                  const std::vector<int64_t>& kernel, const Ref<TensorType>& out) {
-    const auto attr = [&](const std::string& key, size_t i) {
+    // Of axes that are not there, and of the innermost ones: depth, height, width.
+    const size_t missing = 5 - kernel.size();
+    const auto attr = [&](const std::string& key, size_t axis) -> int64_t {
       const auto values = call.attrs.ints(key).value_or(std::vector<int64_t>{1});
-      return values.size() == 1 ? values[0] : values.at(i);
+      if (axis < missing) return 1;
+      return values.size() == 1 ? values[0] : values.at(axis - missing);
+    };
+    const auto size = [&](size_t axis) { return axis < missing ? 1 : kernel[2 + axis - missing]; };
+    const auto extent = [&](size_t axis) -> int64_t {
+      const auto dim = static_cast<int64_t>(2 + axis - missing);
+      return axis < missing ? 1 : as_int(out->dim(dim)).value_or(0);
     };
     tir::ConvShape facts;
     facts.batch = as_int(data->dim(0)).value_or(0);
     facts.in_channels = *channels_of(data);
     facts.out_channels = kernel[0];
     facts.groups = call.attrs.get<int64_t>("groups").value_or(1);
-    facts.kernel_height = kernel[2];
-    facts.kernel_width = kernel[3];
-    facts.out_height = as_int(out->dim(2)).value_or(0);
-    facts.out_width = as_int(out->dim(3)).value_or(0);
-    facts.stride_height = attr("strides", 0);
-    facts.stride_width = attr("strides", 1);
+    facts.kernel_depth = size(0);
+    facts.kernel_height = size(1);
+    facts.kernel_width = size(2);
+    facts.out_height = extent(1);
+    facts.out_width = extent(2);
+    facts.stride_depth = attr("strides", 0);
+    facts.stride_height = attr("strides", 1);
+    facts.stride_width = attr("strides", 2);
     return facts;
   }
 
@@ -308,7 +335,7 @@ class Converter {
     if (is_blocked) shape.insert(shape.end(), {1, 1});
     Value constant = make<Constant>(TensorData::of<int32_t>(kInt32, shape, added));
     if (is_blocked)
-      constant = *operand(constant, tensor_type(constant), static_cast<int64_t>(channels));
+      constant = *operand(constant, tensor_type(constant), static_cast<int64_t>(channels), 4);
     return builder_.op("add", {sums, constant}, {}, "unshifted");
   }
 
@@ -370,7 +397,7 @@ class Converter {
     attrs.set("data_layout", in == 4 ? std::string("NCHW") : fmt::format("NCHW{}c", in / 4));
     attrs.set("kernel_layout", inner == 4 ? fmt::format("OIHW{}o", columns)
                                           : fmt::format("OIHW{}i{}o", inner / 4, columns));
-    attrs.set("out_layout", blocked_name());
+    attrs.set("out_layout", blocked_name(4));
     std::vector<Value> args = {data, weight};
     if (shift_of(dtype) != 0 || call.args.size() > 2) {
       int64_t outside = 0;
@@ -471,31 +498,35 @@ class Converter {
     const Ref<TensorType> type = tensor_type(value);
     const Variant* variant = blocked_variant(value);
     if (!variant) return type;
-    std::vector<Expr> shape(type->shape->begin(), type->shape->begin() + 4);
+    std::vector<Expr> shape(type->shape->begin(), type->shape->end() - 1);
     shape[1] = int64(variant->channels);
     return make<TensorType>(std::move(shape), type->dtype);
   }
 
   std::optional<Value> pooling(const Call& call, const std::string& name) {
     const Variant* variant = blocked_variant(call.args[0]);
-    if (!variant || call.attrs.get<std::string>("layout") != "NCHW" || !keeps_layout(call))
+    const int64_t ndim = variant ? variant->ndim() : 0;
+    if (!variant || call.attrs.get<std::string>("layout") != planar_name(ndim) ||
+        !keeps_layout(call, ndim))
       return std::nullopt;
     const int64_t channels = variant->channels;
     Attrs attrs = call.attrs;
-    attrs.set("layout", blocked_name());
+    attrs.set("layout", blocked_name(ndim));
     if (attrs.contains("out_layout")) attrs.set("out_layout", "");
     return result(builder_.op(call.op->name, {variant->blocked}, attrs, name), channels);
   }
 
-  /// A reduction over height and width, kept: one value for each channel.
+  /// A reduction over all spatial axes, kept: one value for each channel.
   std::optional<Value> spatial_reduction(const Call& call, const std::string& name) {
     const Variant* variant = blocked_variant(call.args[0]);
     const auto axes = call.attrs.ints("axis");
     if (!variant || !axes || !call.attrs.flag("keepdims")) return std::nullopt;
-    std::vector<int64_t> positive;
-    for (const int64_t axis : *axes) positive.push_back(axis < 0 ? axis + 4 : axis);
+    const int64_t ndim = variant->ndim();
+    std::vector<int64_t> positive, all;
+    for (const int64_t axis : *axes) positive.push_back(axis < 0 ? axis + ndim : axis);
     std::sort(positive.begin(), positive.end());
-    if (positive != std::vector<int64_t>{2, 3}) return std::nullopt;
+    for (int64_t axis = 2; axis < ndim; ++axis) all.push_back(axis);
+    if (positive != all) return std::nullopt;
     const int64_t channels = variant->channels;
     Attrs attrs = call.attrs;
     attrs.set("axis", positive);
@@ -520,13 +551,14 @@ class Converter {
         channels);
   }
 
-  /// [N, C, 1, 1] as [N, C] has the same order of elements blocked or not, where no lane is
+  /// [N, C, 1...] as [N, C] has the same order of elements blocked or not, where no lane is
   /// padding.
   std::optional<Value> flatten(const Call& call, const std::string& name) {
     const Variant* variant = blocked_variant(call.args[0]);
     if (!variant || variant->channels % lanes() != 0) return std::nullopt;
     const Ref<TensorType> type = tensor_type(variant->blocked);
-    if (!is_int(type->dim(2), 1) || !is_int(type->dim(3), 1)) return std::nullopt;
+    for (int64_t axis = 2; axis < variant->ndim(); ++axis)
+      if (!is_int(type->dim(axis), 1)) return std::nullopt;
     std::vector<Value> args = call.args;
     args[0] = make<Var>("x", logical_type(call.args[0]));
     const Ref<TensorType> out = tensor_type(make<Call>(call.op, args, call.attrs));
@@ -544,16 +576,15 @@ class Converter {
   std::optional<Value> elementwise(const Call& call, const std::string& name) {
     // Blocks of an axis are none of another layout's.
     if (call.attrs.get<int64_t>("block_size").value_or(0) != 0) return std::nullopt;
-    int64_t channels = 0;
-    std::vector<Expr> whole;
-    bool any = false;
+    int64_t channels = 0, ndim = 0;
     for (const Value& arg : call.args) {
       const Variant* variant = arg.as<Var>() ? blocked_variant(arg) : nullptr;
       if (!variant) continue;
-      any = true;
+      if (ndim != 0 && variant->ndim() != ndim) return std::nullopt;
+      ndim = variant->ndim();
       channels = std::max(channels, variant->channels);
     }
-    if (!any) return std::nullopt;
+    if (ndim == 0) return std::nullopt;
     std::vector<Value> args;
     for (const Value& arg : call.args) {
       if (arg.as<PrimValue>()) {
@@ -566,17 +597,19 @@ class Converter {
         args.push_back(variant->blocked);
         continue;
       }
-      const auto blocked = operand(arg, type, channels);
+      const auto blocked = operand(arg, type, channels, ndim);
       if (!blocked) return std::nullopt;
       args.push_back(*blocked);
     }
     return result(builder_.op(call.op->name, std::move(args), call.attrs, name), channels);
   }
 
-  /// An operand that is not blocked, made to fit beside blocked ones of `channels` channels.
-  std::optional<Value> operand(const Value& value, const Ref<TensorType>& type, int64_t channels) {
+  /// An operand that is not blocked, made to fit beside blocked ones of `channels` channels and `ndim`
+  /// dimensions.
+  std::optional<Value> operand(const Value& value, const Ref<TensorType>& type, int64_t channels,
+                               int64_t ndim) {
     if (!type->has_shape() || (type->dtype != kFloat32 && !type->dtype.is_integer()) ||
-        type->ndim > 4)
+        type->ndim > ndim)
       return std::nullopt;
     const auto shape = type->static_shape();
     int64_t elements = 0;
@@ -585,16 +618,19 @@ class Converter {
       if (type->ndim == 0) return value;
       return builder_.op("reshape", {value, make<ShapeExpr>(std::vector<Expr>{})}, {}, "scalar");
     }
-    if (type->ndim == 4 && as_int(type->dim(1)) == channels) return block(value);
+    if (type->ndim == ndim && as_int(type->dim(1)) == channels) return block(value);
     if (!shape || !value.as<Constant>()) return std::nullopt;
     // A constant vector of channels: [C, 1, 1].
-    std::vector<int64_t> full(4 - shape->size(), 1);
+    std::vector<int64_t> full(static_cast<size_t>(ndim) - shape->size(), 1);
     full.insert(full.end(), shape->begin(), shape->end());
-    if (full[0] != 1 || full[1] != channels || full[2] != 1 || full[3] != 1) return std::nullopt;
+    std::vector<int64_t> channel(full.size(), 1);
+    channel[1] = channels;
+    if (full != channel) return std::nullopt;
     const Value planar =
         builder_.op("reshape", {value, make<ShapeExpr>(to_exprs(full))}, {}, "channels");
     return builder_.op("layout_transform", {planar},
-                       {{"src_layout", "NCHW"}, {"dst_layout", blocked_name()}}, "channels");
+                       {{"src_layout", planar_name(ndim)}, {"dst_layout", blocked_name(ndim)}},
+                       "channels");
   }
 
   BlockBuilder& builder_;

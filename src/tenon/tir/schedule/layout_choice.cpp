@@ -27,10 +27,12 @@ ConvLayout choose_conv_layout(const ConvShape& shape, const Target& target) {
   layout.kind =
       is_few && shape.word == 1 ? ConvLayout::Kind::kPlanarInput : ConvLayout::Kind::kBlocked;
   if (is_few && shape.word > 1) layout.input_block = shape.word;
-  const int64_t window = shape.kernel_height * shape.kernel_width;
+  const int64_t window = shape.kernel_depth * shape.kernel_height * shape.kernel_width;
   const bool planar = layout.kind == ConvLayout::Kind::kPlanarInput;
-  const bool flat = window == 1 && shape.stride_height == 1 && shape.stride_width == 1;
-  std::vector<int64_t> reduction = {group_in, shape.kernel_height, shape.kernel_width};
+  const bool flat =
+      window == 1 && shape.stride_depth == 1 && shape.stride_height == 1 && shape.stride_width == 1;
+  std::vector<int64_t> reduction = {group_in, shape.kernel_depth, shape.kernel_height,
+                                    shape.kernel_width};
   if (!planar) {
     reduction[0] = ceil_div(group_in, layout.input_block);
     reduction.push_back(layout.input_block / shape.word);

@@ -10,13 +10,13 @@
 
 namespace tenon::tir {
 
-/// What is known of a 2-D convolution; an extent that is symbolic is 0.
+/// What is known of a convolution, of three spatial axes at most; an extent that is symbolic is 0.
 struct ConvShape {
   int64_t batch = 1;
   int64_t in_channels = 1, out_channels = 1, groups = 1;
   int64_t out_height = 0, out_width = 0;
-  int64_t kernel_height = 1, kernel_width = 1;
-  int64_t stride_height = 1, stride_width = 1;
+  int64_t kernel_depth = 1, kernel_height = 1, kernel_width = 1;
+  int64_t stride_depth = 1, stride_height = 1, stride_width = 1;
   int element_bits = 32;  // of the result
   int64_t word = 1;       // input channels in an element of the data: 4 of 8 bits, or 1
 };
