@@ -29,7 +29,9 @@ class Converter {
   /// The replacement of a call, or nothing where the plain one stays (on planar operands).
   std::optional<Value> convert(const Call& call, const std::string& name) {
     switch (call.op->layout) {
-      case LayoutRule::kPlanar: return std::nullopt;
+      case LayoutRule::kPlanar:
+        return is_elementwise(call) && without_pad_lanes(call) ? elementwise(call, name)
+                                                               : std::nullopt;
       case LayoutRule::kElementwise: return elementwise(call, name);
       case LayoutRule::kConvolution:
         return call.attrs.contains("output_padding") ? transposed_convolution(call, name)
@@ -570,6 +572,21 @@ class Converter {
     if (!options_.stays_plain || !options_.stays_plain(call)) return false;
     record({"ConvertLayout", name, "planar", "kernel-pattern", {}, "", call.origin});
     return true;
+  }
+
+  /// Whether elements of the result follow from those of operands at the same place, and of them alone.
+  static bool is_elementwise(const Call& call) {
+    return (call.op->traits.broadcasts || call.op->fusion == FusionKind::kElementwise) &&
+           tensor_type(ref_to(&call))->dtype == kFloat32;
+  }
+
+  /// Whether no lane of the blocked operands is padding, of which an operator may make what is not
+  /// finite.
+  bool without_pad_lanes(const Call& call) const {
+    return std::all_of(call.args.begin(), call.args.end(), [&](const Value& arg) {
+      const Variant* variant = arg ? blocked_variant(arg) : nullptr;
+      return !variant || variant->channels % lanes() == 0;
+    });
   }
 
   /// Element-wise: all operands are blocked, or broadcast along everything but the channels.
