@@ -188,6 +188,7 @@ class Converter {
     const tir::ConvLayout layout = tir::choose_conv_layout(facts, target_);
     using Kind = tir::ConvLayout::Kind;
     if (layout.kind == Kind::kPlain) {
+      if (auto grouped = convolution_of_groups(call, name, facts)) return grouped;
       record({"ConvertLayout", name, "planar", "too-few-channels", {}, "", call.origin});
       return std::nullopt;
     }
@@ -236,6 +237,40 @@ class Converter {
                                              : "blocked");
     return result(builder_.op(call.op->name, operands_of(call, input, packed), attrs, name),
                   facts.out_channels);
+  }
+
+  /// Groups of channels that do not fill vectors: a group is a block, so that vectors go along the
+  /// filters of one group. Nothing else takes such blocks.
+  std::optional<Value> convolution_of_groups(const Call& call, const std::string& name,
+                                             const tir::ConvShape& facts) {
+    const int64_t in = facts.in_channels / facts.groups, out = facts.out_channels / facts.groups;
+    const Ref<TensorType> data = logical_type(call.args[0]);
+    if (facts.groups < 2 || in < 2 || out * 2 < lanes() || data->dtype != kFloat32)
+      return std::nullopt;
+    const std::string plain = planar_name(data->ndim), letters = spatial(data->ndim);
+    const auto of = [&](int64_t block) { return fmt::format("{}{}c", plain, block); };
+    const std::string kernel = fmt::format("O{}I{}o", letters, out);
+    const auto moved = [&](const Value& value, const std::string& from, const std::string& to,
+                           const std::string& hint) {
+      return builder_.op("layout_transform", {value}, {{"src_layout", from}, {"dst_layout", to}},
+                         hint);
+    };
+    Attrs attrs = call.attrs;
+    attrs.set("data_layout", of(in));
+    attrs.set("kernel_layout", kernel);
+    attrs.set("out_layout", of(out));
+    const Value input = moved(planar(call.args[0]), plain, of(in), "groups");
+    const Value weight = moved(call.args[1], "OI" + letters, kernel, name + "_weight");
+    record({"ConvertLayout",
+            name,
+            "groups",
+            "",
+            {{"block", static_cast<double>(out)}},
+            "",
+            call.origin});
+    const Value made =
+        builder_.op(call.op->name, operands_of(call, input, weight), attrs, name + "_groups");
+    return moved(made, of(out), plain, name);
   }
 
   /// A transposed convolution: one that gives its phases as channels, which come to stand side by side.
