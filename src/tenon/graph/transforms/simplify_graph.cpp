@@ -7,6 +7,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/patterns/rewriter.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/conv_taps.h"
 #include "tenon/graph/transforms/match.h"
 #include "tenon/support/remarks.h"
 
@@ -152,6 +153,11 @@ PatternRewriter simplifications() {
          rule("layer-norm", is_op("add")(beta, is_op("multiply")(gamma, normalized)),
               [=](const Value&, const Match& m) {
                 return layer_norm(m[x], m[gamma], m[beta], constant_number(m[number]));
+              }) |
+         rule("padding-taps",
+              any_of({is_op("nn.conv1d"), is_op("nn.conv2d"), is_op("nn.conv3d")})(x, weights),
+              [](const Value& conv, const Match&) {
+                return without_padding_taps(*conv.as<Call>());
               }) |
          rule("silu", is_op("multiply")(is_op("sigmoid")(x), x),
               [=](const Value&, const Match& m) { return call_op("nn.silu", {m[x]}); }) |
