@@ -3,6 +3,7 @@
 // sum of the results and their product with cos(0.7 i), which sees every element's place.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -232,6 +233,54 @@ TEST(OpValues, BoxesThatAreKept) {
   EXPECT_EQ(kept(0.5, 0), (std::vector<float>{0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2}));
   EXPECT_EQ(kept(0.5, 0.45), (std::vector<float>{0, 0, 1}));
   EXPECT_THROW(kept(1.5, 0), CompileError);
+}
+
+// Of many boxes those that overlap none before them, all compared with all. Some are far from others,
+// some end beyond all, one has no place.
+TEST(OpValues, BoxesThatAreKeptOfMany) {
+  constexpr size_t kCount = 400;
+  constexpr float kOverlap = 0.25F;
+  std::vector<float> boxes, scores;
+  uint32_t state = 1;
+  const auto next = [&] {
+    return static_cast<float>((state = state * 1664525 + 1013904223) >> 16);
+  };
+  for (size_t i = 0; i < kCount; ++i) {
+    const float far = 100.0F * static_cast<float>(i % 7);
+    const float y = next() / 4096.0F, x = far + next() / 2048.0F;
+    const float wide = i % 50 == 3 ? 150.0F : 6.0F;
+    for (const float corner : {y, x, y + next() / 8192.0F, x + wide * next() / 65536.0F})
+      boxes.push_back(corner);
+    scores.push_back(next());
+  }
+  boxes[41] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<size_t> order(kCount), kept;
+  for (size_t i = 0; i < kCount; ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+  });
+  const auto overlaps = [&](size_t a, size_t b) {
+    const float *p = &boxes[4 * a], *q = &boxes[4 * b];
+    const float rows = std::min(p[2], q[2]) - std::max(p[0], q[0]);
+    const float columns = std::min(p[3], q[3]) - std::max(p[1], q[1]);
+    if (!(rows > 0 && columns > 0)) return false;
+    const float both = rows * columns;
+    const float all = (p[2] - p[0]) * (p[3] - p[1]) + (q[2] - q[0]) * (q[3] - q[1]) - both;
+    return both / all > kOverlap;
+  };
+  for (const size_t i : order)
+    if (std::none_of(kept.begin(), kept.end(), [&](size_t k) { return overlaps(i, k); }))
+      kept.push_back(i);
+  const auto size = static_cast<int64_t>(kCount);
+  const auto results = run("vision.all_class_non_max_suppression",
+                           {make<Constant>(TensorData::of<float>(kFloat32, {1, size, 4}, boxes)),
+                            make<Constant>(TensorData::of<float>(kFloat32, {1, 1, size}, scores)),
+                            make<PrimValue>(int64(size)),
+                            make<Constant>(TensorData::of<float>(kFloat32, {}, {kOverlap}))});
+  ASSERT_EQ(results.at(1)->at_float(0), static_cast<double>(kept.size()));
+  for (size_t i = 0; i < kept.size(); ++i)
+    EXPECT_EQ(results.at(0)->at_int(static_cast<int64_t>(3 * i + 2)),
+              static_cast<int64_t>(kept[i]));
 }
 
 TEST(OpValues, Resizes) {

@@ -2,7 +2,13 @@
 // Boxes in the order of their scores, without those that overlap one before them. The boxes of a
 // class lie in a heap, so that only those are put in order that are looked at before enough are
 // chosen; a chosen one takes a place at the heap's end, which has become free.
+//
+// A box is compared with the chosen ones that may reach it: these lie in buckets by their least x, each
+// bucket with the greatest x of its own boxes and of all buckets before it. Boxes of classes that a
+// network has moved apart, to suppress them all at once, are hardly compared with one another.
 #include "tenon/graph/ops/non_max_suppression.h"
+
+#include <algorithm>
 
 #include "tenon/graph/ops/merge_sort.h"
 
@@ -31,6 +37,13 @@ Expr most_chosen(const Call& call, const Expr& boxes) {
   if (most.as<PrimValue>())
     return simplify_dim(min(max(tenon::cast(kInt64, scalar_arg(call, kMost)), int64(0)), boxes));
   return boxes;
+}
+
+// Buckets of the chosen boxes of a class: few where there are few boxes.
+int64_t buckets_for(const Expr& boxes) {
+  constexpr int64_t kMostBuckets = 256, kBoxesToABucket = 16;
+  const auto count = as_int(boxes);
+  return count ? std::clamp<int64_t>(*count / kBoxesToABucket, 1, kMostBuckets) : kMostBuckets;
 }
 
 Type infer(const Call& call) {
@@ -62,7 +75,8 @@ class Suppression {
         overlap_(scalar(kOverlap)),
         batches_(scores_.shape[0]),
         classes_(scores_.shape[1]),
-        extent_(boxes_.shape[1]) {
+        extent_(boxes_.shape[1]),
+        buckets_(buckets_for(extent_)) {
     most_ = call.args.at(kMost).as<PrimValue>() ? tenon::cast(kInt64, scalar_arg(call, kMost))
                                                 : tenon::cast(kInt64, scalar(kMost));
     if (present(call, kLeastScore)) least_score_ = scalar(kLeastScore);
@@ -70,6 +84,10 @@ class Suppression {
     state_ = kernel.allocate("state", {batches_, classes_, int64(kStates)}, kInt64);
     chosen_ = kernel.allocate("chosen", {batches_, classes_}, kInt64);
     total_ = kernel.allocate("total", {batches_, classes_}, kInt64);
+    next_ = kernel.allocate("next", {batches_, classes_, extent_}, kInt32);
+    first_ = kernel.allocate("first", {batches_, classes_, int64(buckets_)}, kInt32);
+    reach_ = kernel.allocate("reach", {batches_, classes_, int64(buckets_)}, boxes_.dtype);
+    range_ = kernel.allocate("range", {batches_, classes_, int64(2)}, boxes_.dtype);
   }
 
   Value emit() {
@@ -96,7 +114,12 @@ class Suppression {
   }
 
  private:
-  enum State : int64_t { kSize, kAt, kOther, kIsKept, kStates };
+  enum State : int64_t { kSize, kAt, kOther, kIsKept, kBucket, kStates };
+
+  // A box along the axes y and x.
+  struct Box {
+    Expr least[2], most[2], area;
+  };
 
   Expr scalar(size_t i) {
     const Operand operand = kernel_.arg(i);
@@ -122,10 +145,15 @@ class Suppression {
   // The heap of the boxes that count.
   void fill(Statements& body) {
     set(body, kSize, int64(0));
+    body.store(range_, of_class(int64(0)), tir::greatest_value(boxes_.dtype));
+    body.store(range_, of_class(int64(1)), tir::least_value(boxes_.dtype));
     body.loop("i", extent_, [&](Statements& inner, const Expr& i) {
       const auto add = [&](Statements& to) {
         set_heap(to, state(kSize), i);
         set(to, kSize, state(kSize) + 1);
+        const Expr x = box_at(to, i).least[1];
+        to.store(range_, of_class(int64(0)), min(range_(of_class(int64(0))), x));
+        to.store(range_, of_class(int64(1)), max(range_(of_class(int64(1))), x));
       };
       if (least_score_)
         inner.when(score(i) > tenon::cast(scores_.dtype, least_score_), add);
@@ -165,33 +193,82 @@ class Suppression {
     const auto place = [&](const Expr& i) { return total - 1 - i; };
     const Expr chosen = chosen_(at_);
     body.store(chosen_, at_, int64(0));
+    body.loop("bucket", int64(buckets_), [&](Statements& inner, const Expr& i) {
+      inner.store(first_, of_class(i), imm(kInt32, int64_t{-1}));
+      inner.store(reach_, of_class(i), tir::least_value(boxes_.dtype));
+    });
     body.loop_while(logical_and(state(kSize) > int64(0), chosen < most_), [&](Statements& inner) {
       const Expr top = inner.bind("top", heap(int64(0)));
       set(inner, kSize, state(kSize) - 1);
       set_heap(inner, int64(0), heap(state(kSize)));
       sink(inner, int64(0));
       const Box mine = box_at(inner, top);
-      set(inner, kOther, int64(0));
       set(inner, kIsKept, int64(1));
-      inner.loop_while(logical_and(state(kOther) < chosen, eq(state(kIsKept), int64(1))),
-                       [&](Statements& compares) {
-                         const Expr other = compares.bind("other", heap(place(state(kOther))));
-                         where_overlapping(
-                             compares, mine, box_at(compares, other),
-                             [&](Statements& drops) { set(drops, kIsKept, int64(0)); });
-                         set(compares, kOther, state(kOther) + 1);
-                       });
+      compare(inner, mine);
       inner.when(eq(state(kIsKept), int64(1)), [&](Statements& keeps) {
         set_heap(keeps, place(chosen), top);
         keeps.store(chosen_, at_, chosen + 1);
+        // A box without a place overlaps none.
+        keeps.when(mine.least[1] <= mine.most[1],
+                   [&](Statements& places) { put(places, mine, top); });
       });
     });
   }
 
-  // A box along the axes y and x.
-  struct Box {
-    Expr least[2], most[2], area;
-  };
+  Indices of_class(const Expr& i) const { return {at_[0], at_[1], i}; }
+
+  // The bucket of a place along x: of a greater one none before it, however it is rounded.
+  Expr bucket_of(Statements& body, const Expr& x) const {
+    const DType dtype = boxes_.dtype;
+    const Expr zero = imm(dtype, 0.0), first = range_(of_class(int64(0)));
+    const Expr extent = body.bind("extent", range_(of_class(int64(1))) - first);
+    const Expr is_finite = logical_and(extent > zero, extent < tir::greatest_value(dtype));
+    const Expr count = imm(dtype, static_cast<double>(buckets_));
+    const Expr place = body.bind("place", select(is_finite, (x - first) * (count / extent), zero));
+    return body.bind(
+        "bucket",
+        tenon::cast(kInt64, select(place > zero, min(place, count - imm(dtype, 1.0)), zero)));
+  }
+
+  // Whether a chosen box overlaps this one: from the last bucket where one may begin that does, to the
+  // first behind which all end in front of it.
+  void compare(Statements& body, const Box& mine) const {
+    const auto bucket = [&] { return max(int64(0), min(state(kBucket), int64(buckets_ - 1))); };
+    set(body, kBucket, bucket_of(body, mine.most[1]));
+    const Expr reaches = reach_(of_class(bucket())) > mine.least[1];
+    const Expr is_kept = eq(state(kIsKept), int64(1));
+    body.loop_while(
+        logical_and(is_kept, logical_and(state(kBucket) >= int64(0), reaches)),
+        [&](Statements& buckets) {
+          set(buckets, kOther, tenon::cast(kInt64, first_(of_class(bucket()))));
+          buckets.loop_while(
+              logical_and(is_kept, state(kOther) >= int64(0)), [&](Statements& compares) {
+                const Expr other =
+                    compares.bind("other", max(int64(0), min(state(kOther), extent_ - 1)));
+                where_overlapping(compares, mine, box_at(compares, other),
+                                  [&](Statements& drops) { set(drops, kIsKept, int64(0)); });
+                set(compares, kOther, tenon::cast(kInt64, next_(of_class(other))));
+              });
+          set(buckets, kBucket, state(kBucket) - 1);
+        });
+  }
+
+  // A chosen box comes first in its bucket.
+  void put(Statements& body, const Box& mine, const Expr& index) const {
+    const Expr bucket = bucket_of(body, mine.least[1]);
+    const Expr box = body.bind("box", max(int64(0), min(index, extent_ - 1)));
+    body.store(next_, of_class(box), first_(of_class(bucket)));
+    body.store(first_, of_class(bucket), tenon::cast(kInt32, box));
+    set(body, kBucket, bucket);
+    const Expr at = max(int64(0), min(state(kBucket), int64(buckets_ - 1)));
+    body.loop_while(
+        logical_and(state(kBucket) < int64(buckets_), reach_(of_class(at)) < mine.most[1]),
+        [&](Statements& inner) {
+          inner.store(reach_, of_class(at), mine.most[1]);
+          set(inner, kBucket, state(kBucket) + 1);
+        });
+  }
+
   Box box_at(Statements& body, const Expr& index) const {
     const auto part = [&](int64_t i) { return boxes_({at_[0], index, int64(i)}); };
     Box box;
@@ -259,7 +336,10 @@ class Suppression {
   KernelOf& kernel_;
   bool centred_;
   Operand boxes_, scores_, heap_, state_, chosen_, total_;
+  Operand next_, first_, reach_,
+      range_;  // lists of chosen boxes, their heads, and ranges of places
   Expr overlap_, most_, least_score_, batches_, classes_, extent_;
+  int64_t buckets_;
   Indices at_;
 };
 
