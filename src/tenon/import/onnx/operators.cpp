@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/import/onnx/operators.h"
 
+#include <algorithm>
+
 namespace tenon::onnx {
 
 static const OperatorTable<OperatorRow>& table() {
@@ -20,6 +22,16 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
   return table().find(std::pair(domain, name));
 }
 
+static Results convert_operands(Context& context, std::string_view name, int64_t opset,
+                                std::vector<ItemRef> items) {
+  const OperatorRow* row = find_operator("", name);
+  check(row != nullptr, "an operator that is no row of ai.onnx");
+  Context inner = context.with_operands(std::move(items), opset);
+  Results results = row->convert(inner);
+  context.joins(inner);
+  return results;
+}
+
 Results convert_as(Context& context, std::string_view name, int64_t opset,
                    const std::vector<Value>& inputs) {
   std::vector<ItemRef> items;
@@ -27,12 +39,22 @@ Results convert_as(Context& context, std::string_view name, int64_t opset,
     items.push_back(input ? std::make_shared<Item>() : nullptr);
     if (input) items.back()->value = input;
   }
-  const OperatorRow* row = find_operator("", name);
-  check(row != nullptr, "an operator that is no row of ai.onnx");
-  Context inner = context.with_operands(std::move(items), opset);
-  Results results = row->convert(inner);
-  context.joins(inner);
-  return results;
+  return convert_operands(context, name, opset, std::move(items));
+}
+
+Results read_as(Context& context, std::string_view name, int64_t opset, size_t most) {
+  std::vector<ItemRef> items;
+  for (size_t i = 0; i < std::min(most, context.input_count()); ++i)
+    items.push_back(context.has(i) ? context.ref(i) : nullptr);
+  return convert_operands(context, name, opset, std::move(items));
+}
+
+OperatorRow contrib(std::string name, int least_inputs, int most_inputs, Convert convert,
+                    std::string types, std::string forms) {
+  return {std::move(name),    1,
+          least_inputs,       most_inputs,
+          std::move(convert), std::move(types),
+          std::move(forms),   "com.microsoft"};
 }
 
 }  // namespace tenon::onnx

@@ -2,6 +2,7 @@
 // The ONNX operators that are imported: a row for each, in a table for each family.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -43,12 +44,20 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
 Results convert_as(Context& context, std::string_view name, int64_t opset,
                    const std::vector<Value>& inputs);
 
+/// The same with the node's own operands, `most` of them at most.
+Results read_as(Context& context, std::string_view name, int64_t opset, size_t most = SIZE_MAX);
+
+/// The row of an operator of com.microsoft.
+OperatorRow contrib(std::string name, int least_inputs, int most_inputs, Convert convert,
+                    std::string types = "int8, uint8", std::string forms = "");
+
 /// The families, one for each file ops_*.cpp.
 std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), index_rows(),
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
     qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows(),
     attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows(),
-    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows(), sequence_rows();
+    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows(),
+    sequence_rows();
 
 /// Operand 0 in parts of these sizes along `axis`, which are together as long as that.
 Results split_into(Context& c, int64_t axis, const Dims& sizes);

@@ -259,19 +259,6 @@ Results convert_where(Context& c) {
   return {quantised(c, z, 7, 8, result_dtype(c, 8, c.dtype(1)))};
 }
 
-// Operators that com.microsoft has as ai.onnx has them.
-Results convert_same(Context& c, const char* name) {
-  std::vector<Value> inputs;
-  for (size_t i = 0; i < c.input_count(); ++i) inputs.push_back(c.value_or_null(i));
-  return convert_as(c, name, kOpset, inputs);
-}
-
-OperatorRow contrib(const char* name, int least, int most, Convert convert,
-                    std::string types = "int8, uint8", std::string forms = "") {
-  return {name,           1, least, most, std::move(convert), std::move(types), std::move(forms),
-          "com.microsoft"};
-}
-
 }  // namespace
 
 std::vector<OperatorRow> qlinear_rows() {
@@ -283,10 +270,11 @@ std::vector<OperatorRow> qlinear_rows() {
       contrib("MatMulIntegerToFloat", 4, 7, convert_matmul_integer_to_float),
       contrib("DynamicQuantizeMatMul", 3, 5, convert_dynamic_quantize_matmul, "float32"),
       contrib(
-          "QuantizeLinear", 2, 3, [](Context& c) { return convert_same(c, "QuantizeLinear"); },
+          "QuantizeLinear", 2, 3, [](Context& c) { return read_as(c, "QuantizeLinear", kOpset); },
           "floats"),
       contrib(
-          "DequantizeLinear", 2, 3, [](Context& c) { return convert_same(c, "DequantizeLinear"); },
+          "DequantizeLinear", 2, 3,
+          [](Context& c) { return read_as(c, "DequantizeLinear", kOpset); },
           "int8, uint8, int16, uint16, int32"),
       contrib("QLinearAdd", 7, 8, convert_add),
       contrib("QLinearMul", 7, 8, convert_multiply),

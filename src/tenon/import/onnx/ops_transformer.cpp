@@ -9,8 +9,6 @@ namespace tenon::onnx {
 
 namespace {
 
-constexpr const char* kDomain = "com.microsoft";
-
 Value tuple_of(std::vector<Value> values) { return make<graph::Tuple>(std::move(values)); }
 
 DType wide_of(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? kFloat32 : dtype; }
@@ -592,41 +590,36 @@ Results convert_group_query(Context& c) {
   return {join_heads(c, attend(c, form).y), all_keys, all_values};
 }
 
-OperatorRow row(const char* name, int least, int most, Convert convert, const char* types,
-                const char* forms = "") {
-  return {name, 1, least, most, std::move(convert), types, forms, kDomain};
-}
-
 }  // namespace
 
 std::vector<OperatorRow> transformer_rows() {
   return {
-      row(
+      contrib(
           "SkipLayerNormalization", 3, 5, [](Context& c) { return convert_skip_norm(c, true); },
           "floats", "without statistics"),
-      row(
+      contrib(
           "SkipSimplifiedLayerNormalization", 3, 4,
           [](Context& c) { return convert_skip_norm(c, false); }, "floats", "without statistics"),
       {"SimplifiedLayerNormalization", 1, 2, 2, convert_simplified_norm, "floats"},
-      row("EmbedLayerNormalization", 7, 9, convert_embed_norm, "floats"),
-      row(
+      contrib("EmbedLayerNormalization", 7, 9, convert_embed_norm, "floats"),
+      contrib(
           "BiasGelu", 2, 2, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
-      row(
+      contrib(
           "Gelu", 1, 1, [](Context& c) { return convert_gelu(c, "nn.gelu"); }, "floats"),
-      row(
+      contrib(
           "FastGelu", 1, 2, [](Context& c) { return convert_gelu(c, "nn.gelu_tanh"); }, "floats"),
-      row("QuickGelu", 1, 1, convert_quick_gelu, "floats"),
-      row("FusedMatMul", 2, 2, convert_fused_matmul, "floats"),
-      row("MatMulNBits", 3, 6, convert_matmul_nbits, "floats", "2, 4 or 8 bits; no g_idx"),
-      row("RotaryEmbedding", 4, 4, convert_rotary, "floats", "no packed batches"),
-      row("MultiHeadAttention", 1, 10, convert_multi_head, "floats",
-          "no shared buffers, beams, or masks of 3 * batch + 2 numbers"),
-      row("Attention", 2, 7, convert_attention, "floats",
-          "no shared buffers, rotary embedding, or masks of rank 4"),
-      row("QAttention", 5, 9, convert_qattention, "int8, uint8",
-          "no shared buffers, rotary embedding, or masks of rank 4"),
-      row("GroupQueryAttention", 7, 17, convert_group_query, "floats",
-          "total_sequence_length known at compile time; no quantised or windowed cache"),
+      contrib("QuickGelu", 1, 1, convert_quick_gelu, "floats"),
+      contrib("FusedMatMul", 2, 2, convert_fused_matmul, "floats"),
+      contrib("MatMulNBits", 3, 6, convert_matmul_nbits, "floats", "2, 4 or 8 bits; no g_idx"),
+      contrib("RotaryEmbedding", 4, 4, convert_rotary, "floats", "no packed batches"),
+      contrib("MultiHeadAttention", 1, 10, convert_multi_head, "floats",
+              "no shared buffers, beams, or masks of 3 * batch + 2 numbers"),
+      contrib("Attention", 2, 7, convert_attention, "floats",
+              "no shared buffers, rotary embedding, or masks of rank 4"),
+      contrib("QAttention", 5, 9, convert_qattention, "int8, uint8",
+              "no shared buffers, rotary embedding, or masks of rank 4"),
+      contrib("GroupQueryAttention", 7, 17, convert_group_query, "floats",
+              "total_sequence_length known at compile time; no quantised or windowed cache"),
   };
 }
 
