@@ -12,7 +12,7 @@ static const OperatorTable<OperatorRow>& table() {
       create_rows,      image_rows,     loss_rows,        qlinear_rows,   tree_rows,
       ml_rows,          attention_rows, transformer_rows, sampling_rows,  signal_rows,
       random_rows,      cast_rows,      text_rows,        map_rows,       select_rows,
-      loop_rows,        sequence_rows};
+      loop_rows,        sequence_rows,  contrib_rows};
   return kTable;
 }
 

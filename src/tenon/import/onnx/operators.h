@@ -56,7 +56,7 @@ std::vector<OperatorRow> elementwise_rows(), reduction_rows(), shape_rows(), ind
     matrix_rows(), window_rows(), norm_rows(), activation_rows(), recurrent_rows(), quantize_rows(),
     qlinear_rows(), create_rows(), image_rows(), loss_rows(), tree_rows(), ml_rows(),
     attention_rows(), transformer_rows(), sampling_rows(), signal_rows(), random_rows(),
-    cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows(),
+    contrib_rows(), cast_rows(), text_rows(), map_rows(), select_rows(), loop_rows(),
     sequence_rows();
 
 /// Operand 0 in parts of these sizes along `axis`, which are together as long as that.

@@ -610,6 +610,7 @@ std::vector<OperatorRow> transformer_rows() {
           "FastGelu", 1, 2, [](Context& c) { return convert_gelu(c, "nn.gelu_tanh"); }, "floats"),
       contrib("QuickGelu", 1, 1, convert_quick_gelu, "floats"),
       contrib("FusedMatMul", 2, 2, convert_fused_matmul, "floats"),
+      contrib("TransposeMatMul", 2, 2, convert_fused_matmul, "floats"),
       contrib("MatMulNBits", 3, 6, convert_matmul_nbits, "floats", "2, 4 or 8 bits; no g_idx"),
       contrib("RotaryEmbedding", 4, 4, convert_rotary, "floats", "no packed batches"),
       contrib("MultiHeadAttention", 1, 10, convert_multi_head, "floats",

@@ -277,10 +277,36 @@ TEST(BadNodes, OfQuantisedAttention) {
   };
   const Operand x = {{"1", "3", "2"}, kUInt8}, w = {{"2", "6"}, kInt8};
   expect_refused("com.microsoft", 1,
-                 {bad({{"1", "3", "2"}}, w, {}, "operand 0 of `QAttention` has dtype float32"),
-                  bad(x, {{"2", "7"}, kInt8}, {}, "`QAttention` has weights of 7 columns"),
+                 {bad({{"1", "3", "2"}}, w, {},
+                      "operand 0 of `QAttention` has dtype float32; expected int8 or uint8"),
+                  bad(x, {{"2", "7"}, kInt8}, {},
+                      "`QAttention` has weights of 7 columns for queries, keys and values"),
                   bad(x, w, {{{"1"}, kInt32}, {{}, kUInt8}, {{}, kInt8}, {{"2", "1", "2", "5"}}},
                       "the past of `QAttention` has rank 4; expected 5")});
+}
+
+TEST(BadNodes, OfContribForms) {
+  const Operand table = {{"8", "16"}, kUInt8}, at = {{"2"}, kInt32}, scales = {{"8", "2"}};
+  const auto gather = [&](const std::vector<std::pair<const char*, AttributeValue>>& attributes,
+                          const char* says) {
+    return BadNode{"GatherBlockQuantized", {table, at, scales}, attributes, says};
+  };
+  expect_refused(
+      "com.microsoft", 1,
+      {gather(
+           {{"block_size", int64_t{24}}},
+           "attribute `block_size` of `GatherBlockQuantized` is 24; expected a power of 2 from 16"),
+       gather({{"bits", int64_t{3}}},
+              "attribute `bits` of `GatherBlockQuantized` is 3; expected 4 or 8"),
+       gather({{"gather_axis", int64_t{1}}},
+              "`GatherBlockQuantized` gathers along axis 1, which has the blocks"),
+       gather({{"gather_axis", int64_t{1}}, {"quantize_axis", int64_t{0}}},
+              "`GatherBlockQuantized` of numbers in halves of bytes has blocks along axis 0; "
+              "expected the last"),
+       {"FusedConv",
+        {{{"1", "2", "5"}}, {{"3", "2", "1"}}},
+        {{"activation", std::string("Mish")}},
+        "activation `Mish`"}});
 }
 
 TEST(BadNodes, OfTransformers) {
