@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "networks")->capture_default_str();
   app.add_option("--seconds", options.seconds, "stop after so many (0: when --count are done)")
       ->capture_default_str();
-  app.add_option("--targets", targets, "all, or of: " + configuration_names())
+  app.add_option("--targets", targets,
+                 "all, or of these, `NAME:N` for each Nth network: " + configuration_names())
       ->capture_default_str();
   app.add_option("--jobs", options.jobs, "processes")->capture_default_str();
   app.add_option("--case-seconds", options.case_seconds, "that one network may take")
