@@ -89,7 +89,7 @@ DType Draft::any_dtype() {
   // What has no arithmetic of its own is moved and compared only.
   if (other_dtypes_ > 10 && choices.chance(8))
     return choices.of({kFloat8e4m3fn, kFloat8e5m2, kFloat8e4m3fnuz, kFloat8e5m2fnuz, kFloat4e2m1fn,
-                       kInt4, kUInt4});
+                       kInt4, kUInt4, kInt2, kUInt2});
   return choices.chance(10) ? kBool : number_dtype();
 }
 
@@ -99,7 +99,7 @@ std::optional<Item> Draft::find(const Fits& fits) {
   std::vector<const Item*> found;
   for (const Scope& scope : scopes_)
     for (const Item& item : scope.items)
-      if (!fits || fits(item)) found.push_back(&item);
+      if (!item.is_last && (!fits || fits(item))) found.push_back(&item);
   if (found.empty()) return std::nullopt;
   // The latest first: chains grow, and a simple choice is the value just made.
   const size_t back = choices.chance(40)
@@ -342,13 +342,17 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
     return {};
   }
   int64_t elements = 0;
+  bool is_negative = false;  // a dimension, which ends a program
   for (const auto& t : types) {
     int64_t count = 1;
-    for (const Expr& dim : *t->shape) count *= value_of(dim);
+    for (const Expr& dim : *t->shape) {
+      is_negative |= value_of(dim) < 0;
+      count *= value_of(dim);
+    }
     elements += count;
   }
   constexpr int64_t kMostElements = 1 << 14;
-  if (elements > kMostElements) {
+  if (elements > kMostElements || is_negative) {
     ++tally.wild;
     return {};
   }
@@ -581,6 +585,13 @@ void each_value(const std::vector<Step>& steps, const std::function<void(const V
   }
 }
 
+void Draft::keep_apart(const Item& item, std::vector<bool> near_ties) {
+  for (Scope& scope : scopes_)
+    for (Item& own : scope.items)
+      if (own.value.same_as(item.value)) own.is_last = true;
+  near_ties_[item.value.get()] = std::move(near_ties);
+}
+
 Network Draft::finish() {
   const Scope& scope = scopes_.front();
   // Results that nothing uses are outputs, and some of the others.
@@ -624,6 +635,8 @@ Network Draft::finish() {
     results.push_back(rebuilt(output.value, renamed));
     network.outputs.push_back(output.data);
     network.exact.push_back(output.exact);
+    const auto near = near_ties_.find(output.value.get());
+    network.near_ties.push_back(near == near_ties_.end() ? std::vector<bool>() : near->second);
   }
   const Value result = results.size() == 1 ? results[0] : Value(make<graph::Tuple>(results));
   network.module.set("main", builder.end_function(result));

@@ -28,6 +28,7 @@ struct Item {
   double least = 0, most = 0;  // of its elements that are finite
   bool finite = true;
   bool on_grid = false;  // all are multiples of 1/16
+  bool is_last = false;  // is given to no operator
 
   DType dtype() const { return type->dtype; }
   size_t ndim() const { return data->shape.size(); }
@@ -92,6 +93,7 @@ struct LoopStep {
   std::vector<int64_t> reversed_inputs, reversed_outputs;
   std::vector<graph::Value> states, slices;
   std::vector<Ref<graph::Var>> state_params, slice_params;
+  std::vector<Ref<tenon::Var>> rows;  // of states whose first dimension changes; null: of others
   std::vector<Step> body;
   std::vector<graph::Value> next, stacked;
   std::vector<graph::Type> types;              // of the results
@@ -106,8 +108,9 @@ void each_value(const std::vector<Step>& steps,
 struct Network {
   IRModule module;
   std::vector<Ref<TensorData>> inputs, outputs;
-  std::vector<bool> exact;             // of the outputs
-  std::vector<std::string> operators;  // names, in order
+  std::vector<bool> exact;                   // of the outputs
+  std::vector<std::vector<bool>> near_ties;  // of the outputs: Draft::keep_apart
+  std::vector<std::string> operators;        // names, in order
 };
 
 /// How the type rules took the calls of one operator.
@@ -168,6 +171,7 @@ class Draft {
     bool while_first = false;
     std::vector<int64_t> reversed_inputs, reversed_outputs;
     std::vector<Item> states, slices;
+    std::vector<bool> grows;  // of the states: the first dimension changes
   };
   struct LoopBody {
     std::vector<Item> states, slices;  // in the body
@@ -180,6 +184,10 @@ class Draft {
   /// An `if` between what two runs of `make` give for x: values of its type, or nothing.
   bool branch(const Item& condition, const Item& x,
               const std::function<std::optional<Item>(const Item& x)>& make);
+
+  /// What was quantised of rounded numbers, whose elements may be a step off where `near_ties` says
+  /// so and nowhere else: given to no operator, as what a step becomes is no matter of rounding.
+  void keep_apart(const Item& item, std::vector<bool> near_ties);
 
   Network finish();
 
@@ -232,6 +240,7 @@ class Draft {
   std::vector<Item> params_;
   Known known_;                                               // what variables are
   std::map<const Node*, bool> exact_;                         // of variables
+  std::map<const Node*, std::vector<bool>> near_ties_;        // likewise
   Substitution symbols_;                                      // to numbers
   std::vector<std::pair<Ref<tenon::Var>, int64_t>> extents_;  // the same
   std::vector<std::string> operators_;

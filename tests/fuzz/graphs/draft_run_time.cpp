@@ -140,6 +140,7 @@ static bool is_in(const std::vector<int64_t>& places, size_t place) {
 // The variables of a body itself.
 static void inner_numbers(const LoopStep& loop, std::set<const Node*>& out) {
   out.insert(loop.iteration.get());
+  for (const auto& rows : loop.rows) out.insert(rows.get());
   for (const Step& step : loop.body)
     for (const auto& var : step.numbers) out.insert(var.get());
 }
@@ -148,6 +149,19 @@ static bool uses(const graph::TensorType& type, const std::set<const Node*>& var
   for (const Expr& dim : *type.shape)
     walk<tenon::Var>(dim, [&](const tenon::Var& var) { found |= vars.count(&var) > 0; });
   return found;
+}
+
+static bool grows(const Draft::Loop& loop, size_t state) {
+  return state < loop.grows.size() && loop.grows[state];
+}
+
+// The same type, but for the first dimension of a state that grows.
+static bool continues(const Item& next, const Item& state, bool grows) {
+  if (next.dtype() != state.dtype() || next.ndim() != state.ndim()) return false;
+  const auto rest = [&](const Item& item) {
+    return std::vector<Expr>(item.type->shape->begin() + (grows ? 1 : 0), item.type->shape->end());
+  };
+  return graph::shapes_agree(rest(next), rest(state)) == graph::DimsAgree::kYes;
 }
 
 // The body, on what is in the first iteration; nothing where `make_body` gives up.
@@ -169,7 +183,16 @@ std::optional<Draft::LoopBody> Draft::write_body(LoopStep& loop, const Loop& out
     loop.states.push_back(state.value);
     // What is computed of floats again and again is exact now and then only.
     const bool exact = state.exact && (!state.dtype().is_float() || choices.chance(40));
-    loop.state_params.push_back(parameter(state.type, state.data, exact));
+    Ref<graph::TensorType> type = state.type;
+    loop.rows.push_back(nullptr);
+    if (grows(outside, loop.rows.size() - 1)) {
+      loop.rows.back() = tenon::Var::size(fmt::format("k{}", next_number_++));
+      symbols_.insert_or_assign(loop.rows.back().get(), int64(state.shape()[0]));
+      std::vector<Expr> dims = *type->shape;
+      dims[0] = loop.rows.back();
+      type = make<graph::TensorType>(std::move(dims), state.dtype());
+    }
+    loop.state_params.push_back(parameter(type, state.data, exact));
     body.states.push_back(scopes_.back().items.back());
   }
   for (size_t k = 0; k < outside.slices.size(); ++k) {
@@ -192,7 +215,12 @@ std::optional<Draft::LoopBody> Draft::write_body(LoopStep& loop, const Loop& out
 // The types of what the loop gives; of what is stacked, what does not follow from the iteration.
 void Draft::type_results(LoopStep& loop, const Loop& outside, const LoopBody& body) {
   for (const Item& item : body.next) loop.next.push_back(item.value);
-  for (const Item& item : outside.states) loop.types.push_back(item.type);
+  for (size_t k = 0; k < outside.states.size(); ++k) {
+    const Item& item = outside.states[k];
+    loop.types.push_back(
+        grows(outside, k) ? make<graph::TensorType>(item.dtype(), static_cast<int64_t>(item.ndim()))
+                          : item.type);
+  }
   std::set<const Node*> inner;
   inner_numbers(loop, inner);
   for (const Item& item : body.stacked) {
@@ -242,9 +270,7 @@ bool Draft::loop(const Loop& outside, const std::function<bool(LoopBody&)>& make
   if (!body) return false;
   bool fits = body->next.size() == outside.states.size();
   for (size_t k = 0; fits && k < body->next.size(); ++k)
-    fits = body->next[k].dtype() == outside.states[k].dtype() &&
-           graph::shapes_agree(*body->next[k].type->shape, *outside.states[k].type->shape) ==
-               graph::DimsAgree::kYes;
+    fits = continues(body->next[k], outside.states[k], grows(outside, k));
   if (!fits) {
     ++tally.refused;
     ++tally.reasons["states of other types"];
@@ -279,6 +305,10 @@ bool Draft::loop(const Loop& outside, const std::function<bool(LoopBody&)>& make
     const auto type = downcast<graph::TensorType>(loop->types[k]);
     if (type->shape)
       scopes_.back().items.push_back(item_of(value, type, data, exact));
+    else if (k < outside.states.size())
+      name_length(
+          value, {outside.states[k].type->shape->begin() + 1, outside.states[k].type->shape->end()},
+          data, exact);
     else
       name_length(value, loop->part_shapes[k - outside.states.size()], data, exact);
   }
@@ -307,6 +337,8 @@ std::optional<std::vector<std::pair<Ref<TensorData>, bool>>> Draft::run(const Lo
     symbols_.insert_or_assign(loop.iteration.get(), int64(t));
     for (size_t k = 0; k < results.size(); ++k) {
       known_[loop.state_params[k].get()] = make<graph::Constant>(results[k].first);
+      if (loop.rows[k])
+        symbols_.insert_or_assign(loop.rows[k].get(), int64(results[k].first->shape[0]));
       exact_[loop.state_params[k].get()] =
           exact_.at(loop.state_params[k].get()) && results[k].second;
     }
@@ -317,7 +349,8 @@ std::optional<std::vector<std::pair<Ref<TensorData>, bool>>> Draft::run(const Lo
     std::vector<std::pair<Ref<TensorData>, bool>> next;
     for (const Value& value : loop.next) next.emplace_back(data_of(value), is_exact(value));
     for (size_t k = 0; k < next.size(); ++k) {
-      check(next[k].first->shape == results[k].first->shape, "a state of another shape");
+      check(loop.rows[k] || next[k].first->shape == results[k].first->shape,
+            "a state of another shape");
       next[k].second = next[k].second && results[k].second;
     }
     results = std::move(next);
@@ -416,6 +449,7 @@ namespace {
 class Outside {
  public:
   explicit Outside(const LoopStep& loop) {
+    for (const auto& rows : loop.rows) inner_.insert(rows.get());
     for (const auto* params : {&loop.state_params, &loop.slice_params})
       for (const auto& param : *params) {
         inner_.insert(param.get());
@@ -440,6 +474,7 @@ class Outside {
       define(step.branches[1]);
       if (!step.loop) continue;
       inner_.insert(step.loop->iteration.get());
+      for (const auto& rows : step.loop->rows) inner_.insert(rows.get());
       for (const auto* params : {&step.loop->state_params, &step.loop->slice_params})
         for (const auto& param : *params) inner_.insert(param.get());
       define(step.loop->body);

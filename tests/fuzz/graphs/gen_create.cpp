@@ -35,7 +35,8 @@ void filled(Draft& draft, std::string_view op) {
                                   : some_shape(draft)};
   Attrs attrs;
   if (op.starts_with("full")) {
-    const double value = dtype.is_bool() ? 1 : c.of({0.0, 1.0, 3.0});
+    const double most = dtype == kInt2 ? 1 : 3;
+    const double value = dtype.is_bool() ? 1 : c.of({0.0, 1.0, most});
     args.push_back(c.chance(50) && !dtype.is_bool()
                        ? scalar(dtype, value)
                        : draft.fresh(dtype, std::vector<int64_t>{}).value);

@@ -11,7 +11,7 @@ std::span<const GeneratorRow> generators() {
     for (auto family :
          {elementwise_generators, reduction_generators, shape_generators, index_generators,
           product_generators, window_generators, norm_generators, create_generators,
-          recurrent_generators, select_generators, tree_generators})
+          recurrent_generators, select_generators, tree_generators, signal_generators})
       for (const GeneratorRow& row : family()) rows.push_back(row);
     return rows;
   }();
@@ -19,42 +19,26 @@ std::span<const GeneratorRow> generators() {
 }
 
 std::span<const Excluded> without_generator() {
-  static constexpr const char* kRecorded = "recorded cases (tests/onnx) alone, so far";
   static constexpr const char* kOnTexts = "calls a function of the runtime, which C programs lack";
   static constexpr const char* kOfBytes = "what ConvertLayout makes of products of 8 bits";
   static constexpr Excluded kRows[] = {
       {"assert_op", "bounds of numbers: beside the rows"},
-      {"bitcast", kRecorded},
       {"call_dps_packed", "calls what is no operator"},
       {"call_inplace_packed", "calls what is no operator"},
       {"call_pure_packed", "calls what is no operator"},
       {"call_tir", "random PrimFuncs have a generator of their own"},
       {"call_tir_inplace", "random PrimFuncs have a generator of their own"},
-      {"center_crop_pad", kRecorded},
-      {"image.affine_grid", kRecorded},
       {"image.decode", "pictures: recorded cases, and random bytes in the tests of the runtime"},
       {"image.decode_size",
        "pictures: recorded cases, and random bytes in the tests of the runtime"},
-      {"image.grid_sample", kRecorded},
-      {"image.resize", kRecorded},
-      {"linalg.det", kRecorded},
       {"loop", "its body is drawn from all rows: beside them"},
-      {"nn.col2im", kRecorded},
       {"nn.conv2d_of_words", kOfBytes},
-      {"nn.deformable_columns", kRecorded},
-      {"nn.linear_attention", kRecorded},
-      {"nn.matmul_nbits", kRecorded},
-      {"nn.max_pool_positions", kRecorded},
       {"nn.packed_matmul_of_words", kOfBytes},
       {"null_value", "an argument that is missing, which generators leave out"},
       {"pairwise_coupling", "ends when little moves, which a last digit decides"},
       {"print", "prints; the interpreter alone runs it"},
-      {"random.normal", kRecorded},
-      {"random.uniform", kRecorded},
       {"shape_of", "the interpreter alone runs it"},
-      {"signal.dft", kRecorded},
-      {"signal.frame", kRecorded},
-      {"signal.twiddle", kRecorded},
+      {"signal.twiddle", "what `signal.dft` makes of its steps"},
       {"string.concat", kOnTexts},
       {"string.find", kOnTexts},
       {"string.lower", kOnTexts},
@@ -65,11 +49,8 @@ std::span<const Excluded> without_generator() {
       {"string.split_counts", kOnTexts},
       {"string.to_text", kOnTexts},
       {"string.upper", kOnTexts},
-      {"tensor_scatter", kRecorded},
       {"tensor_to_shape", "numbers that only the run knows: operands of many rows"},
       {"undefined", "the body of a declared function"},
-      {"vision.roi_align", kRecorded},
-      {"vision.roi_pool", kRecorded},
       {"words", kOfBytes},
   };
   return kRows;
@@ -117,6 +98,19 @@ static void add_branch(Draft& draft) {
 
 static void add_operator(Draft& draft);
 
+// Rows behind those of x, or before them.
+static std::optional<Item> with_more_rows(Draft& draft, const Item& x) {
+  Choices& c = draft.choices;
+  std::vector<Expr> shape = *x.type->shape;
+  shape[0] = int64(1 + c.below(3));
+  const Item rows = draft.like(x.dtype(), shape);
+  const bool first = c.chance(30);
+  return draft.call("concat",
+                    {make<graph::Tuple>(std::vector<graph::Value>{first ? rows.value : x.value,
+                                                                  first ? x.value : rows.value})},
+                    {{"axis", 0}}, Rounds::kNever);
+}
+
 // One to three states that run through some operators; beside them slices, and what is stacked.
 static void add_loop(Draft& draft) {
   Choices& c = draft.choices;
@@ -134,6 +128,15 @@ static void add_loop(Draft& draft) {
   for (uint32_t left = 1 + c.below(3); left > 0; --left)
     loop.states.push_back(
         draft.operand([&] { return draft.any_dtype(); }, 0, 3, moderate, {}, 256));
+  loop.grows.resize(loop.states.size());
+  if (c.chance(30)) {
+    const auto fits = [&](const Item& item) { return item.ndim() > 0 && moderate(item); };
+    const Item rows = draft.operand([&] { return draft.any_dtype(); }, 1, 3, fits, {}, 64);
+    if (fits(rows)) {
+      loop.states.push_back(rows);
+      loop.grows.push_back(true);
+    }
+  }
   for (uint32_t left = c.below(3); left > 0 && as_int(loop.count).value_or(count) == count;
        --left) {
     std::vector<Expr> dims = {loop.count};
@@ -154,6 +157,12 @@ static void add_loop(Draft& draft) {
           return item.dtype().is_bool() && item.ndim() == 0 && item.exact;
         });
         body.next.push_back(known && c.chance(70) ? *known : state);
+        continue;
+      }
+      if (loop.grows[k]) {
+        const auto longer = with_more_rows(draft, state);
+        if (!longer) return false;
+        body.next.push_back(*longer);
         continue;
       }
       // Of the state, or of what the body made of this type.

@@ -31,7 +31,8 @@ std::span<const Excluded> without_generator();
 /// The families, a file each.
 std::vector<GeneratorRow> elementwise_generators(), reduction_generators(), shape_generators(),
     index_generators(), product_generators(), window_generators(), norm_generators(),
-    create_generators(), recurrent_generators(), select_generators(), tree_generators();
+    create_generators(), recurrent_generators(), select_generators(), tree_generators(),
+    signal_generators();
 
 /// dequantize - product - quantize, which FakeQuantizationToInteger folds.
 void add_quantised(Draft& draft);
