@@ -211,6 +211,12 @@ def window(m):
             attributes["ceil_mode"] = 1
         if op == "AveragePool" and m.chance(50):
             attributes["count_include_pad"] = 1
+        # Where a stride is so much greater than its kernel that no padding is needed, ONNX Runtime's pools take the formula's
+        # negative padding: MaxPool ends, AveragePool begins behind the first element. Its Conv, and tenon, pad by nothing.
+        strides = attributes["strides"]
+        needed = [(-(-n // s) - 1) * s + k - n for n, s, k in zip(shape[2:], strides, kernel)]
+        if attributes.get("auto_pad", "VALID") != "VALID" and min(needed) < 0:
+            del attributes["auto_pad"]
         m.add(op, [x], **attributes)
     else:
         channels = shape[1]
