@@ -228,6 +228,8 @@ def window(m):
                 attributes["dilations"] = [1 if k == 1 or s < 2 * k else 2 for k, s in zip(kernel, shape[2:])]
         else:
             weight = [channels, filters // group] + kernel
+            if any(k < s for k, s in zip(kernel, attributes["strides"])):  # less than the input's extent times the stride
+                attributes.pop("auto_pad", None)
         inputs = [x, m.fresh(weight, -1, 1)]
         if m.chance(60):
             inputs.append(m.fresh([filters]))
