@@ -213,8 +213,30 @@ def branches(root):
         write(root, f"if_open_rank_{'then' if taken else 'else'}", nodes, inputs, [value("y", F, ["n", 3])], feeds)
 
 
+def joins(root):
+    """Sequences whose length the run decides, joined along other axes than the first."""
+    x = numbers(2, 5, 3)
+    sequence = [helper.make_tensor_sequence_value_info("s", F, None)]
+    grown = [helper.make_tensor_sequence_value_info("t", F, None)]
+    keep = node("Identity", ["go"], ["go_on"])
+    wider = [keep, node("Unsqueeze", ["i", "zero"], ["j"]), node("Add", ["j", "one"], ["end"]),
+             node("Slice", ["x", "zero", "end", "one"], ["part"]), node("SequenceInsert", ["s", "part"], ["t"])]
+    other = [keep, node("Cast", ["i"], ["k"], to=F), node("Add", ["x", "k"], ["part"]), node("SequenceInsert", ["s", "part"], ["t"])]
+    for name, nodes, axis in (("columns", wider, 1), ("stacked_last", other, -1)):
+        body = graph(nodes, [value("i", I, []), value("go", B, [])] + sequence, [value("go_on", B, [])] + grown)
+        write(root, f"sequences_join_{name}",
+              [const("zero", np.array([0])), const("one", np.array([1])), node("SequenceEmpty", [], ["none"], dtype=F),
+               node("Loop", ["n", "", "none"], ["all"], body=body),
+               node("ConcatFromSequence", ["all"], ["y"], axis=axis, new_axis=int(axis < 0))],
+              [value("x", F, [2, 5, 3]), value("n", I, [])], [value("y", F, [None] * (3 if axis > 0 else 4))], {"x": x, "n": np.array(4)})
+    write(root, "sequences_join_rows", [node("SplitToSequence", ["x"], ["rows"], axis=0, keepdims=0),
+                                        node("ConcatFromSequence", ["rows"], ["y"], axis=1)],
+          [value("x", F, ["n", 5, 3])], [value("y", F, [5, None])], {"x": x})
+
+
 if __name__ == "__main__":
     np.random.seed(7)
     loops(pathlib.Path(sys.argv[1]))
     scans(pathlib.Path(sys.argv[1]))
     branches(pathlib.Path(sys.argv[1]))
+    joins(pathlib.Path(sys.argv[1]))

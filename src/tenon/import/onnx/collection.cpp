@@ -267,48 +267,106 @@ Packed packed_rows(Context& c, const Value& value, int64_t axis) {
   return out;
 }
 
-// The dimensions of the first tensor, which all have but, where they are joined along that, the first.
-static Dims common_dims(Context& c, const Packed& from, bool new_axis) {
-  const int64_t width = 1 + from.most_dims();
+// The dimensions of the first tensor, which all have but, where there is one, `but_axis`.
+static Dims common_dims(Context& c, const Packed& from, std::optional<int64_t> but_axis) {
+  const int64_t width = 1 + from.most_dims(), ndim = *from.rank;
   const Value first = c.reshape(rows(c, from.shapes, int64(0), int64(1)), {int64(width)});
   const Dims row = c.numbers_of(first, "input_sequence");
-  Dims dims(row.begin() + 1, row.begin() + 1 + *from.rank);
-  const int64_t differing = *from.rank - (new_axis ? 0 : 1);
-  if (differing == 0) return dims;
+  Dims dims(row.begin() + 1, row.begin() + 1 + ndim);
+  if (ndim == (but_axis ? 1 : 0)) return dims;
   const auto columns = [&](const Value& value) {
-    return c.op("strided_slice",
-                {value, c.shape_value({int64(1)}), c.shape_value({int64(new_axis ? 1 : 2)}),
-                 c.shape_value({int64(1 + *from.rank)}), c.shape_value({int64(1)})});
+    return c.op("strided_slice", {value, c.shape_value({int64(1)}), c.shape_value({int64(1)}),
+                                  c.shape_value({int64(1 + ndim)}), c.shape_value({int64(1)})});
   };
   const Value one =
-      c.reshape(columns(c.reshape(first, {int64(1), int64(width)})), {int64(1), int64(differing)});
-  const Value off = c.op("abs", {c.op("subtract", {columns(from.shapes), one})});
+      c.reshape(columns(c.reshape(first, {int64(1), int64(width)})), {int64(1), int64(ndim)});
+  Value off = c.op("abs", {c.op("subtract", {columns(from.shapes), one})});
+  if (but_axis) {
+    Ints counts(static_cast<size_t>(ndim), 1);
+    counts[static_cast<size_t>(*but_axis)] = 0;
+    off = c.op("multiply", {off, c.ints_constant(counts)});
+  }
   const Expr most = c.numbers_of(c.op("max", {off}, {{"axis", Ints{0, 1}}}), "input_sequence")[0];
   c.require(eq(most, int64(0)), kShapeMismatch,
             fmt::format("tensors of `{}` differ in another dimension than the axis", c.name()));
   return dims;
 }
 
-Value packed_concat(Context& c, const Packed& from, bool new_axis) {
+// Elements of tensors of different extents along an axis that is not the first, joined along it:
+// each from its place in the tensor that has its column.
+static Value gathered_columns(Context& c, const Packed& from, const Value& extents,
+                              const Dims& dims, int64_t axis) {
+  const auto at = static_cast<size_t>(axis);
+  const Expr columns = dims[at], count = from.length();
+  const Expr before = product({dims.begin(), dims.begin() + axis}),
+             behind = product({dims.begin() + axis + 1, dims.end()});
+  const auto number = [&](const Expr& value) {
+    return c.op("full", {c.shape_value({}), c.prim(value)}, {{"dtype", kInt64}});
+  };
+  const auto places = [&](const Expr& extent, const Dims& shape) {
+    const Value all =
+        c.op("arange", {c.prim(int64(0)), c.prim(extent), c.prim(int64(1))}, {{"dtype", kInt64}});
+    return c.reshape(all, shape);
+  };
+  const auto sum = [&](const Value& a, const Value& b) { return c.op("add", {a, b}); };
+  const auto times = [&](const Value& a, const Value& b) { return c.op("multiply", {a, b}); };
+  // The tensor of each column: how many begin there or before, less one.
+  const Value starts = c.op("subtract", {c.op("cumsum", {extents}, {{"axis", 0}}), extents});
+  const Expr room = arith::simplify(columns + 1);
+  const Value none = c.op("zeros", {c.shape_value({room})}, {{"dtype", kInt64}});
+  const Value ones = c.op("ones", {c.shape_value({count})}, {{"dtype", kInt64}});
+  const Value begun =
+      c.op("cumsum",
+           {c.op("scatter_elements", {none, starts, ones}, {{"axis", 0}, {"reduction", "add"}})},
+           {{"axis", 0}});
+  const Value owner = c.op("subtract", {rows(c, begun, int64(0), columns), number(int64(1))});
+  const auto of_owner = [&](const Value& x) {
+    return c.reshape(c.op("take", {x, owner}, {{"axis", 0}}), {int64(1), columns, int64(1)});
+  };
+  const Value start = of_owner(starts), extent = of_owner(extents), inner = number(behind);
+  const Value column = c.op("subtract", {places(columns, {int64(1), columns, int64(1)}), start});
+  const Value row = sum(times(places(before, {before, int64(1), int64(1)}), extent), column);
+  const Value index =
+      sum(sum(times(start, number(arith::simplify(before * behind))), times(row, inner)),
+          places(behind, {int64(1), int64(1), behind}));
+  return c.op("take", {from.data, c.reshape(index, {product(dims)})}, {{"axis", 0}});
+}
+
+Value packed_concat(Context& c, const Packed& from, bool new_axis, int64_t axis) {
   if (!from.rank) unsupported("a sequence of tensors of several ranks");
   if (!new_axis && *from.rank == 0)
     c.bad(kRankMismatch, "`{}` of tensors of rank 0 along an axis of theirs", c.name());
   const Expr count = from.length();
   c.require(count > int64(0), kBadArgument, fmt::format("`{}` of no tensors", c.name()));
-  Dims dims = from.dims ? *from.dims : common_dims(c, from, new_axis);
-  const Expr total = (*shaped(from.data)->shape)[0];
-  if (new_axis) {
-    dims.insert(dims.begin(), count);
-  } else {
-    const Value firsts =
-        c.op("strided_slice", {from.shapes, c.shape_value({int64(1)}), c.shape_value({int64(1)}),
-                               c.shape_value({int64(2)}), c.shape_value({int64(1)})});
-    dims[0] = c.numbers_of(c.op("sum", {firsts}, {{"axis", Ints{0, 1}}}), "input_sequence")[0];
+  Dims dims =
+      from.dims ? *from.dims : common_dims(c, from, new_axis ? std::nullopt : std::optional(axis));
+  const auto with_type = [&](const Dims& shape) {
+    const Ref<TensorType> type = shaped(from.data);
+    if (arith::proves_equal((*type->shape)[0], product(shape))) return from.data;
+    return c.builder().match_cast(from.data, make<TensorType>(Dims{product(shape)}, type->dtype));
+  };
+  const auto at = static_cast<size_t>(axis);
+  const bool is_known = from.dims.has_value();
+  if (!new_axis && !(is_known && axis > 0)) {
+    const Value extents = c.op(
+        "strided_slice", {from.shapes, c.shape_value({int64(1)}), c.shape_value({int64(axis + 1)}),
+                          c.shape_value({int64(axis + 2)}), c.shape_value({int64(1)})});
+    dims[at] = c.numbers_of(c.op("sum", {extents}, {{"axis", Ints{0, 1}}}), "input_sequence")[0];
+    if (axis == 0) return c.reshape(with_type(dims), dims);
+    return c.reshape(gathered_columns(c, from, c.reshape(extents, {count}), dims, axis), dims);
   }
-  Value data = from.data;
-  if (!arith::proves_equal(total, product(dims)))
-    data = c.builder().match_cast(data, make<TensorType>(Dims{product(dims)}, shaped(data)->dtype));
-  return c.reshape(data, dims);
+  // A new axis in front, which goes to its place.
+  Dims stacked = dims;
+  stacked.insert(stacked.begin(), count);
+  const Value all = c.reshape(with_type(stacked), stacked);
+  if (axis == 0) return all;
+  Ints order;
+  for (int64_t d = 1; d <= *from.rank; ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  const Value turned = c.transpose(all, order);
+  if (new_axis) return turned;
+  dims[at] = arith::simplify(count * dims[at]);
+  return c.reshape(turned, dims);
 }
 
 void add_values(Context& c, const ItemRef& item, std::vector<Value>& out) {

@@ -55,8 +55,8 @@ Packed packed_erase(Context& c, const Packed& from, const Expr& position);
 Packed packed_split(Context& c, const Value& value, int64_t axis, const Expr& chunk);
 /// One for each place of `axis`, without that axis.
 Packed packed_rows(Context& c, const Value& value, int64_t axis);
-/// Along the first axis, or along a new one in front.
-Value packed_concat(Context& c, const Packed& from, bool new_axis);
+/// Along an axis, or along a new one in its place; counted from the front.
+Value packed_concat(Context& c, const Packed& from, bool new_axis, int64_t axis);
 
 /// What an item is made of, in order: a tensor is one value, of a sequence there are those of its
 /// tensors, or of what it is packed in.

@@ -257,9 +257,8 @@ ItemRefs convert_concat_from_sequence(Context& c) {
   int64_t axis = c.int_attr("axis");
   if (from.packed) {
     const int64_t ndim = from.packed->rank.value_or(0) + (new_axis ? 1 : 0);
-    if (c.axis(axis, std::max<int64_t>(ndim, 1)) != 0)
-      unsupported("a sequence whose length only the run knows, along axis {}", axis);
-    return {item_of(packed_concat(c, *from.packed, new_axis))};
+    axis = c.axis(axis, std::max<int64_t>(ndim, 1));
+    return {item_of(packed_concat(c, *from.packed, new_axis, axis))};
   }
   if (from.items.empty()) c.bad(kBadArgument, "`{}` of an empty sequence", c.name());
   const int64_t ndim = from.items[0]->type()->ndim + (new_axis ? 1 : 0);
