@@ -151,7 +151,10 @@ class Uses {
     if (i == 0 && (op == "MaxPool" || op == "AveragePool" || op == "LpPool"))
       return changed(length(node, "kernel_shape"), 2);
     if (i < 2 && op == "Gemm") return 2;
-    if (i == 0 && (op == "LSTM" || op == "GRU" || op == "RNN")) return 3;
+    if (op == "LSTM" || op == "GRU" || op == "RNN") {
+      static constexpr size_t kRanks[] = {3, 3, 3, 2, 1, 3, 3, 2};
+      return i < std::size(kRanks) ? std::optional(kRanks[i]) : std::nullopt;
+    }
     if (i == 0 && (op == "DepthToSpace" || op == "SpaceToDepth")) return 4;
     if (i == 0 && op == "Transpose") return length(node, "perm");
     if (i == 0 && op == "Tile") return length(node, 1);
