@@ -19,7 +19,7 @@ std::span<const GeneratorRow> generators() {
 }
 
 std::span<const Excluded> without_generator() {
-  static constexpr const char* kOnTexts = "calls a function of the runtime, which C programs lack";
+  static constexpr const char* kOnTexts = "texts: drawn in ONNX models (onnx_models.py)";
   static constexpr const char* kOfBytes = "what ConvertLayout makes of products of 8 bits";
   static constexpr Excluded kRows[] = {
       {"assert_op", "bounds of numbers: beside the rows"},

@@ -412,6 +412,60 @@ def sequence(m):
     m.add_all(nodes, result)
 
 
+def optional(m):
+    """A tensor, or a sequence of some, that passes through an optional."""
+    x, name = m.pick(1), f"v{len(m.values)}"
+    if m.chance(40):
+        m.add_all([helper.make_node("Optional", [x], [name + "o"]),
+                   helper.make_node("OptionalHasElement", [name + "o"], [name])], name)
+        return
+    wrapped, nodes = x, []
+    if many := m.chance(50):
+        wrapped = name + "s"
+        nodes.append(helper.make_node("SequenceConstruct", [x] * m.of([1, 2, 3]), [wrapped]))
+    nodes += [helper.make_node("Optional", [wrapped], [name + "o"]), helper.make_node("OptionalGetElement", [name + "o"], [name + "g"])]
+    nodes.append(helper.make_node("ConcatFromSequence", [name + "g"], [name], axis=m.axis(m.values[x].ndim)) if many else
+                 helper.make_node("Neg", [name + "g"], [name]))
+    m.add_all(nodes, name)
+
+
+def texts(m):
+    """Texts that are joined, and taken apart, matched or cast."""
+    words = ["Tenon", "a b  c", "", "12", "x,y,z", "ONNX 1", "-3.5", " left", "right "]
+    shape = [m.size(5) for _ in range(int(m.random.integers(1, 3)))]
+    name = f"v{len(m.values)}"
+
+    def fresh(shape, kinds):
+        own = f"x{len(m.values)}"
+        flat = [m.of(kinds) for _ in range(int(np.prod(shape)))]
+        m.values[own] = np.array(flat, dtype=object).reshape(shape)
+        (m.initializers if m.chance(40) else m.inputs)[own] = m.values[own]
+        return own
+
+    x, nodes = fresh(shape, words), []
+    if m.chance(60):
+        other = fresh(m.of([shape, shape[-1:], [1]]), words)
+        nodes.append(helper.make_node("StringConcat", [x, other], [name + "c"]))
+        x = name + "c"
+    kind = m.of(["match", "split", "upper", "number", "join"])
+    if kind == "match":
+        nodes.append(helper.make_node("RegexFullMatch", [x], [name], pattern=m.of(["[a-zA-Z ]*", ".*[0-9].*", "(x|a).*", ""])))
+    elif kind == "split":
+        extra = {"maxsplit": int(m.of([1, 2]))} if m.chance(40) else {}
+        nodes.append(helper.make_node("StringSplit", [x], [name + "p", name] if m.chance(50) else [name, name + "n"],
+                                      delimiter=m.of([" ", ",", ""]), **extra))
+    elif kind == "upper" and len(shape) == 1:
+        nodes.append(helper.make_node("StringNormalizer", [x], [name], case_change_action=m.of(["UPPER", "LOWER"]),
+                                      is_case_sensitive=int(m.chance(50)), stopwords=["12", "tenon"], locale="en_US"))
+    elif kind == "number":
+        nodes = [helper.make_node("Cast", [fresh(shape, ["12", "-3.5", "0", "1e3", "7"])], [name], to=TensorProto.FLOAT)]
+    elif not nodes:
+        nodes.append(helper.make_node("StringConcat", [x, x], [name]))
+    else:
+        nodes[-1].output[0] = name
+    m.add_all(nodes, name)
+
+
 def body_of(m, states, others, results, name):
     """A graph of states and what else there is; each state becomes what keeps its shape."""
     nodes, outputs = [], []
@@ -466,7 +520,7 @@ def loop(m):
     m.add("Loop", [count, "", *initial], len(outputs), captured, body=graph)
 
 
-KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent, sequence, loop, loop]
+KINDS = [unary, unary, binary, binary, reduction, arg, product, product, window, window, window, norm, norm, move, move, move, move, index, recurrent, sequence, optional, texts, loop, loop]
 
 
 def generate(seed):
