@@ -41,8 +41,7 @@ void weights_of_few_bits(Draft& draft, std::string_view op) {
   Shape rows = draft.shape(c.below(3), 16);
   rows.push_back(blocks * bytes * (8 / bits));
   const Item x = draft.fresh(dtype, rows);
-  const Item b =
-      draft.constant(kUInt8, {blocks, bytes, units}, Content{Content::Kind::kFull});
+  const Item b = draft.constant(kUInt8, {blocks, bytes, units}, Content{Content::Kind::kFull});
   const Item scales = draft.constant(dtype, {blocks, units}, from_to(-0.25, 0.25));
   std::vector<Value> args = {x.value, b.value, scales.value};
   if (c.chance(50))
@@ -141,7 +140,8 @@ void columns_of_image(Draft& draft, std::string_view op) {
   const int64_t h = 1 + c.below(3), w = 1 + c.below(3), stride = 1 + c.below(2),
                 rows = h + c.below(6), columns = w + c.below(6);
   const int64_t places = ((rows - h) / stride + 1) * ((columns - w) / stride + 1);
-  const Item x = draft.fresh(draft.float_dtype(), Shape{1 + c.below(2), draft.extent(4) * h * w, places});
+  const Item x =
+      draft.fresh(draft.float_dtype(), Shape{1 + c.below(2), draft.extent(4) * h * w, places});
   draft.call(op, {x.value, sizes({rows, columns})},
              {{"block_size", AttrList{h, w}}, {"strides", AttrList{stride}}}, kArithmetic);
 }
@@ -153,8 +153,8 @@ void deformable(Draft& draft, std::string_view op) {
   const Item x = draft.fresh(kFloat32, Shape{batch, groups * draft.extent(4), rows, columns});
   if (!x.finite) return;
   const Shape places = {rows - h + 1, columns - w + 1};
-  const Item offset = draft.fresh(
-      kFloat32, Shape{batch, groups * 2 * h * w, places[0], places[1]}, from_to(-1.5, 1.5));
+  const Item offset = draft.fresh(kFloat32, Shape{batch, groups * 2 * h * w, places[0], places[1]},
+                                  from_to(-1.5, 1.5));
   std::vector<Value> args = {x.value, offset.value};
   if (c.chance(50))
     args.push_back(
@@ -166,8 +166,8 @@ void deformable(Draft& draft, std::string_view op) {
 // Where the greatest elements are that a pooling found.
 void positions(Draft& draft, std::string_view op) {
   Choices& c = draft.choices;
-  const Item x = draft.fresh(
-      kFloat32, Shape{1 + c.below(2), draft.extent(5), 3 + c.below(7), 3 + c.below(7)});
+  const Item x =
+      draft.fresh(kFloat32, Shape{1 + c.below(2), draft.extent(5), 3 + c.below(7), 3 + c.below(7)});
   if (!x.finite) return;
   Attrs attrs{{"pool_size", AttrList{1 + int64_t{c.below(3)}, 1 + int64_t{c.below(3)}}},
               {"strides", AttrList{1 + int64_t{c.below(2)}}}};
@@ -226,9 +226,9 @@ void linear_attention(Draft& draft, std::string_view op) {
   const auto small = [&](const Shape& shape) {
     return draft.fresh(kFloat32, shape, from_to(-0.5, 0.5)).value;
   };
-  std::vector<Value> args = {small({batch, steps, heads, width}), small({batch, steps, groups, width}),
-                             small({batch, steps, groups, depth}),
-                             small({batch, groups, width, depth})};
+  std::vector<Value> args = {
+      small({batch, steps, heads, width}), small({batch, steps, groups, width}),
+      small({batch, steps, groups, depth}), small({batch, groups, width, depth})};
   if (c.chance(50)) args.push_back(small({batch, steps, groups, 1}));
   if (args.size() == 5 && c.chance(50)) args.push_back(small({batch, steps, groups}));
   draft.calls(op, args, {{"scale", c.of({1.0, 0.5})}}, kAlways);
