@@ -12,7 +12,11 @@ using Shape = std::vector<Expr>;
 class Elimination {
  public:
   Elimination(const Operand& work, const Operand& det, const Operand& pivot, Indices batch)
-      : work_(work), det_(det), pivot_(pivot), batch_(std::move(batch)), n_(work.shape.back()) {}
+      : work_(work), det_(det), pivot_(pivot), batch_(std::move(batch)) {
+    // Rows and columns are as many: a number, where one of the two is.
+    const Expr& rows = work.shape[work.shape.size() - 2];
+    n_ = as_int(rows) ? rows : work.shape.back();
+  }
 
   tir::Stmt body() const {
     const auto k = loop("k");
