@@ -705,14 +705,19 @@ class BranchesOf {
     const auto it = around_.find(var.get());
     return it == around_.end() ? kNone : it->second;
   }
-  /// What functions and branches result in.
-  bool is_result(const Ref<Var>& var) const { return results_.count(var.get()) != 0; }
+  /// What functions and branches result in, and what a match_cast has: its type is that of the planar
+  /// value.
+  bool stays_planar(const Ref<Var>& var) const { return planar_.count(var.get()) != 0; }
 
  private:
   void visit(const SeqExpr& body) {
-    walk(body.body, [&](const NodePtr& node) { results_.insert(node.get()); });
+    const auto keeps = [&](const NodePtr& value) {
+      walk(value, [&](const NodePtr& node) { planar_.insert(node.get()); });
+    };
+    keeps(body.body);
     for (const Ref<BindingBlock>& block : body.blocks)
       for (const Ref<Binding>& binding : block->bindings) {
+        if (binding->match) keeps(binding->value);
         if (!path_.empty()) around_.emplace(binding->var.get(), path_);
         const auto* branch = binding->value.as<If>();
         if (!branch) continue;
@@ -726,7 +731,7 @@ class BranchesOf {
 
   std::vector<const SeqExpr*> path_;
   std::unordered_map<const Node*, std::vector<const SeqExpr*>> around_;
-  std::unordered_set<const Node*> results_;
+  std::unordered_set<const Node*> planar_;
 };
 
 /// Every use of a blocked variable in a value, replaced by its planar variant.
@@ -764,7 +769,7 @@ IRModule convert_layout(IRModule module, const LayoutOptions& options) {
       const auto* call = value.as<Call>();
       if (call && call->op) {
         if (auto converted = converter->convert(*call, binding.var->name))
-          return branches.is_result(binding.var) ? converter->planar(*converted) : *converted;
+          return branches.stays_planar(binding.var) ? converter->planar(*converted) : *converted;
       }
       return Planarizer(*converter)(value);
     };
