@@ -190,7 +190,7 @@ Results convert_mvn(Context& c) {
 std::vector<OperatorRow> norm_rows() {
   return {
       {"BatchNormalization", 1, 5, 5, convert_batch_norm, "floats"},
-      {"LayerNormalization", 17, 2, 3, convert_layer_norm, "floats"},
+      {"LayerNormalization", 1, 2, 3, convert_layer_norm, "floats"},
       {"RMSNormalization", 23, 2, 2, convert_rms_norm, "floats"},
       {"InstanceNormalization", 1, 3, 3, convert_instance_norm, "floats"},
       {"GroupNormalization", 18, 3, 3, convert_group_norm, "floats"},
