@@ -269,11 +269,16 @@ Poly Analyzer::Impl::multiply(const Poly& a, const Poly& b) {
 
 Poly Analyzer::Impl::recombine(Poly p) {
   if (p.terms.size() < 2) return p;
+  const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
   for (int round = 0; round < 8; ++round) {
     bool changed = false;
     for (const Term term : p.terms) {
       const Atom* found = single(term.mono);
       if (!found || found->kind == AtomKind::kVar || found->kind == AtomKind::kOther) continue;
+      // No more of a rest cancels inside min(a, b) than `a` and `b` have, which settles a long one.
+      if ((found->kind == AtomKind::kMin || found->kind == AtomKind::kMax) &&
+          size(p) - 1 >= 2 * (size(found->a) + size(found->b)))
+        continue;
       const Atom atom = *found;  // a copy: atoms are added below
       if (atom.kind == AtomKind::kFloorMod) {
         // The partner of x % c is x // c; where x is itself y // a, that is y // (a * c).
@@ -308,7 +313,6 @@ Poly Analyzer::Impl::recombine(Poly p) {
         // min(a, b) + rest, where the rest cancels inside.
         Poly rest = sub(p, Poly(1, term.mono));
         const Poly a = add(atom.a, rest), b = add(atom.b, rest);
-        const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
         if (size(a) + size(b) < size(atom.a) + size(atom.b) + size(rest)) {
           const Restore merging(merging_, true);
           p = extremum(atom.kind, a, b);
