@@ -19,6 +19,7 @@
 #include "tenon/tir/schedule/machine_model.h"
 #include "tenon/tir/schedule/plan_file.h"
 #include "tenon/tir/schedule/roles.h"
+#include "tenon/tir/schedule/skip_padding.h"
 
 namespace tenon::tir {
 
@@ -762,7 +763,7 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
     std::vector<BlockPlan> plans;
     try {
       const Schedule schedule = schedule_by_default(kernel, target, &plans, plans_given);
-      module.set(name, schedule.func()->with_attr("tir.is_scheduled", true));
+      module.set(name, skip_padding(schedule.func(), *kernel)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {
       if (error.first().code.id != kBadPlan.id) throw;
