@@ -375,12 +375,54 @@ static void assume_sizes(const PrimFunc& function, arith::Analyzer& analyzer) {
   }
 }
 
+// Memory that one loop uses is each iteration's own; that of several loops is shared by all.
+static void check_no_own_memory(const PrimFunc& function, const Ref<For>& loop) {
+  const std::vector<Ref<BlockRealize>> below = realizes_in(loop->body);
+  const auto uses = [](const BlockRealize& realize, const Buffer* buffer) {
+    const auto is_it = [&](const Ref<BufferRegion>& region) {
+      return region->buffer.get() == buffer;
+    };
+    const Block& block = *realize.block;
+    return std::any_of(block.reads.begin(), block.reads.end(), is_it) ||
+           std::any_of(block.writes.begin(), block.writes.end(), is_it);
+  };
+  const auto users = [&](const std::vector<Ref<BlockRealize>>& blocks, const Buffer* buffer) {
+    return std::count_if(blocks.begin(), blocks.end(),
+                         [&](const auto& realize) { return uses(*realize, buffer); });
+  };
+  for (const Ref<BlockRealize>& writer : below)
+    for (const Ref<BufferRegion>& region : writer->block->writes) {
+      const Buffer* buffer = region->buffer.get();
+      const auto is_it = [&](const Ref<Buffer>& one) { return one.get() == buffer; };
+      // A parameter, or memory of a block below, of which each part gets its own.
+      const bool is_given = std::any_of(function.buffers.begin(), function.buffers.end(), is_it) ||
+                            std::any_of(below.begin(), below.end(), [&](const auto& realize) {
+                              const std::vector<Ref<Buffer>>& own = realize->block->alloc_buffers;
+                              return std::any_of(own.begin(), own.end(), is_it);
+                            });
+      if (is_given || users(below, buffer) < 2) continue;
+      bool is_outside = false;
+      walk_if(function.body, [&](const NodePtr& node) {
+        if (node.get() == loop.get()) return false;
+        if (const auto* load = node.as<BufferLoad>()) is_outside |= load->buffer.get() == buffer;
+        if (const auto* store = node.as<BufferStore>()) is_outside |= store->buffer.get() == buffer;
+        return true;
+      });
+      if (!is_outside)
+        illegal(loop->origin,
+                "each iteration of loop `{}` has buffer `{}` to itself; it cannot be partitioned",
+                loop->loop_var->name, buffer->name);
+    }
+}
+
 std::vector<LoopRV> Schedule::loop_partition(const LoopRV& loop, const std::vector<Expr>& points) {
   const Path path = path_of(loop);
   const Ref<For> node = downcast<For>(path.target());
   if (!is_zero(node->min))
     illegal(node->origin, "loop `{}` starts at {}; expected 0", node->loop_var->name,
             str(node->min));
+  if (node->kind == ForKind::kParallel || node->kind == ForKind::kVectorized)
+    check_no_own_memory(*func_, node);
   for (const Ref<BlockRealize>& realize : realizes_in(node->body))
     for (size_t a = 0; a < realize->iter_values.size(); ++a)
       if (realize->block->iter_vars[a].kind == IterKind::kReduce && realize->block->init &&
