@@ -26,6 +26,10 @@ namespace {
 constexpr int64_t kFewestTerms = 8;     // of a sum that is multiplied at its end
 constexpr int64_t kMostSums = 4;        // beside each other, of terms that are unrolled
 constexpr int64_t kOtherRegisters = 4;  // operands of a step
+// Operands of a step that looks floats up, for three vectors: what they are looked up of, themselves
+// and the table.
+constexpr int64_t kLookUpRegisters = 7;
+constexpr int64_t kTermsInMemory = 32;  // for which what is added to may wait in memory
 
 bool uses_any(const Expr& expr, const std::vector<const For*>& loops) {
   return std::any_of(loops.begin(), loops.end(),
@@ -215,7 +219,15 @@ class Hoister final : public Rewriter {
       for (; steps > 1 && steps <= kMostSums; steps = steps % 2 == 0 ? steps / 2 : 1)
         if (has_room(steps)) return steps;
     }
-    return has_room(1) ? 1 : 0;
+    if (has_room(1)) return 1;
+    // With looked-up floats the product by the factor is one instruction of three for each vector of
+    // them: the sum takes the registers, and what it is added to at its end waits in memory.
+    const bool looks_up = has_lane_lookup(target_) &&
+                          std::any_of(sum.kept.begin(), sum.kept.end(), [](const Expr& factor) {
+                            return lane_lookup(factor).has_value();
+                          });
+    const bool fits = vectors + kLookUpRegisters <= target_.vector_registers;
+    return looks_up && fits && terms_of(sum) >= kTermsInMemory ? 1 : 0;
   }
 
   /// (u - z) among the factors with z the same in all terms, where the other factors are the same
