@@ -60,6 +60,7 @@ TEST(ReferenceTest, MovesElements) {
               Attrs{{"axes", std::vector<int64_t>{2, 1, 0}}});
   expect_same("reshape", {x, shape_value({6, 20})});
   expect_same("expand_dims", {x}, Attrs{{"axis", std::vector<int64_t>{0, 5}}});
+  expect_same("words", {random_constant(kInt8, {3, 5, 8}, 18)});
   expect_same("broadcast_to", {random_constant(kInt32, {4, 1}, 4), shape_value({2, 4, 3})});
   expect_same("broadcast_to", {random_constant(kFloat32, {}, 5), shape_value({2, 2})});
   expect_same("concat",
@@ -117,6 +118,8 @@ TEST(ReferenceTest, KeepsSplats) {
   for (const auto& call :
        {graph::call_op("permute_dims", {splat}), graph::call_op("add", {splat, splat}),
         graph::call_op("reshape", {splat, shape_value({32})}),
+        graph::call_op("words", {make<graph::Constant>(TensorData::splat(
+                                    kUInt8, {2, 8}, std::vector<std::byte>{std::byte{7}}))}),
         graph::call_op(
             "full", {shape_value({1 << 20, 1 << 20}), make<graph::PrimValue>(imm(kFloat32, 0.5))})})
     EXPECT_TRUE(reference_value(*call)->is_splat());

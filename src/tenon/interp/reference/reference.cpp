@@ -3,6 +3,7 @@
 #include "tenon/interp/reference/reference.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tenon/graph/layout.h"
 #include "tenon/graph/op.h"
@@ -52,6 +53,7 @@ class Movement {
     if (call_.is("broadcast_to")) return broadcast(*x);
     if (call_.is("strided_slice")) return sliced(*x);
     if (call_.is("layout_transform")) return transformed(*x);
+    if (call_.is("words")) return words(call_.args[0].as<graph::Constant>()->data);
     return nullptr;
   }
 
@@ -95,6 +97,17 @@ class Movement {
     if (x->is_splat()) return splat_like(*x);
     return TensorData::view(dtype_, shape_, x->data(), std::make_shared<Ref<TensorData>>(x),
                             call_.origin);
+  }
+
+  /// The same memory, where words may stand in it.
+  Ref<TensorData> words(const Ref<TensorData>& x) {
+    static_assert(std::endian::native == std::endian::little);
+    if (x->is_splat())
+      return TensorData::splat(dtype_, shape_, std::vector<std::byte>(4, x->splat_element()[0]),
+                               call_.origin);
+    if (reinterpret_cast<uintptr_t>(x->data().data()) % 4 == 0) return reshaped(x);
+    bytes_.assign(x->data().begin(), x->data().end());
+    return take();
   }
 
   Ref<TensorData> permuted(const TensorData& x) {
