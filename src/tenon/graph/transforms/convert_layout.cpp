@@ -386,12 +386,6 @@ class Converter {
                      int64_t columns, const std::string& name) {
     const Value packed = builder_.op("layout_transform", {weight},
                                      {{"src_layout", from}, {"dst_layout", to}}, name + "_weight");
-    return as_words(packed, inner, columns);
-  }
-
-  /// Of numbers of which `inner` along the reduction and then `columns` stand last, words along the
-  /// reduction.
-  Value as_words(const Value& packed, int64_t inner, int64_t columns) {
     const std::vector<int64_t> given = *tensor_type(packed)->static_shape();
     std::vector<int64_t> shape(given.begin(), given.end() - 2), order;
     std::vector<int64_t> whole = shape;
@@ -465,17 +459,22 @@ class Converter {
     const int64_t depth = as_int(tensor_type(call.args[0])->dim(-1)).value_or(0);
     const int64_t width = tir::choose_panel_width(0, units, depth, target_);
     if (units < 2) return std::nullopt;
+    const auto bits = call.attrs.get<int64_t>("bits").value_or(4);
+    const bool words = tir::packs_words(target_) && bits < 8 && (*shape)[1] % 4 == 0;
     const std::string panel = fmt::format("{}o", width);
     std::vector<Value> args = call.args;
     for (size_t i = 1; i < args.size(); ++i)
       if (args[i])
-        args[i] = builder_.op("layout_transform", {args[i]},
-                              {{"src_layout", i == 1 ? "KBO" : "KO"},
-                               {"dst_layout", (i == 1 ? "OKB" : "OK") + panel}},
-                              name + "_weight");
-    const auto bits = call.attrs.get<int64_t>("bits").value_or(4);
-    if (tir::packs_words(target_) && bits < 8 && (*shape)[1] % 4 == 0)
-      args[1] = as_words(args[1], (*shape)[1], width);
+        args[i] = builder_.op(
+            "layout_transform", {args[i]},
+            {{"src_layout", i == 1 ? "KBO" : "KO"},
+             {"dst_layout", (i == 1 ? "OKB" : "OK") + panel + (i == 1 && words ? "4b" : "")}},
+            name + "_weight");
+    if (words) {
+      std::vector<int64_t> whole = *tensor_type(args[1])->static_shape();
+      whole.pop_back();
+      args[1] = reshaped(builder_.op("words", {args[1]}, {}, "words"), whole);
+    }
     record({"ConvertLayout",
             name,
             "panels",
