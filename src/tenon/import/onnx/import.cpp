@@ -220,7 +220,7 @@ void Importer::set_results(const Node& node, const Results& results, Scope& scop
     auto item = std::make_shared<Item>();
     if (!results[i]) unsupported("output {}", i);
     refuse_endless_dims(*shaped(results[i]));
-    item->value = results[i];
+    item->value = numbers_.with_small_dims(results[i]);
     if (producer) {
       Producer made = *producer;
       made.output = i;

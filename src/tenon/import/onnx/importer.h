@@ -74,8 +74,8 @@ class Importer {
   // Results of operands whose rank the run decides may be such themselves.
   static void pass_open_ranks(const Node& node, const Scope& scope);
   static Results converted(Context& context, const OperatorRow& row);
-  static void set_results(const Node& node, const Results& results, Scope& scope,
-                          const std::shared_ptr<const Producer>& producer = nullptr);
+  void set_results(const Node& node, const Results& results, Scope& scope,
+                   const std::shared_ptr<const Producer>& producer = nullptr);
 
   // ---- numbers that only the run knows
 

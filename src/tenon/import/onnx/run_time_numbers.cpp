@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/import/onnx/run_time_numbers.h"
 
+#include "tenon/arith/analyzer.h"
+#include "tenon/graph/assertion.h"
 #include "tenon/import/onnx/propagate.h"
 
 namespace tenon::onnx {
@@ -9,6 +11,14 @@ namespace {
 
 constexpr int64_t kMostNumbers = 64;  // of one operand
 constexpr int kDeepestChain = 64;     // of nodes that are computed again
+constexpr int64_t kMostElements = int64_t{1} << 44;
+constexpr int kLargestDim = 256;  // nodes of an expression, those that it shares counted again
+
+bool is_large(const Expr& dim) {
+  int nodes = 0;
+  walk_if(dim, [&](const NodePtr&) { return ++nodes <= kLargestDim; });
+  return nodes > kLargestDim;
+}
 
 bool may_be_numbers(const Item& item) {
   const graph::Type type = item.value ? graph::type_of(item.value) : graph::Type();
@@ -23,7 +33,8 @@ bool may_be_numbers(const Item& item) {
 const Elements* RunTimeNumbers::find(const Item& item) const {
   if (item.elements) return &*item.elements;
   for (size_t i = scopes_.size(); i-- > 0;)
-    if (const auto it = scopes_[i].find(&item); it != scopes_[i].end()) return &it->second;
+    if (const auto it = scopes_[i].items.find(&item); it != scopes_[i].items.end())
+      return &it->second;
   return nullptr;
 }
 
@@ -41,7 +52,7 @@ const Elements* RunTimeNumbers::computed(const ItemRef& item, int depth) {
     auto known = elements_of(*constant->data);
     if (!known) return nullptr;
     held_.push_back(item);
-    return &(scopes_.back()[item.get()] = std::move(*known));
+    return &(scopes_.back().items[item.get()] = std::move(*known));
   }
   if (item->is_input) return may_be_numbers(*item) ? define(item) : nullptr;
   if (!item->producer || depth > kDeepestChain || !may_be_numbers(*item)) return nullptr;
@@ -61,7 +72,7 @@ const Elements* RunTimeNumbers::computed(const ItemRef& item, int depth) {
   auto results = propagate(context, *made.row, inputs, nullptr);
   if (!results || made.output >= results->size()) return nullptr;
   held_.push_back(item);
-  return &(scopes_.back()[item.get()] = std::move((*results)[made.output]));
+  return &(scopes_.back().items[item.get()] = std::move((*results)[made.output]));
 }
 
 const Elements* RunTimeNumbers::define(const ItemRef& item) {
@@ -82,7 +93,54 @@ const Elements* RunTimeNumbers::define(const ItemRef& item) {
     builder_.match_cast(builder_.op("tensor_to_shape", {vector}, {}, name + "_shape"),
                         make<graph::ShapeType>(std::move(vars)), name + "_numbers");
   held_.push_back(item);
-  return &(scopes_.back()[item.get()] = std::move(out));
+  return &(scopes_.back().items[item.get()] = std::move(out));
+}
+
+const Ref<Var>* RunTimeNumbers::find(const Expr& dim) const {
+  for (size_t i = scopes_.size(); i-- > 0;)
+    if (const auto it = scopes_[i].dims.find(dim); it != scopes_[i].dims.end()) return &it->second;
+  return nullptr;
+}
+
+Value RunTimeNumbers::with_small_dims(const Value& value) {
+  const Ref<graph::TensorType> type = shaped(value);
+  Dims large;
+  for (const Expr& dim : *type->shape)
+    if (is_large(dim) && !find(dim)) large.push_back(dim);
+  const auto* var = value.as<graph::Var>();
+  const std::string name = identifier(var ? var->name : "number");
+  if (!large.empty()) define(large, name);
+  Dims dims = *type->shape;
+  bool changed = false;
+  for (Expr& dim : dims) {
+    const Ref<Var>* named = is_large(dim) ? find(dim) : nullptr;
+    if (!named) continue;
+    dim = *named;
+    changed = true;
+  }
+  if (!changed) return value;
+  return builder_.match_cast(value, make<graph::TensorType>(std::move(dims), type->dtype), name);
+}
+
+void RunTimeNumbers::define(const Dims& dims, const std::string& name) {
+  std::vector<Expr> vars;
+  for (const Expr& dim : dims) {
+    const auto var = make<Var>(fmt::format("{}_dim_{}", name, vars.size()), kInt64);
+    scopes_.back().dims.emplace(dim, var);
+    vars.push_back(var);
+  }
+  const Value tensor =
+      builder_.op("shape_to_tensor", {make<graph::ShapeExpr>(dims)}, {}, name + "_dims");
+  builder_.match_cast(builder_.op("tensor_to_shape", {tensor}, {}, name + "_shape"),
+                      make<graph::ShapeType>(vars), name + "_numbers");
+  // Memory for what has a largest size is planned before the number is known.
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const arith::ConstBound bound = arith::Analyzer().const_bound(dims[i]);
+    if (bound.max < kMostElements)
+      builder_.emit(graph::assertion(
+          vars[i] <= int64(bound.max),
+          fmt::format("dimension {} of `{}` is above {}", i, name, bound.max), builder_.origin()));
+  }
 }
 
 }  // namespace tenon::onnx

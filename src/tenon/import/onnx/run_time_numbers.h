@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "tenon/import/onnx/context.h"
@@ -34,13 +35,24 @@ class RunTimeNumbers {
   /// are too many.
   const Elements* of(const ItemRef& item);
 
+  /// `value`, a tensor, with a variable in place of each dimension that is a large expression: those
+  /// of what follows would be larger each time. The program computes it once, where `value` is.
+  graph::Value with_small_dims(const graph::Value& value);
+
  private:
+  struct Numbers {
+    std::map<const Item*, Elements> items;
+    std::unordered_map<Expr, Ref<Var>, StructuralHash, StructuralEqual> dims;
+  };
   const Elements* find(const Item& item) const;
   const Elements* computed(const ItemRef& item, int depth);
   const Elements* define(const ItemRef& item);
 
   graph::BlockBuilder& builder_;
-  std::vector<std::map<const Item*, Elements>> scopes_;
+  const Ref<Var>* find(const Expr& dim) const;
+  void define(const Dims& dims, const std::string& name);
+
+  std::vector<Numbers> scopes_;
   std::vector<ItemRef> held_;  // so that no other item gets the address of one that is known
 };
 

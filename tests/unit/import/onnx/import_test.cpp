@@ -630,6 +630,21 @@ TEST(Import, ADimensionThatGrowsWithEachNode) {
       << error_of(m).substr(0, 1000);
 }
 
+// Sums of many dimensions have a name, so that what is made of them is small.
+TEST(Import, ADimensionOfManyTerms) {
+  ModelBuilder m(14);
+  m.input("x", {"4"});
+  std::vector<std::string> all;
+  for (int i = 0; i < 200; ++i) {
+    all.push_back("places" + std::to_string(i));
+    m.node("NonZero", {"x"}, {all.back()});
+  }
+  set_int(m.node("Concat", all, {"joined"}), "axis", 1);
+  set_int(m.node("Concat", {"joined", "joined"}, {"y"}), "axis", 1);
+  m.output("y");
+  EXPECT_EQ(graph::str(import_main(m)->result), "R.Tensor((1, joined_dim_0 * 2), \"int64\")");
+}
+
 TEST(Import, AVeryLongChain) {
   ModelBuilder m;
   m.input("x", {"2"});
