@@ -177,9 +177,14 @@ class Skipper {
     }
     if (apart[0] == 0 || !skips_enough(data, taps, apart[0])) return std::nullopt;
     const Expr& place = form->rest;
-    const Expr first = max(int64(0), ceildiv(int64(data.first - reach) - place, int64(apart[0])));
-    const Expr last = min(int64(taps), floordiv(int64(data.last - 1) - place, apart[0]) + 1);
-    return Steps{analyzer.simplify(first), analyzer.simplify(max(int64(0), last - first))};
+    const DType dtype = loop.loop_var->dtype;
+    if (place->dtype != dtype) return std::nullopt;
+    const auto number = [&](int64_t value) { return imm(dtype, value); };
+    const Expr first =
+        max(number(0), ceildiv(number(data.first - reach) - place, number(apart[0])));
+    const Expr last =
+        min(number(taps), floordiv(number(data.last - 1) - place, number(apart[0])) + number(1));
+    return Steps{analyzer.simplify(first), analyzer.simplify(max(number(0), last - first))};
   }
 
   const Paddings& paddings_;
