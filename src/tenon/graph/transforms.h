@@ -123,9 +123,9 @@ IRModule hoist_from_loops(IRModule module);
 /// Re-associating.
 IRModule simplify_graph(IRModule module);
 
-/// Makes sums of integers of convolutions and matrix products of dequantised operands, whose scales
-/// and zero points are constants, and lets what only moves or compares dequantised elements do so
-/// with the integers. Run it before fold_constants, which dequantises weights. Re-associating.
+/// Makes sums of integers of convolutions and matrix products of dequantised operands with constant
+/// scales and zero points (that of integer data may be the run's). What only moves or compares does
+/// so with the integers. Run it before fold_constants, which dequantises weights. Re-associating.
 IRModule fake_quantization_to_integer(IRModule module);
 
 /// Blocks the channels of convolutions by the target's vector width (NCHW{V}c), packs their

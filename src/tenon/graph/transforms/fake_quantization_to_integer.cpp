@@ -5,6 +5,7 @@
 //     conv(dequantize(x, s, z), dequantize(w, t, 0))
 //       = (conv(x, w) - z * sums of w) * (s * t),  x padded by z
 //
+// That is also so where x is quantised in the run, and z a number that the run finds.
 // A bias in the same scale joins the sums, and what is quantised again is scaled once. A zero point
 // of the weights is taken off them here. Operators that only move or compare elements do that with
 // the integers. What remains between dequantize and quantize is element-wise and becomes one kernel,
@@ -57,6 +58,7 @@ struct Operand {
   std::vector<int64_t> zeros = {0};        // the same
   int64_t axis = -1;                       // from the front
   bool is_integer = false, flips = false;  // flips: the transpose of a matrix is meant
+  Value late_zero = nullptr;  // of an integer operand: its only zero point, where the run gives it
 };
 
 /// Weights minus their zero points, and their sum for each channel.
@@ -181,8 +183,12 @@ class Folder {
     out.is_integer = true;
     if (!difference) return out;
     const auto zeros = known_ints(difference->args[1]);
-    // One number, or the first axis of a kernel's weights.
     const Ref<TensorType> type = tensor_type(difference->args[1]);
+    if (!zeros && type->static_shape() == Shape{}) {
+      out.late_zero = difference->args[1];
+      return out;
+    }
+    // One number, or the first axis of a kernel's weights.
     if (!zeros || (zeros->size() != 1 && !as_int(type->dim(0)))) return std::nullopt;
     out.zeros = *zeros;
     out.axis = zeros->size() == 1 ? -1
@@ -211,7 +217,8 @@ class Folder {
     const DType asked = call->attrs.get<DType>("out_dtype").value_or(kVoid);
     const DType result = tensor_type(root)->dtype;
     if (!data || x->scales.size() != 1 || x->zeros.size() != 1 ||
-        !(asked.is_void() || asked == result) || result != (x->is_integer ? kInt32 : kFloat32))
+        !(asked.is_void() || asked == result) || result != (x->is_integer ? kInt32 : kFloat32) ||
+        w->late_zero)
       return {};
     if (is_matmul ? data->shape.size() != 2 || tensor_type(x->steps)->ndim < 2 : !is_planar(*call))
       return {};
@@ -228,6 +235,10 @@ class Folder {
     Shape along(is_matmul ? 1 : data->shape.size() - 1, 1);
     along[0] = channels;
     std::vector<Value> args = {x->steps, weights.steps};
+    if (x->late_zero && !is_matmul && pads(*call)) {
+      args[0] = padded(*call, *x);
+      attrs.set("padding", int64_t{0});
+    }
     if (!is_matmul && zero != 0 && pads(*call)) {
       const bool is_signed = tensor_type(x->steps)->dtype == kInt8;
       args.push_back(
@@ -237,6 +248,8 @@ class Folder {
     }
     Value sums = op(call->op->name, args, attrs);
     const auto is_zero = [](int64_t n) { return n == 0; };
+    if (x->late_zero)
+      return op("subtract", {sums, op("multiply", {x->late_zero, int32s(along, weights.sums)})});
     if (zero != 0 && !std::all_of(weights.sums.begin(), weights.sums.end(), is_zero)) {
       std::vector<int64_t> correction;
       for (const int64_t sum : weights.sums) correction.push_back(-zero * sum);
@@ -246,6 +259,20 @@ class Folder {
     std::vector<float> scales = w->scales;
     for (float& scale : scales) scale *= x->scales[0];
     return scaled(sums, floats(scales.size() == 1 ? Shape{} : along, scales));
+  }
+
+  /// The data of a convolution padded by a zero point that the run gives.
+  Value padded(const Call& conv, const Operand& x) {
+    const Ref<TensorType> type = tensor_type(x.steps);
+    const auto rank = static_cast<size_t>(type->ndim - 2);
+    // One number, one for each axis, or those before all axes and then those after.
+    const Shape each = conv.attrs.ints("padding").value_or(Shape{0});
+    const size_t step = each.size() == 1 ? 0 : 1, behind = each.size() == 2 * rank ? rank : 0;
+    Shape widths(4, 0);
+    for (size_t d = 0; d < rank; ++d)
+      widths.insert(widths.end(), {each[d * step], each[d * step + behind]});
+    const Value zero = op("astype", {x.late_zero}, {{"dtype", type->dtype}});
+    return op("nn.pad", {x.steps, Value(), zero}, {{"pad_width", widths}});
   }
 
   static bool pads(const Call& conv) {
