@@ -83,8 +83,8 @@ Value unpacked(Context& c, const Value& x) {
   shape.push_back(int64(1));
   const Elements shifts{kUInt8, {2}, {imm(kUInt8, int64_t{0}), imm(kUInt8, int64_t{4})}};
   const Value parts = c.op(
-      "bitwise_and", {c.op("right_shift", {c.reshape(x, shape), c.materialise(shifts)}),
-                      c.scalar(kUInt8, 15)});
+      "bitwise_and",
+      {c.op("right_shift", {c.reshape(x, shape), c.materialise(shifts)}), c.scalar(kUInt8, 15)});
   shape.pop_back();
   shape.back() = arith::simplify(shape.back() * int64_t{2});
   return c.reshape(parts, shape);
@@ -97,8 +97,9 @@ Results convert_gather_block_quantized(Context& c) {
   const int64_t gathered = c.axis(c.int_attr("gather_axis", 0), ndim),
                 blocked = c.axis(c.int_attr("quantize_axis", 1), ndim);
   if (block < 16 || (block & (block - 1)) != 0)
-    c.bad(kBadAttribute, "attribute `block_size` of `GatherBlockQuantized` is {}; expected a power "
-                         "of 2 from 16",
+    c.bad(kBadAttribute,
+          "attribute `block_size` of `GatherBlockQuantized` is {}; expected a power "
+          "of 2 from 16",
           block);
   if (gathered == blocked)
     c.bad(kBadAttribute, "`GatherBlockQuantized` gathers along axis {}, which has the blocks",
