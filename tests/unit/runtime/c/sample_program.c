@@ -43,7 +43,8 @@ static const TenonSymbol symbol = {"n", TENON_SYMBOL_DIM, 0, 0, 1, INT64_MAX};
    0,        0,                    \
    0,        "{}",                 \
    NULL,     0,                    \
-   NULL,     0}
+   NULL,     0,                    \
+   NULL}
 
 const TenonProgram* tenon_program(void);
 const TenonProgram* tenon_program(void) {
