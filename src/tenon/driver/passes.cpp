@@ -396,6 +396,8 @@ std::vector<Row> rows() {
       // -- TensorIR
       {"SpecializeCalls", "copies PrimFuncs for the constant dimensions that calls give them",
        Form::kAny, kExact, tir::specialize_calls},
+      {"NameDims", "makes dimensions of kernels symbols that their buffers define",
+       Form::kLegalised, kExact, graph::name_dims},
       {"EliminateCommonCalls", "drops calls that were made before with the same inputs", Form::kAny,
        kExact, tir::eliminate_common_calls},
       {"RemoveDeadCalls", "drops calls that write only what nobody reads", Form::kAny, kExact,

@@ -57,6 +57,7 @@ static constexpr PipelineStep kFuse[] = {
 
 static constexpr PipelineStep kSchedule[] = {
     {"SpecializeCalls", "kernels that kernels call are scheduled for the sizes at hand"},
+    {"NameDims", "schedules see sizes, not what sizes are computed from"},
     {"EliminateCommonCalls", "before a call may become statements, which are not compared"},
     {"RemoveDeadCalls", "what nobody reads is not scheduled"},
     {"InlineCalls", "before scheduling: the body is scheduled with what surrounds it"},

@@ -99,6 +99,11 @@ IRModule fuse_ops(IRModule module);
 /// of its root block. One-element constants become immediates.
 IRModule fuse_tir(IRModule module);
 
+/// A scalar parameter of a kernel that dimensions of its buffers are expressions of becomes a symbol
+/// that one of these defines, where all that the kernel computes with it are expressions of that
+/// dimension. Kernels are legalised and not scheduled.
+IRModule name_dims(IRModule module);
+
 /// A graph function of the module (legalised, no calls of others) as a PrimFunc: parameters, then
 /// outputs; what LowerGraph does with `main`, without making it the entry. Extern functions that it
 /// calls undeclared are added to `module`.
