@@ -267,6 +267,27 @@ Poly Analyzer::Impl::multiply(const Poly& a, const Poly& b) {
 
 // ---- recombination: (x // c) * c + x % c = x, x - (x // c) * c = x % c
 
+bool Analyzer::Impl::join_remainder(Poly& p, const Term& term, AtomId remainder, MonoId rest) {
+  const Atom atom = atoms_[remainder];  // a copy: atoms are added below
+  // The partner of x % c is x // c; where x is itself y // a, that is y // (a * c).
+  Poly numerator = atom.a, divisor = atom.b;
+  if (numerator.is_mono() && divisor.is_constant()) {
+    const Atom* inner = single(numerator.terms[0].mono);
+    if (inner && inner->kind == AtomKind::kFloorDiv && inner->b.is_constant()) {
+      divisor = Poly(checked_mul(inner->b.constant, divisor.constant));
+      numerator = Poly(inner->a);
+    }
+  }
+  const MonoId quotient = mono_of(this->atom(AtomKind::kFloorDiv, numerator, divisor));
+  const Poly whole = multiply_mono(atom.b, multiply(quotient, rest), term.coeff);
+  if (!std::all_of(whole.terms.begin(), whole.terms.end(),
+                   [&](const Term& t) { return coefficient(p, t.mono) == t.coeff; }))
+    return false;
+  p = add(add(p, whole, -1), Poly(term.coeff, term.mono), -1);
+  p = add(p, multiply_mono(atom.a, rest, term.coeff));
+  return true;
+}
+
 Poly Analyzer::Impl::recombine(Poly p) {
   if (p.terms.size() < 2) return p;
   const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
@@ -274,29 +295,24 @@ Poly Analyzer::Impl::recombine(Poly p) {
     bool changed = false;
     for (const Term term : p.terms) {
       const Atom* found = single(term.mono);
-      if (!found || found->kind == AtomKind::kVar || found->kind == AtomKind::kOther) continue;
+      if (!found) {
+        // Also in the place of a row among rows of a symbolic length.
+        const std::vector<AtomId> product = factors(term.mono);
+        for (const AtomId factor : product)
+          if (!changed && atoms_[factor].kind == AtomKind::kFloorMod)
+            if (const auto rest = divide(term.mono, mono_of(factor)))
+              changed = join_remainder(p, term, factor, *rest);
+        if (changed) break;
+        continue;
+      }
+      if (found->kind == AtomKind::kVar || found->kind == AtomKind::kOther) continue;
       // No more of a rest cancels inside min(a, b) than `a` and `b` have, which settles a long one.
       if ((found->kind == AtomKind::kMin || found->kind == AtomKind::kMax) &&
           size(p) - 1 >= 2 * (size(found->a) + size(found->b)))
         continue;
       const Atom atom = *found;  // a copy: atoms are added below
       if (atom.kind == AtomKind::kFloorMod) {
-        // The partner of x % c is x // c; where x is itself y // a, that is y // (a * c).
-        Poly numerator = atom.a, divisor = atom.b;
-        if (numerator.is_mono() && divisor.is_constant()) {
-          const Atom* inner = single(numerator.terms[0].mono);
-          if (inner && inner->kind == AtomKind::kFloorDiv && inner->b.is_constant()) {
-            divisor = Poly(checked_mul(inner->b.constant, divisor.constant));
-            numerator = Poly(inner->a);
-          }
-        }
-        const MonoId quotient = mono_of(this->atom(AtomKind::kFloorDiv, numerator, divisor));
-        Poly whole = multiply_mono(atom.b, quotient, term.coeff);
-        if (std::all_of(whole.terms.begin(), whole.terms.end(),
-                        [&](const Term& t) { return coefficient(p, t.mono) == t.coeff; })) {
-          p = add(add(add(p, whole, -1), Poly(term.coeff, term.mono), -1), atom.a, term.coeff);
-          changed = true;
-        }
+        changed = join_remainder(p, term, factors(term.mono)[0], kOne);
       } else if (atom.kind == AtomKind::kFloorDiv && atom.b.is_constant()) {
         const int64_t c = atom.b.constant;
         if (term.coeff % c != 0) continue;

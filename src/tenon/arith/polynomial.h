@@ -112,6 +112,8 @@ struct Analyzer::Impl {
   Poly multiply_mono(const Poly& a, MonoId mono, int64_t factor);
   /// The atom as a polynomial: its value where that is known.
   Poly value_of(AtomId atom);
+  /// Where p has term = k * rest * (x % c) and k * rest * (x // c) * c, k * rest * x in their place.
+  bool join_remainder(Poly& p, const Term& term, AtomId remainder, MonoId rest);
   Poly recombine(Poly p);
   Poly sum(const Poly& a, const Poly& b, int64_t factor = 1) {
     return recombine(add(a, b, factor));

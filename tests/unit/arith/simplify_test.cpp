@@ -41,6 +41,12 @@ TEST_F(Simplify, Quotients) {
   EXPECT_EQ(of(floordiv(floormod(x, 32), 8)), "x // 8 % 4");
   EXPECT_EQ(of(floordiv(x, 8) * 8 + floormod(x, 8)), "x");
   EXPECT_EQ(of(x - floordiv(x, 8) * 8), "x % 8");
+  // Rows of a symbolic length.
+  const Expr length = Expr(n) * 4;
+  EXPECT_EQ(of(floordiv(x, 8) * (length * 8) + floormod(x, 8) * length + k), "n * x * 4 + k");
+  EXPECT_EQ(of(floordiv(x, n) * (length * n) + floormod(x, n) * length), "n * x * 4");
+  EXPECT_EQ(of(floordiv(x, 8) * (length * 4) + floormod(x, 8) * length),
+            "n * (x // 8) * 16 + n * (x % 8) * 4");
   EXPECT_EQ(of(floordiv(x, 8) * 8 + floormod(floordiv(x, 4), 2) * 4 + floormod(x, 4)), "x");
   EXPECT_EQ(of(floordiv(Expr(n) * 4 * h, 4)), "h * n");
   EXPECT_EQ(of(floordiv(Expr(n) * 4 * h, Expr(h) * 4)), "n");
