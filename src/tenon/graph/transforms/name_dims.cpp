@@ -62,8 +62,7 @@ using Renamed = std::function<std::optional<Expr>(const Expr&)>;
 /// Renames expressions of sizes, each as a whole, and simplifies what comes of it.
 class Renamer : public Rewriter {
  public:
-  Renamer(const tir::PrimFunc& function, arith::Analyzer& analyzer,
-Renamed renamed)
+  Renamer(const tir::PrimFunc& function, arith::Analyzer& analyzer, Renamed renamed)
       : analyzer_(analyzer), renamed_(std::move(renamed)) {
     for (const Ref<tenon::Var>& var : function.params) sizes_.insert(var.get());
     for (const Ref<tenon::Var>& var : tir::symbolic_vars(function)) sizes_.insert(var.get());
@@ -136,14 +135,18 @@ class Namer {
           found && (!finest || found->divisor < finest->divisor))
         finest = found;
     if (!finest) return false;
-    const Ref<tenon::Var> symbol = tenon::Var::size(var->name), remainder = make<tenon::Var>("r", kInt64);
+    const Ref<tenon::Var> symbol = tenon::Var::size(var->name),
+                          remainder = make<tenon::Var>("r", kInt64);
     arith::Analyzer analyzer;
     analyzer.bind(remainder, int64(0), int64(finest->divisor));
     const Substitution values = {{var.get(), finest->inverse(symbol, remainder)}};
-    return accept(var, analyzer, [&](const Expr& expr) -> std::optional<Expr> {
-      if (!uses(expr, *var)) return std::nullopt;
-      return substitute(expr, values);
-    }, *remainder);
+    return accept(
+        var, analyzer,
+        [&](const Expr& expr) -> std::optional<Expr> {
+          if (!uses(expr, *var)) return std::nullopt;
+          return substitute(expr, values);
+        },
+        *remainder);
   }
 
   // The one dimension that `var` stands in: a product, a sum with other sizes.
@@ -152,13 +155,17 @@ class Namer {
     if (dims.size() != 1) return false;
     const Ref<tenon::Var> symbol = tenon::Var::size(var->name);
     arith::Analyzer analyzer;
-    return accept(var, analyzer, [&](const Expr& expr) -> std::optional<Expr> {
-      if (!uses(expr, *var)) return std::nullopt;
-      return downcast<ExprNode>(tenon::rewrite(expr, [&](const NodePtr& node) -> std::optional<NodePtr> {
-        if (structural_equal(node, dims[0])) return symbol;
-        return std::nullopt;
-      }));
-    }, *var);
+    return accept(
+        var, analyzer,
+        [&](const Expr& expr) -> std::optional<Expr> {
+          if (!uses(expr, *var)) return std::nullopt;
+          return downcast<ExprNode>(
+              tenon::rewrite(expr, [&](const NodePtr& node) -> std::optional<NodePtr> {
+                if (structural_equal(node, dims[0])) return symbol;
+                return std::nullopt;
+              }));
+        },
+        *var);
   }
 
   // Replacing one parameter may leave no use of another.
@@ -168,7 +175,9 @@ class Namer {
     return true;
   }
   bool uses_of(const tenon::Var& var) const {
-    return uses(function_->body, var) || std::ranges::any_of(function_->buffers, [&](const auto& b) { return b && uses(b, var); });
+    return uses(function_->body, var) ||
+           std::ranges::any_of(function_->buffers,
+                               [&](const auto& b) { return b && uses(b, var); });
   }
 
   // Renames in the whole function; kept where neither `var` nor `left` remains.
@@ -228,8 +237,12 @@ IRModule name_dims(IRModule module) {
     Namer namer(module.find<tir::PrimFunc>(name));
     std::vector<bool> scalars = namer.run();
     if (std::ranges::find(scalars, false) == scalars.end()) continue;
-    record({"NameDims", name, "named", "symbols-of-buffers",
-            {{"symbols", static_cast<double>(std::ranges::count(scalars, false))}}, "",
+    record({"NameDims",
+            name,
+            "named",
+            "symbols-of-buffers",
+            {{"symbols", static_cast<double>(std::ranges::count(scalars, false))}},
+            "",
             function->origin});
     module.set(name, namer.function());
     kept.emplace(name, std::move(scalars));
@@ -238,19 +251,20 @@ IRModule name_dims(IRModule module) {
   for (const auto& [name, function] : entries) {
     const auto* graph = function.as<Function>();
     if (!graph) continue;
-    module.set(name, rewrite(ref_to(graph), [&](const NodePtr& node) -> std::optional<NodePtr> {
-      const auto* call = node.as<Call>();
-      const auto* callee = call && is_call_tir(*call) ? call->args[0].as<FuncRef>() : nullptr;
-      const auto found = callee ? kept.find(callee->name) : kept.end();
-      if (found == kept.end()) return std::nullopt;
-      std::vector<Expr> scalars;
-      const std::vector<Expr>& given = call->args.at(2).as<ShapeExpr>()->values;
-      for (size_t i = 0; i < given.size(); ++i)
-        if (found->second[i]) scalars.push_back(given[i]);
-      std::vector<Value> args = {call->args[0], call->args[1]};
-      if (!scalars.empty()) args.push_back(make<ShapeExpr>(std::move(scalars)));
-      return make<Call>(call->op, std::move(args), call->attrs, call->type_args, call->origin);
-    }));
+    module.set(
+        name, rewrite(ref_to(graph), [&](const NodePtr& node) -> std::optional<NodePtr> {
+          const auto* call = node.as<Call>();
+          const auto* callee = call && is_call_tir(*call) ? call->args[0].as<FuncRef>() : nullptr;
+          const auto found = callee ? kept.find(callee->name) : kept.end();
+          if (found == kept.end()) return std::nullopt;
+          std::vector<Expr> scalars;
+          const std::vector<Expr>& given = call->args.at(2).as<ShapeExpr>()->values;
+          for (size_t i = 0; i < given.size(); ++i)
+            if (found->second[i]) scalars.push_back(given[i]);
+          std::vector<Value> args = {call->args[0], call->args[1]};
+          if (!scalars.empty()) args.push_back(make<ShapeExpr>(std::move(scalars)));
+          return make<Call>(call->op, std::move(args), call->attrs, call->type_args, call->origin);
+        }));
   }
   return module;
 }

@@ -112,8 +112,15 @@ static void parallelize_outer(Schedule& schedule, const std::vector<LoopRV>& loo
     inside /= std::max<int64_t>(extents[count], 1);
     ++count;
   }
-  parallelize(schedule, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)}, inside,
-              model);
+  std::vector<LoopRV> joined(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count));
+  const int64_t each = std::max<int64_t>(1, model.task_operations / std::max<int64_t>(inside, 1));
+  if (count > 1 && count == symbolic && each > 1) {
+    // Tasks are runs of the last loop, so that a place in the others is computed once for each.
+    joined.back() = schedule.split(joined.back(), each)[0];
+    schedule.parallel(schedule.fuse(joined));
+    return;
+  }
+  parallelize(schedule, joined, inside, model);
 }
 
 /// `loop`, of symbolic extent, without what is left of its vectors, which gets a loop of its own
