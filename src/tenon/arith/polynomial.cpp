@@ -288,6 +288,16 @@ bool Analyzer::Impl::join_remainder(Poly& p, const Term& term, AtomId remainder,
   return true;
 }
 
+// The place of a row among rows of a symbolic length.
+bool Analyzer::Impl::join_remainder_of_rows(Poly& p, const Term& term) {
+  const std::vector<AtomId> product = factors(term.mono);  // a copy: products are added below
+  return std::any_of(product.begin(), product.end(), [&](AtomId factor) {
+    if (atoms_[factor].kind != AtomKind::kFloorMod) return false;
+    const auto rest = divide(term.mono, mono_of(factor));
+    return rest && join_remainder(p, term, factor, *rest);
+  });
+}
+
 Poly Analyzer::Impl::recombine(Poly p) {
   if (p.terms.size() < 2) return p;
   const auto size = [](const Poly& q) { return q.terms.size() + (q.constant != 0); };
@@ -296,12 +306,7 @@ Poly Analyzer::Impl::recombine(Poly p) {
     for (const Term term : p.terms) {
       const Atom* found = single(term.mono);
       if (!found) {
-        // Also in the place of a row among rows of a symbolic length.
-        const std::vector<AtomId> product = factors(term.mono);
-        for (const AtomId factor : product)
-          if (!changed && atoms_[factor].kind == AtomKind::kFloorMod)
-            if (const auto rest = divide(term.mono, mono_of(factor)))
-              changed = join_remainder(p, term, factor, *rest);
+        changed = join_remainder_of_rows(p, term);
         if (changed) break;
         continue;
       }

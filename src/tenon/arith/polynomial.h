@@ -114,6 +114,7 @@ struct Analyzer::Impl {
   Poly value_of(AtomId atom);
   /// Where p has term = k * rest * (x % c) and k * rest * (x // c) * c, k * rest * x in their place.
   bool join_remainder(Poly& p, const Term& term, AtomId remainder, MonoId rest);
+  bool join_remainder_of_rows(Poly& p, const Term& term);
   Poly recombine(Poly p);
   Poly sum(const Poly& a, const Poly& b, int64_t factor = 1) {
     return recombine(add(a, b, factor));
