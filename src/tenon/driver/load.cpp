@@ -56,7 +56,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
       import.whole = options.whole.operators;
       import.whole_nodes = options.whole.nodes;
       import.lengths = options.lengths;
-      import.ranks = options.ranks;
+      import.rank_of = options.rank_of;
       import.warn = print_warning;
       module = onnx::import_onnx(path, import);
       break;

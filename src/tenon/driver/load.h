@@ -2,7 +2,9 @@
 // Loads models of every kind from their files.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +35,8 @@ struct LoadOptions {
   std::map<std::string, int64_t> lengths = {};
   /// Shapes of inputs of an .onnx network; -1 leaves a dimension to the file.
   std::map<std::string, std::vector<int64_t>> shapes = {};
-  /// Ranks of inputs of an .onnx network, where neither it nor `shapes` says them.
-  std::map<std::string, size_t> ranks = {};
+  /// Says ranks of inputs of an .onnx network, where neither it nor `shapes` says them.
+  std::function<std::optional<size_t>(const std::string& input)> rank_of = {};
 };
 
 /// Imports or parses a model, and verifies it. Constants that a script refers to are read from

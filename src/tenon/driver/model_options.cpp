@@ -113,7 +113,7 @@ static AttrValue::Map parse_bounds(const std::vector<std::string>& bounds) {
 
 LoadOptions ModelOptions::load_options() const {
   LoadOptions options{params, kernels.declared(), kernels.whole(), parse_lengths(lengths)};
-  options.ranks = ranks;
+  options.rank_of = rank_of;
   for (const std::string& text : shapes) {
     const auto [name, dims] = parse_shape(text);
     if (!options.shapes.emplace(name, dims).second)

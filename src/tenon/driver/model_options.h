@@ -3,8 +3,10 @@
 // libraries (their patterns, signatures and files).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,14 +37,14 @@ struct ModelOptions {
   PipelineChoice chosen;  // passes
   PluginOptions plugins;
   PlacementOptions placement;
-  KernelFiles kernels;                  // of one's own, for operators
-  std::vector<std::string> params;      // files with parameters of a .relay model
-  std::vector<std::string> shapes;      // NAME=1,?,224: of inputs of an .onnx model
-  std::map<std::string, size_t> ranks;  // of inputs, from files of their values
-  std::vector<std::string> lengths;     // NAME=N or NAME=none: of sequences and optionals
-  std::vector<std::string> bounds;      // NAME=N: of numbers that only the run knows
-  std::string plan, write_plan;         // files of plans: that are taken, and to be written
-  std::optional<int64_t> max_steps;     // of a loop; module attribute `max_steps`
+  KernelFiles kernels;              // of one's own, for operators
+  std::vector<std::string> params;  // files with parameters of a .relay model
+  std::vector<std::string> shapes;  // NAME=1,?,224: of inputs of an .onnx model
+  std::function<std::optional<size_t>(const std::string& input)> rank_of;  // from files of values
+  std::vector<std::string> lengths;  // NAME=N or NAME=none: of sequences and optionals
+  std::vector<std::string> bounds;   // NAME=N: of numbers that only the run knows
+  std::string plan, write_plan;      // files of plans: that are taken, and to be written
+  std::optional<int64_t> max_steps;  // of a loop; module attribute `max_steps`
 
   void add_to(CLI::App& app);
   /// Those of commands that compile.

@@ -151,7 +151,11 @@ int run(RunOptions options) {
   model.lengths.insert(model.lengths.end(), sequences.lengths.begin(), sequences.lengths.end());
   model.shapes.insert(model.shapes.end(), sequences.shapes.begin(), sequences.shapes.end());
   wanted.tensors = std::move(sequences.tensors);
-  for (const auto& [name, file] : wanted.files) model.ranks[name] = read_tensor(file)->shape.size();
+  model.rank_of = [files = wanted.files](const std::string& name) -> std::optional<size_t> {
+    const auto file = files.find(name);
+    if (file == files.end()) return std::nullopt;
+    return read_tensor(file->second)->shape.size();
+  };
   if (options.interpret) return interpret(options, std::move(wanted));
 
   Progress progress;

@@ -176,7 +176,10 @@ std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions
                               sequences.lengths.end());
   target.model.shapes.insert(target.model.shapes.end(), sequences.shapes.begin(),
                              sequences.shapes.end());
-  target.model.ranks = sequences.ranks;
+  target.model.rank_of = [&](const std::string& name) {
+    const auto rank = sequences.ranks.find(name);
+    return rank == sequences.ranks.end() ? std::nullopt : std::optional(rank->second);
+  };
   if (options.interpret)
     return make_interpreted(test.model, target, options.passes.pipeline(target.model)).program;
   return compiled(make_ready(test.model, target, options.passes.pipeline(target.model)).program);

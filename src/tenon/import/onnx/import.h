@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,8 +20,8 @@ struct ImportOptions {
   /// Shapes of inputs by their names, in place of those that the file declares; -1 keeps the
   /// file's dimension.
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
-  /// Ranks of inputs, where neither the file nor `input_shapes` says them.
-  std::map<std::string, size_t> ranks = {};
+  /// Says ranks of inputs, where neither the file nor `input_shapes` says them.
+  std::function<std::optional<size_t>(const std::string& input)> rank_of = {};
   /// How many tensors inputs hold that are sequences, by their names; kAbsent: the input, an optional,
   /// is absent. Of other sequences, shapes of NAME[0], NAME[1], ... say it; other optionals are there.
   std::map<std::string, int64_t> lengths = {};

@@ -39,8 +39,7 @@ std::optional<size_t> Importer::rank_of(const ValueInfo& input) const {
   const auto shape = options_.input_shapes.find(input.name);
   if (shape != options_.input_shapes.end()) return shape->second.size();
   if (const auto found = rank_by_use(model_.graph, input.name)) return found;
-  const auto given = options_.ranks.find(input.name);
-  return given == options_.ranks.end() ? std::nullopt : std::optional(given->second);
+  return options_.rank_of ? options_.rank_of(input.name) : std::nullopt;
 }
 
 ItemRef Importer::parameter(const ValueInfo& input, std::vector<Ref<graph::Var>>& params) {

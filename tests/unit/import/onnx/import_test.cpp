@@ -329,7 +329,7 @@ TEST(Import, RanksThatNoUseSaysAreTheOptions) {
   m.node("Relu", {"x"}, {"y"});
   m.output("y");
   ImportOptions options;
-  options.ranks = {{"x", 2}};
+  options.rank_of = [](const std::string& name) { return name == "x" ? 2 : 0; };
   EXPECT_EQ(result_type(m, options), "R.Tensor((x_d0, x_d1), \"float32\")");
 }
 
