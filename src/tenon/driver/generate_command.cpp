@@ -107,6 +107,7 @@ class Decoder {
     std::vector<DLTensor> views, results;
     for (const runtime::Tensor& input : inputs_) views.push_back(input.view());
     std::vector<const DLTensor*> pointers;
+    pointers.reserve(views.size());
     for (const DLTensor& view : views) pointers.push_back(&view);
     const auto declared = program_->outputs();
     const std::vector<int64_t> dims = program_->shapes(pointers).output_dims;
@@ -121,6 +122,7 @@ class Decoder {
       results.push_back(shared ? inputs_[*shared].view() : outputs_[i].view());
     }
     std::vector<DLTensor*> targets;
+    targets.reserve(results.size());
     for (DLTensor& result : results) targets.push_back(&result);
     program_->run(pointers, targets);
     return best();
@@ -139,6 +141,7 @@ class Decoder {
 
   static std::vector<int64_t> counted(int64_t first, int64_t count) {
     std::vector<int64_t> numbers;
+    numbers.reserve(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) numbers.push_back(first + i);
     return numbers;
   }

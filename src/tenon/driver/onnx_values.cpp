@@ -117,6 +117,7 @@ class Grouping {
     size_t at = 0;
     for (int64_t i = 0; i < shapes.shape[0]; ++i) {
       std::vector<int64_t> shape;
+      shape.reserve(static_cast<size_t>(width));
       for (int64_t d = 0; d < shapes.at_int(i * width); ++d)
         shape.push_back(shapes.at_int(i * width + 1 + d));
       const auto size =
@@ -142,6 +143,7 @@ std::vector<OnnxValue> grouped(const std::vector<onnx::ValueInfo>& outputs,
                                const std::vector<Ref<TensorData>>& tensors) {
   Grouping grouping(signature, tensors);
   std::vector<OnnxValue> out;
+  out.reserve(outputs.size());
   for (const onnx::ValueInfo& info : outputs) out.push_back(grouping.value(info));
   grouping.end();
   return out;

@@ -156,6 +156,7 @@ std::optional<std::string> run_data_set(Executable& program, const onnx::Graph& 
   if (set.inputs.size() > declared.size())
     return fmt::format("{} input files; the model takes {}", set.inputs.size(), declared.size());
   std::vector<OnnxValue> expected;
+  expected.reserve(set.outputs.size());
   for (size_t i = 0; i < set.outputs.size(); ++i)
     expected.push_back(read_pb(set.outputs[i], i < graph.outputs.size()
                                                    ? graph.outputs[i].kind

@@ -36,7 +36,7 @@ static llvm::Value* every_other(llvm::IRBuilder<>& b, llvm::Value* word, bool od
                    : b.CreateAnd(x, llvm::ConstantInt::get(halves, 255));
 }
 
-static llvm::Value* byte_of(llvm::IRBuilder<>& b, llvm::Value* word, unsigned i, bool is_signed) {
+static llvm::Value* byte_of(llvm::IRBuilder<>& b, llvm::Value* word, uint64_t i, bool is_signed) {
   if (is_signed) return b.CreateAShr(b.CreateShl(word, 24 - 8 * i), 24);
   return b.CreateAnd(b.CreateLShr(word, 8 * i), 255);
 }

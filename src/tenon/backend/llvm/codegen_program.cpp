@@ -96,6 +96,7 @@ llvm::Constant* ModuleCodegen::string_table() {
 // The nodes that ask for memory.
 llvm::Constant* ModuleCodegen::asked_by_table() {
   std::vector<llvm::Constant*> rows;
+  rows.reserve(entry_.asked_by.size());
   for (const std::string& node : entry_.asked_by) rows.push_back(text(node));
   auto* type = llvm::ArrayType::get(llvm::PointerType::getUnqual(context_), rows.size());
   return constant_global(*llvm_module_, llvm::ConstantArray::get(type, rows), "asked_by");
