@@ -139,8 +139,8 @@ std::vector<ExprPtr> Parser::expressions() {
 }
 
 Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
-                OtherPython other) {
-  return Parser(file, tokenize(file), diagnostics, other == OtherPython::kReported).file();
+                OtherPython other, LineRange lines) {
+  return Parser(file, tokenize(file, lines), diagnostics, other == OtherPython::kReported).file();
 }
 
 std::vector<ExprPtr> parse_expressions(const std::shared_ptr<const SourceFile>& file) {

@@ -123,13 +123,13 @@ struct Stmt {
   Stmt(StmtKind kind, Place place) : kind(kind), place(place) {}
 };
 
-/// The statements of a file. Errors inside of decorated functions and modules go to `diagnostics`,
+/// The statements in these lines of a file. Errors inside of decorated functions and modules go to `diagnostics`,
 /// and the statement that has one is left out; of other Python, what is not understood is left out
 /// silently (of a compound statement its first line, so that what it encloses is found).
 /// With kReported all that is wrong is reported.
 enum class OtherPython : uint8_t { kLeftOut, kReported };
 Body parse_file(const std::shared_ptr<const SourceFile>& file, Diagnostics& diagnostics,
-                OtherPython other = OtherPython::kLeftOut);
+                OtherPython other = OtherPython::kLeftOut, LineRange lines = {});
 
 /// The expressions of a file, with commas or line ends between them; indentation says nothing.
 /// \throws CompileError (kSyntax) at the first fault.

@@ -199,6 +199,7 @@ Object Evaluator::subscript(const Object& object, const ast::Expr& expr) {
   if (const auto* pointer = object.as<Pointer>()) return index_buffer(pointer->buffer, expr);
   if (auto result = subscript_other(object, expr)) return *result;
   const ast::Expr& index = *expr.items[1];
+  if (auto out = item_of_host(object, expr)) return *out;
   if (const auto* list = object.as<List>()) {
     int64_t i = to_int(eval(index), index.place, "the index");
     const auto size = static_cast<int64_t>(list->items->size());

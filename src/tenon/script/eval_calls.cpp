@@ -332,10 +332,25 @@ std::optional<Object> Evaluator::call_intrinsic(const std::string& name, const a
 
 // ---- constants ----------------------------------------------------------------------------------
 
+// As numpy casts: to a floating-point dtype, or to an integer one that holds every element.
+Ref<TensorData> Evaluator::converted(const TensorData& data, DType dtype, const Place& place) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<size_t>(data.elements() * std::max<int64_t>(1, dtype.bytes())));
+  for (int64_t i = 0; i < data.elements(); ++i) {
+    const bool fits = data.dtype.is_float() ? append_element(dtype, data.at_float(i), bytes)
+                                            : append_element(dtype, data.at_int(i), bytes);
+    if (!fits)
+      fail(kDTypeMismatch, place, "element {} of a constant of dtype {} does not fit {}", i,
+           data.dtype.str(), dtype.str());
+  }
+  return TensorData::owned(dtype, data.shape, std::move(bytes), origin(place));
+}
+
 Ref<TensorData> Evaluator::to_tensor(const Object& object, std::optional<DType> dtype,
                                      const std::optional<std::vector<int64_t>>& shape,
                                      const Place& place) {
-  if (const auto* data = object.as<Ref<TensorData>>()) return *data;
+  if (const auto* data = object.as<Ref<TensorData>>())
+    return dtype && *dtype != (*data)->dtype ? converted(**data, *dtype, place) : *data;
   std::vector<int64_t> found;
   std::vector<const Object*> leaves;
   // Breadth first, so that every level has one length.
@@ -620,7 +635,8 @@ Object Evaluator::eval_call(const ast::Expr& expr) {
   const Object callee = eval(*expr.items[0]);
   if (const auto* method = callee.as<Method>()) return call_method(*method, expr);
   if (const auto* helper = callee.as<Helper>(); helper && !helper->is_macro)
-    return call_helper(*helper, expr);
+    return call_helper(*helper, arguments(expr), expr);
+  if (const auto* host = callee.as<Host>()) return call_host(*host->value, expr);
   const auto* path = callee.as<Path>();
   if (path && path->text.starts_with("T.")) {
     const std::string name = path->text.substr(2);

@@ -34,6 +34,10 @@ std::string describe(const Object& object) {
   if (object.as<Dict>()) return "a dict";
   if (object.as<Helper>()) return "a function of Python";
   if (object.as<Unknown>()) return "something unknown";
+  if (const auto* function = object.as<CapturedFunction>())
+    return "function `" + function->name + "`";
+  if (object.as<CapturedModule>()) return "a module";
+  if (const auto* host = object.as<Host>()) return host->value->describe();
   if (const auto* value = object.as<graph::Value>())
     return "a value of type " + graph::str(graph::type_of(*value));
   if (const auto* type = object.as<graph::Type>()) return "type " + graph::str(*type);
@@ -133,7 +137,12 @@ const Object* Evaluator::lookup_own(const std::string& name) const {
 const Object* Evaluator::lookup(const std::string& name) const {
   if (const Object* own = lookup_own(name)) return own;
   const Evaluator* around = module_.surroundings;
-  return around && around != this ? around->lookup(name) : nullptr;
+  if (around && around != this) return around->lookup(name);
+  // What the module defines hides what the program around it has under the same name.
+  if (!module_.names || name == "cls" || name == module_.class_name ||
+      module_.functions.count(name))
+    return nullptr;
+  return module_.names->find(name);
 }
 
 Object Evaluator::eval_name(const ast::Expr& expr) {
@@ -141,6 +150,8 @@ Object Evaluator::eval_name(const ast::Expr& expr) {
     if (const auto* scalar = found->as<Scalar>())
       return Expr(make<tir::BufferLoad>(
           scalar->buffer, std::vector<Expr>{imm(default_int_, int64_t{0})}, origin(expr.place)));
+    if (const auto* function = found->as<CapturedFunction>())
+      return module_.capture(*function, expr.place);
     const auto* unknown = found->as<Unknown>();
     if (!unknown) return *found;
     if (unknown->reason.empty()) throw PoisonedUse(origin(expr.place));
@@ -203,7 +214,15 @@ std::string Evaluator::path_of(const ast::Expr& callee) {
   }
   if (callee.kind != ExprKind::kAttribute) return "";
   const std::string base = path_of(*callee.items[0]);
-  return base.empty() ? "" : canonical(base + "." + callee.text);
+  if (!base.empty()) return canonical(base + "." + callee.text);
+  // `scripts.T.grid`, of a module of the program around.
+  const ast::Expr* root = &callee;
+  while (root->kind == ExprKind::kAttribute) root = root->items[0].get();
+  const Object* owner = root->kind == ExprKind::kName ? lookup(root->text) : nullptr;
+  if (!owner || !owner->as<Host>()) return "";
+  const Object object = eval(callee);
+  const auto* path = object.as<Path>();
+  return path ? path->text : "";
 }
 
 std::string Evaluator::callee_path(const ast::Expr& expr) {
@@ -285,6 +304,7 @@ Object Evaluator::eval_attribute(const ast::Expr& expr) {
       fail(kUndefined, expr.place, "the module has no function `{}`", name);
     return FunctionName{it->second.name};
   }
+  if (auto out = attribute_of_host(base, name, expr)) return *out;
   const Ref<tir::Buffer>* buffer = base.as<Ref<tir::Buffer>>();
   if (const auto* pointer = base.as<Pointer>()) buffer = &pointer->buffer;
   if (buffer) {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tenon/script/object.h"
+#include "tenon/script/host.h"
 #include "tenon/script/parser.h"
 #include "tenon/tir/param_group.h"
 
@@ -23,6 +23,7 @@ struct Declaration {
   std::vector<bool> buffer_params;   // of a PrimFunc: which parameters are buffers
   std::vector<DType> scalar_dtypes;  // as many: of a scalar its dtype, else void
   DType result = kVoid;              // of a PrimFunc
+  BaseFunc function = {};            // of one that was read before; else null
 };
 
 class Evaluator;
@@ -49,6 +50,9 @@ struct ModuleContext {
   };
   std::vector<ResultCall> result_calls;
   const Evaluator* surroundings = nullptr;  // the names of the Python around the module
+  const HostNames* names = nullptr;         // those of the program that it stands in
+  /// Functions of other modules that the text names, and what they call.
+  IRModule captured;
   // Against endless expansion of helpers and macros:
   int64_t work_left = 1000000;
   int call_depth = 0;
@@ -62,10 +66,36 @@ struct ModuleContext {
     return it == by_module_name.end() ? nullptr : it->second;
   }
 
+  /// The name in this module of a function of another one, which from now on has it and all that it
+  /// calls; `name` empty: its own name, or a free one like it.
+  /// \throws CompileError (kRedefined) where `name` is taken.
+  FunctionName capture(const CapturedFunction& function, const Place& place,
+                       const std::string& name = {});
+
   /// Adds what was wrong, unless it only repeats an error that is known.
   void report(const CompileError& error) const {
     if (!dynamic_cast<const PoisonedUse*>(&error)) diagnostics->add(error);
   }
+
+ private:
+  std::map<std::pair<const IRModule*, std::string>, std::string> captured_names_;
+  std::vector<std::shared_ptr<const IRModule>> captured_modules_;  // keep the addresses above alive
+  std::map<std::string, Declaration> captured_declarations_;
+};
+
+/// While it lives, names and places are those of the text in which a helper stands.
+class InTextOf {
+ public:
+  InTextOf(ModuleContext& module, const Helper& helper);
+  ~InTextOf();
+  InTextOf(const InTextOf&) = delete;
+  InTextOf& operator=(const InTextOf&) = delete;
+
+ private:
+  ModuleContext& module_;
+  std::shared_ptr<const SourceFile> file_;
+  const Evaluator* surroundings_;
+  const HostNames* names_;
 };
 
 /// The arguments of a call, by position or keyword.
@@ -196,6 +226,7 @@ class Evaluator {
   /// The constant of the file of constants that has this hash.
   Ref<TensorData> stored_constant(const Arguments::Item& hash);
   Ref<Var> new_var(const std::string& name, DType dtype, Arguments& args, const Place& place);
+  Ref<TensorData> converted(const TensorData& data, DType dtype, const Place& place);
   /// The elements of a constant from nested lists or a flat one; `shape` where it is known.
   Ref<TensorData> to_tensor(const Object& object, std::optional<DType> dtype,
                             const std::optional<std::vector<int64_t>>& shape, const Place& place);
@@ -230,7 +261,12 @@ class Evaluator {
   void check_size(const Object& value, const Place& place);
   // -- Python at reading time (python_values.cpp)
   Object call_python(const std::string& name, const ast::Expr& call);
-  Object call_helper(const Helper& helper, const ast::Expr& call);
+  Object call_helper(const Helper& helper, Arguments args, const ast::Expr& call);
+  // -- the program around the text (captured.cpp)
+  std::optional<Object> attribute_of_host(const Object& base, const std::string& name,
+                                          const ast::Expr& expr);
+  Object call_host(const HostValue& host, const ast::Expr& call);
+  std::optional<Object> item_of_host(const Object& object, const ast::Expr& expr);
   std::optional<Object> run_helper(const ast::Body& body);
   Object eval_list_of(const ast::Expr& expr);
   Object eval_format(const ast::Expr& expr);

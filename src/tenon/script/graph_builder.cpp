@@ -164,15 +164,21 @@ Type GraphBuilder::infer(const Value& value) {
   const auto* callee =
       call && !call->op && call->type_args.empty() ? call->callee.as<graph::FuncRef>() : nullptr;
   const Declaration* declaration = callee ? module_.function_named(callee->name) : nullptr;
-  if (!declaration || !declaration->definition || declaration->is_prim_func)
-    return graph::type_of(value);
-  try {
-    GraphBuilder reader(module_);
-    const auto [params, result] = reader.signature(*declaration->definition);
+  if (!declaration || declaration->is_prim_func) return graph::type_of(value);
+  const auto* known = declaration->function.as<graph::Function>();
+  if (!declaration->definition && !known) return graph::type_of(value);
+  const auto result_of = [&](const std::vector<Ref<graph::Var>>& params, const Type& result) {
     std::vector<Type> types;
     types.reserve(params.size());
     for (const auto& param : params) types.push_back(param->type);
-    if (result) return graph::result_type(types, result, call->args);
+    return graph::result_type(types, result, call->args);
+  };
+  try {
+    if (known && known->result) return result_of(known->params, known->result);
+    if (known) return result_of(known->params, graph::type_of(known->body->body));
+    GraphBuilder reader(module_);
+    const auto [params, result] = reader.signature(*declaration->definition);
+    if (result) return result_of(params, result);
   } catch (const CompileError&) {
     return graph::type_of(value);  // reported where the function itself is read
   }

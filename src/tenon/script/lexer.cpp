@@ -18,7 +18,19 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  Lexer(std::string_view text, LineRange lines) : text_(text) {
+    while (line_ < lines.first && at_ < text_.size()) {
+      at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+      newline();
+    }
+    if (lines.last != 0) {
+      size_t end = at_;
+      for (uint32_t line = line_; line <= lines.last && end < text_.size(); ++line)
+        end = std::min(text_.find('\n', end), text_.size() - 1) + 1;
+      text_ = text_.substr(0, end);
+    }
+    is_part_ = lines.first > 1 || lines.last != 0;
+  }
 
   std::vector<Token> run() {
     while (at_ < text_.size()) {
@@ -82,6 +94,11 @@ class Lexer {
       return false;
     }
     line_start_ = false;
+    if (is_part_ && tokens_.empty()) indents_ = {width};
+    if (width < indents_.front()) {  // what follows belongs to no line of the range
+      text_ = text_.substr(0, at_);
+      return false;
+    }
     if (width > indents_.back()) {
       indents_.push_back(width);
       add(TokenKind::kIndent, at_, 0);
@@ -217,19 +234,19 @@ class Lexer {
   size_t at_ = 0, line_begin_ = 0, line_begin_of_begin_ = 0;
   uint32_t line_ = 1, line_of_begin_ = 1;
   int brackets_ = 0;
-  bool line_start_ = true;
+  bool line_start_ = true, is_part_ = false;
   std::vector<size_t> indents_ = {0};
   std::vector<Token> tokens_;
 };
 
 }  // namespace
 
-std::vector<Token> tokenize(const std::shared_ptr<const SourceFile>& file) {
+std::vector<Token> tokenize(const std::shared_ptr<const SourceFile>& file, LineRange lines) {
   if (file->text.size() > kLongestText)
     throw CompileError(kLimitExceeded, Origin::script(file, 1, 1),
                        "a text of {} bytes; at most {} are accepted", file->text.size(),
                        kLongestText);
-  return Lexer(file->text).run();
+  return Lexer(file->text, lines).run();
 }
 
 }  // namespace tenon::script

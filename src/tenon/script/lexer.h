@@ -16,6 +16,12 @@ struct Place {
   uint32_t line = 1, column = 1, length = 1;
 };
 
+/// Lines of a text, the first and the last of them included; `last` 0: to its end. Where the first
+/// one is indented, that is the indentation of all, and what is indented less ends them.
+struct LineRange {
+  uint32_t first = 1, last = 0;
+};
+
 enum class TokenKind : uint8_t {
   kName,
   kNumber,
@@ -38,9 +44,9 @@ struct Token {
   bool is_name(std::string_view name) const { return kind == TokenKind::kName && text == name; }
 };
 
-/// The tokens of `text`, ending with kEnd; they refer to it. What is not Python becomes a kError
+/// The tokens of these lines of `file`, ending with kEnd; they refer to its text. What is not Python becomes a kError
 /// token, so that text round a module may be anything.
 /// \throws CompileError (kLimitExceeded) where the text is longer than 64 MiB.
-std::vector<Token> tokenize(const std::shared_ptr<const SourceFile>& file);
+std::vector<Token> tokenize(const std::shared_ptr<const SourceFile>& file, LineRange lines = {});
 
 }  // namespace tenon::script

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tenon/graph/expr.h"
+#include "tenon/ir/module.h"
 #include "tenon/script/ast.h"
 #include "tenon/tir/stmt.h"
 
@@ -51,12 +52,30 @@ struct Splat {
   std::shared_ptr<const Object> element;
 };
 
-/// A Python function, a lambda or a macro of the file, evaluated or expanded where it is called.
+/// A function of a module that was read before. A module that names it gets it, with all that it
+/// calls.
+struct CapturedFunction {
+  std::shared_ptr<const IRModule> module;
+  std::string name;
+};
+/// A module that was read before; its functions are its attributes.
+struct CapturedModule {
+  std::shared_ptr<const IRModule> module;
+};
+/// Another value of the program around the text (host.h).
+class HostValue;
+struct Host {
+  std::shared_ptr<const HostValue> value;
+};
+
+struct HelperText;
+/// A Python function, a lambda or a macro, evaluated or expanded where it is called.
 struct Helper {
   const ast::Stmt* definition = nullptr;  // null: a lambda
   const ast::Expr* lambda = nullptr;
   bool is_macro = false;
-  size_t visible = 0;  // the scopes whose names its body sees
+  size_t visible = 0;                           // the scopes whose names its body sees
+  std::shared_ptr<const HelperText> text = {};  // null: of the text that is read
 };
 /// A variable of a kernel that is assigned again inside of a loop or branch: a buffer of one
 /// element.
@@ -74,7 +93,7 @@ struct Object {
   std::variant<std::monostate, bool, ast::Integer, double, std::string, DType, Expr,
                Ref<tir::Buffer>, Ref<tir::BufferRegion>, Region, Pointer, Path, ModuleName,
                FunctionName, List, Dict, Method, Splat, Ref<TensorData>, graph::Value, graph::Type,
-               Helper, Scalar, Unknown>
+               Helper, Scalar, Unknown, CapturedFunction, CapturedModule, Host>
       value;
 
   Object() = default;

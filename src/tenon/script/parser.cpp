@@ -155,10 +155,12 @@ class Reader {
     context_.file = file;
     context_.options = &options;
     context_.diagnostics = &diagnostics_;
+    context_.names = options.names;
   }
 
   IRModule read() {
-    const ast::Body body = ast::parse_file(context_.file, diagnostics_);
+    const ast::Body body = ast::parse_file(context_.file, diagnostics_, ast::OtherPython::kLeftOut,
+                                           context_.options->lines);
     const std::vector<const ast::Stmt*> found = definitions(body);
     module_ = pick_module(found);
     for (const ast::Stmt* stmt : found)
@@ -167,7 +169,7 @@ class Reader {
     if (!module_ && chosen_.empty()) {
       diagnostics_.throw_if_any();
       throw CompileError(
-          kSyntax, Origin::script(context_.file, 1, 1),
+          kSyntax, Origin::script(context_.file, context_.options->lines.first, 1),
           "no module in this file; expected a class under `@I.ir_module`, or functions "
           "under `@T.prim_func` or `@R.function`");
     }
@@ -179,6 +181,7 @@ class Reader {
     walk(body, [&](const ast::Stmt& stmt) { declare(stmt); });
     walk(body, [&](const ast::Stmt& stmt) { define(stmt); });
     diagnostics_.throw_if_any();
+    for (const auto& [name, function] : context_.captured.functions()) out_.set(name, function);
     check_results(out_, context_.result_calls, diagnostics_);
     diagnostics_.throw_if_any();
     return with_inferred_regions(std::move(out_));
@@ -229,7 +232,23 @@ class Reader {
     }
   }
 
+  // `name = f` in a class, of a function of another module: a function of this one too.
+  const CapturedFunction* captured(const ast::Stmt& stmt) const {
+    if (stmt.kind != StmtKind::kAssign || stmt.target->kind != ExprKind::kName || !stmt.value ||
+        stmt.value->kind != ExprKind::kName)
+      return nullptr;
+    const Object* value = evaluator_->lookup(stmt.value->text);
+    return value ? value->as<CapturedFunction>() : nullptr;
+  }
+
   void declare(const ast::Stmt& stmt) {
+    if (const CapturedFunction* function = captured(stmt)) {
+      const std::string& name = stmt.target->text;
+      context_.capture(*function, stmt.target->place, name);
+      context_.functions.emplace(name, *context_.function_named(name));
+      captured_.insert(&stmt);
+      return;
+    }
     const bool is_extern = stmt.kind == StmtKind::kAssign && stmt.target->kind == ExprKind::kName &&
                            stmt.value && stmt.value->kind == ExprKind::kCall &&
                            evaluator_->path_of(*stmt.value->items[0]) == "R.ExternFunc";
@@ -253,6 +272,7 @@ class Reader {
   }
 
   void define(const ast::Stmt& stmt) {
+    if (captured_.count(&stmt)) return;
     if (stmt.kind != StmtKind::kFunction) return evaluator_->statement(stmt, out_);
     const auto declared = context_.functions.find(stmt.text);
     if (declared == context_.functions.end() || declared->second.definition != &stmt) return;
@@ -275,7 +295,7 @@ class Reader {
   Diagnostics diagnostics_;
   ModuleContext context_;
   const ast::Stmt* module_ = nullptr;
-  std::set<const ast::Stmt*> chosen_;
+  std::set<const ast::Stmt*> chosen_, captured_;
   ModuleEvaluator* evaluator_ = nullptr;
   IRModule out_;
 };

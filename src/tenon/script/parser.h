@@ -8,15 +8,24 @@
 
 #include "tenon/ir/module.h"
 #include "tenon/script/constants.h"
+#include "tenon/script/lexer.h"
 #include "tenon/support/diagnostics.h"
 
 namespace tenon::script {
+
+class HostNames;
 
 struct ParseOptions {
   /// Where constants that the text refers to are found; may be null.
   const ConstantStore* constants = nullptr;
   /// The class to read where a file has several modules; empty: the only one.
   std::string module_name = {};
+  /// Where not null: the program around the text (host.h), which gives names that the text does not
+  /// define. Functions of other modules that the text names become functions of the module, after
+  /// its own.
+  const HostNames* names = nullptr;
+  /// The lines that are read; the rest of the file is what diagnostics show.
+  LineRange lines = {};
 };
 
 /// The module in `file`: the class under `@I.ir_module`, or the decorated functions of a file

@@ -291,7 +291,12 @@ void Evaluator::bind_parameters(const Helper& helper, Arguments& args, const ast
     }
     const Arguments::Item* given = args.find(i, {parameter.name});
     if (!given && !parameter.otherwise) need(args, call, i, {parameter.name});
-    define(parameter.name, given ? given->value : eval(*parameter.otherwise));
+    if (given) {
+      define(parameter.name, given->value);
+      continue;
+    }
+    const InTextOf text(module_, helper);
+    define(parameter.name, eval(*parameter.otherwise));
   }
   finish(args, call);
 }
@@ -334,9 +339,8 @@ std::optional<Object> Evaluator::run_helper(const ast::Body& body) {
   return std::nullopt;
 }
 
-Object Evaluator::call_helper(const Helper& helper, const ast::Expr& call) {
+Object Evaluator::call_helper(const Helper& helper, Arguments args, const ast::Expr& call) {
   constexpr int kDeepest = 50;
-  Arguments args = arguments(call);
   module_.charge(1, call.place);
   if (module_.call_depth >= kDeepest)
     fail(kLimitExceeded, call.place, "Python functions call each other more than {} deep",
@@ -352,8 +356,9 @@ Object Evaluator::call_helper(const Helper& helper, const ast::Expr& call) {
     Object out;
     if (helper.lambda) {
       out = eval(*helper.lambda->items[0]);
-    } else if (auto value = run_helper(helper.definition->body)) {
-      out = std::move(*value);
+    } else {
+      const InTextOf text(module_, helper);
+      if (auto value = run_helper(helper.definition->body)) out = std::move(*value);
     }
     check_size(out, call.place);
     return out;

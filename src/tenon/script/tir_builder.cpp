@@ -345,8 +345,15 @@ std::string TirBuilder::assert_message(const Object& message, const Place& place
 
 // A macro's statements stand where it is called.
 bool TirBuilder::expand_macro(const ast::Expr& call, Statements& out) {
-  if (call.kind != ExprKind::kCall || call.items[0]->kind != ExprKind::kName) return false;
-  const Object* found = lookup(call.items[0]->text);
+  if (call.kind != ExprKind::kCall) return false;
+  const ast::Expr& callee = *call.items[0];
+  Object named;
+  const Object* found = callee.kind == ExprKind::kName ? lookup(callee.text) : nullptr;
+  if (callee.kind == ExprKind::kAttribute && callee.items[0]->kind == ExprKind::kName) {
+    const Object* owner = lookup(callee.items[0]->text);  // a macro of another module of Python
+    if (owner && owner->as<Host>()) named = eval(callee);
+    found = &named;
+  }
   const Helper* helper = found ? found->as<Helper>() : nullptr;
   if (!helper || !helper->is_macro) return false;
   const ast::Stmt& definition = *helper->definition;
@@ -368,7 +375,10 @@ bool TirBuilder::expand_macro(const ast::Expr& call, Statements& out) {
     ~Depth() { --depth; }
   } in_macro(module_.call_depth);
   const int before = errors_;
-  statements(definition.body, 0, out);
+  {
+    const InTextOf text(module_, *helper);
+    statements(definition.body, 0, out);
+  }
   if (errors_ != before) throw PoisonedUse(origin(call.place));
   return true;
 }
