@@ -82,7 +82,7 @@ language-models:  ## decoders with caches of 15, 110 and 500 million parameters 
 test-language-models: tenon language-models  ## the decoders against ONNX Runtime: 1e-3 of the largest output
 	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/language
 
-sklearn:  ## three scikit-learn pipelines exported by skl2onnx (PyPI) into build/sklearn (a minute)
+sklearn:  ## four scikit-learn pipelines exported by skl2onnx (PyPI) into build/sklearn (a minute)
 	@"$$(bench/python.sh)" scripts/make_sklearn.py --out $(BUILD)/sklearn
 
 test-sklearn: tenon sklearn  ## the scikit-learn pipelines, in batches of 1 and 1000

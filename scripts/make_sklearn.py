@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports three scikit-learn pipelines with skl2onnx, and records what ONNX Runtime computes with them.
+"""Exports four scikit-learn pipelines with skl2onnx, and records what ONNX Runtime computes with them.
 
     make_sklearn.py --out build/sklearn [--only NAME,...]
 
     random_forest       100 trees on scaled numbers and an encoded column of strings; labels are strings
     svm                 a support vector classifier with probabilities on scaled numbers
     gradient_boosting   300 trees on scaled numbers and an encoded column of integers
+    knn_imputer         missing numbers from the nearest of 300 rows, in 6 columns, then a scaler
 
-All end in ZipMap, as scikit-learn's users export them, and have a symbolic batch. Data and training are seeded: the same versions of
+The classifiers end in ZipMap, as scikit-learn's users export them; all have a symbolic batch. Data and training are seeded: the same versions of
 the packages give the same networks. A folder has the layout of make_models.py: test_data_set_0 is a batch of 1, test_data_set_1 one of
 1000; a sequence of maps is recorded as the tensor of their keys and the tensor of their values, a row each.
 
@@ -27,6 +28,7 @@ from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringT
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -72,7 +74,15 @@ def svm():
     return pipeline, {"x": numbers}
 
 
-NETWORKS = {"random_forest": random_forest, "svm": svm, "gradient_boosting": gradient_boosting}
+def knn_imputer():
+    numbers = data(1300)[0][:, :6]
+    numbers[np.random.RandomState(2).rand(*numbers.shape) < 0.2] = np.nan
+    pipeline = make_pipeline(KNNImputer(n_neighbors=3), StandardScaler()).fit(numbers[:300])
+    return pipeline, {"x": numbers[300:]}
+
+
+NETWORKS = {"random_forest": random_forest, "svm": svm, "gradient_boosting": gradient_boosting, "knn_imputer": knn_imputer}
+OPSETS = {"knn_imputer": 18}
 
 
 def input_type(array):
@@ -107,7 +117,8 @@ def record(folder, session, inputs):
 
 def generate(name, out):
     pipeline, inputs = NETWORKS[name]()
-    model = convert_sklearn(pipeline, name, [(key, input_type(value)) for key, value in inputs.items()], target_opset=17)
+    model = convert_sklearn(pipeline, name, [(key, input_type(value)) for key, value in inputs.items()],
+                            target_opset=OPSETS.get(name, 17))
     batch_is_symbolic(model)
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
