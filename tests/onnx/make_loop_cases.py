@@ -213,6 +213,43 @@ def branches(root):
         write(root, f"if_open_rank_{'then' if taken else 'else'}", nodes, inputs, [value("y", F, ["n", 3])], feeds)
 
 
+def ranks(root):
+    """Branches of rank 2 and 3 that are turned, counted and normalised before they have one rank again."""
+    two = graph([node("Identity", ["x"], ["a"])], [], [value("a", F, None)], "two")
+    three = graph([node("Unsqueeze", ["x", "first"], ["b"]), node("Concat", ["b", "b"], ["bb"], axis=0)], [],
+                  [value("bb", F, None)], "three")
+    start = [const("first", np.array([0])), const("flat", np.array([-1])), const("two", np.int64(2))]
+    x = [value("x", F, ["n", 3])]
+    turned = [node("If", ["c"], ["s"], then_branch=two, else_branch=three), node("Transpose", ["s"], ["t"]),
+              node("Softmax", ["t"], ["u"], axis=1), node("Shape", ["u"], ["dims"]), node("ReduceProd", ["dims"], ["count"], keepdims=0),
+              node("Cast", ["count"], ["k"], to=F), node("Reshape", ["u", "flat"], ["v"]), node("Mul", ["v", "k"], ["y"])]
+    # The second If stands behind nodes that need the first one, and a value of it is asked for by itself.
+    joined = [node("If", ["c"], ["s"], then_branch=two, else_branch=three), node("Neg", ["s"], ["m"]), node("Exp", ["x"], ["e"]),
+              node("If", ["d"], ["p"], then_branch=two, else_branch=three), node("Transpose", ["p"], ["q"]),
+              node("Transpose", ["m"], ["t"]), node("Flatten", ["t"], ["f"], axis=1), node("Flatten", ["q"], ["g"], axis=1),
+              node("Concat", ["f", "g"], ["h"], axis=1), node("Shape", ["p"], ["dims"]), node("Size", ["dims"], ["z"]),
+              node("ReduceSum", ["e"], ["r"], keepdims=0), node("Mul", ["h", "r"], ["y"])]
+    body = graph([node("Identity", ["go"], ["go_on"]), node("Mod", ["i", "two"], ["odd"]), node("Cast", ["odd"], ["c"], to=B),
+                  node("If", ["c"], ["s"], then_branch=two, else_branch=three), node("LpNormalization", ["s"], ["t"], axis=0),
+                  node("ReduceSum", ["t"], ["r"], keepdims=0), node("Add", ["acc", "r"], ["next"])],
+                 counted([value("acc", F, [])]), [value("go_on", B, []), value("next", F, [])])
+    looped = [const("zero", np.float32(0)), node("Loop", ["two", "", "zero"], ["y"], body=body)]
+    one_row = graph([node("Squeeze", ["x", "first"], ["a"])], [], [value("a", F, None)], "one_row")
+    many = graph([node("Identity", ["x"], ["b"])], [], [value("b", F, None)], "many")
+    by_size = [node("Shape", ["x"], ["dims"]), node("Gather", ["dims", "first"], ["rows"]), const("one", np.array([1])),
+               node("Equal", ["rows", "one"], ["c"]), node("If", ["c"], ["s"], then_branch=one_row, else_branch=many),
+               node("CumSum", ["s", "first"], ["t"]), node("Expand", ["t", "dims"], ["y"])]
+    for i, c in enumerate((True, False)):
+        c = np.array(c)
+        write(root, f"if_ranks_turned_{i}", start + turned, [value("c", B, [])] + x, [value("y", F, [None])],
+              {"c": c, "x": numbers(2, 3)})
+        write(root, f"if_ranks_by_size_{i}", start + by_size, x, [value("y", F, [None, None])], {"x": numbers(4 * i + 1, 3)})
+        for j, d in enumerate((True, False)):
+            write(root, f"if_ranks_joined_{i}{j}", start + joined, [value("c", B, []), value("d", B, [])] + x,
+                  [value("y", F, [None, None]), value("z", I, [])], {"c": c, "d": np.array(d), "x": numbers(2, 3)})
+    write(root, "if_ranks_in_a_loop", start + looped, x, [value("y", F, [])], {"x": numbers(2, 3)})
+
+
 def joins(root):
     """Sequences whose length the run decides, joined along other axes than the first."""
     x = numbers(2, 5, 3)
@@ -240,3 +277,4 @@ if __name__ == "__main__":
     scans(pathlib.Path(sys.argv[1]))
     branches(pathlib.Path(sys.argv[1]))
     joins(pathlib.Path(sys.argv[1]))
+    ranks(pathlib.Path(sys.argv[1]))

@@ -67,8 +67,14 @@ void Importer::convert_nodes(const Graph& graph, Scope& scope, const Body& body)
   for (const ValueInfo& output : graph.outputs) results.push_back(output.name);
   Body of_graph = body;
   of_graph.graph = &graph;
-  for (const Node* node : ordered(graph.nodes, given_names(graph), scope, results, model_.path))
-    convert(*node, scope, of_graph);
+  auto order = ordered(graph.nodes, given_names(graph), scope, results, model_.path);
+  convert_list({std::move(order), std::move(results)}, scope, of_graph);
+}
+
+void Importer::convert_list(NodeList list, Scope& scope, const Body& body) {
+  Body of_list = body;
+  of_list.list = &list;
+  while (list.next < list.order.size()) convert(*list.order[list.next++], scope, of_list);
 }
 
 void Importer::convert(const Node& node, Scope& scope, const Body& body) {

@@ -179,10 +179,12 @@ void Importer::inline_function(const Node& node, const FunctionDef& function, Sc
   callee.opsets = &function.opsets;
   callee.attributes = &attributes;
   callee.functions.push_back(&function);
+  callee.graph = nullptr;
   const Scope nothing;
   budget_.charge(function.nodes, builder_.origin());
-  for (const Node* n : ordered(function.nodes, own, nothing, function.outputs, model_.path))
-    convert(*n, inner, callee);
+  convert_list(
+      {ordered(function.nodes, own, nothing, function.outputs, model_.path), function.outputs},
+      inner, callee);
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (!node.outputs[i].empty()) scope.set(node.outputs[i], inner.find(function.outputs[i]));
 }

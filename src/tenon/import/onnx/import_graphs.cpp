@@ -53,26 +53,13 @@ Results Importer::convert_choices(const Node& node, const OperatorRow& row,
 Ref<graph::SeqExpr> Importer::version(const Node& node, const OperatorRow& row,
                                       const std::vector<ItemRef>& inputs, int64_t opset,
                                       const Body& body) {
-  builder_.begin_branch();
-  numbers_.enter_branch();
-  Results results;
-  const auto end = [&] {
-    numbers_.leave_branch();
-    return builder_.end_branch(results.size() == 1 ? results[0]
-                                                   : Value(make<graph::Tuple>(std::move(results))));
-  };
-  try {
-    Context context(node, inputs, opset, builder_, body.attributes, true, clamped_);
-    context.set_run_time_numbers(&numbers_);
-    results = converted(context, row);
-    check_outputs(node, results.size());
-    results.resize(std::min(results.size(), node.outputs.size()));
-  } catch (...) {
-    results.clear();
-    (void)end();
-    throw;
-  }
-  return end();
+  OpenBranch open(builder_, numbers_);
+  Context context(node, inputs, opset, builder_, body.attributes, true, clamped_);
+  context.set_run_time_numbers(&numbers_);
+  Results results = converted(context, row);
+  check_outputs(node, results.size());
+  results.resize(std::min(results.size(), node.outputs.size()));
+  return open.end(results.size() == 1 ? results[0] : Value(make<graph::Tuple>(std::move(results))));
 }
 
 Elements Importer::known_elements(const TensorType& type, const Ints& numbers) {
@@ -97,10 +84,11 @@ std::vector<ItemRef> Importer::inline_graph(Context& context, const Graph& graph
   for (size_t i = 0; i < items.size(); ++i) own.set(graph.inputs[i].name, items[i]);
   const Origin origin = builder_.origin();
   // What becomes known of values in here may be known here only.
-  numbers_.enter_branch();
-  add_initializers(graph, own);
-  convert_nodes(graph, own, inner);
-  numbers_.leave_branch();
+  {
+    const RunTimeNumbers::Branch branch(numbers_);
+    add_initializers(graph, own);
+    convert_nodes(graph, own, inner);
+  }
   builder_.set_origin(origin);
   std::vector<ItemRef> results;
   for (const ValueInfo& output : graph.outputs) {
@@ -134,34 +122,47 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
     context.bad(kDTypeMismatch, "the condition of `If` has dtype {}; expected bool",
                 context.dtype(0).str());
   inner.in_branch = true;
-  Packs packs;
-  Branch then_side = branch(*then_graph, scope, inner, node, packs),
-         else_side = branch(*else_graph, scope, inner, node, packs);
-  std::optional<bool> first;
-  if (then_side.seq && else_side.seq) {
-    first = branch_by_ranks(then_side, else_side, node, *body.graph);
-    if (!first) packs = packs_of(then_side, else_side);
+  Behind behind{{}, node.outputs};
+  Branch then_side = branch(*then_graph, scope, inner, node, {}, behind),
+         else_side = branch(*else_graph, scope, inner, node, {}, behind);
+  if (!then_side.seq || !else_side.seq) return poison(node, scope);
+  if (differ_in_rank(then_side, else_side)) {
+    if (const auto first = branch_by_ranks(then_side, else_side, node, body.graph))
+      return require_branch(context, *first,
+                            "which gives a rank that the nodes behind it do not take", scope, body);
+    if (delay(node, *body.list)) return;
+    if (!take_greatest_rank(context, then_side, else_side, scope, body)) {
+      const Versions versions = versions_of(node, *then_graph, *else_graph, scope, inner);
+      if (versions.first)
+        return require_branch(context, *versions.first, versions.otherwise, scope, body);
+      behind = versions.behind;
+      inner.versions *= 2;
+      then_side = branch(*then_graph, scope, inner, node, {}, behind);
+      else_side = branch(*else_graph, scope, inner, node, {}, behind);
+      const std::set<const Node*> inside(behind.nodes.begin(), behind.nodes.end());
+      std::erase_if(body.list->order, [&](const Node* other) { return inside.count(other) > 0; });
+    }
   }
+  Packs packs;
+  if (then_side.seq && else_side.seq) packs = packs_of(then_side, else_side);
   if (!packs.empty()) {
-    then_side = branch(*then_graph, scope, inner, node, packs);
-    else_side = branch(*else_graph, scope, inner, node, packs);
+    then_side = branch(*then_graph, scope, inner, node, packs, behind);
+    else_side = branch(*else_graph, scope, inner, node, packs, behind);
   }
   if (!then_side.seq || !else_side.seq) {
     poison(node, scope);
+    for (const Node* other : behind.nodes) poison(*other, scope);
     return;
-  }
-  if (first) {
-    const Expr holds = condition_of(context);
-    context.require(*first ? holds : logical_not(holds), kRankMismatch,
-                    fmt::format("`{}` takes its other branch, which gives a rank that the nodes "
-                                "behind it do not take",
-                                name_of(node)));
-    inner.in_branch = body.in_branch;
-    return take_branch(*first ? *then_graph : *else_graph, node, scope, inner);
   }
   for (const auto& [i, dims] : packs)
     if (then_side.results[i]->collection)
       then_side.results[i] = either_packed(then_side.results[i], else_side.results[i]);
+  set_branches(context, behind.names, then_side, else_side, scope);
+}
+
+void Importer::set_branches(Context& context, const std::vector<std::string>& names,
+                            const Branch& then_side, const Branch& else_side, Scope& scope) {
+  const Node& node = context.node();
   std::vector<Value> values;
   const graph::Type type = graph::type_of(then_side.seq->body);
   const auto* tuple = type.as<graph::TupleType>();
@@ -170,22 +171,21 @@ void Importer::convert_if(Context& context, Scope& scope, const Body& body) {
                            : if_else(context, then_side.seq, else_side.seq, node);
   if (tuple) {
     for (size_t i = 0; i < tuple->types.size(); ++i)
-      values.push_back(builder_.emit(make<graph::TupleGetItem>(result, static_cast<int64_t>(i)),
-                                     node.outputs.size() == tuple->types.size()
-                                         ? identifier(node.outputs[i])
-                                         : name_of_result(node)));
+      values.push_back(builder_.emit(
+          make<graph::TupleGetItem>(result, static_cast<int64_t>(i)),
+          names.size() == tuple->types.size() ? identifier(names[i]) : name_of_result(node)));
   } else {
     values.push_back(result);
   }
   size_t next = 0;
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const ItemRef item = with_values(then_side.results[i], values, next);
     if (!item->collection) {
       const int64_t least =
           std::min(least_rank(*then_side.results[i]), least_rank(*else_side.results[i]));
       if (least < item->type()->ndim) open_rank(*item, least);
     }
-    scope.set(node.outputs[i], item);
+    scope.set(names[i], item);
   }
 }
 
@@ -218,14 +218,26 @@ void Importer::take_branch(const Graph& taken, const Node& node, Scope& scope, c
     if (!node.outputs[i].empty()) scope.set(node.outputs[i], own.find(taken.outputs[i].name));
 }
 
+void Importer::require_branch(Context& context, bool first, const std::string& otherwise,
+                              Scope& scope, const Body& body) {
+  const Node& node = context.node();
+  const Expr holds = condition_of(context);
+  context.require(first ? holds : logical_not(holds), kRankMismatch,
+                  fmt::format("`{}` takes its other branch, {}", name_of(node), otherwise));
+  Body inner = body;
+  inner.depth++;
+  take_branch(*context.graph_attr(first ? "then_branch" : "else_branch"), node, scope, inner);
+}
+
 std::optional<bool> Importer::branch_by_ranks(const Branch& a, const Branch& b, const Node& node,
-                                              const Graph& graph) {
+                                              const Graph* graph) {
+  if (!graph) return std::nullopt;
   for (size_t i = 0; i < a.results.size(); ++i) {
     if (a.results[i]->collection || b.results[i]->collection) continue;
     const auto x = static_cast<size_t>(a.results[i]->type()->ndim),
                y = static_cast<size_t>(b.results[i]->type()->ndim);
     if (x == y) continue;
-    const auto wanted = rank_by_use(graph, node.outputs[i]);
+    const auto wanted = rank_by_use(*graph, node.outputs[i]);
     if (wanted == x || wanted == y) return wanted == x;
   }
   return std::nullopt;
@@ -260,20 +272,22 @@ static ItemRef of_rank(Context& context, const ItemRef& item, int64_t ndim) {
 }
 
 Importer::Branch Importer::branch(const Graph& graph, const Scope& outer, const Body& body,
-                                  const Node& node, const Packs& packs) {
-  builder_.begin_branch();
-  numbers_.enter_branch();
-  Scope scope(&outer);
+                                  const Node& node, const Packs& packs, const Behind& behind) {
+  OpenBranch open(builder_, numbers_);
+  Scope scope(&outer), results(&outer);
   add_initializers(graph, scope);
   convert_nodes(graph, scope, body);
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    results.set(node.outputs[i], scope.find(graph.outputs[i].name));
+  convert_list({behind.nodes, behind.names}, results, body);
   builder_.set_origin(origin_of(node, model_.path));
   Branch out;
   std::vector<Value> values;
   bool poisoned = false;
   Context context(node, {}, 0, builder_, nullptr, true, clamped_);
   context.set_run_time_numbers(&numbers_);
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    ItemRef item = scope.find(graph.outputs[i].name);
+  for (size_t i = 0; i < behind.names.size(); ++i) {
+    ItemRef item = results.find(behind.names[i]);
     poisoned |= item->poisoned || (!item->unsupported.empty() && !item->least_rank);
     if (poisoned) continue;
     if (const auto pack = packs.find(i); pack != packs.end())
@@ -283,9 +297,7 @@ Importer::Branch Importer::branch(const Graph& graph, const Scope& outer, const 
     out.results.push_back(std::move(item));
   }
   if (poisoned) values.assign(1, make<graph::PrimValue>(int64(0)));
-  out.seq = builder_.end_branch(values.size() == 1 ? values[0]
-                                                   : Value(make<graph::Tuple>(std::move(values))));
-  numbers_.leave_branch();
+  out.seq = open.end(values.size() == 1 ? values[0] : Value(make<graph::Tuple>(std::move(values))));
   if (poisoned) out.seq = nullptr;
   return out;
 }

@@ -20,6 +20,18 @@
 
 namespace tenon::onnx {
 
+/// Nodes of one graph or function, in an order in which they can be converted.
+struct NodeList {
+  std::vector<const Node*> order;
+  std::vector<std::string> results = {};  // names that are asked for behind them all
+  size_t next = 0;                        // those before are converted
+  std::set<const Node*> delayed = {};     // stand as far behind as they can
+
+  std::vector<const Node*> rest() const {
+    return {order.begin() + static_cast<std::ptrdiff_t>(next), order.end()};
+  }
+};
+
 /// Where nodes stand: which operator sets they mean, and the attributes of the function around them.
 struct Body {
   const Opsets* opsets;
@@ -27,7 +39,9 @@ struct Body {
   std::vector<const FunctionDef*> functions = {};  // that are being inlined, outermost first
   int depth = 0;                                   // of graphs within one another
   bool in_branch = false;
-  const Graph* graph = nullptr;  // whose nodes are converted
+  const Graph* graph = nullptr;  // whose nodes are converted; null in a function
+  NodeList* list = nullptr;      // with the node that is converted
+  int64_t versions = 1;          // of the nodes that stand here, for branches of several ranks
 };
 
 /// The function of an operator that is declared beside the network, with its name.
@@ -64,6 +78,7 @@ class Importer {
   // ---- nodes
 
   void convert_nodes(const Graph& graph, Scope& scope, const Body& body);
+  void convert_list(NodeList list, Scope& scope, const Body& body);
   void convert(const Node& node, Scope& scope, const Body& body);
   static std::string name_of_result(const Node& node);
   static void poison(const Node& node, Scope& scope);
@@ -141,16 +156,54 @@ class Importer {
   // \param packs  the outputs that are packed, with so many dimensions; of tensors those that stand
   //               with this rank
   using Packs = std::map<size_t, int64_t>;
+  // Nodes behind an If that stand in both of its branches, and the names of what these give then.
+  struct Behind {
+    std::vector<const Node*> nodes;
+    std::vector<std::string> names;
+  };
   Branch branch(const Graph& graph, const Scope& outer, const Body& body, const Node& node,
-                const Packs& packs);
+                const Packs& packs, const Behind& behind);
+  // The results of an If of these branches, under the names of `behind`.
+  void set_branches(Context& context, const std::vector<std::string>& names,
+                    const Branch& then_side, const Branch& else_side, Scope& scope);
   // The one branch whose results have the ranks that the nodes behind `If` take, where the other's
   // have others: true for the first. Nothing where ranks agree, or no node says which it takes.
   static std::optional<bool> branch_by_ranks(const Branch& a, const Branch& b, const Node& node,
-                                             const Graph& graph);
+                                             const Graph* graph);
   void take_branch(const Graph& taken, const Node& node, Scope& scope, const Body& body);
+  // The same with a check that the condition says so; `otherwise` is what is wrong where it does not.
+  void require_branch(Context& context, bool first, const std::string& otherwise, Scope& scope,
+                      const Body& body);
   Expr condition_of(Context& context);
   // What branches give in different forms is packed; tensors have the greater rank.
   static Packs packs_of(const Branch& a, const Branch& b);
+
+  // ---- branches of several ranks (rank_versions.cpp)
+
+  static bool differ_in_rank(const ItemRef& a, const ItemRef& b);
+  static bool differ_in_rank(const Branch& a, const Branch& b);
+  // Moves the node behind all nodes that do not need it. False where it stands there.
+  bool delay(const Node& node, NodeList& list) const;
+  // What nodes make of the values in a scope, in code that is thrown away.
+  struct Trial {
+    Scope scope;
+    std::map<const Node*, CompileError> wrong = {};  // nodes that do not take their operands
+    bool is_refused = false;                         // a node, or a result of the network
+  };
+  // Stops at the first node that is refused or wrong, unless `all` are asked for.
+  void try_nodes(const std::vector<const Node*>& nodes, Trial& trial, const Body& body, bool all);
+  // Whether the nodes behind take results that stand with the greatest rank.
+  bool take_greatest_rank(Context& context, const Branch& then_side, const Branch& else_side,
+                          const Scope& scope, const Body& body);
+  // Which nodes behind an If stand in its branches, so that what these give is of one rank; or the
+  // one branch (true: the first) whose results they take, and why not the other's.
+  struct Versions {
+    Behind behind;
+    std::optional<bool> first = {};
+    std::string otherwise = {};
+  };
+  Versions versions_of(const Node& node, const Graph& then_graph, const Graph& else_graph,
+                       const Scope& scope, const Body& body);
 
   // ---- sequences and optionals
 

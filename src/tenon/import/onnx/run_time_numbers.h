@@ -26,8 +26,16 @@ class RunTimeNumbers {
   explicit RunTimeNumbers(graph::BlockBuilder& builder) : builder_(builder), scopes_(1) {}
 
   /// What is defined in a branch is known in it only.
-  void enter_branch() { scopes_.emplace_back(); }
-  void leave_branch() { scopes_.pop_back(); }
+  class Branch {
+   public:
+    explicit Branch(RunTimeNumbers& numbers) : numbers_(numbers) { numbers.scopes_.emplace_back(); }
+    ~Branch() { numbers_.scopes_.pop_back(); }
+    Branch(const Branch&) = delete;
+    Branch& operator=(const Branch&) = delete;
+
+   private:
+    RunTimeNumbers& numbers_;
+  };
 
   /// The elements of `item`, integers or bools of static shape: expressions of the elements of the
   /// network's inputs where they follow from these by arithmetic, so that they are known before
@@ -54,6 +62,30 @@ class RunTimeNumbers {
 
   std::vector<Numbers> scopes_;
   std::vector<ItemRef> held_;  // so that no other item gets the address of one that is known
+};
+
+/// A branch of the function under construction. One that is not ended is left out.
+class OpenBranch {
+ public:
+  OpenBranch(graph::BlockBuilder& builder, RunTimeNumbers& numbers)
+      : builder_(builder), numbers_(numbers) {
+    builder.begin_branch();
+  }
+  ~OpenBranch() {
+    if (is_open_) (void)end(make<graph::Tuple>(std::vector<Value>()));
+  }
+  OpenBranch(const OpenBranch&) = delete;
+  OpenBranch& operator=(const OpenBranch&) = delete;
+
+  Ref<graph::SeqExpr> end(Value result) {
+    is_open_ = false;
+    return builder_.end_branch(std::move(result));
+  }
+
+ private:
+  graph::BlockBuilder& builder_;
+  RunTimeNumbers::Branch numbers_;
+  bool is_open_ = true;
 };
 
 }  // namespace tenon::onnx

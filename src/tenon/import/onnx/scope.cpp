@@ -14,7 +14,17 @@ NodeBudget::NodeBudget(const Model& model) : path_(model.path) {
 }
 
 void NodeBudget::charge(const std::vector<Node>& nodes, const Origin& origin) {
-  read_ += written(nodes);
+  charge(written(nodes), origin);
+}
+
+void NodeBudget::charge(const std::vector<const Node*>& nodes, const Origin& origin) {
+  int64_t count = 0;
+  for (const Node* node : nodes) count += written(*node, 0);
+  charge(count, origin);
+}
+
+void NodeBudget::charge(int64_t count, const Origin& origin) {
+  read_ += count;
   if (read_ > most_)
     throw CompileError(kTooMuchWork, origin, "{}: more than {} nodes once functions are inlined",
                        path_, most_);
@@ -25,13 +35,18 @@ void NodeBudget::charge(const std::vector<Node>& nodes, const Origin& origin) {
 int64_t NodeBudget::written(const std::vector<Node>& nodes, int depth) {
   const auto known = written_.find(&nodes);
   if (known != written_.end()) return known->second;
-  auto count = static_cast<int64_t>(nodes.size());
-  if (depth < kDeepest)
-    for (const Node& node : nodes)
-      for (const auto& [name, attribute] : node.attributes)
-        if (const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value))
-          count += written((*graph)->nodes, depth + 1);
+  int64_t count = 0;
+  for (const Node& node : nodes) count += written(node, depth);
   return written_[&nodes] = count;
+}
+
+int64_t NodeBudget::written(const Node& node, int depth) {
+  int64_t count = 1;
+  if (depth < kDeepest)
+    for (const auto& [name, attribute] : node.attributes)
+      if (const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value))
+        count += written((*graph)->nodes, depth + 1);
+  return count;
 }
 
 std::string name_of(const Node& node) {
@@ -51,7 +66,6 @@ namespace {
 void add_free_names(const Graph& graph, std::set<std::string>& names, const std::string& path,
                     int depth);
 
-// The names that a node reads, in graphs of its attributes too.
 std::set<std::string> read_names(const Node& node, const std::string& path, int depth) {
   std::set<std::string> names;
   for (const std::string& input : node.inputs)
@@ -81,6 +95,10 @@ void add_free_names(const Graph& graph, std::set<std::string>& names, const std:
 }
 
 }  // namespace
+
+std::set<std::string> read_names(const Node& node, const std::string& path) {
+  return read_names(node, path, 0);
+}
 
 std::set<std::string> free_names(const Graph& graph, const std::string& path) {
   std::set<std::string> names;
@@ -113,7 +131,7 @@ std::vector<const Node*> ordered(const std::vector<Node>& nodes,
   std::vector<std::vector<size_t>> readers(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::set<size_t> sources;
-    for (const std::string& name : read_names(nodes[i], path, 0)) {
+    for (const std::string& name : read_names(nodes[i], path)) {
       const auto it = producer.find(name);
       if (it != producer.end()) {
         sources.insert(it->second);
@@ -150,7 +168,7 @@ std::vector<const Node*> ordered(const std::vector<Node>& nodes,
   std::map<size_t, size_t> place;
   while (place.emplace(at, trail.size()).second) {
     trail.push_back(at);
-    for (const std::string& name : read_names(nodes[at], path, 0)) {
+    for (const std::string& name : read_names(nodes[at], path)) {
       const auto it = producer.find(name);
       if (it == producer.end() || waits[it->second] == 0) continue;
       at = it->second;

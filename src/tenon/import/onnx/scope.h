@@ -41,9 +41,12 @@ class NodeBudget {
   explicit NodeBudget(const Model& model);
   /// \throws CompileError (kTooMuchWork) at `origin` where these nodes are too many.
   void charge(const std::vector<Node>& nodes, const Origin& origin);
+  void charge(const std::vector<const Node*>& nodes, const Origin& origin);
 
  private:
+  void charge(int64_t count, const Origin& origin);
   int64_t written(const std::vector<Node>& nodes, int depth = 0);
+  int64_t written(const Node& node, int depth);
 
   std::string path_;
   int64_t read_ = 0, most_ = 0;
@@ -55,6 +58,9 @@ std::string name_of(const Node& node);
 
 /// The place of a node in diagnostics.
 Origin origin_of(const Node& node, const std::string& path);
+
+/// The names that a node reads, in graphs of its attributes too.
+std::set<std::string> read_names(const Node& node, const std::string& path);
 
 /// The names that a graph takes from those around it.
 std::set<std::string> free_names(const Graph& graph, const std::string& path);

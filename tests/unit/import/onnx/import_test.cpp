@@ -30,6 +30,12 @@ std::string operators(const Ref<graph::Function>& main) {
   return names;
 }
 
+bool has_branches(const Ref<graph::Function>& main) {
+  int branches = 0;
+  walk<graph::If>(main->body, [&](const graph::If&) { ++branches; });
+  return branches > 0;
+}
+
 TEST(Import, NodesOfOneNameAreTwoOperators) {
   ModelBuilder m;
   m.input("x", {"2", "3"});
@@ -564,11 +570,57 @@ TEST(Import, BranchesOfSeveralRanks) {
   EXPECT_EQ(
       graph::str(import_main(model({{"Neg", {}}, {"Add", {"x"}}, {"Transpose", {}}}))->result),
       "R.Tensor((2,), \"float32\")");
+  // How many dimensions there are: two versions, of which each counts its own.
+  const auto counted = import_main(model({{"Transpose", {}}, {"Shape", {}}, {"Size", {}}}));
+  EXPECT_EQ(graph::str(counted->result), "R.Tensor((), \"int64\")");
+  EXPECT_TRUE(has_branches(counted));
+  // One that a node does not take is not taken.
+  const auto checked = import_main(model({{"Softmax", {}}, {"Add", {"x"}}}));
+  EXPECT_FALSE(has_branches(checked));
+  std::string checks;
+  walk<graph::StringValue>(checked->body,
+                           [&](const graph::StringValue& text) { checks += text.value; });
+  EXPECT_EQ(checks, "`If` takes its other branch, whose results node `Softmax` does not take");
   const std::string open =
       "whose branches have several ranks, which only operators that broadcast take";
-  for (const auto& bad : {model({}), model({{"Neg", {}}}), model({{"Neg", {}}, {"Transpose", {}}}),
-                          model({{"Shape", {}}}), model({{"Softmax", {}}, {"Add", {"x"}}})})
-    EXPECT_NE(error_of(bad).find(open), std::string::npos) << error_of(bad);
+  for (const auto& bad : {model({}), model({{"Neg", {}}}), model({{"Neg", {}}, {"Transpose", {}}})})
+    EXPECT_NE(error_of(bad).find("graph output` (" + open), std::string::npos) << error_of(bad);
+}
+
+// Each of them doubles what stands behind all.
+TEST(Import, TooManyBranchesOfSeveralRanks) {
+  const auto model = [](int count) {
+    ModelBuilder m;
+    m.input("x", {"2"});
+    m.input("c", {}, 9);
+    m.ints("axis", {0});
+    std::string last = "x";
+    for (int i = 0; i < count; ++i) {
+      const std::string next = "y" + std::to_string(i);
+      auto& n = m.node("If", {"c"}, {next}, "if" + std::to_string(i));
+      for (const auto& [name, op] :
+           {std::pair("then_branch", "Exp"), {"else_branch", "Unsqueeze"}}) {
+        auto* a = n.add_attribute();
+        a->set_name(name);
+        a->set_type(pb::AttributeProto::GRAPH);
+        std::vector<std::string> operands = {last};
+        if (name == std::string("else_branch")) operands.emplace_back("axis");
+        ModelBuilder::add_node(*a->mutable_g(), op, operands, {op + next});
+        ModelBuilder::declare(*a->mutable_g()->add_output(), op + next, {});
+      }
+      last = next + "_turned";
+      m.node("Transpose", {next}, {last});
+    }
+    m.node("ReduceSum", {last}, {"y"});
+    set_int(*m.graph().mutable_node(m.graph().node_size() - 1), "keepdims", 0);
+    m.output("y");
+    return m;
+  };
+  EXPECT_EQ(error_of(model(6)), "");
+  EXPECT_NE(error_of(model(7)).find(
+                "more than 64 versions of what stands behind branches of several ranks"),
+            std::string::npos)
+      << error_of(model(7));
 }
 
 TEST(Import, ABranchThatCountsWhileItHoldsStrings) {
