@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/driver/load.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tenon/driver/console.h"
@@ -30,55 +31,117 @@ ModelKind kind_of(const std::string& path) {
 
 static std::string constants_path(const std::string& path) { return path + ".constants"; }
 
-static IRModule load_relay(const std::string& path, const LoadOptions& options) {
-  relay::Params params;
-  for (const std::string& name : options.params) {
-    const auto file = MappedFile::open(name);
-    for (auto& [key, value] : relay::read_params(file->bytes(), file, name)) params[key] = value;
+ModelKind kind_of(std::span<const std::byte> contents) {
+  const std::string_view text(reinterpret_cast<const char*>(contents.data()), contents.size());
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return ModelKind::kCompiled;
+  // Messages of protobuf begin with a control character, or hold one soon.
+  constexpr size_t kLooked = 4096;
+  for (const char c : text.substr(0, kLooked))
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f')
+      return ModelKind::kOnnx;
+  static constexpr std::string_view kRelayLines[] = {
+      "#[version", "def @", "fn (", "fn(", "fn <", "fn<", "free_var ", "let %", "type ", "/*", "%"};
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    for (const std::string_view start : kRelayLines)
+      if (line.starts_with(start)) return ModelKind::kRelay;
+    begin = end + 1;
+    // Neither empty nor a comment: this line would have shown it.
+    if (const size_t word = line.find_first_not_of(" \t\r");
+        word != std::string_view::npos && line[word] != '#')
+      break;
   }
-  const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
+  return ModelKind::kScript;
+}
+
+static IRModule load_relay(const std::shared_ptr<const SourceFile>& file,
+                           const LoadOptions& options) {
+  relay::Params params = options.values;
+  for (const std::string& name : options.params) {
+    const auto given = MappedFile::open(name);
+    for (auto& [key, value] : relay::read_params(given->bytes(), given, name)) params[key] = value;
+  }
   return relay::read_relay(file, {.params = &params});
 }
 
+static onnx::ImportOptions import_options(const LoadOptions& options) {
+  onnx::ImportOptions import;
+  import.input_shapes = options.shapes;
+  import.operators = options.operators;
+  import.whole = options.whole.operators;
+  import.whole_nodes = options.whole.nodes;
+  import.lengths = options.lengths;
+  import.rank_of = options.rank_of;
+  import.warn = print_warning;
+  return import;
+}
+
+static IRModule load_script(const std::shared_ptr<const SourceFile>& file,
+                            const script::ConstantStore* constants) {
+  return script::parse_module(file, {.constants = constants, .module_name = {}});
+}
+
+// What suits one kind of model alone is not passed over in silence.
+static void check_suits(ModelKind kind, const std::string& name, const LoadOptions& options) {
+  if ((!options.params.empty() || !options.values.empty()) && kind != ModelKind::kRelay)
+    throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", name);
+  if (!options.shapes.empty() && kind != ModelKind::kOnnx)
+    throw CompileError(kBadOption, {}, "{}: shapes are given; expected an .onnx model", name);
+  if (!options.lengths.empty() && kind != ModelKind::kOnnx)
+    throw CompileError(kBadOption, {}, "{}: lengths are given; expected an .onnx model", name);
+}
+
+[[noreturn]] static void refuse_compiled(const std::string& name) {
+  throw CompileError(kUnsupported, {},
+                     "{}: a compiled program holds no module; expected .onnx, .py, "
+                     ".tvmscript or .relay",
+                     name);
+}
+
+static IRModule checked(IRModule module) {
+  verify_module(module);
+  remember_loaded_code(module);
+  return module;
+}
+
 IRModule load_module(const std::string& path, const LoadOptions& options) {
-  IRModule module;
-  if (!options.params.empty() && kind_of(path) != ModelKind::kRelay)
-    throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", path);
-  if (!options.shapes.empty() && kind_of(path) != ModelKind::kOnnx)
-    throw CompileError(kBadOption, {}, "{}: shapes are given; expected an .onnx model", path);
-  if (!options.lengths.empty() && kind_of(path) != ModelKind::kOnnx)
-    throw CompileError(kBadOption, {}, "{}: lengths are given; expected an .onnx model", path);
-  switch (kind_of(path)) {
-    case ModelKind::kOnnx: {
-      onnx::ImportOptions import;
-      import.input_shapes = options.shapes;
-      import.operators = options.operators;
-      import.whole = options.whole.operators;
-      import.whole_nodes = options.whole.nodes;
-      import.lengths = options.lengths;
-      import.rank_of = options.rank_of;
-      import.warn = print_warning;
-      module = onnx::import_onnx(path, import);
-      break;
-    }
+  const ModelKind kind = kind_of(path);
+  check_suits(kind, path, options);
+  const auto source = [&] {
+    return std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
+  };
+  switch (kind) {
+    case ModelKind::kOnnx: return checked(onnx::import_onnx(path, import_options(options)));
     case ModelKind::kScript: {
       script::ConstantStore constants;
       if (const std::string beside = constants_path(path); std::filesystem::exists(beside))
         constants = script::read_constants(beside);
-      const auto file = std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
-      module = script::parse_module(file, {.constants = &constants, .module_name = {}});
-      break;
+      return checked(load_script(source(), &constants));
     }
-    case ModelKind::kRelay: module = load_relay(path, options); break;
-    case ModelKind::kCompiled:
-      throw CompileError(kUnsupported, {},
-                         "{}: a compiled program holds no module; expected .onnx, .py, "
-                         ".tvmscript or .relay",
-                         path);
+    case ModelKind::kRelay: return checked(load_relay(source(), options));
+    case ModelKind::kCompiled: break;
   }
-  verify_module(module);
-  remember_loaded_code(module);
-  return module;
+  refuse_compiled(path);
+}
+
+IRModule load_module(ModelKind kind, const NamedBytes& model, const LoadOptions& options,
+                     const script::ConstantStore* constants) {
+  check_suits(kind, model.name, options);
+  const auto source = [&] {
+    const auto* text = reinterpret_cast<const char*>(model.bytes.data());
+    return std::make_shared<const SourceFile>(
+        SourceFile{model.name, std::string(text, model.bytes.size())});
+  };
+  switch (kind) {
+    case ModelKind::kOnnx: return checked(onnx::import_onnx(model, import_options(options)));
+    case ModelKind::kScript: return checked(load_script(source(), constants));
+    case ModelKind::kRelay: return checked(load_relay(source(), options));
+    case ModelKind::kCompiled: break;
+  }
+  refuse_compiled(model.name);
 }
 
 void write_module(const IRModule& module, const std::string& path) {

@@ -5,11 +5,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tenon/driver/kernel_files.h"
 #include "tenon/ir/module.h"
+#include "tenon/script/constants.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon {
 
@@ -22,11 +25,15 @@ enum class ModelKind : uint8_t {
 
 /// By the name's ending. \throws CompileError kFileError at any other.
 ModelKind kind_of(const std::string& path);
+/// By what a file would hold: text of TVMScript or Relay, a compiled program, else an ONNX network.
+ModelKind kind_of(std::span<const std::byte> contents);
 
 struct LoadOptions {
   /// Files with values of the parameters of a .relay module, as relay.save_param_dict writes them;
   /// where two hold one name, the later counts.
   std::vector<std::string> params = {};
+  /// The same as values; a file of `params` counts where it holds the name too.
+  std::map<std::string, Ref<TensorData>> values = {};
   /// Operators that are declared beside the model: what an .onnx network may call.
   DeclaredOperators operators = {};
   /// What of an .onnx network their kernels may compute as a whole.
@@ -45,6 +52,10 @@ struct LoadOptions {
 /// compiled program, which holds no module; kBadOption for parameters or shapes of another kind of
 /// model.
 IRModule load_module(const std::string& path, const LoadOptions& options = {});
+
+/// The same of a model in memory. `constants`: those that a script refers to; may be null.
+IRModule load_module(ModelKind kind, const NamedBytes& model, const LoadOptions& options = {},
+                     const script::ConstantStore* constants = nullptr);
 
 /// Writes a module as TVMScript, and the constants that the text refers to, where there are any, to
 /// `path` + ".constants". \throws CompileError (kFileError).

@@ -112,7 +112,10 @@ static AttrValue::Map parse_bounds(const std::vector<std::string>& bounds) {
 }
 
 LoadOptions ModelOptions::load_options() const {
-  LoadOptions options{params, kernels.declared(), kernels.whole(), parse_lengths(lengths)};
+  LoadOptions options{.params = params,
+                      .operators = kernels.declared(),
+                      .whole = kernels.whole(),
+                      .lengths = parse_lengths(lengths)};
   options.rank_of = rank_of;
   for (const std::string& text : shapes) {
     const auto [name, dims] = parse_shape(text);

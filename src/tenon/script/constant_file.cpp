@@ -29,8 +29,8 @@ std::span<const std::byte> stored(const TensorData& data) {
 /// Reads the table; every read is checked against its end.
 class Reader {
  public:
-  explicit Reader(std::string path)
-      : path_(std::move(path)), file_(MappedFile::open(path_)), bytes_(file_->bytes()) {}
+  explicit Reader(const NamedBytes& file)
+      : path_(file.name), keeper_(file.keeper), bytes_(file.bytes) {}
 
   ConstantStore run() {
     if (text(kMagic.size()) != kMagic) fail("it does not begin with `{}`", kMagic);
@@ -95,7 +95,7 @@ class Reader {
       fail("constant {} has bools that are neither 0 nor 1", index);
     const auto data = flags & kSplat
                           ? TensorData::splat(*dtype, shape, {content.begin(), content.end()})
-                          : TensorData::view(*dtype, shape, content, file_);
+                          : TensorData::view(*dtype, shape, content, keeper_);
     if (data->content_hash() != hash)
       fail("the content of constant {} has hash {}; expected `{}`", index, data->content_hash(),
            hash);
@@ -103,14 +103,13 @@ class Reader {
   }
 
   std::string path_;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const void> keeper_;  // of the bytes
   std::span<const std::byte> bytes_;
   size_t at_ = 0;
 };
 
-}  // namespace
-
-void write_constants(const std::string& path, const ConstantStore& constants) {
+// What comes before the data of the constants.
+std::string head_of(const ConstantStore& constants) {
   size_t table_bytes = 0;
   for (const auto& data : constants.items())
     table_bytes += kHashLength + kDTypeLength + 24 + 8 * data->shape.size();
@@ -132,18 +131,45 @@ void write_constants(const std::string& path, const ConstantStore& constants) {
     put(head, static_cast<uint64_t>(stored(*data).size()));
     offset += stored(*data).size();
   }
-  OutputFile out(path);
-  out.write(head);
+  return head;
+}
+
+// Hands the file to `write`, piece by piece.
+template <typename Write>
+void write_file_of(const ConstantStore& constants, const Write& write) {
+  const std::string head = head_of(constants);
+  write(std::as_bytes(std::span(head)));
   size_t written = head.size();
   for (const auto& data : constants.items()) {
-    out.write(std::string(align(written) - written, '\0'));
+    const std::string padding(align(written) - written, '\0');
+    write(std::as_bytes(std::span(padding)));
     const auto content = stored(*data);
-    out.write(content);
+    write(content);
     written = align(written) + content.size();
   }
+}
+
+}  // namespace
+
+void write_constants(const std::string& path, const ConstantStore& constants) {
+  OutputFile out(path);
+  write_file_of(constants, [&](std::span<const std::byte> piece) { out.write(piece); });
   out.commit();
 }
 
-ConstantStore read_constants(const std::string& path) { return Reader(path).run(); }
+std::string bytes_of(const ConstantStore& constants) {
+  std::string out;
+  write_file_of(constants, [&](std::span<const std::byte> piece) {
+    out.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  return out;
+}
+
+ConstantStore read_constants(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return read_constants({path, file->bytes(), file});
+}
+
+ConstantStore read_constants(const NamedBytes& file) { return Reader(file).run(); }
 
 }  // namespace tenon::script

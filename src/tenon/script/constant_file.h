@@ -9,15 +9,21 @@
 #include <string>
 
 #include "tenon/script/constants.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon::script {
 
 /// \throws CompileError (kFileError) where it cannot be written.
 void write_constants(const std::string& path, const ConstantStore& constants);
 
+/// What such a file holds, in memory.
+std::string bytes_of(const ConstantStore& constants);
+
 /// The constants of a file, their bytes mapped and not copied; the map lives as long as they do.
 /// \throws CompileError kFileError where it cannot be read, kBadTensor where it is malformed or a
 /// content differs from its hash
 ConstantStore read_constants(const std::string& path);
+/// The same of a file in memory.
+ConstantStore read_constants(const NamedBytes& file);
 
 }  // namespace tenon::script

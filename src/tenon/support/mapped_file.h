@@ -43,6 +43,13 @@ class MappedFile {
   int slot_;  // among those that are watched
 };
 
+/// What a file would hold, in memory.
+struct NamedBytes {
+  std::string name;  // for diagnostics
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keeper;  // keeps them alive
+};
+
 /// \throws CompileError (kFileChanged) where a file was cut off since it was mapped, whether or not
 /// it is mapped still: what was made of it is not to be used.
 void check_mapped_files();

@@ -347,4 +347,8 @@ IRModule import_onnx(const std::string& path, const ImportOptions& options) {
   return import_onnx(with_maps_in_pairs(read_model(path)), options);
 }
 
+IRModule import_onnx(const NamedBytes& model, const ImportOptions& options) {
+  return import_onnx(with_maps_in_pairs(read_model(model)), options);
+}
+
 }  // namespace tenon::onnx

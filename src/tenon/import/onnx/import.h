@@ -49,6 +49,8 @@ struct ImportOptions {
 /// \throws CompileError what read_model() throws; kBadModel for a broken graph;
 ///     kUnsupportedOperator, one diagnostic that lists every node that cannot be imported.
 IRModule import_onnx(const std::string& path, const ImportOptions& options = {});
+/// The same of a model in memory.
+IRModule import_onnx(const NamedBytes& model, const ImportOptions& options = {});
 /// The same of a model that was read.
 IRModule import_onnx(const Model& model, const ImportOptions& options = {});
 

@@ -13,6 +13,7 @@
 
 #include "tenon/ir/constant.h"
 #include "tenon/support/dtype.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon::onnx {
 
@@ -115,6 +116,8 @@ std::string normal_domain(const std::string& domain);
 /// Reads a model. Weights stay in the mapped file (or the external file beside it).
 /// \throws CompileError kFileError, kBadModel, kBadTensor, kExternalData, kLimitExceeded, kOverflow
 Model read_model(const std::string& path);
+/// The same of a model in memory: weights stay where they are, external data lies beside `name`.
+Model read_model(const NamedBytes& model);
 
 /// What an ONNX `.pb` file of test data holds.
 struct TensorFile {

@@ -33,10 +33,15 @@ std::vector<std::string> strings(const google::protobuf::RepeatedPtrField<std::s
 
 class ModelReader {
  public:
-  explicit ModelReader(const std::string& path) : path_(path), tensors_(path) {}
+  explicit ModelReader(const std::string& path) : path_(path), tensors_(path) {
+    const auto file = MappedFile::open(path);
+    bytes_ = file->bytes();
+    keeper_ = file;
+  }
+  explicit ModelReader(const NamedBytes& model)
+      : path_(model.name), tensors_(path_), bytes_(model.bytes), keeper_(model.keeper) {}
 
   Model read() {
-    file_ = MappedFile::open(path_);
     pb::ModelProto proto;
     std::map<size_t, std::span<const std::byte>> raw;
     parse_model(proto, raw);
@@ -57,10 +62,9 @@ class ModelReader {
   }
 
   void parse_model(pb::ModelProto& proto, std::map<size_t, std::span<const std::byte>>& raw) {
-    const auto bytes = file_->bytes();
-    if (bytes.empty()) bad("the file is empty; expected an ONNX model");
-    auto stripped = strip_raw_data(bytes);
-    const auto rest = stripped ? std::as_bytes(std::span(stripped->bytes)) : bytes;
+    if (bytes_.empty()) bad("the file is empty; expected an ONNX model");
+    auto stripped = strip_raw_data(bytes_);
+    const auto rest = stripped ? std::as_bytes(std::span(stripped->bytes)) : bytes_;
     if (rest.size() > kMostStructureBytes)
       throw CompileError(kLimitExceeded, {}, "`{}` has {} bytes besides its weights; at most {}",
                          path_, rest.size(), kMostStructureBytes);
@@ -102,7 +106,7 @@ class ModelReader {
     for (const auto& v : proto.value_info()) out.values.push_back(value_info(v));
     for (int i = 0; i < proto.initializer_size(); ++i) {
       const auto* found = raw ? find(*raw, static_cast<size_t>(i)) : nullptr;
-      out.initializers.push_back(tensors_.read(*proto.mutable_initializer(i), found, file_));
+      out.initializers.push_back(tensors_.read(*proto.mutable_initializer(i), found, keeper_));
     }
     for (const auto& s : proto.sparse_initializer())
       out.sparse_initializers.push_back(s.values().name());
@@ -251,7 +255,8 @@ class ModelReader {
 
   std::string path_;
   TensorReader tensors_;
-  std::shared_ptr<const MappedFile> file_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> keeper_;  // of the bytes
 };
 
 }  // namespace
@@ -259,6 +264,7 @@ class ModelReader {
 std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 Model read_model(const std::string& path) { return ModelReader(path).read(); }
+Model read_model(const NamedBytes& model) { return ModelReader(model).read(); }
 
 TensorFile read_tensor_pb(const std::string& path) {
   const auto file = MappedFile::open(path);
