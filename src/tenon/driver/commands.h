@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/backend/llvm/compile.h"
 #include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/executable.h"
@@ -74,6 +75,26 @@ struct PassOptions {
  private:
   std::shared_ptr<CheckCounts> counts_ = std::make_shared<CheckCounts>();
 };
+
+/// A model that was compiled in this process, and is not linked.
+struct BuiltModel {
+  IRModule prepared;  // what was compiled, with what the options add
+  CompileRequest request;
+  LoweredModule lowered;
+  std::shared_ptr<const backend::Libraries> libraries;  // with what back ends generated
+  std::optional<llvm_backend::CompiledProgram> code;
+  std::optional<c_backend::Program> c;  // target c: instead
+  double pass_seconds = 0, codegen_seconds = 0;
+};
+/// Compiles a module as it was loaded: adds what the options say, runs the passes and generates code.
+/// \param name    of the program, and in warnings; a path is named by its stem.
+/// \param adjust  sees the lowered module before code generation; may be empty.
+BuiltModel build(IRModule loaded, const std::string& name, const TargetOptions& options,
+                 const PipelineOptions& pipeline,
+                 const std::function<void(LoweredModule&)>& adjust = {});
+/// Ready to run in this process. \throws CompileError (kLinkFailed; kUnsupported where the target
+/// is no machine like this one).
+std::shared_ptr<runtime::Program> link(const BuiltModel& built);
 
 /// A model as `run` and `bench` see it: compiled here, or loaded.
 struct ReadyModel {

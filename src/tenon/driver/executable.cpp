@@ -13,8 +13,7 @@
 
 namespace tenon {
 
-// The runtime's errors as diagnostics.
-[[noreturn]] static void rethrow(const runtime::Error& error) {
+void rethrow(const runtime::Error& error) {
   const bool argument = error.code() == TENON_ERROR_ARGUMENT;
   const bool unsupported = error.code() == TENON_ERROR_UNSUPPORTED;
   if (error.code() == TENON_ERROR_INTERNAL) throw InternalError(error.what());

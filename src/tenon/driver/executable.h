@@ -12,6 +12,10 @@
 
 namespace tenon {
 
+/// The runtime's errors as diagnostics. \throws CompileError (kBadInput, kUnsupported, kRunFailed);
+/// InternalError.
+[[noreturn]] void rethrow(const runtime::Error& error);
+
 class Executable {
  public:
   virtual ~Executable() = default;

@@ -27,7 +27,7 @@ Pipeline PipelineChoice::first() const {
 }
 
 std::optional<Pipeline> PipelineChoice::whole() const {
-  if (file.empty()) return std::nullopt;
+  if (given || file.empty()) return given;
   return parse_pass_list(std::make_shared<const SourceFile>(SourceFile{file, read_file(file)}));
 }
 

@@ -14,13 +14,14 @@ class App;
 namespace tenon {
 
 struct PipelineChoice {
-  std::string passes;  // in front of the pipeline
-  std::string file;    // of a whole pipeline, instead of the standard one
+  std::string passes;                  // in front of the pipeline
+  std::string file;                    // of a whole pipeline, instead of the standard one
+  std::optional<Pipeline> given = {};  // the same, by a program that calls Tenon
 
   void add_to(CLI::App& app);
   /// What `--passes` lists. \throws UsageError at its faults.
   Pipeline first() const;
-  /// What `--pipeline` holds; nothing where it is not given. \throws CompileError (kFileError, and
+  /// `given`, or what `--pipeline` holds; nothing where neither is there. \throws CompileError (kFileError, and
   /// what parse_pass_list finds).
   std::optional<Pipeline> whole() const;
 };

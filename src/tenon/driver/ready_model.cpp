@@ -122,6 +122,41 @@ static void check_runs_here(const ReadyModel& ready) {
   llvm_backend::check_runs_here(*target);
 }
 
+BuiltModel build(IRModule loaded, const std::string& name, const TargetOptions& options,
+                 const PipelineOptions& pipeline,
+                 const std::function<void(LoweredModule&)>& adjust) {
+  BuiltModel built;
+  built.request = options.model.request(name, options.target);
+  CompileRequest& request = built.request;
+  request.pipeline = pipeline;
+  request.libraries = options.model.libraries();
+  request.required = options.requirements();
+  request.unchecked = options.unchecked;
+  built.prepared = options.model.prepare(std::move(loaded));
+  auto start = std::chrono::steady_clock::now();
+  built.lowered = lower(with_pools(built.prepared, options.c), request);
+  built.pass_seconds = seconds_since(start);
+  built.libraries =
+      with_external_modules(built.lowered.pipeline.module, request.libraries, options.model.link);
+  if (adjust) adjust(built.lowered);
+  start = std::chrono::steady_clock::now();
+  if (request.target.kind == "c") {
+    COptions c = options.c;
+    c.constants_file = true;  // no compiler has to read them
+    built.c = generate_c(built.lowered, request, c);
+  } else {
+    built.code = generate(built.lowered, request, built.libraries.get());
+  }
+  built.codegen_seconds = seconds_since(start);
+  return built;
+}
+
+std::shared_ptr<runtime::Program> link(const BuiltModel& built) {
+  llvm_backend::check_runs_here(built.request.target);
+  if (built.c) return compile_c(*built.c, built.request, built.lowered, built.libraries);
+  return link(*built.code, built.libraries);
+}
+
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust) {
@@ -135,46 +170,26 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     check_runs_here(ready);
     check_requirements(options.requirements(), ready.offload);
   } else {
-    CompileRequest request = options.model.request(path, options.target);
-    llvm_backend::check_runs_here(request.target);
-    request.pipeline = pipeline;
-    ready.target = request.target.str();
+    llvm_backend::check_runs_here(resolve(options.target));
     auto start = std::chrono::steady_clock::now();
     if (pipeline.progress) pipeline.progress("import");
-    auto libraries = options.model.libraries();
-    IRModule module = options.model.read(path);
-    request.libraries = libraries;
-    request.required = options.requirements();
-    request.unchecked = options.unchecked;
+    IRModule module = load_module(path, options.model.load_options());
     ready.import_seconds = seconds_since(start);
+    BuiltModel built = build(std::move(module), path, options, pipeline, adjust);
+    ready.target = built.request.target.str();
+    ready.meanings = named_meanings(built.prepared);
+    ready.pass_seconds = built.pass_seconds;
+    ready.codegen_seconds = built.codegen_seconds;
     start = std::chrono::steady_clock::now();
-    const IRModule prepared = module;
-    ready.meanings = named_meanings(prepared);
-    LoweredModule lowered = lower(with_pools(std::move(module), options.c), request);
-    ready.pass_seconds = seconds_since(start);
-    libraries = with_external_modules(lowered.pipeline.module, libraries, options.model.link);
-    if (adjust) adjust(lowered);
-    start = std::chrono::steady_clock::now();
-    if (request.target.kind == "c") {
-      COptions c = options.c;
-      c.constants_file = true;  // no compiler has to read them
-      const c_backend::Program program = generate_c(lowered, request, c);
-      ready.codegen_seconds = seconds_since(start);
-      start = std::chrono::steady_clock::now();
-      ready.program = compile_c(program, request, lowered, libraries);
-    } else {
-      const llvm_backend::CompiledProgram program = generate(lowered, request, libraries.get());
-      ready.codegen_seconds = seconds_since(start);
-      start = std::chrono::steady_clock::now();
-      ready.program = link(program, libraries);
-    }
+    ready.program = link(built);
     ready.load_seconds = seconds_since(start);
     ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
+    LoweredModule& lowered = built.lowered;
     ready.operators = lowered.operators;
     ready.kernels = lowered.kernels;
     ready.library_calls = lowered.library_calls;
     warn_of_unmatched(lowered.pipeline.remarks, path);
-    options.model.warn_of_unused(prepared, lowered.pipeline, libraries.get());
+    options.model.warn_of_unused(built.prepared, lowered.pipeline, built.libraries.get());
     ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
     ready.gflop = lowered.gflop;
     ready.offload = lowered.offload;

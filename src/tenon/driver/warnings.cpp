@@ -12,7 +12,15 @@
 
 namespace tenon {
 
+static thread_local WarningScope* innermost = nullptr;
+
+WarningScope::WarningScope(Take take) : take_(std::move(take)), outer_(innermost) {
+  innermost = this;
+}
+WarningScope::~WarningScope() { innermost = outer_; }
+
 void print_warning(const Code& code, const Origin& origin, const std::string& message) {
+  if (innermost) return innermost->take_(code, origin, message);
   std::fflush(stdout);
   // In the place of a line of progress.
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");

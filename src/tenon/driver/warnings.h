@@ -2,6 +2,7 @@
 // Warnings: likely mistakes of the user that do not stop the work.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,25 @@
 
 namespace tenon {
 
-/// "place: warning[TN0010]: message", as errors are told, on the error stream.
+/// "place: warning[TN0010]: message", as errors are told, on the error stream; or to what a
+/// WarningScope of this thread names.
 void print_warning(const Code& code, const Origin& origin, const std::string& message);
+
+/// Hands the warnings of everything that runs on this thread to `take` while it lives; the
+/// innermost one gets them.
+class WarningScope {
+ public:
+  using Take = std::function<void(const Code&, const Origin&, const std::string& message)>;
+  explicit WarningScope(Take take);
+  ~WarningScope();
+  WarningScope(const WarningScope&) = delete;
+  WarningScope& operator=(const WarningScope&) = delete;
+
+ private:
+  friend void print_warning(const Code& code, const Origin& origin, const std::string& message);
+  Take take_;
+  WarningScope* outer_;
+};
 
 template <typename... Args>
 void warn(const Code& code, const Origin& origin, fmt::format_string<Args...> format,
