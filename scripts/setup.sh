@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need, from Debian 12's packages. Quick and silent when nothing is missing; as root or
-# through sudo. `scripts/setup.sh models` adds what generating the larger test networks needs, `bench` what benchmarking needs.
+# through sudo. `scripts/setup.sh models` adds what generating the larger test networks needs, `bench` what benchmarking needs, `python`
+# what the Python package needs.
 set -euo pipefail
 
 packages=(
@@ -22,7 +23,8 @@ for group in "$@"; do
   case "$group" in
     models) packages+=(python3-torch python3-torchvision python3-onnx python3-numpy) ;;
     bench) packages+=(python3-venv) ;;
-    *) echo "setup.sh: unknown group '$group' (models, bench)" >&2; exit 2 ;;
+    python) packages+=(python3-venv python3-dev) ;;
+    *) echo "setup.sh: unknown group '$group' (models, bench, python)" >&2; exit 2 ;;
   esac
 done
 

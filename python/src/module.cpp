@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension `tenon._core`.
+#include "arrays.h"
+#include "common.h"
+
+NB_MODULE(_core, m) {
+  using namespace tenon::python;
+  m.attr("__version__") = TENON_VERSION;
+  bind_errors(m);
+  bind_arrays(m);
+  bind_modules(m);
+  bind_passes(m);
+  bind_programs(m);
+  bind_compile(m);
+}

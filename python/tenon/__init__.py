@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tenon: compiles networks, kernels and libraries, joined in one module, to one fast program.
+
+    import tenon
+
+    module = tenon.load("model.onnx")
+    program = tenon.compile(module)
+    scores = program(image)
+
+Nothing is loaded before it is used: this module imports the compiler with the first name that needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenon import transform as transform
+    from tenon._api import compile as compile, load as load
+    from tenon._core import Function, IRModule, Pass, Port, Program
+    from tenon._errors import CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
+
+# Where each name is.
+_NAMES = {
+    "load": "_api",
+    "compile": "_api",
+    "Function": "_core",
+    "IRModule": "_core",
+    "Pass": "_core",
+    "Port": "_core",
+    "Program": "_core",
+    "__version__": "_core",
+    "CompileError": "_errors",
+    "Diagnostic": "_errors",
+    "Error": "_errors",
+    "InternalError": "_errors",
+    "Note": "_errors",
+    "Place": "_errors",
+    "RunError": "_errors",
+    "TenonWarning": "_errors",
+    "UsageError": "_errors",
+}
+_MODULES = {"script", "transform"}
+
+__all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"tenon.{name}")
+    if name not in _NAMES:
+        raise AttributeError(f"module 'tenon' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"tenon.{_NAMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, *_MODULES})
