@@ -99,8 +99,9 @@ IRModule vectorize_loop(IRModule module);
 IRModule unroll_loop(IRModule module);
 
 /// a * b + c, a * b - c and c - a * b on float32 and float64 become T.fma where the target has it
-/// and c has no a * b of its own (x - x stays 0). The only place where products and sums are
-/// joined.
+/// and c has no a * b of its own (x - x stays 0). Operands of roundings to whole numbers stay as
+/// they are, so that what is quantised has the same steps on every target. The only place where
+/// products and sums are joined.
 IRModule fuse_multiply_add(IRModule module);
 
 /// exp, log, tanh, erf, ... become arithmetic (elementary.h), on scalars and vectors. Nothing calls

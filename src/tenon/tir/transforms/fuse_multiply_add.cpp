@@ -28,23 +28,49 @@ static bool has_rounded(const Expr& other, const Binary& wanted) {
   return found;
 }
 
+// What rounding an operand may change by a whole step: a number half-way between two steps goes
+// to one by each sum's own rounding, and to the other where a product was joined with it.
+static bool is_step(const NodePtr& node) {
+  if (const auto* cast = node.as<Cast>())
+    return cast->dtype.is_integer() && cast->value->dtype.is_float();
+  const auto* call = node.as<Call>();
+  return call && (call->is(IntrinsicId::kRound) || call->is(IntrinsicId::kNearbyint) ||
+                  call->is(IntrinsicId::kFloor) || call->is(IntrinsicId::kCeil) ||
+                  call->is(IntrinsicId::kTrunc));
+}
+
+namespace {
+
+class Joiner final : public Rewriter {
+ protected:
+  NodePtr rewrite(const NodePtr& node) override {
+    if (is_step(node)) return node;
+    NodePtr now = rewrite_members(node);
+    const auto* op = now.as<Binary>();
+    return op ? joined(*op).value_or(now) : now;
+  }
+
+ private:
+  static std::optional<NodePtr> joined(const Binary& op) {
+    const bool adds = op.op == BinaryOp::kAdd;
+    if (!adds && op.op != BinaryOp::kSub) return std::nullopt;
+    const DType element = op.dtype.element();
+    if (element != kFloat32 && element != kFloat64) return std::nullopt;
+    if (const Binary* left = product(op.lhs); left && !has_rounded(op.rhs, *left))
+      return fma(left->lhs, left->rhs, adds ? op.rhs : negated(op.rhs), op.origin);
+    if (const Binary* right = product(op.rhs); right && !has_rounded(op.lhs, *right))
+      return fma(adds ? right->lhs : negated(right->lhs), right->rhs, op.lhs, op.origin);
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
 IRModule fuse_multiply_add(IRModule module) {
   if (const auto target = module.attrs.get<std::string>("target"))
     if (!parse_target(*target).has_fma) return module;
-  return map_kernels(std::move(module), [](const Ref<PrimFunc>& function) {
-    return rewrite(function, [](const NodePtr& node) -> std::optional<NodePtr> {
-      const auto* op = node.as<Binary>();
-      if (!op || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub)) return std::nullopt;
-      const DType element = op->dtype.element();
-      if (element != kFloat32 && element != kFloat64) return std::nullopt;
-      const bool adds = op->op == BinaryOp::kAdd;
-      if (const Binary* left = product(op->lhs); left && !has_rounded(op->rhs, *left))
-        return fma(left->lhs, left->rhs, adds ? op->rhs : negated(op->rhs), op->origin);
-      if (const Binary* right = product(op->rhs); right && !has_rounded(op->lhs, *right))
-        return fma(adds ? right->lhs : negated(right->lhs), right->rhs, op->lhs, op->origin);
-      return std::nullopt;
-    });
-  });
+  return map_kernels(std::move(module),
+                     [](const Ref<PrimFunc>& function) { return Joiner()(function); });
 }
 
 }  // namespace tenon::tir
