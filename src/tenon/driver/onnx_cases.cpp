@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "tenon/driver/console.h"
 #include "tenon/support/diagnostics.h"
 
 namespace tenon {
@@ -41,8 +43,28 @@ static std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
+// The runner of ONNX reads `rtol` and `atol` of a case there.
+static Tolerance tolerance_in(const fs::path& file) {
+  Tolerance tolerance = kOnnxTolerance;
+  if (!fs::exists(file)) return tolerance;
+  const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, false);
+  if (!json.is_object())
+    throw CompileError(kFileError, {}, "`{}` is no JSON object", file.string());
+  const auto read = [&](const char* name, double& value) {
+    if (!json.contains(name)) return;
+    if (!json[name].is_number() || json[name] < 0)
+      throw CompileError(kFileError, {}, "`{}`: `{}` is {}; expected a number from 0",
+                         file.string(), name, json[name].dump());
+    value = json[name];
+  };
+  read("rtol", tolerance.relative);
+  read("atol", tolerance.absolute);
+  return tolerance;
+}
+
 static OnnxCase folder_case(const fs::path& folder, std::string name) {
   OnnxCase found{std::move(name), (folder / "model.onnx").string(), {}};
+  found.tolerance = tolerance_in(folder / "data.json");
   for (const fs::path& entry : sorted_entries(folder))
     if (entry.filename().string().starts_with("test_data_set_") && fs::is_directory(entry))
       found.data_sets.push_back({numbered(entry, "input"), numbered(entry, "output"), false});

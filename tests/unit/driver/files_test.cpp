@@ -213,6 +213,20 @@ TEST_F(FilesTest, FindsCasesAtAnyDepth) {
   EXPECT_THROW(find_onnx_cases(folder_ + "/none"), CompileError);
 }
 
+TEST_F(FilesTest, OnnxCasesSayTheirTolerance) {
+  const auto with = [&](const std::string& json) {
+    write("case/model.onnx", "");
+    write("case/data.json", json);
+    return find_onnx_cases(folder_ + "/case").at(0).tolerance;
+  };
+  EXPECT_EQ(with("{}").relative, kOnnxTolerance.relative);
+  EXPECT_EQ(with(R"({"rtol": 0, "url": "none"})").relative, 0);
+  EXPECT_EQ(with(R"({"rtol": 0})").absolute, kOnnxTolerance.absolute);
+  EXPECT_EQ(with(R"({"atol": 0.25})").absolute, 0.25);
+  for (const char* wrong : {"", "[]", R"({"atol": -1})", R"({"rtol": "1e-3"})"})
+    EXPECT_THROW(with(wrong), CompileError) << wrong;
+}
+
 }  // namespace
 
 }  // namespace tenon
