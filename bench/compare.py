@@ -170,7 +170,7 @@ def models_of(args):
     if args.models:
         names = args.models.split(",")
     else:
-        names = sorted(p.parent.name for p in folder.glob("*/model.onnx") if args.recorded or not p.parent.name.endswith("_dyn"))
+        names = sorted(p.parent.name for p in folder.glob("*/model.onnx") if args.recorded or not p.parent.name.endswith(("_dyn", "_values")))
     models = []
     for name in names:
         path = pathlib.Path(name) if name.endswith(".onnx") else folder / name / "model.onnx"

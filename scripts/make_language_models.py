@@ -365,13 +365,16 @@ def generate(name, folder):
     onnx.save(model, path, save_as_external_data=held > 1 << 30, location="model.onnx.data", size_threshold=1024)
     nodes = len(model.graph.node)
     del model, graph
+    inputs = {}
     for number, feeds in enumerate(data_sets(size, form)):
+        inputs = inputs or {tensor: [str(value.dtype), list(value.shape)] for tensor, value in feeds.items()}
         where = folder / f"test_data_set_{number}"
         where.mkdir(exist_ok=True)
         for kind, values in (("input", feeds), ("output", expected(path, feeds, form))):
             for i, (tensor, value) in enumerate(values.items()):
                 (where / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(value, tensor).SerializeToString())
-    info = {"size": dataclasses.asdict(size), "form": form, "weights": weights, "initializer_elements": parameters, "initializer_bytes": held, "nodes": nodes}
+    info = {"size": dataclasses.asdict(size), "form": form, "weights": weights, "initializer_elements": parameters, "initializer_bytes": held, "nodes": nodes,
+            "inputs": inputs}
     (folder / "info.json").write_text(json.dumps(info, indent=2) + "\n")
     print(f"{name}: {nodes} nodes, {held / 1e6:.0f} MB of weights", flush=True)
 
