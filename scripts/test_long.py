@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what `make test` has no time for, and prints one table.
 
-    scripts/test_long.py [--build build] [--models build/models] [--conformance DIR] [--only WORD]...
+    scripts/test_long.py [--build build] [--models build/models] [--networks build] [--conformance DIR] [--only WORD]...
 
-The property tests with their full counts; every network of the models' folder through its text, at several targets, with several
-numbers of threads and with libraries; ONNX's node tests. A step whose data is not there is skipped, with the reason. Each step's
-output is in BUILD/long/NAME.log. Status 1 where a step failed.
+The property tests with their full counts; every network of the folders that `make models`, `zoo`, `quantised`, `language-models`
+and `sklearn` fill (`models` is --models, the others lie in --networks) at several targets, as C and with several numbers of
+threads, those of `models` also through their text and with libraries; ONNX's cases at every target. A step whose data is not there
+is skipped, with the reason. Each step's output is in BUILD/long/NAME.log. Status 1 where a step failed.
 """
 
 import argparse
 import filecmp
+import json
 import os
 import pathlib
 import re
@@ -19,15 +21,35 @@ import sys
 import tempfile
 import time
 
-# Networks whose weights are larger than this are too large for a C compiler to be quick about them.
-C_BYTES = 30 << 20
-TOLERANCE = "1e-4"  # of whole networks, as `make test-models` takes it
+# How far an output of these networks may be off, as a share of its largest number; quantised ones say it in their data.json.
+SETS = {
+    "models": ["--tolerance", "1e-4"],
+    "zoo": ["--tolerance", "1e-3"],
+    "language": ["--tolerance", "1e-3"],
+    "sklearn": ["--tolerance", "1e-4"],
+    "quantised": [],
+}
+# Each set runs at these, and `models` at all of TARGETS.
+VECTORS = ("native", "haswell", "x86-64-v2")
 TARGETS = {
     "native": "native",
     "haswell": "llvm -mcpu=haswell",
+    "x86-64-v2": "llvm -mcpu=x86-64-v2",
     "x86-64": "llvm -mcpu=x86-64",
     "128 bits": "llvm -vector-bits=128 -vector-registers=16",
     "512 bits, 16 registers": "llvm -vector-bits=512 -vector-registers=16",
+}
+THREADS = (1, 2, 4)
+CASES = ("node", "light", "simple", "pytorch-converted", "pytorch-operator")
+# Cases whose outputs NumPy's generator drew, and no other can draw (docs/reliability.md).
+DRAWN_BY_NUMPY = {
+    "test_bernoulli_double",
+    "test_bernoulli_double_expanded",
+    "test_bernoulli_seed",
+    "test_bernoulli_seed_expanded",
+    "test_training_dropout_default",
+    "test_training_dropout_default_mask",
+    "test_training_dropout_mask",
 }
 
 
@@ -39,7 +61,7 @@ class Steps:
     def __init__(self, options):
         self.bin = (options.build / "bin").resolve()
         self.build = options.build
-        self.models = options.models
+        self.folders = {name: options.networks / name for name in SETS} | {"models": options.models}
         self.conformance = options.conformance
         self.logs = options.build / "long"
         self.logs.mkdir(exist_ok=True)
@@ -73,10 +95,10 @@ class Steps:
             raise RuntimeError(f"no test of {program} fits {filter}")
         return ", ".join(f"{k} {v}" for k, v in counts.items())
 
-    def networks(self):
-        files = sorted(self.models.rglob("*.onnx"), key=lambda f: f.stat().st_size) if self.models.exists() else []
+    def networks(self, kind="models"):
+        files = sorted(self.folders[kind].rglob("*.onnx"), key=lambda f: f.stat().st_size) if self.folders[kind].exists() else []
         if not files:
-            raise Skip(f"no networks in {self.models}: `make models`")
+            raise Skip(f"no networks in {self.folders[kind]}: `make {'language-models' if kind == 'language' else kind}`")
         return files
 
     def text(self):
@@ -91,47 +113,53 @@ class Steps:
         out = self.run(self.bin / "tenon", "test-onnx", *arguments, folder)
         return last_line(out)
 
-    def target(self, target):
-        self.networks()
-        return self.test_onnx(self.models, "--tolerance", TOLERANCE, "--target", target)
+    def target(self, kind, target, *arguments):
+        self.networks(kind)
+        return self.test_onnx(self.folders[kind], *SETS[kind], "--target", target, *arguments)
 
-    def target_c(self):
-        small = [f for f in self.networks() if f.stat().st_size <= C_BYTES]
-        with tempfile.TemporaryDirectory() as folder:
-            for file in small:
-                source = file.parent if (file.parent / "test_data_set_0").exists() else file
-                link = pathlib.Path(folder) / source.name
-                if not link.exists():
-                    link.symlink_to(source.resolve())
-                for beside in file.parent.glob(file.stem + "_*") if source == file else []:
-                    (pathlib.Path(folder) / beside.name).symlink_to(beside.resolve())
-            return self.test_onnx(folder, "--tolerance", TOLERANCE, "--target", "c")
-
-    def threads(self):
+    def threads(self, kind):
         """Outputs are the same bytes at every number of threads."""
-        files = self.networks()
+        files = self.networks(kind)
         for file in files:
             with tempfile.TemporaryDirectory() as folder:
-                for count in (1, 2, 3, 8):
-                    self.run(self.bin / "tenon", "run", file, "--threads", count, "-o", f"{folder}/{count}")
+                library = f"{folder}/x.so"
+                self.run(self.bin / "tenon", "compile", file, "-o", library)
+                inputs = [word for name, path in recorded_inputs(file) for word in ("--input", f"{name}={path}")]
+                for count in THREADS:
+                    self.run(self.bin / "tenon", "run", library, "--threads", count, "--out", f"{folder}/{count}", *inputs)
                     for one in pathlib.Path(folder, "1").iterdir():
                         if not filecmp.cmp(one, pathlib.Path(folder, str(count), one.name), shallow=False):
-                            raise RuntimeError(f"{file.name}: `{one.name}` differs at {count} threads")
+                            raise RuntimeError(f"{file}: `{one.name}` differs at {count} threads")
         return f"{len(files)} networks"
 
     def libraries(self, libs):
-        self.networks()
-        return self.test_onnx(self.models, "--tolerance", TOLERANCE, "--libs", libs)
+        return self.target("models", "native", "--libs", libs)
 
     def chains(self):
         """100,000 operators in a row compile within 30 s of one core."""
         chains = pathlib.Path(__file__).resolve().parent.parent / "bench" / "chains.py"
         return last_line(self.run(chains, "--tenon", self.bin / "tenon"))
 
-    def nodes(self, *arguments):
+    def cases(self, *arguments):
+        """ONNX's own cases: only those that NumPy drew fail."""
         if not self.conformance or not self.conformance.exists():
             raise Skip("no --conformance folder")
-        return self.test_onnx(self.conformance / "node", *arguments)
+        verdicts = {}
+        for folder in CASES:
+            with tempfile.NamedTemporaryFile(suffix=".json") as report:
+                self.run(self.bin / "tenon", "test-onnx", self.conformance / folder, "--json", report.name, *arguments, check=False)
+                verdicts |= {case["case"]: case["result"] for case in json.loads(pathlib.Path(report.name).read_text())}
+        failed = {name for name, verdict in verdicts.items() if verdict == "failed"}
+        if failed != DRAWN_BY_NUMPY:
+            raise RuntimeError(f"not as expected: {', '.join(sorted(failed ^ DRAWN_BY_NUMPY))}")
+        skipped = sum(verdict == "skipped" for verdict in verdicts.values())
+        return f"{len(verdicts) - len(failed) - skipped} passed, {len(failed)} drawn by NumPy, {skipped} skipped"
+
+
+def recorded_inputs(file):
+    """The inputs of a network's first data set: [(name, path)]."""
+    names = list(json.loads((file.parent / "info.json").read_text()).get("inputs", [])) if (file.parent / "info.json").exists() else []
+    return [(name, file.parent / "test_data_set_0" / f"input_{i}.pb") for i, name in enumerate(names)]
 
 
 def last_line(text):
@@ -150,16 +178,19 @@ def steps_of(s):
         "moved blocks": lambda: s.property_test("test_tir", "ComputeAtProperty*", TENON_COMPUTE_AT_RUNS=100_000),
         "kernels in place": lambda: s.property_test("test_interp", "InPlace.*", TENON_IN_PLACE_CASES=20_000),
         "chains": s.chains,
-        "node tests": lambda: s.nodes(),
-        "node tests, 128 bits": lambda: s.nodes("--target", TARGETS["128 bits"]),
-        "networks through text": s.text,
-        "networks, threads 1 2 3 8": s.threads,
-        "networks, C": s.target_c,
+        "cases, interpreter": lambda: s.cases("--interpret"),
+        "cases, C": lambda: s.cases("--target", "c", "--link", s.bin / "libtenon_image.so"),
+        "models, text": s.text,
     }
-    for name, target in TARGETS.items():
-        steps[f"networks, {name}"] = lambda target=target: s.target(target)
+    for name in VECTORS:
+        steps[f"cases, {name}"] = lambda name=name: s.cases("--target", TARGETS[name])
+    for kind in SETS:
+        for name in TARGETS if kind == "models" else VECTORS:
+            steps[f"{kind}, {name}"] = lambda kind=kind, name=name: s.target(kind, TARGETS[name])
+        steps[f"{kind}, C"] = lambda kind=kind: s.target(kind, "c")
+        steps[f"{kind}, threads"] = lambda kind=kind: s.threads(kind)
     for libs in ("dnnl", "blas", "dnnl,blas"):
-        steps[f"networks, {libs}"] = lambda libs=libs: s.libraries(libs)
+        steps[f"models, {libs}"] = lambda libs=libs: s.libraries(libs)
     return steps
 
 
@@ -167,6 +198,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path("build/models"))
+    parser.add_argument("--networks", type=pathlib.Path, default=pathlib.Path("build"), help="folder of zoo, quantised, language and sklearn")
     parser.add_argument("--conformance", type=pathlib.Path, help="ONNX's backend tests, with a folder `node`")
     parser.add_argument("--only", action="append", help="steps with this word in their names; may be repeated")
     options = parser.parse_args()
