@@ -55,16 +55,17 @@ def recorded_inputs(path):
 
 def command_of(engine, model, args):
     """The command that measures, without threads and repetitions."""
+    tenon, target = (args.baseline, args.targets.split(";")[0]) if engine == "baseline" else (args.tenon, engine)
     if args.recorded:
         folder, inputs = recorded_inputs(pathlib.Path(model))
         if engine in PEERS:
             return [sys.executable, str(HERE / "peer.py"), engine, str(model), "--inputs", str(folder)]
         given = [part for name_and_file in inputs for part in ("--input", name_and_file)]
-        return [args.tenon, "run", str(model), "--json", "--target", engine, *given]
+        return [tenon, "run", str(model), "--json", "--target", target, *given]
     if engine in PEERS:
         command = [sys.executable, str(HERE / "peer.py"), engine, str(model)]
     else:
-        command = [args.tenon, "bench", str(model), "--json", "--target", engine]
+        command = [tenon, "bench", str(model), "--json", "--target", target]
     for dimension, size in symbolic_dimensions(pathlib.Path(model), args.dims).items():
         command += ["--dim", f"{dimension}={size}"]
     return command
@@ -106,11 +107,11 @@ def compare(name, path, threads, args, engines, problems):
     return results
 
 
-def ratio(mine, theirs):
+def ratio(mine, theirs, of="median_ms"):
     """Median of the rounds' ratios, or None where one of the two has no result."""
     if not mine or len(mine) != len(theirs):
         return None
-    return statistics.median(a["median_ms"] / b["median_ms"] for a, b in zip(mine, theirs))
+    return statistics.median(a[of] / b[of] for a, b in zip(mine, theirs))
 
 
 def row(name, threads, results, engines, targets, gflop):
@@ -124,6 +125,9 @@ def row(name, threads, results, engines, targets, gflop):
     for target in targets:
         value = ratio(results[target], results["onnxruntime"])
         cells.append("-" if value is None else f"{value:.2f}")
+    if "baseline" in engines:
+        value = ratio(results[targets[0]], results["baseline"], "min_ms")
+        cells.append("-" if value is None else f"{value:.3f}")
     first = results[targets[0]] if targets else []
     cells.append(f"{gflop * 1e3 / median[targets[0]]:.1f}" if first and gflop else "-")
     cells.append(f"{statistics.median(r['compile_ms'] for r in first) / 1e3:.1f}" if first else "-")
@@ -153,6 +157,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5, help="rounds after a first one that does not count")
     parser.add_argument("--targets", default="native",
                         help="Tenon's targets, separated by semicolons: 'native;llvm -mcpu=haswell'")
+    parser.add_argument("--baseline", metavar="TENON",
+                        help="another build of the program, measured beside it: `to baseline` is the median ratio of least times")
     parser.add_argument("--peers", default=",".join(PEERS), help="which peers, or `none`")
     parser.add_argument("--dims", default="", help="sizes of symbolic dimensions: batch=4,sequence=100")
     parser.add_argument("--recorded", action="store_true",
@@ -190,7 +196,7 @@ def main():
     targets = args.targets.split(";") if os.access(args.tenon, os.X_OK) else []
     if not targets:
         print(f"bench: {args.tenon} does not exist: peers only", file=sys.stderr)
-    engines = targets + peers
+    engines = targets + (["baseline"] if args.baseline and targets else []) + peers
 
     print(host())
     print(f"{args.rounds} rounds, engines alternating; times in ms; s and MB: compile time and peak memory of tenon")
@@ -200,6 +206,7 @@ def main():
         short = f"tenon {engine.replace('llvm -mcpu=', '')}" if engine in targets else engine
         titles += [f"{short} median", "min"]
     titles += ["ratio" if t == "native" else f"ratio {t.replace('llvm -mcpu=', '')}" for t in targets]
+    titles += ["to baseline"] if "baseline" in engines else []
     models = models_of(args)
     table = Table(titles + ["GFLOP/s", "s", "MB"], max(len(name) for name, _, _ in models))
     record, problems = [], {}
