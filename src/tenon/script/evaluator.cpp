@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tenon/graph/op.h"
+#include "tenon/script/words.h"
 
 namespace tenon::script {
 
@@ -45,46 +46,8 @@ std::string describe(const Object& object) {
 }
 
 std::string canonical(const std::string& path) {
-  static const std::unordered_map<std::string, std::string> kSpellings = {
-      {"T.sblock", "T.block"},
-      {"T.sblock_attr", "T.block_attr"},
-      {"T.sblock_alloc_buffer", "T.alloc_buffer"},
-      {"T.axis.S", "T.axis.spatial"},
-      {"T.axis.R", "T.axis.reduce"},
-      {"T.unrolled", "T.unroll"},
-      {"T.vectorize", "T.vectorized"},
-      {"R.Any", "R.Object"},
-      {"R.op", "R"},
-      {"R.extern", "R.ExternFunc"},
-      {"R.add_", "R.add"},
-      {"T.power", "T.pow"},
-      {"T.Let_", "T.Let"},
-      {"T.bind", "T.let"},
-      {"T.LetStmt", "T.let"},
-      {"T.Bind", "T.let"},
-      {"T.ramp", "T.Ramp"},
-      {"T.broadcast", "T.Broadcast"},
-      {"T.Return", "T.ret"},
-      {"T.buffer_decl", "T.decl_buffer"},
-      {"T.Ptr", "T.handle"},
-      {"T.ptr", "T.handle"},
-      {"T.boolean", "T.bool"},
-      {"T.f16", "T.float16"},
-      {"T.f32", "T.float32"},
-      {"T.f64", "T.float64"},
-      {"T.bf16", "T.bfloat16"},
-      {"T.i8", "T.int8"},
-      {"T.i16", "T.int16"},
-      {"T.i32", "T.int32"},
-      {"T.i64", "T.int64"},
-      {"T.u8", "T.uint8"},
-      {"T.u16", "T.uint16"},
-      {"T.u32", "T.uint32"},
-      {"T.u64", "T.uint64"},
-      {"typing.TypeVar", "py.TypeVar"},
-  };
-  const auto it = kSpellings.find(path);
-  if (it != kSpellings.end()) return it->second;
+  const auto it = other_spellings().find(path);
+  if (it != other_spellings().end()) return it->second;
   // `op.conv2d`, as `from tvm.relax import op` was first written: neural operators are among them.
   if (path.starts_with("op.")) {
     const std::string name = path.substr(3);

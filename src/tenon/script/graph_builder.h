@@ -12,7 +12,10 @@ namespace tenon::script {
 
 class GraphBuilder final : public Evaluator {
  public:
-  explicit GraphBuilder(ModuleContext& module) : Evaluator(module, kInt64) {}
+  /// What arguments that are calls become: names of bindings, or parts of the expression.
+  enum class Form : uint8_t { kBindings, kTrees };
+  explicit GraphBuilder(ModuleContext& module, Form form = Form::kBindings)
+      : Evaluator(module, kInt64), form_(form) {}
 
   Ref<graph::Function> function(const ast::Stmt& definition);
   struct Signature {
@@ -81,6 +84,7 @@ class GraphBuilder final : public Evaluator {
                        graph::Type match, const Place& place);
   void flush();
 
+  Form form_;
   std::vector<Sequence> sequences_;
   std::set<std::string>
       outputs_;  // names that the statement being read defines for after its block

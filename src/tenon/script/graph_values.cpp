@@ -149,7 +149,7 @@ Value GraphBuilder::constant(const Object& object, std::optional<DType> dtype, c
 }
 
 Value GraphBuilder::leaf(Value value, const Place& place) {
-  if (!value || graph::is_leaf(value)) return value;
+  if (!value || graph::is_leaf(value) || form_ == Form::kTrees) return value;
   auto outputs = std::exchange(outputs_, {});
   Value var = emit("lv", std::move(value), nullptr, nullptr, place);
   outputs_ = std::move(outputs);

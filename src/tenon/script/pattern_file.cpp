@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/script/pattern_file.h"
 
+#include "tenon/graph/patterns/pattern_context.h"
 #include "tenon/script/pattern_reader.h"
 #include "tenon/script/surroundings.h"
 
@@ -238,13 +239,7 @@ std::optional<PatternValue> PatternReader::with(const ast::Stmt& stmt) {
     close();
     throw;
   }
-  std::set<const Node*> inner;
-  for (const DFPattern& pattern : made_)
-    tenon::walk(pattern, [&](const NodePtr& node) {
-      if (!node.same_as(pattern)) inner.insert(node.get());
-    });
-  for (const DFPattern& pattern : made_)
-    if (!inner.count(pattern.get()) && graph::pattern_size(pattern) > 0) context->add(pattern);
+  graph::add_outermost(*context, made_);
   close();
   const ast::Expr* target = stmt.items[0].target.get();
   out_.contexts.emplace_back(target && target->kind == ExprKind::kName ? target->text : "",

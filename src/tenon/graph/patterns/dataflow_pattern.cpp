@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "tenon/graph/patterns/pattern_context.h"
 #include "tenon/ir/visit.h"
 
 namespace tenon::graph {
@@ -198,6 +200,16 @@ PatternContext& PatternContext::add(const PatternSeq& seq) {
   }
   return *this;
 }
+void add_outermost(PatternContext& context, const std::vector<DFPattern>& made) {
+  std::unordered_set<const Node*> inner;
+  for (const DFPattern& pattern : made)
+    tenon::walk(pattern, [&](const NodePtr& node) {
+      if (!node.same_as(pattern)) inner.insert(node.get());
+    });
+  for (const DFPattern& pattern : made)
+    if (!inner.count(pattern.get()) && pattern_size(pattern) > 0) context.add(pattern);
+}
+
 PatternContext& PatternContext::same_shape_as(std::vector<DFPattern> shaped) {
   for (const DFPattern& pattern : shaped) add(pattern);
   same_shapes.push_back(std::move(shaped));
