@@ -151,7 +151,7 @@ static std::vector<std::string> dtype_names() {
 
 static std::string parameters_of(const Intrinsic& op) {
   std::string out = op.result == Intrinsic::Result::kGiven ? "dtype" : "";
-  if (op.arguments < 0) return (out.empty() ? "" : out + ", ") + "*args, dtype=None";
+  if (op.arguments < 0) return "*args, dtype=None";
   static constexpr std::array<std::string_view, 3> kNames = {"x", "y", "z"};
   for (int i = 0; i < op.arguments; ++i)
     out += (out.empty() ? "" : ", ") + (static_cast<size_t>(op.arguments) <= kNames.size()
