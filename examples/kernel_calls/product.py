@@ -28,6 +28,7 @@ class Module:
 
     @T.prim_func
     def main(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")):
+        cls = Module
         for tile in T.parallel(16):
             for i, j in T.grid(64, 64):
                 C[tile // 4 * 64 + i, tile % 4 * 64 + j] = T.float32(0)
