@@ -22,6 +22,8 @@ void bind_load(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_passes(nb::module_& m);
+void bind_script(nb::module_& m);
+void bind_patterns(nb::module_& m);
 
 /// Sets Python's error to the exception that is being handled. Returns null.
 PyObject* raise_current() noexcept;

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "common.h"
+#include "function.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/verify.h"
@@ -20,12 +21,6 @@ namespace tenon::python {
 
 namespace {
 
-/// A function as Python sees it: a node, and the name that it has in its module.
-struct Function {
-  std::string name;
-  BaseFunc node;
-};
-
 const char* kind_of(const BaseFunc& function) {
   if (function.as<graph::Function>()) return "graph";
   if (function.as<tir::PrimFunc>()) return "prim_func";
@@ -35,7 +30,7 @@ const char* kind_of(const BaseFunc& function) {
 Function function_of(const IRModule& module, const std::string& name) {
   BaseFunc found = module.find(name);
   if (!found) throw nb::key_error(name.c_str());
-  return {name, std::move(found)};
+  return {name, std::move(found), std::make_shared<const IRModule>(module)};
 }
 
 std::string script(const IRModule& module, const std::string& name) {
@@ -81,6 +76,14 @@ void bind_modules(nb::module_& m) {
           "kind", [](const Function& f) { return kind_of(f.node); },
           "\"graph\", \"prim_func\" or \"extern\".")
       .def_prop_ro(
+          "module",
+          [](const Function& f) {
+            IRModule module = f.module ? *f.module : IRModule();
+            module.set(f.name, f.node);
+            return module;
+          },
+          "The module that it is of; what it calls is there.")
+      .def_prop_ro(
           "attrs", [](const Function& f) { return to_python(f.node->attrs); },
           "A copy of its attributes.")
       .def(
@@ -113,8 +116,9 @@ void bind_modules(nb::module_& m) {
           "functions",
           [](const IRModule& module) {
             nb::dict out;
+            const auto shared = std::make_shared<const IRModule>(module);
             for (const auto& [name, node] : module.functions())
-              out[name.c_str()] = Function{name, node};
+              out[name.c_str()] = Function{name, node, shared};
             return out;
           },
           "The functions by name, in order.")

@@ -9,6 +9,8 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_arrays(m);
   bind_modules(m);
+  bind_script(m);
+  bind_patterns(m);
   bind_passes(m);
   bind_programs(m);
   bind_compile(m);

@@ -16,15 +16,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenon import transform as transform
+    from tenon import dpl as dpl, script as script, transform as transform
     from tenon._api import compile as compile, load as load
-    from tenon._core import Function, IRModule, Pass, Port, Program
+    from tenon._core import Expr, Function, IRModule, Pass, Port, Program
     from tenon._errors import CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
 
 # Where each name is.
 _NAMES = {
     "load": "_api",
     "compile": "_api",
+    "Expr": "_core",
     "Function": "_core",
     "IRModule": "_core",
     "Pass": "_core",
@@ -41,7 +42,7 @@ _NAMES = {
     "TenonWarning": "_errors",
     "UsageError": "_errors",
 }
-_MODULES = {"script", "transform"}
+_MODULES = {"dpl", "script", "transform"}
 
 __all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tenon import _core
-from tenon._core import IRModule, Program
+from tenon._core import Function, IRModule, Program
 
 
 def load(source: Any, *, params: Mapping[str, Any] | None = None, name: str | None = None, **options: Any) -> Any:
@@ -27,6 +27,8 @@ def load(source: Any, *, params: Mapping[str, Any] | None = None, name: str | No
     """
     if isinstance(source, IRModule):
         return source
+    if isinstance(source, Function):
+        return source.module
     if hasattr(source, "SerializeToString"):  # onnx.ModelProto
         return _core._load_contents(source.SerializeToString(), name or "<model>", options, params)
     if isinstance(source, (bytes, bytearray, memoryview)):

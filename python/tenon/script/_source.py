@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a definition stands in its file, and what the names in it are."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tenon import _core
+
+Lookup = Callable[[str], "tuple[Any] | None"]
+
+
+class Place:
+    """Lines of a file, and the lookup of the names that they use."""
+
+    def __init__(self, what: str, file: str, first: int, module_globals: Mapping[str, Any], lookup: Lookup) -> None:
+        linecache.checkcache(file)
+        lines = linecache.getlines(file, dict(module_globals))
+        if not 1 <= first <= len(lines):
+            raise OSError(
+                f"the source of {what} is not to be had: {file}, line {first}. Scripts are read as text, so they stand in a "
+                "file or in a notebook's cell; a text that a program makes is given to tenon.load(text)"
+            )
+        self.source = _source(file, lines)
+        self.first = first
+        try:
+            self.last = first - 1 + len(inspect.getblock(lines[first - 1 :]))
+        except SyntaxError:  # what cannot be told from the text ends where the indentation does
+            self.last = 0
+        self.lookup = lookup
+
+
+_sources: dict[str, tuple[list[str], _core._Source]] = {}
+
+
+def _source(file: str, lines: list[str]) -> _core._Source:
+    known = _sources.get(file)
+    if known is None or known[0] != lines:
+        known = _sources[file] = (lines, _core._Source(file, "".join(lines)))
+    return known[1]
+
+
+def _cells(function: types.FunctionType) -> dict[str, Any]:
+    out = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            out[name] = cell.cell_contents
+        except ValueError:  # assigned later
+            pass
+    return out
+
+
+def _lookup(scopes: list[Mapping[str, Any]]) -> Lookup:
+    def find(name: str) -> tuple[Any] | None:
+        for scope in scopes:
+            if name in scope:
+                return (scope[name],)
+        return None
+
+    return find
+
+
+def of_function(function: Any, frame: types.FrameType | None) -> Place:
+    """Of a function; `frame` is that in which it is defined."""
+    function = inspect.unwrap(function)
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"{function!r} is no function of Python")
+    scopes: list[Mapping[str, Any]] = [_cells(function)]
+    if frame is not None and frame.f_globals is function.__globals__ and frame.f_locals is not frame.f_globals:
+        scopes.append(dict(frame.f_locals))
+    scopes.append(function.__globals__)
+    code = function.__code__
+    what = f"`{function.__qualname__}`"
+    return Place(what, code.co_filename, code.co_firstlineno, function.__globals__, _lookup(scopes))
+
+
+def of_class(cls: type, frame: types.FrameType) -> Place:
+    """Of a class whose decorator is called from `frame`."""
+    scopes: list[Mapping[str, Any]] = []
+    for member in vars(cls).values():
+        if isinstance(member, types.FunctionType):
+            scopes.append(_cells(member))
+    if frame.f_locals is not frame.f_globals:
+        scopes.append(dict(frame.f_locals))
+    scopes.append(frame.f_globals)
+    first = _first_line(cls, frame)
+    return Place(f"class `{cls.__qualname__}`", frame.f_code.co_filename, first, frame.f_globals, _lookup(scopes))
+
+
+def _first_line(cls: type, frame: types.FrameType) -> int:
+    # While decorators are called, the frame's line is that of the decorator.
+    return frame.f_lineno
+
+
+def is_member(frame: types.FrameType) -> bool:
+    """Whether the frame is the body of a class that is a module or a rewriter of its own."""
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED or "__qualname__" not in frame.f_locals:
+        return False
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    for line in lines[frame.f_code.co_firstlineno - 1 :]:
+        text = line.strip()
+        if text.startswith("class "):
+            return False
+        if text.startswith("@") and ("ir_module" in text or "rewriter" in text):
+            return True
+    return False
+
+
+class Helper:
+    """A function of Python that a script calls with expressions."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __tenon_script__(self) -> tuple[Any, ...]:
+        place = self._place
+        return ("helper", place.source, place.first, place.last, place.lookup)
+
+
+def helper_of(function: Any) -> Helper | None:
+    """The text of a function; None where there is none."""
+    if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
+        return None
+    try:
+        return Helper(of_function(function, None))
+    except OSError:
+        return None
