@@ -585,11 +585,24 @@ void each_value(const std::vector<Step>& steps, const std::function<void(const V
   }
 }
 
-void Draft::keep_apart(const Item& item, std::vector<bool> near_ties) {
+void Draft::change(const Item& item, const std::function<void(Item&)>& change) {
   for (Scope& scope : scopes_)
     for (Item& own : scope.items)
-      if (own.value.same_as(item.value)) own.is_last = true;
+      if (own.value.same_as(item.value)) change(own);
+}
+
+void Draft::keep_apart(const Item& item, std::vector<bool> near_ties) {
+  change(item, [](Item& own) { own.is_last = true; });
   near_ties_[item.value.get()] = std::move(near_ties);
+}
+
+void Draft::keep_inside(const Item& item) {
+  change(item, [](Item& own) { own.is_last = own.is_inner = true; });
+}
+
+void Draft::declare_exact(const Item& item) {
+  change(item, [](Item& own) { own.exact = true; });
+  exact_[item.value.get()] = true;
 }
 
 Network Draft::finish() {
@@ -609,7 +622,7 @@ Network Draft::finish() {
                           ? item.value.as<graph::TupleGetItem>()->tuple.get()
                           : item.value.get();
     if (is_param) continue;
-    if (!used.count(var) || choices.chance(10)) outputs.push_back(item);
+    if (!used.count(var) || (!item.is_inner && choices.chance(10))) outputs.push_back(item);
   }
   if (outputs.empty()) outputs.push_back(scope.items.back());
 

@@ -27,8 +27,9 @@ struct Item {
   bool exact = true;     // every target computes these bits: nothing in its history was rounded
   double least = 0, most = 0;  // of its elements that are finite
   bool finite = true;
-  bool on_grid = false;  // all are multiples of 1/16
-  bool is_last = false;  // is given to no operator
+  bool on_grid = false;   // all are multiples of 1/16
+  bool is_last = false;   // is given to no operator
+  bool is_inner = false;  // is no output either, where an operator has it already
 
   DType dtype() const { return type->dtype; }
   size_t ndim() const { return data->shape.size(); }
@@ -188,6 +189,10 @@ class Draft {
   /// What was quantised of rounded numbers, whose elements may be a step off where `near_ties` says
   /// so and nowhere else: given to no operator, as what a step becomes is no matter of rounding.
   void keep_apart(const Item& item, std::vector<bool> near_ties);
+  /// A value of the operators that have it already: given to no other, and no output.
+  void keep_inside(const Item& item);
+  /// Every target computes these bits, whatever was rounded before.
+  void declare_exact(const Item& item);
 
   Network finish();
 
@@ -206,6 +211,8 @@ class Draft {
     graph::Value result;
   };
   bool is_test(const Item& item, const std::vector<Item>& args) const;
+  // Of the item that stands for the same value.
+  void change(const Item& item, const std::function<void(Item&)>& change);
   std::optional<Computed> compute(const Step& step,
                                   const std::vector<Ref<graph::TensorType>>& types) const;
   Item named(const Item& item, const std::vector<Expr>& shape);

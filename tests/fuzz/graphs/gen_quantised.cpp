@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised chains, as QDQ networks write them: what is dequantised is multiplied, and the result
 // quantised again. Where scales are powers of two every number is exact, and a half step is one at
-// every target. Others round: what is quantised may be a step off where a number lies as close to a
-// tie as rounding leads, and is not used further.
+// every target; what is element-wise between two quantised tensors has the same steps at every
+// target too. Sums of products of other scales round: what is quantised may be a step off where a
+// number lies as close to a tie as rounding leads, and is not used further.
 #include <algorithm>
 #include <cmath>
 
@@ -80,10 +81,49 @@ std::vector<bool> near_ties(const Item& x, double scale, double terms, double mo
   return out;
 }
 
+// A sum or product of two dequantised tensors of any scales, quantised again: what is rounded to
+// steps is computed as it is written, so that these are the same at every target.
+void add_element_wise(Draft& draft) {
+  Choices& c = draft.choices;
+  if (draft.loops_around() > 0) return;
+  const size_t rank = 1 + c.below(4);
+  const Item a = steps_of(draft, draft.shape(rank), rank);
+  std::vector<int64_t> shape = a.shape();
+  if (c.chance(30)) shape[c.below(static_cast<uint32_t>(rank))] = 1;
+  const DType dtype = c.of({kInt8, kUInt8});
+  const Content any = from_to(dtype == kInt8 ? -128 : 0, dtype == kInt8 ? 127 : 255);
+  const Item b = c.chance(30) ? draft.constant(dtype, shape, any) : draft.fresh(dtype, shape, any);
+  const std::vector<double> scales = {0.1, 0.037, 0.73, 0.00784314, 0.00392157};
+  const auto scale = [&] { return scales[c.below(static_cast<uint32_t>(scales.size()))]; };
+  const auto zero = [&](DType of) { return of == kUInt8 ? c.of({0.0, 127.0}) : c.of({0.0, -3.0}); };
+  const auto x = dequantised(draft, a, scale(), {}, -1, zero(a.dtype()));
+  const auto y = dequantised(draft, b, scale(), {}, -1, zero(dtype));
+  if (!x || !y) return;
+  draft.keep_inside(x->floats);
+  draft.keep_inside(y->floats);
+  auto z = draft.call(c.of<std::string_view>({"add", "subtract", "multiply"}),
+                      {x->floats.value, y->floats.value}, {}, Rounds::kArithmetic);
+  if (!z) return;
+  draft.keep_inside(*z);
+  if (c.chance(30)) {
+    z = draft.call("nn.relu", {z->value}, {}, Rounds::kNever);
+    if (!z) return;
+    draft.keep_inside(*z);
+  }
+  const DType to = c.of({kInt8, kUInt8});
+  const double shift = zero(to);
+  const auto q = draft.call("quantize",
+                            {z->value, scale_of(draft, {}, scale()).value,
+                             draft.constant(to, {}, from_to(shift, shift)).value},
+                            {{"out_dtype", to}, {"axis", -1}}, Rounds::kNever);
+  if (q) draft.declare_exact(*q);
+}
+
 }  // namespace
 
 void add_quantised(Draft& draft) {
   Choices& c = draft.choices;
+  if (c.chance(25)) return add_element_wise(draft);
   const bool convolves = c.chance(50);
   const bool rounds = draft.loops_around() == 0 && c.chance(30);
   const int64_t channels = draft.extent(17), filters = draft.extent(33);
