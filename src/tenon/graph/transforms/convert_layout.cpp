@@ -609,9 +609,14 @@ class Converter {
   }
 
   /// Whether elements of the result follow from those of operands at the same place, and of them alone.
-  static bool is_elementwise(const Call& call) {
-    return (call.op->traits.broadcasts || call.op->fusion == FusionKind::kElementwise) &&
-           tensor_type(ref_to(&call))->dtype == kFloat32;
+  bool is_elementwise(const Call& call) const {
+    if (!call.op->traits.broadcasts && call.op->fusion != FusionKind::kElementwise) return false;
+    // Its type is that with planar operands: blocked ones need not fit beside others.
+    std::vector<Value> args = call.args;
+    for (Value& arg : args)
+      if (arg.as<Var>() && blocked_variant(arg)) arg = make<Var>("x", logical_type(arg));
+    return tensor_type(make<Call>(call.op, std::move(args), call.attrs, call.type_args))->dtype ==
+           kFloat32;
   }
 
   /// Whether no lane of the blocked operands is padding, of which an operator may make what is not
