@@ -16,10 +16,78 @@ void Importer::convert_items(Context& context, const OperatorRow& row, Scope& sc
     return inline_graph(context, graph, items, scope, body);
   });
   context.set_run_time_numbers(&numbers_);
-  const std::vector<ItemRef> items = row.convert_items(context);
+  const bool is_map = context.node().op_type == "SequenceMap";
+  const std::vector<ItemRef> items = is_map && is_packed(context.item(0))
+                                         ? map_packed(context, scope, body)
+                                         : row.convert_items(context);
   if (const std::string name = context.unread_attribute(); !name.empty())
     unsupported("attribute `{}` in opset {}", printable(name), context.opset());
   set_items(context.node(), items, scope);
+}
+
+bool Importer::is_packed(const Item& item) {
+  return item.collection && !item.collection->is_optional && item.collection->packed;
+}
+
+// As ONNX defines it: a loop over the positions, which takes a tensor of each sequence and inserts
+// what the body gives.
+std::vector<ItemRef> Importer::map_packed(Context& context, const Scope& scope,
+                                          const Body& around) {
+  const Node& node = context.node();
+  const std::shared_ptr<const Graph> body = context.graph_attr("body");
+  if (body->inputs.size() != node.inputs.size() || body->outputs.size() != node.outputs.size())
+    context.bad(kBadModel, "the body of `{}` has {} inputs and {} outputs; expected {} and {}",
+                name_of(node), body->inputs.size(), body->outputs.size(), node.inputs.size(),
+                node.outputs.size());
+  const std::string prefix = node.outputs[0] + ".each";
+  const std::string index = prefix + ".i", before = prefix + ".before", behind = prefix + ".behind";
+  Graph each = *body;
+  std::vector<Node> taken;
+  const auto add = [&](std::vector<Node>& nodes, const char* op, std::vector<std::string> inputs,
+                       const std::string& output) {
+    nodes.push_back({node.name, op, "", std::move(inputs), {output}, {}});
+  };
+  LoopParts parts;
+  parts.has_condition = true;
+  parts.count = context.item(0).collection->packed->length();
+  Scope given(&scope);  // operands under other names than those of the body
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto& held = context.item(i).collection;
+    const std::string operand = fmt::format("{}.operand{}", prefix, i);
+    given.set(operand, context.ref(i));
+    if (!held) {
+      add(taken, "Identity", {operand}, body->inputs[i].name);
+      continue;
+    }
+    const Expr length = held->packed ? held->packed->length()
+                                     : Expr(int64(static_cast<int64_t>(held->items.size())));
+    context.require(eq(length, parts.count), kShapeMismatch,
+                    fmt::format("`{}` of sequences of several lengths", name_of(node)));
+    add(taken, "SequenceAt", {operand, index}, body->inputs[i].name);
+  }
+  add(taken, "Identity", {before}, behind);
+  each.nodes.insert(each.nodes.begin(), taken.begin(), taken.end());
+  const auto declare = [](const std::string& name) {
+    ValueInfo value;
+    value.name = name;
+    return value;
+  };
+  each.inputs = {declare(index), declare(before)};
+  each.outputs = {declare(behind)};
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    const std::string state = fmt::format("{}.{}", prefix, k), next = state + ".next";
+    each.inputs.push_back(declare(state));
+    each.outputs.push_back(declare(next));
+    add(each.nodes, "SequenceInsert", {state, body->outputs[k].name}, next);
+    Collection none;
+    none.dtype = body->outputs[k].dtype;
+    parts.states.push_back(item_of(std::move(none)));
+  }
+  made_graphs_.push_back(std::make_shared<const Graph>(std::move(each)));
+  context.set_inline([&](const Graph& graph, const std::vector<ItemRef>& items) {
+    return inline_graph(context, graph, items, given, around);
+  });
+  return repeat(context, *made_graphs_.back(), parts);
 }
 
 void Importer::set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope) {

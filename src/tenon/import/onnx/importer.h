@@ -214,6 +214,8 @@ class Importer {
   bool deals_with_sequences(const Context& context, const Graph& graph, const Scope& scope) const;
   void convert_items(Context& context, const OperatorRow& row, Scope& scope, const Body& body);
   void set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope);
+  static bool is_packed(const Item& item);
+  std::vector<ItemRef> map_packed(Context& context, const Scope& scope, const Body& around);
   static void refuse_sequences(const Node& node, const std::vector<ItemRef>& inputs,
                                const Origin& origin);
 
@@ -244,8 +246,9 @@ class Importer {
   NamedDims named_;
   Refusals refusals_;
   NodeBudget budget_;
-  uint32_t converted_nodes_ = 0;  // one for each copy that inlining makes
-  int64_t declared_nodes_ = 0;    // nodes of declared operators so far
+  std::vector<std::shared_ptr<const Graph>> made_graphs_;  // that the file has in another form
+  uint32_t converted_nodes_ = 0;                           // one for each copy that inlining makes
+  int64_t declared_nodes_ = 0;                             // nodes of declared operators so far
 };
 
 }  // namespace tenon::onnx

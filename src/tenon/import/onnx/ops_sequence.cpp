@@ -280,12 +280,11 @@ ItemRefs convert_concat_from_sequence(Context& c) {
   return {item_of(c.op("concat", {make<graph::Tuple>(std::move(parts))}, {{"axis", axis}}))};
 }
 
-// ---- the body for each
+// ---- the body for each, where their number is known (Importer::map_packed where it is not)
 
 ItemRefs convert_map(Context& c) {
   const auto body = c.graph_attr("body");
   const Collection& first = sequence(c, 0);
-  if (first.packed) unsupported("a sequence whose length only the run knows");
   std::vector<Collection> results(c.output_count());
   for (size_t k = 0; k < first.items.size(); ++k) {
     ItemRefs args;
@@ -364,7 +363,7 @@ std::vector<OperatorRow> sequence_rows() {
       row("SplitToSequence", 11, 1, 2, convert_split_to_sequence),
       row("ConcatFromSequence", 11, 1, 1, convert_concat_from_sequence,
           "where only the run knows the length: along the first axis"),
-      row("SequenceMap", 17, 1, -1, convert_map, "the length is known"),
+      row("SequenceMap", 17, 1, -1, convert_map),
       row("Optional", 15, 0, 1, convert_optional),
       row("OptionalHasElement", 15, 0, 1, convert_has_element),
       row("OptionalGetElement", 15, 1, 1, convert_get_element),
