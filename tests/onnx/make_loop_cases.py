@@ -271,6 +271,38 @@ def joins(root):
           [value("x", F, ["n", 5, 3])], [value("y", F, [5, None])], {"x": x})
 
 
+def maps(root):
+    """A body for each tensor of a sequence whose length the run decides, with two results and a tensor beside it."""
+    value_of = helper.make_tensor_value_info
+    body = graph([node("Mul", ["t", "w"], ["scaled"]), node("ReduceSum", ["scaled"], ["sum"], keepdims=0), node("Add", ["u", "b"], ["shifted"])],
+                 [value_of("t", F, None), value_of("u", F, None), value_of("w", F, [])],
+                 [value_of("scaled", F, None), value_of("sum", F, []), value_of("shifted", F, None)])
+    parts = [node("SplitToSequence", ["x", "k"], ["s"], axis=0), node("SplitToSequence", ["y", "k"], ["z"], axis=0),
+             node("SequenceMap", ["s", "z", "w"], ["p", "q", "r"], body=body),
+             node("ConcatFromSequence", ["p"], ["a"], axis=0), node("ConcatFromSequence", ["q"], ["sums"], axis=0, new_axis=1),
+             node("ConcatFromSequence", ["r"], ["c"], axis=0)]
+    inputs = [value("x", F, ["n", 3]), value("y", F, ["n"]), value("k", I, []), value("w", F, []), value("b", F, [1])]
+    feeds = {"x": numbers(5, 3), "y": numbers(5), "w": np.array(2, np.float32), "b": numbers(1)}
+    for k in (1, 2):
+        write(root, f"sequences_map_of_the_run_{k}", parts, inputs, [value("a", F, [None, None]), value("sums", F, [None]), value("c", F, [None])],
+              feeds | {"k": np.array(k)})
+
+
+def open_axes(root):
+    """Axes in a list whose length the run decides: given, and computed."""
+    inputs = [value("x", F, [2, "n", 4]), value("axes", I, ["k"])]
+    given = [node("ReduceSum", ["x", "axes"], ["y"]), node("ReduceMax", ["x", "axes"], ["z"], noop_with_empty_axes=1),
+             node("ReduceLogSumExp", ["x", "axes"], ["w"])]
+    outputs = [value(name, F, [None] * 3) for name in "yzw"]
+    for axes in ([1], [-1, 0], [], [2, 0, 1]):
+        write(root, f"axes_given_{len(axes)}", given, inputs, outputs, {"x": numbers(2, 3, 4), "axes": np.array(axes, np.int64)}, 18)
+    computed = [const("flat", np.array([-1])), node("NonZero", ["mask"], ["places"]), node("Reshape", ["places", "flat"], ["axes"]),
+                node("ReduceMean", ["x", "axes"], ["y"]), node("ReduceL2", ["x", "axes"], ["z"], noop_with_empty_axes=1)]
+    for i, mask in enumerate(([1, 0, 1], [0, 0, 0])):
+        write(root, f"axes_computed_{i}", computed, [inputs[0], value("mask", I, [3])], outputs[:2],
+              {"x": numbers(2, 3, 4), "mask": np.array(mask, np.int64)}, 18)
+
+
 if __name__ == "__main__":
     np.random.seed(7)
     loops(pathlib.Path(sys.argv[1]))
@@ -278,3 +310,5 @@ if __name__ == "__main__":
     branches(pathlib.Path(sys.argv[1]))
     joins(pathlib.Path(sys.argv[1]))
     ranks(pathlib.Path(sys.argv[1]))
+    maps(pathlib.Path(sys.argv[1]))
+    open_axes(pathlib.Path(sys.argv[1]))

@@ -325,6 +325,13 @@ std::vector<Bad> places() {
       {"ScatterNDBeyondTheEnd", at("ScatterND", {"x", "at", "r"}), "an index is outside its axis"},
       {"ScatterElementsBeyondTheEnd", at("ScatterElements", {"x", "at", "r2"}),
        "an index is outside its axis"},
+      {"AxesOfAnyNumberBeyondTheRank",
+       {{node("NonZero", {"k"}, {"p"}), node("Reshape", {"p", "flat"}, {"axes"}),
+         node("ReduceSum", {"x", "axes"}, {"y"})},
+        {0, 1, 1},
+        false,
+        {ints("flat", {-1})}},
+       "operand `axes` of `ReduceSum` is not distinct axes of a tensor of rank 2"},
       {"InsertBeyondTheEnd", of_sequence("SequenceInsert", {"l", "x", "k"}, 4),
        "operand `position` of `SequenceInsert` is outside of its sequence of 3", "node_m"},
       {"EraseBeforeTheStart", of_sequence("SequenceErase", {"l", "k"}, -4),
@@ -371,13 +378,36 @@ Network of_two_ranks(int64_t k) {
           {number("one", 1), ints("axis", {0})}};
 }
 
+// Where k is 1, x of rank 3, which has an axis more than x to be flattened before; otherwise x.
+Network flattened(int64_t k) {
+  Network out = of_two_ranks(k);
+  out.nodes.back() = node("Flatten", {"z"}, {"y"}, {attribute("axis", 3)});
+  return out;
+}
+
+// Rows of x, k at a time, and a sequence of one tensor, of which each gives the sum of two.
+Network of_two_lengths(int64_t k) {
+  const Graph sum{{node("Add", {"a", "b"}, {"c"})},
+                  {value("a", {-1, 3}), value("b", {2, 3})},
+                  {value("c", {-1, 3})}};
+  return {{node("SplitToSequence", {"x", "k"}, {"m"}), node("SequenceConstruct", {"x"}, {"l"}),
+           node("SequenceMap", {"m", "l"}, {"s"}, {graph_attribute("body", sum.message())}),
+           node("ConcatFromSequence", {"s"}, {"y"}, {attribute("axis", 0)})},
+          {k},
+          true};
+}
+
 std::vector<Bad> control_flow() {
   const std::vector<std::string> most = {"--max-steps", "1000"};
-  return {{"EndlessLoop", endless(kMost), "the loop runs for more than 1000 iterations", "node_y",
-           most},
-          {"BranchOfAnotherRank", of_two_ranks(1),
-           "takes its other branch, which gives a rank that the nodes behind it do not take",
-           "node_z"}};
+  return {
+      {"EndlessLoop", endless(kMost), "the loop runs for more than 1000 iterations", "node_y",
+       most},
+      {"BranchOfAnotherRank", of_two_ranks(1),
+       "takes its other branch, which gives a rank that the nodes behind it do not take", "node_z"},
+      {"BranchThatANodeDoesNotTake", flattened(2),
+       "takes its other branch, whose results node `node_y` does not take", "node_z"},
+      {"MapOfSeveralLengths", of_two_lengths(1), "`SequenceMap` of sequences of several lengths",
+       "node_s"}};
 }
 
 // Dimensions of inputs that do not go together.

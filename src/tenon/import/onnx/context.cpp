@@ -47,9 +47,10 @@ const Elements* Context::run_time_elements(size_t i) {
   return run_time_ ? run_time_->of(inputs_[i]) : nullptr;
 }
 
+static constexpr size_t kMostVersions = 64;
+
 // Every list of distinct axes of the length of `values`.
 static std::vector<Ints> lists_of_axes(std::string_view what, size_t length, int64_t ndim) {
-  constexpr size_t kMostVersions = 64;
   std::vector<Ints> lists{{}};
   for (size_t k = 0; k < length; ++k) {
     std::vector<Ints> longer;
@@ -67,7 +68,43 @@ static std::vector<Ints> lists_of_axes(std::string_view what, size_t length, int
   return lists;
 }
 
+void Context::choose_axes(size_t i, std::string_view what, int64_t ndim) {
+  if (ndim > 6)
+    unsupported("operand `{}` of a length known only at run time, of a tensor of rank {}", what,
+                ndim);
+  Ints all;
+  for (int64_t axis = 0; axis < ndim; ++axis) all.push_back(axis);
+  // How often each axis is in the list.
+  const Expr length = shape(i)[0];
+  const Value given = reshape(cast(value(i), kInt64), {length, int64(1)});
+  const auto is_axis = [&](int64_t first) {
+    Ints row = all;
+    for (int64_t& axis : row) axis += first;
+    return op("equal", {given, reshape(ints_constant(row), {int64(1), int64(ndim)})});
+  };
+  const Value found = op("logical_or", {is_axis(0), is_axis(-ndim)});
+  const Dims counts =
+      numbers_of(op("sum", {cast(found, kInt64)}, {{"axis", Ints{0}}, {"keepdims", false}}), what);
+  NumberChoice choice{i, std::string(what), {}, {}, {}};
+  for (uint64_t subset = 0; subset < uint64_t{1} << ndim; ++subset) {
+    Ints list;
+    Expr holds = boolean(true);
+    for (int64_t axis = 0; axis < ndim; ++axis) {
+      const bool is_in = (subset >> axis & 1) != 0;
+      if (is_in) list.push_back(axis);
+      holds = logical_and(holds, eq(counts[static_cast<size_t>(axis)], int64(is_in ? 1 : 0)));
+    }
+    choice.conditions.push_back(
+        logical_and(eq(length, int64(static_cast<int64_t>(list.size()))), holds));
+    choice.lists.push_back(std::move(list));
+  }
+  choice.otherwise = fmt::format("distinct axes of a tensor of rank {}", ndim);
+  throw choice;
+}
+
 Ints Context::axes_operand(size_t i, std::string_view what, int64_t ndim) {
+  if (!elements(i) && this->ndim(i) == 1 && !type(i)->static_shape() && ndim > 0)
+    choose_axes(i, what, ndim);
   const Dims values = dims(i, what);
   if (const auto known = as_ints(values)) return axes(*known, ndim);
   NumberChoice choice{i, std::string(what), lists_of_axes(what, values.size(), ndim), {}, {}};

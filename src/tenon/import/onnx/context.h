@@ -182,6 +182,8 @@ class Context final : public ConverterContext {
   const Attribute* find(const std::string& name);
   template <typename T>
   const T* typed(const std::string& name, std::string_view wanted);
+  // The same of a list whose length only the run knows.
+  [[noreturn]] void choose_axes(size_t i, std::string_view what, int64_t ndim);
   void reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
   void broadcast_args(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
   // Emits checks of what the type rule of a call takes for equal without a proof.

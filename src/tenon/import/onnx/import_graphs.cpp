@@ -63,7 +63,8 @@ Ref<graph::SeqExpr> Importer::version(const Node& node, const OperatorRow& row,
 }
 
 Elements Importer::known_elements(const TensorType& type, const Ints& numbers) {
-  Elements out{type.dtype, *type.static_shape(), {}};
+  const Ints length = {static_cast<int64_t>(numbers.size())};
+  Elements out{type.dtype, type.static_shape().value_or(length), {}};
   for (const int64_t number : numbers)
     out.values.push_back(type.dtype.is_bool() ? boolean(number != 0) : int64(number));
   return out;
