@@ -85,7 +85,8 @@ void Context::choose_axes(size_t i, std::string_view what, int64_t ndim) {
   const Value found = op("logical_or", {is_axis(0), is_axis(-ndim)});
   const Dims counts =
       numbers_of(op("sum", {cast(found, kInt64)}, {{"axis", Ints{0}}, {"keepdims", false}}), what);
-  NumberChoice choice{i, std::string(what), {}, {}, {}};
+  std::vector<Ints> lists;
+  std::vector<Expr> conditions;
   for (uint64_t subset = 0; subset < uint64_t{1} << ndim; ++subset) {
     Ints list;
     Expr holds = boolean(true);
@@ -94,12 +95,11 @@ void Context::choose_axes(size_t i, std::string_view what, int64_t ndim) {
       if (is_in) list.push_back(axis);
       holds = logical_and(holds, eq(counts[static_cast<size_t>(axis)], int64(is_in ? 1 : 0)));
     }
-    choice.conditions.push_back(
-        logical_and(eq(length, int64(static_cast<int64_t>(list.size()))), holds));
-    choice.lists.push_back(std::move(list));
+    conditions.push_back(logical_and(eq(length, int64(static_cast<int64_t>(list.size()))), holds));
+    lists.push_back(std::move(list));
   }
-  choice.otherwise = fmt::format("distinct axes of a tensor of rank {}", ndim);
-  throw choice;
+  throw NumberChoice{i, std::string(what), std::move(lists), std::move(conditions),
+                     fmt::format("distinct axes of a tensor of rank {}", ndim)};
 }
 
 Ints Context::axes_operand(size_t i, std::string_view what, int64_t ndim) {
