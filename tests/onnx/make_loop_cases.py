@@ -303,6 +303,17 @@ def open_axes(root):
               {"x": numbers(2, 3, 4), "mask": np.array(mask, np.int64)}, 18)
 
 
+def scan_from_the_end(root):
+    """Rows of a batch from the last of each on, beside others from the first on."""
+    body = graph([node("Mul", ["s", "a"], ["m"]), node("Add", ["m", "b"], ["next"]), node("Sub", ["a", "b"], ["d"])],
+                 [value("s", F, [3]), value("a", F, [3]), value("b", F, [3])], [value("next", F, [3]), value("d", F, [3])])
+    write(root, "scan_of_lengths_from_the_end", [node("Scan", ["lengths", "s", "x", "y"], ["last", "all"], body=body,
+                                                      num_scan_inputs=2, directions=[1, 0])],
+          [value("lengths", I, [3]), value("s", F, [3, 3]), value("x", F, [3, "t", 3]), value("y", F, [3, "t", 3])],
+          [value("last", F, [3, 3]), value("all", F, [3, None, 3])],
+          {"lengths": np.array([2, 4, 1]), "s": numbers(3, 3), "x": numbers(3, 4, 3), "y": numbers(3, 4, 3)}, opset=8)
+
+
 if __name__ == "__main__":
     np.random.seed(7)
     loops(pathlib.Path(sys.argv[1]))
@@ -312,3 +323,4 @@ if __name__ == "__main__":
     ranks(pathlib.Path(sys.argv[1]))
     maps(pathlib.Path(sys.argv[1]))
     open_axes(pathlib.Path(sys.argv[1]))
+    scan_from_the_end(pathlib.Path(sys.argv[1]))

@@ -133,6 +133,21 @@ Results convert_scan(Context& c) {
   return results;
 }
 
+// The first `length` places of the first axis from the last of them on, those behind as they are.
+Value from_the_end(Context& c, const Value& x, const Value& length) {
+  const Expr extent = shaped(x)->shape->front();
+  const auto number = [&](const Expr& value) {
+    return c.op("full", {c.shape_value({}), c.prim(value)}, {{"dtype", kInt64}});
+  };
+  const Value places =
+      c.op("arange", {c.prim(int64(0)), c.prim(extent), c.prim(int64(1))}, {{"dtype", kInt64}});
+  const Value count = c.op("minimum", {c.cast(length, kInt64), number(extent)});
+  const Value last = c.op("subtract", {count, number(int64(1))});
+  const Value taken =
+      c.op("where", {c.op("less", {places, count}), c.op("subtract", {last, places}), places});
+  return c.op("take", {x, taken}, {{"axis", 0}});
+}
+
 // Until opset 8 the first axis is that of a batch, whose elements are scanned by themselves, each as
 // far as `sequence_lens` says.
 Results convert_batched_scan(Context& c) {
@@ -145,8 +160,6 @@ Results convert_batched_scan(Context& c) {
   const std::set<size_t> directions = reversed(c, "directions", scanned.size());
   const Expr batch = common_length(c, values, 0), length = common_length(c, scanned, 1);
   const bool has_lengths = c.has(0);
-  if (has_lengths && !directions.empty())
-    unsupported("sequences of different lengths from the end");
   if (has_lengths) {
     if (c.ndim(0) != 1)
       c.bad(kRankMismatch, "operand `sequence_lens` of `Scan` has rank {}; expected 1", c.ndim(0));
@@ -159,8 +172,13 @@ Results convert_batched_scan(Context& c) {
     const auto first = one.begin() + static_cast<std::ptrdiff_t>(states);
     for (auto state = one.begin(); state != first; ++state) parts.states.push_back(item_of(*state));
     parts.slices.assign(first, first + static_cast<std::ptrdiff_t>(scanned.size()));
-    parts.reversed_inputs = directions;
-    if (has_lengths) parts.length = one.back();
+    if (has_lengths) {
+      parts.length = one.back();
+      for (const size_t i : directions)
+        parts.slices[i] = from_the_end(c, parts.slices[i], parts.length);
+    } else {
+      parts.reversed_inputs = directions;
+    }
     return repeated(c, *body, parts);
   });
 }
@@ -172,8 +190,7 @@ std::vector<OperatorRow> loop_rows() {
       {"Loop", 1, 0, -1, convert_loop, "any",
        "states of one rank; outputs of one shape in all iterations"},
       {"Scan", 8, 1, -1,
-       [](Context& c) { return c.opset() < 9 ? convert_batched_scan(c) : convert_scan(c); }, "any",
-       "`sequence_lens` together with `directions` is not imported"},
+       [](Context& c) { return c.opset() < 9 ? convert_batched_scan(c) : convert_scan(c); }, "any"},
   };
 }
 
