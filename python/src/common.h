@@ -24,6 +24,7 @@ void bind_programs(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_script(nb::module_& m);
 void bind_patterns(nb::module_& m);
+void bind_tir(nb::module_& m);
 
 /// Sets Python's error to the exception that is being handled. Returns null.
 PyObject* raise_current() noexcept;

@@ -7,6 +7,7 @@
 
 #include "common.h"
 #include "function.h"
+#include "script_values.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/verify.h"
@@ -83,6 +84,34 @@ void bind_modules(nb::module_& m) {
             return module;
           },
           "The module that it is of; what it calls is there.")
+      .def_prop_ro(
+          "params",
+          [](const Function& f) {
+            std::vector<Value> out;
+            if (const auto* graph = f.node.as<graph::Function>())
+              for (const auto& param : graph->params) out.push_back({param});
+            return out;
+          },
+          "The parameters of a graph function.")
+      .def_prop_ro(
+          "body",
+          [](const Function& f) -> std::optional<Value> {
+            const auto* graph = f.node.as<graph::Function>();
+            return graph ? std::optional(Value{graph->body->body}) : std::nullopt;
+          },
+          "What a graph function returns; None of others.")
+      .def_prop_ro(
+          "bindings",
+          [](const Function& f) {
+            std::vector<std::pair<Value, Value>> out;
+            if (const auto* graph = f.node.as<graph::Function>())
+              for (const auto& block : graph->body->blocks)
+                for (const auto& binding : block->bindings)
+                  out.emplace_back(Value{binding->var},
+                                   Value{binding->value, {}, binding->var->type});
+            return out;
+          },
+          "The variables of a graph function with their values, in order.")
       .def_prop_ro(
           "attrs", [](const Function& f) { return to_python(f.node->attrs); },
           "A copy of its attributes.")

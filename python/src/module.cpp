@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   bind_modules(m);
   bind_script(m);
   bind_patterns(m);
+  bind_tir(m);
   bind_passes(m);
   bind_programs(m);
   bind_compile(m);

@@ -368,7 +368,8 @@ graph::Value answer_of(const nb::object& answer, IRModule& added) {
 graph::CallRule rule_of(const DFPattern& pattern, nb::object callback, const Added& added) {
   return [pattern, callback = std::move(callback), added](const graph::Value& value,
                                                           const Match& match) -> graph::Value {
-    return answer_of(callback(Value{value}, matches_of(pattern, match, value)), *added);
+    const graph::Type type = match.outputs.empty() ? graph::Type() : match.outputs[0]->type;
+    return answer_of(callback(Value{value, {}, type}, matches_of(pattern, match, value)), *added);
   };
 }
 
@@ -397,7 +398,7 @@ nb::object rewrite_bindings(const Context& context, const nb::object& callback,
     for (const DFPattern& pattern : context.context.patterns)
       for (const auto& [part, value] : matches_of(pattern, match)) matches[part] = value;
     for (const Ref<graph::Binding>& binding : match.bindings)
-      bindings[nb::cast(Value{binding->var})] = Value{binding->value};
+      bindings[nb::cast(Value{binding->var})] = Value{binding->value, {}, binding->var->type};
     std::vector<std::pair<Ref<graph::Var>, graph::Value>> out;
     const nb::object answer = callback(matches, bindings);
     if (answer.is_none()) return out;
@@ -491,6 +492,15 @@ void bind_rewriting(nb::module_& m) {
       "Replaces what the pattern matches by `rewriter(expr, matches)`, until nothing changes: in a "
       "function, or in every graph function of a module. None, or the expression itself: it "
       "stays.");
+  m.def(
+      "_replace",
+      [](const Function& function, const nb::dict& values) {
+        const nb::object find = values.attr("get");
+        const nb::object rule = nb::cpp_function(
+            [find](const nb::object& expr, nb::handle) { return find(expr, expr); });
+        return apply(Rewriter::from_pattern(graph::wildcard(), rule), nb::cast(function));
+      },
+      nb::arg("function"), nb::arg("values"));
   m.def(
       "rewrite_bindings", &rewrite_bindings, nb::arg("ctx"), nb::arg("rewriter"), nb::arg("func"),
       "Gives variables of dataflow blocks other values: `rewriter(matches, bindings)` answers with "

@@ -43,8 +43,8 @@ nb::object wrapped(const script::Object& object, IRModule functions = {}) {
                                       ? nullptr
                                       : std::make_shared<const IRModule>(std::move(functions))});
   if (const auto* type = object.as<graph::Type>()) return nb::str(graph::str(*type).c_str());
+  if (const auto* expr = object.as<Expr>()) return nb::cast(PrimExpr{*expr});
   if (const auto converted = to_python(object)) return *converted;
-  if (const auto* expr = object.as<Expr>()) return nb::cast(Value{script::value_of(*expr)});
   throw nb::type_error(("it is " + script::describe(object) + ", no value of a graph").c_str());
 }
 
@@ -92,7 +92,7 @@ const char* kind_of(const Value& value) {
 }
 
 nb::object shape_of(const Value& value) {
-  const graph::Type type = graph::type_of(value.node);
+  const graph::Type type = value.type();
   const auto* tensor = type.as<graph::TensorType>();
   if (!tensor || !tensor->shape) return nb::none();
   nb::list dims;
@@ -118,12 +118,12 @@ void bind_values(nb::module_& m) {
                                  "operator on others. Equal to itself alone.");
   value.def_prop_ro("kind", &kind_of, "\"Var\", \"Call\", \"Constant\", ...")
       .def_prop_ro(
-          "type", [](const Value& v) { return graph::str(graph::type_of(v.node)); },
+          "type", [](const Value& v) { return graph::str(v.type()); },
           "As its text has it: `R.Tensor((2, 3), \"float32\")`.")
       .def_prop_ro(
           "dtype",
           [](const Value& v) -> std::optional<std::string> {
-            const graph::Type type = graph::type_of(v.node);
+            const graph::Type type = v.type();
             const auto* tensor = type.as<graph::TensorType>();
             if (!tensor || tensor->dtype.is_void()) return std::nullopt;
             return tensor->dtype.str();
@@ -148,6 +148,14 @@ void bind_values(nb::module_& m) {
             return call->op->name;
           },
           "The operator that a call is of: \"nn.conv2d\".")
+      .def_prop_ro(
+          "callee",
+          [](const Value& v) -> std::optional<Value> {
+            const auto* call = as<graph::Call>(v);
+            if (!call || call->op) return std::nullopt;
+            return Value{call->callee};
+          },
+          "What a call is of that is of no operator: a function of the module, or another one.")
       .def_prop_ro(
           "args",
           [](const Value& v) {
@@ -239,6 +247,21 @@ void bind_script(nb::module_& m) {
     script::read_helper(source.file, {first, last}, names_of(std::move(lookup)));
   });
   m.def("_call_word", &call_word);
+  m.def("_with_args", [](const Value& value, nb::handle args) {
+    const auto* call = value.node.as<graph::Call>();
+    if (!call) throw nb::type_error("the expression is no call");
+    std::vector<graph::Value> operands;
+    IRModule functions;
+    for (const nb::handle arg : nb::iter(args)) {
+      operands.push_back(value_of(arg).node);
+      collect_functions(functions, arg);
+    }
+    const auto out = call->op ? make<graph::Call>(call->op, std::move(operands), call->attrs,
+                                                  call->type_args, call->origin)
+                              : make<graph::Call>(call->callee, std::move(operands), call->attrs,
+                                                  call->type_args, call->origin);
+    return wrapped(graph::Value(out), std::move(functions));
+  });
   m.def("_expr_of", [](nb::handle value) { return value_of(value); });
   m.def("_words", [] {
     nb::list out;

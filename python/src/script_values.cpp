@@ -210,6 +210,8 @@ Object Capture::object_of(nb::handle value) {
         std::make_shared<const std::vector<std::pair<Object, Object>>>(std::move(items))};
   }
   if (nb::isinstance<Value>(value)) return nb::cast<const Value&>(value).node;
+  if (nb::isinstance<PrimExpr>(value)) return nb::cast<const PrimExpr&>(value).node;
+  if (nb::isinstance<Buffer>(value)) return nb::cast<const Buffer&>(value).node;
   if (auto out = function_or_module(value)) return *out;
   if (auto out = of_script(value)) return *out;
   if (auto out = dtype(value)) return *out;

@@ -16,6 +16,17 @@ namespace tenon::python {
 struct Value {
   graph::Value node;
   std::shared_ptr<const IRModule> functions = {};
+  graph::Type known = {};  // of the variable that it is bound to; null: what its parts say
+
+  graph::Type type() const { return known ? known : graph::type_of(node); }
+};
+
+/// A scalar expression and a buffer of TensorIR.
+struct PrimExpr {
+  Expr node;
+};
+struct Buffer {
+  Ref<tir::Buffer> node;
 };
 
 /// The text of a file, which every place in it refers to.

@@ -16,9 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenon import dpl as dpl, script as script, transform as transform
+    from tenon import dpl as dpl, script as script, tir as tir, transform as transform
     from tenon._api import compile as compile, load as load
     from tenon._core import Expr, Function, IRModule, Pass, Port, Program
+    from tenon.expr_functor import ExprMutator, ExprVisitor
     from tenon._errors import CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
 
 # Where each name is.
@@ -32,6 +33,8 @@ _NAMES = {
     "Port": "_core",
     "Program": "_core",
     "__version__": "_core",
+    "ExprMutator": "expr_functor",
+    "ExprVisitor": "expr_functor",
     "CompileError": "_errors",
     "Diagnostic": "_errors",
     "Error": "_errors",
@@ -42,7 +45,7 @@ _NAMES = {
     "TenonWarning": "_errors",
     "UsageError": "_errors",
 }
-_MODULES = {"dpl", "script", "transform"}
+_MODULES = {"dpl", "script", "tir", "transform"}
 
 __all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
 

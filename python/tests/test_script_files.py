@@ -2,8 +2,10 @@
 """The same text, run by Python and read by the compiler, is one module or has the same errors: the repository's own texts."""
 
 import __future__
+import importlib
 import linecache
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ GOLDEN = ROOT / "tests/golden"
 FOLDERS = sorted({path.parent for path in GOLDEN.rglob("*.tvmscript")})
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 MODULE = re.compile(r"^@(?:I|tvm\.script)\.ir_module.*?^class (\w+)", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def tvm(monkeypatch):
+    # Texts that import TVM's modules find ours.
+    for name in ["", ".script", ".script.ir", ".script.relax", ".script.tir"]:
+        monkeypatch.setitem(sys.modules, "tvm" + name, importlib.import_module("tenon" + name))
+    monkeypatch.setattr("tenon.script.tirx", T, raising=False)  # as TVM has it lately
 
 
 def run(path, text, name):

@@ -74,7 +74,7 @@ class Word(_Script):
         return word(f"{self._path}.{name}", self._path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._path.startswith("R.") and any(_is_expr(arg) for arg in (*args, *kwargs.values())):
+        if any(_is_expr(arg) for arg in (*args, *kwargs.values())):
             return _core._call_word(self._path, *args, **kwargs)
         return Application(self._path, args, kwargs)
 
@@ -129,4 +129,4 @@ class Application(_Script):
 def _is_expr(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_expr(item) for item in value)
-    return isinstance(value, _core.Expr)
+    return isinstance(value, (_core.Expr, _core.tir.PrimExpr, _core.tir.Buffer))

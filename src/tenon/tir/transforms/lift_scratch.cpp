@@ -65,6 +65,7 @@ class Lifter final : public Rewriter {
       slot.from = alloc->buffer;
       params.push_back(slot.buffer);
       slots_.emplace(alloc->buffer.get(), slot);
+      replace(buffer.data, pointer_to(slot));
       return make<Seq>(std::vector<Stmt>{});
     }
     if (const auto* load = node.as<BufferLoad>())
@@ -108,6 +109,16 @@ class Lifter final : public Rewriter {
   const Slot* slot_of(const Ref<Buffer>& buffer) const {
     const auto it = slots_.find(buffer.get());
     return it == slots_.end() ? nullptr : &it->second;
+  }
+  static Expr pointer_to(const Slot& slot) {
+    if (slot.indices.empty()) return slot.buffer->data;
+    std::vector<Expr> first = slot.indices;
+    for (size_t i = first.size(); i < slot.buffer->ndim(); ++i)
+      first.push_back(imm(slot.buffer->shape[i]->dtype, int64_t{0}));
+    return make<Call>(
+        IntrinsicId::kAddressOf,
+        std::vector<NodePtr>{make<BufferLoad>(slot.buffer, std::move(first), Origin())}, kVoid,
+        Origin());
   }
   std::vector<Expr> indices(const Slot& slot, const std::vector<Expr>& inner) {
     std::vector<Expr> out = slot.indices;
