@@ -139,6 +139,21 @@ Helper read_helper(const std::shared_ptr<const SourceFile>& file, LineRange line
   return out;
 }
 
+Helper read_lambda(const std::shared_ptr<const SourceFile>& file, const std::string& source,
+                   const Place& place, std::shared_ptr<const HostNames> names) {
+  auto text = std::make_shared<HelperText>();
+  text->file = file;
+  text->names = std::move(names);
+  text->expression = ast::parse_expression(file, source, place);
+  if (text->expression->kind != ExprKind::kLambda)
+    throw CompileError(kSyntax, Origin::script(file, place.line, place.column),
+                       "something else than a lambda");
+  Helper out;
+  out.lambda = text->expression.get();
+  out.text = std::move(text);
+  return out;
+}
+
 // ---- values of the program ----------------------------------------------------------------------
 
 static Object element_of(const TensorData& data, int64_t index) {

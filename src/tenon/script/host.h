@@ -45,6 +45,7 @@ class HostValue {
 struct HelperText {
   std::shared_ptr<const SourceFile> file;
   ast::Body body;
+  ast::ExprPtr expression;  // of a lambda
   std::shared_ptr<const HostNames> names;
 };
 
@@ -52,5 +53,9 @@ struct HelperText {
 /// \throws CompileError where the lines are something else, or with all that is wrong in them.
 Helper read_helper(const std::shared_ptr<const SourceFile>& file, LineRange lines,
                    std::shared_ptr<const HostNames> names);
+
+/// The lambda in the lines of `file` whose text is `text`; its places are `place`.
+Helper read_lambda(const std::shared_ptr<const SourceFile>& file, const std::string& text,
+                   const Place& place, std::shared_ptr<const HostNames> names);
 
 }  // namespace tenon::script

@@ -354,11 +354,13 @@ Object Evaluator::call_helper(const Helper& helper, Arguments args, const ast::E
   bind_parameters(helper, args, call);
   try {
     Object out;
-    if (helper.lambda) {
-      out = eval(*helper.lambda->items[0]);
-    } else {
+    {
       const InTextOf text(module_, helper);
-      if (auto value = run_helper(helper.definition->body)) out = std::move(*value);
+      if (helper.lambda) {
+        out = eval(*helper.lambda->items[0]);
+      } else if (auto value = run_helper(helper.definition->body)) {
+        out = std::move(*value);
+      }
     }
     check_size(out, call.place);
     return out;
