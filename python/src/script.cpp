@@ -233,10 +233,12 @@ void bind_values(nb::module_& m) {
 void bind_script(nb::module_& m) {
   bind_values(m);
   nb::class_<Source>(m, "_Source")
-      .def("__init__", [](Source* self, std::string name, std::string text) {
-        new (self) Source{
-            std::make_shared<const SourceFile>(SourceFile{std::move(name), std::move(text)})};
-      });
+      .def("__init__",
+           [](Source* self, std::string name, std::string text) {
+             new (self) Source{
+                 std::make_shared<const SourceFile>(SourceFile{std::move(name), std::move(text)})};
+           })
+      .def_prop_ro("text", [](const Source& source) { return source.file->text; });
   m.def("_parse_module", &parse, nb::arg("source"), nb::arg("first"), nb::arg("last"),
         nb::arg("lookup"), nb::arg("class_name"), nb::arg("verify"));
   m.def("_parse_function",

@@ -147,6 +147,10 @@ std::optional<Object> Capture::of_script(nb::handle value) {
       keywords.emplace_back(nb::cast<std::string>(name), object_of(arg));
     return script::call_word(nb::cast<std::string>(said[1]), args, keywords);
   }
+  if (kind == "lambda")
+    return script::read_lambda(
+        nb::cast<const Source&>(said[1]).file, nb::cast<std::string>(said[2]),
+        {nb::cast<uint32_t>(said[3]), nb::cast<uint32_t>(said[4]), 6}, names_of(said[5]));
   check(kind == "helper", "a kind of value of tenon.script");
   return script::read_helper(nb::cast<const Source&>(said[1]).file,
                              {nb::cast<uint32_t>(said[2]), nb::cast<uint32_t>(said[3])},

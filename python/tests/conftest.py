@@ -5,7 +5,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-SCRIPT = '''from tenon.script import ir as I, relax as R, tir as T
+SCRIPT = """from tenon.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
@@ -17,7 +17,7 @@ class Module:
             z: R.Tensor((n, 3), "float32") = R.nn.relu(y)
             R.output(z)
         return z
-'''
+"""
 
 
 @pytest.fixture

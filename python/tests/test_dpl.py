@@ -427,9 +427,7 @@ def test_checks_that_fail():
 
 
 def test_attributes_of_composites():
-    pattern = FusionPattern(
-        "toy.relu", is_op("nn.relu")(wildcard()), attrs_getter=lambda match: {"inputs": len(match.inputs)}
-    )
+    pattern = FusionPattern("toy.relu", is_op("nn.relu")(wildcard()), attrs_getter=lambda match: {"inputs": len(match.inputs)})
     assert '"inputs": 1' in fuse_ops_by_pattern(Dense, [pattern], annotate_codegen=True).script()
 
 

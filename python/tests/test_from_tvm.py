@@ -277,11 +277,23 @@ def test_composites_become_calls_with_buffers(tmp_path):
     module = LowerFusedNodes().visit(region())
     script = module["tvmgen_default_toy_cg_thflow_main_0"].script()
     assert "dense_bias_relu_out" in script and "dense_bias_out.data" in script
-    alone = tenon.IRModule()
-    alone["main"] = module["tvmgen_default_toy_cg_thflow_main_0"]
+    kernel = module["tvmgen_default_toy_cg_thflow_main_0"]
+
+    @I.ir_module
+    class Network:
+        @R.function
+        def main(
+            x: R.Tensor((64, 800), "float32"),
+            w0: R.Tensor((500, 800), "float32"),
+            b0: R.Tensor((500,), "float32"),
+            w1: R.Tensor((10, 500), "float32"),
+            b1: R.Tensor((10,), "float32"),
+        ):
+            return R.call_tir(kernel, (x, w0, b0, w1, b1), out_sinfo=R.Tensor((64, 10), "float32"))
+
     library = tmp_path / "library.c"
     library.write_text(LIBRARY)
-    program = tenon.compile(alone, link=library)
+    program = tenon.compile(Network, link=library)
     x, w0, b0, w1, b1 = inputs = [
         RNG.standard_normal(shape, dtype=np.float32) for shape in [(64, 800), (500, 800), (500,), (10, 500), (10,)]
     ]

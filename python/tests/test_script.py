@@ -129,7 +129,7 @@ def make(n, dtype="float32", activation=None):
 @pytest.mark.parametrize(("n", "dtype"), [(2, "float32"), (3, "float64"), (5, "int8")])
 def test_functions_that_make_modules(n, dtype):
     module = make(n, dtype)
-    assert f"R.Tensor(({n}, {2 * n}), dtype=\"{dtype}\")" in module.script()
+    assert f'R.Tensor(({n}, {2 * n}), dtype="{dtype}")' in module.script()
 
 
 def test_names_of_annotations_alone():
@@ -549,3 +549,15 @@ def test_stubs_are_up_to_date():
     for language, name in {"I": "ir", "R": "relax", "T": "tir"}.items():
         stub = (folder / f"{name}.pyi").read_text()
         assert stub == _stubs.stub(language), "write them anew: python -m tenon.script._stubs"
+
+
+def test_lambdas_meet_expressions():
+    scale = 3
+    relu, twice = lambda x: T.max(x, 0), lambda x: x * 2 + scale
+
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32")):
+        A[0] = relu(A[1])
+        A[1] = twice(A[2])
+
+    assert "T.max(A[1], 0)" in f.script() and "A[2] * 2 + 3" in f.script()

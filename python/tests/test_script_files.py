@@ -27,7 +27,6 @@ def tvm(monkeypatch):
     # Texts that import TVM's modules find ours.
     for name in ["", ".script", ".script.ir", ".script.relax", ".script.tir"]:
         monkeypatch.setitem(sys.modules, "tvm" + name, importlib.import_module("tenon" + name))
-    monkeypatch.setattr("tenon.script.tirx", T, raising=False)  # as TVM has it lately
 
 
 def run(path, text, name):

@@ -8,4 +8,6 @@ the Python around them: closures, local variables of the function around, global
 from tenon.script import ir, relax, tir
 from tenon.script.ir import ir_module
 
-__all__ = ["ir", "ir_module", "relax", "tir"]
+tirx = tir  # as TVM has it lately
+
+__all__ = ["ir", "ir_module", "relax", "tir", "tirx"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import types
@@ -121,11 +122,46 @@ class Helper:
         return ("helper", place.source, place.first, place.last, place.lookup)
 
 
-def helper_of(function: Any) -> Helper | None:
+def helper_of(function: Any) -> Helper | Lambda | None:
     """The text of a function; None where there is none."""
-    if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
+    if not isinstance(function, types.FunctionType):
         return None
     try:
-        return Helper(of_function(function, None))
+        place = of_function(function, None)
     except OSError:
         return None
+    if function.__name__ != "<lambda>":
+        return Helper(place)
+    found = _lambda_at(place, function)
+    return Lambda(place, *found) if found else None
+
+
+class Lambda:
+    """A lambda that a script calls with expressions."""
+
+    def __init__(self, place: Place, text: str, line: int, column: int) -> None:
+        self._said = ("lambda", place.source, text, line, column, place.lookup)
+
+    def __tenon_script__(self) -> tuple[Any, ...]:
+        return self._said
+
+
+def _lambda_at(place: Place, function: types.FunctionType) -> tuple[str, int, int] | None:
+    text = place.source.text
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a cell with commands of its own
+        return None
+    # All that it computes is its body: one expression of the text.
+    positions = [p for p in function.__code__.co_positions() if None not in p and p[2] != p[3]]
+    begin = min((line, column) for line, _, column, _ in positions)
+    end = max((line, column) for _, line, _, column in positions)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Lambda):
+            continue
+        body = node.body
+        if (body.lineno, body.col_offset) == begin and (body.end_lineno, body.end_col_offset) == end:
+            before = text.splitlines()[node.lineno - 1].encode()[: node.col_offset].decode()
+            source = ast.get_source_segment(text, node)
+            return (source, node.lineno, len(before) + 1) if source else None
+    return None

@@ -32,28 +32,28 @@ class _Value:
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
 
 _DECORATORS = {
-    "I.ir_module": '''
+    "I.ir_module": """
 @_overload
 def ir_module(cls: type, /) -> _IRModule: ...
 @_overload
 def ir_module(*, check_well_formed: _builtins.bool = True, **options: _Any) -> _Callable[[type], _IRModule]: ...
-''',
-    "R.rewriter": "\ndef rewriter(cls: type, /) -> _PatternMatchingRewriter: ...\n",
-    "T.macro": '''
+""",
+    "R.rewriter": "func = function\nop: _Any\n\ndef rewriter(cls: type, /) -> _PatternMatchingRewriter: ...\n",
+    "T.macro": """
 @_overload
 def macro(function: _Callable[..., _Any], /) -> _Callable[..., _Any]: ...
 @_overload
 def macro(*, hygienic: _builtins.bool = True) -> _Callable[[_Callable[..., _Any]], _Callable[..., _Any]]: ...
 inline = macro
-''',
+""",
 }
 
-_FUNCTION_DECORATOR = '''
+_FUNCTION_DECORATOR = """
 @_overload
 def {name}(function: _Callable[..., _Any], /) -> _Function: ...
 @_overload
 def {name}(**options: _Any) -> _Callable[[_Callable[..., _Any]], _Function]: ...
-'''
+"""
 
 
 def _parameters(text: str) -> str:

@@ -34,9 +34,7 @@ def ir_module(cls: type | None = None, /, *, check_well_formed: bool = True, **o
         if not isinstance(cls, type):
             raise TypeError(f"`@I.ir_module` is of a class, not of {cls!r}")
         place = _source.of_class(cls, frame)
-        return _core._parse_module(
-            place.source, place.first, place.last, place.lookup, cls.__name__, check_well_formed
-        )
+        return _core._parse_module(place.source, place.first, place.last, place.lookup, cls.__name__, check_well_formed)
 
     if cls is not None:
         return decorate(cls, sys._getframe(1))

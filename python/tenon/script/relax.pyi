@@ -302,6 +302,8 @@ def reshape(x: _Any, shape: _Any) -> _Any:
     """The elements in order, in another shape; one -1 is inferred."""
 def reverse_sequence(x: _Any, seq_lengths: _Any, seq_axis: _Any = None, batch_axis: _Any = None) -> _Any:
     """Reverses the first seq_lengths[b] elements along seq_axis for each b of batch_axis."""
+func = function
+op: _Any
 
 def rewriter(cls: type, /) -> _PatternMatchingRewriter: ...
 def right_shift(lhs: _Any, rhs: _Any) -> _Any:
