@@ -314,6 +314,19 @@ def scan_from_the_end(root):
           {"lengths": np.array([2, 4, 1]), "s": numbers(3, 3), "x": numbers(3, 4, 3), "y": numbers(3, 4, 3)}, opset=8)
 
 
+def stacked_sizes(root):
+    """What is stacked has a size that data decides, the same in all iterations; beside it a result of one size."""
+    body = graph([node("Identity", ["go"], ["go_on"]), node("Cast", ["i"], ["k"], to=F), node("Add", ["s", "k"], ["next"]),
+                  node("Compress", ["next", "mask"], ["kept"], axis=0), node("ReduceSum", ["next"], ["sum"], keepdims=0),
+                  node("NonZero", ["mask"], ["places"])],
+                 counted([value("s", F, [4])]),
+                 [value("go_on", B, []), value("next", F, [4]), value("kept", F, None), value("sum", F, []), value("places", I, None)])
+    write(root, "loop_stacks_sizes_of_data", [node("Loop", ["n", "", "x"], ["last", "rows", "sums", "places"], body=body)],
+          [value("n", I, []), value("x", F, [4]), value("mask", B, [4])],
+          [value("last", F, [4]), value("rows", F, [None, None]), value("sums", F, [None]), value("places", I, [None] * 3)],
+          {"n": np.array(3), "x": numbers(4), "mask": np.array([True, False, True, True])})
+
+
 if __name__ == "__main__":
     np.random.seed(7)
     loops(pathlib.Path(sys.argv[1]))
@@ -324,3 +337,4 @@ if __name__ == "__main__":
     maps(pathlib.Path(sys.argv[1]))
     open_axes(pathlib.Path(sys.argv[1]))
     scan_from_the_end(pathlib.Path(sys.argv[1]))
+    stacked_sizes(pathlib.Path(sys.argv[1]))

@@ -397,6 +397,20 @@ Network of_two_lengths(int64_t k) {
           true};
 }
 
+// A vector that is longer in each of k iterations, and all of these.
+Network growing(int64_t k) {
+  const Graph body{{node("Identity", {"c"}, {"go"}),
+                    node("Concat", {"s", "first"}, {"next"}, {attribute("axis", 0)}),
+                    node("Identity", {"next"}, {"row"})},
+                   {value("i", {}, kOnnxInt64), value("c", {}, 9), value("s", {-1})},
+                   {value("go", {}, 9), value("next", {-1}), value("row", {-1})}};
+  return {{node("ReduceSum", {"x", "axis"}, {"first"}, {attribute("keepdims", 0)}),
+           node("Loop", {"k", "", "first"}, {"z", "y"}, {graph_attribute("body", body.message())})},
+          {k},
+          true,
+          {ints("axis", {0})}};
+}
+
 std::vector<Bad> control_flow() {
   const std::vector<std::string> most = {"--max-steps", "1000"};
   return {
@@ -406,6 +420,7 @@ std::vector<Bad> control_flow() {
        "takes its other branch, which gives a rank that the nodes behind it do not take", "node_z"},
       {"BranchThatANodeDoesNotTake", flattened(2),
        "takes its other branch, whose results node `node_y` does not take", "node_z"},
+      {"RowsOfSeveralLengths", growing(2), "tensors of `ConcatFromSequence` differ", "node_z"},
       {"MapOfSeveralLengths", of_two_lengths(1), "`SequenceMap` of sequences of several lengths",
        "node_s"}};
 }

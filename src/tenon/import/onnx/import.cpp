@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tenon/import/onnx/importer.h"
+#include "tenon/import/onnx/loop_body.h"
 #include "tenon/import/onnx/maps.h"
 #include "tenon/import/onnx/open_ranks.h"
 #include "tenon/import/onnx/propagate.h"
@@ -156,7 +157,13 @@ void Importer::convert_operator(const Node& node, Scope& scope, const Body& body
     convert_if(context, scope, body);
     return;
   }
-  if (is_loop && unroll(context, scope, body)) return;
+  if (is_loop) {
+    try {
+      if (unroll(context, scope, body)) return;
+    } catch (const OpenShapes& open) {
+      return collect_results(context, open, scope, body);
+    }
+  }
   if (row->convert_items) {
     convert_items(context, *row, scope, body);
     return;
@@ -190,6 +197,8 @@ void Importer::convert_operator(const Node& node, Scope& scope, const Body& body
   } catch (const NumberChoice& choice) {
     set_results(node, convert_choices(node, *row, inputs, opset->second, body, choice), scope,
                 nullptr);
+  } catch (const OpenShapes& open) {
+    collect_results(context, open, scope, body);
   }
 }
 

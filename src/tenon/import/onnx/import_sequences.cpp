@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where sequences and optionals meet nodes, loops and outputs.
+#include <algorithm>
+
 #include "tenon/import/onnx/collection.h"
 #include "tenon/import/onnx/importer.h"
 #include "tenon/import/onnx/loop_body.h"
@@ -195,6 +197,59 @@ bool Importer::unroll(Context& context, Scope& scope, const Body& body) {
   }
   set_items(node, state, scope);
   return true;
+}
+
+void Importer::collect_results(Context& context, const OpenShapes& open, Scope& scope,
+                               const Body& body) {
+  const Node& node = context.node();
+  const std::shared_ptr<const Graph> whole = context.graph_attr("body");
+  const size_t states = whole->inputs.size() - 2;
+  const auto named = [&](size_t k) {
+    return k < node.outputs.size() ? node.outputs[k] : std::string();
+  };
+  Graph each = *whole;
+  each.outputs.resize(1 + states);
+  Node loop = node;
+  loop.inputs.resize(2 + states);
+  loop.outputs.resize(states);
+  Graph made;
+  std::vector<Node> stacks;
+  for (const auto& [k, dtype] : open.results) {
+    const std::string name = fmt::format("{}.result{}", name_of_result(node), k);
+    ValueInfo state, next;
+    state.name = name + ".before";
+    next.name = name + ".next";
+    each.nodes.push_back({node.name,
+                          "SequenceInsert",
+                          "",
+                          {state.name, whole->outputs[k + 1].name},
+                          {next.name},
+                          {}});
+    each.inputs.push_back(state);
+    each.outputs.push_back(next);
+    Collection none;
+    none.dtype = dtype;
+    scope.set(name + ".none", item_of(std::move(none)));
+    loop.inputs.push_back(name + ".none");
+    loop.outputs.push_back(name);
+    if (!named(k).empty())
+      stacks.push_back({node.name,
+                        "ConcatFromSequence",
+                        "",
+                        {name},
+                        {named(k)},
+                        {{"axis", {int64_t{0}, "", ""}}, {"new_axis", {int64_t{1}, "", ""}}}});
+  }
+  for (size_t k = states; k + 1 < whole->outputs.size(); ++k) {
+    if (open.results.count(k)) continue;
+    each.outputs.push_back(whole->outputs[k + 1]);
+    loop.outputs.push_back(named(k));
+  }
+  loop.attributes["body"].value = std::make_shared<const Graph>(std::move(each));
+  made.nodes.push_back(std::move(loop));
+  std::ranges::move(stacks, std::back_inserter(made.nodes));
+  made_graphs_.push_back(std::make_shared<const Graph>(std::move(made)));
+  for (const Node& one : made_graphs_.back()->nodes) convert_operator(one, scope, body);
 }
 
 // ---- outputs

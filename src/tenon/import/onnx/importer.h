@@ -20,6 +20,8 @@
 
 namespace tenon::onnx {
 
+struct OpenShapes;  // loop_body.h
+
 /// Nodes of one graph or function, in an order in which they can be converted.
 struct NodeList {
   std::vector<const Node*> order;
@@ -212,6 +214,9 @@ class Importer {
   bool unroll(Context& context, Scope& scope, const Body& body);
   bool repeat_items(Context& context, Scope& scope, const Body& body);
   bool deals_with_sequences(const Context& context, const Graph& graph, const Scope& scope) const;
+  // A loop that inserts results in sequences, which are stacked behind it: the program checks that
+  // they are of one shape.
+  void collect_results(Context& context, const OpenShapes& open, Scope& scope, const Body& body);
   void convert_items(Context& context, const OperatorRow& row, Scope& scope, const Body& body);
   void set_items(const Node& node, const std::vector<ItemRef>& items, Scope& scope);
   static bool is_packed(const Item& item);

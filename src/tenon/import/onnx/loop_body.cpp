@@ -212,11 +212,23 @@ class Repeated {
     bool changed = false;
     for (size_t k = 0; k < forms_.size(); ++k) {
       if (!forms_[k]->collection) continue;
-      ItemRef next = either_form(c_, forms_[k], results_[k]);
+      ItemRef next = with_lost_form(k, either_form(c_, forms_[k], results_[k]));
       changed |= !same_form(next, forms_[k]);
       forms_[k] = std::move(next);
     }
     return changed;
+  }
+
+  // A sequence that begins empty takes the form of what an iteration inserts. Where one inserts tensors
+  // of another rank, or of other dimensions, it has none from then on.
+  ItemRef with_lost_form(size_t k, const ItemRef& next) {
+    const Packed &before = *forms_[k]->collection->packed, &behind = *next->collection->packed;
+    if (before.rank && !behind.rank) lost_ranks_.insert(k);
+    if (before.dims && !behind.dims) lost_dims_.insert(k);
+    Collection out = *next->collection;
+    if (lost_ranks_.count(k)) out.packed->rank.reset();
+    if (lost_dims_.count(k)) out.packed->dims.reset();
+    return item_of(std::move(out));
   }
 
   bool is_fresh(const Expr& dim) const {
@@ -410,7 +422,22 @@ class Repeated {
     return found;
   }
 
+  // What is stacked is of one shape, or gathered in another way.
+  void check_stacked(size_t outputs) const {
+    OpenShapes open;
+    for (size_t k = types_.size(); k < outputs; ++k)
+      for (const Expr& dim : *result(k).shape)
+        if (is_inner(dim)) open.results.emplace(k - types_.size() + forms_.size(), result(k).dtype);
+    if (open.results.empty()) return;
+    if (!parts_.has_condition)
+      unsupported("output {} of a shape that may change from iteration to iteration",
+                  open.results.begin()->first);
+    throw OpenShapes(open);
+  }
+
   std::vector<Value> call() {
+    const size_t outputs = types_.size() + results_.size() - forms_.size();
+    check_stacked(outputs);
     if (ends_) parts_.count = arith::simplify(min(parts_.count, int64(1)));
     std::vector<Type> results;  // of the loop
     std::vector<Type> wanted;   // of its values, by names
@@ -437,12 +464,8 @@ class Repeated {
         if (is_fresh(dim)) dim = nullptr;
       add(std::move(dims), type->dtype);
     }
-    const size_t outputs = types_.size() + results_.size() - forms_.size();
     for (size_t k = types_.size(); k < outputs; ++k) {
       Dims dims = *result(k).shape;
-      for (const Expr& dim : dims)
-        if (is_inner(dim))
-          unsupported("output {} of a shape that may change from iteration to iteration", k);
       dims.insert(dims.begin(), stops_ ? Expr() : arith::simplify(max(parts_.count, int64(0))));
       add(std::move(dims), result(k).dtype);
     }
@@ -465,8 +488,9 @@ class Repeated {
   Context& c_;
   const Graph& graph_;
   LoopParts parts_;
-  std::vector<ItemRef> forms_;    // of the states: tensors, and what is packed
-  std::vector<ItemRef> results_;  // of an iteration, without the condition
+  std::vector<ItemRef> forms_;               // of the states: tensors, and what is packed
+  std::vector<ItemRef> results_;             // of an iteration, without the condition
+  std::set<size_t> lost_ranks_, lost_dims_;  // of the forms
   std::vector<bool> is_there_;    // whether it gives a state that is an optional as what it holds
   std::vector<Value> states_;     // the tensors of the states
   std::vector<size_t> state_of_;  // each of them belongs to

@@ -20,6 +20,12 @@ struct LoopParts {
   Value length;  // null, or an integer: states stay as they are from that iteration on
 };
 
+/// Thrown where results that are stacked have dimensions that each iteration decides: their dtypes, by
+/// their places among the results of the loop.
+struct OpenShapes {
+  std::map<size_t, DType> results;
+};
+
 /// The last states, then what is stacked along a new first axis. Sequences and optionals among the
 /// states are carried packed. \throws CompileError at operands that do not fit the graph, Unsupported
 /// where a state becomes another kind of value.

@@ -187,8 +187,7 @@ Results convert_batched_scan(Context& c) {
 
 std::vector<OperatorRow> loop_rows() {
   return {
-      {"Loop", 1, 0, -1, convert_loop, "any",
-       "states of one rank; outputs of one shape in all iterations"},
+      {"Loop", 1, 0, -1, convert_loop, "any", "states of one rank"},
       {"Scan", 8, 1, -1,
        [](Context& c) { return c.opset() < 9 ? convert_batched_scan(c) : convert_scan(c); }, "any"},
   };
