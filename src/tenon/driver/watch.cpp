@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "tenon/driver/guarded.h"
@@ -51,7 +52,12 @@ class Watch {
 
   int64_t enter(std::string name, StepLimits limits) {
     const std::lock_guard lock(mutex_);
-    steps_.push_back({++last_, std::move(name), limits, processor_seconds()});
+    steps_.push_back({.id = ++last_,
+                      .name = std::move(name),
+                      .limits = limits,
+                      .begin = processor_seconds(),
+                      .bytes = is_guest_ ? own_bytes() : 0,
+                      .thread = std::this_thread::get_id()});
     if (pid_ != ::getpid()) {  // the first time, and in a forked child
       pid_ = ::getpid();
       std::thread([this] { run(); }).detach();
@@ -63,6 +69,27 @@ class Watch {
   void leave(int64_t id) {
     const std::lock_guard lock(mutex_);
     std::erase_if(steps_, [&](const Step& step) { return step.id == id; });
+  }
+
+  void be_guest() {
+    const std::lock_guard lock(mutex_);
+    is_guest_ = true;
+  }
+
+  void tell() {
+    const auto is_told = [](const Step& step) {
+      return step.thread == std::this_thread::get_id() && !step.found.empty();
+    };
+    std::unique_lock lock(mutex_);
+    for (Step& step : steps_) {
+      if (!is_told(step)) continue;
+      const std::string found = std::exchange(step.found, {});
+      const bool ends = step.ends;
+      lock.unlock();
+      if (ends) throw CompileError(kTooMuchMemory, {}, "{}", found);
+      print_warning(kSlowStep, {}, found);
+      return;  // what is next is told the next time
+    }
   }
 
  private:
@@ -83,25 +110,37 @@ class Watch {
     std::string name;
     StepLimits limits;
     double begin;
-    bool warned = false;
+    int64_t bytes;  // of the process, when it began
+    std::thread::id thread;
+    bool warned = false, ends = false;
+    std::string found = {};  // not told yet
   };
 
-  static void look(Step& step) {
+  void look(Step& step) const {
     const int64_t bytes = own_bytes();
-    if (bytes > step.limits.memory) {
-      print_error(fmt::format(
-          "error[{}]: `{}` takes more than {:.2f} GiB of memory, which is more than this model "
-          "should need",
-          kTooMuchMemory.id, step.name, static_cast<double>(step.limits.memory) / (1 << 30)));
+    if (bytes - step.bytes > step.limits.memory) {
+      const std::string text = fmt::format(
+          "`{}` takes more than {:.2f} GiB of memory, which is more than this model should need",
+          step.name, static_cast<double>(step.limits.memory) / (1 << 30));
+      if (is_guest_) {
+        step.found = text;
+        step.ends = true;
+        return;
+      }
+      print_error(fmt::format("error[{}]: {}", kTooMuchMemory.id, text));
       remove_temporary_files();
       ::_exit(kInputAtFault);
     }
     if (step.warned || processor_seconds() - step.begin < step.limits.seconds) return;
     step.warned = true;
-    warn(kSlowStep, {},
-         "`{}` has taken {:.0f} s of processor time and is not done; the process has {:.2f} GiB of "
-         "memory",
-         step.name, step.limits.seconds, static_cast<double>(bytes) / (1 << 30));
+    const std::string text = fmt::format(
+        "`{}` has taken {:.0f} s of processor time and is not done; the process has {:.2f} GiB of "
+        "memory",
+        step.name, step.limits.seconds, static_cast<double>(bytes) / (1 << 30));
+    if (is_guest_)
+      step.found = text;
+    else
+      print_warning(kSlowStep, {}, text);
   }
 
   std::mutex mutex_;
@@ -109,6 +148,7 @@ class Watch {
   std::vector<Step> steps_;  // at work, the last to begin last
   int64_t last_ = 0;
   pid_t pid_ = 0;
+  bool is_guest_ = false;
 };
 
 }  // namespace
@@ -116,6 +156,9 @@ class Watch {
 WatchedStep::WatchedStep(std::string name, StepLimits limits)
     : id_(Watch::instance().enter(std::move(name), limits)) {}
 WatchedStep::~WatchedStep() { Watch::instance().leave(id_); }
+
+void watch_as_guest() { Watch::instance().be_guest(); }
+void tell_watched() { Watch::instance().tell(); }
 
 StepLimits limits_for(const IRModule& module) {
   constexpr int64_t kFree = int64_t{7} << 28, kForEachByte = 32;

@@ -31,6 +31,12 @@ class WatchedStep {
   int64_t id_;
 };
 
+/// For a process that is not Tenon's own: nothing ends it. What the watch finds of a step waits for
+/// tell_watched(), and memory counts from the begin of the step.
+void watch_as_guest();
+/// Warns of the steps at work on this thread that are slow. \throws CompileError (kTooMuchMemory).
+void tell_watched();
+
 /// For compiling `module`: of memory 1.75 GiB, and 32 for each byte of constants; no more
 /// than the machine has. A program that is really large is known by its weights.
 StepLimits limits_for(const IRModule& module);

@@ -10,6 +10,7 @@
 #include "tenon/interp/random_rounding.h"
 #include "tenon/interp/scalar.h"
 #include "tenon/support/deeper.h"
+#include "tenon/support/interrupt.h"
 
 namespace tenon::interp {
 
@@ -391,8 +392,12 @@ void Machine::watch(const Code& code, const Instr& instr, const Origin& origin, 
   }
 }
 
-void Machine::limit_reached(const Origin& origin) {
-  throw CompileError(kLimitExceeded, origin, "the interpreter's limit of steps is reached");
+void Machine::pause(const Origin& origin) {
+  if (steps_ >= step_limit_)
+    throw CompileError(kLimitExceeded, origin, "the interpreter's limit of steps is reached");
+  constexpr int64_t kBetween = 1 << 20;  // about 10 ms
+  pause_at_ = std::min(step_limit_, steps_ + kBetween);
+  check_interrupt();
 }
 
 void Machine::execute_watched(const Code& code, Frame& frame) {

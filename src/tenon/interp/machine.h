@@ -96,10 +96,11 @@ class Machine {
   // Watched by a RaceTracker: instruction after instruction, each told to it first.
   void execute_watched(const Code& code, Frame& frame);
   void count_steps(int64_t steps, const Code& code, const Instr& instr) {
-    if ((steps_ += steps) >= step_limit_) [[unlikely]]
-      limit_reached(origin_of(code, instr));
+    if ((steps_ += steps) >= pause_at_) [[unlikely]]
+      pause(origin_of(code, instr));
   }
-  [[noreturn]] static void limit_reached(const Origin& origin);
+  // Asks whether to go on. \throws CompileError (kLimitExceeded), and what check_interrupt() does
+  void pause(const Origin& origin);
   static void check_dims(const Code& code, const Frame& frame);
   void step(const Code& code, const Instr& instr, const Origin& origin, Frame& frame);
   // Memory of a slot holds what the slot held; it stays the same where that is large enough.
@@ -112,6 +113,7 @@ class Machine {
   CallForeign foreign_;
   RunOpaque opaque_;
   int64_t step_limit_;
+  int64_t pause_at_ = 0;  // at most the limit
   int64_t& steps_;
   RaceTracker* races_;
   RandomRounding* rounding_;  // null: to the nearest

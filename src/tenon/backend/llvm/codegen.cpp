@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/backend/llvm/machine.h"
+#include "tenon/support/interrupt.h"
 
 namespace tenon::llvm_backend {
 
@@ -154,7 +155,10 @@ std::unique_ptr<llvm::Module> ModuleCodegen::run() {
   llvm_module_->setSourceFileName(options_.name);
   llvm_module_->setPICLevel(llvm::PICLevel::BigPIC);
   for (FunctionInfo& info : functions_) declare(info);
-  for (FunctionInfo& info : functions_) FunctionCodegen(*this, info, info.code).define();
+  for (FunctionInfo& info : functions_) {
+    check_interrupt();
+    FunctionCodegen(*this, info, info.code).define();
+  }
   define_program();
   return std::move(llvm_module_);
 }

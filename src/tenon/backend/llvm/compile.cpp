@@ -30,6 +30,7 @@
 
 #include "tenon/backend/llvm/codegen.h"
 #include "tenon/backend/llvm/machine.h"
+#include "tenon/support/interrupt.h"
 
 // In a build with ThreadSanitizer generated code is watched like the rest of the process.
 #if defined(__has_feature)
@@ -177,6 +178,7 @@ static void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::FunctionPassManager scheduled = function_passes(true), plain = function_passes(false);
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
+    check_interrupt();
     const bool is_scheduled = function.hasFnAttribute(kScheduledAttribute) || is_long(function);
     (is_scheduled ? scheduled : plain).run(function, functions);
     functions.clear(function, function.getName());

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tenon/support/interrupt.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/pipeline.h"
@@ -748,6 +749,7 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   Planned planned(given);
   Diagnostics misfits;
   for (const auto& [name, function] : functions) {
+    check_interrupt();
     const Ref<PrimFunc> kernel = cast<PrimFunc>(function);
     if (!kernel || !root_block(*kernel) || kernel->attrs.flag("tir.is_scheduled")) continue;
     if (is_ordered(kernel->body) || stmts_of(root_block(*kernel)->body).size() > kMostTogether) {

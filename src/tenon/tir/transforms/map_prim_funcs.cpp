@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "tenon/support/interrupt.h"
 #include "tenon/support/target.h"
 #include "tenon/tir/transforms.h"
 
@@ -17,6 +18,7 @@ IRModule map_prim_funcs(IRModule module,
   for (const auto& [name, function] : module.functions()) {
     const auto prim = cast<PrimFunc>(function);
     if (!prim) continue;
+    check_interrupt();
     const Ref<PrimFunc> next = f(prim);
     if (!next.same_as(prim)) out.set(name, next);
   }
