@@ -92,13 +92,11 @@ std::map<std::string, Ref<TensorData>> bound_params(const IRModule& module, cons
 }
 
 IRModule run_bind_params(IRModule module, const Attrs& options) {
-  check_options("BindParams", options, {"params", "func_name"});
   const auto params = bound_params(module, options);
   return graph::bind_params(std::move(module), params, bound_function(options));
 }
 
 IRModule run_bind_symbolic_vars(IRModule module, const Attrs& options) {
-  check_options("BindSymbolicVars", options, {"binding_map", "func_name"});
   const AttrValue* given = options.find("binding_map");
   const auto* map = given ? given->as<AttrValue::Map>() : nullptr;
   std::map<std::string, int64_t> dims;
@@ -115,7 +113,6 @@ IRModule run_bind_symbolic_vars(IRModule module, const Attrs& options) {
 }
 
 IRModule run_lift_transform_params(IRModule module, const Attrs& options) {
-  check_options("LiftTransformParams", options, {"shared_transform"});
   graph::SharedTransform shared;
   if (const AttrValue* given = options.find("shared_transform")) {
     shared.functions = options.strings("shared_transform");

@@ -42,6 +42,7 @@ class Reader {
     for (const Pass& pass : all_passes()) names.push_back(pass.name);
     for (const graph::Backend* backend : graph::all_backends())
       for (const Pass& pass : backend->passes) names.push_back(pass.name);
+    for (std::string& registered : registered_passes()) names.push_back(std::move(registered));
     std::string hint = did_you_mean(name, names);
     if (hint.empty()) hint = "; `tenon opt --list-passes` lists them";
     fail(kUnknownPass, place, fmt::format("no pass `{}`{}", name, hint));

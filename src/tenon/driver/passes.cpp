@@ -2,6 +2,9 @@
 #include "tenon/driver/passes.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
 
 #include "tenon/driver/backend_context.h"
 #include "tenon/driver/bind_options.h"
@@ -29,21 +32,11 @@ namespace {
 
 using Function = std::function<IRModule(IRModule, const Attrs&)>;
 
-// A pass without options.
-Function plain(std::string name, IRModule (*function)(IRModule)) {
-  return [name = std::move(name), function](IRModule module, const Attrs& options) {
-    check_options(name, options, {});
-    return function(std::move(module));
-  };
-}
-
-IRModule run_fold_constants(IRModule module, const Attrs& options) {
-  check_options("FoldConstant", options, {});
+IRModule run_fold_constants(IRModule module, const Attrs&) {
   return graph::fold_constants(std::move(module), constant_evaluator());
 }
 
 IRModule run_plan_memory(IRModule module, const Attrs& options) {
-  check_options("PlanMemory", options, {"work_limit"});
   memory::PlanOptions plan;
   if (const AttrValue* limit = options.find("work_limit")) {
     const auto* units = limit->as<int64_t>();
@@ -58,7 +51,6 @@ IRModule run_plan_memory(IRModule module, const Attrs& options) {
 }
 
 IRModule run_outline_main(IRModule module, const Attrs& options) {
-  check_options("OutlineMain", options, {"most_statements"});
   const int64_t most = options.get<int64_t>("most_statements").value_or(1024);
   if (most < 1)
     throw CompileError(kBadOption, {},
@@ -68,7 +60,6 @@ IRModule run_outline_main(IRModule module, const Attrs& options) {
 }
 
 IRModule run_call_by_name(IRModule module, const Attrs& options) {
-  check_options("CallByName", options, {"backend"});
   const auto backend = options.get<std::string>("backend");
   if (!backend || backend->empty())
     throw CompileError(kBadOption, {},
@@ -95,7 +86,6 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
 }
 
 IRModule run_split_call_tir(IRModule module, const Attrs& options) {
-  check_options("SplitCallTIRByPattern", options, {"backend", "copy_layouts"});
   graph::SplitOptions split;
   if (const AttrValue* copies = options.find("copy_layouts")) {
     if (!copies->as<bool>())
@@ -131,8 +121,6 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
 }
 
 IRModule run_tensorize(IRModule module, const Attrs& options) {
-  check_options("Tensorize", options,
-                {"function", "block", "loop", "description", "implementation"});
   const auto text = [&](const char* key) {
     return options.get<std::string>(key).value_or(std::string());
   };
@@ -167,8 +155,6 @@ const std::vector<graph::FusionPattern>& patterns_of(const char* pass, const std
 }
 
 IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
-  check_options("FuseOpsByPattern", options,
-                {"backend", "bind_constants", "annotate_codegen", "extra_outputs", "file"});
   graph::FuseOptions fuse;
   if (options.contains("bind_constants"))
     fuse.bind_constants = flag_of("FuseOpsByPattern", options, "bind_constants");
@@ -194,7 +180,6 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
 }
 
 IRModule run_merge_composite(IRModule module, const Attrs& options) {
-  check_options("MergeComposite", options, {"backend"});
   const std::string backend = text_option("MergeComposite", options, "backend");
   if (backend.empty()) return graph::merge_composite(std::move(module));
   const auto& patterns = patterns_of("MergeComposite", backend);
@@ -203,7 +188,6 @@ IRModule run_merge_composite(IRModule module, const Attrs& options) {
 }
 
 IRModule run_annotate_target(IRModule module, const Attrs& options) {
-  check_options("AnnotateTarget", options, {"targets"});
   std::vector<std::string> targets;
   if (const auto one = options.get<std::string>("targets"))
     targets = {*one};
@@ -217,7 +201,6 @@ IRModule run_annotate_target(IRModule module, const Attrs& options) {
 }
 
 IRModule run_partition_graph(IRModule module, const Attrs& options) {
-  check_options("PartitionGraph", options, {"mod_name", "bind_constants"});
   graph::PartitionOptions partition;
   if (std::string name = text_option("PartitionGraph", options, "mod_name"); !name.empty())
     partition.mod_name = std::move(name);
@@ -228,13 +211,11 @@ IRModule run_partition_graph(IRModule module, const Attrs& options) {
 
 IRModule run_outline_compiler_functions(IRModule module, const Attrs& options) {
   constexpr const char* kPass = "OutlineCompilerFunctionsWithExistingGlobalSymbols";
-  check_options(kPass, options, {"compiler"});
   return graph::outline_compiler_functions(std::move(module),
                                            text_option(kPass, options, "compiler"));
 }
 
 IRModule run_run_codegen(IRModule module, const Attrs& options) {
-  check_options("RunCodegen", options, {"backend", "function", "symbol", "options"});
   graph::CodegenRequest request;
   request.backend = text_option("RunCodegen", options, "backend");
   request.function = text_option("RunCodegen", options, "function");
@@ -261,7 +242,6 @@ IRModule run_run_codegen(IRModule module, const Attrs& options) {
 }
 
 IRModule run_annotate_placement(IRModule module, const Attrs& options) {
-  check_options("AnnotatePlacement", options, {"libs"});
   const AttrValue* libs = options.find("libs");
   if (libs && !options.strings("libs"))
     throw CompileError(kBadOption, {},
@@ -272,24 +252,20 @@ IRModule run_annotate_placement(IRModule module, const Attrs& options) {
   return tune::annotate_placement(std::move(module), user);
 }
 
-IRModule run_dispatch_placement(IRModule module, const Attrs& options) {
-  check_options("DispatchPlacement", options, {});
+IRModule run_dispatch_placement(IRModule module, const Attrs&) {
   return tune::dispatch_placement(std::move(module));
 }
 
 IRModule run_inline_calls(IRModule module, const Attrs& options) {
-  check_options("InlineCalls", options, {"all"});
   return tir::inline_calls(std::move(module), flag_of("InlineCalls", options, "all"));
 }
 
 IRModule run_instrument_bound_checkers(IRModule module, const Attrs& options) {
-  check_options("InstrumentBoundCheckers", options, {"unchecked"});
   return tir::instrument_bound_checkers(
       std::move(module), {.unchecked = flag_of("InstrumentBoundCheckers", options, "unchecked")});
 }
 
 IRModule run_rewrite_patterns(IRModule module, const Attrs& options) {
-  check_options("RewritePatterns", options, {"file", "max_rounds"});
   const auto file = options.get<std::string>("file");
   if (!file)
     throw CompileError(kBadOption, {},
@@ -316,47 +292,128 @@ struct Row {
   Precision precision;
   IRModule (*function)(IRModule);  // null where `run` takes options
   Function run = {};
+  std::vector<PassOption> options = {};
 };
 
-std::vector<Row> rows() {
+std::vector<Row> make_rows() {
   constexpr auto kExact = Precision::kExact, kReassociating = Precision::kReassociating;
   return {
       // -- graph
-      {"BindParams", "makes constants of parameters", Form::kAny, kExact, nullptr, run_bind_params},
-      {"BindSymbolicVars", "gives symbolic dimensions of parameters sizes", Form::kAny, kExact,
-       nullptr, run_bind_symbolic_vars},
-      {"ShareBuffers", "lays results into the memory of parameters: caches grow in place",
-       Form::kGraph, kExact, nullptr, graph::share_buffers},
-      {"LiftTransformParams", "moves what depends on weights alone into a function of its own",
-       Form::kAny, kExact, nullptr, run_lift_transform_params},
+      {"BindParams",
+       "makes constants of parameters",
+       Form::kAny,
+       kExact,
+       nullptr,
+       run_bind_params,
+       {{"params", "dict | str", "",
+         "values by name (.npy files, numbers, lists of numbers), or a file of "
+         "relay.save_param_dict"},
+        {"func_name", "str", R"("main")", "the function whose parameters they are"}}},
+      {"BindSymbolicVars",
+       "gives symbolic dimensions of parameters sizes",
+       Form::kAny,
+       kExact,
+       nullptr,
+       run_bind_symbolic_vars,
+       {{"binding_map", "dict", "", "sizes of dimensions by their names"},
+        {"func_name", "str | None", "None", "the function; None: all of them"}}},
+      {"ShareBuffers",
+       "lays results into the memory of parameters: caches grow in place",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       graph::share_buffers,
+       {{"pairs", "list[str]", "",
+         R"("INPUT=OUTPUT", with one * in each for many: "past.*=present.*")"}}},
+      {"LiftTransformParams",
+       "moves what depends on weights alone into a function of its own",
+       Form::kAny,
+       kExact,
+       nullptr,
+       run_lift_transform_params,
+       {{"shared_transform", "bool | list[str]", "False", "one function for all, or for these"}}},
       {"FuseOpsByPattern",
-       "makes composites of what matches patterns: a back end's, or the module's", Form::kGraph,
-       kExact, nullptr, run_fuse_ops_by_pattern},
+       "makes composites of what matches patterns: a back end's, or the module's",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_fuse_ops_by_pattern,
+       {{"backend", "str", R"("")", "whose patterns; empty: those of the module"},
+        {"bind_constants", "bool | None", "None",
+         "constants go into composites; None: as the back end needs it"},
+        {"annotate_codegen", "bool", "False", "each composite becomes a function of its back end"},
+        {"extra_outputs", "bool", "False",
+         "what is used outside of a match becomes an output of it"},
+        {"file", "str", R"("")", "of patterns, instead"}}},
       {"MergeCompositeFunctions", "joins neighbouring composites of one back end into regions",
        Form::kGraph, kExact, graph::merge_composite_functions},
-      {"MergeComposite", "Relay's FuseOpsByPattern: with attribute PartitionedFromPattern",
-       Form::kGraph, kExact, nullptr, run_merge_composite},
-      {"AnnotateTarget", "puts what back ends take into regions of one call each", Form::kGraph,
-       kExact, nullptr, run_annotate_target},
+      {"MergeComposite",
+       "Relay's FuseOpsByPattern: with attribute PartitionedFromPattern",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_merge_composite,
+       {{"backend", "str", R"("")", "whose patterns; empty: those of the module"}}},
+      {"AnnotateTarget",
+       "puts what back ends take into regions of one call each",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_annotate_target,
+       {{"targets", "list[str]", "", "back ends, in order of preference"}}},
       {"MergeCompilerRegions", "joins neighbouring regions of one back end", Form::kGraph, kExact,
        graph::merge_compiler_regions},
-      {"PartitionGraph", "names regions tvmgen_..., with the attributes that back ends look for",
-       Form::kGraph, kExact, nullptr, run_partition_graph},
+      {"PartitionGraph",
+       "names regions tvmgen_..., with the attributes that back ends look for",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_partition_graph,
+       {{"mod_name", "str", R"("default")", "in the names of regions"},
+        {"bind_constants", "bool", "True", "constants go into regions"}}},
       {"OutlineCompilerFunctionsWithExistingGlobalSymbols",
-       "makes regions inside of functions functions of the module", Form::kGraph, kExact, nullptr,
-       run_outline_compiler_functions},
-      {"RunCodegen", "hands regions and composites, or one function, to their back ends",
-       Form::kGraph, kReassociating, nullptr, run_run_codegen},
-      {"CallByName", "makes composites of a back end calls of library functions of their names",
-       Form::kGraph, kReassociating, nullptr, run_call_by_name},
+       "makes regions inside of functions functions of the module",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_outline_compiler_functions,
+       {{"compiler", "str", R"("")", "back end; empty: all"}}},
+      {"RunCodegen",
+       "hands regions and composites, or one function, to their back ends",
+       Form::kGraph,
+       kReassociating,
+       nullptr,
+       run_run_codegen,
+       {{"backend", "str", R"("")", "empty: all"},
+        {"function", "str", R"("")", "one function of the module, for this back end"},
+        {"symbol", "str", R"("")", "of that function"},
+        {"options", "dict | None", "None", "of the back end"}}},
+      {"CallByName",
+       "makes composites of a back end calls of library functions of their names",
+       Form::kGraph,
+       kReassociating,
+       nullptr,
+       run_call_by_name,
+       {{"backend", "str", "", "the name that composites begin with"}}},
       {"SelectKernels", "replaces operators by R.call_tir of the module's own kernels for them",
        Form::kGraph, kReassociating, graph::select_kernels},
-      {"AnnotatePlacement", "chooses what back ends take, and writes it into attributes",
-       Form::kGraph, kExact, nullptr, run_annotate_placement},
+      {"AnnotatePlacement",
+       "chooses what back ends take, and writes it into attributes",
+       Form::kGraph,
+       kExact,
+       nullptr,
+       run_annotate_placement,
+       {{"libs", "list[str] | None", "None", "back ends; None: those that the module names"}}},
       {"DispatchPlacement", "makes composites of what attributes place in back ends", Form::kGraph,
        kExact, nullptr, run_dispatch_placement},
-      {"RewritePatterns", "replaces what the patterns of a file's rewriters match", Form::kGraph,
-       kReassociating, nullptr, run_rewrite_patterns},
+      {"RewritePatterns",
+       "replaces what the patterns of a file's rewriters match",
+       Form::kGraph,
+       kReassociating,
+       nullptr,
+       run_rewrite_patterns,
+       {{"file", "str", "", "of rewriters"},
+        {"max_rounds", "int", "64", "over the module, while anything matches"}}},
       {"InlineFunctions", "puts bodies of graph functions in the places of their calls",
        Form::kGraph, kExact, graph::inline_functions},
       {"DecomposeOpsForInference",
@@ -384,7 +441,13 @@ std::vector<Row> rows() {
        graph::legalize_ops},
       {"SplitCallTIRByPattern",
        "divides kernels in which patterns over TensorIR match: before, the match, after",
-       Form::kLegalised, kReassociating, nullptr, run_split_call_tir},
+       Form::kLegalised,
+       kReassociating,
+       nullptr,
+       run_split_call_tir,
+       {{"backend", "str | None", "None", "whose patterns; None: of all that may be used"},
+        {"copy_layouts", "bool", "True",
+         "arguments are copied where a pattern wants another layout"}}},
       {"FuseOps", "groups calls of PrimFuncs that can run as one kernel", Form::kLegalised, kExact,
        graph::fuse_ops},
       {"FuseTIR", "composes the PrimFuncs of each group into one", Form::kLegalised, kExact,
@@ -402,15 +465,34 @@ std::vector<Row> rows() {
        kExact, tir::eliminate_common_calls},
       {"RemoveDeadCalls", "drops calls that write only what nobody reads", Form::kAny, kExact,
        tir::remove_dead_calls},
-      {"InlineCalls", "puts the bodies of PrimFuncs in the place of calls of them", Form::kAny,
-       kExact, nullptr, run_inline_calls},
-      {"Tensorize", "puts a call of a kernel in the place of a loop that does the same", Form::kAny,
-       kReassociating, nullptr, run_tensorize},
+      {"InlineCalls",
+       "puts the bodies of PrimFuncs in the place of calls of them",
+       Form::kAny,
+       kExact,
+       nullptr,
+       run_inline_calls,
+       {{"all", "bool", "False", "also calls that would make the module larger"}}},
+      {"Tensorize",
+       "puts a call of a kernel in the place of a loop that does the same",
+       Form::kAny,
+       kReassociating,
+       nullptr,
+       run_tensorize,
+       {{"function", "str", R"("")", "the PrimFunc; empty: the only one"},
+        {"block", "str", R"("")", "the block whose loops are replaced"},
+        {"loop", "str", R"("")", "the loop that is replaced, instead"},
+        {"description", "str", R"("")", "the PrimFunc that says what the kernel computes"},
+        {"implementation", "str", R"("")", "the PrimFunc that is called"}}},
       {"VerifyParallelLoops",
        "refuses parallel loops whose iterations touch one element and write it", Form::kAny, kExact,
        tir::verify_parallel_loops},
-      {"InstrumentBoundCheckers", "checks at run time what is not proved to lie inside its buffer",
-       Form::kAny, kExact, nullptr, run_instrument_bound_checkers},
+      {"InstrumentBoundCheckers",
+       "checks at run time what is not proved to lie inside its buffer",
+       Form::kAny,
+       kExact,
+       nullptr,
+       run_instrument_bound_checkers,
+       {{"unchecked", "bool", "False", "nothing is checked at run time"}}},
       {"DefaultSchedule", "schedules each PrimFunc for the target by its structure", Form::kAny,
        kReassociating, nullptr, tir::default_schedule},
       {"InjectSoftwarePipeline", "runs the stages of loops marked as pipelines at the same time",
@@ -434,10 +516,21 @@ std::vector<Row> rows() {
        kReassociating, tir::hoist_factors},
       {"LiftScratch", "makes large buffers of kernels parameters that `main` allocates",
        Form::kLowered, kExact, tir::lift_scratch},
-      {"PlanMemory", "places every allocation of `main` in one workspace", Form::kLowered, kExact,
-       nullptr, run_plan_memory},
-      {"OutlineMain", "cuts a very long entry function into pieces", Form::kLowered, kExact,
-       nullptr, run_outline_main},
+      {"PlanMemory",
+       "places every allocation of `main` in one workspace",
+       Form::kLowered,
+       kExact,
+       nullptr,
+       run_plan_memory,
+       {{"work_limit", "int", "500000000",
+         "units of work spent on a better plan; 10^9 take about a second"}}},
+      {"OutlineMain",
+       "cuts a very long entry function into pieces",
+       Form::kLowered,
+       kExact,
+       nullptr,
+       run_outline_main,
+       {{"most_statements", "int", "1024", "of a piece"}}},
       {"BoundLoops", "ends loops at the symbolic bound that their bodies ask for", Form::kLowered,
        kExact, tir::bound_loops},
       {"FlattenBuffer", "gives every access one index", Form::kLowered, kExact,
@@ -454,6 +547,26 @@ std::vector<Row> rows() {
   };
 }
 
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows = make_rows();
+  return kRows;
+}
+
+void check_known(const Row& row, const Attrs& options) {
+  for (const auto& [name, value] : options) {
+    if (std::any_of(row.options.begin(), row.options.end(),
+                    [&, name = std::string_view(name)](const PassOption& option) {
+                      return option.name == name;
+                    }))
+      continue;
+    std::string list;
+    for (const PassOption& option : row.options)
+      list += fmt::format("{}`{}`", list.empty() ? "" : ", ", option.name);
+    throw CompileError(kBadOption, {}, "`{}` has no option `{}`; it has {}", row.name, name,
+                       list.empty() ? "none" : list);
+  }
+}
+
 std::vector<Pass> make_table() {
   std::vector<Pass> table;
   for (const Row& row : rows()) {
@@ -462,10 +575,53 @@ std::vector<Pass> make_table() {
     pass.summary = row.summary;
     pass.needs = row.needs;
     pass.precision = row.precision;
-    pass.run = row.function ? plain(row.name, row.function) : row.run;
+    pass.run = [&row](IRModule module, const Attrs& options) {
+      check_known(row, options);
+      return row.function ? row.function(std::move(module)) : row.run(std::move(module), options);
+    };
     table.push_back(std::move(pass));
   }
   return table;
+}
+
+/// Passes that are not in the table. They are never taken away: pointers to them are given out.
+class Registered {
+ public:
+  static Registered& instance() {
+    static auto* registered = new Registered();
+    return *registered;
+  }
+  void set(Pass pass) {
+    const std::lock_guard lock(mutex_);
+    const Pass& kept = all_.emplace_back(std::move(pass));
+    current_[kept.name] = &kept;
+  }
+  const Pass* find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = current_.find(name);
+    return found == current_.end() ? nullptr : found->second;
+  }
+  std::vector<std::string> names() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (const auto& [name, pass] : current_) out.push_back(name);
+    return out;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Pass> all_;
+  std::map<std::string, const Pass*, std::less<>> current_;
+};
+
+// In the table, or of a back end.
+const Pass* find_known(std::string_view name) {
+  for (const Pass& pass : all_passes())
+    if (pass.name == name) return &pass;
+  for (const graph::Backend* backend : graph::all_backends())
+    for (const Pass& pass : backend->passes)
+      if (pass.name == name) return &pass;
+  return nullptr;
 }
 
 }  // namespace
@@ -476,13 +632,23 @@ std::span<const Pass> all_passes() {
 }
 
 const Pass* find_pass(std::string_view name) {
-  for (const Pass& pass : all_passes())
-    if (pass.name == name) return &pass;
-  for (const graph::Backend* backend : graph::all_backends())
-    for (const Pass& pass : backend->passes)
-      if (pass.name == name) return &pass;
-  return nullptr;
+  const Pass* known = find_known(name);
+  return known ? known : Registered::instance().find(name);
 }
+
+std::span<const PassOption> options_of(std::string_view pass) {
+  for (const Row& row : rows())
+    if (row.name == pass) return row.options;
+  return {};
+}
+
+void register_pass(Pass pass) {
+  if (find_known(pass.name))
+    throw CompileError(kBadOption, pass.origin, "there is a pass `{}` already", pass.name);
+  Registered::instance().set(std::move(pass));
+}
+
+std::vector<std::string> registered_passes() { return Registered::instance().names(); }
 
 // What may stand in a legalised graph besides calls of functions.
 static bool is_legal(const graph::Call& call) { return !call.op || call.op->traits.legal; }

@@ -46,6 +46,18 @@ int list_passes(Format format) {
     fmt::print("| `{}` | {} | {} | {} |\n", pass.name, cell(pass.summary), name_of(pass.needs),
                name_of(pass.precision));
   fmt::print(
+      "\n# Options of passes\n\nAs in `PlanMemory(work_limit=1000)`; one without a default must be "
+      "given.\n\n| pass | option | type | default | what it says |\n|---|---|---|---|---|\n");
+  for (const Pass& pass : all_passes()) {
+    std::string name = "`" + pass.name + "`";
+    for (const PassOption& option : options_of(pass.name)) {
+      fmt::print("| {} | `{}` | {} | {} | {} |\n", name, option.name, cell(option.type),
+                 option.value.empty() ? "" : fmt::format("`{}`", option.value),
+                 cell(option.summary));
+      name = "";
+    }
+  }
+  fmt::print(
       "\n# The standard pipeline\n\n| stage | pass | why it stands there |\n|---|---|---|\n");
   for (const Stage& stage : stages()) {
     std::string_view name = stage.name;
