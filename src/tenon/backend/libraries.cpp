@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <set>
 
@@ -141,7 +142,12 @@ bool Libraries::is_hidden(const void* address) const {
   return true;
 }
 
+static std::atomic<void*> kernel_mark = nullptr;
+
+void set_kernel_mark(void* function) { kernel_mark = function; }
+
 void* Libraries::find(const std::string& symbol) const {
+  if (symbol == kKernelMark && kernel_mark) return kernel_mark;
   for (void* handle : handles_)
     if (void* address = dlsym(handle, symbol.c_str()); address && !is_hidden(address))
       return address;

@@ -21,6 +21,8 @@ enum class Trust : uint8_t {
 
 /// What programs that are timed kernel by kernel call (driver/kernel_times.h).
 inline constexpr const char* kKernelMark = "tenon_kernel_mark";
+/// Where it is, in a process whose program does not export it.
+void set_kernel_mark(void* function);
 
 /// Libraries by their files, opened in this process: `lib.so` (also a name that the system's loader
 /// or linker finds, as `libm.so.6` or `libm.so`), `lib.a`, `file.o`, or `file.c`, which the

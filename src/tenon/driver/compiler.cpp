@@ -30,6 +30,7 @@
 #include "tenon/runtime/strings.h"
 #include "tenon/script/printer.h"
 #include "tenon/support/content_hash.h"
+#include "tenon/support/interrupt.h"
 #include "tenon/support/nearest.h"
 #include "tenon/support/target_codes.h"
 #include "tenon/tir/schedule/default_schedule.h"
@@ -55,7 +56,9 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
   // Around each pass and what is asked of its result; not around --validate, which runs programs.
   const StepLimits limits = limits_for(module);
   std::optional<WatchedStep> step;
-  runner.before = [&](const Pass& pass, const IRModule&) {
+  runner.before = [&](const Pass& pass, const IRModule& given) {
+    if (options.before) options.before(pass, given);
+    check_interrupt();
     if (options.progress) options.progress(pass.name);
     step.reset();
     step.emplace(pass.name, limits);
@@ -90,6 +93,7 @@ PipelineResult run_pipeline(IRModule module, const Pipeline& pipeline,
       return name == "all" || name == pass.name;
     });
     if (wanted && options.print) options.print(pass, after);
+    if (options.after) options.after(pass, after);
   };
   PipelineResult result;
   const RemarkScope remarks;

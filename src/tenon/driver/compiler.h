@@ -41,6 +41,8 @@ struct PipelineOptions {
   /// Called with the module after every pass of these names ("all": of every pass).
   std::vector<std::string> print_after = {};
   std::function<void(const Pass&, const IRModule&)> print = {};
+  /// Called before and after every pass, with the module that it gets and the one that it gave.
+  std::function<void(const Pass&, const IRModule&)> before = {}, after = {};
   /// Called before every pass.
   std::function<void(const std::string& what)> progress = {};
   /// Counts on, where it is there.

@@ -157,4 +157,19 @@ IRModule with_entry(IRModule module) {
                      names);
 }
 
+IRModule with_entry(IRModule module, const std::string& name) {
+  if (name == "main" || !module.contains(name)) {
+    if (name != "main") throw CompileError(kUndefined, {}, "the module has no function `{}`", name);
+    return with_entry(std::move(module));
+  }
+  const BaseFunc function = module.find(name);
+  if (module.contains("main"))
+    module = renamed(module, "main", fresh_name("main_before", [&](const std::string& n) {
+                       return module.contains(n);
+                     }));
+  if (function.as<tir::PrimFunc>()) return with_call_of(std::move(module), name);
+  module.set("main", function);
+  return with_entry(std::move(module));
+}
+
 }  // namespace tenon

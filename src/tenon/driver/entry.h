@@ -15,4 +15,8 @@ namespace tenon {
 /// for a kernel that writes nothing, returns a value, or has a parameter that is no buffer
 IRModule with_entry(IRModule module);
 
+/// The same with `name` as what is to be run; it stays what others call.
+/// \throws CompileError also kUndefined where there is no such function
+IRModule with_entry(IRModule module, const std::string& name);
+
 }  // namespace tenon

@@ -60,10 +60,8 @@ void mark_pattern(IRModule& module, const std::string& name) {
              }));
 }
 
-IRModule load_kernels(const std::string& file) {
-  if (kind_of(file) != ModelKind::kScript)
-    throw UsageError("--kernels {}: expected TVMScript, .py or .tvmscript", file);
-  IRModule module = load_module(file);
+// With what their annotations say in full.
+IRModule as_kernels(IRModule module) {
   for (const auto& [name, function] : std::vector<IRModule::Entry>(module.functions())) {
     const auto op = function->attrs.get<std::string>("op");
     const auto kernel = cast<tir::PrimFunc>(function);
@@ -83,6 +81,12 @@ IRModule load_kernels(const std::string& file) {
                           [&](tir::PrimFunc& copy) { copy.attrs.set("op", *onnx_operator(*op)); }));
   }
   return module;
+}
+
+IRModule load_kernels(const std::string& file) {
+  if (kind_of(file) != ModelKind::kScript)
+    throw UsageError("--kernels {}: expected TVMScript, .py or .tvmscript", file);
+  return as_kernels(load_module(file));
 }
 
 // The operators of the calls that come from node `name`. Of a node that stays whole, with `inside`,
@@ -234,14 +238,23 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
 
 }  // namespace
 
+std::vector<IRModule> KernelFiles::annotated() const {
+  std::vector<IRModule> out;
+  for (const std::string& file : files) out.push_back(load_kernels(file));
+  for (const IRModule& module : modules) out.push_back(as_kernels(module));
+  return out;
+}
+
 DeclaredOperators KernelFiles::declared() const {
-  std::vector<std::string> all = files;
-  for (const std::string& text : choices) all.push_back(parse_choice(text).file);
-  DeclaredOperators out;
+  KernelFiles all{.files = {}, .choices = {}, .modules = modules};
   std::set<std::string> seen;
-  for (const std::string& file : all) {
-    if (!seen.insert(file).second) continue;
-    const IRModule module = load_kernels(file);
+  for (const std::string& file : files)
+    if (seen.insert(file).second) all.files.push_back(file);
+  for (const std::string& text : choices)
+    if (std::string file = parse_choice(text).file; seen.insert(file).second)
+      all.files.push_back(std::move(file));
+  DeclaredOperators out;
+  for (const IRModule& module : all.annotated()) {
     for (const auto& [name, function] : module.functions()) {
       if (!graph::declares_operator(*function)) continue;
       const auto declared = cast<graph::Function>(function);
@@ -264,8 +277,7 @@ KernelFiles::Whole KernelFiles::whole() const {
     if (op == "gemm" || op == "nn.gemm") out.operators.insert("ai.onnx::Gemm");
     if (const auto name = onnx_operator(op)) out.operators.insert(*name);
   };
-  for (const std::string& file : files) {
-    const IRModule module = load_kernels(file);
+  for (const IRModule& module : annotated()) {
     for (const auto& [name, function] : module.functions())
       if (function.as<tir::PrimFunc>()) add(function->attrs.get<std::string>("op").value_or(""));
   }
@@ -290,8 +302,8 @@ KernelFiles::Whole KernelFiles::whole() const {
 
 IRModule KernelFiles::add_to(IRModule module) const {
   Adder adder(module);
-  for (const std::string& file : files)
-    adder.add(load_kernels(file), [](const std::string&) { return true; });
+  for (const IRModule& kernels : annotated())
+    adder.add(kernels, [](const std::string&) { return true; });
   for (const std::string& text : choices) {
     const Choice choice = parse_choice(text);
     IRModule file = load_kernels(choice.file);

@@ -19,8 +19,9 @@ using DeclaredOperators = std::vector<std::pair<std::string, Ref<graph::Function
 struct KernelFiles {
   std::vector<std::string> files;    // every annotated kernel in them takes part
   std::vector<std::string> choices;  // OPERATOR=FILE:FUNCTION, NODE=FILE:FUNCTION
+  std::vector<IRModule> modules;     // as `files`, given by a program that calls Tenon
 
-  bool empty() const { return files.empty() && choices.empty(); }
+  bool empty() const { return files.empty() && choices.empty() && modules.empty(); }
   /// The operators that the files declare. \throws CompileError what reading them finds.
   DeclaredOperators declared() const;
   /// What of an ONNX network is to stay whole, for a kernel that computes all of it.
@@ -36,6 +37,10 @@ struct KernelFiles {
   /// Warns (kNotUsed) of each function of --kernel, and each file of --kernels, of which `module`
   /// has kernels and no remark says that one was used: with the nearest reason.
   void warn_of_unused(const IRModule& module, const std::vector<Remark>& remarks) const;
+
+ private:
+  /// What `files` and `modules` hold. \throws CompileError what reading the files finds.
+  std::vector<IRModule> annotated() const;
 };
 
 /// `my_softmax for 3 calls; refused: 1 dtype`, a line for each kernel that was asked about.

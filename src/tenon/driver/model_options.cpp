@@ -16,6 +16,7 @@
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/backend.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/partition.h"
 #include "tenon/graph/transforms/signature_arguments.h"
 #include "tenon/support/nearest.h"
@@ -240,6 +241,7 @@ void ModelOptions::load() const {
 IRModule ModelOptions::prepare(IRModule module) const {
   load();
   module = plugins.annotate(with_main(std::move(module)));
+  if (!bound_params.empty()) module = graph::bind_params(std::move(module), bound_params, "main");
   if (!bounds.empty()) module.attrs.set("bounds", parse_bounds(bounds));
   if (max_steps && *max_steps < 0)
     throw UsageError("--max-steps {}: expected a number from 0", *max_steps);

@@ -39,6 +39,8 @@ struct ModelOptions {
   PlacementOptions placement;
   KernelFiles kernels;              // of one's own, for operators
   std::vector<std::string> params;  // files with parameters of a .relay model
+  /// Values of parameters of `main`, which become constants; given by a program that calls Tenon.
+  std::map<std::string, Ref<TensorData>> bound_params;
   std::vector<std::string> shapes;  // NAME=1,?,224: of inputs of an .onnx model
   std::function<std::optional<size_t>(const std::string& input)> rank_of;  // from files of values
   std::vector<std::string> lengths;  // NAME=N or NAME=none: of sequences and optionals

@@ -29,16 +29,7 @@ static void write_solution(const std::string& path, const memory::Problem& probl
 }
 
 static std::vector<memory::Pool> pools_of(const PlanCommand& command) {
-  std::string text;
-  for (const std::string& pool : command.pools) text += (text.empty() ? "" : " ") + pool;
-  std::vector<memory::Pool> pools;
-  for (const memory::PoolOption& pool : memory::parse_pools(text)) {
-    if (pool.is_read_only)
-      throw CompileError(kBadOption, {},
-                         "--pool {}=ro: the buffers of a problem are written; expected {}=SIZE",
-                         pool.name, pool.name);
-    pools.push_back({pool.name, pool.capacity});
-  }
+  std::vector<memory::Pool> pools = memory::writable_pools(command.pools);
   if (command.capacity)
     throw CompileError(kBadOption, {}, "--capacity {}: the pools have their own",
                        *command.capacity);

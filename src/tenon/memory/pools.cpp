@@ -168,6 +168,20 @@ class PoolFill {
 
 }  // namespace
 
+std::vector<Pool> writable_pools(std::span<const std::string> options) {
+  std::string text;
+  for (const std::string& option : options) text += (text.empty() ? "" : " ") + option;
+  std::vector<Pool> pools;
+  for (const PoolOption& pool : parse_pools(text)) {
+    if (pool.is_read_only)
+      throw CompileError(kBadOption, {},
+                         "--pool {}=ro: the buffers of a problem are written; expected {}=SIZE",
+                         pool.name, pool.name);
+    pools.push_back({pool.name, pool.capacity});
+  }
+  return pools;
+}
+
 Plan plan_pools(Problem& problem, const PlanOptions& options) {
   for (Allocation& buffer : problem.buffers) buffer.pool = 0;
   validate(problem);

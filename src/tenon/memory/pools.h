@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ struct PoolOption {
 /// \throws CompileError (kBadOption) at anything else, at two pools of one name, at more than one
 /// read-only pool.
 std::vector<PoolOption> parse_pools(std::string_view text);
+
+/// The pools of options "sram=64KiB", in order, for buffers that are written.
+/// \throws CompileError (kBadOption) also at a read-only one
+std::vector<Pool> writable_pools(std::span<const std::string> options);
 
 /// Chooses a pool for each buffer, and its place there. All start in the first pool; what does not
 /// fit goes to the next: at the step where most is missing the smallest buffer that makes enough

@@ -272,6 +272,18 @@ std::vector<int64_t> check_inputs(const TenonProgram& program,
   return symbols;
 }
 
+void check_symbols(const TenonProgram& program, std::span<const int64_t> symbols) {
+  if (symbols.size() != static_cast<size_t>(program.symbol_count))
+    reject(std::to_string(symbols.size()) + " values of symbols given; the program declares " +
+           std::to_string(program.symbol_count));
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const TenonSymbol& symbol = program.symbols[i];
+    if (symbols[i] < symbol.lower || symbols[i] > symbol.upper)
+      reject(std::string(symbol.name) + " is " + std::to_string(symbols[i]) +
+             "; the program declares it " + bounds_text(symbol));
+  }
+}
+
 // Outputs.
 
 static bool overlap(const DLTensor& a, const DLTensor& b) {

@@ -40,6 +40,10 @@ void check_declaration(const TenonProgram& program);
 std::vector<int64_t> check_inputs(const TenonProgram& program,
                                   std::span<const DLTensor* const> inputs);
 
+/// Checks values of the symbols against their number and bounds.
+/// \throws Error (TENON_ERROR_ARGUMENT)
+void check_symbols(const TenonProgram& program, std::span<const int64_t> symbols);
+
 /// Checks the caller's outputs likewise against the dimensions of all outputs, concatenated, and
 /// that none overlaps another output or an input.
 /// \throws Error (TENON_ERROR_ARGUMENT)

@@ -131,8 +131,13 @@ void Program::set_threads(int threads) {
 }
 
 Program::Shapes Program::shapes(std::span<const DLTensor* const> inputs) const {
+  return shapes_of(check_inputs(program_, inputs));
+}
+
+Program::Shapes Program::shapes_of(std::vector<int64_t> symbols) const {
+  check_symbols(program_, symbols);
   Shapes shapes;
-  shapes.symbols = check_inputs(program_, inputs);
+  shapes.symbols = std::move(symbols);
   for (const TenonTensorInfo& output : outputs()) {
     for (int32_t i = 0; i < output.ndim; ++i) {
       int64_t dim = output.dims[i];

@@ -67,6 +67,11 @@ class Program {
   /// \throws Error (TENON_ERROR_ARGUMENT; what the program reports)
   Shapes shapes(std::span<const DLTensor* const> inputs) const;
 
+  /// The same of values of the symbols, in the order of the declaration.
+  /// \throws Error (TENON_ERROR_ARGUMENT where they are too few or out of their bounds; what the
+  /// program reports)
+  Shapes shapes_of(std::vector<int64_t> symbols) const;
+
   /// Memory for output `i` of these dimensions, which may be anything.
   /// \throws Error (TENON_ERROR_SHAPE, TENON_ERROR_MEMORY) with its name
   Tensor new_output(size_t i, std::span<const int64_t> dims) const;

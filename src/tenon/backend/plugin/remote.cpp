@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/backend/plugin/remote.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -28,12 +29,19 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = MessageKind;
 
-// Beside this program, or where it is installed.
+// Beside this program or the library that this code is in, or where it is installed.
 std::string host_program() {
   std::error_code error;
-  const fs::path own = fs::read_symlink("/proc/self/exe", error);
-  if (error) return "";
-  for (const fs::path& folder : {own.parent_path(), own.parent_path() / "../lib/tenon"}) {
+  std::vector<fs::path> folders;
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<void*>(&host_program), &own) != 0 && own.dli_fname != nullptr)
+    folders.push_back(fs::path(own.dli_fname).parent_path());
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    folders.push_back(program.parent_path());
+    folders.push_back(program.parent_path() / "../lib/tenon");
+  }
+  for (const fs::path& folder : folders) {
     const fs::path file = folder / "tenon-plugin-host";
     if (fs::is_regular_file(file, error)) return file.string();
   }
