@@ -34,6 +34,22 @@ Function function_of(const IRModule& module, const std::string& name) {
   return {name, std::move(found), std::make_shared<const IRModule>(module)};
 }
 
+// What a function of another module calls and this one lacks.
+void add_callees(IRModule& module, const Function& function) {
+  std::vector<BaseFunc> added = {function.node};
+  for (size_t i = 0; i < added.size(); ++i)
+    walk(BaseFunc(added[i]), [&](const NodePtr& node) {
+      const auto* ref = node.as<graph::FuncRef>();
+      const auto* var = node.as<GlobalVar>();
+      if (!ref && !var) return;
+      const std::string& name = ref ? ref->name : var->name;
+      const BaseFunc callee = function.module->find(name);
+      if (!callee || module.contains(name)) return;
+      module.set(name, callee);
+      added.push_back(callee);
+    });
+}
+
 std::string script(const IRModule& module, const std::string& name) {
   return unlocked([&] { return script::print(module, {.module_name = name}); });
 }
@@ -128,6 +144,11 @@ void bind_modules(nb::module_& m) {
             return unlocked([&] { return structural_equal(a.node, b.node); });
           },
           nb::is_operator())
+      .def("__reduce__",
+           [](const nb::object& f) {
+             return nb::make_tuple(imported("operator").attr("getitem"),
+                                   nb::make_tuple(f.attr("module"), f.attr("name")));
+           })
       .def("__hash__", [](const Function& f) { return structural_hash(f.node); })
       .def("__repr__", [](const Function& f) {
         return fmt::format("<tenon.Function `{}`, {}>", f.name, kind_of(f.node));
@@ -166,8 +187,11 @@ void bind_modules(nb::module_& m) {
           "form", [](const IRModule& module) { return std::string(name_of(form_of(module))); },
           "What passes need: \"graph\", \"legalised\", \"TensorIR with blocks\", \"lowered\".")
       .def("__getitem__", &function_of, nb::arg("name"))
-      .def("__setitem__", [](IRModule& module, const std::string& name,
-                             const Function& function) { module.set(name, function.node); })
+      .def("__setitem__",
+           [](IRModule& module, const std::string& name, const Function& function) {
+             module.set(name, function.node);
+             if (function.module) add_callees(module, function);
+           })
       .def("__delitem__",
            [](IRModule& module, const std::string& name) {
              function_of(module, name);

@@ -678,6 +678,14 @@ static void bind_fusion(nb::module_& m) {
       nb::arg("annotate_codegen") = false,
       "Makes functions with attr `Composite` of what the patterns match, the first of them first.");
   m.def(
+      "merge_composite",
+      [](const IRModule& module, nb::handle patterns) {
+        const auto list = fusion_patterns_of(patterns);
+        return unlocked([&] { return graph::merge_composite(module, list); });
+      },
+      nb::arg("mod"), nb::arg("patterns"),
+      "Relay's name for it: composites with attr `PartitionedFromPattern`, for AnnotateTarget.");
+  m.def(
       "split_call_tir_by_pattern",
       [](const IRModule& module, nb::handle patterns, bool copy_layouts) {
         graph::SplitOptions options;

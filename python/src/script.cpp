@@ -88,6 +88,7 @@ const char* kind_of(const Value& value) {
   if (as<graph::StringValue>(value)) return "StringImm";
   if (as<graph::FuncRef>(value)) return "GlobalVar";
   if (as<graph::ExternRef>(value)) return "ExternFunc";
+  if (as<graph::FunctionValue>(value)) return "Function";
   return "Expr";
 }
 
@@ -148,6 +149,14 @@ void bind_values(nb::module_& m) {
             return call->op->name;
           },
           "The operator that a call is of: \"nn.conv2d\".")
+      .def_prop_ro(
+          "function",
+          [](const Value& v) -> std::optional<Function> {
+            const auto* value = as<graph::FunctionValue>(v);
+            if (!value) return std::nullopt;
+            return Function{"function", value->function};
+          },
+          "The function that stands here, inside of another.")
       .def_prop_ro(
           "callee",
           [](const Value& v) -> std::optional<Value> {

@@ -33,6 +33,7 @@ from tenon._core.dpl import (
     is_tuple_get_item,
     is_var,
     make_fused_bias_activation_pattern,
+    merge_composite,
     prim_func,
     rewrite_bindings,
     rewrite_call,

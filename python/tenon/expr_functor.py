@@ -42,9 +42,15 @@ class ExprVisitor:
                 self.visit(function)
 
     def function_of(self, call: Expr) -> Function | None:
-        """The function of the module that is called; None where the call is of something else."""
-        name = call.callee.name_hint if call.callee is not None and call.callee.kind == "GlobalVar" else None
-        return self.module[name] if self.module is not None and name is not None and name in self.module else None
+        """The function that is called, of the module or inside of the one that calls; None where it is something else."""
+        callee = call.callee
+        if callee is None:
+            return None
+        if callee in self._values:
+            return self._values[callee].function
+        if callee.kind == "GlobalVar" and self.module is not None and callee.name_hint in self.module:
+            return self.module[callee.name_hint]
+        return None
 
     def _visit_in(self, function: Function) -> Any:
         module, values = self.module, self._values

@@ -301,3 +301,44 @@ def test_composites_become_calls_with_buffers(tmp_path):
     np.testing.assert_allclose(program(*inputs), expected, rtol=1e-3, atol=1e-2)
     # As the network computes it.
     np.testing.assert_allclose(tenon.compile(region())(*inputs), expected, rtol=1e-3, atol=1e-2)
+
+
+def dense_bias():
+    x, w, b = wildcard(), wildcard(), wildcard()
+    return is_op("add")(is_op("matmul")(x, is_op("permute_dims")(w)), b)
+
+
+def partition_for_toy(mod):
+    """A partition function: composites, regions, and each region as a function of the module."""
+    patterns = [("toy_cg_thflow.dense_bias_relu", is_op("nn.relu")(dense_bias())), ("toy_cg_thflow.dense_bias", dense_bias())]
+    mod = tenon.dpl.merge_composite(mod, patterns)
+    for step in [
+        tenon.transform.AnnotateTarget(targets=["toy_cg_thflow"]),
+        tenon.transform.MergeCompilerRegions(),
+        tenon.transform.PartitionGraph(),
+        tenon.transform.OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler="toy_cg_thflow"),
+    ]:
+        mod = step(mod)
+    return mod
+
+
+NETWORK = """
+def @main(%x: Tensor[(64, 800), float32], %w0: Tensor[(500, 800), float32], %b0: Tensor[(500), float32],
+          %w1: Tensor[(10, 500), float32], %b1: Tensor[(10), float32]) {
+  %0 = nn.dense(%x, %w0, units=None);
+  %1 = nn.bias_add(%0, %b0, axis=-1);
+  %2 = nn.relu(%1);
+  %3 = nn.dense(%2, %w1, units=None);
+  nn.bias_add(%3, %b1, axis=-1)
+}
+"""
+
+
+def test_partition_function():
+    network = tenon.load(NETWORK)
+    module = partition_for_toy(network)
+    name = "tvmgen_default_toy_cg_thflow_main_0"
+    assert name in module and module[name].attrs["Compiler"] == "toy_cg_thflow"
+    kernel = LowerFusedNodes().visit(module)[name]
+    script = kernel.script()
+    assert script.index('"dense_bias_relu"') < script.index('"dense_bias"')

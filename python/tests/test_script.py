@@ -3,8 +3,11 @@
 
 import dataclasses
 import enum
+import importlib
 import linecache
 import math
+import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -561,3 +564,90 @@ def test_lambdas_meet_expressions():
         A[1] = twice(A[2])
 
     assert "T.max(A[1], 0)" in f.script() and "A[2] * 2 + 3" in f.script()
+
+
+class TestInAClassOfTests:
+    size = 6
+
+    @T.prim_func
+    def kernel(A: T.Buffer((size,), "float32")):
+        A[0] = 1.0
+
+    def test_function_of_a_class_that_is_no_module(self):
+        assert isinstance(self.kernel, tenon.Function) and "(6,)" in self.kernel.script()
+
+
+def test_functions_pickle_with_what_they_call():
+    @I.ir_module
+    class Kernels:
+        @T.prim_func
+        def step(x: T.float32) -> T.float32:
+            return x + T.float32(1)
+
+        @T.prim_func
+        def add_one(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = cls.step(A[i])
+
+    again = pickle.loads(pickle.dumps(Kernels["add_one"]))
+    assert again == Kernels["add_one"] and sorted(again.module) == ["add_one", "step"]
+    module = tenon.IRModule()
+    module["f"] = again
+    assert sorted(module) == ["f", "step"]
+
+
+def test_doctest(tmp_path):
+    path = tmp_path / "documented.py"
+    path.write_text(
+        '"""\n'
+        ">>> from tenon.script import tir as T\n"
+        ">>> n = 3\n"
+        ">>> @T.prim_func\n"
+        "... def f(A: T.Buffer((n,), 'int8')):\n"
+        "...     A[0] = 1\n"
+        ">>> '(3,)' in f.script()\n"
+        "True\n"
+        '"""\n'
+    )
+    done = subprocess.run([sys.executable, "-m", "doctest", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_file_that_changed_is_read_again(tmp_path, monkeypatch):
+    path = tmp_path / "changing.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "from tenon.script import tir as T\n@T.prim_func\ndef f(A: T.Buffer((4,), 'int8')):\n    A[0] = {}\n"
+    scripts = []
+    for value, stamp in [(1, 1_000_000_000), (22, 1_000_000_100)]:
+        path.write_text(text.format(value))
+        os.utime(path, (stamp, stamp))
+        module = importlib.reload(sys.modules["changing"]) if "changing" in sys.modules else importlib.import_module("changing")
+        scripts.append(module.f.script())
+    assert "1" in scripts[0].splitlines()[-1] and "22" in scripts[1]
+    del sys.modules["changing"]
+
+
+def test_errors_in_macros_and_functions_point_at_them():
+    @T.macro
+    def wrong(buffer):
+        buffer[0, 0] = 1
+
+    def difference(x):
+        return x - undefined  # noqa: F821
+
+    with pytest.raises(tenon.CompileError) as caught:
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "int32")):
+            wrong(A)
+
+    line_of(caught, "buffer[0, 0]")
+    with pytest.raises(tenon.CompileError) as caught:
+
+        @T.prim_func
+        def g(A: T.Buffer((4,), "int32")):
+            A[0] = difference(A[1])
+
+    line_of(caught, "undefined")
+    note = caught.value.notes[0]
+    assert "called here" in note.message and note.place.line > caught.value.place.line

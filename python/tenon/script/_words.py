@@ -16,14 +16,20 @@ def known() -> dict[str, tuple[str, str, str]]:
     return {name: (parameters, summary, kind) for name, parameters, summary, kind in _core._words()}
 
 
-def _is_known(path: str) -> bool:
-    words = known()
-    return path in words or any(word.startswith(path + ".") for word in words)
+@cache
+def _paths() -> set[str]:
+    """Every word, and what stands before the dots in them: `R.nn`."""
+    out = set(known())
+    for path in known():
+        while "." in path:
+            path = path.rpartition(".")[0]
+            out.add(path)
+    return out
 
 
 def word(path: str, of: str) -> Word:
     """\\throws AttributeError where there is no such word."""
-    if not _is_known(path):
+    if path not in _paths():
         raise AttributeError(f"{of!r} has no attribute {path.rsplit('.', 1)[1]!r}")
     return Word(path)
 

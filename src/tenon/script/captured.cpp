@@ -173,6 +173,7 @@ std::optional<Object> Evaluator::attribute_of_host(const Object& base, const std
     const std::vector<int64_t>& shape = (*data)->shape;
     if (name == "shape") {
       std::vector<Object> dims;
+      dims.reserve(shape.size());
       for (const int64_t dim : shape) dims.emplace_back(Integer(dim));
       return make_list(std::move(dims), true);
     }

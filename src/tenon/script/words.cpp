@@ -252,6 +252,7 @@ std::vector<Word> all_words() {
       add(other, found->second.parameters, found->second.summary, found->second.kind);
   }
   std::vector<Word> out;
+  out.reserve(words.size());
   for (auto& [name, word] : words) out.push_back(std::move(word));
   return out;
 }
