@@ -71,14 +71,14 @@ std::vector<NamedOption> named_options(const nb::dict& given) {
 
 PipelineOptions pipeline_options(const CompileOptions& options, const nb::object& progress) {
   PipelineOptions pipeline = options.passes.pipeline(options.target.model);
-  pipeline.progress = [progress = std::make_shared<nb::object>(progress)](const std::string& what) {
-    check_signals();
-    if (progress->is_none()) return;
-    const nb::gil_scoped_acquire locked;
-    (*progress)(what);
+  if (progress.is_none()) return pipeline;
+  pipeline.progress = [progress = kept(progress)](const std::string& what) {
+    callback("`progress`", [&] { (*progress)(what); });
   };
   return pipeline;
 }
+
+CompileOptions options_of(const nb::dict& given, const nb::object& pipeline);
 
 LoadOptions load_options(const CompileOptions& options, const nb::object& params) {
   LoadOptions load = options.target.model.load_options();
@@ -95,7 +95,7 @@ std::shared_ptr<Program> load_library(const std::string& path) {
 
 nb::object load_path(const std::string& path, const nb::dict& options, const nb::object& params) {
   if (kind_of(path) == ModelKind::kCompiled) return nb::cast(load_library(path));
-  const CompileOptions chosen = compile_options(named_options(options));
+  const CompileOptions chosen = options_of(options, nb::none());
   const LoadOptions load = load_options(chosen, params);
   return nb::cast(unlocked([&] { return load_module(path, load); }));
 }
@@ -109,23 +109,61 @@ nb::object load_contents(const nb::bytes& contents, const std::string& name,
   });
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(contents.data()),
                                          contents.size());
-  const CompileOptions chosen = compile_options(named_options(options));
+  const CompileOptions chosen = options_of(options, nb::none());
   const LoadOptions load = load_options(chosen, params);
   return nb::cast(
       unlocked([&] { return load_module(kind_of(bytes), {name, bytes, keeper}, load); }));
 }
 
+// Files, and modules whose functions are kernels.
+nb::dict take_kernels(const nb::dict& options, KernelFiles& kernels) {
+  nb::dict rest;
+  for (const auto& [key, value] : options) {
+    if (nb::cast<std::string>(key) != "kernels") {
+      rest[key] = value;
+      continue;
+    }
+    nb::list files;
+    const auto take = [&](nb::handle item) {
+      if (nb::isinstance<IRModule>(item))
+        kernels.modules.push_back(nb::cast<IRModule>(item));
+      else
+        files.append(item);
+    };
+    if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value))
+      for (const nb::handle item : nb::iter(value)) take(item);
+    else if (!value.is_none())
+      take(value);
+    if (files.size() > 0) rest[key] = files;
+  }
+  return rest;
+}
+
+CompileOptions options_of(const nb::dict& given, const nb::object& pipeline) {
+  KernelFiles kernels;
+  CompileOptions options = compile_options(named_options(take_kernels(given, kernels)));
+  options.target.model.kernels.modules = std::move(kernels.modules);
+  if (!pipeline.is_none()) options.target.model.chosen.given = pipeline_of(pipeline);
+  return options;
+}
+
 std::shared_ptr<Program> compile(const IRModule& module, const std::string& name,
-                                 const nb::dict& options, const nb::object& pipeline,
-                                 const nb::object& progress) {
-  CompileOptions chosen = compile_options(named_options(options));
-  if (!pipeline.is_none()) chosen.target.model.chosen.given = pipeline_of(pipeline);
+                                 const nb::dict& given, const nb::object& params,
+                                 const nb::object& pipeline, const nb::object& progress) {
+  CompileOptions chosen = options_of(given, pipeline);
+  if (!params.is_none())
+    for (const auto& [key, value] : nb::cast<nb::dict>(params))
+      chosen.target.model.bound_params[nb::cast<std::string>(key)] = tensor_of(value);
   const PipelineOptions around = pipeline_options(chosen, progress);
-  const auto target = std::make_shared<const TargetOptions>(chosen.target);
+  const auto target = std::make_shared<const TargetOptions>(std::move(chosen.target));
   return unlocked([&] {
-    auto built = std::make_shared<const BuiltModel>(build(module, name, *target, around));
+    auto built = std::make_shared<BuiltModel>(build(module, name, *target, around));
+    built->request.pipeline = {};  // what it calls is the caller's
+    warn_of_unmatched(built->lowered.pipeline.remarks, name);
+    target->model.warn_of_unused(built->prepared, built->lowered.pipeline, built->libraries.get());
     std::shared_ptr<runtime::Program> program;
     if (llvm_backend::missing_here(built->request.target).empty()) {
+      if (around.progress) around.progress("link");
       program = link(*built);
       program->set_threads(target->threads);
     }
@@ -152,7 +190,7 @@ void bind_compile(nb::module_& m) {
   m.def("_load_contents", &load_contents, nb::arg("contents"), nb::arg("name"), nb::arg("options"),
         nb::arg("params").none());
   m.def("_compile", &compile, nb::arg("module"), nb::arg("name"), nb::arg("options"),
-        nb::arg("pipeline").none(), nb::arg("progress").none());
+        nb::arg("params").none(), nb::arg("pipeline").none(), nb::arg("progress").none());
   m.def("_option_table", &option_table,
         "The options of compiling: (name, text, default, is a flag, is a list).");
 }

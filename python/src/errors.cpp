@@ -9,6 +9,7 @@
 #include "common.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/usage.h"
+#include "tenon/driver/watch.h"
 #include "tenon/runtime/error.h"
 #include "tenon/support/check.h"
 #include "tenon/support/diagnostics.h"
@@ -31,6 +32,31 @@ void check_signals() {
   last = now;
   const nb::gil_scoped_acquire locked;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  const nb::gil_scoped_release unlocked;
+  tell_watched();
+}
+
+Kept kept(nb::object value) {
+  return {new nb::object(std::move(value)), [](nb::object* object) {
+            if (!Py_IsInitialized()) return;  // with everything else
+            const nb::gil_scoped_acquire locked;
+            delete object;
+          }};
+}
+
+void raise_from_callback(const std::string& what, nb::python_error& error) {
+  if (!error.matches(PyExc_Exception)) {
+    error.restore();
+    throw nb::python_error();
+  }
+  const nb::object cause = nb::borrow(error.value());
+  const std::string message =
+      fmt::format("{} raised {}: {}", what, nb::type_name(cause.type()).c_str(),
+                  nb::cast<std::string>(nb::str(cause)));
+  const nb::object raised = imported("tenon._errors").attr("CallbackError")(text(message));
+  PyException_SetCause(raised.ptr(), nb::object(cause).release().ptr());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
+  throw nb::python_error();
 }
 
 Warnings::Warnings()
@@ -41,7 +67,7 @@ Warnings::Warnings()
 void Warnings::issue() {
   for (const Warning& warning : std::exchange(taken_, {})) {
     const nb::object category = imported("tenon._errors").attr("TenonWarning");
-    const nb::object instance = category(warning.text, warning.code);
+    const nb::object instance = category(text(warning.text), warning.code);
     // In the place of who called the function of the package.
     imported("warnings").attr("warn")(instance, nb::arg("stacklevel") = 2);
   }
@@ -55,20 +81,27 @@ void Warnings::issue_beside_error() noexcept {
   }
 }
 
-static nb::object place_of(const Origin& origin) {
+nb::object text(std::string_view bytes) {
+  PyObject* decoded =
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+  if (!decoded) throw nb::python_error();
+  return nb::steal(decoded);
+}
+
+nb::object place_of(const Origin& origin) {
   if (!origin) return nb::none();
   const nb::object place = imported("tenon._errors").attr("Place");
   const OriginInfo& info = *origin;
   nb::list parts;
   for (const Origin& part : info.parts) parts.append(place_of(part));
   if (info.kind == OriginInfo::Kind::kScript)
-    return place(origin.str(), info.file->name, info.line, info.column, info.length, nb::none(),
-                 nb::none(), parts);
+    return place(text(origin.str()), text(info.file->name), info.line, info.column, info.length,
+                 nb::none(), nb::none(), parts);
   if (info.kind == OriginInfo::Kind::kModel)
-    return place(origin.str(), info.path, nb::none(), nb::none(), nb::none(), info.node_name,
-                 info.op_type, parts);
-  return place(origin.str(), nb::none(), nb::none(), nb::none(), nb::none(), nb::none(), nb::none(),
-               parts);
+    return place(text(origin.str()), text(info.path), nb::none(), nb::none(), nb::none(),
+                 text(info.node_name), text(info.op_type), parts);
+  return place(text(origin.str()), nb::none(), nb::none(), nb::none(), nb::none(), nb::none(),
+               nb::none(), parts);
 }
 
 static nb::object diagnostics_of(const CompileError& error) {
@@ -77,17 +110,34 @@ static nb::object diagnostics_of(const CompileError& error) {
   for (const Diagnostic& diagnostic : error.diagnostics()) {
     nb::list notes;
     for (const Note& note : diagnostic.notes)
-      notes.append(errors.attr("Note")(note.message, place_of(note.origin)));
-    out.append(errors.attr("Diagnostic")(std::string(diagnostic.code.id),
-                                         std::string(diagnostic.code.name), diagnostic.message,
-                                         place_of(diagnostic.origin), notes));
+      notes.append(errors.attr("Note")(text(note.message), place_of(note.origin)));
+    out.append(errors.attr("Diagnostic")(
+        std::string(diagnostic.code.id), std::string(diagnostic.code.name),
+        text(diagnostic.message), place_of(diagnostic.origin), notes));
   }
   return out;
 }
 
-static void raise(const char* kind, const std::string& text, const nb::object& diagnostics) {
-  const nb::object error = imported("tenon._errors").attr(kind)(text, diagnostics);
+static void raise(const char* kind, const std::string& message, const nb::object& diagnostics) {
+  const nb::object error = imported("tenon._errors").attr(kind)(text(message), diagnostics);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
+// Options by the names that they have as arguments: --require-offload is require_offload.
+static std::string in_python(std::string text) {
+  constexpr std::string_view kFront = "error: ";
+  if (text.starts_with(kFront)) text.erase(0, kFront.size());
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at)) {
+    if (at + 2 >= text.size() || !is_letter(text[at + 2]) || (at > 0 && text[at - 1] == '-')) {
+      at += 2;
+      continue;
+    }
+    text.erase(at, 2);
+    for (; at < text.size() && (is_letter(text[at]) || text[at] == '-'); ++at)
+      if (text[at] == '-') text[at] = '_';
+  }
+  return text;
 }
 
 // With the code that the command line gives it.
@@ -109,7 +159,7 @@ static void translate(const std::exception_ptr& thrown, void*) {
     const bool is_of_run = code == kBadInput.id || code == kRunFailed.id;
     raise(is_of_run ? "RunError" : "CompileError", error.what(), diagnostics_of(error));
   } catch (const UsageError& error) {
-    raise("UsageError", error.what(), nb::list());
+    raise("UsageError", in_python(error.what()), nb::list());
   } catch (const runtime::Error& error) {
     translate_run_error(error);
   } catch (const InternalError& error) {
@@ -148,6 +198,9 @@ PyObject* raise_current() noexcept {
   return nullptr;
 }
 
-void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+void bind_errors(nb::module_&) {
+  nb::register_exception_translator(translate);
+  watch_as_guest();
+}
 
 }  // namespace tenon::python

@@ -14,6 +14,7 @@
 #include "tenon/graph/expr.h"
 #include "tenon/ir/module.h"
 #include "tenon/script/constant_file.h"
+#include "tenon/script/highlight.h"
 #include "tenon/script/printer.h"
 #include "tenon/tir/stmt.h"
 #include "values.h"
@@ -135,6 +136,10 @@ void bind_modules(nb::module_& m) {
           "script",
           [](const Function& f) { return unlocked([&] { return script::print(f.node, f.name); }); },
           "Its text, as TVMScript.")
+      .def("_repr_html_",
+           [](const Function& f) {
+             return unlocked([&] { return script::html_of(script::print(f.node, f.name)); });
+           })
       .def(
           "__str__",
           [](const Function& f) { return unlocked([&] { return script::print(f.node, f.name); }); })
@@ -224,6 +229,10 @@ void bind_modules(nb::module_& m) {
             });
           },
           "Raises CompileError with everything that is wrong with the module.")
+      .def("_repr_html_",
+           [](const IRModule& module) {
+             return unlocked([&] { return script::html_of(script::print(module)); });
+           })
       .def(
           "copy", [](const IRModule& module) { return module; }, "Shares the functions.")
       .def("__copy__", [](const IRModule& module) { return module; })

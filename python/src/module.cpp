@@ -5,6 +5,8 @@
 
 NB_MODULE(_core, m) {
   using namespace tenon::python;
+  // Passes that are registered, and modules that are imported, stay to the end.
+  nb::set_leak_warnings(false);
   m.attr("__version__") = TENON_VERSION;
   bind_errors(m);
   bind_arrays(m);
@@ -14,5 +16,6 @@ NB_MODULE(_core, m) {
   bind_tir(m);
   bind_passes(m);
   bind_programs(m);
+  bind_tools(m);
   bind_compile(m);
 }

@@ -12,6 +12,7 @@
 #include "tenon/driver/memory_use.h"
 #include "tenon/driver/signature.h"
 #include "tenon/runtime/arguments.h"
+#include "tenon/support/nearest.h"
 #include "values.h"
 
 namespace tenon::python {
@@ -93,11 +94,83 @@ void save(const Program& program, const nb::object& path) {
   });
 }
 
+// Values of the symbols in the order of the declaration.
+std::vector<int64_t> symbols_of(const Program& program, const nb::kwargs& given) {
+  const TenonProgram& declaration = program.program().declaration();
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < declaration.symbol_count; ++i)
+    names.emplace_back(declaration.symbols[i].name);
+  std::vector<std::optional<int64_t>> values(names.size());
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      throw nb::type_error(
+          fmt::format("`{}` has no symbol `{}`{}", program.name(), name, did_you_mean(name, names))
+              .c_str());
+    values[static_cast<size_t>(found - names.begin())] = nb::cast<int64_t>(value);
+  }
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i])
+      throw nb::type_error(
+          fmt::format("`{}` needs a value of symbol `{}`", program.name(), names[i]).c_str());
+    out.push_back(*values[i]);
+  }
+  return out;
+}
+
+int64_t workspace_bytes(const Program& program, const nb::kwargs& symbols) {
+  const std::vector<int64_t> values = symbols_of(program, symbols);
+  return program.program().shapes_of(values).workspace_bytes;
+}
+
+nb::list output_shapes(const Program& program, const nb::kwargs& symbols) {
+  const std::vector<int64_t> values = symbols_of(program, symbols);
+  const runtime::Program::Shapes shapes = program.program().shapes_of(values);
+  nb::list out;
+  size_t at = 0;
+  for (const TenonTensorInfo& info : program.program().outputs()) {
+    nb::list dims;
+    for (int32_t i = 0; i < info.ndim; ++i, ++at) {
+      const int64_t dim = shapes.output_dims[at];
+      dims.append(dim < 0 ? nb::object(nb::none()) : nb::object(nb::int_(dim)));
+    }
+    out.append(nb::tuple(dims));
+  }
+  return out;
+}
+
+// Name, least and greatest value (None: unlimited).
+nb::list symbols(const Program& program) {
+  const TenonProgram& declaration = program.program().declaration();
+  nb::list out;
+  for (int32_t i = 0; i < declaration.symbol_count; ++i) {
+    const TenonSymbol& symbol = declaration.symbols[i];
+    out.append(nb::make_tuple(
+        symbol.name, symbol.lower,
+        symbol.upper == INT64_MAX ? nb::object(nb::none()) : nb::object(nb::int_(symbol.upper))));
+  }
+  return out;
+}
+
+// The account of the manifest, with each buffer where the program was compiled here.
 nb::object memory_plan(const Program& program) {
-  const std::string& manifest = program.manifest();
-  if (manifest.empty()) return nb::none();
-  const nb::object json = imported("json").attr("loads")(manifest);
-  return imported("tenon._memory").attr("MemoryPlan")(json.attr("get")("memory"));
+  nb::object use = nb::none();
+  if (!program.manifest().empty())
+    use = imported("json").attr("loads")(program.manifest()).attr("get")("memory");
+  nb::list buffers;
+  if (program.built())
+    for (const Remark& remark : program.built()->lowered.pipeline.remarks) {
+      if (remark.pass != "PlanMemory" || remark.verdict != "placed") continue;
+      nb::dict numbers;
+      for (const auto& [name, number] : remark.numbers)
+        numbers[name.c_str()] = static_cast<int64_t>(number);
+      buffers.append(nb::make_tuple(remark.subject, numbers, remark.detail));
+    }
+  nb::object constants = nb::none();
+  if (program.is_here()) constants = nb::int_(program.program().declaration().constant_bytes);
+  return imported("tenon._memory").attr("of_program")(use, buffers, constants);
 }
 
 }  // namespace
@@ -148,6 +221,29 @@ void bind_programs(nb::module_& m) {
           "The resolved target.")
       .def_prop_ro("memory_plan", &memory_plan,
                    "Peak, lower bound, pools and buffers of the planned memory.")
+      .def_prop_ro("symbols", &symbols,
+                   "Of its dimensions: (name, least value, greatest value or None).")
+      .def("workspace_bytes", &workspace_bytes, nb::arg("symbols"),
+           "What a call takes beside inputs, outputs and constants, for these values of the "
+           "symbols: "
+           "`program.workspace_bytes(batch=8)`.")
+      .def(
+          "output_shapes", &output_shapes, nb::arg("symbols"),
+          "Shapes of the outputs for these values of the symbols; None for what only a call knows.")
+      .def_prop_ro(
+          "remarks",
+          [](const Program& program) {
+            nb::list out;
+            if (program.built())
+              for (const Remark& remark : program.built()->lowered.pipeline.remarks)
+                out.append(remark);
+            return out;
+          },
+          "What the passes decided; empty where it was loaded.")
+      .def_prop_ro(
+          "constant_bytes",
+          [](const Program& program) { return program.program().declaration().constant_bytes; },
+          "Of weights and other constants.")
       .def(
           "set_threads",
           [](const Program& program, int threads) { program.program().set_threads(threads); },

@@ -27,6 +27,7 @@ class Program {
 
   /// \throws CompileError (kOtherMachine) where it is for another machine than this one.
   runtime::Program& program() const;
+  bool is_here() const { return program_ != nullptr; }
   const Signature& signature() const { return signature_; }
   const std::string& name() const { return name_; }
   const BuiltModel* built() const { return built_.get(); }

@@ -14,7 +14,7 @@ nb::object to_python(const AttrValue& value) {
   if (const auto* flag = value.as<bool>()) return nb::bool_(*flag);
   if (const auto* number = value.as<int64_t>()) return nb::int_(*number);
   if (const auto* number = value.as<double>()) return nb::float_(*number);
-  if (const auto* text = value.as<std::string>()) return nb::str(text->c_str(), text->size());
+  if (const auto* string = value.as<std::string>()) return text(*string);
   if (const auto* dtype = value.as<DType>()) return nb::str(dtype->str().c_str());
   if (const auto* list = value.as<AttrList>()) {
     nb::list out;
@@ -26,7 +26,7 @@ nb::object to_python(const AttrValue& value) {
     for (const auto& [key, item] : *map) out[key.c_str()] = to_python(item);
     return out;
   }
-  if (const auto* node = value.as<NodePtr>()) return nb::str(script::print(*node).c_str());
+  if (const auto* node = value.as<NodePtr>()) return text(script::print(*node));
   return nb::none();
 }
 

@@ -17,33 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenon import dpl as dpl, script as script, tir as tir, transform as transform
-    from tenon._api import compile as compile, load as load
-    from tenon._core import Expr, Function, IRModule, Pass, Port, Program
+    from tenon._api import assert_equal, compile, interpret, load, options, passes, plan, validate
+    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark, __version__
+    from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
+    from tenon._memory import MemoryPlan
     from tenon.expr_functor import ExprMutator, ExprVisitor
-    from tenon._errors import CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
+    from tenon.transform import Sequential, module_pass
 
 # Where each name is.
 _NAMES = {
-    "load": "_api",
-    "compile": "_api",
-    "Expr": "_core",
-    "Function": "_core",
-    "IRModule": "_core",
-    "Pass": "_core",
-    "Port": "_core",
-    "Program": "_core",
-    "__version__": "_core",
-    "ExprMutator": "expr_functor",
-    "ExprVisitor": "expr_functor",
-    "CompileError": "_errors",
-    "Diagnostic": "_errors",
-    "Error": "_errors",
-    "InternalError": "_errors",
-    "Note": "_errors",
-    "Place": "_errors",
-    "RunError": "_errors",
-    "TenonWarning": "_errors",
-    "UsageError": "_errors",
+    name: module
+    for module, names in {
+        "_api": "assert_equal compile interpret load options passes plan validate",
+        "_core": "Expr Function IRModule Pass Port Program Remark __version__",
+        "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
+        "_memory": "MemoryPlan",
+        "expr_functor": "ExprMutator ExprVisitor",
+        "transform": "Sequential module_pass",
+    }.items()
+    for name in names.split()
 }
 _MODULES = {"dpl", "script", "tir", "transform"}
 

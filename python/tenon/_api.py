@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tenon.load` and `tenon.compile`: what they are given becomes what the extension takes."""
+"""The functions of `tenon`: what they are given becomes what the extension takes."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tenon import _core
+from tenon import _core, _memory
 from tenon._core import Function, IRModule, Program
+from tenon._memory import MemoryPlan
+from tenon._progress import Progress
 
 
 def load(source: Any, *, params: Mapping[str, Any] | None = None, name: str | None = None, **options: Any) -> Any:
@@ -49,6 +52,7 @@ def compile(
     pipeline: Any = None,
     threads: int = 0,
     name: str | None = None,
+    progress: Callable[[str], object] | bool = True,
     **options: Any,
 ) -> Program:
     """Compiles a model for a machine, this one by default, and links it into this process.
@@ -57,12 +61,13 @@ def compile(
         model: an `IRModule`, or anything that `tenon.load` reads.
         target: "native", "llvm -mcpu=haswell", "c", ...
         libs: back ends of libraries: "dnnl", ["dnnl", "blas"].
-        kernels: files of kernels of your own.
+        kernels: kernels of your own: files, modules, or several of these.
         link: libraries that the program calls.
         params: values of parameters by name, which become constants.
         pipeline: passes instead of the standard ones: a text, a file, a `Sequential`, or a list of passes.
         threads: of its runs; 0: as many as the process may use.
         name: of the program.
+        progress: called with what is done next; True: shown on a terminal and in a notebook.
         **options: every other option of `tenon run`, with `_` for `-`: `place={"conv1": "dnnl"}`, `unchecked=True`.
 
     Raises:
@@ -74,5 +79,92 @@ def compile(
         if name is None and isinstance(model, (str, os.PathLike)) and "\n" not in os.fspath(model):
             name = Path(model).stem
         model = load(model, kernels=kernels, **reads)
+    elif reads:
+        raise TypeError(f"{', '.join(reads)}: the model has been read; expected what `tenon.load` reads")
+    name = name or "model"
     options |= {"target": target, "libs": libs, "kernels": kernels, "link": link, "threads": threads or None}
-    return _core._compile(model, name or "model", options, pipeline, None)
+    if not isinstance(progress, bool):
+        return _core._compile(model, name, options, params, pipeline, progress)
+    with Progress(name) as shown:
+        return _core._compile(model, name, options, params, pipeline, shown.show if progress else None)
+
+
+def interpret(module: Any, function: Any = "main", /, *args: Any, link: Sequence[str] = (), **inputs: Any) -> Any:
+    """Runs a function of a module in the reference interpreter, which is slow and exact: the meaning of the IR.
+
+    Args:
+        module: an `IRModule`, or anything that `tenon.load` reads.
+        function: its name. A PrimFunc takes what it reads and gives what it writes.
+        *args: arrays, in order; `**inputs` gives them by name.
+        link: libraries where foreign functions are.
+
+    Returns:
+        numpy arrays: one, or a tuple.
+
+    Raises:
+        CompileError, RunError: what is wrong in the module or with the arguments, with the place of the access.
+    """
+    if not isinstance(function, str):
+        args, function = (function, *args), "main"
+    return _core._interpret(load(module), function, list(link), args, inputs)
+
+
+def plan(
+    buffers: Any,
+    *,
+    capacity: int | None = None,
+    pools: Mapping[str, int | str | None] | None = None,
+    time_limit: float | None = None,
+) -> MemoryPlan:
+    """The memory planner alone.
+
+    Args:
+        buffers: (name, first step, step after the last, bytes) of each, with its alignment as fifth where it has one; or
+            the path of a CSV in MiniMalloc's form.
+        capacity: bytes that there are.
+        pools: several pools by name with their sizes (None: unlimited), in order of preference, instead.
+        time_limit: seconds of a usual processor; the plan is the same on every machine.
+
+    Raises:
+        CompileError: where the buffers do not fit, with the step and the largest buffers there.
+    """
+    if isinstance(buffers, (str, os.PathLike)):
+        buffers = _core._read_problem(os.fspath(buffers))
+    rows = [tuple(buffer) for buffer in buffers]
+    sizes = [name if size is None else f"{name}={size}" for name, size in (pools or {}).items()]
+    limit = None if time_limit is None else round(time_limit * 1e9)
+    return _memory.of_json(json.loads(_core._plan(rows, sizes, capacity, limit)))
+
+
+def validate(module: Any, passes: Any = None, *, target: str = "native") -> int:
+    """Runs passes with the interpreter before and after each, and compares what the programs compute.
+
+    Args:
+        module: an `IRModule`, or anything that `tenon.load` reads.
+        passes: as `tenon.compile` takes a pipeline; None: the standard one.
+
+    Returns:
+        how many passes were compared.
+
+    Raises:
+        InternalError: names the pass that changed a result, the output and the first wrong element.
+    """
+    given = _core._standard_pipeline() if passes is None else passes
+    return _core._run(load(module), given, True, True, False, None, None, target)[3]
+
+
+def assert_equal(a: IRModule, b: IRModule) -> None:
+    """Raises AssertionError with the first place where two modules differ."""
+    difference = a.first_difference(b)
+    if difference is not None:
+        raise AssertionError(f"{difference[0]}: {difference[1]}")
+
+
+def options() -> dict[str, str]:
+    """What `tenon.compile` takes by name, and what each option says."""
+    return {name: text for name, text, *_ in _core._option_table()}
+
+
+def passes() -> Iterable[_core.Pass]:
+    """All passes, in the order of the standard pipeline."""
+    return _core._passes()

@@ -80,6 +80,10 @@ class RunError(Error, RuntimeError):
     """The arguments of a program do not fit it, or it failed while it ran."""
 
 
+class CallbackError(Error):
+    """A function of Python that Tenon called raised an exception, which is the cause of this one."""
+
+
 class InternalError(Error):
     """A fault of Tenon, not of what it was given."""
 
