@@ -40,7 +40,7 @@ tenon: setup $(BUILD)/build.ninja  ## build the compiler alone, without the test
 python: setup  ## the Python package, in build/python: PYTHONPATH=build/python build/python-venv/bin/python
 	@python/venv.sh $(BUILD) > /dev/null
 	@[ -f $(BUILD)/build.ninja ] && cmake -B $(BUILD) -DTENON_PYTHON=ON > /dev/null || cmake --preset default -DTENON_PYTHON=ON
-	cmake --build $(BUILD) -j $(JOBS) --target tenon_python
+	cmake --build $(BUILD) -j $(JOBS) --target tenon_python tenon_python_stub
 
 test-python: python  ## the tests of the Python package
 	PYTHONPATH=$(BUILD)/python $(BUILD)/python-venv/bin/python -m pytest -q python/tests

@@ -17,6 +17,7 @@
 #include "tenon/script/highlight.h"
 #include "tenon/script/printer.h"
 #include "tenon/tir/stmt.h"
+#include "tools.h"
 #include "values.h"
 
 namespace tenon::python {
@@ -136,6 +137,14 @@ void bind_modules(nb::module_& m) {
           "script",
           [](const Function& f) { return unlocked([&] { return script::print(f.node, f.name); }); },
           "Its text, as TVMScript.")
+      .def(
+          "__call__",
+          [](const Function& f, const nb::args& args, const nb::kwargs& kwargs) {
+            IRModule alone;
+            if (!f.module) alone.set(f.name, f.node);
+            return interpret(f.module ? *f.module : alone, f.name, {}, args, kwargs);
+          },
+          "Runs it in the interpreter, as `tenon.interpret` does.")
       .def("_repr_html_",
            [](const Function& f) {
              return unlocked([&] { return script::html_of(script::print(f.node, f.name)); });
@@ -148,7 +157,7 @@ void bind_modules(nb::module_& m) {
           [](const Function& a, const Function& b) {
             return unlocked([&] { return structural_equal(a.node, b.node); });
           },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__reduce__",
            [](const nb::object& f) {
              return nb::make_tuple(imported("operator").attr("getitem"),
@@ -215,7 +224,7 @@ void bind_modules(nb::module_& m) {
           [](const IRModule& a, const IRModule& b) {
             return unlocked([&] { return structural_equal(a, b); });
           },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__",
            [](const IRModule& module) { return unlocked([&] { return structural_hash(module); }); })
       .def("first_difference", &difference, nb::arg("other"),

@@ -199,7 +199,10 @@ void bind_passes(nb::module_& m) {
         return run(module, passes, {verify, validate, check_text, before, after}, target);
       },
       nb::arg("module"), nb::arg("passes"), nb::arg("verify"), nb::arg("validate"),
-      nb::arg("check_text"), nb::arg("before").none(), nb::arg("after").none(), nb::arg("target"));
+      nb::arg("check_text"), nb::arg("before").none(), nb::arg("after").none(), nb::arg("target"),
+      nb::sig("def _run(module: IRModule, passes: object, verify: bool, validate: bool, "
+              "check_text: bool, before: object, after: object, target: str) -> "
+              "tuple[IRModule, list[tuple[str, float]], list[Remark], int]"));
 }
 
 }  // namespace tenon::python

@@ -532,14 +532,6 @@ graph::Verdict verdict_of(const nb::object& answer) {
   throw nb::type_error("a check of a pattern answers True, False, or the reason against it");
 }
 
-// Copied and dropped where the interpreter's lock is not held.
-std::shared_ptr<nb::object> kept(const nb::object& object) {
-  return {new nb::object(object), [](const nb::object* held) {
-            const nb::gil_scoped_acquire locked;
-            delete held;
-          }};
-}
-
 PatternMatch match_of(const graph::PatternCheck& check) {
   PatternMatch out;
   if (!check.match.outputs.empty()) out.matched = {check.match.outputs.front()};
@@ -591,14 +583,14 @@ FusionPattern make_fusion_pattern(std::string name, const nb::object& pattern,
     for (const auto& [label, part] : nb::cast<nb::dict>(annotations))
       out.annotations[nb::cast<std::string>(label)] = nb::cast<DFPattern>(part);
   if (!check.is_none())
-    out.check = [check = kept(check)](const graph::PatternCheck& seen) {
-      const nb::gil_scoped_acquire locked;
-      return verdict_of((*check)(match_of(seen)));
+    out.check = [check = kept(check), name = out.name](const graph::PatternCheck& seen) {
+      return callback("check of pattern `" + name + "`",
+                      [&] { return verdict_of((*check)(match_of(seen))); });
     };
   if (!attrs_getter.is_none())
-    out.attrs = [getter = kept(attrs_getter)](const graph::PatternCheck& seen) {
-      const nb::gil_scoped_acquire locked;
-      return attrs_of((*getter)(match_of(seen)));
+    out.attrs = [getter = kept(attrs_getter), name = out.name](const graph::PatternCheck& seen) {
+      return callback("attrs_getter of pattern `" + name + "`",
+                      [&] { return attrs_of((*getter)(match_of(seen))); });
     };
   return out;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interpreter and the memory planner alone, and modules as HTML.
+#include "tools.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -54,6 +56,8 @@ std::vector<Ref<TensorData>> inputs_of(const Signature& signature, const nb::tup
   return inputs;
 }
 
+}  // namespace
+
 nb::object interpret(const IRModule& module, const std::string& function,
                      const std::vector<std::string>& link, const nb::tuple& args,
                      const nb::dict& kwargs) {
@@ -68,6 +72,8 @@ nb::object interpret(const IRModule& module, const std::string& function,
   if (arrays.size() == 1) return arrays[0];
   return nb::tuple(arrays);
 }
+
+namespace {
 
 // As `tenon plan --json` tells it.
 std::string plan(const std::vector<nb::tuple>& buffers, const std::vector<std::string>& pools,

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenon import dpl as dpl, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, interpret, load, options, passes, plan, validate
-    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark, __version__
+    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
     from tenon.expr_functor import ExprMutator, ExprVisitor
     from tenon.transform import Sequential, module_pass
+
+    __version__: str
 
 # Where each name is.
 _NAMES = {
@@ -42,14 +44,16 @@ _MODULES = {"dpl", "script", "tir", "transform"}
 __all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"tenon.{name}")
-    if name not in _NAMES:
-        raise AttributeError(f"module 'tenon' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"tenon.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f"tenon.{name}")
+        if name not in _NAMES:
+            raise AttributeError(f"module 'tenon' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"tenon.{_NAMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tenon import _core
 from tenon._core import IRModule, Pass, Remark
+
+if TYPE_CHECKING:
+    from tenon._passes import *  # noqa: F403
 
 
 class PassFactory(Protocol):
@@ -54,11 +57,13 @@ def _factory(known: Pass) -> PassFactory:
     return make
 
 
-def __getattr__(name: str) -> Any:
-    for known in _core._passes():
-        if known.name == name:
-            return globals().setdefault(name, _factory(known))
-    raise AttributeError(f"no pass is called {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        for known in _core._passes():
+            if known.name == name:
+                return globals().setdefault(name, _factory(known))
+        raise AttributeError(f"no pass is called {name!r}")
 
 
 def __dir__() -> list[str]:

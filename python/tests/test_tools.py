@@ -127,3 +127,10 @@ def test_a_plan_shows_itself():
     assert str(plan).startswith("peak ")
     nasty = tenon.plan([("<script>", 0, 1, 10)])
     assert "<script>" not in nasty._repr_html_()
+
+
+def test_functions_are_called():
+    x = np.arange(4, dtype=np.float32)
+    module = tenon.load(KERNEL)
+    np.testing.assert_array_equal(module["scale"](x), x * 3)
+    np.testing.assert_array_equal(module["other"](x=x[:2]), -x[:2])
