@@ -91,8 +91,8 @@ def test_unknown_target(module):
 
 
 def test_warnings_are_pythons(module):
-    with pytest.warns(tenon.TenonWarning, match="no composite of `toy`") as record:
-        tenon.compile(module, call_by_name="toy")
+    with pytest.warns(tenon.TenonWarning, match="no composite of `nobody`") as record:
+        tenon.compile(module, call_by_name="nobody")
     assert record[0].message.code.startswith("TN")
     assert record[0].filename == __file__
 
@@ -101,7 +101,7 @@ def test_warnings_may_be_errors(module):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(tenon.TenonWarning):
-            tenon.compile(module, call_by_name="toy")
+            tenon.compile(module, call_by_name="nobody")
 
 
 def test_run_error(program, arrays):
