@@ -356,7 +356,16 @@ class RewriteRun {
   std::optional<Ref<BindingBlock>> replaced(const BindingBlock& block,
                                             const Replacements& replacements) const {
     std::unordered_map<const Node*, Value> values;
-    for (const auto& [var, value] : replacements) values[var.get()] = value;
+    for (const auto& [var, value] : replacements) {
+      const auto [known, is_new] = values.emplace(var.get(), value);
+      if (!is_new && !structural_equal(known->second, value))
+        throw CompileError(kBadPattern, value->origin,
+                           "a replacement gives two different values for `{}`, which its pattern "
+                           "gives twice",
+                           var->name)
+            .note(known->second->origin, "the other value is here")
+            .note(var->origin, "`{}` is here", var->name);
+    }
     std::vector<Ref<Binding>> bindings;
     Emitter emitter(module_, block.is_dataflow);
     for (const Ref<Binding>& binding : block.bindings) {
