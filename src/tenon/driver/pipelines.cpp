@@ -63,6 +63,8 @@ static constexpr PipelineStep kSchedule[] = {
     {"InlineCalls", "before scheduling: the body is scheduled with what surrounds it"},
     {"VerifyParallelLoops", "sizes are known, and indices are as their author wrote them"},
     {"InstrumentBoundCheckers", "sizes are as fixed as they get, and no schedule hides an index"},
+    {"AnnotateFiniteParams",
+     "schedules leave out taps of a padding where their weights are finite"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
 };
 

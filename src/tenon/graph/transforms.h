@@ -104,6 +104,11 @@ IRModule fuse_tir(IRModule module);
 /// dimension. Kernels are legalised and not scheduled.
 IRModule name_dims(IRModule module);
 
+/// Tells DefaultSchedule, by attribute `tir.finite_params` of a private kernel, which of its parameters
+/// are constants without infinities and NaN in every call; of those alone that taps of a padding are
+/// multiplied with. Kernels are legalised and not scheduled.
+IRModule annotate_finite_params(IRModule module);
+
 /// A graph function of the module (legalised, no calls of others) as a PrimFunc: parameters, then
 /// outputs; what LowerGraph does with `main`, without making it the entry. Extern functions that it
 /// calls undeclared are added to `module`.

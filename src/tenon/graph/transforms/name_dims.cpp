@@ -10,6 +10,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/op.h"
 #include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/kernels_of_graphs.h"
 #include "tenon/support/remarks.h"
 
 namespace tenon::graph {
@@ -207,30 +208,11 @@ class Namer {
   Ref<tir::PrimFunc> function_, given_;
 };
 
-bool is_call_tir(const Call& call) { return call.is("call_tir") || call.is("call_tir_inplace"); }
-
-/// The private kernels of a module that nothing but calls of graph functions uses.
-std::unordered_set<std::string> called_by_graph(const IRModule& module) {
-  std::unordered_set<std::string> out;
-  std::unordered_map<std::string, size_t> called, used;
-  for (const auto& [name, function] : module.functions()) {
-    if (function.as<tir::PrimFunc>() && function->is_private) out.insert(name);
-    walk(function, [&](const NodePtr& node) {
-      if (const auto* callee = node.as<GlobalVar>()) ++used[callee->name];
-      if (const auto* callee = node.as<FuncRef>()) ++used[callee->name];
-      if (const auto* call = node.as<Call>(); call && is_call_tir(*call))
-        if (const auto* callee = call->args[0].as<FuncRef>()) ++called[callee->name];
-    });
-  }
-  std::erase_if(out, [&](const std::string& name) { return called[name] != used[name]; });
-  return out;
-}
-
 }  // namespace
 
 IRModule name_dims(IRModule module) {
   std::unordered_map<std::string, std::vector<bool>> kept;  // of the scalars, in order
-  const std::unordered_set<std::string> candidates = called_by_graph(module);
+  const std::unordered_set<std::string> candidates = kernels_of_graphs(module);
   const std::vector<IRModule::Entry> entries = module.functions();
   for (const auto& [name, function] : entries) {
     if (!candidates.count(name)) continue;

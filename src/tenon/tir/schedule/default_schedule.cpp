@@ -740,6 +740,12 @@ class Planned {
   std::unordered_set<const GivenPlan*> taken_;
 };
 
+// The kernel as its structure is known: what its arguments are is no part of that.
+Ref<PrimFunc> without_finite_params(const Ref<PrimFunc>& kernel) {
+  if (!kernel->attrs.find(kFiniteParams)) return kernel;
+  return with(kernel, [](PrimFunc& copy) { copy.attrs.erase(kFiniteParams); });
+}
+
 }  // namespace
 
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
@@ -760,11 +766,12 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
       continue;
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
-    const std::string hash = fmt::format("{:016x}", structural_hash(kernel));
+    const Ref<PrimFunc> plain = without_finite_params(kernel);
+    const std::string hash = fmt::format("{:016x}", structural_hash(plain));
     const std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
     std::vector<BlockPlan> plans;
     try {
-      const Schedule schedule = schedule_by_default(kernel, target, &plans, plans_given);
+      const Schedule schedule = schedule_by_default(plain, target, &plans, plans_given);
       module.set(name, skip_padding(schedule.func(), *kernel)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {

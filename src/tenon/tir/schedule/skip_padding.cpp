@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenon/tir/schedule/skip_padding.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tenon/arith/analyzer.h"
 #include "tenon/tir/schedule/edit.h"
@@ -95,6 +99,81 @@ bool skips_enough(const Data& data, int64_t taps, int64_t apart) {
   return windows > 0 && 4 * meeting <= 3 * taps * windows;
 }
 
+// What a block adds to its sum: an element of a padded buffer times something.
+struct PaddedProduct {
+  const BufferLoad* padded;
+  Expr factor;
+};
+
+std::optional<PaddedProduct> product_of(const Block& block, const Paddings& paddings) {
+  const BufferStore* store = only_store(block);
+  const auto* sum = store ? store->value.as<Binary>() : nullptr;
+  const auto* self = sum && sum->op == BinaryOp::kAdd ? sum->lhs.as<BufferLoad>() : nullptr;
+  const auto* product = self ? sum->rhs.as<Binary>() : nullptr;
+  if (!self || !self->buffer.same_as(store->buffer) || !product || product->op != BinaryOp::kMul)
+    return std::nullopt;
+  for (const bool left : {true, false}) {
+    const Expr& side = left ? product->lhs : product->rhs;
+    const auto* cast = side.as<Cast>();
+    const auto* load = cast ? cast->value.as<BufferLoad>() : side.as<BufferLoad>();
+    if (load && paddings.count(load->buffer.get()))
+      return PaddedProduct{load, left ? product->rhs : product->lhs};
+  }
+  return std::nullopt;
+}
+
+// `factor` without casts after which a finite element is finite.
+Expr without_wide_casts(Expr factor) {
+  for (const auto* cast = factor.as<Cast>(); cast; cast = factor.as<Cast>()) {
+    const DType from = cast->value->dtype;
+    if (cast->dtype.bits < (from.is_float() ? std::max<int>(32, from.bits) : 32)) break;
+    factor = cast->value;
+  }
+  return factor;
+}
+
+// Whether zeros times `factor` are zeros, where elements of `finite` buffers are finite.
+bool is_finite(const Expr& factor, const std::unordered_set<const Node*>& finite) {
+  if (!factor->dtype.is_float()) return true;
+  const Expr inner = without_wide_casts(factor);
+  if (!inner->dtype.is_float()) return true;
+  if (const auto constant = as_float(inner)) return std::isfinite(*constant);
+  const auto* load = inner.as<BufferLoad>();
+  return load && finite.count(load->buffer.get());
+}
+
+// Without buffers of which an element is multiplied with what may not be finite.
+Paddings with_finite_factors(Paddings paddings, const PrimFunc& definition) {
+  std::unordered_set<const Node*> finite;
+  for (const int64_t i : definition.attrs.ints(kFiniteParams).value_or(std::vector<int64_t>{}))
+    if (i >= 0 && i < static_cast<int64_t>(definition.buffers.size()))
+      finite.insert(definition.buffers[static_cast<size_t>(i)].get());
+  walk<Block>(definition.body, [&](const Block& block) {
+    if (const auto product = product_of(block, paddings);
+        product && !is_finite(product->factor, finite))
+      paddings.erase(product->padded->buffer.get());
+  });
+  return paddings;
+}
+
+// Whether `index`, of an element of a padded buffer, moves with an axis that is reduced, by taps of
+// which many meet no data.
+bool often_misses(const Expr& index, const Block& block, const Data& data) {
+  arith::Analyzer analyzer;
+  std::vector<Ref<Var>> axes;
+  for (const IterVar& iter : block.iter_vars) axes.push_back(iter.var);
+  const auto form = analyzer.linear(index, axes);
+  if (!form) return false;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const auto taps = as_int(block.iter_vars[a].domain.extent),
+               apart = as_int(form->coefficients[a]);
+    if (block.iter_vars[a].kind == IterKind::kReduce && taps && apart && *taps > 1 && *apart > 0 &&
+        skips_enough(data, *taps, *apart))
+      return true;
+  }
+  return false;
+}
+
 // A loop over taps: the first one, and how many.
 struct Steps {
   Expr first, count;
@@ -128,31 +207,16 @@ class Skipper {
         return std::nullopt;
       values[block.iter_vars[a].var.get()] = update->iter_values[a];
     }
-    const BufferLoad* load = padded_factor(block);
-    if (!load) return std::nullopt;
-    for (const auto& [dim, data] : paddings_.at(load->buffer.get()))
-      if (auto steps = within(loop, *taps, substitute(load->indices[dim], values), data))
+    const auto product = product_of(block, paddings_);
+    if (!product) return std::nullopt;
+    const BufferLoad& load = *product->padded;
+    for (const auto& [dim, data] : paddings_.at(load.buffer.get()))
+      if (auto steps = within(loop, *taps, substitute(load.indices[dim], values), data))
         return steps;
     return std::nullopt;
   }
 
  private:
-  // What the block adds to its sum is a product with this element.
-  const BufferLoad* padded_factor(const Block& block) const {
-    const BufferStore* store = only_store(block);
-    const auto* sum = store ? store->value.as<Binary>() : nullptr;
-    const auto* self = sum && sum->op == BinaryOp::kAdd ? sum->lhs.as<BufferLoad>() : nullptr;
-    const auto* product = self ? sum->rhs.as<Binary>() : nullptr;
-    if (!self || !self->buffer.same_as(store->buffer) || !product || product->op != BinaryOp::kMul)
-      return nullptr;
-    for (const Expr& factor : {product->lhs, product->rhs}) {
-      const auto* cast = factor.as<Cast>();
-      const auto* load = cast ? cast->value.as<BufferLoad>() : factor.as<BufferLoad>();
-      if (load && paddings_.count(load->buffer.get())) return load;
-    }
-    return nullptr;
-  }
-
   static std::optional<Steps> within(const For& loop, int64_t taps, const Expr& index,
                                      const Data& data) {
     arith::Analyzer analyzer;
@@ -192,8 +256,27 @@ class Skipper {
 
 }  // namespace
 
-Ref<PrimFunc> skip_padding(const Ref<PrimFunc>& scheduled, const PrimFunc& definition) {
+std::vector<int64_t> factors_of_padding(const PrimFunc& definition) {
   const Paddings paddings = paddings_of(definition);
+  std::set<int64_t> out;
+  if (paddings.empty()) return {};
+  walk<Block>(definition.body, [&](const Block& block) {
+    const auto product = product_of(block, paddings);
+    const Expr factor = product ? without_wide_casts(product->factor) : Expr();
+    const auto* load = factor.as<BufferLoad>();
+    if (!load || !load->buffer->dtype.is_float()) return;
+    const auto param = std::ranges::find_if(
+        definition.buffers, [&](const auto& buffer) { return buffer.same_as(load->buffer); });
+    if (param == definition.buffers.end()) return;
+    for (const auto& [dim, data] : paddings.at(product->padded->buffer.get()))
+      if (often_misses(product->padded->indices[dim], block, data))
+        out.insert(param - definition.buffers.begin());
+  });
+  return {out.begin(), out.end()};
+}
+
+Ref<PrimFunc> skip_padding(const Ref<PrimFunc>& scheduled, const PrimFunc& definition) {
+  const Paddings paddings = with_finite_factors(paddings_of(definition), definition);
   if (paddings.empty()) return scheduled;
   const Skipper skipper(paddings);
   std::unordered_map<const Node*, Steps> found;  // by loop variable
