@@ -325,6 +325,8 @@ std::vector<Row> make_rows() {
        graph::share_buffers,
        {{"pairs", "list[str]", "",
          R"("INPUT=OUTPUT", with one * in each for many: "past.*=present.*")"}}},
+      {"AssertWindows", "asserts that windows over symbolic axes are no larger than these",
+       Form::kGraph, kExact, graph::assert_windows},
       {"LiftTransformParams",
        "moves what depends on weights alone into a function of its own",
        Form::kAny,

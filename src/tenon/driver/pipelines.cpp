@@ -7,6 +7,7 @@
 namespace tenon {
 
 static constexpr PipelineStep kPlace[] = {
+    {"AssertWindows", "of operators as they were written, whatever computes them"},
     {"SelectKernels", "one's own kernels first: no other pass takes their operators apart"},
     {"InlineFunctions", "what no back end took is compiled with everything else"},
 };

@@ -20,4 +20,8 @@ bool may_agree(const Expr& a, const Expr& b) {
   return agree != DimsAgree::kNo;
 }
 
+void assume(Expr condition, std::string otherwise) {
+  if (innermost) innermost->conditions.push_back({std::move(condition), std::move(otherwise)});
+}
+
 }  // namespace tenon::graph

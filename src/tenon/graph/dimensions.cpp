@@ -12,8 +12,7 @@ namespace tenon::graph {
 
 using Variables = std::unordered_set<const Node*>;
 
-template <typename Visit>
-static void each_dimension(const Type& type, const Visit& visit) {
+void each_dimension(const Type& type, const std::function<void(const Expr&)>& visit) {
   const auto all = [&](const std::vector<Expr>& values) {
     for (const Expr& value : values) visit(value);
   };

@@ -2,9 +2,14 @@
 // Finds the definition of each symbolic dimension of a graph function.
 #pragma once
 
+#include <functional>
+
 #include "tenon/graph/expr.h"
 
 namespace tenon::graph {
+
+/// Calls `visit` for each dimension, number of a shape and scalar that a type states.
+void each_dimension(const Type& type, const std::function<void(const Expr&)>& visit);
 
 /// Whether every symbolic variable that the function names is a dimension of a parameter, or
 /// defined inside: what callers can find out.

@@ -41,6 +41,11 @@ IRModule share_buffers(IRModule module, const Attrs& options);
 IRModule bind_symbolic_vars(IRModule module, const std::map<std::string, int64_t>& dims,
                             const std::optional<std::string>& function = {});
 
+/// Asserts that windows (of convolutions, pools and their like) over symbolic axes are no larger than
+/// these, as soon as the dimensions are known; type rules refuse those over known ones. Composites and
+/// regions stay as they are: run it before any is made.
+IRModule assert_windows(IRModule module);
+
 /// Which functions share one `transform_params` of what all of them compute of their weights.
 struct SharedTransform {
   bool all = false;  // every function with attribute `num_input`

@@ -146,9 +146,20 @@ Network endless(int64_t k) {
       {node("Loop", {"k", "", "x"}, {"y"}, {graph_attribute("body", body.message())})}, {k}, true};
 }
 
+// A pool of 5 elements, 4 apart, of a row of k's last number of elements.
+Network pool(int64_t row) {
+  return {{node("Expand", {"cell", "k"}, {"row"}),
+           node("MaxPool", {"row"}, {"y"},
+                {attribute("kernel_shape", Dims{5}), attribute("strides", Dims{4})})},
+          {1, 1, row},
+          false,
+          {tensor("cell", {1, 1, 1}, std::string(4, '\0'))}};
+}
+
 std::vector<Bad> shapes() {
   const Names shape = {"x", "k"};
   return {
+      {"WindowBeyondItsAxis", pool(4), "a window of `nn.max_pool1d` covers 5, more than the"},
       {"ReshapeToOtherElements", of("Reshape", shape, {4, 2}),
        "the shape has another number of elements than the tensor"},
       {"ReshapeWithTwoOpenDimensions", of("Reshape", shape, {-1, -1}),

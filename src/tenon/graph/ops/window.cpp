@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tenon/graph/assumed_dims.h"
+
 namespace tenon::graph {
 
 std::string spatial_letters(size_t rank) { return std::string("DHW").substr(3 - rank); }
@@ -119,12 +121,16 @@ Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
 Expr window_count(const Call& call, const Expr& extent, int64_t before, int64_t after,
                   const Expr& size, int64_t stride, int64_t dilation, bool ceil_mode) {
   const Expr room = extent + (before + after) - (size - 1) * dilation - 1;
-  const auto known = as_int(simplify_dim(room));
-  if (known && *known < 0)
-    throw CompileError(kShapeMismatch, call.origin,
-                       "a window of `{}` covers {}, more than the {} of its axis with padding",
-                       call.op->name, tenon::str(simplify_dim((size - 1) * dilation + 1)),
-                       tenon::str(simplify_dim(extent + (before + after))));
+  const Expr left = simplify_dim(room);
+  const auto known = as_int(left);
+  if (!known || *known < 0) {
+    const std::string problem =
+        fmt::format("a window of `{}` covers {}, more than the {} of its axis with padding",
+                    call.op->name, tenon::str(simplify_dim((size - 1) * dilation + 1)),
+                    tenon::str(simplify_dim(extent + (before + after))));
+    if (known) throw CompileError(kShapeMismatch, call.origin, "{}", problem);
+    assume(left >= int64(0), problem);
+  }
   if (!ceil_mode) return simplify_dim(floordiv(room, stride) + 1);
   // The last window must begin inside the tensor or the padding before it.
   const Expr rounded = floordiv(room + (stride - 1), stride) + 1;

@@ -50,7 +50,8 @@ Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
                const std::vector<int64_t>& before, const std::vector<Expr>& extents,
                const Expr& value, const std::vector<int64_t>& stride = {});
 
-/// The number of windows along an axis. \throws CompileError (kShapeMismatch) where none fits.
+/// The number of windows along an axis; that one fits is assumed (assumed_dims.h) where the extents
+/// are symbols. \throws CompileError (kShapeMismatch) where none fits.
 Expr window_count(const Call& call, const Expr& extent, int64_t before, int64_t after,
                   const Expr& size, int64_t stride, int64_t dilation, bool ceil_mode);
 
