@@ -300,10 +300,21 @@ void Context::note_number(size_t i, const std::string& name, const Expr& value) 
 
 // ---- building -----------------------------------------------------------------------------------
 
-void Context::clamps(Expr clamped, Expr plain) {
+static bool shares_var(const Expr& a, const Expr& b) {
+  bool shares = false;
+  walk<tenon::Var>(a, [&](const tenon::Var& one) {
+    walk<tenon::Var>(b, [&](const tenon::Var& other) { shares |= &one == &other; });
+  });
+  return shares;
+}
+
+void Context::clamps(Expr clamped, Expr plain, const Expr& extent) {
   for (const ClampedDim& known : clamped_)
     if (structural_equal(known.clamped, clamped)) return;
-  clamped_.push_back({std::move(clamped), std::move(plain)});
+  // An extent of the same dimensions as the length is computed to hold it.
+  const bool may_be_one =
+      !shares_var(extent, plain) && !arith::Analyzer().proves_less(int64(1), extent);
+  clamped_.push_back({std::move(clamped), std::move(plain), may_be_one});
 }
 
 static bool has_dim(const TensorType& type, const Expr& dim, std::optional<int64_t> but_axis) {
@@ -312,10 +323,12 @@ static bool has_dim(const TensorType& type, const Expr& dim, std::optional<int64
   return false;
 }
 
-Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_axis) {
+Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_axis,
+                               bool broadcasts) {
   if (const auto* tuple = value.as<graph::Tuple>()) {
     std::vector<Value> items;
-    for (const Value& item : tuple->values) items.push_back(with_plain_dims(item, but_axis));
+    for (const Value& item : tuple->values)
+      items.push_back(with_plain_dims(item, but_axis, broadcasts));
     return make<graph::Tuple>(std::move(items));
   }
   if (const auto* shape = value.as<graph::ShapeExpr>()) {
@@ -331,18 +344,54 @@ Value Context::with_plain_dims(const Value& value, std::optional<int64_t> but_ax
   const graph::Type held = graph::type_of(value);
   const auto* type = held.as<TensorType>();
   if (!type) return value;
-  std::optional<Dims> dims = type->shape;
-  bool changed = false;
+  // The dimensions that are taken to be equal, and those with the others that are broadcast.
+  std::optional<Dims> equal = type->shape, all = type->shape;
+  bool casts = false, spreads = false;
   for (ClampedDim& known : clamped_) {
     if (!has_dim(*type, known.clamped, but_axis)) continue;
-    changed = true;
-    known.is_asserted |= !in_branch_;  // a branch that is not taken asserts nothing
-    for (size_t d = 0; d < dims->size(); ++d)
+    const bool spread = broadcasts && known.may_be_one;
+    if (spread)
+      require(logical_or(eq(known.clamped, int64(1)), eq(known.clamped, known.plain)),
+              kShapeMismatch,
+              fmt::format("dimensions {} and {} cannot be broadcast", str(known.clamped),
+                          str(known.plain)));
+    else
+      known.is_asserted |= !in_branch_;  // a branch that is not taken asserts nothing
+    (spread ? spreads : casts) = true;
+    for (size_t d = 0; d < all->size(); ++d)
       if (static_cast<int64_t>(d) != but_axis && structural_equal((*type->shape)[d], known.clamped))
-        (*dims)[d] = known.plain;
+        (*all)[d] = spread ? known.plain : ((*equal)[d] = known.plain);
   }
-  if (!changed) return value;
-  return builder().match_cast(value, make<TensorType>(std::move(*dims), type->dtype));
+  const Value cast =
+      casts ? builder().match_cast(value, make<TensorType>(std::move(*equal), type->dtype)) : value;
+  return spreads ? ConverterContext::op("broadcast_to", {cast, shape_value(*all)}) : cast;
+}
+
+// A shape with a clamped dimension, of a tensor that has the plain one, is taken to have that.
+void Context::plain_shape(std::vector<Value>& args) {
+  const graph::Type held = graph::type_of(args.at(0));
+  const auto* type = held.as<TensorType>();
+  const auto* shape = args.at(1).as<graph::ShapeExpr>();
+  if (!type || !type->shape || !shape) return;
+  for (ClampedDim& known : clamped_) {
+    if (known.is_asserted) continue;
+    Dims dims;
+    for (const Expr& dim : shape->values)
+      dims.push_back(rewrite(dim, [&](const NodePtr& node) -> std::optional<NodePtr> {
+        return structural_equal(node, known.clamped) ? std::optional<NodePtr>(known.plain)
+                                                     : std::nullopt;
+      }));
+    const Expr elements = product(*type->shape);
+    if (arith::proves_equal(elements, product(shape->values)) ||
+        !arith::proves_equal(elements, product(dims)))
+      continue;
+    require(eq(known.clamped, known.plain), kShapeMismatch,
+            fmt::format("dimensions {} and {} of `reshape` differ", str(known.clamped),
+                        str(known.plain)));
+    known.is_asserted |= !in_branch_;
+    args[1] = shape_value(dims);
+    return;
+  }
 }
 
 void Context::reconcile(std::string_view name, std::vector<Value>& args, const Attrs& attrs) {
@@ -357,14 +406,16 @@ void Context::reconcile(std::string_view name, std::vector<Value>& args, const A
   std::optional<int64_t> but_axis;
   if (name == "concat" && !tensors.empty())
     but_axis = axis(attrs.get<int64_t>("axis").value_or(0), tensors[0]->ndim);
+  if (name == "reshape") plain_shape(args);
   bool any = false;
   for (const ClampedDim& known : clamped_)
     for (const auto& type : tensors) any |= known.is_asserted || has_dim(*type, known.clamped, {});
   const bool reshapes = name == "reshape" || name == "broadcast_to";
   if (!any || (tensors.size() == 1 && !reshapes)) return;
   const Ref<graph::Call> call = graph::call_op(name, args, attrs, origin());
-  const bool broadcasts = call->op->fusion == graph::FusionKind::kBroadcast;
-  if (broadcasts && name != "broadcast_to") {
+  const bool broadcasts =
+      call->op->fusion == graph::FusionKind::kBroadcast && name != "broadcast_to";
+  if (broadcasts) {
     const graph::Type type = graph::type_of(call);
     const auto* result = type.as<TensorType>();
     if (result && result->shape) return;
@@ -375,7 +426,7 @@ void Context::reconcile(std::string_view name, std::vector<Value>& args, const A
       return;
   }
   for (Value& arg : args)
-    if (arg) arg = with_plain_dims(arg, but_axis);
+    if (arg) arg = with_plain_dims(arg, but_axis, broadcasts);
 }
 
 std::string Context::hint_of(const Node& node) {

@@ -45,6 +45,7 @@ using AttributeValues = std::map<std::string, Attribute>;
 /// network means `n`.
 struct ClampedDim {
   Expr clamped, plain;
+  bool may_be_one = false;   // where `plain` is not: the axis may have an extent of 1
   bool is_asserted = false;  // a check that both are equal stands in the module
 };
 
@@ -168,8 +169,8 @@ class Context final : public ConverterContext {
   /// Operands with a clamped dimension that do not go together with the others are taken to have
   /// the plain one, which is checked at run time. Dimensions that may be 1 or equal are broadcast.
   Value op(std::string_view name, std::vector<Value> args, Attrs attrs = {}) override;
-  /// Notes a dimension of a slice.
-  void clamps(Expr clamped, Expr plain);
+  /// Notes a dimension of a slice of an axis of that extent.
+  void clamps(Expr clamped, Expr plain, const Expr& extent);
   /// Known elements as a tensor.
   Value materialise(const Elements& elements);
 
@@ -188,7 +189,9 @@ class Context final : public ConverterContext {
   void broadcast_args(std::string_view name, std::vector<Value>& args, const Attrs& attrs);
   // Emits checks of what the type rule of a call takes for equal without a proof.
   void check_dims(std::string_view name, const std::vector<Value>& args, const Attrs& attrs);
-  Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis);
+  Value with_plain_dims(const Value& value, std::optional<int64_t> but_axis,
+                        bool broadcasts = false);
+  void plain_shape(std::vector<Value>& args);
 
   const Node& node_;
   std::vector<ItemRef> inputs_;

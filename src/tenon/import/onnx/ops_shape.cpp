@@ -237,7 +237,7 @@ Value slice(Context& c, const std::vector<int64_t>& axes, const Dims& starts, co
     const Expr plain = analyzer.simplify(ends[k] - starts[k]);
     if (analyzer.proves_nonnegative(starts[k]) && is_extent(plain, c.shape(0)) &&
         !analyzer.proves_equal(plain, dim))
-      c.clamps(dim, plain);
+      c.clamps(dim, plain, c.shape(0)[static_cast<size_t>(axes[k])]);
   }
   return sliced;
 }

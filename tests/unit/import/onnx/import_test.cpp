@@ -406,6 +406,32 @@ TEST(Import, ShapesThatTheNetworkComputes) {
   EXPECT_EQ(operators(import_main(m)), "reshape strided_slice sin match_cast add");
 }
 
+// Of an axis that may have an extent of 1: a slice of that is broadcast, as ONNX does.
+TEST(Import, SlicesThatMayHaveOneElementAreBroadcast) {
+  ModelBuilder m;
+  m.input("x", {"1", "room"});
+  m.input("w", {"batch", "steps"});
+  m.ints("zero", {0});
+  m.ints("one", {1});
+  m.node("Shape", {"w"}, {"s"});
+  m.node("Gather", {"s", "one"}, {"t"});
+  m.node("Slice", {"x", "zero", "t", "one"}, {"z"});
+  m.node("Add", {"z", "w"}, {"sum"});
+  m.output("sum");
+  EXPECT_EQ(result_type(m), "R.Tensor((batch, steps), \"float32\")");
+  EXPECT_EQ(operators(import_main(m)), "strided_slice assert_op broadcast_to add");
+  // Where another operator needs the length itself, the two are equal.
+  m.node("Shape", {"z"}, {"zs"});
+  m.node("Gather", {"zs", "one"}, {"zt"});
+  m.ints("minus", {-1});
+  m.node("Concat", {"minus", "zt"}, {"shape"});
+  set_int(*m.graph().mutable_node(6), "axis", 0);
+  m.node("Reshape", {"sum", "shape"}, {"rows"});
+  m.graph().mutable_output()->RemoveLast();
+  m.output("rows");
+  EXPECT_EQ(result_type(m), "R.Tensor((batch, steps), \"float32\")");
+}
+
 // Whatever its operators are: of numbers known now, and of symbolic dimensions where integer
 // arithmetic and moves lead from them to the shape.
 TEST(Import, AnyOperatorMayComputeAShape) {
