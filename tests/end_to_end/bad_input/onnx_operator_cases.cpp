@@ -492,12 +492,6 @@ std::vector<Case> windows() {
           "error[TN0502]: m.onnx: one node is not supported: `MaxPool` (positions under auto_pad "
           "of "
           "a symbolic dimension)"),
-      bad("TransposedConvOfUnknownRows",
-          {{node("ConvTranspose", {"x", "w"}, {"y"}, {text_attribute("auto_pad", "SAME_UPPER")})},
-           {named("x", {"1", "1", "h", "8"})},
-           {w}},
-          "error[TN0502]: m.onnx: one node is not supported: `ConvTranspose` (output_shape or "
-          "auto_pad of a symbolic dimension)"),
       bad("TransposedConvToThreeNumbers",
           {{node("ConvTranspose", {"x", "w"}, {"y"}, {attribute("output_shape", Dims{8, 8, 8})})},
            {x({1, 1, 8, 8})},

@@ -192,7 +192,8 @@ Value lower_conv(BlockBuilder& builder, const Call& call, size_t rank) {
     const Operand given = kernel.arg(2);
     outside = given(Indices(given.ndim(), int64(0)));
   }
-  const Operand data = padded(kernel, x, conv.data, conv.padding.before, extents, outside);
+  const Operand data =
+      padded(kernel, x, conv.data, to_exprs(conv.padding.before), extents, outside);
   const Expr taken = simplify_dim(conv.kernel.extent(w.shape, 'I'));
   const Expr per_group = simplify_dim(floordiv(conv.kernel.extent(w.shape, 'O'), conv.groups));
   const Taps taps(conv, w, taken);
@@ -226,15 +227,10 @@ Value lower_transposed(BlockBuilder& builder, const Call& call, size_t rank) {
   const Conv conv(call, rank, true);
   KernelOf kernel(builder, call);
   const Operand x = kernel.buffer_arg(0), w = kernel.buffer_arg(1);
-  Shape extents;
-  std::vector<int64_t> before;
+  Shape extents, before;
   for (size_t d = 0; d < rank; ++d) {
-    const auto size = as_int(conv.kernel.extent(w.shape, conv.letters[d]));
-    if (!size)
-      throw CompileError(kUnsupported, call.origin, "`{}` with a kernel of symbolic size",
-                         call.op->name);
-    const int64_t reach = (*size - 1) * conv.dilation[d];
-    before.push_back(reach - conv.padding.before[d]);
+    const Expr reach = (conv.kernel.extent(w.shape, conv.letters[d]) - 1) * conv.dilation[d];
+    before.push_back(simplify_dim(reach - conv.padding.before[d]));
     extents.push_back(simplify_dim(
         kernel.shape()[static_cast<size_t>(conv.out.position(conv.letters[d]))] + reach));
   }

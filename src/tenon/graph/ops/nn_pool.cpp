@@ -118,7 +118,8 @@ Value lower_pool(BlockBuilder& builder, const Call& call, size_t rank, PoolKind 
       extents.back() = simplify_dim(max(extents.back(), pool.extent(x.shape, d)));
   }
   const Expr around = kind == PoolKind::kMax ? tir::least_value(dtype) : imm(dtype, int64_t{0});
-  const Operand data = padded(kernel, x, pool.layout, pool.padding.before, extents, around);
+  const Operand data =
+      padded(kernel, x, pool.layout, to_exprs(pool.padding.before), extents, around);
   const auto start = [&](const Indices& i, size_t d) {
     return i[static_cast<size_t>(pool.out.position(pool.letters[d]))] * pool.strides[d];
   };

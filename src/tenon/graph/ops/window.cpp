@@ -88,14 +88,14 @@ Indices join_index(const Layout& layout, const std::map<char, AxisIndex>& along)
 }
 
 Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
-               const std::vector<int64_t>& before, const std::vector<Expr>& extents,
-               const Expr& value, const std::vector<int64_t>& stride) {
+               const std::vector<Expr>& before, const std::vector<Expr>& extents, const Expr& value,
+               const std::vector<int64_t>& stride) {
   const std::string letters = spatial_letters(before.size());
   std::vector<Expr> shape = x.shape;
   bool changes = false;
   for (size_t d = 0; d < before.size(); ++d) {
     Expr& dim = shape[static_cast<size_t>(layout.position(letters[d]))];
-    changes = changes || before[d] != 0 || dims_agree(dim, extents[d]) != DimsAgree::kYes ||
+    changes = changes || !is_int(before[d], 0) || dims_agree(dim, extents[d]) != DimsAgree::kYes ||
               (!stride.empty() && stride[d] != 1);
     dim = extents[d];
   }
@@ -109,7 +109,7 @@ Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
       const Expr offset = i[axis] - before[d];
       at[axis] = floordiv(offset, step);
       // A condition for each side on which something was added.
-      if (before[d] > 0) inside = logical_and(inside, offset >= int64(0));
+      if (as_int(before[d]).value_or(1) > 0) inside = logical_and(inside, offset >= int64(0));
       if (dims_agree(extents[d], x.shape[axis] * step - (step - 1) + before[d]) != DimsAgree::kYes)
         inside = logical_and(inside, at[axis] < x.shape[axis]);
       if (step != 1) inside = logical_and(inside, eq(floormod(offset, step), int64(0)));

@@ -47,8 +47,8 @@ Indices join_index(const Layout& layout, const std::map<char, AxisIndex>& along)
 /// `x` with `before` and `extent` along each spatial axis, `value` where x has no element: x itself
 /// where nothing is added. `stride` places the elements that far apart (transposed convolution).
 Operand padded(KernelOf& kernel, const Operand& x, const Layout& layout,
-               const std::vector<int64_t>& before, const std::vector<Expr>& extents,
-               const Expr& value, const std::vector<int64_t>& stride = {});
+               const std::vector<Expr>& before, const std::vector<Expr>& extents, const Expr& value,
+               const std::vector<int64_t>& stride = {});
 
 /// The number of windows along an axis; that one fits is assumed (assumed_dims.h) where the extents
 /// are symbols. \throws CompileError (kShapeMismatch) where none fits.

@@ -132,6 +132,25 @@ bool Context::flag_operand(size_t i, std::string_view what) {
   throw NumberChoice{i, std::string(what), {{1}, {0}}, {holds, logical_not(holds)}, "a condition"};
 }
 
+Value Context::fitted(const Value& value, const Dims& dims, std::string_view what) {
+  const Ref<TensorType> type = shaped(value);
+  if (type->shape->size() != dims.size())
+    bad(kRankMismatch, "{} of `{}` has rank {}; expected {}", what, name(), type->ndim,
+        dims.size());
+  Dims all = *type->shape;
+  bool fits = true, agrees = true;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d] || arith::proves_equal(all[d], dims[d])) continue;
+    agrees = agrees && graph::dims_agree(all[d], dims[d]) != graph::DimsAgree::kNo;
+    all[d] = dims[d];
+    fits = false;
+  }
+  if (!agrees)
+    bad(kShapeMismatch, "{} of `{}` has shape {}; expected {}", what, name(), str(*type->shape),
+        str(all));
+  return fits ? value : builder().match_cast(value, make<TensorType>(std::move(all), type->dtype));
+}
+
 Dims Context::numbers_of(const Value& value, std::string_view what) {
   const auto item = std::make_shared<Item>();
   item->value = value;

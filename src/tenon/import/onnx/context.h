@@ -113,6 +113,9 @@ class Context final : public ConverterContext {
   /// run knows them: ask for them after all other operands.
   Ints axes_operand(size_t i, std::string_view what, int64_t ndim);
   bool flag_operand(size_t i, std::string_view what);
+  /// `value`, which is `what`, with these dimensions, which the run checks where they are not known to
+  /// agree; a null one is what it is. \throws CompileError (kRankMismatch, kShapeMismatch)
+  Value fitted(const Value& value, const Dims& dims, std::string_view what);
   /// The elements of a small integer tensor of static shape. \throws Unsupported where these are too
   /// many, or stand in a function that is made of a node alone.
   Dims numbers_of(const Value& value, std::string_view what);

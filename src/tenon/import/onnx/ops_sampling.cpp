@@ -61,13 +61,21 @@ Results convert_deform_conv(Context& c) {
           "more, the same",
           c.ndim(0), c.ndim(1));
   if (rank > 3) unsupported("{} spatial axes", rank);
-  const Dims w = c.shape(1);
-  const auto kernel = as_ints(Dims(w.begin() + 2, w.end()));
-  if (!kernel) unsupported("a weight with symbolic dimensions");
-  if (c.has_attr("kernel_shape") && c.ints_attr("kernel_shape") != *kernel)
-    c.bad(kShapeMismatch, "kernel_shape of `DeformConv` is {}; the weight has {}",
-          str(c.ints_attr("kernel_shape")), str(*kernel));
   const auto count = static_cast<size_t>(rank);
+  Value weight = c.value(1);
+  if (c.has_attr("kernel_shape")) {
+    const Ints stated = c.ints_attr("kernel_shape");
+    const Dims held = *shaped(weight)->shape;
+    if (const auto known = as_ints(Dims(held.begin() + 2, held.end())); known && stated != *known)
+      c.bad(kShapeMismatch, "kernel_shape of `DeformConv` is {}; the weight has {}", str(stated),
+            str(*known));
+    Dims dims(2);
+    for (const int64_t extent : stated) dims.push_back(int64(extent));
+    weight = c.fitted(weight, dims, "the weight");
+  }
+  const Dims w = *shaped(weight)->shape;
+  const auto kernel = as_ints(Dims(w.begin() + 2, w.end()));
+  if (!kernel) unsupported("a weight of symbolic extents without a kernel_shape");
   const int64_t groups = c.int_attr("group", 1);
   const auto outputs = as_int(w[0]), inputs = as_int(c.shape(0)[1]), each = as_int(w[1]);
   if (groups < 1 || (outputs && *outputs % groups != 0) ||
@@ -87,7 +95,7 @@ Results convert_deform_conv(Context& c) {
   const Expr batch = type->dim(0), windows = type->dim(3), g = int64(groups);
   const Expr rows = arith::simplify(w[1] * type->dim(2));
   const Expr of_group = arith::simplify(floordiv(w[0], groups));
-  const Value y = c.op("matmul", {c.reshape(c.value(1), {g, of_group, rows}),
+  const Value y = c.op("matmul", {c.reshape(weight, {g, of_group, rows}),
                                   c.reshape(columns, {batch, g, rows, windows})});
   const Dims offset = c.shape(2);
   Dims shape = {batch, w[0]};

@@ -12,16 +12,20 @@ namespace {
 
 // The window's attributes as ONNX writes them.
 struct Window {
-  std::vector<int64_t> kernel, strides, dilations, pads;  // pads: all begins, then all ends
+  Dims kernel;                                    // of symbols where a weight says it alone
+  std::vector<int64_t> strides, dilations, pads;  // pads: all begins, then all ends
 
   // `kernel` empty: from the attribute.
-  Window(Context& c, std::vector<int64_t> size) : kernel(std::move(size)) {
+  Window(Context& c, Dims size) : kernel(std::move(size)) {
     if (c.has_attr("kernel_shape")) {
       const auto given = c.ints_attr("kernel_shape");
-      if (!kernel.empty() && given != kernel)
+      bool fits = kernel.empty() || given.size() == kernel.size();
+      for (size_t d = 0; fits && d < kernel.size(); ++d)
+        fits = as_int(kernel[d]).value_or(given[d]) == given[d];
+      if (!fits)
         c.bad(kShapeMismatch, "kernel_shape of `{}` is {}; the weight has {}", c.node().op_type,
               str(given), str(kernel));
-      kernel = given;
+      kernel = to_exprs(given);
     } else if (kernel.empty()) {
       c.bad(kBadAttribute, "`{}` has no attribute `kernel_shape`, a list of integers",
             c.node().op_type);
@@ -30,13 +34,13 @@ struct Window {
     if (kernel.size() != rank)
       c.bad(kRankMismatch, "kernel_shape of `{}` has {} dimensions; the input has {} spatial axes",
             c.node().op_type, kernel.size(), rank);
-    c.note("kernel_shape", kernel);
+    if (const auto known = as_ints(kernel)) c.note("kernel_shape", *known);
     strides = sized(c, "strides", rank, 1, 1);
     dilations = sized(c, "dilations", rank, 1, 1);
-    for (const int64_t k : kernel)
-      if (k < 1)
-        c.bad(kBadAttribute, "kernel_shape of `{}` is {}; expected positive numbers",
-              c.node().op_type, str(kernel));
+    for (const Expr& k : kernel)
+      c.require(k >= int64(1), kBadAttribute,
+                fmt::format("kernel_shape of `{}` is {}; expected positive numbers",
+                            c.node().op_type, str(kernel)));
     const std::string mode = c.string_attr("auto_pad", "NOTSET");
     pads = sized(c, "pads", 2 * rank, 0, mode == "NOTSET" ? 0 : INT64_MIN);
     if (mode == "NOTSET") return;
@@ -76,9 +80,9 @@ struct Window {
     bool symbolic = false;
     for (size_t d = 0; d < rank(); ++d) {
       const Expr extent = c.shape(0)[d + 2];
-      const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+      const Expr reach = (kernel[d] - 1) * dilations[d];  // without the first tap
       const Expr last = arith::simplify(floormod(extent - int64(1), int64(strides[d])));
-      const Expr total = arith::simplify(max(int64(reach - 1) - last, int64(0)));
+      const Expr total = arith::simplify(max(reach - last, int64(0)));
       if (const auto known = as_int(total)) {
         split(d, *known, same);
       } else {
@@ -117,14 +121,19 @@ void check_images(Context& c, size_t i) {
   if (c.ndim(i) > 5) unsupported("{} spatial axes", c.ndim(i) - 2);
 }
 
-std::vector<int64_t> kernel_of(Context& c, size_t weight) {
+Dims kernel_of(Context& c, size_t weight) {
   if (c.ndim(weight) != c.ndim(0))
     c.bad(kRankMismatch, "`{}` has a weight of rank {} for an input of rank {}", c.node().op_type,
           c.ndim(weight), c.ndim(0));
-  const Dims& shape = c.shape(weight);
-  const auto kernel = as_ints(Dims(shape.begin() + 2, shape.end()));
-  if (!kernel) unsupported("a weight with symbolic dimensions");
-  return *kernel;
+  const Dims shape = c.shape(weight);
+  return Dims(shape.begin() + 2, shape.end());
+}
+
+// The weight with the extents that the attribute states where its own are symbols.
+Value with_kernel(Context& c, const Value& weight, const Window& window) {
+  Dims dims(2);
+  dims.insert(dims.end(), window.kernel.begin(), window.kernel.end());
+  return c.fitted(weight, dims, "the weight");
 }
 
 Value with_bias(Context& c, const Value& result, const Value& bias) {
@@ -155,7 +164,8 @@ Results convert_conv(Context& c) {
   Window window(c, kernel_of(c, 1));
   window.pad_to_same(c);
   const Value x = window.padded(c, c.value(0));
-  return {with_bias(c, convolve(c, x, c.value(1), window), c.value_or_null(2))};
+  const Value w = with_kernel(c, c.value(1), window);
+  return {with_bias(c, convolve(c, x, w, window), c.value_or_null(2))};
 }
 
 Value less_zero_point(Context& c, size_t operand, size_t zero_point) {
@@ -177,8 +187,29 @@ Results convert_conv_integer(Context& c) {
   check_images(c, 0);
   Window window(c, kernel_of(c, 1));
   window.pad_to_same(c);
-  const Value x = window.padded(c, less_zero_point(c, 0, 2)), w = less_zero_point(c, 1, 3);
+  const Value x = window.padded(c, less_zero_point(c, 0, 2));
+  const Value w = with_kernel(c, less_zero_point(c, 1, 3), window);
   return {convolve(c, x, w, window)};
+}
+
+// ONNX: of the padding of a transposed convolution, the larger half goes to the begin unless
+// SAME_UPPER is asked for.
+Window::Same smaller_half(const Window& window) {
+  return window.same == Window::Same::kUpper ? Window::Same::kUpper : Window::Same::kLower;
+}
+
+// A result, by axis of the window, with so many more elements, zeros behind, or fewer, cut from both
+// ends: only the run knows which.
+Value resized(Context& c, const Value& y, const std::vector<std::pair<size_t, Expr>>& changes,
+              Window::Same half) {
+  Dims widths(static_cast<size_t>(2 * shaped(y)->ndim), int64(0));
+  for (const auto& [d, more] : changes) {
+    const Expr cut = max(int64(0) - more, int64(0)), less = floordiv(cut, int64(2));
+    const Expr begin = half == Window::Same::kUpper ? less : cut - less;
+    widths[2 * (d + 2)] = arith::simplify(int64(0) - begin);
+    widths[2 * (d + 2) + 1] = arith::simplify(max(more, int64(0)) - (cut - begin));
+  }
+  return c.op("nn.pad", {y, c.shape_value(widths)}, {{"pad_mode", "constant"}});
 }
 
 Results convert_conv_transpose(Context& c) {
@@ -187,6 +218,7 @@ Results convert_conv_transpose(Context& c) {
   const size_t rank = window.rank();
   std::vector<int64_t> extra = Window::sized(c, "output_padding", rank, 0, 0);
   const bool sized = c.has_attr("output_shape");
+  std::vector<std::pair<size_t, Expr>> changes;
   if (sized || window.same != Window::Same::kNo) {
     std::vector<int64_t> target = c.ints_attr("output_shape", {});
     if (sized && target.size() == rank + 2) target.erase(target.begin(), target.begin() + 2);
@@ -195,30 +227,29 @@ Results convert_conv_transpose(Context& c) {
             "attribute `output_shape` of `ConvTranspose` has {} numbers; expected {}",
             target.size(), rank);
     for (size_t d = 0; d < rank; ++d) {
-      const auto extent = as_int(c.shape(0)[d + 2]);
-      if (!extent) unsupported("output_shape or auto_pad of a symbolic dimension");
-      const int64_t wanted = sized ? target[d] : *extent * window.strides[d];
-      const int64_t full = (*extent - 1) * window.strides[d] +
-                           (window.kernel[d] - 1) * window.dilations[d] + 1 + extra[d];
-      if (wanted > full) {
-        window.split(d, 0, Window::Same::kUpper);
-        extra[d] += wanted - full;
-      } else {
-        // ONNX: the larger half goes to the begin unless SAME_UPPER is asked for.
-        window.split(
-            d, full - wanted,
-            window.same == Window::Same::kUpper ? Window::Same::kUpper : Window::Same::kLower);
-      }
+      const Expr extent = c.shape(0)[d + 2];
+      const Expr wanted = sized ? int64(target[d]) : extent * window.strides[d];
+      const Expr full = (extent - 1) * window.strides[d] +
+                        (window.kernel[d] - 1) * window.dilations[d] + (1 + extra[d]);
+      const Expr more = arith::simplify(wanted - full);
+      const auto known = as_int(more);
+      window.split(d, known ? std::max<int64_t>(-*known, 0) : 0, smaller_half(window));
+      if (known)
+        extra[d] += std::max<int64_t>(*known, 0);
+      else
+        changes.emplace_back(d, more);
     }
   }
   c.note("pads", window.pads);
   c.note("output_padding", extra);
-  const Value y = c.op(fmt::format("nn.conv{}d_transpose", rank), {c.value(0), c.value(1)},
-                       {{"strides", window.strides},
-                        {"padding", window.pads},
-                        {"dilation", window.dilations},
-                        {"output_padding", extra},
-                        {"groups", c.int_attr("group", 1)}});
+  const Value w = with_kernel(c, c.value(1), window);
+  Value y = c.op(fmt::format("nn.conv{}d_transpose", rank), {c.value(0), w},
+                 {{"strides", window.strides},
+                  {"padding", window.pads},
+                  {"dilation", window.dilations},
+                  {"output_padding", extra},
+                  {"groups", c.int_attr("group", 1)}});
+  if (!changes.empty()) y = resized(c, y, changes, smaller_half(window));
   return {with_bias(c, y, c.value_or_null(2))};
 }
 
@@ -255,7 +286,8 @@ Results convert_pool(Context& c, const char* kind) {
   check_images(c, 0);
   Window window(c, {});
   window.pad_to_same(c);
-  Attrs attrs{{"pool_size", window.kernel},
+  const Ints size = as_ints(window.kernel).value();
+  Attrs attrs{{"pool_size", size},
               {"strides", window.strides},
               {"padding", window.pads},
               {"dilation", window.dilations},
@@ -269,7 +301,7 @@ Results convert_pool(Context& c, const char* kind) {
   const Value pooled = c.op(pool, {c.value(0)}, attrs);
   if (c.output_count() < 2 || c.node().outputs[1].empty()) return {pooled};
   return {pooled, c.op("nn.max_pool_positions", {c.value(0), pooled},
-                       {{"pool_size", window.kernel},
+                       {{"pool_size", size},
                         {"strides", window.strides},
                         {"padding", window.pads},
                         {"dilation", window.dilations},
