@@ -541,9 +541,8 @@ std::vector<Case> recurrent() {
           "m.onnx: node `node_y` (LSTM): error[TN0105]: operand `sequence_lens` of `LSTM` has "
           "length 5 of 4 steps"),
       bad("LstmWithPeepholesOfOneGate", lstm({"", "", "", "", "p"}, {}, {weight("p", {1, 2})}),
-          "m.onnx: node `node_y` (LSTM): error[TN0101]: dimension 1 of argument `p` of `nn.lstm` "
-          "is "
-          "2; expected 6"),
+          "m.onnx: node `node_y` (LSTM): error[TN0101]: operand P of `LSTM` has shape (1, 2); "
+          "expected (1, 6)"),
   };
 }
 

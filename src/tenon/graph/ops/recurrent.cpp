@@ -66,7 +66,8 @@ struct LayerAttrs : RecurrenceAttrs {
   int64_t hidden_size = 1;
   static auto table() {
     return std::tuple_cat(RecurrenceAttrs::table(),
-                          std::tuple{required<&LayerAttrs::hidden_size>("hidden_size", "units")});
+                          std::tuple{required<&LayerAttrs::hidden_size>(
+                              "hidden_size", "units; 0: as many as the last axis of R has")});
   }
 };
 struct LstmAttrs : LayerAttrs {
@@ -197,14 +198,23 @@ Type result_types(const CellKind& kind, const Expr& steps, const Expr& batch, in
   return make<TupleType>(std::move(types));
 }
 
+// The units of a layer.
+Expr units_of(const Call& call) {
+  const int64_t hidden = attrs_as<LayerAttrs>(call).hidden_size;
+  if (hidden < 0)
+    throw CompileError(kBadAttribute, call.origin, "`{}` has hidden_size {}; expected at least 0",
+                       call.op->name, hidden);
+  if (hidden > 0) return int64(hidden);
+  check_rank(call, kR, 3);
+  return shaped_arg(call, kR)->dim(2);
+}
+
 Type infer_layer(const Call& call, const CellKind& kind) {
   const Ref<TensorType> x = tensor_arg(call, kX);
-  const int64_t dirs = directions(call), hidden = attrs_as<LayerAttrs>(call).hidden_size;
+  const int64_t dirs = directions(call);
+  const Expr hidden = units_of(call);
   (void)activations(call, kind);
   check_float(call, kX);
-  if (hidden < 1)
-    throw CompileError(kBadAttribute, call.origin, "`{}` has hidden_size {}; expected at least 1",
-                       call.op->name, hidden);
   const auto check_shape = [&](size_t i, const std::vector<std::optional<Expr>>& shape) {
     check_rank(call, i, static_cast<int64_t>(shape.size()));
     check_dtype(call, i, x->dtype);
@@ -215,19 +225,20 @@ Type infer_layer(const Call& call, const CellKind& kind) {
   };
   const auto dim = [&](int64_t i) { return x->shape ? std::optional(x->dim(i)) : std::nullopt; };
   check_rank(call, kX, 3);
-  check_shape(kW, {int64(dirs), int64(kind.gates * hidden), dim(2)});
-  check_shape(kR, {int64(dirs), int64(kind.gates * hidden), int64(hidden)});
-  if (present(call, kB)) check_shape(kB, {int64(dirs), int64(2 * kind.gates * hidden)});
+  const auto times = [&](int64_t count) { return simplify_dim(hidden * count); };
+  check_shape(kW, {int64(dirs), times(kind.gates), dim(2)});
+  check_shape(kR, {int64(dirs), times(kind.gates), hidden});
+  if (present(call, kB)) check_shape(kB, {int64(dirs), times(2 * kind.gates)});
   for (const size_t i : {size_t{kInitialH}, size_t{kInitialC}})
     if ((i == kInitialH || kind.has_cell_state) && present(call, i))
-      check_shape(i, {int64(dirs), dim(1), int64(hidden)});
+      check_shape(i, {int64(dirs), dim(1), hidden});
   check_lengths(call, lengths_input(kind), x->shape ? x->dim(1) : Expr());
   if (kind.has_cell_state && present(call, lengths_input(kind) + 1))
-    check_shape(lengths_input(kind) + 1, {int64(dirs), int64(3 * hidden)});
+    check_shape(lengths_input(kind) + 1, {int64(dirs), times(3)});
   if (!x->shape)
     throw CompileError(kUnsupported, call.origin, "`{}` of {}, whose shape is not known",
                        call.op->name, str(x));
-  return result_types(kind, x->dim(0), x->dim(1), dirs, int64(hidden), x->dtype);
+  return result_types(kind, x->dim(0), x->dim(1), dirs, hidden, x->dtype);
 }
 
 // Slices of gates [begin, end) of a (dirs, 1, gates, hidden) tensor.
@@ -238,13 +249,13 @@ Value gate_slice(BlockBuilder& builder, const Value& bias, int64_t begin, int64_
 
 Value lower_layer(BlockBuilder& builder, const Call& call, const CellKind& kind) {
   const Ref<TensorType> x = shaped_arg(call, kX);
-  const int64_t dirs = directions(call), hidden = attrs_as<LayerAttrs>(call).hidden_size;
-  const Expr in = x->dim(2), d = int64(dirs), h = int64(hidden), gates = int64(kind.gates);
+  const int64_t dirs = directions(call);
+  const Expr in = x->dim(2), d = int64(dirs), h = units_of(call), gates = int64(kind.gates);
   const auto reshape = [&](const Value& value, Shape shape) {
     return builder.op("reshape", {value, make<ShapeExpr>(std::move(shape))});
   };
   // Weights with the units of all gates last, as the product and the recurrence read them.
-  Value weights = reshape(call.args[kW], {d * gates * h, in});
+  Value weights = reshape(call.args[kW], {simplify_dim(h * (dirs * kind.gates)), in});
   weights = builder.op("permute_dims", {weights}, {{"axes", std::vector<int64_t>{1, 0}}});
   Value recurrent =
       builder.op("permute_dims", {call.args[kR]}, {{"axes", std::vector<int64_t>{0, 2, 1}}});

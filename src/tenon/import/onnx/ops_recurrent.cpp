@@ -104,43 +104,58 @@ Attrs recurrence_attrs(Context& c, const Cell& cell, const Activations& activati
   return attrs;
 }
 
+// How many directions operand R, of which this is the first dimension, has weights for.
+int64_t directions_of(Context& c, const Expr& dim) {
+  return as_int(dim).value_or(c.string_attr("direction", "forward") == "bidirectional" ? 2 : 1);
+}
+
+// The units of a layer, `held` by operand R.
+Expr units_of(Context& c, const Expr& held) {
+  if (!c.has_attr("hidden_size")) return held;
+  const int64_t stated = c.int_attr("hidden_size");
+  if (as_int(held).value_or(stated) != stated || stated < 1)
+    c.bad(kShapeMismatch, "attribute `hidden_size` of `{}` is {}; operand R has {} units", c.name(),
+          stated, str(held));
+  return int64(stated);
+}
+
 Results convert_cell(Context& c, const Cell& cell) {
   if (c.ndim(0) != 3 || c.ndim(1) != 3 || c.ndim(2) != 3)
     c.bad(kRankMismatch, "operands X, W and R of `{}` have ranks {}, {} and {}; expected 3",
           cell.name, c.ndim(0), c.ndim(1), c.ndim(2));
   c.ignore({"output_sequence"});
-  const auto directions = as_int(c.shape(2)[0]), units = as_int(c.shape(2)[2]);
-  if (!directions || !units) unsupported("weights with symbolic dimensions");
-  if (c.has_attr("hidden_size") && c.int_attr("hidden_size") != *units)
-    c.bad(kShapeMismatch, "attribute `hidden_size` of `{}` is {}; operand R has {} units",
-          cell.name, c.int_attr("hidden_size"), *units);
+  const int64_t directions = directions_of(c, c.shape(2)[0]);
+  const Expr units = units_of(c, c.shape(2)[2]);
   const bool batch_first = c.flag_attr("layout");
   const Value x = batch_first ? c.transpose(c.value(0), {1, 0, 2}) : c.value(0);
   const auto type = shaped(x);
   const DType dtype = type->dtype;
-  const Dims state = {int64(*directions), type->dim(1), int64(*units)};
-  const auto initial = [&](size_t i) {
+  const auto rows = [&](int64_t count) { return arith::simplify(units * count); };
+  const Dims state = {int64(directions), type->dim(1), units};
+  const auto initial = [&](size_t i, const char* what) {
     if (!c.has(i)) return zeros(c, state, dtype);
-    return batch_first ? c.transpose(c.value(i), {1, 0, 2}) : c.value(i);
+    return c.fitted(batch_first ? c.transpose(c.value(i), {1, 0, 2}) : c.value(i), state, what);
   };
-  std::vector<Value> args = {x, c.value(1), c.value(2)};
+  std::vector<Value> args = {
+      x, c.fitted(c.value(1), {int64(directions), rows(cell.gates), type->dim(2)}, "operand W"),
+      c.fitted(c.value(2), {int64(directions), rows(cell.gates), units}, "operand R")};
   const auto lengths = sequence_lengths(c, type->dim(0));
   const bool peeps = cell.has_cell_state && c.has(7);
   const bool behind = lengths || peeps;
   const bool states = behind || c.has(5) || (cell.has_cell_state && c.has(6));
-  if (c.has(3) || states)
-    args.push_back(c.has(3)
-                       ? c.value(3)
-                       : zeros(c, {int64(*directions), int64(2 * cell.gates * *units)}, dtype));
+  if (c.has(3) || states) {
+    const Dims biases = {int64(directions), rows(2 * cell.gates)};
+    args.push_back(c.has(3) ? c.fitted(c.value(3), biases, "operand B") : zeros(c, biases, dtype));
+  }
   if (states) {
-    args.push_back(initial(5));
-    if (cell.has_cell_state) args.push_back(initial(6));
+    args.push_back(initial(5, "operand initial_h"));
+    if (cell.has_cell_state) args.push_back(initial(6, "operand initial_c"));
   }
   if (behind) args.push_back(lengths ? lengths : all_steps(c, type->dim(0), type->dim(1)));
-  if (peeps) args.push_back(c.value(7));
-  const Activations activations(c, cell, *directions);
+  if (peeps) args.push_back(c.fitted(c.value(7), {int64(directions), rows(3)}, "operand P"));
+  const Activations activations(c, cell, directions);
   Attrs attrs = recurrence_attrs(c, cell, activations);
-  attrs.set("hidden_size", *units);
+  attrs.set("hidden_size", as_int(units).value_or(0));
   if (std::string_view(cell.name) == "GRU")
     attrs.set("linear_before_reset", c.flag_attr("linear_before_reset"));
   const Value all = c.op(cell.op, args, attrs);
@@ -179,6 +194,7 @@ enum Quantised : size_t {
 struct QuantisedLstm {
   Context& c;
   Expr dirs, units, gates;  // of all four gates together
+  Value w, r;
 
   explicit QuantisedLstm(Context& context) : c(context) {
     for (const size_t i : {kX, kW, kR})
@@ -186,37 +202,34 @@ struct QuantisedLstm {
         c.bad(kRankMismatch, "operand {} of `DynamicQuantizeLSTM` has rank {}; expected 3", i,
               c.ndim(i));
     const Dims r = c.shape(kR);
-    const auto directions = as_int(r[0]), hidden = as_int(r[1]);
-    if (!directions || !hidden) unsupported("weights with symbolic dimensions");
-    dirs = int64(*directions);
-    units = int64(*hidden);
-    gates = int64(4 * *hidden);
-    if (c.has_attr("hidden_size") && c.int_attr("hidden_size") != *hidden)
-      c.bad(kShapeMismatch,
-            "attribute `hidden_size` of `DynamicQuantizeLSTM` is {}; operand R has {} units",
-            c.int_attr("hidden_size"), *hidden);
-    check_weights(kW, {dirs, c.shape(kX)[2], gates});
-    check_weights(kR, {dirs, units, gates});
+    dirs = int64(directions_of(c, r[0]));
+    units = units_of(c, r[1]);
+    gates = arith::simplify(units * 4);
+    w = weights(kW, {dirs, c.shape(kX)[2], gates});
+    this->r = weights(kR, {dirs, units, gates});
   }
 
-  void check_weights(size_t i, const Dims& expected) {
+  Value weights(size_t i, const Dims& expected) {
     const DType dtype = c.dtype(i);
     if (dtype != kInt8 && dtype != kUInt8)
       c.bad(kDTypeMismatch,
             "operand {} of `DynamicQuantizeLSTM` has dtype {}; expected int8 or uint8", i,
             dtype.str());
-    const Dims shape = c.shape(i);
-    for (size_t d = 0; d < 3; ++d)
-      if (graph::dims_agree(shape[d], expected[d]) == graph::DimsAgree::kNo)
-        c.bad(kShapeMismatch, "operand {} of `DynamicQuantizeLSTM` has shape {}; expected {}", i,
-              str(shape), str(expected));
+    return part(i, expected);
+  }
+
+  Value part(size_t i, const Dims& expected) {
+    return c.fitted(c.value(i), expected, fmt::format("operand {}", i));
   }
 
   /// A scale or zero point, of each direction or each of its columns, as (directions, gates).
   Value of_columns(size_t i) {
     Value x = c.value(i);
-    if (!arith::proves_equal(product(c.shape(i)), arith::simplify(dirs * gates))) {
-      if (!arith::proves_equal(product(c.shape(i)), dirs))
+    // Whose extents are symbols: by the rank.
+    if (!as_int(product(c.shape(i)))) x = part(i, c.ndim(i) == 1 ? Dims{dirs} : Dims{dirs, gates});
+    const Expr count = product(*shaped(x)->shape);
+    if (!arith::proves_equal(count, arith::simplify(dirs * gates))) {
+      if (!arith::proves_equal(count, dirs))
         c.bad(kShapeMismatch,
               "operand {} of `DynamicQuantizeLSTM`, a scale or zero point, has shape {}; expected "
               "one for each of {} directions or of their {} columns",
@@ -245,10 +258,9 @@ struct QuantisedLstm {
   /// The weights of inputs, as (inputs, directions * gates). Those that are known stay a constant,
   /// which later passes pack.
   Value input_weights() {
-    const Dims w = c.shape(kW);
     const Expr columns = arith::simplify(dirs * gates);
     const auto data = c.constant(kW);
-    if (!data) return c.reshape(c.transpose(c.value(kW), {1, 0, 2}), {w[1], columns});
+    if (!data) return c.reshape(c.transpose(w, {1, 0, 2}), {c.shape(kX)[2], columns});
     const int64_t count = data->shape[0], rows = data->shape[1], width = data->shape[2];
     const Ints held = data->to_ints();
     std::vector<uint8_t> out;
@@ -283,26 +295,32 @@ struct QuantisedLstm {
     const Value y = c.reshape(c.op("multiply", {c.cast(sums, kFloat32), scale}),
                               {x[0], x[1], dirs, int64(4), units});
     if (!c.has(kB)) return y;
-    const Value biases = c.op("sum", {c.reshape(c.value(kB), {dirs, int64(2), int64(4), units})},
+    const Value biases = c.op("sum",
+                              {c.reshape(part(kB, {dirs, arith::simplify(gates * 2)}),
+                                         {dirs, int64(2), int64(4), units})},
                               {{"axis", Ints{1}}});
     return c.op("add", {y, biases});
   }
 
   /// Operand `i`, a state, or zeros.
   Value initial(size_t i) {
-    return c.has(i) ? c.value(i) : zeros(c, {dirs, c.shape(kX)[1], units}, kFloat32);
+    const Dims state = {dirs, c.shape(kX)[1], units};
+    return c.has(i) ? part(i, state) : zeros(c, state, kFloat32);
   }
 
   /// What nn.lstm_recurrence takes. Weights with a zero point have 9 bits without it.
   std::vector<Value> recurrence(const Value& lengths) {
-    Value r = c.value(kR);
+    Value recurrent = r;
     if (const Value zero_point = zero(kRZero, kR))
-      r = c.op("subtract",
+      recurrent =
+          c.op("subtract",
                {c.cast(r, kInt16), c.cast(c.reshape(zero_point, {dirs, int64(1), gates}), kInt16)});
-    const Value peepholes =
-        c.has(kPeepholes) ? c.reshape(c.value(kPeepholes), {dirs, int64(3), units}) : nullptr;
+    const Value peepholes = c.has(kPeepholes)
+                                ? c.reshape(part(kPeepholes, {dirs, arith::simplify(units * 3)}),
+                                            {dirs, int64(3), units})
+                                : nullptr;
     return {inputs(lengths),
-            c.reshape(r, {dirs, units, int64(4), units}),
+            c.reshape(recurrent, {dirs, units, int64(4), units}),
             initial(kInitialH),
             initial(kInitialC),
             lengths,
