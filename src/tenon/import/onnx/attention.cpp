@@ -39,23 +39,23 @@ class Groups {
       : c_(c), query_(*shaped(form.query)->shape), groups_((*shaped(form.key)->shape)[1]) {
     is_plain_ = arith::proves_equal(query_[1], groups_);
     if (is_plain_) return;
-    const auto heads = as_int(query_[1]), groups = as_int(groups_);
-    if (!heads || !groups)
-      unsupported("{} heads of queries and {} of keys", str(query_[1]), str(groups_));
-    if (*groups < 1 || *heads % *groups != 0)
-      c.bad(kShapeMismatch, "`{}` has {} heads of queries and {} of keys; expected a multiple",
-            c.node().op_type, *heads, *groups);
-    members_ = int64(*heads / *groups);
+    const Expr divisor = max(groups_, int64(1));
+    c.require(logical_and(groups_ >= int64(1), eq(floormod(query_[1], divisor), int64(0))),
+              kShapeMismatch,
+              fmt::format("`{}` has {} heads of queries and {} of keys; expected a multiple",
+                          c.node().op_type, str(query_[1]), str(groups_)));
+    members_ = arith::simplify(floordiv(query_[1], divisor));
   }
   /// (batch, heads, rows, x) as (batch, groups, members * rows, x).
   Value gather(const Value& x) const {
     if (is_plain_) return x;
     const Dims shape = *shaped(x)->shape;
-    return c_.reshape(x, {shape[0], groups_, rows(), shape[3]});
+    return c_.reshape(of_groups(x), {shape[0], groups_, rows(), shape[3]});
   }
   Value spread(const Value& x) const {
     if (is_plain_) return x;
-    return c_.reshape(x, {query_[0], query_[1], query_[2], shaped(x)->dim(3)});
+    const Value all = c_.reshape(x, {query_[0], heads(), query_[2], shaped(x)->dim(3)});
+    return c_.fitted(all, {Expr(), query_[1], Expr(), Expr()}, "the result");
   }
   /// What is broadcast to (batch, heads, rows, columns), for scores that are gathered.
   Value mask(const Value& x) const {
@@ -65,7 +65,9 @@ class Groups {
     const bool one_head = is_int(shape[1], 1), one_row = is_int(shape[2], 1);
     if (one_head && one_row) return c_.reshape(x, shape);
     const Expr groups = one_head ? int64(1) : groups_, members = one_head ? int64(1) : members_;
-    const Value split = c_.reshape(x, {shape[0], groups, members, shape[2], shape[3]});
+    const Value split =
+        c_.reshape(one_head ? c_.reshape(x, shape) : of_groups(c_.reshape(x, shape)),
+                   {shape[0], groups, members, shape[2], shape[3]});
     const Value all = c_.op(
         "broadcast_to", {split, c_.shape_value({shape[0], groups, members_, query_[2], shape[3]})});
     return c_.reshape(all, {shape[0], groups, rows(), shape[3]});
@@ -73,6 +75,11 @@ class Groups {
 
  private:
   Expr rows() const { return arith::simplify(query_[2] * members_); }
+  Expr heads() const { return arith::simplify(groups_ * members_); }
+  // With a number of heads that is seen to be a multiple.
+  Value of_groups(const Value& x) const {
+    return c_.fitted(x, {Expr(), heads(), Expr(), Expr()}, "an operand");
+  }
 
   Context& c_;
   Dims query_;
@@ -104,11 +111,12 @@ Value softmax(Context& c, const Value& x, const Value& sink) {
               {{"assume_inbound", true}});
 }
 
-double scale_of(const AttentionForm& form) {
-  if (form.scale) return *form.scale;
-  const auto depth = as_int(shaped(form.query)->dim(3));
-  if (!depth) unsupported("heads of a symbolic depth without a scale");
-  return 1 / std::sqrt(static_cast<double>(*depth));
+Value scaled_scores(Context& c, const AttentionForm& form, const Value& scores) {
+  if (form.scale) return scaled(c, scores, *form.scale);
+  const Expr depth = shaped(form.query)->dim(3);
+  if (const auto known = as_int(depth))
+    return scaled(c, scores, 1 / std::sqrt(static_cast<double>(*known)));
+  return c.op("multiply", {scores, c.cast(inverse_root(c, depth), shaped(scores)->dtype)});
 }
 
 }  // namespace
@@ -141,7 +149,7 @@ AttentionResults attend(Context& c, const AttentionForm& given) {
   const Groups groups(c, form);
   form.bias = groups.mask(fitted_mask(c, form, form.bias));
   form.allowed = groups.mask(fitted_mask(c, form, form.allowed));
-  const Value scores = scaled(c, scores_of(c, groups.gather(form.query), form.key), scale_of(form));
+  const Value scores = scaled_scores(c, form, scores_of(c, groups.gather(form.query), form.key));
   Value capped = scores;
   if (form.softcap > 0)
     capped = scaled(c, c.op("tanh", {scaled(c, scores, 1 / form.softcap)}), form.softcap);
@@ -182,7 +190,9 @@ Value as_heads(Context& c, const Value& x, int64_t heads) {
   if (heads < 1 || (width && *width % heads != 0))
     c.bad(kShapeMismatch, "`{}` divides {} into {} heads", c.node().op_type, str(shape[2]), heads);
   const Expr depth = arith::simplify(floordiv(shape[2], heads));
-  return c.reshape(x, {shape[0], shape[1], int64(heads), depth});
+  const Value whole =
+      c.fitted(x, {Expr(), Expr(), arith::simplify(depth * heads)}, "an operand of heads");
+  return c.reshape(whole, {shape[0], shape[1], int64(heads), depth});
 }
 
 Value split_heads(Context& c, const Value& x, int64_t heads) {
@@ -196,31 +206,43 @@ Value join_heads(Context& c, const Value& x) {
 }
 
 // x[..., begin:end].
-static Value last_axis(Context& c, const Value& x, int64_t begin, int64_t end) {
-  const auto one = [&](int64_t value) { return c.shape_value({int64(value)}); };
-  return c.op("strided_slice", {x, one(shaped(x)->ndim - 1), one(begin), one(end)});
+static Value last_axis(Context& c, const Value& x, const Expr& begin, const Expr& end) {
+  const auto one = [&](const Expr& value) { return c.shape_value({value}); };
+  const Value part =
+      c.op("strided_slice", {x, one(int64(shaped(x)->ndim - 1)), one(begin), one(end)});
+  Dims dims(static_cast<size_t>(shaped(x)->ndim));
+  dims.back() = arith::simplify(end - begin);
+  return c.fitted(part, dims, "the elements that are turned");
+}
+
+Value inverse_root(Context& c, const Expr& dim) {
+  return c.op("rsqrt", {c.cast(c.materialise(Elements{kInt64, {}, {dim}}), kFloat64)});
 }
 
 Value rotate(Context& c, const RotaryForm& form) {
   const Ref<graph::TensorType> type = shaped(form.x);
-  const auto depth = as_int(type->dim(3));
-  if (!depth) unsupported("heads of a symbolic depth");
-  const int64_t dims = form.dims == 0 ? *depth : form.dims;
-  if (dims < 0 || dims > *depth || dims % 2 != 0)
-    c.bad(kBadAttribute, "`{}` turns {} elements of heads of {}; expected an even number of them",
-          c.node().op_type, dims, *depth);
+  const Expr depth = type->dim(3), dims = form.dims ? form.dims : depth;
+  const Expr half = arith::simplify(floordiv(dims, int64(2)));
+  const bool turns_all = arith::proves_equal(dims, depth);
+  c.require(logical_and(eq(floormod(dims, int64(2)), int64(0)),
+                        turns_all ? boolean(true) : logical_and(dims >= int64(0), dims <= depth)),
+            kBadAttribute,
+            fmt::format("`{}` turns {} elements of heads of {}; expected an even number of them",
+                        c.node().op_type, str(dims), str(depth)));
   const DType wide = is_narrow(type->dtype) ? kFloat32 : type->dtype;
   Dims pairs = *type->shape;
-  pairs[3] = form.interleaved ? int64(dims / 2) : int64(2);
-  pairs.push_back(form.interleaved ? int64(2) : int64(dims / 2));
+  pairs[3] = form.interleaved ? half : int64(2);
+  pairs.push_back(form.interleaved ? int64(2) : half);
   const int64_t of_pair = form.interleaved ? 4 : 3;
   // The angles of each row, where the pairs stand.
   const auto angles = [&](const Value& table) {
-    const Value all = form.positions ? c.op("take", {table, form.positions}, {{"axis", 0}}) : table;
-    const Dims held = *shaped(all)->shape;
-    if (held.size() != 3 || !arith::proves_equal(held[2], int64(dims / 2)))
+    Value all = form.positions ? c.op("take", {table, form.positions}, {{"axis", 0}}) : table;
+    Dims held = *shaped(all)->shape;
+    if (held.size() != 3 || graph::dims_agree(held[2], half) == graph::DimsAgree::kNo)
       c.bad(kShapeMismatch, "`{}` has angles of shape {}; expected {} for each row",
-            c.node().op_type, str(held), dims / 2);
+            c.node().op_type, str(held), str(half));
+    all = c.fitted(all, {Expr(), Expr(), half}, "the table of angles");
+    held[2] = half;
     Dims shape(5, int64(1));
     shape[0] = held[0];
     shape[static_cast<size_t>(form.rows)] = held[1];
@@ -228,7 +250,10 @@ Value rotate(Context& c, const RotaryForm& form) {
     return c.cast(c.reshape(all, shape), wide);
   };
   const Value whole = c.cast(form.x, wide);
-  const Value x = c.reshape(dims == *depth ? whole : last_axis(c, whole, 0, dims), pairs);
+  const Value turns = turns_all ? whole : last_axis(c, whole, int64(0), dims);
+  const Expr even = arith::simplify(half * 2);
+  const Value x = c.reshape(
+      c.fitted(turns, {Expr(), Expr(), Expr(), even}, "the elements that are turned"), pairs);
   Dims places(5, int64(1));
   places[static_cast<size_t>(of_pair)] = int64(2);
   Elements signs{wide, as_ints(places).value(), {imm(wide, -1.0), imm(wide, 1.0)}};
@@ -236,10 +261,11 @@ Value rotate(Context& c, const RotaryForm& form) {
   const Value other = c.op("flip", {x}, {{"axis", of_pair}});
   Value y = c.op("add", {c.op("multiply", {x, angles(form.cos)}), c.op("multiply", {other, sin})});
   Dims turned = *type->shape;
-  turned[3] = int64(dims);
-  y = c.cast(c.reshape(y, turned), type->dtype);
-  if (dims == *depth) return y;
-  const Value rest = last_axis(c, form.x, dims, *depth);
+  turned[3] = even;
+  y = c.fitted(c.cast(c.reshape(y, turned), type->dtype), {Expr(), Expr(), Expr(), dims},
+               "the elements that are turned");
+  if (turns_all) return y;
+  const Value rest = last_axis(c, form.x, dims, depth);
   return c.op("concat", {make<graph::Tuple>(std::vector<Value>{y, rest})}, {{"axis", 3}});
 }
 

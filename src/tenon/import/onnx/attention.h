@@ -38,7 +38,8 @@ Value fitted_mask(Context& c, const AttentionForm& form, const Value& x);
 AttentionResults attend(Context& c, const AttentionForm& form);
 
 /// (batch, rows, heads * depth) as (batch, heads, rows, depth). \throws CompileError
-/// (kShapeMismatch) where `heads` does not divide the last dimension.
+/// (kShapeMismatch) where `heads` does not divide the last dimension, which the run checks where it is
+/// a symbol.
 Value split_heads(Context& c, const Value& x, int64_t heads);
 /// The inverse of split_heads.
 Value join_heads(Context& c, const Value& x);
@@ -52,11 +53,14 @@ struct RotaryForm {
   int64_t rows;    // the axis of x: 1 or 2
   Value cos, sin;  // (positions, dims / 2), or without `positions` (batch, rows, dims / 2)
   Value positions = nullptr;  // (batch, rows), integers
-  int64_t dims = 0;           // elements of a head that are turned; 0: all
+  Expr dims = {};             // elements of a head that are turned; null: all
   bool interleaved = false;   // pairs are neighbours, otherwise halves apart
 };
 /// Of the shape of `form.x`.
 Value rotate(Context& c, const RotaryForm& form);
+
+/// 1 / sqrt(dim), in float64.
+Value inverse_root(Context& c, const Expr& dim);
 
 /// The positions first, first + 1, ... of `count` rows: (count, 1).
 Value row_positions(Context& c, const Expr& first, const Expr& count);

@@ -176,7 +176,8 @@ Results convert_rotary(Context& c) {
   form.cos = c.value(1);
   form.sin = c.value(2);
   form.positions = c.value_or_null(3);
-  form.dims = c.int_attr("rotary_embedding_dim", 0);
+  if (const int64_t dims = c.int_attr("rotary_embedding_dim", 0); dims != 0)
+    form.dims = int64(dims);
   form.interleaved = c.flag_attr("interleaved");
   return {c.reshape(rotate(c, form), c.shape(0))};
 }
@@ -201,8 +202,8 @@ Results convert_linear_attention(Context& c) {
     if (c.has(i) && c.ndim(i) != (i == 3 ? 4 : 3))
       c.bad(kRankMismatch, "operand {} of `LinearAttention` has rank {}; expected {}", i, c.ndim(i),
             i == 3 ? 4 : 3);
-  const Value query = as_heads(c, c.value(0), heads), key = as_heads(c, c.value(1), groups),
-              value = as_heads(c, c.value(2), groups);
+  Value query = as_heads(c, c.value(0), heads);
+  const Value key = as_heads(c, c.value(1), groups), value = as_heads(c, c.value(2), groups);
   const Dims q = *shaped(query)->shape, v = *shaped(value)->shape;
   const DType dtype = c.dtype(0);
   const Value past = c.has(3) ? c.value(3)
@@ -213,8 +214,8 @@ Results convert_linear_attention(Context& c) {
   double scale = c.float_attr("scale", 0);
   if (scale == 0) {
     const auto depth = as_int(q[3]);
-    if (!depth) unsupported("heads of a symbolic depth without a scale");
-    scale = 1 / std::sqrt(static_cast<double>(*depth));
+    if (!depth) query = c.op("multiply", {query, c.cast(inverse_root(c, q[3]), dtype)});
+    scale = depth ? 1 / std::sqrt(static_cast<double>(*depth)) : 1;
   }
   const Value all =
       c.op("nn.linear_attention", {query, key, value, past, decay, delta ? c.value(5) : nullptr},
@@ -235,19 +236,29 @@ Results convert_causal_conv(Context& c) {
     c.bad(kRankMismatch, "`CausalConvWithState` has operands of rank {} and {}; expected 3",
           c.ndim(0), c.ndim(1));
   const Dims shape = c.shape(0);
-  const auto channels = as_int(c.shape(1)[0]), taps = as_int(c.shape(1)[2]);
-  if (!channels || !taps) unsupported("a weight with symbolic dimensions");
-  if (*taps < 1) c.bad(kShapeMismatch, "`CausalConvWithState` has a weight of {} taps", *taps);
+  const Expr taps = c.shape(1)[2];
+  auto channels = as_int(c.shape(1)[0]);
+  if (!channels) channels = as_int(shape[1]);
+  if (!channels) unsupported("a symbolic number of channels");
+  c.require(taps >= int64(1), kShapeMismatch,
+            fmt::format("`CausalConvWithState` has a weight of {} taps", str(taps)));
+  const Value weight = c.fitted(c.value(1), {int64(*channels), Expr(), Expr()}, "the weight");
   const DType dtype = c.dtype(0), wide = dtype.bits < 32 ? kFloat32 : dtype;
   const auto tuple = [](const Value& a, const Value& b) {
     return make<graph::Tuple>(std::vector<Value>{a, b});
   };
   // The input after what came before it: the state, or zeros.
-  const int64_t before = *taps - 1;
+  const Expr before = arith::simplify(taps - 1);
+  const auto known = as_int(before);
+  const auto padding = [&]() -> Value {
+    if (known) return c.op("nn.pad", {c.value(0)}, {{"pad_width", Ints{0, 0, 0, 0, *known, 0}}});
+    const Expr none = int64(0);
+    return c.op("nn.pad", {c.value(0), c.shape_value({none, none, none, none, before, none})},
+                {{"pad_mode", "constant"}});
+  };
   const Value padded =
-      c.has(3) ? c.op("concat", {tuple(c.value(3), c.value(0))}, {{"axis", 2}})
-               : c.op("nn.pad", {c.value(0)}, {{"pad_width", Ints{0, 0, 0, 0, before, 0}}});
-  Value y = c.op("nn.conv1d", {padded, c.value(1)}, {{"groups", *channels}, {"out_dtype", wide}});
+      c.has(3) ? c.op("concat", {tuple(c.value(3), c.value(0))}, {{"axis", 2}}) : padding();
+  Value y = c.op("nn.conv1d", {padded, weight}, {{"groups", *channels}, {"out_dtype", wide}});
   if (c.has(2))
     y = c.op("add", {y, c.cast(c.reshape(c.value(2), {c.shape(2).at(0), int64(1)}), wide)});
   if (activation != "none") y = c.op("nn.silu", {c.cast(y, dtype)});

@@ -19,10 +19,14 @@ Value slice(Context& c, const Value& x, int64_t axis, int64_t begin, int64_t end
   return c.op("strided_slice", {x, one(axis), one(begin), one(end)});
 }
 
-int64_t known(const Expr& dim, std::string_view what) {
-  const auto value = as_int(dim);
-  if (!value) unsupported("{} of symbolic extent", what);
-  return *value;
+// The same of extents that may be symbols: the run checks that the axis reaches so far.
+Value slice(Context& c, const Value& x, int64_t axis, const Expr& begin, const Expr& extent,
+            std::string_view what) {
+  const Value part = c.op("strided_slice", {x, c.shape_value({int64(axis)}), c.shape_value({begin}),
+                                            c.shape_value({arith::simplify(begin + extent)})});
+  Dims dims(static_cast<size_t>(shaped(part)->ndim));
+  dims[static_cast<size_t>(axis)] = extent;
+  return c.fitted(part, dims, what);
 }
 
 void refuse(Context& c, size_t i, std::string_view name) {
@@ -211,23 +215,30 @@ Results convert_rotary(Context& c) {
   c.ignore({"scale"});
   if (c.flag_attr("is_packed_batching")) unsupported("is_packed_batching");
   RotaryForm form;
-  const int64_t ndim = c.ndim(0), dims = c.int_attr("rotary_embedding_dim", 0);
-  int64_t heads = c.int_attr("num_heads", 0);
+  const int64_t ndim = c.ndim(0), dims = c.int_attr("rotary_embedding_dim", 0),
+                heads = c.int_attr("num_heads", 0);
   if (ndim != 3 && ndim != 4)
     c.bad(kRankMismatch, "`RotaryEmbedding` of a tensor of rank {}; expected 3 or 4", ndim);
   form.cos = c.value(2);
   form.sin = c.value(3);
-  form.dims = dims;
+  if (dims != 0) form.dims = int64(dims);
   form.interleaved = c.flag_attr("interleaved");
   form.rows = ndim == 3 ? 1 : 2;
   form.x = c.value(0);
   const Dims shape = c.shape(0);
   if (ndim == 3) {
     if (heads == 0) {  // heads are as wide as the angles say
-      const int64_t depth = 2 * known(c.shape(2).at(1), "a table of angles");
-      if (depth > 0) heads = known(shape[2], "rows") / depth;
+      const Expr depth = arith::simplify(c.shape(2).at(1) * 2);
+      const Expr count = arith::simplify(floordiv(shape[2], max(depth, int64(1))));
+      c.require(
+          logical_and(count >= int64(1), eq(count * depth, shape[2])), kShapeMismatch,
+          fmt::format("`{}` divides {} into heads of {}", c.name(), str(shape[2]), str(depth)));
+      const Expr width = arith::simplify(count * depth);
+      form.x = c.reshape(c.fitted(form.x, {Expr(), Expr(), width}, "operand 0"),
+                         {shape[0], shape[1], count, depth});
+    } else {
+      form.x = as_heads(c, form.x, heads);
     }
-    form.x = as_heads(c, form.x, heads);
   }
   form.positions = positions_of(c, 1, shape[0], shape[static_cast<size_t>(form.rows)]);
   return {c.reshape(rotate(c, form), shape)};
@@ -312,13 +323,13 @@ void read_projections(Context& c, AttentionForm& form, int64_t heads) {
     const Value one = slice(c, c.value(i), 3, which, which + 1);
     return c.transpose(c.reshape(one, {s[0], s[1], s[2], s[4]}), {0, 2, 1, 3});
   };
-  int64_t done = 0;  // of the bias
+  Expr done = int64(0);  // of the bias
   const auto biased = [&](const Value& x) {
     if (!c.has(kBias)) return x;
     const Ref<graph::TensorType> type = shaped(x);
-    const int64_t width = heads * known(type->dim(3), "heads");
-    const Value own = slice(c, c.value(kBias), 0, done, done + width);
-    done += width;
+    const Expr width = arith::simplify(type->dim(3) * heads);
+    const Value own = slice(c, c.value(kBias), 0, done, width, "the bias");
+    done = arith::simplify(done + width);
     return c.op("add", {x, c.reshape(own, {int64(heads), int64(1), type->dim(3)})});
   };
   const auto separate = [&](size_t i) {
@@ -368,16 +379,16 @@ Results convert_multi_head(Context& c) {
 // What Attention and QAttention make of the product of their weights, (batch, rows, columns of
 // queries, keys and values): the places of the other operands.
 struct AfterProduct {
-  Ints sizes;
+  Dims sizes;
   size_t mask, past, bias;
 };
 
 Results attend_to_itself(Context& c, const Value& all, const AfterProduct& form_of) {
   const int64_t heads = c.int_attr("num_heads");
-  int64_t done = 0;
-  const auto next = [&](int64_t width) {
-    const Value own = slice(c, all, 2, done, done + width);
-    done += width;
+  Expr done = int64(0);
+  const auto next = [&](const Expr& width) {
+    const Value own = slice(c, all, 2, done, width, "the product of the weights");
+    done = arith::simplify(done + width);
     return split_heads(c, own, heads);
   };
   AttentionForm form;
@@ -415,20 +426,40 @@ void refuse_shared(Context& c) {
   if (c.flag_attr("past_present_share_buffer")) unsupported("past_present_share_buffer");
 }
 
+// How many of the columns of the weights are of queries, keys and values; a third each where nothing
+// says it.
+Dims columns_of(Context& c, const Ints& stated) {
+  const Expr total = c.shape(1).at(1);
+  const auto known = as_int(total);
+  Dims sizes = to_exprs(stated);
+  if (stated.empty()) sizes.assign(3, arith::simplify(floordiv(total, int64(3))));
+  bool fits = sizes.size() == 3;
+  Expr sum = int64(0);
+  for (const Expr& size : sizes) {
+    fits = fits && as_int(size).value_or(1) >= 1;
+    sum = arith::simplify(sum + size);
+  }
+  if (!fits || (known && !is_int(sum, *known)))
+    c.bad(kShapeMismatch, "`{}` has weights of {} columns for queries, keys and values", c.name(),
+          str(total));
+  return sizes;
+}
+
+// The weights with as many columns.
+Value weights_of(Context& c, const Dims& sizes) {
+  return c.fitted(c.value(1), {Expr(), arith::simplify(sizes[0] + sizes[1] + sizes[2])},
+                  "operand 1");
+}
+
 // Attention with the product of its weights: input, weights, bias, mask, past, bias of the scores.
 Results convert_attention(Context& c) {
   refuse_shared(c);
   c.ignore({"rotary_embedding_dim"});
   refuse(c, 6, "past_sequence_length");
-  const int64_t total = known(c.shape(1).at(1), "weights");
-  const Ints sizes = c.ints_attr("qkv_hidden_sizes", Ints(3, total / 3));
-  if (sizes.size() != 3 || sizes[0] < 1 || sizes[1] < 1 || sizes[2] < 1 ||
-      sizes[0] + sizes[1] + sizes[2] != total)
-    c.bad(kShapeMismatch, "`Attention` has weights of {} columns for queries, keys and values",
-          total);
+  const Dims sizes = columns_of(c, c.ints_attr("qkv_hidden_sizes", {}));
   const DType dtype = c.dtype(0), wide = wide_of(dtype);
-  Value all =
-      c.op("matmul", {c.value(0), c.value(1)}, {{"out_dtype", wide == dtype ? kVoid : wide}});
+  Value all = c.op("matmul", {c.value(0), weights_of(c, sizes)},
+                   {{"out_dtype", wide == dtype ? kVoid : wide}});
   if (c.has(2)) all = c.op("add", {all, c.cast(c.value(2), wide)});
   return attend_to_itself(c, c.cast(all, dtype), {sizes, 3, 4, 5});
 }
@@ -437,25 +468,21 @@ Results convert_attention(Context& c) {
 Results convert_qattention(Context& c) {
   enum : size_t { kBiases = 2, kXScale, kWScale, kMask, kXZero, kWZero, kPast, kNone };
   refuse_shared(c);
-  const int64_t total = known(c.shape(1).at(1), "weights");
-  if (total < 3 || total % 3 != 0)
-    c.bad(kShapeMismatch, "`QAttention` has weights of {} columns for queries, keys and values",
-          total);
+  const Dims sizes = columns_of(c, {});
   for (const size_t i : {size_t{0}, size_t{1}})
     if (c.dtype(i) != kInt8 && c.dtype(i) != kUInt8)
       c.bad(kDTypeMismatch, "operand {} of `QAttention` has dtype {}; expected int8 or uint8", i,
             c.dtype(i).str());
-  const Value sums =
-      convert_as(c, "MatMulInteger", 13,
-                 {c.value(0), c.value(1), c.value_or_null(kXZero), c.value_or_null(kWZero)})[0];
+  const Value sums = convert_as(
+      c, "MatMulInteger", 13,
+      {c.value(0), weights_of(c, sizes), c.value_or_null(kXZero), c.value_or_null(kWZero)})[0];
   // One scale of the input, one or one for each column of the weights.
   const auto scale = [&](size_t i) {
     return is_int(product(c.shape(i)), 1) ? c.reshape(c.value(i), {}) : c.value(i);
   };
   const Value factor = c.op("multiply", {scale(kXScale), scale(kWScale)});
   const Value all = c.op("multiply", {c.cast(sums, shaped(factor)->dtype), factor});
-  return attend_to_itself(c, c.op("add", {all, c.value(kBiases)}),
-                          {Ints(3, total / 3), kMask, kPast, kNone});
+  return attend_to_itself(c, c.op("add", {all, c.value(kBiases)}), {sizes, kMask, kPast, kNone});
 }
 
 // ---- GroupQueryAttention ------------------------------------------------------------------------
@@ -550,7 +577,7 @@ Results convert_group_query(Context& c) {
     turn.cos = c.value(kGCos);
     turn.sin = c.value(kGSin);
     turn.positions = c.has(kGPositions) ? c.value(kGPositions) : row;
-    turn.dims = 2 * known(c.shape(kGCos).at(1), "a table of angles");
+    turn.dims = arith::simplify(c.shape(kGCos).at(1) * 2);
     turn.interleaved = c.flag_attr("rotary_interleaved");
     for (Value* x : {&form.query, &form.key}) {
       turn.x = *x;
