@@ -149,6 +149,14 @@ class Context final : public ConverterContext {
     if (!inline_) unsupported("a graph outside of its network");
     return inline_(graph, inputs);
   }
+  /// The rank that the nodes behind this one take of a result, where they say it.
+  std::optional<size_t> wanted_rank(size_t output) const {
+    return wanted_ranks_ && output < node_.outputs.size() ? wanted_ranks_(node_.outputs[output])
+                                                          : std::nullopt;
+  }
+  void set_wanted_ranks(std::function<std::optional<size_t>(const std::string&)> rule) {
+    wanted_ranks_ = std::move(rule);
+  }
   std::vector<Value> inlined(const Graph& graph, const std::vector<Value>& inputs) const;
   /// Attributes that change nothing here.
   void ignore(std::initializer_list<const char*> names);
@@ -207,6 +215,7 @@ class Context final : public ConverterContext {
   AttrValue::Map effective_;
   std::set<size_t> numbers_;
   Inline inline_;
+  std::function<std::optional<size_t>(const std::string&)> wanted_ranks_;
   bool has_symbolic_numbers_ = false, stands_alone_ = false;
 };
 

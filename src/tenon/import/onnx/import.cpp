@@ -6,6 +6,7 @@
 #include "tenon/import/onnx/maps.h"
 #include "tenon/import/onnx/open_ranks.h"
 #include "tenon/import/onnx/propagate.h"
+#include "tenon/import/onnx/ranks.h"
 
 namespace tenon::onnx {
 
@@ -185,6 +186,9 @@ void Importer::convert_operator(const Node& node, Scope& scope, const Body& body
   context.set_inline([&](const Graph& graph, const std::vector<ItemRef>& items) {
     return inline_graph(context, graph, items, scope, body);
   });
+  if (body.graph)
+    context.set_wanted_ranks(
+        [&](const std::string& name) { return rank_by_use(*body.graph, name); });
   if (stays_whole(node) && call_whole(node, *row, context, inputs, scope, body)) return;
   context.set_run_time_numbers(&numbers_);
   const bool may_repeat = std::ranges::none_of(

@@ -145,29 +145,73 @@ Results convert_unsqueeze(Context& c) {
   return {c.reshape(c.value(0), dims)};
 }
 
+// Each way in which `count` of the dimensions that are symbols have an extent of 1: their axes.
+std::vector<Ints> ways_to_squeeze(const Dims& dims, size_t count) {
+  std::vector<Ints> ways{{}};
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (as_int(dims[d])) continue;
+    const size_t before = ways.size();
+    for (size_t w = 0; w < before; ++w) {
+      if (ways[w].size() == count) continue;
+      ways.push_back(ways[w]);
+      ways.back().push_back(static_cast<int64_t>(d));
+    }
+  }
+  std::erase_if(ways, [&](const Ints& way) { return way.size() != count; });
+  return ways;
+}
+
+// Without axes: of the rank that the nodes behind it take, else none of the symbols is 1. Where some
+// are, and only the run knows which, the dimensions of the result are chosen.
+Results squeeze_ones(Context& c) {
+  Dims from;
+  for (const Expr& dim : c.shape(0))
+    if (!is_int(dim, 1)) from.push_back(dim);
+  const auto symbols = static_cast<size_t>(
+      std::ranges::count_if(from, [](const Expr& dim) { return !as_int(dim); }));
+  if (symbols == 0) return {c.reshape(c.value(0), from)};
+  const size_t rank = c.wanted_rank(0).value_or(from.size());
+  const bool is_possible = rank <= from.size() && rank + symbols >= from.size();
+  const auto ways = ways_to_squeeze(from, is_possible ? from.size() - rank : 0);
+  Dims dims;
+  Expr any = boolean(false);
+  for (const Ints& way : ways) {
+    Dims kept;
+    Expr holds = boolean(true);
+    for (size_t d = 0; d < from.size(); ++d) {
+      const bool is_one = std::ranges::count(way, static_cast<int64_t>(d)) != 0;
+      if (!is_one) kept.push_back(from[d]);
+      if (!as_int(from[d]))
+        holds = logical_and(holds, is_one ? eq(from[d], int64(1)) : ne(from[d], int64(1)));
+    }
+    any = logical_or(any, holds);
+    if (dims.empty()) dims = kept;
+    for (size_t d = 0; d < kept.size(); ++d)
+      if (!structural_equal(dims[d], kept[d])) dims[d] = select(holds, kept[d], dims[d]);
+  }
+  c.require(any, kShapeMismatch,
+            fmt::format("`Squeeze` without axes of shape {} gives another rank than {}, which was "
+                        "taken when it was compiled",
+                        str(c.shape(0)), dims.size()));
+  return {c.reshape(c.value(0), dims)};
+}
+
 Results convert_squeeze(Context& c) {
   const Dims from = c.shape(0);
-  std::vector<int64_t> axes;
   const bool given = c.opset() < 13 ? c.has_attr("axes") : c.has(1);
-  if (given) axes = axes_operand(c, c.ndim(0));
+  if (!given) return squeeze_ones(c);
+  const std::vector<int64_t> axes = axes_operand(c, c.ndim(0));
   Dims dims;
   for (int64_t d = 0; d < c.ndim(0); ++d) {
     const Expr& dim = from[static_cast<size_t>(d)];
-    const bool named = std::count(axes.begin(), axes.end(), d) != 0;
-    if (given ? named : is_int(dim, 1)) {
-      if (as_int(dim) && !is_int(dim, 1))
-        c.bad(kShapeMismatch, "`Squeeze` of axis {} of shape {}, which is not 1", d, str(from));
-      c.require(eq(dim, int64(1)), kShapeMismatch,
-                fmt::format("axis {} of `Squeeze` has another extent than 1", d));
+    if (!std::count(axes.begin(), axes.end(), d)) {
+      dims.push_back(dim);
       continue;
     }
-    // The rank follows from what is 1 before anything runs.
-    if (!given)
-      c.require(ne(dim, int64(1)), kShapeMismatch,
-                fmt::format("axis {} of `Squeeze` without axes has an extent of 1, which was not "
-                            "known when it was compiled",
-                            d));
-    dims.push_back(dim);
+    if (as_int(dim) && !is_int(dim, 1))
+      c.bad(kShapeMismatch, "`Squeeze` of axis {} of shape {}, which is not 1", d, str(from));
+    c.require(eq(dim, int64(1)), kShapeMismatch,
+              fmt::format("axis {} of `Squeeze` has another extent than 1", d));
   }
   return {c.reshape(c.value(0), dims)};
 }

@@ -15,10 +15,29 @@ Ref<TensorData> vector_of(DType dtype, const std::vector<T>& values) {
   return TensorData::of(dtype, {static_cast<int64_t>(values.size())}, values);
 }
 
+// A tensor whose last axis holds a real part, or that and an imaginary one: only the run knows which
+// where that is a symbol. `wanted`: of these two what the operator takes; 0: either, and a real one
+// becomes complex.
+Value with_parts(Context& c, const Value& x, int64_t wanted) {
+  const Ref<graph::TensorType> type = shaped(x);
+  const Expr parts = type->dim(-1);
+  if (as_int(parts)) return x;
+  Dims dims(static_cast<size_t>(type->ndim));
+  dims.back() = int64(wanted == 0 ? 2 : wanted);
+  if (wanted != 0) return c.fitted(x, dims, "operand 0");
+  c.require(logical_and(parts >= int64(1), parts <= int64(2)), kShapeMismatch,
+            fmt::format("`{}` of {} parts; expected 1 or 2", c.name(), str(parts)));
+  Dims widths(static_cast<size_t>(2 * type->ndim), int64(0));
+  widths.back() = arith::simplify(int64(2) - parts);
+  const Value both = c.op("nn.pad", {x, c.shape_value(widths)}, {{"pad_mode", "constant"}});
+  return c.fitted(both, dims, "operand 0");
+}
+
 Results convert_dft(Context& c) {
   const int64_t ndim = c.ndim(0);
   if (ndim < 2) c.bad(kRankMismatch, "`DFT` of a tensor of rank {}; expected at least 2", ndim);
-  Attrs attrs{{"inverse", c.flag_attr("inverse")}, {"onesided", c.flag_attr("onesided")}};
+  const bool inverse = c.flag_attr("inverse"), onesided = c.flag_attr("onesided");
+  Attrs attrs{{"inverse", inverse}, {"onesided", onesided}};
   if (c.has(1)) {
     const int64_t length = c.int_scalar(1, "dft_length");
     if (length < 1) c.bad(kBadArgument, "`DFT` of {} points; expected at least 1", length);
@@ -29,7 +48,7 @@ Results convert_dft(Context& c) {
   if (axes.size() != 1)
     c.bad(kShapeMismatch, "operand `axis` of `DFT` has {} elements; expected 1", axes.size());
   attrs.set("axis", axes[0]);
-  return {c.op("signal.dft", {c.value(0)}, attrs)};
+  return {c.op("signal.dft", {with_parts(c, c.value(0), onesided ? (inverse ? 2 : 1) : 0)}, attrs)};
 }
 
 Value float64_of(Context& c, const Expr& number) {
@@ -73,6 +92,8 @@ Results convert_stft(Context& c) {
     shape.push_back(int64(1));
     signal = c.reshape(signal, shape);
   }
+  const bool onesided = c.flag_attr("onesided", true);
+  if (c.ndim(0) == 3) signal = with_parts(c, signal, onesided ? 1 : 0);
   if (c.has(2) && c.ndim(2) != 1)
     c.bad(kRankMismatch, "operand `window` of `STFT` has rank {}; expected 1", c.ndim(2));
   const Expr step = one_number(c, 1, "frame_step");
@@ -97,7 +118,7 @@ Results convert_stft(Context& c) {
     frames = c.op("multiply",
                   {frames, c.op("reshape", {c.value(2), c.shape_value({length, int64(1)})})});
   }
-  return {c.op("signal.dft", {frames}, {{"axis", 2}, {"onesided", c.flag_attr("onesided", true)}})};
+  return {c.op("signal.dft", {frames}, {{"axis", 2}, {"onesided", onesided}})};
 }
 
 double mel_of(double hertz) { return 2595 * std::log1p(hertz / 700) / std::log(10); }
