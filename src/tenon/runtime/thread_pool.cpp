@@ -86,6 +86,10 @@ ThreadPool::~ThreadPool() {
   if (generation_.load() == fork_count().load()) stop_workers();
 }
 
+static std::atomic<ThreadPool::Observer> observer{nullptr};
+
+void ThreadPool::observe(Observer tell) { observer.store(tell, std::memory_order_release); }
+
 int64_t ThreadPool::current_task() { return t_current_task; }
 
 std::shared_ptr<ThreadPool> ThreadPool::shared(int threads) {
@@ -260,13 +264,29 @@ bool ThreadPool::wait_for_loop(uint32_t last_epoch) {
 
 void ThreadPool::take_part(const Loop& shared, uint32_t epoch, uint32_t index) {
   const Loop loop = shared;  // its line is written by whoever enters or leaves
+  const Observer tell = observer.load(std::memory_order_acquire);
+  if (tell == nullptr) {
+    run_tasks(loop, epoch, index);
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const int64_t tasks = run_tasks(loop, epoch, index);
+  if (tasks > 0) tell({index, begin, std::chrono::steady_clock::now(), tasks});
+}
+
+/// Returns how many it ran.
+int64_t ThreadPool::run_tasks(const Loop& loop, uint32_t epoch, uint32_t index) {
+  int64_t tasks = 0;
   for (uint32_t i = 0; i < loop.shares; ++i) {
     uint32_t share = (index + i) % loop.shares;
     for (int64_t task = take(loop, epoch, share); task >= 0; task = take(loop, epoch, share)) {
-      if (task <= failed_task_.load(std::memory_order_relaxed)) run_task(loop, task, index);
+      if (task > failed_task_.load(std::memory_order_relaxed)) continue;
+      run_task(loop, task, index);
+      ++tasks;
     }
   }
   t_current_task = -1;
+  return tasks;
 }
 
 /// The next task of a share, or -1.

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -57,6 +58,17 @@ class ThreadPool {
   /// The task of the outermost loop that the calling thread is in, of whatever pool; -1 outside.
   static int64_t current_task();
 
+  /// What one thread did of one loop.
+  struct Part {
+    uint32_t thread;  // 0: the caller
+    std::chrono::steady_clock::time_point begin, end;
+    int64_t tasks;
+  };
+  /// Is told of every part in which a task was run, of loops that workers share in, by the thread
+  /// that ran it and before the loop ends. For the whole process; null, the default: nobody.
+  using Observer = void (*)(const Part& part);
+  static void observe(Observer observer);
+
   /// The process's pool of that many threads (0: default_thread_count()); it lives as long as
   /// someone holds it.
   static std::shared_ptr<ThreadPool> shared(int threads);
@@ -87,6 +99,7 @@ class ThreadPool {
   void work(uint32_t index);
   bool wait_for_loop(uint32_t last_epoch);
   void take_part(const Loop& loop, uint32_t epoch, uint32_t index);
+  int64_t run_tasks(const Loop& loop, uint32_t epoch, uint32_t index);
   int64_t take(const Loop& loop, uint32_t epoch, uint32_t share);
   void run_task(const Loop& loop, int64_t task, uint32_t index);
   int32_t run_loop(const Loop& loop);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "tenon/runtime/cpu_count.h"
@@ -139,6 +140,35 @@ TEST(ThreadPool, SharedPoolsAreOneForEachCount) {
   std::shared_ptr<ThreadPool> two = ThreadPool::shared(2);
   EXPECT_EQ(two, ThreadPool::shared(2));
   EXPECT_NE(two, ThreadPool::shared(3));
+}
+
+// What an observer was told; loops of one test at a time.
+std::mutex told_mutex;
+std::vector<ThreadPool::Part> told;
+void tell(const ThreadPool::Part& part) {
+  const std::lock_guard lock(told_mutex);
+  told.push_back(part);
+}
+
+TEST_P(ThreadCounts, AnObserverIsToldOfEveryTaskOfALoop) {
+  ThreadPool pool(GetParam());
+  loop(pool, 64, [](int64_t) { return 0; });  // nobody is told
+  told.clear();
+  ThreadPool::observe(tell);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < 50; ++round) loop(pool, 64, [](int64_t) { return 0; });
+  const auto end = std::chrono::steady_clock::now();
+  ThreadPool::observe(nullptr);
+  loop(pool, 64, [](int64_t) { return 0; });
+  int64_t tasks = 0;
+  for (const ThreadPool::Part& part : told) {
+    tasks += part.tasks;
+    EXPECT_GT(part.tasks, 0);
+    EXPECT_LT(part.thread, static_cast<uint32_t>(GetParam()));
+    EXPECT_TRUE(begin <= part.begin && part.begin <= part.end && part.end <= end);
+  }
+  // A pool of one thread shares nothing.
+  EXPECT_EQ(tasks, GetParam() == 1 ? 0 : 50 * 64);
 }
 
 TEST(ThreadPool, WorksInTheChildOfAFork) {
