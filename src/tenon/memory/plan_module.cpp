@@ -26,6 +26,7 @@ class Liveness {
     visit(function.body);
     ModuleProblem problem;
     problem.steps = step_;
+    problem.calls = std::move(calls_);
     for (const Life& life : lives_) {
       const int64_t element = life.buffer->dtype.bytes();
       problem.buffers.push_back(life.buffer);
@@ -86,6 +87,7 @@ class Liveness {
       enter_loop(loop->body, loop->condition);
       return;
     }
+    if (const auto* call = stmt.as<tir::CallTir>()) calls_.push_back({step_, ref_to(call)});
     use(stmt);
     ++step_;
   }
@@ -120,6 +122,7 @@ class Liveness {
   }
 
   std::vector<Life> lives_;
+  std::vector<ModuleProblem::Call> calls_;
   std::unordered_map<const Node*, size_t> root_;  // pointer -> allocation
   std::vector<Loop> loops_;
   int64_t step_ = 0;

@@ -14,8 +14,13 @@ namespace tenon::memory {
 /// The allocations of `function` (buffers of AllocBuffer statements, and what is a view of them)
 /// with the steps, counted over its statements in order, between which each is alive.
 struct ModuleProblem {
+  struct Call {
+    int64_t step;
+    Ref<tir::CallTir> call;
+  };
   std::vector<Ref<tir::Buffer>> buffers;
   std::vector<SymbolicAllocation> allocations;  // as many
+  std::vector<Call> calls;                      // in the order of their steps
   int64_t steps = 0;
 };
 ModuleProblem extract_problem(const tir::PrimFunc& function);
