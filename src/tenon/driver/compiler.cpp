@@ -316,8 +316,10 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
                                    [](const Pass& pass) { return pass.name == "PlanMemory"; });
     run.insert(plan, ask_scratch(request.libraries));
   }
-  lowered.pipeline =
-      run_pipeline(with_target(std::move(module), request.target), run, request.pipeline);
+  PlanWatch watch;
+  lowered.pipeline = run_pipeline(with_target(std::move(module), request.target), run,
+                                  watch.around(request.pipeline));
+  lowered.plan = watch.take();
   check_lowered(lowered.pipeline.module, pipeline);
   lowered.offload = offload_of(lowered.pipeline.remarks, libs);
   check_requirements(request.required, lowered.offload);

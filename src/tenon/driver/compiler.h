@@ -12,6 +12,7 @@
 #include "tenon/backend/llvm/compile.h"
 #include "tenon/driver/memory_use.h"
 #include "tenon/driver/offload.h"
+#include "tenon/driver/program_plan.h"
 #include "tenon/graph/backend.h"
 #include "tenon/ir/pass.h"
 #include "tenon/runtime/program.h"
@@ -91,6 +92,7 @@ struct LoweredModule {
   int64_t library_calls = 0;  // and of library functions
   Offload offload;            // what back ends took, where any was asked for
   MemoryUse memory;           // what its pools hold
+  ProgramPlan plan;           // its calls, and where its memory lies
   double gflop = 0;  // 10^9 operations of contractions in one run; 0 where sizes are symbolic
   /// Of the module as it came: of its text, which names constants by their content.
   std::string module_hash;
