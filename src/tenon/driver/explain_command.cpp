@@ -64,12 +64,11 @@ int explain(const ExplainOptions& options) {
   };
   IRModule module = options.places.read(options.model);
   const IRModule prepared = module;
-  std::optional<Story> story;
+  std::optional<Storyteller> teller;
   if (!options.node.empty()) {
-    story.emplace(options.node, module);
-    request.pipeline.print_after = {"all"};
-    request.pipeline.print = [&](const Pass& pass, const IRModule& after) {
-      story->after(pass, after);
+    teller.emplace(options.node, module);
+    request.pipeline.after = [&](const Pass& pass, const IRModule& after) {
+      teller->after(pass, after);
     };
   }
   const LoweredModule lowered = lower(std::move(module), request);
@@ -78,12 +77,12 @@ int explain(const ExplainOptions& options) {
   warn_of_unmatched(result.remarks, options.model);
   options.places.warn_of_unused(prepared, result, nullptr);
   options.places.write_plans(result.remarks, request.target);
-  if (story) {
-    story->finish(result.remarks, request.target);
+  if (teller) {
+    const Story story = teller->finish(result.remarks, request.target).at(0);
     if (options.json)
-      print_json(story->json());
+      print_json(json_of(story));
     else
-      std::cout << story->text();
+      std::cout << text_of(story);
     return 0;
   }
   check_pass(options.pass, result.remarks);

@@ -375,10 +375,9 @@ def bound(a: T.handle, b: T.handle, least: T.float32):
 TEST_F(KernelPlacement, TheStoryOfANodeTellsIt) {
   add(backend("toy", {kProduct}), kUnpayable);
   const LoweredModule lowered = compile();
-  Story story("p", script::parse_module(kModel));
-  story.finish(lowered.pipeline.remarks, request_.target);
-  EXPECT_NE(story.text().find("own code (cost): toy.product: cost: declares"), std::string::npos)
-      << story.text();
+  Storyteller teller("p", script::parse_module(kModel));
+  const std::string text = text_of(teller.finish(lowered.pipeline.remarks, request_.target).at(0));
+  EXPECT_NE(text.find("own code (cost): toy.product: cost: declares"), std::string::npos) << text;
 }
 
 }  // namespace
