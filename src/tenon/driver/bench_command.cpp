@@ -39,8 +39,8 @@ struct Measurement {
   std::vector<double> times;
   int64_t workspace_bytes = 0;
   double rss_mb = 0;
-  std::vector<std::string> calls;   // with --per-kernel
-  std::vector<KernelTime> kernels;  // of all timed runs
+  std::vector<InstrumentedCall> calls;  // with --per-kernel
+  std::vector<KernelTime> kernels;      // of all timed runs
 };
 
 Measurement measure(const std::string& model, const BenchOptions& options) {
@@ -72,11 +72,8 @@ Measurement measure(const std::string& model, const BenchOptions& options) {
   return result;
 }
 
-// Of one run: the fastest time of a call, as often as the run makes it. Means would show what else
-// the machine did.
 double milliseconds(const KernelTime& kernel, const Measurement& result) {
-  return kernel.fastest * 1e3 * static_cast<double>(kernel.runs) /
-         static_cast<double>(result.times.size());
+  return milliseconds_of(kernel, result.times.size());
 }
 
 // The calls of a program, those that take longest first.
@@ -98,14 +95,14 @@ void print_kernels(const Measurement& result) {
     const KernelTime& kernel = result.kernels[i];
     const double ms = milliseconds(kernel, result);
     fmt::print("  {:>10.4f} {:>5.1f}% {:>6}  {}\n", ms, total > 0 ? 100 * ms / total : 0,
-               kernel.runs / static_cast<int64_t>(result.times.size()), result.calls[i]);
+               kernel.runs / static_cast<int64_t>(result.times.size()), result.calls[i].str());
   }
 }
 
 nlohmann::ordered_json kernels_json(const Measurement& result) {
   auto list = nlohmann::ordered_json::array();
   for (const size_t i : by_time(result))
-    list.push_back({{"kernel", result.calls[i]},
+    list.push_back({{"kernel", result.calls[i].str()},
                     {"ms", milliseconds(result.kernels[i], result)},
                     {"calls", result.kernels[i].runs / static_cast<int64_t>(result.times.size())}});
   return list;

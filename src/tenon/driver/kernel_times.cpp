@@ -2,37 +2,72 @@
 #include "tenon/driver/kernel_times.h"
 
 #include <algorithm>
-#include <chrono>
+#include <deque>
+#include <map>
 
 #include "tenon/tir/stmt.h"
 
 namespace tenon {
 
-using Clock = std::chrono::steady_clock;
-
 static thread_local std::vector<KernelTime> times;
+static thread_local std::vector<KernelEvent> events;
+static thread_local size_t most_events = 0;
 static thread_local int64_t running = -1;
-static thread_local Clock::time_point since;
+static thread_local KernelClock::time_point since;
 
 // Called by generated code: from now on, call `next` runs; -1: none.
 extern "C" int32_t tenon_kernel_mark(int64_t next);
 extern "C" int32_t tenon_kernel_mark(int64_t next) {
-  const Clock::time_point now = Clock::now();
+  const KernelClock::time_point now = KernelClock::now();
   if (running >= 0 && static_cast<size_t>(running) < times.size()) {
     KernelTime& kernel = times[static_cast<size_t>(running)];
     const double seconds = std::chrono::duration<double>(now - since).count();
     kernel.fastest = kernel.runs++ == 0 ? seconds : std::min(kernel.fastest, seconds);
+    if (events.size() < most_events) events.push_back({running, since, now});
   }
   running = next;
-  since = now;
+  since = most_events == 0 ? now : KernelClock::now();
   return 0;
 }
 
-void reset_kernel_times(size_t calls) {
+void reset_kernel_times(size_t calls, size_t most) {
   times.assign(calls, {});
+  events.clear();
+  most_events = most;
   running = -1;
 }
 const std::vector<KernelTime>& kernel_times() { return times; }
+const std::vector<KernelEvent>& kernel_events() { return events; }
+
+double milliseconds_of(const KernelTime& kernel, size_t runs) {
+  return runs == 0
+             ? 0
+             : kernel.fastest * 1e3 * static_cast<double>(kernel.runs) / static_cast<double>(runs);
+}
+
+std::string InstrumentedCall::str() const {
+  return origin ? fmt::format("{} [{}]", kernel, origin.name()) : kernel;
+}
+
+std::vector<int64_t> planned_calls(const std::vector<InstrumentedCall>& calls,
+                                   const ProgramPlan& plan) {
+  std::map<std::pair<std::string, std::string>, std::deque<int64_t>> left;
+  for (size_t i = 0; i < plan.calls.size(); ++i) {
+    const ProgramPlan::Call& call = plan.calls[i];
+    left[{call.callee, call.origin ? call.origin.str() : ""}].push_back(static_cast<int64_t>(i));
+  }
+  std::vector<int64_t> out;
+  for (const InstrumentedCall& call : calls) {
+    const auto found = left.find({call.kernel, call.origin ? call.origin.str() : ""});
+    if (found == left.end() || found->second.empty()) {
+      out.push_back(-1);
+      continue;
+    }
+    out.push_back(found->second.front());
+    found->second.pop_front();
+  }
+  return out;
+}
 
 InstrumentedModule instrument(const IRModule& lowered) {
   backend::set_kernel_mark(reinterpret_cast<void*>(&tenon_kernel_mark));
@@ -58,9 +93,7 @@ InstrumentedModule instrument(const IRModule& lowered) {
       const auto* call = node.as<tir::CallTir>();
       if (!call || is_piece(call->callee->name)) return std::nullopt;
       const auto number = static_cast<int64_t>(out.calls.size());
-      out.calls.push_back(call->origin
-                              ? fmt::format("{} [{}]", call->callee->name, call->origin.name())
-                              : call->callee->name);
+      out.calls.push_back({call->callee->name, call->origin});
       return NodePtr(tir::seq({mark(number), ref_to(call)}));
     });
     if (function->attrs.flag("tenon.entry")) body = tir::seq({body, mark(-1)});

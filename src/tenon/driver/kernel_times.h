@@ -2,10 +2,12 @@
 // Measures each kernel of a program: `main` reports the time before every call that it makes.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "tenon/backend/libraries.h"
+#include "tenon/driver/program_plan.h"
 #include "tenon/ir/module.h"
 
 namespace tenon {
@@ -13,17 +15,37 @@ namespace tenon {
 /// The symbol that instrumented programs call; the command-line program exports it.
 using backend::kKernelMark;
 
+struct InstrumentedCall {
+  std::string kernel;
+  Origin origin;
+  std::string str() const;  // `kernel [origin]`
+};
+
 struct InstrumentedModule {
   IRModule module;
-  std::vector<std::string> calls;  // what each call runs: `kernel [origin]`
+  std::vector<InstrumentedCall> calls;  // what each call runs
 };
 
 /// A lowered module whose entry function (and the pieces that it was cut into) reports before each
 /// call of a kernel, and at its end. It computes the same.
 InstrumentedModule instrument(const IRModule& lowered);
 
+/// For each call of an instrumented module, the index of the same call in the plan; -1 where it has
+/// none. Calls of one kernel for one node are the same in their order.
+std::vector<int64_t> planned_calls(const std::vector<InstrumentedCall>& calls,
+                                   const ProgramPlan& plan);
+
+using KernelClock = std::chrono::steady_clock;
+
+/// One run of one call.
+struct KernelEvent {
+  int64_t call;
+  KernelClock::time_point begin, end;
+};
+
 /// Clears what was recorded on this thread, and makes room for `calls` calls.
-void reset_kernel_times(size_t calls);
+/// \param most_events  that are kept of the single runs, from the first on; others count only
+void reset_kernel_times(size_t calls, size_t most_events = 0);
 
 struct KernelTime {
   double fastest = 0;  // seconds
@@ -31,5 +53,11 @@ struct KernelTime {
 };
 /// For each call of the instrumented module; since the last reset, on this thread.
 const std::vector<KernelTime>& kernel_times();
+/// The runs in their order; since the last reset, on this thread.
+const std::vector<KernelEvent>& kernel_events();
+
+/// Milliseconds that a call takes in one of `runs` runs: the fastest time of the call, as often as
+/// a run makes it. Means would show what else the machine did.
+double milliseconds_of(const KernelTime& kernel, size_t runs);
 
 }  // namespace tenon

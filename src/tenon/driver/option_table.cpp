@@ -120,6 +120,7 @@ const OptionRow kRuns[] = {
     {"--max-steps",
      "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:ra opt:rrrr explain:aa"},
     {"--per-kernel", "bench:aar"},
+    {"--profile", "run:aarr"},
     {"--tokens", "generate:aaa"},
     {"--prompt", "generate:aaa"},
     {"-k", "test-onnx:aaa"},

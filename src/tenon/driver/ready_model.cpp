@@ -181,6 +181,7 @@ ReadyModel make_ready(const std::string& path, const TargetOptions& options,
     ready.pass_seconds = built.pass_seconds;
     ready.codegen_seconds = built.codegen_seconds;
     start = std::chrono::steady_clock::now();
+    if (pipeline.progress) pipeline.progress(built.c ? "compile C" : "link");
     ready.program = link(built);
     ready.load_seconds = seconds_since(start);
     ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;

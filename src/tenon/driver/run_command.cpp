@@ -16,10 +16,12 @@
 #include "tenon/driver/onnx_values.h"
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/tensors.h"
+#include "tenon/driver/trace.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
 #include "tenon/runtime/cpu_count.h"
 #include "tenon/support/kernel_codes.h"
+#include "tenon/support/temporary_files.h"
 #include "tenon/support/usage_codes.h"
 
 namespace tenon {
@@ -27,7 +29,7 @@ namespace tenon {
 namespace {
 
 struct RunOptions {
-  std::string model, out;
+  std::string model, out, profile;
   std::vector<std::string> inputs, dims;
   TargetOptions target;
   PassOptions passes;
@@ -36,22 +38,10 @@ struct RunOptions {
   bool interpret = false, compare = false, json = false;
 };
 
-// Splits NAME=VALUE at the first `=`, where a name may hold none.
-std::pair<std::string, std::string> split(const std::string& text, const char* option) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw UsageError("{} {}: expected NAME=VALUE", option, text);
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 InputOptions input_options(const RunOptions& options) {
   InputOptions inputs;
   inputs.seed = options.seed.value_or(0);
-  for (const std::string& text : options.inputs) {
-    const auto [name, file] = split(text, "--input");
-    if (!inputs.files.emplace(name, file).second)
-      throw UsageError("--input {}: the input is given twice", text);
-  }
+  inputs.files = parse_input_files(options.inputs);
   inputs.dims = parse_dims(options.dims);
   return inputs;
 }
@@ -142,6 +132,45 @@ void compare_with_interpreter(const RunOptions& options, const std::vector<Ref<T
                          program->signature().outputs[i].name, wrong->text);
 }
 
+/// What --profile gathers beside a run.
+struct Profile {
+  Trace trace;
+  StepClock steps;
+  ProgramPlan plan;
+
+  void instrument_program(LoweredModule& lowered) {
+    InstrumentedModule instrumented = instrument(lowered.pipeline.module);
+    lowered.pipeline.module = std::move(instrumented.module);
+    trace.calls = std::move(instrumented.calls);
+    plan = lowered.plan;
+  }
+  void write(const std::string& path, const std::map<std::string, int64_t>& dims) {
+    trace.steps = steps.steps();
+    const std::vector<int64_t> live = live_bytes(plan, dims);
+    for (const int64_t call : planned_calls(trace.calls, plan))
+      trace.live_bytes.push_back(call < 0 ? -1 : live[static_cast<size_t>(call)]);
+    write_file(
+        path, json_of(trace).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    if (trace.left_out > 0)
+      warn(kNotUsed, {}, "--profile {}: {} runs of kernels are left out, behind the first {}", path,
+           trace.left_out, trace.events.size());
+  }
+};
+
+// The seconds of each; recorded in `profile` where it is given.
+std::vector<double> timed_runs(BoundRun& bound, int repeat, Profile* profile) {
+  std::optional<TraceRecorder> recorder;
+  if (profile) recorder.emplace(profile->trace.calls.size());
+  std::vector<double> times;
+  for (int i = 0; i < repeat; ++i) {
+    const KernelClock::time_point begin = KernelClock::now();
+    times.push_back(bound.run());
+    if (profile) profile->trace.runs.push_back({begin, KernelClock::now()});
+  }
+  if (recorder) recorder->take(profile->trace);
+  return times;
+}
+
 int run(RunOptions options) {
   if (options.repeat < 1) throw UsageError("--repeat {} is below 1", options.repeat);
   options.target.check();
@@ -160,8 +189,16 @@ int run(RunOptions options) {
 
   Progress progress;
   PipelineOptions pipeline = options.passes.pipeline(options.target.model);
-  pipeline.progress = [&](const std::string& what) { progress.show(options.model + ": " + what); };
-  const ReadyModel ready = make_ready(options.model, options.target, pipeline);
+  std::optional<Profile> profile;
+  if (!options.profile.empty()) profile.emplace().trace.model = options.model;
+  pipeline.progress = [&](const std::string& what) {
+    progress.show(options.model + ": " + what);
+    if (profile) profile->steps.begin(what);
+  };
+  std::function<void(LoweredModule&)> adjust;
+  if (profile) adjust = [&](LoweredModule& lowered) { profile->instrument_program(lowered); };
+  const ReadyModel ready = make_ready(options.model, options.target, pipeline, adjust);
+  if (profile) profile->steps.end();
   progress.clear();
 
   const TenonProgram& declaration = ready.program->declaration();
@@ -173,8 +210,9 @@ int run(RunOptions options) {
   warn_of_seed(options, signature);
   BoundRun bound(ready.program, inputs);
   if (options.repeat > 1) bound.run();  // warms caches and threads
-  std::vector<double> times;
-  for (int i = 0; i < options.repeat; ++i) times.push_back(bound.run());
+  const std::vector<double> times =
+      timed_runs(bound, options.repeat, profile ? &*profile : nullptr);
+  if (profile) profile->write(options.profile, check_inputs(signature, inputs));
   const auto outputs = bound.outputs();
   if (options.compare) compare_with_interpreter(options, inputs, outputs);
   if (!options.out.empty()) write_outputs(options.out, signature, outputs);
@@ -246,6 +284,10 @@ void add_run_command(CLI::App& app, Action& action) {
   command->add_flag("--interpret", options->interpret, "run in the interpreter, without compiling");
   command->add_flag("--compare", options->compare,
                     "also run in the interpreter; fail where the results differ");
+  command->add_option(
+      "--profile", options->profile,
+      "trace.json: passes, each run of a kernel by thread, and memory over time, for "
+      "Perfetto or Chrome");
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
   options->target.model.add_plan_to(*command);

@@ -166,6 +166,18 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
   return dims;
 }
 
+std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      throw UsageError("--input {}: expected NAME=VALUE", text);
+    if (!files.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+      throw UsageError("--input {}: the input is given twice", text);
+  }
+  return files;
+}
+
 std::vector<Ref<TensorData>> make_inputs(const Signature& signature, const InputOptions& options) {
   for (const auto& [name, file] : options.files) {
     const bool known = std::any_of(signature.inputs.begin(), signature.inputs.end(),

@@ -26,6 +26,10 @@ inline constexpr int64_t kDefaultDim = 4;
 /// "batch=4" of --dim, each. \throws UsageError at anything else.
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);
 
+/// "x=x.npy" of --input, each, split at the first `=`. \throws UsageError at anything else, and at
+/// a name that is given twice.
+std::map<std::string, std::string> parse_input_files(const std::vector<std::string>& texts);
+
 struct InputOptions {
   std::map<std::string, std::string> files;             // by name of the input
   std::map<std::string, Ref<TensorData>> tensors = {};  // the same, read already
