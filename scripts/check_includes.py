@@ -38,6 +38,7 @@ FOLDERS = {
     "tir": ["", "analysis", "patterns", "schedule", "transforms"],
     "graph": ["", "ops", "patterns", "transforms"],
     "interp": ["", "reference"],
+    "driver": ["", "report"],
 }
 
 # Files of a room's own folder that belong to a later one: its contracts, and what is built on it. A name stands for .h and .cpp.
@@ -53,6 +54,8 @@ BELONGS = {
     "graph/kernel_verifier": "transforms",
     "graph/declared_operators": "transforms",
     "graph/verifier": "transforms",
+    "driver/report_command": "report",
+    "driver/explain_command": "report",
 }
 
 # Includes against the order that are left, each with its reason.

@@ -41,6 +41,9 @@ const std::map<std::string, std::string> kBases = {
     {"opt passes", "opt DIR/m.py --passes DeadCodeElimination"},
     {"explain remarks", "explain DIR/m.py"},
     {"explain node", "explain examples/digits/digits_b1.onnx conv2"},
+    {"explain page", "explain DIR/m.py -o DIR/made"},
+    {"report native", "report DIR/m.py -o DIR/made --repeat 1"},
+    {"report c", "report DIR/m.py -o DIR/made --target c"},
     {"check files", "check DIR/m.py"},
     {"check kernels", "check --kernels examples/own_kernel/wrong/shape.py --trials 1"},
     {"plan csv", "plan DIR/p.csv"},
@@ -86,6 +89,8 @@ const std::map<std::string, Probe> kProbes = {
     {"--repeat", {"--repeat 0"}},
     {"--threads", {"--threads 100000"}},
     {"--per-kernel", {"--per-kernel"}},
+    {"--profile", {"--profile DIR/none/trace.json"}},
+    {"report --repeat", {"--repeat -1"}},
     {"-k", {"-k nonsense"}},
     {"--tolerance", {"--tolerance 1e30"}},
     {"--verbose", {"--verbose", "--tolerance 1e30"}},
@@ -217,6 +222,18 @@ class OptionsTest : public CommandTest, public testing::WithParamInterface<const
     return rows;
   }
 
+  // A page marks what was measured.
+  static std::string without_times(const std::string& text) {
+    std::string out;
+    for (size_t at = 0;;) {
+      const size_t begin = text.find("<!--t-->", at);
+      out += text.substr(at, begin - at);
+      if (begin == std::string::npos) return out;
+      at = text.find("<!--/t-->", begin);
+      if (at == std::string::npos) return out;
+    }
+  }
+
   // All that a run of the command leaves to be seen, without times.
   std::string seen(const std::string& arguments) const {
     fs::remove_all(folder_ + "/made");
@@ -228,7 +245,7 @@ class OptionsTest : public CommandTest, public testing::WithParamInterface<const
     std::string all = std::to_string(outcome.status) + "\n" +
                       std::regex_replace(outcome.out, times, "#") + outcome.err;
     for (const char* place : {"/made", "/other"}) {
-      if (fs::is_regular_file(folder_ + place)) all += place + read(folder_ + place);
+      if (fs::is_regular_file(folder_ + place)) all += place + without_times(read(folder_ + place));
       if (!fs::is_directory(folder_ + place)) continue;
       std::map<std::string, std::string> files;
       for (const auto& file : fs::recursive_directory_iterator(folder_ + place))
@@ -323,9 +340,9 @@ TEST_P(OptionsTest, NoneIsSilent) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, OptionsTest,
                          testing::Values("run", "compile", "show", "bench", "test-onnx", "print",
-                                         "opt", "explain", "check", "plan", "bisect", "reduce",
-                                         "operators", "passes", "relay-operators", "diagnostics",
-                                         "options"),
+                                         "opt", "explain", "report", "check", "plan", "bisect",
+                                         "reduce", "operators", "passes", "relay-operators",
+                                         "diagnostics", "options"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

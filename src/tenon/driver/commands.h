@@ -38,6 +38,7 @@ void add_plan_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action);
+void add_report_command(CLI::App& app, Action& action);
 void add_reduce_command(CLI::App& app, Action& action);
 void add_bisect_command(CLI::App& app, Action& action);
 /// `passes`, `operators`, `diagnostics`: the generated tables of docs/.

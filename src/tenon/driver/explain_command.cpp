@@ -12,6 +12,7 @@
 #include "tenon/driver/option_table.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/report_command.h"
 #include "tenon/driver/story.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/warnings.h"
@@ -56,7 +57,17 @@ void check_pass(const std::string& name, const std::vector<Remark>& remarks) {
     throw UsageError("--pass {}: there is no such pass{}", name, did_you_mean(name, names));
 }
 
+// The same page as `tenon report` writes, by its defaults.
+int explain_as_page(const ExplainOptions& options) {
+  TargetOptions target;
+  target.target = options.target;
+  target.model = options.places;
+  write_page(options.out, report_of(options.model, target, {}));
+  return 0;
+}
+
 int explain(const ExplainOptions& options) {
+  if (!options.out.empty()) return explain_as_page(options);
   Progress progress;
   CompileRequest request = options.places.request(options.model, options.target);
   request.pipeline.progress = [&](const std::string& what) {
@@ -117,7 +128,9 @@ void add_explain_command(CLI::App& app, Action& action) {
   command->add_option("NODE", options->node,
                       "the story of this node of the model, from the file to machine code");
   command->add_option("--pass", options->pass, "only remarks of this pass");
-  command->add_option("-o,--out", options->out, "report.html: the report as a page");
+  command->add_option(
+      "-o,--out", options->out,
+      "report.html: all of it as a page, as `tenon report` writes it, and nothing else");
   command->add_option("--target", options->target, "what to compile for")->capture_default_str();
   command->add_flag("--json", options->json, "the remarks as JSON");
   options->places.add_to(*command);
@@ -125,7 +138,9 @@ void add_explain_command(CLI::App& app, Action& action) {
   options->places.add_write_plan_to(*command);
   command->callback([options, command, &action] {
     action = [options, command] {
-      check_options(*command, options->node.empty() ? "remarks" : "node");
+      check_options(*command, !options->node.empty()  ? "node"
+                              : !options->out.empty() ? "page"
+                                                      : "remarks");
       return explain(*options);
     };
   });

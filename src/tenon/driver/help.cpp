@@ -22,7 +22,7 @@ struct CommandGroup {
 static const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups = {
       {"Run and compile", {"run", "compile", "bench", "generate"}},
-      {"Look at", {"show", "print", "explain", "check"}},
+      {"Look at", {"show", "print", "explain", "report", "check"}},
       {"Passes", {"opt", "passes"}},
       {"Find faults", {"bisect", "reduce", "test-onnx"}},
       {"Parts alone", {"plan"}},

@@ -39,6 +39,7 @@ static int run(int argc, char** argv) {
   add_bench_command(app, action);
   add_generate_command(app, action);
   add_explain_command(app, action);
+  add_report_command(app, action);
   add_reduce_command(app, action);
   add_bisect_command(app, action);
   add_table_commands(app, action);

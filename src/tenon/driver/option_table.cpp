@@ -19,7 +19,7 @@ constexpr std::string_view kDone = "the model was compiled before";
 constexpr std::string_view kInterprets = "the interpreter runs the model as it was read";
 constexpr std::string_view kNoPasses = "no pass runs";
 constexpr std::string_view kLists = "no module is read";
-constexpr std::string_view kNoPage = "the report as a page is not written yet";
+constexpr std::string_view kPage = "the page has all nodes and passes";
 
 constexpr CommandForm kForms[] = {
     {"run", "native", "machine code", kMachine},
@@ -47,6 +47,9 @@ constexpr CommandForm kForms[] = {
     {"opt", "passes", "passes", ""},
     {"explain", "remarks", "all nodes", ""},
     {"explain", "node", "NODE", "the story of a node holds every pass"},
+    {"explain", "page", "-o", kPage},
+    {"report", "native", "machine code", kMachine},
+    {"report", "c", "--target c", "a program in C is not run"},
     {"check", "files", "files and plugins", "it is of kernels"},
     {"check", "kernels", "--kernels or --kernel", ""},
     {"plan", "csv", "a CSV", ""},
@@ -72,53 +75,61 @@ const std::vector<std::string_view> kAnyPass = {"--passes", "--pipeline", "--com
 // A table for each group of `--help`.
 const OptionRow kFiles[] = {
     {"MODEL",
-     "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aa reduce:a bisect:aa generate:aaa"},
+     "run:aaaa compile:aa show:aa bench:aaa print:aa explain:aaa report:aa reduce:a "
+     "bisect:aa generate:aaa"},
     {"FILE", "opt:rraa check:aa"},
     {"DIR", "test-onnx:aaa"},
     {"PROBLEM", "plan:a"},
-    {"NODE", "explain:aa"},
+    {"NODE", "explain:aar"},
     {"NAME", "operators:aaa"},
     {"--out",
-     "run:aaaa compile:aa print:aa opt:rraa plan:a explain:rr reduce:a bisect:aa",
+     "run:aaaa compile:aa print:aa opt:rraa plan:a explain:ara report:aa reduce:a "
+     "bisect:aa",
      {},
-     kNoPage},
+     kPage},
     {"--json",
-     "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aa reduce:a bisect:aa generate:aaa"},
+     "run:aaaa show:aa bench:aaa test-onnx:aaa plan:a explain:aar report:aa reduce:a bisect:aa "
+     "generate:aaa"},
     {"--markdown", "operators:aaa passes:a relay-operators:a diagnostics:a options:a"},
     {"--graph", "operators:aaa"},
     {"--emit", "compile:aa"},
     {"--name", "compile:aa"},
     {"--params",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
+     "report:aa",
      {},
      "parameters are of .relay models"},
     {"--shape",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
+     "report:aa",
      {},
      "shapes are of .onnx models"},
     {"--bound",
-     "run:aarr compile:aa bisect:aa bench:aar test-onnx:rrr print:rr opt:rrrr explain:rr",
+     "run:aarr compile:aa bisect:aa bench:aar test-onnx:rrr print:rr opt:rrrr explain:rra "
+     "report:aa",
      {},
      "bounds are of programs that are compiled from a model"},
     {"--length",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aa",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:rrr print:aa opt:rraa explain:aaa "
+     "report:aa",
      {},
      "lengths are of .onnx models, and part of a compiled program"},
 };
 
 const OptionRow kRuns[] = {
-    {"--input", "run:aaaa"},
-    {"--dim", "run:aaaa show:ar bench:aaa"},
+    {"--input", "run:aaaa report:an"},
+    {"--dim", "run:aaaa show:ar bench:aaa report:aa"},
     {"--seed", "run:aaaa check:ra"},
     {"--interpret", "run:aara test-onnx:aaa"},
     {"--compare", "run:aarr"},
-    {"--repeat", "run:aaar bench:aaa"},
+    {"--repeat", "run:aaar bench:aaa report:an"},
     {"--threads",
-     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan generate:aaa",
+     "run:aaan compile:nn bisect:aa bench:aaa test-onnx:aan report:an generate:aaa",
      {},
      "compiled code has a number of threads where it runs"},
     {"--max-steps",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:ra opt:rrrr explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:ra opt:rrrr explain:aaa "
+     "report:aa"},
     {"--per-kernel", "bench:aar"},
     {"--profile", "run:aarr"},
     {"--tokens", "generate:aaa"},
@@ -139,12 +150,13 @@ const OptionRow kRuns[] = {
 
 const OptionRow kTargets[] = {
     {"--target",
-     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aa check:ra "
+     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rraa explain:aaa "
+     "report:aa check:ra "
      "generate:aar",
      kPasses},
-    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar plan:a"},
+    {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar report:ra plan:a"},
     {"--include",
-     "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar",
+     "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar report:rn",
      {},
      "it is of C that is written, or compiled to be run"},
     {"--constants", "compile:ra"},
@@ -153,72 +165,90 @@ const OptionRow kTargets[] = {
 
 const OptionRow kLibraries[] = {
     {"--link",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nn",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nna "
+     "report:aa",
      {},
      "nothing is linked"},
     {"--allow-code",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nn",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:nn opt:rrnn explain:nna "
+     "report:aa",
      {},
      "nothing is linked"},
     {"--call-by-name",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:Ra opt:rraa explain:aa",
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:Ra opt:rraa explain:aaa "
+     "report:aa",
      {"--composite"}},
     {"--signatures",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa"},
     {"--composite",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa"},
     {"--composite-before",
-     "run:RRrR compile:RR bisect:RR bench:RRr test-onnx:RRR print:RR opt:rrRR explain:RR",
+     "run:RRrR compile:RR bisect:RR bench:RRr test-onnx:RRR print:RR opt:rrRR explain:RRR "
+     "report:RR",
      {"--composite"}},
 };
 
 const OptionRow kBackends[] = {
     {"--plugin",
-     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aa check:aa",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
+     "report:aa check:aa",
      kPasses},
     {"--in-process",
-     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aa check:aa",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
+     "report:aa check:aa",
      kPasses},
     {"--plugin-timeout",
-     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aa check:aa",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:araa explain:aaa "
+     "report:aa check:aa",
      kPasses},
     {"--backend-option",
-     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa check:nn",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
+     "report:aa check:nn",
      kPasses},
-    {"--libs", "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa",
+    {"--libs",
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
+     "report:aa",
      kPasses},
     {"--place",
-     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aa", kPasses},
+     "run:aarR compile:aa bisect:aa bench:aar test-onnx:aaR print:aa opt:rraa explain:aaa "
+     "report:aa",
+     kPasses},
     {"--require-offload",
-     "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar",
+     "run:aaar compile:aa bisect:rr bench:aaa test-onnx:aar report:aa",
      {},
      "what back ends take is counted where a model is compiled to be run"},
 };
 
 const OptionRow kKernels[] = {
     {"--kernels",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa "
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa check:aa "
      "operators:aar"},
     {"--kernel",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa check:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa check:aa"},
 };
 
 const OptionRow kOfPasses[] = {
     {"--passes",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa"},
     {"--pipeline",
-     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aa"},
+     "run:aara compile:aa bisect:aa bench:aar test-onnx:aaa print:aa opt:rraa explain:aaa "
+     "report:aa"},
     {"--rewrite", "opt:rraa"},
-    {"--plan", "run:aarr compile:aa bench:aar explain:aa", {}, "no block is scheduled"},
-    {"--write-plan", "compile:aa explain:aa"},
+    {"--plan", "run:aarr compile:aa bench:aar explain:aaa report:aa", {}, "no block is scheduled"},
+    {"--write-plan", "compile:aa explain:aaa"},
     {"--after", "print:aa"},
-    {"--pass", "explain:ar"},
+    {"--pass", "explain:arr"},
     {"--print-after", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
     {"--validate", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
     {"--check-text", "run:aarR compile:aa test-onnx:aaR opt:rrra", kAnyPass},
     {"--no-verify", "run:aarN compile:aa test-onnx:aaN opt:rrna", kAnyPass},
     {"--unchecked",
-     "run:aarr compile:aa bisect:rr bench:aar test-onnx:aar",
+     "run:aarr compile:aa bisect:rr bench:aar test-onnx:aar report:aa",
      {},
      "it is of code that is compiled to be run"},
     {"--timings", "opt:rrna"},
