@@ -45,7 +45,11 @@ class Lowering::Loop {
     // Sizes that change, or follow from the iteration, are read anew each time.
     std::set<const Node*> varying = changing_;
     varying.insert(index_.get());
-    counts_ = loop_.while_first || !changing_.empty() || has_sizes_of(varying);
+    // So is the length of what is stacked, where the loop's type does not say it.
+    const bool has_late_stacks =
+        std::any_of(declared.begin() + static_cast<std::ptrdiff_t>(loop_.states.size()),
+                    declared.end(), [](const Type& type) { return !type.to<TensorType>().shape; });
+    counts_ = loop_.while_first || !changing_.empty() || has_late_stacks || has_sizes_of(varying);
     if (counts_) {
       steps_ = small_buffer("steps", 1);
       in_.stmts_.push_back(make<BufferStore>(steps_, int64(0), zeros(1)));
@@ -240,6 +244,7 @@ class Lowering::Loop {
         if (shape[d].as<tenon::Var>() && changing_.count(shape[d].get()) &&
             known.try_emplace(shape[d].get(), k, d).second) {
           in_.late_sizes_.add(shape[d].get());
+          in_.numbers_.insert(shape[d].get());
           in_.stmts_.push_back(make<tir::Bind>(ref_to(shape[d].as<tenon::Var>()),
                                                dim_of(states_[k].dims, d), origin_));
         }
