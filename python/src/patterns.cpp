@@ -689,8 +689,7 @@ static void bind_fusion(nb::module_& m) {
       "Divides the kernels of a legalised module where blocks compute what a PrimFunc does.");
 }
 
-void bind_patterns(nb::module_& parent) {
-  nb::module_ m = parent.def_submodule("dpl");
+void bind_patterns(nb::module_& m) {
   bind_nodes(m);
   bind_combinators(m);
   bind_rewriting(m);

@@ -265,8 +265,7 @@ void bind_statements(nb::module_& m) {
 
 }  // namespace
 
-void bind_tir(nb::module_& parent) {
-  nb::module_ m = parent.def_submodule("tir");
+void bind_tir(nb::module_& m) {
   bind_expressions(m);
   bind_statements(m);
 }

@@ -10,7 +10,7 @@
 `|`, `&` and `~` join patterns; in `with PatternContext() as ctx:` `a ^ b` says that b uses a, `a >> b` that nothing else does.
 """
 
-from tenon._core.dpl import (
+from tenon._core import (
     DFPattern,
     FusionPattern,
     PatternContext,

@@ -134,7 +134,7 @@ class ExprMutator(ExprVisitor):
             self.visit(var)
             if self.memo_map[value] is not value:
                 changed[value] = self.memo_map[value]
-        return _core.dpl._replace(function, changed) if changed else function
+        return _core._replace(function, changed) if changed else function
 
     def _of_binding(self, var: Expr) -> Any:
         # What stands for the value is bound to the variable again.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenon import _core
-from tenon._core.tir import (
+from tenon._core import (
     AllocBuffer,
     Buffer,
     BufferStore,

@@ -135,4 +135,4 @@ class Application(_Script):
 def _is_expr(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_expr(item) for item in value)
-    return isinstance(value, (_core.Expr, _core.tir.PrimExpr, _core.tir.Buffer))
+    return isinstance(value, (_core.Expr, _core.PrimExpr, _core.Buffer))

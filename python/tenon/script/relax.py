@@ -28,7 +28,7 @@ func = function  # as Relax first had it
 op = _words.Op()
 
 
-def rewriter(cls: type, /) -> _core.dpl.PatternMatchingRewriter:
+def rewriter(cls: type, /) -> _core.PatternMatchingRewriter:
     """Makes a rewriter of a class with functions `pattern` and `replacement`, which have one signature.
 
     Raises:
@@ -36,7 +36,7 @@ def rewriter(cls: type, /) -> _core.dpl.PatternMatchingRewriter:
     """
     place = _source.of_class(cls, sys._getframe(1))
     module = _core._parse_module(place.source, place.first, place.last, place.lookup, cls.__name__, False)
-    return _core.dpl.PatternMatchingRewriter.from_module(module).named(cls.__name__)
+    return _core.PatternMatchingRewriter.from_module(module).named(cls.__name__)
 
 
 def __getattr__(name: str) -> Any:
