@@ -33,6 +33,12 @@ def ShareBuffers(*, pairs: list[str]) -> Pass:
         pairs: "INPUT=OUTPUT", with one * in each for many: "past.*=present.*"
     """
 
+def AssertWindows() -> Pass:
+    """Asserts that windows over symbolic axes are no larger than these.
+
+    Form: graph. Precision: exact.
+    """
+
 def LiftTransformParams(*, shared_transform: bool | list[str] = False) -> Pass:
     """Moves what depends on weights alone into a function of its own.
 
@@ -264,6 +270,12 @@ def SpecializeCalls() -> Pass:
 
 def NameDims() -> Pass:
     """Makes dimensions of kernels symbols that their buffers define.
+
+    Form: legalised. Precision: exact.
+    """
+
+def AnnotateFiniteParams() -> Pass:
+    """Says which weights of padded convolutions are constants without infinities and NaN.
 
     Form: legalised. Precision: exact.
     """
