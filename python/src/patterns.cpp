@@ -488,6 +488,8 @@ void bind_rewriting(nb::module_& m) {
       [](const DFPattern& pattern, nb::object callback, nb::handle subject) {
         return apply(Rewriter::from_pattern(pattern, std::move(callback)), subject);
       },
+      nb::sig("def rewrite_call(pattern: DFPattern, rewriter: collections.abc.Callable[[Expr, "
+              "dict[DFPattern, Expr]], typing.Any], func: IRModule | Function) -> typing.Any"),
       nb::arg("pattern"), nb::arg("rewriter"), nb::arg("func"),
       "Replaces what the pattern matches by `rewriter(expr, matches)`, until nothing changes: in a "
       "function, or in every graph function of a module. None, or the expression itself: it "
@@ -502,7 +504,11 @@ void bind_rewriting(nb::module_& m) {
       },
       nb::arg("function"), nb::arg("values"));
   m.def(
-      "rewrite_bindings", &rewrite_bindings, nb::arg("ctx"), nb::arg("rewriter"), nb::arg("func"),
+      "rewrite_bindings", &rewrite_bindings,
+      nb::sig("def rewrite_bindings(ctx: PatternContext, rewriter: "
+              "collections.abc.Callable[[dict[DFPattern, Expr], dict[Expr, Expr]], typing.Any], "
+              "func: IRModule | Function) -> typing.Any"),
+      nb::arg("ctx"), nb::arg("rewriter"), nb::arg("func"),
       "Gives variables of dataflow blocks other values: `rewriter(matches, bindings)` answers with "
       "them by variable; `matches` holds a variable for each pattern, `bindings` its value.");
   nb::class_<Rewriter>(m, "PatternMatchingRewriter",
@@ -519,7 +525,8 @@ void bind_rewriting(nb::module_& m) {
           },
           nb::arg("name"))
       .def("__or__", &Rewriter::operator|)
-      .def("__call__", &apply, nb::arg("func"));
+      .def("__call__", &apply, nb::arg("func"),
+           nb::sig("def __call__(self, func: IRModule | Function) -> typing.Any"));
 }
 
 // ---- fusion -------------------------------------------------------------------------------------

@@ -246,8 +246,7 @@ void bind_statements(nb::module_& m) {
              "\"")
                 .c_str());
       },
-      nb::arg("loop_var"), nb::arg("min"), nb::arg("extent"), nb::arg("kind") = "serial",
-      nb::arg("body"));
+      nb::arg("loop_var"), nb::arg("min"), nb::arg("extent"), nb::arg("kind"), nb::arg("body"));
   m.def(
       "IfThenElse",
       [](nb::handle condition, const Stmt& then_case, const Stmt* else_case) {

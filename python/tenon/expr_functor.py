@@ -48,9 +48,8 @@ class ExprVisitor:
             return None
         if callee in self._values:
             return self._values[callee].function
-        if callee.kind == "GlobalVar" and self.module is not None and callee.name_hint in self.module:
-            return self.module[callee.name_hint]
-        return None
+        name = callee.name_hint if callee.kind == "GlobalVar" else None
+        return self.module[name] if self.module is not None and name is not None and name in self.module else None
 
     def _visit_in(self, function: Function) -> Any:
         module, values = self.module, self._values
