@@ -207,6 +207,12 @@ class Module:
 """
 
 
+def interruptible(code: str) -> subprocess.Popen:
+    # A shell that started the tests behind it lets its programs ignore interrupts.
+    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + code
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
 def test_an_interrupt_ends_a_compilation():
     code = f"""
 import signal, time, tenon
@@ -221,7 +227,7 @@ except KeyboardInterrupt:
 tenon.compile({SCRIPT!r})
 print("goes on")
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = interruptible(code)
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.3)
     begin = time.monotonic()
@@ -244,7 +250,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = interruptible(code)
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
