@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon python test-python run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon python test-python wheel run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -41,6 +41,10 @@ python: setup  ## the Python package, in build/python: PYTHONPATH=build/python b
 	@python/venv.sh $(BUILD) > /dev/null
 	@[ -f $(BUILD)/build.ninja ] && cmake -B $(BUILD) -DTENON_PYTHON=ON > /dev/null || cmake --preset default -DTENON_PYTHON=ON
 	cmake --build $(BUILD) -j $(JOBS) --target tenon_python tenon_python_stub
+
+wheel: python  ## a wheel that needs nothing but numpy and glibc, in build/wheel, tried in a bare Debian 12 where root and debootstrap are there
+	@python/make_wheel.sh $(BUILD)
+	@scripts/check_wheel.sh $(BUILD)/wheel
 
 test-python: python  ## the tests of the Python package
 	PYTHONPATH=$(BUILD)/python $(BUILD)/python-venv/bin/python -m pytest -q python/tests
