@@ -167,16 +167,14 @@ void ArrayArgument::read_texts(nb::handle numpy_array) {
     texts.emplace_back(text, static_cast<size_t>(size));
   }
   copy_ = runtime::Tensor::of_texts(shape, texts);
-  has_copy_ = true;
-  tensor_ = copy_.view();
+  tensor_ = copy_->view();
 }
 
 void ArrayArgument::pack() {
   if (tensor_.strides == nullptr || runtime::is_packed(tensor_)) return;
   if (tensor_.device.device_type != kDLCPU) return;  // the program says what is wrong
   copy_ = runtime::Tensor::copy_of(tensor_);
-  has_copy_ = true;
-  tensor_ = copy_.view();
+  tensor_ = copy_->view();
 }
 
 void ArrayArgument::read(nb::handle array, const nb::object& like) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,8 +56,7 @@ class ArrayArgument {
   DLManagedTensor* managed_ = nullptr;
   DLManagedTensorVersioned* versioned_ = nullptr;
   bool is_read_only_ = false;
-  runtime::Tensor copy_;
-  bool has_copy_ = false;
+  std::optional<runtime::Tensor> copy_;
   int64_t few_[2 * kFewDims];
   std::vector<int64_t> many_;  // shape and strides of higher rank
 };

@@ -28,13 +28,14 @@ void bind_passes(nb::module_& m);
 void bind_script(nb::module_& m);
 void bind_patterns(nb::module_& m);
 void bind_tir(nb::module_& m);
+void bind_looks(nb::module_& m);
 void bind_tools(nb::module_& m);
 
 /// Sets Python's error to the exception that is being handled. Returns null.
 PyObject* raise_current() noexcept;
 
 /// A text that may hold anything: what is not UTF-8 is replaced.
-nb::object text(std::string_view bytes);
+nb::str text(std::string_view bytes);
 
 /// tenon.Place, or None.
 nb::object place_of(const Origin& origin);

@@ -81,11 +81,11 @@ void Warnings::issue_beside_error() noexcept {
   }
 }
 
-nb::object text(std::string_view bytes) {
+nb::str text(std::string_view bytes) {
   PyObject* decoded =
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
   if (!decoded) throw nb::python_error();
-  return nb::steal(decoded);
+  return nb::steal<nb::str>(decoded);
 }
 
 nb::object place_of(const Origin& origin) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arrays.h"
+#include "looks.h"
 #include "tenon/backend/llvm/shared_library.h"
 #include "tenon/driver/memory_use.h"
 #include "tenon/driver/signature.h"
@@ -170,7 +172,15 @@ nb::object memory_plan(const Program& program) {
     }
   nb::object constants = nb::none();
   if (program.is_here()) constants = nb::int_(program.program().declaration().constant_bytes);
-  return imported("tenon._memory").attr("of_program")(use, buffers, constants);
+  nb::object picture = nb::none();
+  if (program.built())
+    picture = nb::cpp_function([program](const nb::kwargs& dims) {
+      std::map<std::string, int64_t> sizes;
+      for (const auto& [name, size] : dims)
+        sizes[nb::cast<std::string>(name)] = nb::cast<int64_t>(size);
+      return memory_svg(program, sizes);
+    });
+  return imported("tenon._memory").attr("of_program")(use, buffers, constants, picture);
 }
 
 }  // namespace
@@ -244,6 +254,17 @@ void bind_programs(nb::module_& m) {
           "constant_bytes",
           [](const Program& program) { return program.program().declaration().constant_bytes; },
           "Of weights and other constants.")
+      .def("explain", &explain, nb::arg("node"),
+           "The story of a node of the model, from the file to machine code: a `Story`.")
+      .def("time_per_kernel", &time_per_kernel, nb::arg("args"), nb::arg("repeat") = 20,
+           nb::arg("dims") = nb::none(), nb::arg("kwargs"),
+           "Milliseconds of each kernel in a run: (kernel, node or None, calls, milliseconds), the "
+           "slowest first. Inputs are as in a call; without any they are random, of sizes `dims`. "
+           "Compiles the program anew.")
+      .def("report", &report, nb::arg("repeat") = 10, nb::arg("dims") = nb::none(),
+           "The page of `tenon report` as HTML: graph, memory over time, kernels, decisions. "
+           "Compiles "
+           "and runs the program anew; `repeat=0` does not run it.")
       .def(
           "set_threads",
           [](const Program& program, int threads) { program.program().set_threads(threads); },

@@ -3,6 +3,7 @@
 #include "tools.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,6 +16,7 @@
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/memory/csv.h"
+#include "tenon/memory/picture.h"
 #include "tenon/memory/pools.h"
 #include "tenon/memory/report.h"
 #include "tenon/script/highlight.h"
@@ -24,9 +26,6 @@
 
 namespace tenon::python {
 
-namespace {
-
-// The inputs in order, of what is given by position and by name.
 std::vector<Ref<TensorData>> inputs_of(const Signature& signature, const nb::tuple& args,
                                        const nb::dict& kwargs) {
   std::vector<Ref<TensorData>> inputs(signature.inputs.size());
@@ -56,8 +55,6 @@ std::vector<Ref<TensorData>> inputs_of(const Signature& signature, const nb::tup
   return inputs;
 }
 
-}  // namespace
-
 nb::object interpret(const IRModule& module, const std::string& function,
                      const std::vector<std::string>& link, const nb::tuple& args,
                      const nb::dict& kwargs) {
@@ -75,9 +72,11 @@ nb::object interpret(const IRModule& module, const std::string& function,
 
 namespace {
 
-// As `tenon plan --json` tells it.
-std::string plan(const std::vector<nb::tuple>& buffers, const std::vector<std::string>& pools,
-                 std::optional<int64_t> capacity, std::optional<int64_t> work_limit) {
+// As `tenon plan --json` tells it, and a picture of each pool.
+std::pair<std::string, std::vector<std::string>> plan(const std::vector<nb::tuple>& buffers,
+                                                      const std::vector<std::string>& pools,
+                                                      std::optional<int64_t> capacity,
+                                                      std::optional<int64_t> work_limit) {
   memory::Problem problem;
   for (const nb::tuple& row : buffers) {
     if (row.size() < 4)
@@ -96,7 +95,12 @@ std::string plan(const std::vector<nb::tuple>& buffers, const std::vector<std::s
     memory::PlanOptions options;
     if (work_limit) options.work_limit = *work_limit;
     const memory::Plan plan = memory::plan_pools(problem, options);
-    return plan_json(problem, plan).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::vector<std::string> pictures;
+    for (int pool = 0; pool < static_cast<int>(problem.pools.size()); ++pool)
+      pictures.push_back(picture_svg(picture_of(problem, plan, pool)));
+    return std::pair(
+        plan_json(problem, plan).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+        std::move(pictures));
   });
 }
 

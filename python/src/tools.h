@@ -6,9 +6,15 @@
 #include <vector>
 
 #include "common.h"
+#include "tenon/driver/signature.h"
+#include "tenon/ir/constant.h"
 #include "tenon/ir/module.h"
 
 namespace tenon::python {
+
+/// The inputs in order, of what is given by position and by name.
+std::vector<Ref<TensorData>> inputs_of(const Signature& signature, const nb::tuple& args,
+                                       const nb::dict& kwargs);
 
 /// Runs a function of a module in the interpreter. `link`: libraries where foreign functions are.
 /// Gives numpy arrays: one, or a tuple.

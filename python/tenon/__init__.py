@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenon import dpl as dpl, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, interpret, load, options, passes, plan, validate
-    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark
+    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
     from tenon.expr_functor import ExprMutator, ExprVisitor
@@ -31,7 +31,7 @@ _NAMES = {
     name: module
     for module, names in {
         "_api": "assert_equal compile interpret load options passes plan validate",
-        "_core": "Expr Function IRModule Pass Port Program Remark __version__",
+        "_core": "Expr Function IRModule Pass Port Program Remark Story __version__",
         "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
         "_memory": "MemoryPlan",
         "expr_functor": "ExprMutator ExprVisitor",

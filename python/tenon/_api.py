@@ -133,7 +133,8 @@ def plan(
     rows = [tuple(buffer) for buffer in buffers]
     sizes = [name if size is None else f"{name}={size}" for name, size in (pools or {}).items()]
     limit = None if time_limit is None else round(time_limit * 1e9)
-    return _memory.of_json(json.loads(_core._plan(rows, sizes, capacity, limit)))
+    text, pictures = _core._plan(rows, sizes, capacity, limit)
+    return _memory.of_json(json.loads(text), pictures)
 
 
 def validate(module: Any, passes: Any = None, *, target: str = "native") -> int:

@@ -123,7 +123,7 @@ def test_malformed_problem():
 
 def test_a_plan_shows_itself():
     plan = tenon.plan(BUFFERS)
-    assert plan.svg().count("<rect") == 4 and "lower bound" in plan._repr_html_()
+    assert plan.svg().count("<rect") >= 4 and "lower bound" in plan._repr_html_()
     assert str(plan).startswith("peak ")
     nasty = tenon.plan([("<script>", 0, 1, 10)])
     assert "<script>" not in nasty._repr_html_()

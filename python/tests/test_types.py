@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def mypy(*arguments):
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary"]
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary", "--no-incremental"]
     environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
     return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, cwd=PACKAGE.parent).stdout
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "tenon/script/lexer.h"
+#include "tenon/support/markup.h"
 
 namespace tenon::script {
 
@@ -18,22 +19,15 @@ constexpr std::array<std::string_view, 20> kKeywords = {
     "and", "as", "class", "def",    "elif", "else",   "False", "for",  "from",  "if",
     "in",  "is", "None",  "import", "not",  "lambda", "or",    "True", "while", "with"};
 
-void escape(std::string_view text, std::string& out) {
-  for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-}
-
 void coloured(std::string_view text, std::string_view colour, std::string& out) {
-  if (colour.empty()) return escape(text, out);
+  if (colour.empty()) {
+    out += markup(text);
+    return;
+  }
   out += "<span style=\"color:";
   out += colour;
   out += "\">";
-  escape(text, out);
+  out += markup(text);
   out += "</span>";
 }
 
@@ -41,7 +35,7 @@ void coloured(std::string_view text, std::string_view colour, std::string& out) 
 void gap(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const size_t hash = text.find('#');
-    escape(text.substr(0, hash), out);
+    out += markup(text.substr(0, hash));
     if (hash == std::string_view::npos) return;
     const size_t end = std::min(text.find('\n', hash), text.size());
     coloured(text.substr(hash, end - hash), kComment, out);
