@@ -293,9 +293,10 @@ TEST(PlanFile, WhatIsNoPlan) {
       {"{\"version\": 1, \"plans\": [\n{\"block\": \"b\"}]}", "2: field `kernel` is missing"},
       {plans("{}", "\"algorithms\": 1,\n"),
        "2: there is no field `algorithms`; did you mean `algorithm`?; expected of kernel, hash, "
-       "block, algorithm, nests, refused"},
+       "block, algorithm, winograd, nests, refused"},
       {plans("{\"tiles\": 1}").replace(plans("").find("tiles"), 5, "tile"),
-       "2: `algorithm` is \"tile\"; expected one of tiles, rows, row-reduction, planar-window, "
+       "2: `algorithm` is \"tile\"; expected one of winograd, tiles, rows, row-reduction, "
+       "planar-window, "
        "padding, transpose, elementwise, scan, loops"},
       {plans("{}").replace(plans("").find("tiles"), 5, "loops"),
        "2: algorithm `loops` has no nests; expected []"},

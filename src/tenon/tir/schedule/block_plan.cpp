@@ -13,6 +13,7 @@ namespace tenon::tir {
 const char* name_of(BlockPlan::Algorithm algorithm) {
   using Algorithm = BlockPlan::Algorithm;
   switch (algorithm) {
+    case Algorithm::kWinograd: return "winograd";
     case Algorithm::kTiles: return "tiles";
     case Algorithm::kRows: return "rows";
     case Algorithm::kRowReduction: return "row-reduction";
@@ -28,6 +29,10 @@ const char* name_of(BlockPlan::Algorithm algorithm) {
 
 std::string str(const BlockPlan& plan) {
   std::string text = fmt::format("`{}`", plan.block);
+  if (const auto& form = plan.winograd)
+    text += fmt::format(
+        " by F({0}x{0}, 3x3), {1} tiles at a time; predicted {2:.4g} us, direct {3:.4g} us",
+        form->tile, form->block_tiles, form->seconds * 1e6, form->direct_seconds * 1e6);
   for (size_t i = 0; i < plan.tiles.size(); ++i)
     text += (i == 0 ? ": " : "; then ") + str(plan.tiles[i]);
   for (const auto& [algorithm, why] : plan.refused)
@@ -91,9 +96,15 @@ Json json_of(const BlockPlan& plan, const std::string& kernel, const std::string
   for (const TilePlan& nest : plan.tiles) nests.push_back(json_of(nest));
   for (const auto& [algorithm, why] : plan.refused)
     refused.push_back({{"algorithm", name_of(algorithm)}, {"reason", why}});
-  return {{"kernel", kernel},    {"hash", hash},
-          {"block", plan.block}, {"algorithm", name_of(plan.algorithm)},
-          {"nests", nests},      {"refused", refused}};
+  Json json = {{"kernel", kernel},
+               {"hash", hash},
+               {"block", plan.block},
+               {"algorithm", name_of(plan.algorithm)}};
+  if (const auto& form = plan.winograd)
+    json["winograd"] = {{"tile", form->tile}, {"block_tiles", form->block_tiles}};
+  json["nests"] = nests;
+  json["refused"] = refused;
+  return json;
 }
 
 }  // namespace tenon::tir

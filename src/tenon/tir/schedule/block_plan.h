@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/tir/schedule/default_winograd.h"
 #include "tenon/tir/schedule/tile_plan.h"
 
 namespace tenon::tir {
 
 struct BlockPlan {
   enum class Algorithm : uint8_t {
+    kWinograd,      // a convolution by products of transformed tiles, which are contractions
     kTiles,         // accumulators in registers: contractions, windows, sums over outer axes
     kRows,          // reductions and what is made of them, row by row
     kRowReduction,  // lanes hold partial results
@@ -26,8 +28,9 @@ struct BlockPlan {
   };
   std::string block;
   Algorithm algorithm = Algorithm::kLoops;
-  std::vector<TilePlan> tiles;                             // of kTiles: one for each nest
+  std::vector<TilePlan> tiles;  // of kTiles: one for each nest; of kWinograd: of the products
   std::vector<std::pair<Algorithm, std::string>> refused;  // what was tried before, and why not
+  std::optional<WinogradChoice> winograd = {};             // of kWinograd
 };
 
 const char* name_of(BlockPlan::Algorithm algorithm);

@@ -30,10 +30,17 @@ class DefaultScheduler {
  public:
   /// \param kept  names of blocks that accumulate and stay as they are
   /// \param given  plans of its blocks, which are taken or told of
+  /// \param is_fast  whether sums may be computed by forms with fewer operations
   DefaultScheduler(const Ref<PrimFunc>& function, const Target& target,
                    const std::unordered_set<std::string>& kept,
-                   const std::vector<const GivenPlan*>& given)
-      : sch_(function), target_(target), kept_(kept), given_(given) {}
+                   const std::vector<const GivenPlan*>& given, bool is_fast)
+      : sch_(function), target_(target), kept_(kept), given_(given) {
+    if (!is_fast) return;
+    for (const int64_t i :
+         function->attrs.ints(kLayoutFreeBuffers).value_or(std::vector<int64_t>()))
+      if (i >= 0 && static_cast<size_t>(i) < function->buffers.size())
+        free_.push_back(function->buffers[static_cast<size_t>(i)]);
+  }
 
   /// Blocks that accumulate and were given a sum of their own, of which no schedule made use.
   const std::unordered_set<std::string>& in_vain() const { return in_vain_; }
@@ -350,8 +357,15 @@ class DefaultScheduler {
       const auto readers = sch_.consumers(block);
       std::span<const GivenNest> nests;
       if (const GivenPlan* plan = given(block.name)) nests = plan->nests;
+      if (const auto choice = winograd_of(*node))
+        if (tries(plan, Algorithm::kWinograd,
+                  [&] { plan.tiles = schedule_winograd(sch_, block, target_, *choice, nests); })) {
+          plan.winograd = choice;
+          return finish(before, block, readers);
+        }
       const auto tile = [&](bool takes_in_reader) {
-        plan.tiles = schedule_tiles(sch_, block, target_, nests, takes_in_reader);
+        plan.tiles =
+            schedule_tiles(sch_, block, target_, nests, {.takes_in_reader = takes_in_reader});
       };
       // A reader that does not fit the tiles has loops of its own.
       bool reader_is_left = false;
@@ -379,6 +393,17 @@ class DefaultScheduler {
       tries(plan, Algorithm::kScan, [&] { schedule_scan(sch_, block, target_); });
     if (is_spatial(*node) && loops_inside(*node)) parallelize_around(block, *node);
     done_.insert(block.name);
+  }
+
+  /// The form by which a convolution with constant filters is computed, where one pays.
+  std::optional<WinogradChoice> winograd_of(const Block& block) const {
+    const bool is_free = std::any_of(free_.begin(), free_.end(), [&](const Ref<Buffer>& buffer) {
+      return reads_buffer(block, buffer);
+    });
+    if (!is_free) return std::nullopt;
+    const GivenPlan* plan = given(block.name);
+    if (plan && plan->algorithm != Algorithm::kWinograd) return std::nullopt;
+    return plan && plan->winograd ? plan->winograd : choose_winograd(block, target_);
   }
 
   /// Whether the body of a block has a loop of its own, such as a walk through tables.
@@ -454,6 +479,7 @@ class DefaultScheduler {
   const MachineModel& model_ = machine_model(target_);
   const std::unordered_set<std::string>& kept_;
   const std::vector<const GivenPlan*>& given_;
+  std::vector<Ref<Buffer>> free_;  // constants of which others may be made
   std::unordered_set<std::string> done_, in_vain_;
   std::vector<BlockPlan> plans_;
 };
@@ -462,11 +488,11 @@ class DefaultScheduler {
 
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
                              std::vector<BlockPlan>* plans,
-                             const std::vector<const GivenPlan*>& given) {
+                             const std::vector<const GivenPlan*>& given, bool is_fast) {
   std::unordered_set<std::string> kept;
   const std::vector<const GivenPlan*> none;
   while (true) {
-    DefaultScheduler scheduler(function, target, kept, none);
+    DefaultScheduler scheduler(function, target, kept, none, is_fast);
     Schedule schedule = scheduler.run();
     if (!scheduler.in_vain().empty()) {
       kept.insert(scheduler.in_vain().begin(), scheduler.in_vain().end());
@@ -477,7 +503,7 @@ Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target
       if (plans) *plans = scheduler.plans();
       return schedule;
     }
-    DefaultScheduler planned(function, target, kept, given);
+    DefaultScheduler planned(function, target, kept, given, is_fast);
     schedule = planned.run();
     if (plans) *plans = planned.plans();
     return schedule;
@@ -740,17 +766,17 @@ class Planned {
   std::unordered_set<const GivenPlan*> taken_;
 };
 
-// The kernel as its structure is known: what its arguments are is no part of that.
-Ref<PrimFunc> without_finite_params(const Ref<PrimFunc>& kernel) {
-  if (!kernel->attrs.find(kFiniteParams)) return kernel;
-  return with(kernel, [](PrimFunc& copy) { copy.attrs.erase(kFiniteParams); });
-}
-
 }  // namespace
+
+Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name) {
+  if (!function->attrs.contains(name)) return function;
+  return with(function, [&](PrimFunc& copy) { copy.attrs.erase(name); });
+}
 
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   const auto text = module.attrs.get<std::string>("target");
   const Target target = text ? parse_target(*text) : parse_target("llvm");
+  const bool is_fast = module.attrs.get<std::string>(kFloatingPoint) == "fast";
   const std::vector<IRModule::Entry> functions = module.functions();
   Planned planned(given);
   Diagnostics misfits;
@@ -766,12 +792,13 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
       continue;
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
-    const Ref<PrimFunc> plain = without_finite_params(kernel);
-    const std::string hash = fmt::format("{:016x}", structural_hash(plain));
+    const Ref<PrimFunc> plain = without_attr(kernel, kFiniteParams);
+    const std::string hash =
+        fmt::format("{:016x}", structural_hash(without_attr(plain, kLayoutFreeBuffers)));
     const std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
     std::vector<BlockPlan> plans;
     try {
-      const Schedule schedule = schedule_by_default(plain, target, &plans, plans_given);
+      const Schedule schedule = schedule_by_default(plain, target, &plans, plans_given, is_fast);
       module.set(name, skip_padding(schedule.func(), *kernel)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {

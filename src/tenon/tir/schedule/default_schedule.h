@@ -20,10 +20,21 @@ IRModule default_schedule(IRModule module, const Attrs& options = {});
 /// not fit their block.
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given);
 
+/// Attribute of a PrimFunc: the numbers of its parameters that are constants of which a schedule may
+/// make others before the program runs (AttachAttrLayoutFreeBuffers). TVM's name.
+inline constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
+
+/// The function without an attribute, which need not be there.
+Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name);
+
+/// Attribute of a module: how sums of floats may be computed. "strict": term by term, in any order;
+/// "fast": also by forms with fewer operations, of which docs/design/0016-winograd.md bounds the errors.
+inline constexpr const char* kFloatingPoint = "fp";
+
 /// The schedule that the pass gives to one function, with its trace. `plans` gets what was chosen for
-/// its blocks, or `given`.
+/// its blocks, or `given`. `is_fast`: the module's attribute kFloatingPoint.
 Schedule schedule_by_default(const Ref<PrimFunc>& function, const Target& target,
                              std::vector<BlockPlan>* plans = nullptr,
-                             const std::vector<const GivenPlan*>& given = {});
+                             const std::vector<const GivenPlan*>& given = {}, bool is_fast = false);
 
 }  // namespace tenon::tir

@@ -5,6 +5,7 @@
 //
 // Each number has a unit and a source:
 //   [conv], [gemm]  hand-written kernels on one core, tiles and blockings tried beside each other
+//   [winograd]      the same of Winograd's forms, on a core with vectors of 256 bits
 //   [neighbours]    bench/neighbours.py
 //   [name]          the measurement named there, in the history or on docs/performance.md
 //   [chosen]        never measured on its own: a guess that no benchmark has contradicted
@@ -172,6 +173,19 @@ struct MachineModel {
   int64_t square_lanes = 8;
   /// Iterations around a transpose's squares that are tasks enough. [chosen]
   int64_t square_tasks = 4;
+
+  // ---- Winograd's forms --------------------------------------------------------------------------
+
+  /// Cycles of the two transforms for each position and vector of channels: F(4x4, 3x3) took 60 ns and
+  /// 36 ns a tile and 8 channels at 3.2 GHz. [winograd]
+  double winograd_input_cycles = 5.3, winograd_output_cycles = 3.2;
+  /// The share of the ports' rate that products reach, in either form. [conv] [winograd]
+  double winograd_share = 0.9;
+  /// The share of the direct sums' time above which these are kept. [chosen]
+  double winograd_gain = 0.95;
+  /// Tiles that are transformed together: enough that each filter is used 16 to 24 times between two
+  /// loads, few enough that they stay in the second cache. [winograd]
+  int64_t winograd_tiles = 24;
 
   // ---- steps of recurrent layers -----------------------------------------------------------------
 

@@ -244,7 +244,9 @@ BlockPlan::Algorithm algorithm_of(const Item& item) {
 }
 
 GivenPlan plan_of(const Item& item) {
-  item.with_members(names_of(json_of(BlockPlan(), "", "")));
+  BlockPlan all;
+  all.winograd.emplace();
+  item.with_members(names_of(json_of(all, "", "")));
   GivenPlan plan;
   plan.origin = item.place();
   plan.kernel = item.need("kernel").text();
@@ -253,7 +255,15 @@ GivenPlan plan_of(const Item& item) {
   plan.algorithm = algorithm_of(item.need("algorithm"));
   if (const auto nests = item.find("nests"))
     for (const Item& nest : nests->items()) plan.nests.push_back(nest_of(nest));
-  if (!plan.nests.empty() && plan.algorithm != BlockPlan::Algorithm::kTiles)
+  const bool is_winograd = plan.algorithm == BlockPlan::Algorithm::kWinograd;
+  if (const auto form = item.find("winograd")) {
+    if (!is_winograd) form->fail("algorithm `{}` has no form", name_of(plan.algorithm));
+    form->with_members({"tile", "block_tiles"});
+    plan.winograd.emplace();
+    plan.winograd->tile = form->need("tile").count(1);
+    plan.winograd->block_tiles = form->need("block_tiles").count(1);
+  }
+  if (!plan.nests.empty() && !is_winograd && plan.algorithm != BlockPlan::Algorithm::kTiles)
     item.at("nests").fail("algorithm `{}` has no nests; expected []", name_of(plan.algorithm));
   return plan;
 }

@@ -56,7 +56,8 @@ struct GivenPlan {
   std::string kernel, hash;  // no hash: every kernel of the name
   std::string block;
   BlockPlan::Algorithm algorithm = BlockPlan::Algorithm::kLoops;
-  std::vector<GivenNest> nests;  // none: as the model chooses
+  std::vector<GivenNest> nests;                 // none: as the model chooses
+  std::optional<WinogradChoice> winograd = {};  // of kWinograd; none: as the model chooses
 };
 
 struct GivenPlans {

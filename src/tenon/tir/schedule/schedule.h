@@ -66,6 +66,10 @@ class Schedule {
   LoopRV fuse(const std::vector<LoopRV>& loops);
   /// Puts loops of one nest (without branches between them) in the given order.
   void reorder(const std::vector<LoopRV>& loops);
+  /// One loop whose iterations do what those of `loops` do, which follow each other and have the same
+  /// extent: first that of the first one, then that of the next. What one of them writes and another
+  /// one uses must be in each iteration elements of its own.
+  LoopRV merge(const std::vector<LoopRV>& loops);
   /// Loops one after the other over [0, points[0]), [points[0], points[1]), ..., [.., extent); each
   /// starts at 0 again. Blocks inside are copied (renamed in all parts but the first), their
   /// spatial domains cut down to what each part runs.
@@ -106,6 +110,16 @@ class Schedule {
   /// constant everywhere, then the value where the condition holds, without it.
   /// \returns the block that stores the constant.
   BlockRV decompose_padding(const BlockRV& block, const LoopRV& loop);
+
+  // ---- other sums
+  /// Computes a convolution of 3 x 3 taps of stride 1 by Winograd's form for tiles of `tile` x `tile`
+  /// outputs (2 or 4), in blocks of `block_tiles` tiles, which are the outermost axes of all that
+  /// follows. Extents must be constants. Rounds otherwise: winograd_form.h states by how much.
+  /// \returns the blocks `*_filter_rows` and `*_filters` (of the filters alone), `*_patch`,
+  /// `*_patch_rows`, `*_input` (zeros where a patch leaves what the convolution reads),
+  /// `*_sum_columns` and `*_output`, which writes the result over its own axes. The products, `block`,
+  /// stand in front of the last two.
+  std::vector<BlockRV> winograd(const BlockRV& block, int64_t tile, int64_t block_tiles);
 
   // ---- blocks
   /// Makes a block of a loop that holds loops around one block. Its axes are those of the block as

@@ -96,13 +96,19 @@ TilePlan plan_tiles(const TileNest& nest, const Target& target);
 
 /// Schedules a reduction with registers of accumulators: contractions, windows, sums over outer axes.
 /// \param given  the plans of all nests, or nothing: the model chooses.
-/// \param takes_in_reader  whether the only block that reads the result runs in its tiles, where it can.
+/// \param options  see TileOptions
 /// \returns the plans that were applied, one for each nest: lanes that are left over have their own.
 /// \throws CompileError (kScheduleIllegal) where the block does not suit; kBadPlan where what is given
 /// does not fit it; `schedule` may then be changed.
+struct TileOptions {
+  bool takes_in_reader =
+      true;  // the only block that reads the result runs in its tiles, where it can
+  bool first_axis_outside =
+      false;  // a serial loop over the block's first axis is around all others
+};
 std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
                                      std::span<const GivenNest> given = {},
-                                     bool takes_in_reader = true);
+                                     const TileOptions& options = {});
 
 /// Steps of a reduction of `extent` (0: known at run time) that are unrolled around a tile of so many
 /// accumulators, for a body of at most `fmas` multiply-adds.

@@ -27,17 +27,18 @@ int64_t power_of_two_up_to(int64_t n) {
 class Tiler {
  public:
   Tiler(Schedule& schedule, const Target& target, std::span<const GivenNest> given,
-        bool takes_in_reader)
+        const TileOptions& options)
       : sch_(schedule),
         target_(target),
         model_(machine_model(target)),
         given_(given),
-        takes_in_reader_(takes_in_reader) {}
+        options_(options) {}
 
   std::vector<TilePlan> run(const BlockRV& block) {
     if (!is_reduction(*sch_.get(block)))
       illegal(sch_.get(block)->origin, "block `{}` is no reduction", block.name);
     name_ = block.name;
+    if (options_.first_axis_outside) outside_ = sch_.get(block)->iter_vars.front().var;
     sch_.simplify_block_iters(block);
     const BlockRV epilogue = align(block);
     split_div_mod_axes(block);
@@ -58,7 +59,7 @@ class Tiler {
   BlockRV align(const BlockRV& block) {
     const std::vector<BlockRV> readers = sch_.consumers(block);
     const BlockRV copy = sch_.cache_write(block, 0, "global");
-    if (readers.size() != 1 || !takes_in_reader_) return copy;
+    if (readers.size() != 1 || !options_.takes_in_reader) return copy;
     return attempt(sch_, [&] { sch_.reverse_compute_inline(readers[0]); }) ? readers[0] : copy;
   }
 
@@ -226,6 +227,8 @@ class Tiler {
       return;
     }
     TileRoles roles = roles_of(*node, accesses, *lane_axis);
+    if (outside_)
+      std::erase_if(roles.m, [&](const Ref<Var>& axis) { return axis.same_as(outside_); });
     if (given && given->joins_rows) {
       if (*given->joins_rows && !roles.flat)
         given->misfit("joins_rows", "is true; rows of this nest do not follow each other");
@@ -273,8 +276,10 @@ class Tiler {
     order.insert(order.end(), roles.m.begin(), roles.m.end());
     order.push_back(roles.lane);
     order.insert(order.end(), roles.k.begin(), roles.k.end());
+    if (outside_) order.insert(order.begin(), outside_);
     reorder_axes(block, order);
-    const size_t first = roles.batch.size() + roles.n.size() + roles.m.size() - 2;
+    const size_t first =
+        (outside_ ? 1 : 0) + roles.batch.size() + roles.n.size() + roles.m.size() - 2;
     sch_.fuse_block_iters(block, static_cast<int64_t>(first), 2);
     roles.m.pop_back();
     roles.m.back() = sch_.get(block)->iter_vars[first].var;
@@ -319,6 +324,7 @@ class Tiler {
     }
 
     std::vector<Ref<Var>> order = roles.batch;
+    if (outside_) order.insert(order.begin(), outside_);
     order.insert(order.end(), rest.begin(), rest.end());
     if (task && plan.tasks_outside) order.push_back(task);
     order.insert(order.end(), n.begin(), n.end());
@@ -468,6 +474,7 @@ class Tiler {
     for (const LoopRV& loop : sch_.get_loops(block))
       if (std::find(order.begin(), order.end(), loop) == order.end()) order.push_back(loop);
     if (order.size() > 1) sch_.reorder(order);
+    if (outside_) outer.erase(outer.begin());
     std::optional<LoopRV> parallel;
     if (!outer.empty()) {
       parallel = sch_.fuse(outer);
@@ -662,7 +669,8 @@ class Tiler {
   const Target& target_;
   const MachineModel& model_;
   std::span<const GivenNest> given_;  // of all nests, where there is one
-  bool takes_in_reader_;
+  TileOptions options_;
+  Ref<Var> outside_;  // an axis whose loop is around everything; null: none
   std::string name_;  // of the block; nests have names of their own
   std::optional<BlockRV> packed_;
   std::optional<BlockRV> alone_;  // the same where it stays in front of several nests
@@ -674,8 +682,8 @@ class Tiler {
 }  // namespace
 
 std::vector<TilePlan> schedule_tiles(Schedule& schedule, const BlockRV& block, const Target& target,
-                                     std::span<const GivenNest> given, bool takes_in_reader) {
-  return Tiler(schedule, target, given, takes_in_reader).run(block);
+                                     std::span<const GivenNest> given, const TileOptions& options) {
+  return Tiler(schedule, target, given, options).run(block);
 }
 
 }  // namespace tenon::tir

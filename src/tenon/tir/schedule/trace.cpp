@@ -151,6 +151,8 @@ const std::vector<Applier>& appliers() {
        [](const Step& s) { return values_of(s.schedule.split(s.loop(0), exprs_of(s.attr(0)))); }},
       {{"fuse", {kLoops}, {}, false},
        [](const Step& s) { return Values{s.schedule.fuse(s.loops())}; }},
+      {{"merge", {kLoops}, {}, false},
+       [](const Step& s) { return Values{s.schedule.merge(s.loops())}; }},
       {{"reorder", {kLoops}, {}, false},
        [](const Step& s) { return s.schedule.reorder(s.loops()), Values{}; }},
       {{"loop_partition", {kLoop}, {{"points", kExprs}}, false},
@@ -189,6 +191,12 @@ const std::vector<Applier>& appliers() {
          else
            s.schedule.tensorize(s.block(0), intrin);
          return Values{};
+       }},
+      {{"winograd", {kBlock}, {{"tile", kNumber}, {"block_tiles", kNumber}}, true},
+       [](const Step& s) {
+         const std::vector<BlockRV> made =
+             s.schedule.winograd(s.block(0), s.number(0), s.number(1));
+         return Values(made.begin(), made.end());
        }},
       {{"blockize", {kLoop}, {}, true},
        [](const Step& s) { return Values{s.schedule.blockize(s.loop(0))}; }},

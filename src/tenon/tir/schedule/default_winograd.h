@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by Winograd's forms: which one pays, and its schedule. Internal to the default schedule.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tenon/support/target.h"
+#include "tenon/tir/schedule/tile_plan.h"
+
+namespace tenon::tir {
+
+/// Blocks with this annotation compute something of constants alone, before the program runs
+/// (SplitLayoutRewritePreproc). TVM's key, without the name of its tuner.
+inline constexpr const char* kLayoutRewritePreproc = "layout_rewrite_preproc";
+
+/// What is chosen for a convolution.
+struct WinogradChoice {
+  int64_t tile = 4;         // outputs along each axis
+  int64_t block_tiles = 1;  // tiles that are transformed together, so that they stay in cache
+  double seconds = 0, direct_seconds = 0;  // predicted, on one thread
+};
+
+/// The form that the model of the machine holds to be faster than direct sums; nothing where none is,
+/// or where the block is no convolution of 3 x 3 taps of stride 1 over channels in vectors.
+std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target);
+
+/// Schedules a convolution by this form, with what reads its result. Filters must be known before the
+/// program runs. \returns the plans of the products, or `given`.
+/// \throws CompileError (kScheduleIllegal) where the block does not suit; `schedule` may then be changed.
+std::vector<TilePlan> schedule_winograd(Schedule& schedule, const BlockRV& block,
+                                        const Target& target, const WinogradChoice& choice,
+                                        std::span<const GivenNest> given = {});
+
+}  // namespace tenon::tir

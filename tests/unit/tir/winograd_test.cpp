@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by Winograd's forms: what the primitive makes is the convolution (evaluated in double
+// precision), for all that pictures, layouts and targets may be; what it and `merge` refuse.
+#include <gtest/gtest.h>
+
+#include "schedule_evaluate.h"
+#include "schedule_kernels.h"
+#include "tenon/tir/schedule/default_schedule.h"
+#include "tenon/tir/schedule/default_winograd.h"
+
+namespace tenon::tir {
+namespace {
+
+using testing::compute;
+using testing::dump;
+using testing::function;
+using testing::results;
+using testing::tensor;
+
+void expect_same(const PrimFunc& before, const PrimFunc& after) {
+  const auto a = results(before);
+  std::vector<std::vector<double>> b;
+  try {
+    b = results(after);
+  } catch (const std::exception& error) {
+    FAIL() << error.what() << "\n" << dump(after);
+  }
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t k = 0; k < a[i].size(); ++k)
+      ASSERT_NEAR(a[i][k], b[i][k], 1e-9) << "buffer " << i << ", element " << k;
+}
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.first().code.id, kScheduleIllegal.id);
+    return error.first().message;
+  }
+  return "accepted";
+}
+
+/// out[n, o, y, x] = sum over c, i, j of x[n, c, y + i, x + j] * w[o, c, i, j], nothing padded.
+Ref<PrimFunc> planar(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w, bool swapped = false) {
+  const auto x = tensor("x", {n, c, h + 2, w + 2}), f = tensor("w", {o, c, 3, 3}),
+             out = tensor("out", {n, o, h, w});
+  return function({x, f, out}, {},
+                  {compute(
+                      "conv", out, to_exprs({n, o, h, w, c, 3, 3}),
+                      [&](const std::vector<Expr>& v) {
+                        const Expr a = load(x, {v[0], v[4], v[2] + v[5], v[3] + v[6]});
+                        const Expr b = load(f, {v[1], v[4], v[5], v[6]});
+                        return swapped ? b * a : a * b;
+                      },
+                      3)});
+}
+
+TEST(Winograd, IsTheConvolutionInAnyLayout) {
+  for (const int64_t tile : {2, 4})
+    for (const int64_t block_tiles : {1, 3, 100}) {
+      for (const bool swapped : {false, true}) {
+        const auto f = planar(2, 3, 2, 6, 7, swapped);
+        Schedule sch(f);
+        const auto made = sch.winograd(sch.get_block("conv"), tile, block_tiles);
+        ASSERT_EQ(made.size(), 7u);
+        EXPECT_EQ(made[4].name, "conv_input");
+        expect_same(*f, *sch.func());
+      }
+      testing::Conv c{8, 8, 5, 9, 3, 1, 1, 4, 2, true};
+      const auto f = testing::conv(c);
+      Schedule sch(f);
+      sch.winograd(sch.get_block("conv"), tile, block_tiles);
+      expect_same(*f, *sch.func());
+    }
+}
+
+TEST(Winograd, IsReplayed) {
+  const auto f = planar(1, 3, 2, 6, 7);
+  Schedule sch(f);
+  const auto made = sch.winograd(sch.get_block("conv"), 4, 2);
+  sch.get_loops(made[4]);
+  EXPECT_EQ(sch.trace().str(),
+            "b0 = sch.get_block(name=\"conv\")\n"
+            "b1, b2, b3, b4, b5, b6, b7 = sch.winograd(b0, tile=4, block_tiles=2)\n"
+            "l0, l1, l2, l3, l4 = sch.get_loops(b5)\n");
+  EXPECT_TRUE(structural_equal(replay(sch.trace(), f).func(), sch.func()));
+}
+
+TEST(Winograd, SaysWhatItDoesNotTake) {
+  const auto of = [](const Ref<PrimFunc>& f, int64_t tile = 4, int64_t tiles = 8) {
+    Schedule sch(f);
+    return refusal([&] { sch.winograd(sch.get_block("conv"), tile, tiles); });
+  };
+  EXPECT_EQ(of(planar(1, 2, 2, 4, 4)), "accepted");
+  EXPECT_EQ(of(planar(1, 2, 2, 4, 4), 3), "tiles of 3 x 3 outputs; expected 2 or 4");
+  EXPECT_EQ(of(planar(1, 2, 2, 4, 4), 4, 0), "blocks of 0 tiles; expected at least 1");
+  const std::string taps =
+      "block `conv` is no convolution of 3 x 3 taps of stride 1: its taps do not move with two "
+      "axes "
+      "of outputs";
+  EXPECT_EQ(of(testing::conv({8, 8, 9, 9, 3, 2, 0, 4})), taps);
+  EXPECT_EQ(of(testing::conv({8, 8, 9, 9, 5, 1, 0, 4})), taps);
+  EXPECT_EQ(of(testing::conv({8, 8, 9, 9, 1, 1, 0, 4})), taps);
+  // A dilated one, one whose filters move with the outputs, and one without channels.
+  const auto x = tensor("x", {2, 8, 8}), w = tensor("w", {2, 3, 3, 4}), out = tensor("out", {4, 4});
+  const auto windows = [&](int64_t dilation, bool moves, size_t reduce = 3) {
+    return function(
+        {x, w, out}, {},
+        {compute(
+            "conv", out, reduce == 3 ? to_exprs({4, 4, 3, 3, 2}) : to_exprs({4, 4, 3, 3}),
+            [&](const std::vector<Expr>& v) {
+              const Expr channel = reduce == 3 ? v[4] : int64(0);
+              return load(x, {channel, v[0] + v[2] * dilation, v[1] + v[3]}) *
+                     load(w, {channel, v[2], v[3], moves ? v[0] : int64(0)});
+            },
+            reduce)});
+  };
+  EXPECT_EQ(of(windows(1, false)), "accepted");
+  EXPECT_EQ(of(windows(2, false)), taps);
+  EXPECT_EQ(of(windows(1, true)), taps);
+  EXPECT_EQ(of(windows(1, false, 2)),
+            "block `conv` is no convolution of 3 x 3 taps of stride 1: it sums over taps alone");
+  const auto largest = function(
+      {x, out}, {},
+      {compute(
+          "conv", out, to_exprs({4, 4, 3, 3, 2}),
+          [&](const std::vector<Expr>& v) { return load(x, {v[4], v[0] + v[2], v[1] + v[3]}); }, 3,
+          BinaryOp::kMax, -1e30)});
+  EXPECT_EQ(of(largest),
+            "block `conv` is no convolution of 3 x 3 taps of stride 1: it is no sum of products");
+}
+
+TEST(Merge, JoinsWhatMeetsInEachIteration) {
+  const auto x = tensor("x", {4, 5}), t = tensor("t", {4, 5}), y = tensor("y", {4, 5});
+  const auto chain = [&](int64_t shift) {
+    const auto first = compute("first", t, to_exprs({4, 5}), [&](const std::vector<Expr>& v) {
+      return load(x, v) + imm(kFloat32, 1.0);
+    });
+    const auto second = compute("second", y, to_exprs({4, 5}), [&](const std::vector<Expr>& v) {
+      return load(t, {shift ? int64(3) - v[0] : v[0], v[1]}) * load(x, v);
+    });
+    return function({x, y}, {t}, {first, second});
+  };
+  const auto merged = [&](Schedule& sch) {
+    const LoopRV a = sch.get_loops(sch.get_block("first"))[0],
+                 b = sch.get_loops(sch.get_block("second"))[0];
+    return refusal([&] { sch.merge({a, b}); });
+  };
+  const auto f = chain(0);
+  Schedule sch(f);
+  EXPECT_EQ(merged(sch), "accepted");
+  EXPECT_TRUE(sch.get_loops({"first"})[0] == sch.get_loops({"second"})[0]);
+  expect_same(*f, *sch.func());
+  EXPECT_TRUE(structural_equal(replay(sch.trace(), f).func(), sch.func()));
+  Schedule backwards(chain(1));
+  EXPECT_EQ(merged(backwards),
+            "loops `i0` and `i0` both use `t`, and not in each iteration elements of its own");
+  Schedule other(f);
+  const auto inner = other.get_loops(other.get_block("first"))[1];
+  const auto outer = other.get_loops(other.get_block("second"))[0];
+  EXPECT_EQ(refusal([&] { other.merge({outer}); }), "1 loops to merge; expected two");
+  EXPECT_EQ(refusal([&] { other.merge({inner, outer}); }),
+            "loop `i1` stands alone; expected loops one right after the other");
+}
+
+// The whole schedule: every width of vectors, rests of tiles, blocks of tiles, residuals.
+TEST(Winograd, DefaultSchedule) {
+  for (const char* text :
+       {"llvm -mcpu=x86-64-v2", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512",
+        "llvm -mcpu=skylake-avx512 -vector-bits=256", "c"})
+    for (const int64_t width : {4, 6})
+      for (const bool padded : {false, true}) {
+        const Target target = parse_target(text);
+        const int64_t lanes = target.vector_lanes(32), height = 9, edge = padded ? 0 : 2;
+        const auto f = testing::conv({lanes, 2 * lanes, height + edge, width + edge, 3, 1,
+                                      padded ? 1 : 0, lanes, 2, padded});
+        for (const int64_t tile : {2, 4}) {
+          SCOPED_TRACE(fmt::format("{} width {} padded {} tile {}", text, width, padded, tile));
+          Schedule sch(f);
+          for (const char* name : {"add", "residual"})
+            if (sch.has_block(name)) sch.compute_inline(sch.get_block(name));
+          schedule_winograd(sch, sch.get_block("conv"), target, {tile, 5});
+          expect_same(*f, *sch.func());
+          EXPECT_TRUE(structural_equal(replay(sch.trace(), f).func(), sch.func()));
+        }
+      }
+}
+
+TEST(Winograd, IsChosenBySizes) {
+  const auto choice = [](int64_t channels, int64_t size, const char* text) -> std::string {
+    const Target target = parse_target(text);
+    const auto f =
+        testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2});
+    Schedule sch(f);
+    const auto found = choose_winograd(*sch.get(sch.get_block("conv")), target);
+    return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
+  };
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512"), "F(4) by 25");
+  EXPECT_EQ(choice(128, 28, "llvm -mcpu=skylake-avx512"), "F(4) by 25");
+  EXPECT_EQ(choice(256, 14, "llvm -mcpu=skylake-avx512"), "F(2) by 25");
+  EXPECT_EQ(choice(512, 7, "llvm -mcpu=skylake-avx512"), "direct");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell"), "F(4) by 25");
+  EXPECT_EQ(choice(512, 7, "llvm -mcpu=haswell"), "F(2) by 16");
+}
+
+// Nothing changes where sums are to be computed term by term, or filters are not constant.
+TEST(Winograd, IsNotChosenUnasked) {
+  const Target target = parse_target("llvm -mcpu=haswell");
+  const auto f = testing::conv({64, 64, 28, 28, 3, 1, 1, 8, 2});
+  const auto algorithm = [&](const Ref<PrimFunc>& kernel, bool is_fast) {
+    std::vector<BlockPlan> plans;
+    schedule_by_default(kernel, target, &plans, {}, is_fast);
+    for (const BlockPlan& plan : plans)
+      if (plan.block == "conv") return plan.algorithm;
+    return BlockPlan::Algorithm::kLoops;
+  };
+  using Algorithm = BlockPlan::Algorithm;
+  EXPECT_EQ(algorithm(f, true), Algorithm::kTiles);
+  const auto constant = f->with_attr(kLayoutFreeBuffers, std::vector<int64_t>{1});
+  EXPECT_EQ(algorithm(constant, false), Algorithm::kTiles);
+  EXPECT_EQ(algorithm(constant, true), Algorithm::kWinograd);
+}
+
+}  // namespace
+}  // namespace tenon::tir
