@@ -250,6 +250,18 @@ def FuseTIR() -> Pass:
     Form: legalised. Precision: exact.
     """
 
+def AttachAttrLayoutFreeBuffers() -> Pass:
+    """Tells kernels which of their arguments are constants in every call.
+
+    Form: legalised. Precision: exact.
+    """
+
+def SplitLayoutRewritePreproc() -> Pass:
+    """Takes out of kernels what they make of constants alone, so that it folds.
+
+    Form: legalised. Precision: exact.
+    """
+
 def DataflowUseInplaceCalls() -> Pass:
     """Lets kernels write over arguments that nobody needs afterwards.
 

@@ -79,6 +79,7 @@ const std::map<std::string, Probe> kProbes = {
     {"--bound", {"--bound nonsense=3"}},
     {"--length", {"--length x"}},
     {"--max-steps", {"--max-steps -1"}},
+    {"--fp", {"--fp nonsense"}},
     {"--input", {"--input x=DIR/none.npy"}},
     {"--dim", {"--dim nonsense=3"}},
     {"--seed", {"--seed 7"}},

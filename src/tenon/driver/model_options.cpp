@@ -22,6 +22,7 @@
 #include "tenon/support/nearest.h"
 #include "tenon/support/usage_codes.h"
 #include "tenon/tir/extern_function.h"
+#include "tenon/tir/schedule/default_schedule.h"
 #include "tenon/tir/schedule/plan_file.h"
 
 namespace tenon {
@@ -57,6 +58,10 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--composite-before", composite_before,
                  "PASS: look for the patterns of --composite before this pass of the pipeline, and "
                  "not as placement does, after batch norms are folded");
+  app.add_option("--fp", fp,
+                 "MODE: how sums of floats are computed. `strict` (the default): term by term; "
+                 "`fast`: convolutions also by forms with fewer operations, with an error of at "
+                 "most 1e-5 of a layer's largest output (docs/design/0016-winograd.md)");
   app.add_option("--max-steps", max_steps,
                  "N: a loop of the network that comes to more than N iterations ends the program "
                  "with an error");
@@ -246,6 +251,9 @@ IRModule ModelOptions::prepare(IRModule module) const {
   if (max_steps && *max_steps < 0)
     throw UsageError("--max-steps {}: expected a number from 0", *max_steps);
   if (max_steps) module.attrs.set("max_steps", *max_steps);
+  if (!fp.empty() && fp != "strict" && fp != "fast")
+    throw UsageError("--fp {}: expected strict or fast", fp);
+  if (!fp.empty()) module.attrs.set(tir::kFloatingPoint, fp);
   graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);

@@ -154,6 +154,10 @@ const OptionRow kTargets[] = {
      "report:aa check:ra "
      "generate:aar",
      kPasses},
+    {"--fp",
+     "run:aarN compile:aa bisect:aa bench:aar test-onnx:aaN print:na opt:rrna explain:aaa "
+     "report:aa",
+     kPasses},
     {"--pool", "run:rarr compile:ra bisect:ra bench:rar test-onnx:rar report:ra plan:a"},
     {"--include",
      "run:rarr compile:ra bisect:rr bench:rar test-onnx:rar report:rn",

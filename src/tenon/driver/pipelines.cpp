@@ -66,7 +66,11 @@ static constexpr PipelineStep kSchedule[] = {
     {"InstrumentBoundCheckers", "sizes are as fixed as they get, and no schedule hides an index"},
     {"AnnotateFiniteParams",
      "schedules leave out taps of a padding where their weights are finite"},
+    {"AttachAttrLayoutFreeBuffers", "forms of convolutions with other filters need constant ones"},
     {"DefaultSchedule", "after fusion: it tiles the contraction together with what follows it"},
+    {"SplitLayoutRewritePreproc", "after scheduling, which says what is made of constants"},
+    {"FoldConstant", "what is made of constants is made now"},
+    {"DeadCodeElimination", "releases the filters of which others were made"},
 };
 
 static constexpr PipelineStep kLowerMain[] = {

@@ -114,6 +114,16 @@ IRModule name_dims(IRModule module);
 /// multiplied with. Kernels are legalised and not scheduled.
 IRModule annotate_finite_params(IRModule module);
 
+/// Kernels get an attribute `layout_free_buffers`: the numbers of the parameters that are constants in
+/// every call, of which a schedule may make others before the program runs. Those that others call too
+/// get none. `AttachAttrLayoutFreeBuffers` to users.
+IRModule attach_layout_free_buffers(IRModule module);
+
+/// What a kernel makes of such parameters alone, in blocks with annotation `layout_rewrite_preproc`,
+/// becomes a kernel `NAME_preproc`, whose calls fold; the attribute goes. Requires: kernels are
+/// scheduled. `SplitLayoutRewritePreproc` to users.
+IRModule split_layout_rewrite_preproc(IRModule module);
+
 /// A graph function of the module (legalised, no calls of others) as a PrimFunc: parameters, then
 /// outputs; what LowerGraph does with `main`, without making it the entry. Extern functions that it
 /// calls undeclared are added to `module`.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// AttachAttrLayoutFreeBuffers: kernels learn which of their arguments are constants in every call.
+#include <map>
+
+#include "tenon/graph/expr.h"
+#include "tenon/graph/transforms.h"
+#include "tenon/graph/transforms/kernels_of_graphs.h"
+#include "tenon/tir/schedule/default_schedule.h"
+
+namespace tenon::graph {
+
+IRModule attach_layout_free_buffers(IRModule module) {
+  const std::unordered_set<std::string> candidates = kernels_of_graphs(module);
+  std::map<std::string, std::vector<int64_t>> params;  // that are constants so far
+  for (const auto& [name, function] : module.functions())
+    walk<Call>(function, [&](const Call& call) {
+      const auto* callee = is_call_tir(call) ? call.args[0].as<FuncRef>() : nullptr;
+      if (!callee || !candidates.count(callee->name)) return;
+      const std::vector<Value>& args = call.args[1].as<Tuple>()->values;
+      const auto [found, is_first] = params.try_emplace(callee->name);
+      for (size_t i = 0; is_first && i < args.size(); ++i)
+        found->second.push_back(static_cast<int64_t>(i));
+      std::erase_if(found->second, [&](int64_t param) {
+        const auto i = static_cast<size_t>(param);
+        return i >= args.size() || !args[i].as<Constant>();
+      });
+    });
+  for (const auto& [name, free] : params)
+    if (!free.empty())
+      module.set(name, module.find<tir::PrimFunc>(name)->with_attr(tir::kLayoutFreeBuffers, free));
+  return module;
+}
+
+}  // namespace tenon::graph
