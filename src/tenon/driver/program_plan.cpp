@@ -153,7 +153,8 @@ void PlanWatch::after(const Pass& pass, const IRModule& module) {
   if (const auto total = entry->attrs.get<int64_t>("tenon.workspace_bytes"))
     plan_.bytes = int64(*total);
   else if (const AttrValue* value = entry->attrs.find("tenon.workspace_bytes"))
-    if (const auto* node = value->as<NodePtr>()) plan_.bytes = arith::simplify(Expr(node->as<ExprNode>()));
+    if (const auto* node = value->as<NodePtr>())
+      plan_.bytes = arith::simplify(Expr(node->as<ExprNode>()));
 }
 
 std::map<std::string, int64_t> dims_for(const ProgramPlan& plan,
