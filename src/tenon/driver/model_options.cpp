@@ -243,6 +243,13 @@ void ModelOptions::load() const {
   for (auto& [name, list] : of_backend) graph::set_user_patterns(name, std::move(list));
 }
 
+IRModule ModelOptions::with_fp(IRModule module) const {
+  if (!fp.empty() && fp != "strict" && fp != "fast")
+    throw UsageError("--fp {}: expected strict or fast", fp);
+  if (!fp.empty()) module.attrs.set(tir::kFloatingPoint, fp);
+  return module;
+}
+
 IRModule ModelOptions::prepare(IRModule module) const {
   load();
   module = plugins.annotate(with_main(std::move(module)));
@@ -251,9 +258,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
   if (max_steps && *max_steps < 0)
     throw UsageError("--max-steps {}: expected a number from 0", *max_steps);
   if (max_steps) module.attrs.set("max_steps", *max_steps);
-  if (!fp.empty() && fp != "strict" && fp != "fast")
-    throw UsageError("--fp {}: expected strict or fast", fp);
-  if (!fp.empty()) module.attrs.set(tir::kFloatingPoint, fp);
+  module = with_fp(std::move(module));
   graph::UserPlacement user = placement.add_to(graph::UserPlacement::of(module));
   for (const std::string& file : signatures) {
     const IRModule declared = load_module(file);

@@ -70,6 +70,9 @@ struct ModelOptions {
   IRModule read(const std::string& path) const {
     return prepare(load_module(path, load_options()));
   }
+  /// The module with what --fp says, where it is given (prepare() has it in). \throws UsageError at
+  /// anything but strict and fast.
+  IRModule with_fp(IRModule module) const;
   /// What to compile it for, by which passes and plans; named after the file. \throws CompileError
   /// what reading the plans finds; UsageError where no pass takes them.
   CompileRequest request(const std::string& path, const std::string& target) const;

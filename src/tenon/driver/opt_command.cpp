@@ -60,7 +60,8 @@ int opt(const OptOptions& options) {
        has_file ? options.places.pipeline() : options.places.passes(ModelOptions::Then::kNothing))
     pipeline.push_back(pass);
   IRModule module = load_module(options.file, options.places.load_options());
-  if (options.places.places()) module = options.places.prepare(std::move(module));
+  module = options.places.places() ? options.places.prepare(std::move(module))
+                                   : options.places.with_fp(std::move(module));
   // A target that the file states stays, unless another is asked for.
   if (!options.target.empty() || !module.attrs.contains("target"))
     module =
