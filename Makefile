@@ -79,7 +79,7 @@ test-models: tenon models  ## the larger test networks, and the whole networks t
 zoo:  ## networks of other kinds (detectors, video, speech, diffusion, graphs, translation ...) into build/zoo (3 minutes, 700 MB)
 	@scripts/make_models.sh $(BUILD)/zoo make_zoo.py
 
-test-zoo: tenon zoo  ## those networks: 1e-3 of the largest output
+test-zoo: tenon zoo  ## those networks: 1e-3 (1 + the largest output)
 	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/zoo
 
 quantised: models  ## int8 forms of test networks by ONNX Runtime (PyPI) into build/quantised (10 minutes, 400 MB)
@@ -91,7 +91,7 @@ test-quantised: tenon quantised  ## the int8 networks: one step of a quantised o
 language-models:  ## decoders with caches of 15, 110 and 500 million parameters into build/language (5 minutes, 8 GB)
 	@"$$(bench/python.sh)" scripts/make_language_models.py --out $(BUILD)/language $(if $(SIZES),--sizes $(SIZES))
 
-test-language-models: tenon language-models  ## the decoders against ONNX Runtime: 1e-3 of the largest output
+test-language-models: tenon language-models  ## the decoders against ONNX Runtime: 1e-3 (1 + the largest output)
 	$(TENON) test-onnx --tolerance 1e-3 $(BUILD)/language
 
 sklearn:  ## four scikit-learn pipelines exported by skl2onnx (PyPI) into build/sklearn (a minute)

@@ -188,7 +188,7 @@ std::unique_ptr<Executable> make_program(const OnnxCase& test, const TestOptions
 
 Outcome run_case(const OnnxCase& test, const TestOptions& options) {
   const Tolerance tolerance =
-      options.tolerance ? Tolerance{.largest = *options.tolerance} : test.tolerance;
+      options.tolerance ? Tolerance{.whole = *options.tolerance} : test.tolerance;
   if (test.data_sets.empty()) return {Verdict::kSkipped, "no test data", 0};
   try {
     // One program for all data sets, whatever their symbolic sizes; the lengths of sequences are
@@ -272,8 +272,8 @@ void add_test_onnx_command(CLI::App& app, Action& action) {
       ->required();
   command->add_option("-k", options->filter, "only cases whose name contains this");
   command->add_option("--tolerance", options->tolerance,
-                      "accept |a - b| <= T max |expected|, as suits whole networks (default: rtol "
-                      "1e-3, atol 1e-7, or what data.json beside the model says)");
+                      "accept |a - b| <= T (1 + max |expected|), as suits whole networks (default: "
+                      "rtol 1e-3, atol 1e-7, or what data.json beside the model says)");
   command->add_option("--json", options->json, "file: write each case's result there");
   command->add_flag("--interpret", options->interpret, "run in the interpreter");
   command->add_flag("-v,--verbose", options->verbose, "a line for each case that passes too");
