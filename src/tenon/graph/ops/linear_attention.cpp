@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention without softmax: a state of each head, read and written in each step.
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/ops/define.h"
 #include "tenon/graph/ops/recurrent.h"
+#include "tenon/graph/shape.h"
 
 namespace tenon::graph {
 
@@ -50,10 +52,15 @@ Type infer_linear_attention(const Call& call) {
     throw CompileError(kShapeMismatch, call.origin,
                        "`{}` has {} heads of queries and {} of keys; expected a multiple",
                        call.op->name, *heads, *shared);
-  // What all elements of a head, or all heads, share has an extent of 1.
+  // What all elements of a head, or all heads, share has an extent of 1, which a symbol may be.
   const auto check_shared = [&](size_t i, const Expr& full) {
-    const Ref<TensorType> type = shaped_arg(call, i);
-    if (!is_int(type->dim(-1), 1)) check_dim(call, i, type->dim(-1), full, "the last dimension");
+    const Expr last = shaped_arg(call, i)->dim(-1);
+    if (as_int(last)) {
+      if (!is_int(last, 1)) check_dim(call, i, last, full, "the last dimension");
+    } else if (dims_agree(last, full) != DimsAgree::kYes) {
+      assume(logical_or(eq(last, int64(1)), eq(last, full)),
+             fmt::format("the last dimension of an operand is neither 1 nor {}", tenon::str(full)));
+    }
   };
   if (arg_or_null(call, kDecay)) {
     check_shape(kDecay, {batch, steps, groups});
@@ -120,8 +127,11 @@ Value lower_linear_attention(BlockBuilder& builder, const Call& call) {
   const int64_t members = *as_int(heads) / *as_int(groups);
   const double scale = attrs_as<LinearAttentionAttrs>(call).scale;
   const auto scaled = [&](const Expr& x) { return scale == 1 ? x : x * imm(dtype, scale); };
-  const auto shared = [](const Operand& x, const Expr& i) {
-    return is_int(x.shape.back(), 1) ? int64(0) : i;
+  const auto shared = [](const Operand& x, const Expr& i, const Expr& full) {
+    const Expr& last = x.shape.back();
+    if (is_int(last, 1)) return int64(0);
+    if (dims_agree(last, full) == DimsAgree::kYes || as_int(last)) return i;
+    return select(eq(last, int64(1)), int64(0), i);
   };
   const Operand out = kernel.allocate("Y", kernel.shape(0), dtype);
   const Operand state = kernel.compute(
@@ -133,7 +143,7 @@ Value lower_linear_attention(BlockBuilder& builder, const Call& call) {
                               : Operand();
   // The state before a step, as the step finds it.
   const auto kept = [&](const Expr& t, const Indices& i) -> Expr {
-    return decay ? state(i) * rates({i[0], t, i[1], shared(rates, i[2])}) : state(i);
+    return decay ? state(i) * rates({i[0], t, i[1], shared(rates, i[2], depth)}) : state(i);
   };
   Loop loop(kernel, query.shape[1]);
   Operand found;
@@ -147,7 +157,8 @@ Value lower_linear_attention(BlockBuilder& builder, const Call& call) {
   }
   loop.define(state, state.shape, {}, same, [&](const Expr& t, const Indices& i, const Expr&) {
     Expr next = value({i[0], t, i[1], i[3]});
-    if (beta) next = beta({i[0], t, shared(beta, i[1])}) * (next - found({i[0], i[1], i[3]}));
+    if (beta)
+      next = beta({i[0], t, shared(beta, i[1], groups)}) * (next - found({i[0], i[1], i[3]}));
     return kept(t, i) + key({i[0], t, i[1], i[2]}) * next;
   });
   loop.define(
