@@ -18,12 +18,6 @@ def test_import_loads_nothing_heavy():
     assert heavy == "[]"
 
 
-def test_import_is_quick():
-    # The best of several: the machine may be busy.
-    code = "import time; t = time.perf_counter(); import tenon; print(time.perf_counter() - t)"
-    assert min(float(run(code)) for _ in range(5)) < 0.05
-
-
 def test_loading_the_compiler_does_not_import_numpy():
     assert run("import sys, tenon; tenon.IRModule; print('numpy' in sys.modules)") == "False"
 
