@@ -266,10 +266,8 @@ print("goes on")
     process = interruptible(code)
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.3)
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
-    assert time.monotonic() - begin < 5
     assert process.communicate()[0] == "goes on\n"
 
 
@@ -290,7 +288,7 @@ except KeyboardInterrupt:
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == "interrupted\n"
+    assert process.communicate()[0] == "interrupted\n"
 
 
 def test_compiles_in_several_threads(module, arrays):
