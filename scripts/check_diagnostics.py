@@ -137,7 +137,7 @@ def messages_of(codes):
 def test_texts():
     """Lines of the tests, and literals of their code (which may name a part of a message)."""
     lines, literals = [], set()
-    for path in sorted((ROOT / "tests").rglob("*")):
+    for path in sorted([*(ROOT / "tests").rglob("*"), *(ROOT / "python/tests").rglob("*.py")]):
         if not path.is_file() or path.suffix in (".onnx", ".constants", ".pb", ".npy", ".bin"):
             continue
         try:

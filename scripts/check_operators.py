@@ -41,6 +41,7 @@ EXCEPTIONS = {
     "graph/transforms/fold_batchnorm.cpp": "a rewrite: batch norms behind products",
     "graph/transforms/simplify_graph.cpp": "rewrites of single operators",
     "graph/transforms/hoist_from_loops.cpp": "products of all slices",
+    "graph/transforms/split_layout_rewrite_preproc.cpp": "a remark that a kernel was split",
     "interp/reference/elementwise.cpp": "references that make folding of weights faster",
     "interp/reference/reference.cpp": "references that make folding of weights faster",
     "script/eval_calls.cpp": "functions of Python and TVMScript's T",
@@ -49,6 +50,7 @@ EXCEPTIONS = {
     "script/print_expr.cpp": "functions of TVMScript's T",
     "script/printer.cpp": "words of Python",
     "script/python_values.cpp": "functions of Python",
+    "script/words.cpp": "functions of TVMScript's T",
 }
 
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

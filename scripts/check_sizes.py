@@ -98,7 +98,7 @@ def kind_of(words, partner, begin, brace, parent):
     if SCOPE & set(head) and "=" not in head and ("(" not in head or head[-1] not in (")", *QUALIFIERS)):
         return "scope"
     behind = words[partner[brace] + 1] if partner[brace] + 1 < len(words) else ""
-    if "(" in head and last != "=" and behind not in (",", "{", ";"):
+    if "(" in head and last != "=" and behind not in (",", "{", ";", ")"):
         return "function"
     return "braces"
 
@@ -230,6 +230,7 @@ def self_test():
         ("void f() {\n  const char* s = R\"({\n" + lines(50) + ")\";  // {\n" + lines(49) + "}\n", ["`f` has 103 lines"]),
         ("const auto kF = [](int x) {\n" + lines(99) + "};\n", ["a lambda"]),
         ("const int kTable[] = {\n" + lines(120, "    1,\n") + "};\n", []),
+        ("static constexpr auto kTable = std::to_array<int>({\n" + lines(120, "    1,\n") + "});\n", []),
         ("std::vector<Row> f() {\n" + rows + "}\n", []),
         ("std::vector<Row> f() {\n  const int n = 1;\n" + rows + "}\n", []),
         ("std::vector<Row> f() {\n  g();\n" + rows + "}\n", ["`f` has 125 lines"]),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lists functions of src/ that nothing in src/ calls: dead code, or code that only tests use.
+"""Lists functions of src/ that nothing in src/ or python/src/ calls: dead code, or code that only tests use.
 
     scripts/check_unused.py [ROOT]       status 1 where there is one that KEPT below does not name
     scripts/check_unused.py --self-test  shows on made-up sources what is found and what is not
 
 A function counts by its name: it is used where the name stands outside of the function's own declarations and bodies,
-in any file of src/. So one of two functions of a name may be dead without being found; none is listed that is alive.
+in any file of src/ or of the Python package. So one of two functions of a name may be dead without being found; none is listed that is alive.
 Public headers (include/, the C interface of runtime/) are for others to call and are not looked at.
 """
 
@@ -23,12 +23,9 @@ KEPT = {
     "make_help": "overrides a function that CLI11 calls",
     "merge_modules": "joins modules that come from several places; docs/byoc.md offers it to C++ programs",
     "parse_trace": "reads what traces print; random schedules are replayed from their text",
-    "print_pattern": "shows that patterns of all kinds can be written and read again",
-    "rewrite_bindings": "a rewrite by a function in C++; docs/patterns.md offers it",
     "software_pipeline": "a primitive of schedules that docs/kernel-calls.md offers",
     "tenon_image_decode": "the runtime finds it in libtenon_image.so by its symbol",
     "tenon_image_decode_size": "the runtime finds it in libtenon_image.so by its symbol",
-    "tenon_kernel_mark": "instrumented programs call it by its symbol",
     "unregister_backend": "tests register back ends of their own and take them away again",
 }
 
@@ -134,16 +131,18 @@ def functions_of(tokens):
 
 
 def unused(root):
-    """(file, line, name) of each function that is declared in src/ and used nowhere in it."""
+    """(file, line, name) of each function that is declared in src/ and used nowhere in it or in python/src/."""
     tenon = root / "src" / "tenon"
+    package = root / "python" / "src"  # what it declares is called by macros of nanobind: it calls only
     declared, uses, outside = {}, {}, set()
-    for file in sorted(tenon.rglob("*")):
+    for file in sorted([*tenon.rglob("*"), *package.rglob("*")]):
         if file.suffix not in (".h", ".cpp", ".inc"):  # a .c file is text of generated programs
             continue
         tokens, macros = code_of(file.read_text())
-        public = file.relative_to(tenon).as_posix() in PUBLIC
+        calls_only = file.is_relative_to(package)
+        public = not calls_only and file.relative_to(tenon).as_posix() in PUBLIC
         own = {}
-        for name, line, first, stop in functions_of(tokens):
+        for name, line, first, stop in () if calls_only else functions_of(tokens):
             own.setdefault(name, []).append((first, stop))
             if public:
                 outside.add(name)
@@ -195,7 +194,7 @@ def self_test():
 
 def faults(root):
     for file, line, name in unused(root):
-        what = f"nothing in src/ calls `{name}`" if file.suffix != ".py" else f"KEPT needs no `{name}`"
+        what = f"nothing in src/ or python/src/ calls `{name}`" if file.suffix != ".py" else f"KEPT needs no `{name}`"
         yield f"{file.relative_to(root)}:{line}: {what}"
 
 
