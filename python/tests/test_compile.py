@@ -194,6 +194,8 @@ def test_time_per_kernel(digits):
     assert len(program.time_per_kernel(image, repeat=1)) == len(program.time_per_kernel(image=image, repeat=1)) == len(times)
     with pytest.raises(TypeError):
         program.time_per_kernel(picture=image)
+    with pytest.raises(tenon.CompileError, match="^error.TN0001.: kernels of target `c .*` are not timed; expected llvm"):
+        tenon.compile(digits, target="c").time_per_kernel(repeat=1)
 
 
 def test_report(program, tmp_path):
@@ -218,10 +220,12 @@ def test_an_exception_in_progress(module):
         tenon.compile(module, progress=progress)
 
 
-def test_options_come_from_the_command_line():
+def test_options_come_from_the_command_line(digits):
     options = tenon.options()
     assert {"libs", "kernels", "link", "pipeline", "threads", "require_offload", "unchecked"} <= set(options)
     assert all(options.values())
+    with pytest.raises(tenon.UsageError, match="no option is called `treads`; did you mean `threads`?"):
+        tenon.compile(digits, treads=1)
 
 
 def long_module(layers: int) -> str:

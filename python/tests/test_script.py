@@ -442,6 +442,32 @@ def test_value_that_no_script_has():
             A[0] = generator
 
 
+@pytest.mark.parametrize(
+    "index, says",
+    [
+        (4, "index 4 of a dimension of 4"),
+        (-5, "index -5 of a dimension of 4"),
+        ((0, 0), "a constant of 1 dimensions is indexed with 2"),
+    ],
+)
+def test_index_of_a_captured_array(index, says):
+    table = np.arange(4, dtype=np.float32)
+    with pytest.raises(tenon.CompileError, match=says):
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32")):
+            A[0] = table[index]
+
+
+def test_item_that_a_captured_dict_lacks():
+    names = {"dtype": "float32"}
+    with pytest.raises(tenon.CompileError, match="a dict cannot be indexed so"):
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32")):
+            A[0] = names["rows"]
+
+
 def test_function_of_python_without_source():
     call = len
     with pytest.raises(tenon.CompileError, match="known only when the program runs"):

@@ -229,10 +229,10 @@ std::optional<Object> Evaluator::item_of_host(const Object& object, const ast::E
          indices.size());
   int64_t offset = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
-    int64_t k = to_int(indices[i], index.place, "the index of a constant");
-    if (k < 0) k += shape[i];
+    const int64_t given = to_int(indices[i], index.place, "the index of a constant");
+    const int64_t k = given < 0 ? given + shape[i] : given;
     if (k < 0 || k >= shape[i])
-      fail(kOutOfBounds, index.place, "index {} of a dimension of {}", k, shape[i]);
+      fail(kOutOfBounds, index.place, "index {} of a dimension of {}", given, shape[i]);
     offset = offset * shape[i] + k;
   }
   return element_of(**data, offset);
