@@ -84,6 +84,18 @@ Value convolution(Sketch& s, const std::function<void()>& begin) {
   return s.random.coin() ? s.builder.op("nn.relu", {y}) : y;
 }
 
+/// The convolution that Schedule::winograd takes.
+Value convolution_of_three(Sketch& s, const std::function<void()>& begin) {
+  const int64_t in = s.size(3), pad = s.random.from(0, 1);
+  const int64_t rows = 3 - pad + s.random.from(0, 4), columns = 3 - pad + s.random.from(0, 6);
+  const Value x = s.input({s.size(2), in, rows, columns});
+  const Value w = s.input({s.size(3), in, 3, 3});
+  begin();
+  const Value y =
+      s.builder.op("nn.conv2d", {x, w}, {{"padding", Sketch::ints({pad, pad, pad, pad})}});
+  return s.random.coin() ? s.builder.op("nn.relu", {y}) : y;
+}
+
 Value pool(Sketch& s, const std::function<void()>& begin, const char* op) {
   const int64_t window = s.random.from(1, 3), pad = window > 1 ? s.random.from(0, 1) : 0;
   const int64_t stride = s.random.from(1, 2), side = window + s.random.from(0, 4);
@@ -142,6 +154,7 @@ const std::vector<Definition>& definitions() {
          return s.builder.op("matmul", {a, b});
        }},
       {"conv2d", convolution},
+      {"conv2d_3x3", convolution_of_three},
       {"conv2d_transpose",
        [](Sketch& s, auto& begin) {
          const int64_t k = s.random.from(1, 3), stride = s.random.from(1, 2), in = s.size(3);

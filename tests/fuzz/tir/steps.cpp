@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tenon/script/parser.h"
+#include "tenon/tir/schedule/winograd_form.h"
 
 namespace tenon::fuzz {
 
@@ -142,6 +143,24 @@ bool reorder(Schedule& sch, Random& random, const StepContext&) {
   random.shuffle(loops);
   loops.resize(2 + random.below(loops.size() - 1));
   sch.reorder(loops);
+  return true;
+}
+
+/// Outermost loops that follow each other, mostly in their order.
+bool merge(Schedule& sch, Random& random, const StepContext&) {
+  Loops outermost;
+  for (const BlockRV& block : sch.blocks()) {
+    const Loops loops = sch.get_loops(block);
+    if (!loops.empty() && (outermost.empty() || !outermost.back().var.same_as(loops[0].var)))
+      outermost.push_back(loops[0]);
+  }
+  if (outermost.size() < 2) return false;
+  const size_t first = random.below(outermost.size() - 1);
+  const size_t count = std::min(outermost.size() - first, 2 + random.below(2));
+  Loops chosen(outermost.begin() + static_cast<std::ptrdiff_t>(first),
+               outermost.begin() + static_cast<std::ptrdiff_t>(first + count));
+  if (random.one_in(12)) std::reverse(chosen.begin(), chosen.end());
+  sch.merge(chosen);
   return true;
 }
 
@@ -408,6 +427,7 @@ const std::map<std::string, StepGenerator>& step_generators() {
       {"split", split},
       {"fuse", fuse},
       {"reorder", reorder},
+      {"merge", merge},
       {"loop_partition", loop_partition},
       {"add_unit_loop",
        on_block([](Schedule& sch, Random&, Draw& draw) { sch.add_unit_loop(draw.block()); })},
@@ -496,6 +516,12 @@ const std::map<std::string, StepGenerator>& step_generators() {
       {"rfactor", on_block([](Schedule& sch, Random&, Draw& draw) {
          LoopRV loop;
          if (draw.loop(draw.reduction(), loop)) sch.rfactor(loop);
+       })},
+      {"winograd", on_block([](Schedule& sch, Random& random, Draw& draw) {
+         const BlockRV block =
+             draw.block([](const Block& b) { return tir::convolution_sizes(b).has_value(); });
+         const int64_t tile = random.one_in(12) ? random.from(1, 5) : random.coin() ? 2 : 4;
+         sch.winograd(block, tile, draw.factor());
        })},
   };
   return kGenerators;

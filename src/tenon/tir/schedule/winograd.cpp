@@ -201,12 +201,18 @@ class Tiling {
     return buffers.back();
   }
 
-  void define(const std::string& suffix, std::vector<IterVar> axes, const Ref<Buffer>& to,
+  /// A block over copies of `axes`: each block has variables of its own.
+  void define(const std::string& suffix, const std::vector<IterVar>& axes, const Ref<Buffer>& to,
               const std::vector<Expr>& indices, const Expr& value) {
     Block::Parts parts;
     parts.name = block_name_(block_.name + suffix);
-    parts.iter_vars = std::move(axes);
-    parts.body = make<BufferStore>(to, value, indices, conv_.store->origin);
+    Substitution copies;
+    for (const IterVar& axis : axes) {
+      parts.iter_vars.push_back({var(axis.var->name, axis.var->dtype), axis.domain, axis.kind});
+      copies[axis.var.get()] = parts.iter_vars.back().var;
+    }
+    const Stmt store = make<BufferStore>(to, value, indices, conv_.store->origin);
+    parts.body = substitute(store, copies);
     blocks.push_back(with_accesses(make<Block>(std::move(parts), block_.origin)));
   }
 
