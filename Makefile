@@ -19,7 +19,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon python test-python wheel run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon python docs notebooks test-python wheel run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -45,6 +45,14 @@ python: setup  ## the Python package, in build/python: PYTHONPATH=build/python b
 wheel: python  ## a wheel that needs nothing but numpy and glibc, in build/wheel, tried in a bare Debian 12 where root and debootstrap are there
 	@python/make_wheel.sh $(BUILD)
 	@scripts/check_wheel.sh $(BUILD)/wheel
+
+docs: python  ## the site of all pages, the notebooks and the reference of the Python package: build/docs/html/index.html
+	@python/venv.sh $(BUILD) docs > /dev/null
+	PYTHONPATH=$(BUILD)/python $(BUILD)/docs-venv/bin/python docs/site/build.py $(BUILD)/docs
+
+notebooks: python  ## run the notebooks and write what they print into them
+	@python/venv.sh $(BUILD) docs > /dev/null
+	PYTHONPATH=$(BUILD)/python $(BUILD)/docs-venv/bin/python examples/notebooks/run.py --update
 
 test-python: python  ## the tests of the Python package
 	PYTHONPATH=$(BUILD)/python $(BUILD)/python-venv/bin/python -m pytest -q python/tests

@@ -23,7 +23,7 @@ prim_func = function_decorator(
     """,
 )
 extern_func = function_decorator(
-    "extern_func", """Declares a function of C or C++: a `tenon.Function`. Its options are those of docs/extern-functions.md."""
+    "extern_func", """Declares a function of C or C++: a `tenon.Function`. Its options are those of docs/library-calls.md."""
 )
 
 
