@@ -96,11 +96,15 @@ std::string name_of(const testing::TestParamInfo<Case>& info) { return info.para
 INSTANTIATE_TEST_SUITE_P(Onnx, BadInput, testing::ValuesIn(onnx_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnnxOperators, BadInput, testing::ValuesIn(onnx_operator_cases()),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(OnnxSequences, BadInput, testing::ValuesIn(onnx_sequence_cases()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(OnnxFunctions, BadInput, testing::ValuesIn(onnx_function_cases()),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, BadInput, testing::ValuesIn(tensor_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Constants, BadInput, testing::ValuesIn(constant_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Script, BadInput, testing::ValuesIn(script_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(GraphOperators, BadInput, testing::ValuesIn(graph_operator_cases()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Programs, BadInput, testing::ValuesIn(program_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Access, BadInput, testing::ValuesIn(access_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(RunTime, BadInput, testing::ValuesIn(run_time_cases()), name_of);

@@ -25,10 +25,12 @@ inline std::ostream& operator<<(std::ostream& out, const Case& one) { return out
 
 std::vector<Case> onnx_cases();
 std::vector<Case> onnx_operator_cases();
+std::vector<Case> onnx_sequence_cases();
 std::vector<Case> onnx_function_cases();
 std::vector<Case> tensor_cases();
 std::vector<Case> constant_cases();
 std::vector<Case> script_cases();
+std::vector<Case> graph_operator_cases();
 std::vector<Case> program_cases();
 std::vector<Case> usage_cases();
 std::vector<Case> option_cases();
