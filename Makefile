@@ -12,6 +12,9 @@ LONG ?=
 # ONNX's operator cases, for `make test-long`; where they are not, that step is skipped.
 CONFORMANCE ?= ../shared/onnx-conformance
 
+# Options for `make test-torch`, for example TORCH="--only gpt,resnet18".
+TORCH ?=
+
 # Where `make install` installs.
 PREFIX ?= /usr/local
 
@@ -19,7 +22,7 @@ PREFIX ?= /usr/local
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build tenon python docs notebooks test-python wheel run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
+.PHONY: help setup build tenon python docs notebooks test-python wheel run test test-fast test-haswell fuzz test-long test-models test-quantised test-language-models test-sklearn test-torch test-zoo models zoo quantised language-models sklearn bench install package format format-check lint asan tsan clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -107,6 +110,10 @@ sklearn:  ## four scikit-learn pipelines exported by skl2onnx (PyPI) into build/
 
 test-sklearn: tenon sklearn  ## the scikit-learn pipelines, in batches of 1 and 1000
 	$(TENON) test-onnx --tolerance 1e-4 $(BUILD)/sklearn
+
+test-torch: python  ## networks of torch by tenon.from_torch and torch.compile, against torch (6 GB from PyPI in build/torch-venv; TORCH="--only gpt")
+	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" -m pytest -q python/tests/test_torch.py python/tests/test_call.py
+	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" scripts/test_torch.py $(TORCH)
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
 	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)

@@ -13,11 +13,12 @@ Nothing is loaded before it is used: this module imports the compiler with the f
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenon import dpl as dpl, script as script, tir as tir, transform as transform
-    from tenon._api import assert_equal, compile, interpret, load, options, passes, plan, validate
+    from tenon._api import assert_equal, compile, from_torch, interpret, load, options, passes, plan, validate
     from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _NAMES = {
     name: module
     for module, names in {
-        "_api": "assert_equal compile interpret load options passes plan validate",
+        "_api": "assert_equal compile from_torch interpret load options passes plan validate",
         "_core": "Expr Function IRModule Pass Port Program Remark Story __version__",
         "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
         "_memory": "MemoryPlan",
@@ -58,3 +59,13 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_NAMES, *_MODULES})
+
+
+def _torch_backend(graph: Any, inputs: Any, **options: Any) -> Any:
+    return importlib.import_module("tenon._dynamo").backend(graph, inputs, **options)
+
+
+# torch.compile finds "tenon" in the metadata of what is installed, at its first use. Where that was before this package was on the path:
+_registry = sys.modules.get("torch._dynamo.backends.registry")
+if _registry is not None and "tenon" not in _registry._BACKENDS:
+    _registry.register_backend(_torch_backend, "tenon")

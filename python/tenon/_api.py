@@ -41,6 +41,37 @@ def load(source: Any, *, params: Mapping[str, Any] | None = None, name: str | No
     return _core._load_path(os.fspath(source), options, params)
 
 
+def from_torch(
+    model: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    name: str | None = None,
+    **options: Any,
+) -> IRModule:
+    """Reads a network of torch, by torch's own export to ONNX (torch 2.9 or newer, and onnxscript).
+
+    Its inputs are the tensors of `args` and `kwargs`, its outputs those of the result, both flat and in order. The
+    module has a copy of the weights.
+
+    Args:
+        model: a torch.nn.Module in evaluation mode, or a torch.export.ExportedProgram.
+        args, kwargs: what a module is called with, for its types and sizes.
+        dynamic_shapes: as torch.export.export takes it: which sizes are symbols.
+        name: in messages.
+        **options: those of `tenon.load`.
+
+    Raises:
+        CompileError: operators that have no form, all that torch's exporter or Tenon's importer finds; a network that writes to its inputs
+            or buffers.
+        ValueError: a module in training mode.
+    """
+    from tenon import _torch
+
+    return _torch.load(model, args, kwargs, dynamic_shapes, name, options)
+
+
 def compile(
     model: Any,
     *,
