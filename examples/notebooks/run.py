@@ -50,6 +50,8 @@ def run(path, update):
             return [re.sub("\x1b\\[[0-9;]*m", "", str(error))]
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran
+        if cell.cell_type == "code":  # the line that tells what a compilation is at leaves an empty place
+            cell.outputs = [output for output in cell.outputs if output.get("data", {}).get("text/html") != ""]
     if update:
         notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
                              "language_info": {"name": "python"}}
