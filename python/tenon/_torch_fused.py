@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's fused operators for inference, which have no form in ONNX, in terms of others.
+"""torch's fused operators that have no form in ONNX, or only a loop, in terms of others.
 
-nn.TransformerEncoderLayer and nn.MultiheadAttention become these where no gradients are wanted.
+nn.TransformerEncoderLayer and nn.MultiheadAttention become such where no gradients are wanted.
 """
 
 from __future__ import annotations
@@ -100,8 +100,42 @@ def _encoder_layer(
     return second(x + forward(x))
 
 
+def _embedding_bag(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: torch.Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Sums, means or maxima (mode 0, 1, 2) of rows; bag i begins at index offsets[i]. Results beside the first are not those of torch: they
+    serve gradients."""
+    starts = offsets[:-1] if include_last_offset else offsets
+    bag = (torch.arange(indices.shape[0])[:, None] >= starts[None, :]).sum(1) - 1
+    rows = F.embedding(indices, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    counts_it = indices >= 0 if padding_idx is None or padding_idx < 0 else indices != padding_idx
+    counts = torch.zeros_like(starts).index_add(0, bag, counts_it.to(starts.dtype))
+    shape = (starts.shape[0], weight.shape[1])
+    if mode == 2:
+        rows = rows.masked_fill(~counts_it[:, None], float("-inf"))
+        largest = torch.full(shape, float("-inf"), dtype=rows.dtype).scatter_reduce(0, bag[:, None].expand_as(rows), rows, "amax")
+        result = largest.masked_fill((counts == 0)[:, None], 0)
+    else:
+        rows = rows.masked_fill(~counts_it[:, None], 0)
+        result = torch.zeros(shape, dtype=rows.dtype).index_add(0, bag, rows)
+        if mode == 1:
+            result = result / counts.clamp(min=1)[:, None]
+    return result, bag, counts, counts
+
+
 #: As ExportedProgram.run_decompositions takes them.
 DECOMPOSITIONS: dict[Any, Any] = {
     torch.ops.aten._native_multi_head_attention.default: _multi_head_attention,
+    torch.ops.aten.embedding_bag.padding_idx: _embedding_bag,
     torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer,
 }

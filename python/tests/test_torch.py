@@ -342,6 +342,16 @@ def test_multi_head_attention_and_its_weights():
             close(got[1], wanted[1])
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_bags_of_rows(mode, padding):
+    model = nn.EmbeddingBag(30, 4, mode=mode, padding_idx=padding).eval()
+    ids, starts = torch.tensor([3, 3, 9, 1, 3, 20, 20]), torch.tensor([0, 2, 2, 6])
+    program = tenon.compile(tenon.from_torch(model, (ids, starts), dynamic_shapes=({0: DYNAMIC}, {0: DYNAMIC})))
+    close(program(ids, starts), model(ids, starts))
+    close(program(ids[:5], starts[:3]), model(ids[:5], starts[:3]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
