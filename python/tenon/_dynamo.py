@@ -53,6 +53,7 @@ def backend(
         raise ValueError(f"weights={weights!r}; expected {' or '.join(map(repr, _WEIGHTS))}")
     try:
         _check_tensors([value for value in inputs if isinstance(value, torch.Tensor)])
+        _check_autocast(graph)
         _check_aliases(graph)
         return _Compiled(graph, weights == "constants", inputs, chosen)
     except (_Refused, CompileError) as error:
@@ -72,6 +73,13 @@ def _check_tensors(tensors: Sequence[torch.Tensor]) -> None:
             raise _Refused(f"a tensor has layout {tensor.layout}; expected torch.strided")
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise _Refused("its tensors require gradients, which Tenon does not compute; expected a call under torch.no_grad()")
+
+
+def _check_autocast(graph: fx.GraphModule) -> None:
+    """Which types operators compute in would be decided by what is around the call."""
+    inside = any(node.target is torch.amp.autocast_mode._enter_autocast for node in graph.graph.nodes)
+    if inside or torch.is_autocast_enabled("cpu"):
+        raise _Refused("autocast is on; expected tensors of the type to compute in")
 
 
 def _check_aliases(graph: fx.GraphModule) -> None:

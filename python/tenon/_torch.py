@@ -60,6 +60,7 @@ def _tracing() -> Iterator[None]:
         warnings.simplefilter("ignore", FutureWarning)
         warnings.filterwarnings("ignore", message="The tensor attributes? .* assigned during export")
         # Without gradients torch chooses fused forms of some modules.
+        stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         yield
 

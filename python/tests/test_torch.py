@@ -317,6 +317,27 @@ def test_settings_of_modules_under_dynamic():
         close(function(x), model(x))
 
 
+def test_inference_mode():
+    model = net()
+    function = torch.compile(model, backend="tenon", options={"fallback": False})
+    with torch.inference_mode():
+        for batch in (2, 5, 6):
+            close(function(picture(batch)), model(picture(batch)))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_autocast_is_left_to_torch(inside):
+    def function(x):
+        if not inside:
+            return x @ x
+        with torch.autocast("cpu", torch.bfloat16):
+            return x @ x
+
+    compiled_function = torch.compile(function, backend="tenon")
+    with torch.autocast("cpu", torch.bfloat16, enabled=not inside), pytest.warns(tenon.TenonWarning, match="autocast is on"):
+        assert compiled_function(torch.ones(3, 3)).dtype == torch.bfloat16
+
+
 def test_fused_attention():
     layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation="gelu")
     model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
