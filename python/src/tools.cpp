@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter and the memory planner alone, and modules as HTML.
+// The interpreter, the memory planner and the command line alone, and modules as HTML.
 #include "tools.h"
 
 #include <nanobind/stl/optional.h>
@@ -10,11 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "arrays.h"
+#include "tenon/driver/command_line.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/executable.h"
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/driver/probe.h"
 #include "tenon/memory/csv.h"
 #include "tenon/memory/picture.h"
 #include "tenon/memory/pools.h"
@@ -113,6 +115,20 @@ std::vector<nb::tuple> read_problem(const std::string& path) {
   return out;
 }
 
+// Arguments are bytes, since names of files need be no text. `own`: the words that start this again,
+// for commands that run others.
+int run_command_line(const std::vector<nb::bytes>& arguments, std::vector<std::string> own) {
+  set_own_command(std::move(own));
+  std::vector<std::string> words = {"tenon"};
+  for (const nb::bytes& word : arguments) words.emplace_back(word.c_str(), word.size());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  const int count = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  const nb::gil_scoped_release unlocked;
+  return command_line(count, argv.data());
+}
+
 }  // namespace
 
 void bind_tools(nb::module_& m) {
@@ -121,6 +137,8 @@ void bind_tools(nb::module_& m) {
   m.def("_plan", &plan, nb::arg("buffers"), nb::arg("pools"), nb::arg("capacity").none(),
         nb::arg("work_limit").none());
   m.def("_read_problem", &read_problem, nb::arg("path"));
+  m.def("_command_line", &run_command_line, nb::arg("arguments"), nb::arg("own"),
+        "What the program `tenon` does with these arguments; its exit status.");
   m.def(
       "_html_of", [](const std::string& text) { return script::html_of(text); }, nb::arg("text"),
       "A text of Python as HTML, coloured.");

@@ -97,7 +97,7 @@ class Bisection {
     if (finding.outcome.output.find("changed") != std::string::npos)
       finding.functions = spoilt_by(pass, before);
     FaultCommand command;
-    command.arguments = {own_path(), "opt", "{}", "--passes", finding.pass, "--validate"};
+    command.arguments = own_command({"opt", "{}", "--passes", finding.pass, "--validate"});
     for (const std::string& file : options_.target.model.plugins.files)
       command.arguments.insert(command.arguments.end(), {"--plugin", file});
     add_libraries(command);
@@ -154,8 +154,8 @@ class Bisection {
     write_module(ran.module, lowered);
     FaultCommand command;
     command.limits = limits_;
-    command.arguments = {own_path(),   "run", "{}",       "--compare",
-                         "--pipeline", none,  "--target", options_.target.target};
+    command.arguments = own_command(
+        {"run", "{}", "--compare", "--pipeline", none, "--target", options_.target.target});
     add_libraries(command);
     write_file(none, "# no passes: the module is lowered already\n");
     finding.outcome = command.run(lowered);

@@ -7,7 +7,7 @@
 namespace tenon {
 
 /// Registers them, and sees to it that the threads of their libraries sleep soon when they have
-/// nothing to do. To be called before anything else is done, once.
+/// nothing to do. To be called before anything else is done; a second time it does nothing.
 void register_library_backends();
 
 /// Which there are, for `--version`: "dnnl (libdnnl.so.2), blas (OpenBLAS)"; "none".

@@ -171,10 +171,22 @@ Outcome probe_call(const std::function<int()>& body, const ProbeOptions& options
       options);
 }
 
-std::string own_path() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "tenon" : path.string();
+static std::vector<std::string>& words_of_own() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+void set_own_command(std::vector<std::string> words) { words_of_own() = std::move(words); }
+
+std::vector<std::string> own_command(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = words_of_own();
+  if (command.empty()) {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+    command.push_back(error ? "tenon" : path.string());
+  }
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
 }
 
 std::string shell_word(const std::string& text) {

@@ -35,8 +35,10 @@ Outcome probe_shell(const std::string& line, const ProbeOptions& options = {});
 /// printed as the command line prints it. Threads of this process are not in that one.
 Outcome probe_call(const std::function<int()>& body, const ProbeOptions& options = {});
 
-/// The path of this program, to start it again.
-std::string own_path();
+/// What starts this program again, with these arguments.
+std::vector<std::string> own_command(const std::vector<std::string>& arguments);
+/// The words that start it, where it is no file of its own: an interpreter and what it runs.
+void set_own_command(std::vector<std::string> words);
 /// `text` as one word of the shell.
 std::string shell_word(const std::string& text);
 /// A command line that the shell splits into `arguments`.

@@ -43,7 +43,7 @@ FaultCommand command_of(const ReduceOptions& options) {
     command.line = options.fails;
     return command;
   }
-  command.arguments = {own_path(), "run", "{}"};
+  command.arguments = own_command({"run", "{}"});
   if (options.wrong) command.arguments.push_back("--compare");
   command.arguments.insert(command.arguments.end(), options.rest.begin(), options.rest.end());
   return command;
