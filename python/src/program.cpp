@@ -11,8 +11,10 @@
 #include "arrays.h"
 #include "looks.h"
 #include "tenon/backend/llvm/shared_library.h"
+#include "tenon/driver/external_files.h"
 #include "tenon/driver/memory_use.h"
 #include "tenon/driver/signature.h"
+#include "tenon/driver/usage.h"
 #include "tenon/runtime/arguments.h"
 #include "tenon/support/nearest.h"
 #include "values.h"
@@ -86,11 +88,19 @@ nb::tuple shape_of(const Port& port) {
 void save(const Program& program, const nb::object& path) {
   const auto file = nb::cast<std::string>(nb::str(imported("os").attr("fspath")(path)));
   const BuiltModel* built = program.built();
-  if (!built || !built->code)
+  if (!built)
     throw CompileError(kUnsupported, {},
-                       "`{}` {}; expected a program that was compiled to machine code here",
-                       program.name(), built ? "is of target c" : "was loaded from a library");
+                       "`{}` was loaded from a library; expected a program that was compiled here",
+                       program.name());
   unlocked([&] {
+    if (built->c) {
+      if (file.ends_with(".so")) throw UsageError("{}: C is written to a folder", file);
+      // With constants as arrays, which no compiler had to read here.
+      LoweredModule lowered = built->lowered;
+      write_c_program(generate_c(lowered, built->request, program.options()->c),
+                      lowered.pipeline.module, built->request.target, file);
+      return 0;
+    }
     llvm_backend::write_shared_library(*built->code, file, built->libraries.get());
     return 0;
   });
@@ -272,7 +282,8 @@ void bind_programs(nb::module_& m) {
           "Of the calls that begin from now on; 0: as many as the process may use. Results do not "
           "depend on it.")
       .def("save", &save, nb::arg("path"),
-           "Writes a shared library, which `tenon.load`, `tenon run` and the C API load.")
+           "Writes a shared library, which `tenon.load`, `tenon run` and the C API load; of target "
+           "c a folder of C: the program, its header, one that calls it, and a Makefile.")
       .def("__repr__", [](const Program& program) {
         std::string text = "<tenon.Program `" + program.name() + "`";
         const auto add = [&](const char* title, const std::vector<Port>& ports) {

@@ -92,10 +92,13 @@ def test_another_machine(module, tmp_path):
         tenon.load(tmp_path / "arm.so")
 
 
-def test_target_c(module, arrays):
-    program = tenon.compile(module, target="c")
+def test_target_c(module, arrays, tmp_path):
+    program = tenon.compile(module, target="c", name="dense")
     np.testing.assert_allclose(program(*arrays), tenon.compile(module)(*arrays), rtol=1e-5, atol=1e-6)
-    with pytest.raises(tenon.CompileError, match="target c"):
+    program.save(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["Makefile", "dense.c", "dense.h", "main_dense.c"]
+    assert "int32_t dense_run(const dense_dims* dims" in (tmp_path / "out/dense.h").read_text()
+    with pytest.raises(tenon.UsageError, match="C is written to a folder"):
         program.save("x.so")
 
 

@@ -75,19 +75,12 @@ int write_as_c(LoweredModule& lowered, const CompileRequest& request,
     throw UsageError("-o {}: C is written to a folder", options.out);
   if (!options.target.model.allow_code)
     check_loaded_code(lowered.pipeline.module, options.target.model.link);
-  c_backend::Program program = generate_c(lowered, request, options.target.c);
+  const c_backend::Program program = generate_c(lowered, request, options.target.c);
   libraries.check_trust(
       backend::ProgramFunctions(lowered.pipeline.module, program.entry.name).libraries());
   make_folder(options.out);
-  std::vector<std::string> files;
-  for (const std::string& file :
-       write_external_modules(graph::external_modules(lowered.pipeline.module), folder.string())) {
-    const bool is_written = fs::path(file).has_parent_path();
-    if (is_written) files.push_back(file);
-    program.linked.push_back({fs::path(file).filename().string(), is_written});
-  }
-  for (std::string& file : write_c(program, request.target, options.out))
-    files.push_back(std::move(file));
+  std::vector<std::string> files =
+      write_c_program(program, lowered.pipeline.module, request.target, options.out);
   if (std::find(options.emit.begin(), options.emit.end(), "c-example") != options.emit.end()) {
     files.push_back((folder / (program.name + "_example.c")).string());
     write_file(files.back(), c_backend::example_program(program));

@@ -2,7 +2,9 @@
 #include "tenon/driver/external_files.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "tenon/driver/c_program.h"
 #include "tenon/driver/console.h"
 
 namespace tenon {
@@ -39,6 +41,20 @@ std::vector<std::string> write_external_modules(const std::vector<graph::Externa
     write_file(path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     add(path);
   }
+  return files;
+}
+
+std::vector<std::string> write_c_program(c_backend::Program program, const IRModule& lowered,
+                                         const Target& target, const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;  // what is wrong with the folder is told by the first file
+  std::filesystem::create_directories(folder, error);
+  for (const std::string& file : write_external_modules(graph::external_modules(lowered), folder)) {
+    const bool is_written = std::filesystem::path(file).has_parent_path();
+    if (is_written) files.push_back(file);
+    program.linked.push_back({std::filesystem::path(file).filename().string(), is_written});
+  }
+  for (std::string& file : write_c(program, target, folder)) files.push_back(std::move(file));
   return files;
 }
 

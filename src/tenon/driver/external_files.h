@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the artefacts of a module's `external_mods` as files, for compilers and linkers.
+// Writes the artefacts of a module's `external_mods` as files, for compilers and linkers, and a
+// program in C with them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "tenon/backend/c/emit.h"
 #include "tenon/graph/external_modules.h"
 
 namespace tenon {
@@ -14,5 +16,10 @@ namespace tenon {
 /// \throws CompileError (kFileError).
 std::vector<std::string> write_external_modules(const std::vector<graph::ExternalModule>& artefacts,
                                                 const std::string& folder);
+
+/// A program in C with the artefacts of the lowered module that it calls, which its Makefile links;
+/// gives the paths. \throws CompileError (kFileError).
+std::vector<std::string> write_c_program(c_backend::Program program, const IRModule& lowered,
+                                         const Target& target, const std::string& folder);
 
 }  // namespace tenon
