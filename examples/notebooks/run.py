@@ -4,7 +4,7 @@
 
     PYTHONPATH=build/python build/docs-venv/bin/python examples/notebooks/run.py [NOTEBOOK...] [--update]
 
-Numbers before a unit of time are not compared, and of what is shown as HTML and pictures nothing but that it is there. Status 1 where a cell
+Numbers before a unit of time, sizes of errors and names of cells are not compared, and of what is shown as HTML and pictures nothing but that it is there. Status 1 where a cell
 fails or prints something else; --update writes what was printed into the notebook instead.
 """
 
@@ -30,6 +30,8 @@ def shown(cell):
         else:
             text += "".join(f"\n{shown}\n" if kind == "text/plain" else f"\n<{kind}>\n" for kind, shown in sorted(output.data.items()))
     text = re.sub(r"\d+(\.\d+)? ?(us|ms|s)\b", "TIME", text)
+    text = re.sub(r"largest error \d\S*", "largest error", text)
+    text = re.sub(r"/tmp/ipykernel_\d+/\d+\.py", "CELL", text)
     return [line for line in text.splitlines() if line.strip()]
 
 
