@@ -63,6 +63,9 @@ test-python: python  ## the tests of the Python package
 run: tenon  ## compile the bundled digits network and classify its test images
 	examples/digits/run.sh
 
+# What was compiled before is no part of a test.
+test test-fast test-haswell test-long test-models test-zoo: export TENON_CACHE := off
+
 test: build  ## all tests, the fast ones first
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 

@@ -50,6 +50,7 @@ struct TargetOptions {
   std::vector<std::string> required;  // of back ends: "90%", "dnnl=90%"
   bool unchecked = false;             // accesses at run time
   int threads = 0;                    // 0: as many as the process may use
+  bool uses_cache = false;            // of programs compiled before (artefact_cache.h)
   COptions c;
   ModelOptions model;
 
@@ -105,6 +106,7 @@ struct ReadyModel {
   double compile_seconds = 0;  // import, passes and code generation
   double import_seconds = 0, pass_seconds = 0, codegen_seconds = 0;
   double load_seconds = 0;  // linking, or loading the library
+  bool is_cached = false;   // it was compiled before
   int64_t operators = 0, kernels = 0, library_calls = 0;
   double gflop = 0;
   std::vector<std::string> own_kernels;  // where those of --kernels run: a line for each

@@ -16,11 +16,14 @@
 #include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/external_files.h"
+#include "tenon/driver/kernel_files.h"
+#include "tenon/driver/manifest.h"
 #include "tenon/driver/operations.h"
 #include "tenon/driver/pass_list.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
 #include "tenon/driver/signature.h"
+#include "tenon/driver/tensors.h"
 #include "tenon/driver/trust.h"
 #include "tenon/driver/usage.h"
 #include "tenon/driver/validate.h"
@@ -169,7 +172,8 @@ std::vector<Remark> unchecked_calls(const IRModule& module) {
 
 // What the artefact says about itself. Nothing in it depends on the host or on the time.
 static std::string manifest_of(const LoweredModule& lowered, const CompileRequest& request,
-                               const Pipeline& passes) {
+                               const Pipeline& passes,
+                               const std::map<std::string, InputMeaning>& meanings) {
   nlohmann::ordered_json json;
   json["name"] = request.name;
   json["module_hash"] = lowered.module_hash;
@@ -181,6 +185,8 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   if (!lowered.offload.empty()) json["offload"] = json_of(lowered.offload);
   json["memory"] = json_of(lowered.memory);
   for (const Pass& pass : passes) json["passes"].push_back(pass_text(pass));
+  const std::vector<std::string> own_kernels = kernel_lines(lowered.pipeline.remarks);
+  if (!own_kernels.empty()) json["own_kernels"] = own_kernels;
   const auto ports = [](const std::vector<Port>& ports) {
     auto list = nlohmann::ordered_json::array();
     for (const Port& port : ports) list.push_back({{"name", port.name}, {"type", port.str()}});
@@ -188,6 +194,9 @@ static std::string manifest_of(const LoweredModule& lowered, const CompileReques
   };
   const Signature signature = signature_of(lowered.pipeline.module);
   json["inputs"] = ports(signature.inputs);
+  for (auto& port : json["inputs"])
+    if (const auto meaning = meanings.find(port["name"]); meaning != meanings.end())
+      add_meaning(port, meaning->second);
   json["outputs"] = ports(signature.outputs);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -300,6 +309,7 @@ static void take_plans(Pipeline& pipeline, const std::shared_ptr<const tir::Give
 
 LoweredModule lower(IRModule module, const CompileRequest& request) {
   module = with_entry(std::move(module));
+  const std::map<std::string, InputMeaning> meanings = named_meanings(module);
   LoweredModule lowered;
   if (!request.backends.empty()) module = run_backends(std::move(module), request);
   const Operations operations = count_operations(module);
@@ -330,7 +340,7 @@ LoweredModule lower(IRModule module, const CompileRequest& request) {
   lowered.memory = memory_use_of(lowered.pipeline.module, lowered.pipeline.remarks);
   for (Remark& remark : unchecked_calls(lowered.pipeline.module))
     lowered.pipeline.remarks.push_back(std::move(remark));
-  lowered.manifest = manifest_of(lowered, request, pipeline);
+  lowered.manifest = manifest_of(lowered, request, pipeline, meanings);
   return lowered;
 }
 

@@ -256,6 +256,7 @@ const OptionRow kOfPasses[] = {
      {},
      "it is of code that is compiled to be run"},
     {"--timings", "opt:rrna"},
+    {"--no-cache", "run:annn", {}, "nothing is compiled to machine code"},
     {"--list-passes", "opt:arrr"},
     {"--print-pipeline", "opt:rarr"},
 };

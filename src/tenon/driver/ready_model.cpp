@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tenon/backend/llvm/host.h"
+#include "tenon/backend/llvm/shared_library.h"
+#include "tenon/driver/artefact_cache.h"
 #include "tenon/driver/commands.h"
+#include "tenon/driver/console.h"
 #include "tenon/driver/entry.h"
 #include "tenon/driver/load.h"
 #include "tenon/driver/manifest.h"
@@ -17,6 +21,8 @@
 #include "tenon/driver/warnings.h"
 #include "tenon/graph/kernels.h"
 #include "tenon/script/printer.h"
+#include "tenon/support/content_hash.h"
+#include "tenon/support/mapped_file.h"
 
 namespace tenon {
 
@@ -109,6 +115,8 @@ static void read_manifest(ReadyModel& ready) {
   ready.gflop = manifest.gflop;
   ready.offload = std::move(manifest.offload);
   ready.memory = std::move(manifest.memory);
+  ready.meanings = std::move(manifest.meanings);
+  ready.own_kernels = std::move(manifest.own_kernels);
 }
 
 // A library for another processor is told by what its manifest says.
@@ -157,44 +165,179 @@ std::shared_ptr<runtime::Program> link(const BuiltModel& built) {
   return link(*built.code, built.libraries);
 }
 
+namespace {
+
+/// A program that was compiled before, or is kept for later.
+class CachedProgram {
+ public:
+  /// \param is_plain  whether nothing is to be seen of the compilation but its program
+  CachedProgram(const std::string& path, const TargetOptions& options, bool is_plain)
+      : path_(path), folder_(std::filesystem::path(path).parent_path()) {
+    if (folder_.empty()) folder_ = ".";
+    const ModelOptions& model = options.model;
+    const Target target = resolve(options.target);
+    if (!options.uses_cache || !is_plain || target.kind != "llvm" || !options.required.empty() ||
+        model.places() || !model.link.empty() || model.allow_code || model.chosen.given ||
+        !model.write_plan.empty() || !model.bound_params.empty())
+      return;
+    cache_ = ArtefactCache::of_user();
+    if (!cache_) return;
+    ArtefactKey key(path);
+    key.add("target", target.str());
+    key.add("unchecked", options.unchecked ? "1" : "0");
+    if (!model.chosen.passes.empty() || !model.chosen.file.empty()) {
+      key.add("passes", model.chosen.passes);
+      if (!model.chosen.file.empty()) key.add("pipeline", read_file(model.chosen.file));
+      key.add("folder", std::filesystem::current_path().string());  // of files that passes name
+    }
+    if (!model.plan.empty()) key.add("plan", read_file(model.plan));
+    key.add("fp", model.fp);
+    key.add("max_steps", model.max_steps ? std::to_string(*model.max_steps) : "");
+    for (const std::string& file : model.params)
+      key.add("params", content_hash("", MappedFile::open(file)->bytes()));
+    for (const auto& [name, texts] :
+         {std::pair("shape", &model.shapes), {"length", &model.lengths}, {"bound", &model.bounds}})
+      for (const std::string& text : *texts) key.add(name, text);
+    key_ = key.str();
+  }
+
+  std::shared_ptr<runtime::Program> find() const {
+    return cache_ ? cache_->find(key_, folder_) : nullptr;
+  }
+
+  /// Runs what loads and compiles the model; its warnings are told when it is done.
+  void watch(const std::function<void()>& work) {
+    if (!cache_) return work();
+    const MappedFileScope files;
+    struct Warning {
+      Code code;
+      Origin origin;
+      std::string message;
+    };
+    std::vector<Warning> warnings;
+    const auto tell = [&] {
+      for (const Warning& warning : warnings)
+        print_warning(warning.code, warning.origin, warning.message);
+    };
+    try {
+      const WarningScope scope(
+          [&](const Code& code, const Origin& origin, const std::string& message) {
+            warnings.push_back({code, origin, message});
+          });
+      work();
+    } catch (...) {
+      tell();
+      throw;
+    }
+    tell();
+    has_warned_ = !warnings.empty();
+    for (const std::string& file : files.paths())
+      if (file != path_) files_.push_back(file);  // the key has the model itself
+  }
+
+  /// Ranks of inputs that files of values say are no part of the key.
+  LoadOptions watched(LoadOptions options) {
+    if (options.rank_of)
+      options.rank_of = [this, ask = options.rank_of](const std::string& name) {
+        has_asked_ = true;
+        return ask(name);
+      };
+    return options;
+  }
+
+  /// Keeps what the run of another day would see the same of; null where it cannot be kept.
+  std::shared_ptr<runtime::Program> store(const BuiltModel& built, const ReadyModel& ready) const {
+    if (!cache_ || has_warned_ || has_asked_ || !built.code || built.lowered.library_calls > 0 ||
+        (built.libraries && !built.libraries->empty()))
+      return nullptr;
+    const Manifest manifest = read_manifest(built.lowered.manifest);
+    for (const auto& [name, meaning] : ready.meanings) {
+      nlohmann::ordered_json expected, read;
+      add_meaning(expected, meaning);
+      if (const auto found = manifest.meanings.find(name); found != manifest.meanings.end())
+        add_meaning(read, found->second);
+      if (read != expected) return nullptr;
+    }
+    return cache_->store(key_, folder_, files_, [&](const std::string& path) {
+      llvm_backend::write_shared_library(*built.code, path);
+    });
+  }
+
+ private:
+  std::string path_, folder_;  // of the model
+  std::optional<ArtefactCache> cache_;
+  std::string key_;
+  std::vector<std::string> files_;
+  bool has_warned_ = false, has_asked_ = false;
+};
+
+ReadyModel load_ready(std::shared_ptr<runtime::Program> program,
+                      std::chrono::steady_clock::time_point start) {
+  ReadyModel ready;
+  ready.program = std::move(program);
+  ready.load_seconds = seconds_since(start);
+  read_manifest(ready);
+  return ready;
+}
+
+ReadyModel compile_ready(const std::string& path, const TargetOptions& options,
+                         const PipelineOptions& pipeline,
+                         const std::function<void(LoweredModule&)>& adjust, CachedProgram& cached) {
+  ReadyModel ready;
+  BuiltModel built;
+  cached.watch([&] {
+    const auto start = std::chrono::steady_clock::now();
+    if (pipeline.progress) pipeline.progress("import");
+    IRModule module = load_module(path, cached.watched(options.model.load_options()));
+    ready.import_seconds = seconds_since(start);
+    built = build(std::move(module), path, options, pipeline, adjust);
+    ready.meanings = named_meanings(built.prepared);
+    warn_of_unmatched(built.lowered.pipeline.remarks, path);
+    options.model.warn_of_unused(built.prepared, built.lowered.pipeline, built.libraries.get());
+  });
+  ready.target = built.request.target.str();
+  ready.pass_seconds = built.pass_seconds;
+  ready.codegen_seconds = built.codegen_seconds;
+  const auto start = std::chrono::steady_clock::now();
+  if (pipeline.progress) pipeline.progress(built.c ? "compile C" : "link");
+  ready.program = cached.store(built, ready);
+  if (!ready.program) ready.program = link(built);
+  ready.load_seconds = seconds_since(start);
+  ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
+  LoweredModule& lowered = built.lowered;
+  ready.operators = lowered.operators;
+  ready.kernels = lowered.kernels;
+  ready.library_calls = lowered.library_calls;
+  ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
+  ready.gflop = lowered.gflop;
+  ready.offload = lowered.offload;
+  ready.memory = lowered.memory;
+  return ready;
+}
+
+}  // namespace
+
 ReadyModel make_ready(const std::string& path, const TargetOptions& options,
                       const PipelineOptions& pipeline,
                       const std::function<void(LoweredModule&)>& adjust) {
   options.check();
   ReadyModel ready;
+  const auto start = std::chrono::steady_clock::now();
   if (kind_of(path) == ModelKind::kCompiled) {
-    const auto start = std::chrono::steady_clock::now();
-    ready.program = load_program(path);
-    ready.load_seconds = seconds_since(start);
-    read_manifest(ready);
+    ready = load_ready(load_program(path), start);
     check_runs_here(ready);
     check_requirements(options.requirements(), ready.offload);
   } else {
     llvm_backend::check_runs_here(resolve(options.target));
-    auto start = std::chrono::steady_clock::now();
-    if (pipeline.progress) pipeline.progress("import");
-    IRModule module = load_module(path, options.model.load_options());
-    ready.import_seconds = seconds_since(start);
-    BuiltModel built = build(std::move(module), path, options, pipeline, adjust);
-    ready.target = built.request.target.str();
-    ready.meanings = named_meanings(built.prepared);
-    ready.pass_seconds = built.pass_seconds;
-    ready.codegen_seconds = built.codegen_seconds;
-    start = std::chrono::steady_clock::now();
-    if (pipeline.progress) pipeline.progress(built.c ? "compile C" : "link");
-    ready.program = link(built);
-    ready.load_seconds = seconds_since(start);
-    ready.compile_seconds = ready.import_seconds + ready.pass_seconds + ready.codegen_seconds;
-    LoweredModule& lowered = built.lowered;
-    ready.operators = lowered.operators;
-    ready.kernels = lowered.kernels;
-    ready.library_calls = lowered.library_calls;
-    warn_of_unmatched(lowered.pipeline.remarks, path);
-    options.model.warn_of_unused(built.prepared, lowered.pipeline, built.libraries.get());
-    ready.own_kernels = kernel_lines(lowered.pipeline.remarks);
-    ready.gflop = lowered.gflop;
-    ready.offload = lowered.offload;
-    ready.memory = lowered.memory;
+    const bool is_plain = !adjust && !pipeline.validate && !pipeline.check_text &&
+                          pipeline.verify && pipeline.print_after.empty();
+    CachedProgram cached(path, options, is_plain);
+    if (auto program = cached.find()) {
+      ready = load_ready(std::move(program), start);
+      ready.is_cached = true;
+    } else {
+      ready = compile_ready(path, options, pipeline, adjust, cached);
+    }
   }
   if (ready.memory.pools.empty() && ready.program->declaration().workspace_bytes >= 0) {
     // A library whose manifest says nothing of it.

@@ -35,7 +35,7 @@ struct RunOptions {
   PassOptions passes;
   int repeat = 1;
   std::optional<uint64_t> seed;
-  bool interpret = false, compare = false, json = false;
+  bool interpret = false, compare = false, json = false, no_cache = false;
 };
 
 InputOptions input_options(const RunOptions& options) {
@@ -186,6 +186,7 @@ int run(RunOptions options) {
     return read_tensor(file->second)->shape.size();
   };
   if (options.interpret) return interpret(options, std::move(wanted));
+  options.target.uses_cache = !options.no_cache;
 
   Progress progress;
   PipelineOptions pipeline = options.passes.pipeline(options.target.model);
@@ -237,6 +238,7 @@ int run(RunOptions options) {
         {"planned_bytes", nullptr},
         {"bound_bytes", nullptr},
         {"compile_ms", ready.compile_seconds * 1e3},
+        {"cached", ready.is_cached},
         {"load_ms", ready.load_seconds * 1e3},
         {"min_ms", fastest * 1e3},
         {"median_ms", median(times) * 1e3}};
@@ -260,7 +262,8 @@ int run(RunOptions options) {
                time_text(ready.pass_seconds), time_text(ready.codegen_seconds),
                time_text(ready.load_seconds));
   else
-    fmt::print("load       {}\n", time_text(ready.load_seconds));
+    fmt::print("load       {}{}\n", time_text(ready.load_seconds),
+               ready.is_cached ? " (compiled before; --no-cache compiles again)" : "");
   fmt::print("run        min {}, median {} of {} on {} {}\n", time_text(fastest),
              time_text(median(times)), times.size(), threads, threads == 1 ? "thread" : "threads");
   return 0;
@@ -288,6 +291,10 @@ void add_run_command(CLI::App& app, Action& action) {
       "--profile", options->profile,
       "trace.json: passes, each run of a kernel by thread, and memory over time, for "
       "Perfetto or Chrome");
+  command->add_flag(
+      "--no-cache", options->no_cache,
+      "compile, and keep nothing, where the program is in the cache of those compiled "
+      "before (TENON_CACHE: its folder, or off)");
   command->add_flag("--json", options->json, "the result as JSON");
   options->target.add_to(*command);
   options->target.model.add_plan_to(*command);

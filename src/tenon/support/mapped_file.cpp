@@ -189,7 +189,13 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+static thread_local MappedFileScope* innermost = nullptr;
+
+MappedFileScope::MappedFileScope() : outer_(innermost) { innermost = this; }
+MappedFileScope::~MappedFileScope() { innermost = outer_; }
+
 std::shared_ptr<const MappedFile> MappedFile::map(const std::string& path, int fd, size_t size) {
+  if (innermost) innermost->paths_.push_back(path);
   if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, nullptr, 0, -1));
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return nullptr;

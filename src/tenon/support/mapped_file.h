@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tenon/support/diagnostics.h"
 
@@ -41,6 +42,22 @@ class MappedFile {
   const std::byte* data_;
   size_t size_;
   int slot_;  // among those that are watched
+};
+
+/// The paths of files that are mapped on this thread while it lives, as far as no inner one has them.
+class MappedFileScope {
+ public:
+  MappedFileScope();
+  ~MappedFileScope();
+  MappedFileScope(const MappedFileScope&) = delete;
+  MappedFileScope& operator=(const MappedFileScope&) = delete;
+
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  friend class MappedFile;
+  std::vector<std::string> paths_;
+  MappedFileScope* outer_;
 };
 
 /// What a file would hold, in memory.
