@@ -64,4 +64,5 @@ except tenon.CompileError as error:
 else:
     raise AssertionError("no error without a compiler")
 END
+bare /try/venv/bin/tenon run /try/digits.so > /dev/null
 echo "$(basename "$wheels"/tenon-*.whl): ok"

@@ -140,6 +140,18 @@ def broken(folder):
                 yield f"{name}: link {link} has no such anchor"
 
 
+def undocumented(folder):
+    """Names of the package that no page of the reference has."""
+    import inspect
+
+    import tenon
+
+    anchors = set().union(*(Links(path.read_text()).anchors for path in (folder / "api").glob("*.html")))
+    for name in tenon.__all__:
+        if not inspect.ismodule(getattr(tenon, name)) and f"tenon.{name}" not in anchors:
+            yield f"tenon.{name} is in no page of docs/site/api"
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
     source, site = folder / "source", folder / "html"
@@ -150,11 +162,11 @@ def main():
     from sphinx.cmd.build import main as sphinx
 
     status = sphinx(["-q", "-W", "--keep-going", "-c", str(HERE), "-d", str(folder / "doctrees"), str(source), str(site)])
-    faults = list(broken(site)) if site.exists() else []
+    faults = [*broken(site), *undocumented(site)] if site.exists() else []
     if faults:
         print("\n".join(faults))
     if status or faults:
-        sys.exit(f"docs: {len(faults)} broken links, and Sphinx says {status}")
+        sys.exit(f"docs: {len(faults)} faults, and Sphinx says {status}")
     print(f"{site}/index.html: {sum(1 for _ in site.rglob('*.html'))} pages")
 
 
