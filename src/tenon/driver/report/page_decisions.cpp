@@ -37,7 +37,10 @@ static std::string row_of(const Remark& remark, const Index& index) {
       story == index.stories.end() || name.empty()
           ? name
           : fmt::format("<a href=\"#node-{}\">{}</a>", story->second, name),
-      markup(remark.reason), markup(numbers_of(remark)), markup(shortened(remark.detail, 1200)));
+      markup(remark.reason), markup(numbers_of(remark)),
+      remark.detail.empty()
+          ? std::string()
+          : fmt::format("<div class=\"words\">{}</div>", markup(shortened(remark.detail, 1200))));
 }
 
 std::string decisions_section(const Report& report, const Index& index,
