@@ -104,18 +104,24 @@ nb::object place_of(const Origin& origin) {
                nb::none(), parts);
 }
 
-static nb::object diagnostics_of(const CompileError& error) {
+// `said` gives a message as Python's user is to read it.
+template <typename Said>
+static nb::object in_list(const std::vector<Diagnostic>& diagnostics, const Said& said) {
   const nb::object errors = imported("tenon._errors");
   nb::list out;
-  for (const Diagnostic& diagnostic : error.diagnostics()) {
+  for (const Diagnostic& diagnostic : diagnostics) {
     nb::list notes;
     for (const Note& note : diagnostic.notes)
       notes.append(errors.attr("Note")(text(note.message), place_of(note.origin)));
     out.append(errors.attr("Diagnostic")(
         std::string(diagnostic.code.id), std::string(diagnostic.code.name),
-        text(diagnostic.message), place_of(diagnostic.origin), notes));
+        text(said(diagnostic.message)), place_of(diagnostic.origin), notes));
   }
   return out;
+}
+
+static nb::object diagnostics_of(const CompileError& error) {
+  return in_list(error.diagnostics(), [](const std::string& message) { return message; });
 }
 
 static void raise(const char* kind, const std::string& message, const nb::object& diagnostics) {
@@ -158,8 +164,12 @@ static void translate(const std::exception_ptr& thrown, void*) {
     const std::string_view code = error.first().code.id;
     const bool is_of_run = code == kBadInput.id || code == kRunFailed.id;
     raise(is_of_run ? "RunError" : "CompileError", error.what(), diagnostics_of(error));
+  } catch (const UsageDiagnostic& error) {
+    raise("UsageError", in_python(error.what()), in_list(error.diagnostics(), in_python));
   } catch (const UsageError& error) {
-    raise("UsageError", in_python(error.what()), nb::list());
+    const std::string message = in_python(error.what());
+    const std::vector<Diagnostic> diagnostics = {{kBadOption, {}, message, {}}};
+    raise("UsageError", message, in_list(diagnostics, in_python));
   } catch (const runtime::Error& error) {
     translate_run_error(error);
   } catch (const InternalError& error) {

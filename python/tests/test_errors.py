@@ -84,6 +84,17 @@ def test_options_are_named_as_in_python(module):
         tenon.compile(module, libs="nosuch")
 
 
+@pytest.mark.parametrize(("options", "code"), [
+    ({"threads": 99999}, "TN0004"), ({"uncheckd": True}, "TN0004"), ({"libs": "nosuch"}, "TN0004"), ({"include": "x.h"}, "TN0011"),
+    ({"passes": "NoSuchPass"}, "TN0005"),
+])
+def test_wrong_use_has_its_code(module, options, code):
+    with pytest.raises(tenon.UsageError) as info:
+        tenon.compile(module, **options)
+    assert info.value.code == code
+    assert info.value.diagnostics[0].message in str(info.value)
+
+
 def test_unknown_target(module):
     with pytest.raises(tenon.CompileError) as info:
         tenon.compile(module, target="quantum")

@@ -386,8 +386,8 @@ void check_options(const CLI::App& command, std::string_view name) {
     const std::string why = fmt::format("{}{}", row.why.empty() ? form->why : row.why,
                                         alone ? "; give it with " + join(row.needs, " or ") : "");
     if (use == Use::kRefused || use == Use::kRefusedAlone)
-      throw UsageError(CompileError(kOptionRefused, {}, "{} would have no effect with {}: {}",
-                                    row.option, form->text, why));
+      throw UsageDiagnostic(CompileError(kOptionRefused, {}, "{} would have no effect with {}: {}",
+                                         row.option, form->text, why));
     warn(kOptionWithoutEffect, {}, "{} has no effect with {}: {}", row.option, form->text, why);
   }
 }

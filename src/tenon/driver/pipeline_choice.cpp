@@ -22,7 +22,7 @@ Pipeline PipelineChoice::first() const {
   try {
     return parse_pass_list(passes);
   } catch (const CompileError& error) {
-    throw UsageError(error);
+    throw UsageDiagnostic(error);
   }
 }
 
