@@ -115,7 +115,8 @@ test-sklearn: tenon sklearn  ## the scikit-learn pipelines, in batches of 1 and 
 	$(TENON) test-onnx --tolerance 1e-4 $(BUILD)/sklearn
 
 test-torch: python  ## networks of torch by tenon.from_torch and torch.compile, against torch (6 GB from PyPI in build/torch-venv; TORCH="--only gpt")
-	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" -m pytest -q python/tests/test_torch.py python/tests/test_call.py
+	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" -m pytest -q python/tests/test_torch.py python/tests/test_call.py \
+	  'python/tests/test_script_pages.py::test_page[docs/python-frameworks.md]'
 	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" scripts/test_torch.py $(TORCH)
 
 bench: tenon models  ## time against ONNX Runtime and OpenVINO
