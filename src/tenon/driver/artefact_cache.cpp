@@ -127,9 +127,10 @@ std::shared_ptr<runtime::Program> ArtefactCache::find(const std::string& key,
     fs::last_write_time(entry, fs::file_time_type::clock::now(), error);
     return program;
   } catch (const CompileError&) {  // gone in the meantime, or a file that the model refers to is
+    return nullptr;
   } catch (const nlohmann::json::exception&) {
+    return nullptr;
   }
-  return nullptr;
 }
 
 std::shared_ptr<runtime::Program> ArtefactCache::store(
@@ -138,25 +139,27 @@ std::shared_ptr<runtime::Program> ArtefactCache::store(
   const fs::path entry = fs::path(folder_) / key;
   try {
     auto contents = nlohmann::json::object();
+    std::error_code error;
     for (const std::string& path : files)
-      contents[name_in(fs::absolute(folder), fs::absolute(path))] = hash_of_file(path);
+      contents[name_in(fs::absolute(folder, error), fs::absolute(path, error))] =
+          hash_of_file(path);
     const TemporaryFolder made = TemporaryFolder::beside(entry);
     write(made.file(kLibrary));
     write_file(made.file(kFiles), contents.dump());
     // Loaded before it has its place: there is a program even where another process takes it away.
     auto program = load_program(made.file(kLibrary));
-    std::error_code error;
     fs::remove_all(entry, error);  // one whose files have changed
     fs::rename(made.path(), entry, error);
     make_room();
     return program;
-  } catch (const CompileError&) {               // no room on the disk, mostly
+  } catch (const CompileError&) {  // no room on the disk, mostly
+    return nullptr;
   } catch (const nlohmann::json::exception&) {  // a path that is no UTF-8
+    return nullptr;
   }
-  return nullptr;
 }
 
-void ArtefactCache::make_room() const {
+void ArtefactCache::make_room() const try {
   std::vector<Entry> entries;
   int64_t all = 0;
   std::error_code error;
@@ -180,6 +183,8 @@ void ArtefactCache::make_room() const {
     fs::remove_all(entry.path, error);
     all -= entry.bytes;
   }
+} catch (const fs::filesystem_error&) {
+  return;  // another process removes entries too
 }
 
 }  // namespace tenon
