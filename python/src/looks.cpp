@@ -89,6 +89,7 @@ std::string report(const Program& program, int repeat, const Dims& dims) {
     options.threads = program.options()->threads;
     options.inputs = random_inputs(built, dims);
     options.link = program.options()->model.link;
+    options.c = program.options()->c;
     return page_of(make_report(with_pools(built.prepared, program.options()->c), built.request,
                                built.request.libraries, options));
   });

@@ -31,25 +31,43 @@ IRModule with_pools(IRModule module, const COptions& options) {
   return module;
 }
 
-c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& request,
-                              const COptions& options) {
-  if (request.pipeline.progress) request.pipeline.progress("code generation");
-  if (!options.includes.empty())
-    for (Remark& remark : c_backend::check_prototypes(lowered.pipeline.module, options.includes))
-      lowered.pipeline.remarks.push_back(std::move(remark));
+// `capacity`: of the pool for constants, where the module names one with a size.
+static c_backend::EmitOptions emit_options(const IRModule& lowered, const CompileRequest& request,
+                                           const COptions& options,
+                                           std::optional<int64_t>& capacity) {
   c_backend::EmitOptions emit;
   emit.name = request.name;
   emit.separate_arrays = options.separate_arrays;
   emit.includes = options.includes;
   if (options.constants_file) emit.constants = c_backend::Constants::kPointer;
-  std::optional<int64_t> capacity;
-  if (const auto text = lowered.pipeline.module.attrs.get<std::string>("pools"))
+  if (const auto text = lowered.attrs.get<std::string>("pools"))
     for (const memory::PoolOption& pool : memory::parse_pools(*text)) {
       if (!pool.is_read_only) continue;
       emit.constants = c_backend::Constants::kPointer;
       emit.constants_pool = pool.name;
       capacity = pool.capacity;
     }
+  return emit;
+}
+
+std::map<std::string, std::string> functions_in_c(const LoweredModule& lowered,
+                                                  const CompileRequest& request,
+                                                  const COptions& options) {
+  std::optional<int64_t> capacity;
+  const IRModule& module = lowered.pipeline.module;
+  return c_backend::emit_functions(module, request.target,
+                                   emit_options(module, request, options, capacity));
+}
+
+c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& request,
+                              const COptions& options) {
+  if (request.pipeline.progress) request.pipeline.progress("code generation");
+  if (!options.includes.empty())
+    for (Remark& remark : c_backend::check_prototypes(lowered.pipeline.module, options.includes))
+      lowered.pipeline.remarks.push_back(std::move(remark));
+  std::optional<int64_t> capacity;
+  const c_backend::EmitOptions emit =
+      emit_options(lowered.pipeline.module, request, options, capacity);
   c_backend::Program program = c_backend::emit(lowered.pipeline.module, request.target, emit);
   if (capacity && program.constants.bytes > *capacity)
     throw CompileError(kDoesNotFit, {},

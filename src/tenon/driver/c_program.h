@@ -2,6 +2,7 @@
 // Writes programs as C files, and compiles them to something that runs by the system's C compiler.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct COptions {
 /// remarks of `lowered`.
 c_backend::Program generate_c(LoweredModule& lowered, const CompileRequest& request,
                               const COptions& options);
+
+/// The C of each function of a lowered module, by its name: parts of what generate_c gives.
+std::map<std::string, std::string> functions_in_c(const LoweredModule& lowered,
+                                                  const CompileRequest& request,
+                                                  const COptions& options);
 
 /// Writes NAME.c, NAME.h, main_NAME.c, a Makefile and, where the caller provides them, the
 /// constants to `folder`; gives the paths. \throws CompileError (kFileError).

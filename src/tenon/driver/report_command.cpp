@@ -60,6 +60,7 @@ Report report_of(const std::string& path, const TargetOptions& target, ReportOpt
   options.model = path;
   options.compiler = "Tenon " TENON_VERSION;
   options.link = target.model.link;
+  options.c = target.c;
   options.lowered = [&](const LoweredModule& lowered) {
     progress.clear();
     warn_of_unmatched(lowered.pipeline.remarks, path);

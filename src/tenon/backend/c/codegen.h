@@ -45,6 +45,8 @@ class ModuleCodegen {
  public:
   ModuleCodegen(const IRModule& module, const Target& target, const EmitOptions& options);
   Program run();
+  /// The functions alone, by name.
+  std::map<std::string, std::string> run_functions();
 
   // -- for the function generator
   const FunctionInfo& callee(const std::string& name, const Origin& origin) const {

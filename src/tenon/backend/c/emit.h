@@ -2,6 +2,7 @@
 // Writes a module of lowered PrimFuncs, the one backend/llvm takes too, as freestanding C99.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ struct Program {
 /// \throws CompileError as llvm_backend::compile does; kBadAttribute where the pools of the module
 /// are malformed.
 Program emit(const IRModule& lowered, const Target& target, const EmitOptions& options);
+/// The part of its source that each function of the module is, by the function's name.
+std::map<std::string, std::string> emit_functions(const IRModule& lowered, const Target& target,
+                                                  const EmitOptions& options);
 
 /// `main_NAME.c`: a hosted program that reads inputs from files, runs, and writes outputs.
 std::string main_program(const Program& program);

@@ -351,6 +351,18 @@ Program ModuleCodegen::run() {
   return program;
 }
 
+std::map<std::string, std::string> ModuleCodegen::run_functions() {
+  is_definition_ = true;
+  std::map<std::string, std::string> texts;
+  for (const FunctionInfo& info : functions_) texts[info.name] = function(info);
+  return texts;
+}
+
+std::map<std::string, std::string> emit_functions(const IRModule& lowered, const Target& target,
+                                                  const EmitOptions& options) {
+  return ModuleCodegen(lowered, target, options).run_functions();
+}
+
 Program emit(const IRModule& lowered, const Target& target, const EmitOptions& options) {
   return ModuleCodegen(lowered, target, options).run();
 }

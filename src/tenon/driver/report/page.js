@@ -168,6 +168,7 @@
   // ---- colours of code, when it is first shown
   const rules = {
     script: /(#[^\n]*)|("(?:[^"\\\n]|\\.)*")|\b(def|for|in|with|class|if|else|return|while|not|and|or|True|False|None|pass|assert)\b|\b(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b|\b([TRI]\.[\w.]+)/g,
+    c: /(\/\*[\s\S]*?\*\/|\/\/[^\n]*|^#[^\n]*)|("(?:[^"\\\n]|\\.)*")|\b(static|const|inline|void|for|if|else|return|while|struct|typedef|sizeof|NOINLINE|INLINE|ALIGNED)\b|\b(\d+(?:\.\d+)?(?:e[+-]?\d+)?[flu]*)\b|\b(float|double|char|s?size_t|u?int\d+_t|f32x\d+)\b/gm,
     assembly: /(#[^\n]*)|("(?:[^"\\\n]|\\.)*")|^(\t[a-z][\w.]*)|(\$-?\w+|\b0x[0-9a-f]+\b)|(%\w+|^[.\w]+:)/gm,
   };
   const classes = ["", "tc", "ts", "tk", "tn", "tf"];

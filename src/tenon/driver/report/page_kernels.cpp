@@ -161,6 +161,8 @@ std::string kernels_section(const Report& report, const Index& index, const Page
     for (const std::string& end : ends) stories[end].push_back(i);
   }
   Budget for_code{options.code_bytes}, for_stories{options.story_bytes};
+  for (const Report::CText& text : report.c)
+    out += code(markup(text.name).c_str(), "c", text.text, for_code, options);
   std::set<size_t> told;
   for (size_t k = 0; k < report.kernels.size(); ++k) {
     const Report::Kernel& kernel = report.kernels[k];
@@ -187,7 +189,8 @@ std::string kernels_section(const Report& report, const Index& index, const Page
     out += code("TensorIR before it is scheduled", "script", kernel.tensor_ir, for_code, options);
     out += code("scheduled TensorIR", "script", kernel.scheduled, for_code, options);
     out += code("assembly", "assembly", kernel.assembly, for_code, options);
-    if (kernel.tensor_ir.empty() && kernel.assembly.empty())
+    out += code("C", "c", kernel.c, for_code, options);
+    if (kernel.tensor_ir.empty() && kernel.assembly.empty() && kernel.c.empty())
       out += fmt::format("<p class=\"note\">Code of a library: <code>{}</code>.</p>\n",
                          markup(kernel.symbol));
     out += "</details>\n";

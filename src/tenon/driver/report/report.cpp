@@ -190,8 +190,15 @@ static std::string printed(const IRModule& module, const std::string& function) 
   return found ? script::print(BaseFunc(found), function) : "";
 }
 
-static void list_kernels(Report& report, const Watch& watch, const std::string& assembly) {
-  const std::map<std::string, std::string> code = functions_of(assembly);
+// `assembly` has its functions by symbol, `c` by name.
+static void list_kernels(Report& report, const Watch& watch,
+                         const std::map<std::string, std::string>& assembly,
+                         const std::map<std::string, std::string>& c) {
+  const auto text_of = [](const std::map<std::string, std::string>& texts,
+                          const std::string& name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string() : found->second;
+  };
   std::unordered_map<std::string, size_t> index;
   for (size_t i = 0; i < report.plan.calls.size(); ++i) {
     const ProgramPlan::Call& call = report.plan.calls[i];
@@ -203,11 +210,28 @@ static void list_kernels(Report& report, const Watch& watch, const std::string& 
       kernel.tensor_ir = printed(watch.unscheduled, call.callee);
       kernel.scheduled = printed(watch.scheduled, call.callee);
       if (kernel.scheduled == kernel.tensor_ir) kernel.scheduled.clear();
-      if (const auto found = code.find(kernel.symbol); found != code.end())
-        kernel.assembly = found->second;
+      kernel.assembly = text_of(assembly, kernel.symbol);
+      kernel.c = text_of(c, kernel.function);
     }
     report.kernels[it->second].calls.push_back(i);
   }
+}
+
+static void list_code(Report& report, const Watch& watch, LoweredModule& lowered,
+                      const CompileRequest& request, const COptions& options) {
+  Stopwatch watch_of_code;
+  if (request.target.kind != "c") {
+    const std::string assembly = llvm_backend::emit_assembly(
+        lowered.pipeline.module, request.target, {.name = request.name});
+    return list_kernels(report, watch, functions_of(assembly), {});
+  }
+  const c_backend::Program program = generate_c(lowered, request, options);
+  report.steps.push_back({"code generation", watch_of_code.lap()});
+  const std::map<std::string, std::string> functions = functions_in_c(lowered, request, options);
+  list_kernels(report, watch, {}, functions);
+  report.c.push_back({program.name + ".h", program.header});
+  if (const auto entry = functions.find(program.entry.name); entry != functions.end())
+    report.c.push_back({program.name + "_run", entry->second});
 }
 
 // Why a program for `target` is not run here; empty where it is.
@@ -280,7 +304,7 @@ Report make_report(const IRModule& module, CompileRequest request,
   const PipelineOptions given = request.pipeline;
   request.pipeline = watch.around(given);
   request.libraries = libraries;
-  const LoweredModule lowered = lower(module, request);
+  LoweredModule lowered = lower(module, request);
   request.pipeline = given;
   if (options.lowered) options.lowered(lowered);
   const IRModule& program = lowered.pipeline.module;
@@ -299,10 +323,7 @@ Report make_report(const IRModule& module, CompileRequest request,
   report.stories = watch.stories.finish(report.remarks, request.target);
   describe_calls(report, lowered);
   find_edges(report);
-  const bool is_c = request.target.kind == "c";
-  list_kernels(
-      report, watch,
-      is_c ? "" : llvm_backend::emit_assembly(program, request.target, {.name = request.name}));
+  list_code(report, watch, lowered, request, options.c);
   report.dims = dims_for(report.plan, options.inputs.dims);
   report.not_run = options.repeat == 0 ? "no run was asked for" : cannot_run(request.target);
   if (report.not_run.empty())

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenon/backend/libraries.h"
+#include "tenon/driver/c_program.h"
 #include "tenon/driver/compiler.h"
 #include "tenon/driver/program_plan.h"
 #include "tenon/driver/signature.h"
@@ -47,7 +48,11 @@ struct Report {
   struct Kernel {
     std::string function, symbol;
     std::vector<size_t> calls;
-    std::string tensor_ir, scheduled, assembly;
+    std::string tensor_ir, scheduled, assembly, c;
+  };
+  /// What is around the kernels of a program in C: its header, and the function that is called.
+  struct CText {
+    std::string name, text;
   };
   struct Run {
     int threads = 0;
@@ -68,6 +73,7 @@ struct Report {
   std::vector<Call> calls;
   std::vector<Edge> edges;
   std::vector<Kernel> kernels;  // in the order of their first call
+  std::vector<CText> c;         // empty where the target is a machine
   std::vector<Story> stories;
   std::vector<Remark> remarks;
   std::optional<Run> run;
@@ -80,6 +86,7 @@ struct ReportOptions {
   int repeat = 10;       // timed runs, after one that is not; 0: it is not run
   int threads = 0;       // 0: as many as the process may use
   InputOptions inputs = {};
+  COptions c = {};
   std::vector<std::string> link = {};  // files of the libraries that the program calls
   /// Before the program is run: warnings, plans that are written.
   std::function<void(const LoweredModule&)> lowered = {};

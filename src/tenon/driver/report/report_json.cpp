@@ -82,6 +82,7 @@ Json json_of(const Report& report) {
                {"calls", calls_json(report)},
                {"edges", Json::array()},
                {"kernels", Json::array()},
+               {"c", Json::array()},
                {"stories", Json::array()},
                {"remarks", Json::array()},
                {"run", nullptr},
@@ -100,7 +101,10 @@ Json json_of(const Report& report) {
                                {"calls", kernel.calls},
                                {"tensor_ir", kernel.tensor_ir},
                                {"scheduled", kernel.scheduled},
-                               {"assembly", kernel.assembly}});
+                               {"assembly", kernel.assembly},
+                               {"c", kernel.c}});
+  for (const Report::CText& text : report.c)
+    json["c"].push_back({{"name", text.name}, {"text", text.text}});
   for (const Story& story : report.stories) json["stories"].push_back(json_of(story));
   for (const Remark& remark : report.remarks) json["remarks"].push_back(json_of(remark));
   if (report.run)
