@@ -9,10 +9,14 @@ namespace tenon::graph {
 // it is memory of its own.
 static Value viewed(const Binding& binding) {
   const Value& value = binding.value;
+  if (binding.match.as<ShapeType>()) return {};  // numbers, which are read here
   if (value.as<Var>()) return value;
   if (const auto* item = value.as<TupleGetItem>()) return item->tuple;
   const auto* call = value.as<Call>();
-  return call && (call->is("reshape") || call->is("words")) ? call->args[0] : Value();
+  // The elements that tensor_to_shape gives are read by the match_cast that names them.
+  const bool is_view =
+      call && (call->is("reshape") || call->is("words") || call->is("tensor_to_shape"));
+  return is_view ? call->args[0] : Value();
 }
 
 // Variables that `value` names, as often as it does.
