@@ -311,11 +311,22 @@ bool Draft::is_test(const Item& item, const std::vector<Item>& args) const {
   return item.magnitude() <= most;
 }
 
+// Whether what a type rule takes for granted of symbols is so in this run. Where it is not (a window
+// wider than its axis), the program ends with an error.
+bool Draft::holds(const graph::AssumedDims& assumed) const {
+  return std::all_of(
+             assumed.pairs.begin(), assumed.pairs.end(),
+             [&](const auto& pair) { return value_of(pair.first) == value_of(pair.second); }) &&
+         std::all_of(assumed.conditions.begin(), assumed.conditions.end(),
+                     [&](const auto& condition) { return value_of(condition.holds) == 1; });
+}
+
 std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& args,
                                const Attrs& attrs, Rounds rounds) {
   Tally& tally = tally_[std::string(op)];
   Ref<graph::Call> call;
   graph::Type type;
+  graph::AssumedDims assumed;
   try {
     call = graph::call_op(op, args, attrs);
     type = graph::type_of(call);
@@ -339,6 +350,10 @@ std::vector<Item> Draft::calls(std::string_view op, const std::vector<Value>& ar
   if (!shaped) {
     ++tally.refused;
     ++tally.reasons["the shape of the result is not known"];
+    return {};
+  }
+  if (!holds(assumed)) {
+    ++tally.wild;
     return {};
   }
   int64_t elements = 0;

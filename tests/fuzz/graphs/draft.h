@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "choices.h"
+#include "tenon/graph/assumed_dims.h"
 #include "tenon/graph/builder.h"
 #include "tenon/graph/expr.h"
 #include "tenon/ir/visit.h"
@@ -210,6 +211,7 @@ class Draft {
     std::vector<Item> items;
     graph::Value result;
   };
+  bool holds(const graph::AssumedDims& assumed) const;
   bool is_test(const Item& item, const std::vector<Item>& args) const;
   // Of the item that stands for the same value.
   void change(const Item& item, const std::function<void(Item&)>& change);

@@ -179,11 +179,7 @@ void pool(Draft& draft, std::string_view op) {
               {"padding", random_padding(draft, rank, std::max<int64_t>(0, least - 1))},
               {"ceil_mode", c.chance(30)},
               {"layout", text}};
-  // A wider window still lies in its axis: where that has no number before the run, no type rule
-  // asks.
-  bool has_room = true;
-  for (size_t d = 0; d < rank; ++d) has_room = has_room && 2 * (size[d] - 1) < x.space[d];
-  if (c.chance(15) && has_room) attrs.set("dilation", steps(draft, rank, 2));
+  if (c.chance(15)) attrs.set("dilation", steps(draft, rank, 2));
   if (c.chance(40)) attrs.set("count_include_pad", c.chance(60));
   if (c.chance(10)) attrs.set("out_layout", data_layout(draft, rank));
   if (op.starts_with("nn.lp")) attrs.set("p", c.of({2, 1, 3}));

@@ -45,6 +45,20 @@ TEST(GraphFuzzing, EveryGeneratorMakesCalls) {
   }
 }
 
+// What type rules take for granted of a symbol is asked of its number in this run.
+TEST(GraphFuzzing, AWindowLiesInItsSymbolicAxis) {
+  // Symbols in some networks; then which of the tensor's dimensions are symbols.
+  Choices choices(std::vector<uint32_t>{0, 3, 0, 0, 0, 0, 0, 0, 99});
+  Draft draft(choices);
+  const Item x = draft.fresh(kFloat32, std::vector<int64_t>{1, 2, 4}),
+             w = draft.constant(kFloat32, {3, 2, 3});
+  ASSERT_FALSE(as_int(x.type->dim(2)));
+  const std::vector<int64_t> apart = {2}, one = {1};  // a window of 5
+  EXPECT_FALSE(draft.call("nn.conv1d", {x.value, w.value}, {{"dilation", apart}}));
+  EXPECT_EQ(draft.tally().at("nn.conv1d").wild, 1);
+  EXPECT_TRUE(draft.call("nn.conv1d", {x.value, w.value}, {{"dilation", apart}, {"padding", one}}));
+}
+
 TEST(GraphFuzzing, ASeedIsANetwork) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Choices first(seed), second(seed);
