@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters, selections, values held in a range.
 #include <algorithm>
+#include <cmath>
 
 #include "generators.h"
 #include "tenon/graph/shape.h"
@@ -194,7 +195,11 @@ void clip(Draft& draft, std::string_view op) {
                                [](const Item& item) { return !item.dtype().is_bool(); });
   const double least = x.dtype().is_uint() ? c.of({0.0, 1.0}) : c.of({0.0, -1.0, 1.0});
   const DType dtype = c.chance(70) ? x.dtype() : x.dtype().is_float() ? kFloat32 : kInt64;
-  draft.call(op, {x.value, scalar(dtype, least), scalar(dtype, c.of({6.0, 1.0, 2.0}))}, {}, kNever);
+  double most = c.of({6.0, 1.0, 2.0});
+  // Numbers of two bits end at 1, or at 3.
+  if (dtype.is_integer())
+    most = std::min(most, std::ldexp(1, dtype.is_uint() ? dtype.bits : dtype.bits - 1) - 1);
+  draft.call(op, {x.value, scalar(dtype, least), scalar(dtype, most)}, {}, kNever);
 }
 
 void prelu(Draft& draft, std::string_view op) {

@@ -59,6 +59,17 @@ TEST(GraphFuzzing, AWindowLiesInItsSymbolicAxis) {
   EXPECT_TRUE(draft.call("nn.conv1d", {x.value, w.value}, {{"dilation", apart}, {"padding", one}}));
 }
 
+TEST(GraphFuzzing, BoundsOfClipFitItsType) {
+  for (const DType dtype : {kInt2, kUInt2, kInt4, kUInt4})
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      Choices choices(seed);
+      Draft draft(choices);
+      draft.fresh(dtype, std::vector<int64_t>{3});
+      for (const GeneratorRow& row : generators())
+        if (row.op == "clip") EXPECT_NO_THROW(row.generate(draft, row.op));
+    }
+}
+
 TEST(GraphFuzzing, ASeedIsANetwork) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Choices first(seed), second(seed);
