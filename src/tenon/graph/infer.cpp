@@ -64,10 +64,11 @@ Type type_of(const Value& value, const IRModule& module) {
   if (const auto* call = value.as<Call>(); call && !call->op && call->type_args.empty()) {
     if (const auto* ref = call->callee.as<FuncRef>()) {
       const auto function = module.find<Function>(ref->name);
-      if (function && function->result && function->params.size() == call->args.size()) {
+      if (function && function->params.size() == call->args.size()) {
         std::vector<Type> params;
         for (const Ref<Var>& param : function->params) params.push_back(param->type);
-        return result_type(params, function->result, call->args);
+        const Type result = function->result ? function->result : type_of(function->body->body);
+        return result_type(params, result, call->args);
       }
     }
   }

@@ -283,7 +283,9 @@ class Reader {
     } else if (kind == "extern_func") {
       out_.set(declared->second.name, TirBuilder(context_).extern_function(stmt));
     } else if (kind == "function") {
-      out_.set(declared->second.name, GraphBuilder(context_).function(stmt));
+      // Calls below it know the type of what it gives, where it does not say so itself.
+      declared->second.function = GraphBuilder(context_).function(stmt);
+      out_.set(declared->second.name, declared->second.function);
     } else {
       throw CompileError(kUnsupported, origin(stmt.name_place),
                          "function `{}` is under no `@T.prim_func`, `@T.extern_func` or "
