@@ -46,10 +46,12 @@ class Thunk {
     packed_ = runtime::resolve_packed({program.packed, static_cast<size_t>(program.packed_count)});
   }
 
-  void run(const std::vector<void*>& buffers) const {
+  /// \param memory  that a packed function is handed; null for others
+  void run(const std::vector<void*>& buffers, std::shared_ptr<runtime::RunMemory> memory) const {
     const TenonProgram& program = *program_->program();
     runtime::RunContext context(nullptr);
     context.set_packed(program.packed, packed_);
+    context.set_memory(std::move(memory));
     const int32_t code = program.run(context.context(), buffers.data(), nullptr, nullptr, nullptr);
     try {
       context.check(code, "the call");
@@ -151,9 +153,12 @@ std::unique_ptr<Thunk> thunk_of(const Call& call, const std::vector<ExternArgume
 /// Memory of the interpreter, which aligns nothing, as a function asks for it: itself, or a copy.
 class AlignedCopy {
  public:
-  AlignedCopy(const ExternArgument& argument, const Buffer& declared) : original_(argument.data) {
+  /// \param memory  of a packed function, which may keep what it is handed: always a copy
+  AlignedCopy(const ExternArgument& argument, const Buffer& declared,
+              const std::shared_ptr<runtime::RunMemory>& memory, bool is_written)
+      : original_(argument.data) {
     const auto alignment = static_cast<size_t>(std::max<int64_t>(1, declared.alignment));
-    if (reinterpret_cast<uintptr_t>(original_) % alignment == 0) return;
+    if (!memory && reinterpret_cast<uintptr_t>(original_) % alignment == 0) return;
     int64_t elements = 1;
     for (size_t d = 0; d < argument.shape.size(); ++d)
       elements += std::max<int64_t>(0, argument.shape[d] - 1) * argument.strides[d];
@@ -162,10 +167,15 @@ class AlignedCopy {
       if (dim == 0) bytes_ = 0;
     copy_ = runtime::allocate(static_cast<int64_t>(bytes_), static_cast<int64_t>(alignment));
     std::memcpy(copy_.get(), original_, bytes_);
+    if (!memory) return;
+    memory->keep(copy_);
+    if (is_written) memory->add_writable(copy_.get(), static_cast<int64_t>(bytes_));
   }
   void* data() const { return copy_ ? copy_.get() : original_; }
   void write_back() const {
-    if (copy_) std::memcpy(original_, copy_.get(), bytes_);
+    // What is only read may be memory that cannot be written.
+    if (copy_ && std::memcmp(original_, copy_.get(), bytes_) != 0)
+      std::memcpy(original_, copy_.get(), bytes_);
   }
 
  private:
@@ -254,17 +264,19 @@ interp::CallLibrary library_caller(std::shared_ptr<const backend::Libraries> lib
     std::vector<int64_t> scalars(arguments.size());
     std::vector<void*> buffers;
     std::vector<std::unique_ptr<AlignedCopy>> copies;
+    const auto memory = function.is_packed ? std::make_shared<runtime::RunMemory>() : nullptr;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].text) continue;
       if (const Ref<Buffer>& buffer = function.buffers[i]) {
-        copies.push_back(std::make_unique<AlignedCopy>(arguments[i], *buffer));
+        copies.push_back(std::make_unique<AlignedCopy>(arguments[i], *buffer, memory,
+                                                       function.uses[i] != tir::ParamUse::kIn));
         buffers.push_back(copies.back()->data());
       } else {
         scalars[i] = scalar_bytes(arguments[i], function.params[i]->dtype);
         buffers.push_back(&scalars[i]);
       }
     }
-    thunk->run(buffers);
+    thunk->run(buffers, memory);
     for (size_t i = 0, next = 0; i < arguments.size(); ++i) {
       if (!function.buffers[i]) continue;
       if (function.uses[i] != tir::ParamUse::kIn) copies[next]->write_back();
@@ -282,15 +294,27 @@ interp::CallOpaque opaque_caller(std::shared_ptr<const backend::Libraries> libra
     if (!thunk) thunk = thunk_of(call, arguments, libraries);
     std::vector<int64_t> scalars(arguments.size());
     std::vector<void*> buffers;
+    std::vector<std::unique_ptr<AlignedCopy>> copies;
+    const bool is_packed = call.is(IntrinsicId::kCallPacked) || call.is(IntrinsicId::kCallCpacked);
+    const auto memory = is_packed ? std::make_shared<runtime::RunMemory>() : nullptr;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].text) continue;
+      const NodePtr& arg = call.args[i + 1];
+      const auto* region = arg.as<tir::BufferRegion>();
+      const Buffer* buffer = region ? region->buffer.get() : arg.as<Buffer>();
+      if (memory && buffer) {
+        copies.push_back(std::make_unique<AlignedCopy>(arguments[i], *buffer, memory, true));
+        buffers.push_back(copies.back()->data());
+        continue;
+      }
       if (!arguments[i].data)
-        scalars[i] = scalar_bytes(arguments[i], downcast<ExprNode>(call.args[i + 1])->dtype);
+        scalars[i] = scalar_bytes(arguments[i], downcast<ExprNode>(arg)->dtype);
       buffers.push_back(arguments[i].data ? arguments[i].data : &scalars[i]);
     }
     int64_t result = 0;
     if (!call.dtype.is_void()) buffers.push_back(&result);
-    thunk->run(buffers);
+    thunk->run(buffers, memory);
+    for (const auto& copy : copies) copy->write_back();
     ExternArgument out;
     if (call.dtype == kFloat32) {
       float narrow = 0;

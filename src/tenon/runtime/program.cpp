@@ -217,6 +217,7 @@ struct Program::Lease {
     }
   }
   ~Lease() {
+    if (workspace.data.use_count() > 1) return;  // a packed function kept it
     std::lock_guard lock(program.mutex_);
     try {
       program.idle_.push_back(std::move(workspace));
@@ -227,11 +228,13 @@ struct Program::Lease {
   Lease& operator=(const Lease&) = delete;
 };
 
+static bool is_string(const TenonTensorInfo& tensor) { return tensor.code == TENON_DTYPE_STRING; }
+
 /// What a run asks for while it goes on.
 class Program::LateMemory final : public MemoryProvider {
  public:
-  LateMemory(const Program& program, Shapes& shapes, const Provide& provide)
-      : program_(program), shapes_(shapes), provide_(provide) {}
+  LateMemory(const Program& program, Shapes& shapes, const Provide& provide, RunMemory* memory)
+      : program_(program), shapes_(shapes), provide_(provide), memory_(memory) {}
 
   void* memory(int32_t slot, int64_t bytes) override {
     if (bytes < 0)
@@ -248,6 +251,10 @@ class Program::LateMemory final : public MemoryProvider {
       if (held > 0)
         std::memcpy(larger.data.get(), slot_memory.data.get(), static_cast<size_t>(held));
       slot_memory = std::move(larger);
+      if (memory_ != nullptr) {
+        memory_->keep(slot_memory.data);
+        memory_->add_writable(slot_memory.data.get(), taken);
+      }
     }
     return slots_[place].data.get();
   }
@@ -261,7 +268,12 @@ class Program::LateMemory final : public MemoryProvider {
     const std::span<const int64_t> own(dims, static_cast<size_t>(all[place].ndim));
     std::copy(own.begin(), own.end(),
               shapes_.output_dims.begin() + static_cast<std::ptrdiff_t>(at));
-    return provide_(place, own);
+    void* data = provide_(place, own);
+    if (memory_ != nullptr)
+      memory_->add_writable(
+          data,
+          byte_count(is_string(all[place]) ? kStringNumber : declared_dtype(all[place]), own));
+    return data;
   }
 
  private:
@@ -269,10 +281,9 @@ class Program::LateMemory final : public MemoryProvider {
   const Program& program_;
   Shapes& shapes_;
   const Provide& provide_;
+  RunMemory* memory_;
   std::vector<Workspace> slots_;
 };
-
-static bool is_string(const TenonTensorInfo& tensor) { return tensor.code == TENON_DTYPE_STRING; }
 
 /// The strings of one run: numbers stand for those of the inputs.
 class Program::Strings {
@@ -327,7 +338,8 @@ static void share_inputs(const TenonProgram& program, std::span<const DLTensor* 
 /// outputs' actual dimensions in `shapes`.
 void Program::execute(std::span<const DLTensor* const> inputs,
                       std::span<const DLTensor* const> outputs, Shapes& shapes,
-                      const Provide& provide, StringTable* strings) {
+                      const Provide& provide, StringTable* strings,
+                      std::shared_ptr<RunMemory> memory) {
   alignas(kAlignment) static char
       nothing[kAlignment];  // where tensors without elements are said to lie
   std::vector<void*> buffers;
@@ -340,6 +352,7 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     bool needs_copy = (bytes == 0 ? alignment > kAlignment : !is_aligned(data, alignment));
     if (bytes == 0) data = nothing;
     if (needs_copy) data = copies.emplace_back(allocate(bytes, alignment)).get();
+    if (needs_copy && memory != nullptr) memory->keep(copies.back());
     buffers.push_back(data);
     return needs_copy ? bytes : 0;
   };
@@ -354,6 +367,10 @@ void Program::execute(std::span<const DLTensor* const> inputs,
       buffers.push_back(nullptr);
     else if (place(*outputs[i], program_.outputs[i]) > 0)
       copied_outputs.push_back(i);
+    if (memory != nullptr && outputs[i] != nullptr)
+      memory->add_writable(buffers.back(),
+                           byte_count(outputs[i]->dtype,
+                                      {outputs[i]->shape, static_cast<size_t>(outputs[i]->ndim)}));
   }
 
   share_inputs(program_, inputs, shapes.output_dims, buffers);
@@ -363,7 +380,12 @@ void Program::execute(std::span<const DLTensor* const> inputs,
     Lease lease(*this, shapes.workspace_bytes);
     RunContext context(lease.pool.get(), shapes.output_dims.data());
     context.set_packed(program_.packed, packed_);
-    LateMemory late(*this, shapes, provide);
+    if (memory != nullptr) {
+      memory->keep(lease.workspace.data);
+      memory->add_writable(lease.workspace.data.get(), lease.workspace.bytes);
+      context.set_memory(memory);
+    }
+    LateMemory late(*this, shapes, provide, memory.get());
     context.set_provider(&late);
     context.set_strings(strings);
     FloatStateScope float_state;
@@ -372,6 +394,8 @@ void Program::execute(std::span<const DLTensor* const> inputs,
                                 lease.workspace.data.get(), constants_);
     context.check(
         code, program_.name != nullptr ? "`" + std::string(program_.name) + "`" : "the program");
+    context.set_memory(nullptr);
+    memory = nullptr;  // before the workspace goes back: who still holds it keeps it
   }
   for (size_t i = 0; i < bounds.size(); ++i)
     if (bounds[i] >= 0 && (shapes.output_dims[i] < 0 || shapes.output_dims[i] > bounds[i]))
@@ -416,7 +440,16 @@ Tensor Program::new_result(size_t i, std::span<const int64_t> dims) const {
   return new_output(i, is_string(info) ? kStringNumber : declared_dtype(info), dims);
 }
 
-std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
+std::shared_ptr<RunMemory> Program::run_memory(std::shared_ptr<const void> keeper) const {
+  if (packed_.empty()) return nullptr;
+  auto memory = std::make_shared<RunMemory>();
+  memory->keep(owner_);  // constants
+  memory->keep(std::move(keeper));
+  return memory;
+}
+
+std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs,
+                                 std::shared_ptr<const void> keeper) {
   Shapes found = shapes(inputs);
   Strings strings(program_, inputs);
   std::vector<std::vector<int64_t>> dims = split(outputs(), found.output_dims);
@@ -424,18 +457,24 @@ std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
   std::vector<DLTensor> views;
   std::vector<const DLTensor*> pointers(dims.size(), nullptr);
   views.reserve(dims.size());
+  std::shared_ptr<RunMemory> memory = run_memory(std::move(keeper));
+  const auto kept = [memory = memory.get()](const Tensor& tensor) {
+    if (memory != nullptr) memory->keep(std::make_shared<const Tensor>(tensor));
+  };
   for (size_t i = 0; i < dims.size(); ++i) {
     if (is_late(program_.outputs[i])) continue;
     results[i] = new_result(i, dims[i]);
+    kept(results[i]);
     views.push_back(results[i].view());
     pointers[i] = &views.back();
   }
   std::vector<int64_t> bounds = found.output_dims;
   const auto provide = [&](size_t i, std::span<const int64_t> own) {
     results[i] = new_result(i, own);
+    kept(results[i]);
     return results[i].data();
   };
-  execute(strings.inputs(), pointers, found, provide, strings.table());
+  execute(strings.inputs(), pointers, found, provide, strings.table(), std::move(memory));
   if (found.output_dims != bounds) {
     dims = split(outputs(), found.output_dims);
     for (size_t i = 0; i < dims.size(); ++i) results[i] = results[i].reshaped(dims[i]);
@@ -449,12 +488,13 @@ std::vector<Tensor> Program::run(std::span<const DLTensor* const> inputs) {
 /// that are aligned less, and the numbers of strings.
 class Program::Staged {
  public:
-  Staged(const Program& program, std::span<DLTensor* const> outputs)
-      : program_(program), outputs_(outputs), staged_(outputs.size()) {}
+  Staged(const Program& program, std::span<DLTensor* const> outputs, RunMemory* memory)
+      : program_(program), outputs_(outputs), memory_(memory), staged_(outputs.size()) {}
 
   /// The memory of an output of strings, whose dimensions are known.
   const DLTensor* numbers(size_t i, const std::vector<int64_t>& dims) {
     staged_[i] = {Tensor(kStringNumber, dims), {}};
+    keep(i);
     staged_[i]->view = staged_[i]->tensor.view();
     return &staged_[i]->view;
   }
@@ -474,6 +514,7 @@ class Program::Staged {
       return data_of(given);
     staged_[i] = {
         Tensor(is_string(declared) ? kStringNumber : given.dtype, {own.begin(), own.end()}), {}};
+    keep(i);
     return staged_[i]->tensor.data();
   }
 
@@ -495,17 +536,23 @@ class Program::Staged {
     Tensor tensor;
     DLTensor view;
   };
+  void keep(size_t i) {
+    if (memory_ != nullptr) memory_->keep(std::make_shared<const Tensor>(staged_[i]->tensor));
+  }
   const Program& program_;
   std::span<DLTensor* const> outputs_;
+  RunMemory* memory_;
   std::vector<std::optional<One>> staged_;
 };
 
-void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
+void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                  std::shared_ptr<const void> keeper) {
   Shapes found = shapes(inputs);
   std::vector<const DLTensor*> pointers(outputs.begin(), outputs.end());
   check_outputs(program_, inputs, pointers, found.output_dims);
   Strings strings(program_, inputs);
-  Staged staged(*this, outputs);
+  std::shared_ptr<RunMemory> memory = run_memory(std::move(keeper));
+  Staged staged(*this, outputs, memory.get());
   const std::vector<std::vector<int64_t>> dims = split(this->outputs(), found.output_dims);
   for (size_t i = 0; i < pointers.size(); ++i) {
     if (is_late(program_.outputs[i]))
@@ -517,7 +564,7 @@ void Program::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* c
   const auto provide = [&](size_t i, std::span<const int64_t> own) {
     return staged.provide(i, own);
   };
-  execute(strings.inputs(), pointers, found, provide, strings.table());
+  execute(strings.inputs(), pointers, found, provide, strings.table(), std::move(memory));
   staged.give_out(strings.table(), found.output_dims);
   if (found.output_dims == bounds) return;
   size_t at = 0;

@@ -11,6 +11,7 @@
 
 #include "tenon/runtime/abi.h"
 #include "tenon/runtime/arguments.h"
+#include "tenon/runtime/packed_call.h"
 #include "tenon/runtime/registry.h"
 #include "tenon/runtime/tensor.h"
 #include "tenon/runtime/thread_pool.h"
@@ -77,15 +78,19 @@ class Program {
   Tensor new_output(size_t i, std::span<const int64_t> dims) const;
 
   /// Runs into new outputs.
+  /// \param keeper  keeps the caller's tensors: whoever holds on to memory that a packed function
+  ///                was handed holds it too
   /// \throws Error (TENON_ERROR_ARGUMENT, TENON_ERROR_MEMORY; what the program reports)
-  std::vector<Tensor> run(std::span<const DLTensor* const> inputs);
+  std::vector<Tensor> run(std::span<const DLTensor* const> inputs,
+                          std::shared_ptr<const void> keeper = nullptr);
 
   /// Runs into the caller's outputs, whose shapes are those that shapes() gives. Where an output
   /// turns out smaller, because its extent depends on the data, its `shape` is changed to what it
   /// is. One with dimensions that only the run knows has to be large enough: its `shape` is changed
   /// likewise. The characters of strings lie in a block that release_texts() frees
   /// (runtime/strings.h). \throws Error (TENON_ERROR_MEMORY) where it is not.
-  void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
+  void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+           std::shared_ptr<const void> keeper = nullptr);
 
  private:
   enum class Packed : uint8_t { kNeeded, kMayBeMissing };
@@ -111,7 +116,10 @@ class Program {
   Tensor new_output(size_t i, DLDataType dtype, std::span<const int64_t> dims) const;
   Tensor new_result(size_t i, std::span<const int64_t> dims) const;
   void execute(std::span<const DLTensor* const> inputs, std::span<const DLTensor* const> outputs,
-               Shapes& shapes, const Provide& provide, StringTable* strings);
+               Shapes& shapes, const Provide& provide, StringTable* strings,
+               std::shared_ptr<RunMemory> memory);
+  /// Null where the program calls no packed function.
+  std::shared_ptr<RunMemory> run_memory(std::shared_ptr<const void> keeper) const;
 
   std::shared_ptr<void> owner_;
   TenonProgram program_{};

@@ -32,14 +32,38 @@ void register_packed(const std::string& name, PackedFunction function) {
   if (name.empty() || function.function == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "a packed function needs a name and an address");
   Registry& all = registry();
+  // What was there ends outside of the lock: its host's code may ask the registry.
   std::lock_guard lock(all.mutex);
-  all.functions[name] = function;
+  std::swap(all.functions[name], function);
+}
+
+std::string register_packed_beside(const std::string& name, PackedFunction function) {
+  if (name.empty() || function.function == nullptr)
+    throw Error(TENON_ERROR_ARGUMENT, "a packed function needs a name and an address");
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::string free = name;
+  for (int i = 1; all.functions.count(free) > 0; ++i) free = name + "_" + std::to_string(i);
+  all.functions.emplace(free, std::move(function));
+  return free;
 }
 
 bool unregister_packed(const std::string& name) {
   Registry& all = registry();
+  std::map<std::string, PackedFunction>::node_type taken;  // ends outside of the lock
   std::lock_guard lock(all.mutex);
-  return all.functions.erase(name) > 0;
+  taken = all.functions.extract(name);
+  return !taken.empty();
+}
+
+bool unregister_packed(const std::string& name, const void* context) {
+  Registry& all = registry();
+  std::map<std::string, PackedFunction>::node_type taken;
+  std::lock_guard lock(all.mutex);
+  const auto found = all.functions.find(name);
+  if (found == all.functions.end() || found->second.context != context) return false;
+  taken = all.functions.extract(found);
+  return true;
 }
 
 std::optional<PackedFunction> find_packed(const std::string& name) {
@@ -48,7 +72,15 @@ std::optional<PackedFunction> find_packed(const std::string& name) {
   const auto found = all.functions.find(name);
   if (found != all.functions.end()) return found->second;
   const TenonPackedFunction own = find_image_function(name);
-  return own == nullptr ? std::nullopt : std::optional(PackedFunction{own, nullptr});
+  return own == nullptr ? std::nullopt : std::optional(PackedFunction{own, nullptr, nullptr});
+}
+
+std::vector<std::string> packed_names() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, function] : all.functions) names.push_back(name);
+  return names;
 }
 
 std::vector<PackedFunction> resolve_packed(std::span<const TenonPacked> table) {
@@ -57,7 +89,7 @@ std::vector<PackedFunction> resolve_packed(std::span<const TenonPacked> table) {
   int count = 0;
   for (const TenonPacked& item : table) {
     if (item.function != nullptr) {
-      out.push_back({item.function, nullptr});
+      out.push_back({item.function, nullptr, nullptr});
       continue;
     }
     const std::string name = item.name != nullptr ? item.name : "";

@@ -87,28 +87,37 @@ int32_t RunContext::parallel_for(TenonContext* context, TenonTask body, void* en
 
 int32_t RunContext::report(TenonContext* context, int32_t code, const char* where,
                            const char* message, int64_t value, int64_t bound) {
-  RunContext* self = static_cast<RunContext*>(context->state);
+  std::string text;
+  try {
+    text = filled_in(message, value, bound);
+  } catch (const std::bad_alloc&) {  // the code alone must do
+  }
+  return static_cast<RunContext*>(context->state)->record(code, where, text, nullptr);
+}
+
+int32_t RunContext::record(int32_t code, const char* where, const std::string& message,
+                           std::exception_ptr thrown) {
   int64_t task = ThreadPool::current_task();
-  std::lock_guard lock(self->mutex_);
-  bool lower_task = task >= 0 && task < self->task_ && self->loop_ == self->loops_;
+  std::lock_guard lock(mutex_);
+  bool lower_task = task >= 0 && task < task_ && loop_ == loops_;
   // Who asked for something says where that was, after what the host says was wrong with it.
   const auto with_place = [&](const std::string& text) {
-    self->has_place_ = where != nullptr && *where != 0;
-    return self->has_place_ ? "`" + std::string(where) + "`: " + text : text;
+    has_place_ = where != nullptr && *where != 0;
+    return has_place_ ? "`" + std::string(where) + "`: " + text : text;
   };
   try {
-    if (self->code_ == code && !self->has_place_ && !lower_task)
-      self->message_ = with_place(self->message_);
+    if (code_ == code && !has_place_ && !lower_task) message_ = with_place(message_);
   } catch (const std::bad_alloc&) {  // then without
   }
-  if (self->code_ != TENON_OK && !lower_task) return code;
-  self->code_ = code;
-  self->loop_ = self->loops_;
-  self->task_ = task;
+  if (code_ != TENON_OK && !lower_task) return code;
+  code_ = code;
+  loop_ = loops_;
+  task_ = task;
+  std::swap(thrown_, thrown);
   try {
-    self->message_ = with_place(filled_in(message, value, bound));
+    message_ = with_place(message);
   } catch (const std::bad_alloc&) {
-    self->message_.clear();  // the code alone must do
+    message_.clear();
   }
   return code;
 }
@@ -141,18 +150,23 @@ int32_t RunContext::call_packed(TenonContext* context, int32_t function, TenonVa
     return self->call_string_function(self->packed_table_[function].name, args, count, results,
                                       where);
   try {
+    const PackedCall call{where, results, result_count, self->memory_};
+    const PackedCallScope scope(call);
     return runtime::call_packed(context, self->packed_table_[function].name, callee, args, codes,
                                 count, results, result_codes, result_count, where);
   } catch (const std::bad_alloc&) {
     return report(context, TENON_ERROR_MEMORY, where, "out of memory", 0, 0);
-  } catch (const std::exception&) {  // a shape whose size overflows, or what the function threw
-    return report(context, TENON_ERROR_LIBRARY, where, "a packed function threw an exception", 0,
-                  0);
+  } catch (const Error& error) {  // a shape whose size overflows, or what the function says
+    return self->record(error.code(), where, error.what(), nullptr);
+  } catch (...) {
+    return self->record(TENON_ERROR_LIBRARY, where, "a packed function threw an exception",
+                        std::current_exception());
   }
 }
 
 void RunContext::check(int32_t code, const std::string& what) const {
   if (code == TENON_OK) return;
+  if (thrown_) std::rethrow_exception(thrown_);
   if (code_ != TENON_OK && !message_.empty()) throw Error(code_, message_);
   throw Error(code, what + " failed: " + code_text(code));
 }

@@ -3,11 +3,14 @@
 // code.
 #pragma once
 
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 
 #include "tenon/runtime/abi.h"
+#include "tenon/runtime/packed_call.h"
 #include "tenon/runtime/registry.h"
 #include "tenon/runtime/strings.h"
 #include "tenon/runtime/thread_pool.h"
@@ -38,13 +41,16 @@ class RunContext {
     packed_ = functions;
   }
 
+  /// What packed functions are handed is kept by this; null: nobody keeps it.
+  void set_memory(std::shared_ptr<RunMemory> memory) { memory_ = std::move(memory); }
+
   /// Must outlive this. Without one there is no such memory.
   void set_provider(MemoryProvider* provider) { provider_ = provider; }
   /// The texts of the run. Must outlive this.
   void set_strings(StringTable* strings) { strings_ = strings; }
 
   /// \throws Error with what was reported, or with `code` where nothing was; unless `code` is
-  /// TENON_OK.
+  /// TENON_OK. What a packed function threw, where that is the error.
   /// \param what  the function that returned it: "`resnet50`"
   void check(int32_t code, const std::string& what) const;
 
@@ -52,6 +58,8 @@ class RunContext {
   static int32_t parallel_for(TenonContext* context, TenonTask body, void* env, int64_t tasks);
   static int32_t report(TenonContext* context, int32_t code, const char* where, const char* message,
                         int64_t value, int64_t bound);
+  int32_t record(int32_t code, const char* where, const std::string& message,
+                 std::exception_ptr thrown);
   int32_t call_string_function(const char* name, const TenonValue* args, int32_t count,
                                const TenonValue* results, const char* where);
   static int32_t call_packed(TenonContext* context, int32_t function, TenonValue* args,
@@ -66,6 +74,7 @@ class RunContext {
   MemoryProvider* provider_ = nullptr;
   const TenonPacked* packed_table_ = nullptr;
   std::span<const PackedFunction> packed_;
+  std::shared_ptr<RunMemory> memory_;
   StringTable* strings_ = nullptr;
   int64_t loops_ = 0;  // outermost parallel loops begun so far
 
@@ -74,6 +83,7 @@ class RunContext {
   bool has_place_ = false;
   int64_t loop_ = 0, task_ = -1;  // where it was made; task -1: outside parallel loops
   std::string message_;
+  std::exception_ptr thrown_;  // by a packed function, of the report
 };
 
 }  // namespace tenon::runtime

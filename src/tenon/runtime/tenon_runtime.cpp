@@ -36,6 +36,9 @@ static int32_t guarded(Action action) noexcept {
     } catch (const std::exception& error) {
       last_error() = error.what();
       return TENON_ERROR_INTERNAL;
+    } catch (...) {
+      last_error() = "a packed function threw an exception";
+      return TENON_ERROR_LIBRARY;
     }
   } catch (...) {  // no memory for the message either
     return TENON_ERROR_MEMORY;
@@ -113,7 +116,7 @@ void tenon_release_strings(DLTensor* tensor) {
 int32_t tenon_register_function(const char* name, TenonPackedFunction function, void* context) {
   return guarded([&] {
     require(name != nullptr, "`tenon_register_function` needs a name");
-    register_packed(name, {function, context});
+    register_packed(name, {function, context, nullptr});
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates LLVM IR for calls of library functions with declared signatures.
 #include <dlpack/dlpack.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -125,10 +126,19 @@ llvm::Value* FunctionCodegen::generate_packed(const Call& call) {
   call_packed(name, args, items.size(), result, 1, call.origin);
   if (call.dtype.is_void()) return b_.getInt32(0);
   if (call.dtype.is_handle()) return b_.CreateLoad(b_.getPtrTy(), result.values);
+  // The function may say that it gives the other kind of number.
+  llvm::Value* code = b_.CreateLoad(b_.getInt32Ty(), result.codes);
+  const auto is_of = [&](uint32_t kind) { return b_.CreateICmpEQ(code, b_.getInt32(kind)); };
+  llvm::Value* integer = b_.CreateLoad(b_.getInt64Ty(), result.values);
+  llvm::Value* number = b_.CreateLoad(b_.getDoubleTy(), result.values);
   if (call.dtype.is_float())
-    return convert(b_.CreateLoad(b_.getDoubleTy(), result.values), kFloat64, call.dtype,
-                   call.origin);
-  return convert(b_.CreateLoad(b_.getInt64Ty(), result.values), kInt64, call.dtype, call.origin);
+    return convert(
+        b_.CreateSelect(is_of(TENON_VALUE_INT), b_.CreateSIToFP(integer, b_.getDoubleTy()), number),
+        kFloat64, call.dtype, call.origin);
+  number = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {b_.getInt64Ty(), b_.getDoubleTy()},
+                              {number});
+  return convert(b_.CreateSelect(is_of(TENON_VALUE_FLOAT), number, integer), kInt64, call.dtype,
+                 call.origin);
 }
 
 // What is written is a result, everything else an argument.
