@@ -92,21 +92,47 @@ nb::object results(std::vector<nb::object> arrays) {
   return tuple;
 }
 
+/// The arguments of a call. Where functions of Python are called in it, they may keep the memory
+/// that they are handed, and then hold these.
+class Held {
+ public:
+  explicit Held(bool is_shared) {
+    if (!is_shared) return;
+    shared_ = std::shared_ptr<Arrays>(new Arrays(), [](Arrays* arrays) {
+      const nb::gil_scoped_acquire locked;
+      delete arrays;
+    });
+  }
+  std::vector<ArrayArgument>& inputs() { return shared_ ? shared_->inputs : own_.inputs; }
+  std::vector<ArrayArgument>& outputs() { return shared_ ? shared_->outputs : own_.outputs; }
+  std::shared_ptr<const void> keeper() const { return shared_; }
+
+ private:
+  struct Arrays {
+    std::vector<ArrayArgument> inputs, outputs;
+  };
+  Arrays own_;
+  std::shared_ptr<Arrays> shared_;
+};
+
 nb::object run(Program& program, PyObject* args, PyObject* kwargs) {
   PyObject* out = nullptr;
   const std::vector<PyObject*> values = arguments_of(program, args, kwargs, out);
   const std::vector<Program::Port>& ports = program.input_ports();
-  std::vector<ArrayArgument> inputs(values.size());
+  runtime::Program& compiled = program.program();
+  Held held(compiled.declaration().packed_count > 0);
+  std::vector<ArrayArgument>& inputs = held.inputs();
+  inputs = std::vector<ArrayArgument>(values.size());
   std::vector<const DLTensor*> pointers;
   pointers.reserve(inputs.size());
   for (size_t i = 0; i < values.size(); ++i) {
     inputs[i].read(values[i], ports[i].numpy_dtype);
     pointers.push_back(&inputs[i].tensor());
   }
-  runtime::Program& compiled = program.program();
   if (out && out != Py_None) {
     const std::vector<nb::object> arrays = outputs_of(program, out);
-    std::vector<ArrayArgument> outputs(arrays.size());
+    std::vector<ArrayArgument>& outputs = held.outputs();
+    outputs = std::vector<ArrayArgument>(arrays.size());
     std::vector<DLTensor*> places;
     for (size_t i = 0; i < arrays.size(); ++i) {
       outputs[i].write(arrays[i]);
@@ -114,14 +140,14 @@ nb::object run(Program& program, PyObject* args, PyObject* kwargs) {
     }
     {
       const nb::gil_scoped_release unlocked;
-      compiled.run(pointers, places);
+      compiled.run(pointers, places, held.keeper());
     }
     return nb::borrow(out);
   }
   std::vector<runtime::Tensor> tensors;
   {
     const nb::gil_scoped_release unlocked;
-    tensors = compiled.run(pointers);
+    tensors = compiled.run(pointers, held.keeper());
   }
   std::vector<nb::object> arrays;
   arrays.reserve(tensors.size());

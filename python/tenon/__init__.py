@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenon import dpl as dpl, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, from_torch, interpret, load, options, passes, plan, validate
-    from tenon._core import Expr, Function, IRModule, Pass, Port, Program, Remark, Story
+    from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
+    from tenon._packed import get_global_func, list_global_func_names, register_func, remove_global_func
     from tenon.expr_functor import ExprMutator, ExprVisitor
     from tenon.transform import Sequential, module_pass
 
@@ -32,9 +33,10 @@ _NAMES = {
     name: module
     for module, names in {
         "_api": "assert_equal compile from_torch interpret load options passes plan validate",
-        "_core": "Expr Function IRModule Pass Port Program Remark Story __version__",
+        "_core": "Expr Function IRModule PackedFunc Pass Port Program Remark Story __version__",
         "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
         "_memory": "MemoryPlan",
+        "_packed": "get_global_func list_global_func_names register_func remove_global_func",
         "expr_functor": "ExprMutator ExprVisitor",
         "transform": "Sequential module_pass",
     }.items()
