@@ -53,6 +53,7 @@ BELONGS = {
     "graph/kernel_names": "transforms",
     "graph/kernel_verifier": "transforms",
     "graph/declared_operators": "transforms",
+    "graph/operator_rules": "transforms",
     "graph/verifier": "transforms",
     "driver/report_command": "report",
     "driver/explain_command": "report",

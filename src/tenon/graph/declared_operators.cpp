@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/operator_rules.h"
 
 namespace tenon::graph {
 
@@ -54,7 +55,8 @@ Ref<Function> declaration_of(const IRModule& module, const std::string& op) {
     if (declares_operator(*function) && !function->attrs.contains("op_left_out") &&
         *function->attrs.get<std::string>("op") == op)
       return cast<Function>(function);
-  return {};
+  const auto rule = find_operator_rule(op);
+  return rule ? rule->schema : Ref<Function>();
 }
 
 std::vector<std::string> optional_inputs(const Function& declared) {

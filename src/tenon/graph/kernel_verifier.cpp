@@ -4,6 +4,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/operator_rules.h"
 #include "tenon/graph/shape.h"
 #include "tenon/support/kernel_codes.h"
 
@@ -184,8 +185,11 @@ class KernelChecker {
     if (declared) {
       const auto left_out = left_out_by(module_, function, op);
       const Ref<Function> form = left_out.empty() ? declared : without_inputs(*declared, left_out);
-      types(op, buffers, shape.most - left_out.size(),
-            [&](const std::vector<Value>& inputs) { return declared_result(*form, inputs); });
+      const auto rule = find_operator_rule(op);
+      const bool has_rule = rule && rule->schema.same_as(declared);
+      types(op, buffers, shape.most - left_out.size(), [&](const std::vector<Value>& inputs) {
+        return has_rule ? result_by_rule(*rule, inputs, left_out) : declared_result(*form, inputs);
+      });
       return;
     }
     infer_operator(*def, buffers, shape);
@@ -314,6 +318,33 @@ class KernelChecker {
     const size_t results = tuple ? tuple->types.size() : 1;
     if (count + results != buffers.size()) return arity(op, buffers, count, results);
     outputs(op, result, buffers, count);
+  }
+
+  // Nothing where the result may depend on an attribute that the kernel leaves open.
+  Type result_by_rule(const OperatorRule& rule, const std::vector<Value>& inputs,
+                      const std::vector<std::string>& left_out) {
+    const auto pinned = kernel_.function->attrs.get<AttrValue::Map>("op_attrs");
+    std::vector<Type> types;
+    Attrs attributes;
+    size_t next = 0;
+    for (const Ref<Var>& param : rule.schema->params) {
+      const bool is_tensor = param->type.as<TensorType>() != nullptr;
+      if (is_tensor) {
+        const bool is_out =
+            std::find(left_out.begin(), left_out.end(), param->name) != left_out.end();
+        types.push_back(is_out || next >= inputs.size() ? Type() : type_of(inputs[next++]));
+        continue;
+      }
+      const auto found = pinned ? pinned->find(param->name) : AttrValue::Map::const_iterator();
+      if (!pinned || found == pinned->end()) return {};
+      attributes.set(param->name, found->second);
+    }
+    const OperatorRule::Form form = rule.form(types, attributes);
+    const auto function = form.module->find<Function>(form.name);
+    Substitution bound;
+    for (size_t i = 0; i < inputs.size() && i < function->params.size(); ++i)
+      unify(function->params[i]->type, type_of(inputs[i]), bound);
+    return substitute(function->result, bound);
   }
 
   Type declared_result(const Function& declared, const std::vector<Value>& inputs) {

@@ -37,8 +37,8 @@ bool has_no_body(const Function& function);
 /// The body of a function whose text is `...`.
 Ref<SeqExpr> no_body(const Type& result, const Origin& origin = {});
 
-/// The function that declares operator `op` ("com.example::Rope"), with all inputs; null where the
-/// module has none.
+/// The function that declares operator `op` ("com.example::Rope"), with all inputs: the module's,
+/// else the schema of a rule (graph/operator_rules.h); null where there is neither.
 Ref<Function> declaration_of(const IRModule& module, const std::string& op);
 /// Inputs of a declared operator that a node may leave out, in the declaration's order: tensors
 /// whose default in `op_attrs` is None.

@@ -202,6 +202,8 @@ Object Evaluator::call_host(const HostValue& host, const ast::Expr& call) {
       keywords.emplace_back(item.keyword, item.value);
     }
   }
+  if (host.is_operator())
+    if (auto out = call_operator(host, args, call)) return std::move(*out);
   if (auto out = host.call(positional, keywords)) return std::move(*out);
   if (const auto helper = host.helper(); helper && !helper->is_macro)
     return call_helper(*helper, std::move(args), call);

@@ -174,6 +174,11 @@ class Evaluator {
   void finish(const Arguments& args, const ast::Expr& call) const;
   /// The result of calling `callee`, which is neither a dtype, an operation nor an intrinsic of T.
   virtual Object call_other(const ast::Expr& call, const Object& callee) = 0;
+  /// A call of an operator of the program's; nothing where it is none, or there are no values here.
+  virtual std::optional<Object> call_operator(const HostValue&, const Arguments&,
+                                              const ast::Expr&) {
+    return std::nullopt;
+  }
   /// Defines the parameters of `helper` in the innermost scope, from the arguments of `call`.
   void bind_parameters(const Helper& helper, Arguments& args, const ast::Expr& call);
   /// A condition that Python would decide while it reads; nothing where it is one of the program.

@@ -33,6 +33,8 @@ class GraphBuilder final : public Evaluator {
 
  protected:
   Object call_other(const ast::Expr& call, const Object& callee) override;
+  std::optional<Object> call_operator(const HostValue& host, const Arguments& args,
+                                      const ast::Expr& call) override;
   std::optional<Object> operate(const std::string& op, const Object& a, const Object& b,
                                 const Place& place) override;
   std::optional<Object> subscript_other(const Object& object, const ast::Expr& expr) override;

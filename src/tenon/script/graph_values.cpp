@@ -541,4 +541,27 @@ Object GraphBuilder::call_other(const ast::Expr& call, const Object& callee) {
                                  origin(call.place)));
 }
 
+std::optional<Object> GraphBuilder::call_operator(const HostValue& host, const Arguments& args,
+                                                  const ast::Expr& call) {
+  std::vector<Value> values;
+  std::vector<Type> types;
+  HostValue::Keywords attributes;
+  for (const Arguments::Item& item : args.items) {
+    if (!item.keyword.empty()) {
+      attributes.emplace_back(item.keyword, item.value);
+      continue;
+    }
+    Value value = argument(item.value, item.place);
+    types.push_back(value ? graph::type_of(value) : Type());
+    if (value) values.push_back(std::move(value));
+  }
+  const auto form = host.form(types, attributes, origin(call.place));
+  if (!form) return std::nullopt;
+  const FunctionName name = module_.capture(form->function, call.place);
+  values.insert(values.end(), form->attributes.begin(), form->attributes.end());
+  return Value(make<graph::Call>(make<graph::FuncRef>(name.name, origin(call.place)),
+                                 std::move(values), Attrs(), std::vector<Type>{},
+                                 origin(call.place)));
+}
+
 }  // namespace tenon::script

@@ -39,6 +39,18 @@ class HostValue {
                                      const Keywords& keywords) const = 0;
   /// The text of a function, to be evaluated by reading; nothing where there is none.
   virtual std::optional<Helper> helper() const = 0;
+
+  /// Of an operator (graph/operator_rules.h): the function of a call on values of these types, null
+  /// where one is left out, and what it is given behind them. Nothing where it is none.
+  struct Form {
+    CapturedFunction function;
+    std::vector<graph::Value> attributes;
+  };
+  virtual bool is_operator() const { return false; }
+  virtual std::optional<Form> form(const std::vector<graph::Type>&, const Keywords&,
+                                   const Origin&) const {
+    return std::nullopt;
+  }
 };
 
 /// A function or macro of another text than the one that is read.

@@ -4,6 +4,7 @@
 
 #include "tenon/graph/infer.h"
 #include "tenon/graph/kernels.h"
+#include "tenon/graph/operator_rules.h"
 #include "tenon/import/onnx/declared_attribute.h"
 #include "tenon/import/onnx/importer.h"
 #include "tenon/import/onnx/node_function.h"
@@ -58,10 +59,38 @@ void Importer::set_outputs(const Node& node, const Value& call, Scope& scope) {
   set_results(node, results, scope);
 }
 
-const Declaration* Importer::declaration_of(const Node& node) const {
-  if (declared_.empty()) return nullptr;
-  const auto found = declared_.find(qualified_name(node.domain, node.op_type));
-  return found == declared_.end() ? nullptr : &found->second;
+const Declaration* Importer::declaration_of(const Node& node) {
+  const std::string op = qualified_name(node.domain, node.op_type);
+  const auto found = declared_.find(op);
+  if (found != declared_.end()) return &found->second;
+  const auto rule = graph::find_operator_rule(op);
+  if (!rule) return nullptr;
+  return &declared_.emplace(op, Declaration("", rule->schema)).first->second;
+}
+
+std::string Importer::form_of(const std::string& op, const graph::Function& schema,
+                              const std::vector<Value>& args,
+                              const std::vector<std::string>& left_out) {
+  const auto rule = graph::find_operator_rule(op);
+  tenon::check(rule != nullptr, "an operator is taken back while a network with it is read");
+  std::vector<graph::Type> types;
+  Attrs attributes;
+  std::string key = op;
+  size_t next = 0;
+  for (const Ref<graph::Var>& param : schema.params) {
+    const bool is_out = std::find(left_out.begin(), left_out.end(), param->name) != left_out.end();
+    const Value arg = is_out ? Value() : args.at(next++);
+    if (param->type.as<TensorType>()) {
+      types.push_back(arg ? graph::type_of(arg) : graph::Type());
+      key += "\n" + (arg ? graph::str(types.back()) : "");
+    } else {
+      attributes.set(param->name, graph::attribute_of(arg));
+      key += "\n" + attributes.find(param->name)->str();
+    }
+  }
+  const auto known = forms_.find(key);
+  if (known != forms_.end()) return known->second;
+  return forms_[key] = graph::add_form(module_, rule->form(types, attributes));
 }
 
 void Importer::convert_declared(const Node& node, Scope& scope, const Body& body) {
@@ -71,9 +100,13 @@ void Importer::convert_declared(const Node& node, Scope& scope, const Body& body
   auto operands = operands_of(node, scope);
   if (!operands) return poison(node, scope);
   std::vector<ItemRef>& inputs = *operands;
-  if (const auto left_out = left_out_of(node, *function, inputs); !left_out.empty()) {
-    name = form_without(name, *function, left_out);
-    function = module_.find<graph::Function>(name);
+  const bool has_rule = name.empty();
+  const Ref<graph::Function> schema = function;
+  const auto left_out = left_out_of(node, *function, inputs);
+  if (!left_out.empty()) {
+    if (!has_rule) name = form_without(name, *function, left_out);
+    function =
+        has_rule ? graph::without_inputs(*function, left_out) : module_.find<graph::Function>(name);
     std::erase(inputs, nullptr);
   }
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -112,6 +145,7 @@ void Importer::convert_declared(const Node& node, Scope& scope, const Body& body
                        "`{}` has attribute `{}`, which its declaration does not have",
                        name_of(node), printable(extra))
         .note(function->origin, "it is declared here");
+  if (has_rule) name = form_of(qualified_name(node.domain, node.op_type), *schema, args, left_out);
   set_outputs(node,
               make<graph::Call>(make<graph::FuncRef>(name), std::move(args), Attrs{},
                                 std::vector<graph::Type>{}, builder_.origin()),

@@ -46,7 +46,8 @@ struct Body {
   int64_t versions = 1;          // of the nodes that stand here, for branches of several ranks
 };
 
-/// The function of an operator that is declared beside the network, with its name.
+/// The function of an operator that is declared beside the network, with its name; of one with a
+/// rule its schema, without a name.
 using Declaration = std::pair<std::string, Ref<graph::Function>>;
 
 class Importer {
@@ -117,8 +118,11 @@ class Importer {
   void set_outputs(const Node& node, const Value& call, Scope& scope);
 
   // ---- operators that are declared beside the network
+  // The function of this call of an operator with a rule (graph/operator_rules.h).
+  std::string form_of(const std::string& op, const graph::Function& schema,
+                      const std::vector<Value>& args, const std::vector<std::string>& left_out);
 
-  const Declaration* declaration_of(const Node& node) const;
+  const Declaration* declaration_of(const Node& node);
   void convert_declared(const Node& node, Scope& scope, const Body& body);
 
   // The optional inputs that a node leaves out: by an empty name, or at the end.
