@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "function.h"
+#include "tenon/graph/operator_rules.h"
 #include "tenon/script/evaluator.h"
 #include "tenon/script/expressions.h"
 #include "values.h"
@@ -15,6 +16,13 @@ using script::HostValue;
 using script::Object;
 
 namespace {
+
+// Whether it is of this class of a module, which is not imported for the question.
+bool is_of(nb::handle value, const char* module, const char* type) {
+  const nb::handle of(value.type());
+  return nb::cast<std::string>(of.attr("__module__")) == module &&
+         nb::cast<std::string>(of.attr("__name__")) == type;
+}
 
 /// A Python object that is no value of scripts.
 class PythonValue final : public HostValue {
@@ -58,6 +66,29 @@ class PythonValue final : public HostValue {
     }
     return Capture().object_of(value_(*positional, **named));
   }
+  bool is_operator() const override { return is_of(value_, "tenon._operator", "Operator"); }
+  std::optional<Form> form(const std::vector<graph::Type>& inputs, const Keywords& keywords,
+                           const Origin& origin) const override {
+    const nb::object kept = value_.attr("_rule");
+    const auto& rule = nb::cast<const graph::OperatorRule&>(kept);
+    Attrs given;
+    for (const auto& [name, object] : keywords) {
+      const auto value = to_python(object);
+      if (!value)
+        throw CompileError(kBadAttribute, origin,
+                           "attribute `{}` of operator `{}` is known only when the program runs",
+                           name, rule.name);
+      given.set(name, attr_of(*value));
+    }
+    const Attrs attributes = graph::attributes_of_call(rule, given, origin);
+    const graph::OperatorRule::Form made =
+        rule.form(graph::inputs_of_call(rule, inputs, origin), attributes);
+    Form out{{made.module, made.name}, {}};
+    for (const Ref<graph::Var>& param : made.module->find<graph::Function>(made.name)->params)
+      if (const AttrValue* value = attributes.find(param->name))
+        out.attributes.push_back(graph::attribute_value(*param, *value, origin));
+    return out;
+  }
   std::optional<Helper> helper() const override {
     const nb::object found = imported("tenon.script._source").attr("helper_of")(value_);
     if (found.is_none()) return std::nullopt;
@@ -88,13 +119,6 @@ class PythonNames final : public script::HostNames {
   mutable Capture capture_;
   mutable std::map<std::string, std::optional<Object>> values_;
 };
-
-// Whether it is of this class of a module, which is not imported for the question.
-bool is_of(nb::handle value, const char* module, const char* type) {
-  const nb::handle of(value.type());
-  return nb::cast<std::string>(of.attr("__module__")) == module &&
-         nb::cast<std::string>(of.attr("__name__")) == type;
-}
 
 bool is_numpys(nb::handle value, const char* type) {
   // Not imported for this: what is not there has made no values.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
+    from tenon._operator import Operator, TensorInfo, operator, remove_operator
     from tenon._packed import get_global_func, list_global_func_names, register_func, remove_global_func
     from tenon.expr_functor import ExprMutator, ExprVisitor
     from tenon.transform import Sequential, module_pass
@@ -36,6 +37,7 @@ _NAMES = {
         "_core": "Expr Function IRModule PackedFunc Pass Port Program Remark Story __version__",
         "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
         "_memory": "MemoryPlan",
+        "_operator": "Operator TensorInfo operator remove_operator",
         "_packed": "get_global_func list_global_func_names register_func remove_global_func",
         "expr_functor": "ExprMutator ExprVisitor",
         "transform": "Sequential module_pass",
