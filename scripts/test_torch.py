@@ -60,11 +60,15 @@ def imported(case, model, calls):
     return worst
 
 
-def jitted(model, calls):
-    """The difference, graphs that were compiled, and what warnings say of those that were not."""
+def jitted(case, model, calls):
+    """The difference, and what warnings say of graphs that were not compiled."""
     torch.compiler.reset()
     torch._dynamo.config.allow_rnn = True  # else Dynamo leaves LSTM and GRU to torch
-    compiled = torch.compile(model, backend="tenon", dynamic=True)
+    compiled = torch.compile(model, backend="tenon")
+    for tensor, (shape, _) in zip(calls[0][0], case.inputs):
+        for dim, size in enumerate(shape):
+            if isinstance(size, str):
+                torch._dynamo.mark_dynamic(tensor, dim)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", tenon.TenonWarning)
         worst = max(difference(tensors(compiled(*args)), wanted) for args, wanted in calls)
@@ -109,7 +113,7 @@ def main():
         with torch.no_grad():
             calls = [(xs, tensors(model(*xs))) for xs in (case.arguments(0), case.arguments(1))]
             cells = []
-            for work in (lambda: (imported(case, model, calls),), lambda: jitted(model, calls)):
+            for work in (lambda: (imported(case, model, calls),), lambda: jitted(case, model, calls)):
                 cell, right = attempt(work)
                 wrong += not right
                 if not right:
