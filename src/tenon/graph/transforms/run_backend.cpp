@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tenon/graph/backend.h"
@@ -187,6 +188,35 @@ IRModule run_backend(IRModule module, const Backend& backend, const BackendConte
   return module;
 }
 
+// Of each function that graphs call, how many of its parameters are arguments: results follow. What
+// foreign code inside does to memory is not known, but graphs do not let it change an argument.
+static std::map<std::string, size_t> argument_counts(const IRModule& module) {
+  std::map<std::string, size_t> counts;
+  for (const auto& [name, function] : module.functions())
+    if (function.as<Function>())
+      walk<Call>(function, [&](const Call& call) {
+        const auto* ref = call.is("call_tir") ? call.args.at(0).as<FuncRef>() : nullptr;
+        const auto* args = ref ? call.args.at(1).as<Tuple>() : nullptr;
+        if (args) counts[ref->name] = args->values.size();
+      });
+  return counts;
+}
+
+static std::vector<tir::ParamUse> uses_of(const PrimFunc& function,
+                                          const std::vector<tir::ParamEffect>& effects,
+                                          std::optional<size_t> arguments) {
+  std::vector<tir::ParamUse> uses;
+  for (size_t i = 0; i < effects.size(); ++i) {
+    if (arguments && function.buffers[i])
+      uses.push_back(i < *arguments ? tir::ParamUse::kIn : tir::ParamUse::kOut);
+    else
+      uses.push_back(!effects[i].writes ? tir::ParamUse::kIn
+                     : effects[i].reads ? tir::ParamUse::kInOut
+                                        : tir::ParamUse::kOut);
+  }
+  return uses;
+}
+
 IRModule generate_backend_code(IRModule module, const Backend& backend) {
   if (!backend.generate) return module;
   std::vector<std::string> names;
@@ -208,16 +238,15 @@ IRModule generate_backend_code(IRModule module, const Backend& backend) {
   add(ExternalModule::Kind::kC, code.c_source);
   add(ExternalModule::Kind::kObject, code.object);
   tir::CallEffects effects(module);
+  const std::map<std::string, size_t> arguments = argument_counts(module);
   for (const std::string& name : names) {
     const auto prim = module.find<PrimFunc>(name);
-    const std::vector<tir::ParamEffect> found = effects.of(name);
+    const auto known = arguments.find(name);
     ExternFunction::Parts parts;
     parts.params = prim->params;
     parts.buffers = prim->buffers;
-    for (const tir::ParamEffect& effect : found)
-      parts.uses.push_back(!effect.writes ? tir::ParamUse::kIn
-                           : effect.reads ? tir::ParamUse::kInOut
-                                          : tir::ParamUse::kOut);
+    parts.uses = uses_of(*prim, effects.of(name),
+                         known == arguments.end() ? std::nullopt : std::optional(known->second));
     auto function = make<ExternFunction>(name, std::move(parts), Attrs(), prim->origin);
     module.set(name, function);
   }
