@@ -26,7 +26,6 @@ KEPT = {
     "software_pipeline": "a primitive of schedules that docs/kernel-calls.md offers",
     "tenon_image_decode": "the runtime finds it in libtenon_image.so by its symbol",
     "tenon_image_decode_size": "the runtime finds it in libtenon_image.so by its symbol",
-    "unregister_backend": "tests register back ends of their own and take them away again",
 }
 
 # Headers whose functions programs outside of this tree call.

@@ -212,6 +212,20 @@ static IRModule run_backends(IRModule module, const CompileRequest& request) {
   return module;
 }
 
+// Functions of this process are no more when nobody holds the module that they were made for.
+static void check_host_functions(const std::vector<graph::ExternalModule>& artefacts) {
+  for (const graph::ExternalModule& artefact : artefacts) {
+    if (artefact.kind != graph::ExternalModule::Kind::kHost) continue;
+    for (const std::string& symbol : artefact.symbols)
+      if (!runtime::find_packed(symbol))
+        throw CompileError(
+            kLinkFailed, {},
+            "function `{}`, which back end `{}` made, is not in this process: it lives "
+            "as long as the module that it was made for and programs of that",
+            symbol, artefact.origin);
+  }
+}
+
 std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
                                                          std::vector<std::string> files,
                                                          backend::Trust trust) {
@@ -219,6 +233,7 @@ std::shared_ptr<const backend::Libraries> open_libraries(const IRModule& module,
   if (artefacts.empty())
     return std::make_shared<const backend::Libraries>(std::move(files), nullptr, trust);
   if (trust != backend::Trust::kAnything) check_loaded_code(module, files);
+  check_host_functions(artefacts);
   const auto folder = std::make_shared<const backend::TemporaryFolder>();
   const std::vector<std::string> named = files;
   for (std::string& file : write_external_modules(artefacts, folder->path())) {

@@ -25,6 +25,8 @@ std::vector<std::string> write_external_modules(const std::vector<graph::Externa
       add(artefact.name);
       continue;
     }
+    if (artefact.kind == Kind::kHost)
+      continue;  // no code that could be linked: a registered function
     std::string stem = artefact.origin.empty() ? "external" : artefact.origin;
     for (char& c : stem)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

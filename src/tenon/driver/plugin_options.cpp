@@ -53,9 +53,7 @@ IRModule PluginOptions::annotate(IRModule module) const {
       throw UsageError("--backend-option {}: there is no back end `{}`{}", text, name,
                        did_you_mean(name, known));
     }
-    if (std::none_of(files.begin(), files.end(), [&](const std::string& file) {
-          return plugin::load_plugin(file, {in_process, seconds}) == name;
-        }))
+    if (!plugin::takes_options(name))
       throw UsageError("--backend-option {}: back end `{}` has no options; those of --plugin have",
                        text, name);
     all[name][text.substr(dot + 1, equals - dot - 1)] = text.substr(equals + 1);

@@ -39,6 +39,7 @@ void remember_loaded_code(const IRModule& module) {
   Loaded& all = loaded();
   const std::lock_guard lock(all.mutex);
   for (const ExternalModule& artefact : graph::external_modules(module)) {
+    if (artefact.kind == ExternalModule::Kind::kHost) continue;  // words, no code
     if (artefact.code) all.code.insert(artefact.code->content_hash());
     if (!artefact.name.empty()) all.names.insert(artefact.name);
     all.names.insert(artefact.link.begin(), artefact.link.end());
@@ -51,6 +52,7 @@ void check_loaded_code(const IRModule& module, const std::vector<std::string>& l
   const std::vector<ExternalModule> artefacts = graph::external_modules(module);
   for (size_t i = 0; i < artefacts.size(); ++i) {
     const ExternalModule& artefact = artefacts[i];
+    if (artefact.kind == ExternalModule::Kind::kHost) continue;
     if (artefact.code && all.code.count(artefact.code->content_hash()))
       throw CompileError(kUntrustedCode, {},
                          "item {} of `external_mods` is code of kind `{}` that came with the "

@@ -95,13 +95,16 @@ struct Backend {
 
 /// The one registry, of this process: back ends in the tree come from driver/, others from
 /// --plugin and --call-by-name. Safe to use from several threads; what find_backend returns stays
-/// valid until it is unregistered. A library by name makes room for another back end of its name.
+/// valid. A library by name makes room for another back end of its name.
 /// \throws CompileError (kBadBackend) at a name that is empty, has a dot, or is taken.
 void register_backend(Backend backend);
+/// The same in place of one that is registered under its name; what find_backend returned stays as it
+/// was.
+void replace_backend(Backend backend);
 /// Patterns of the user's for a back end that is registered, behind its own and instead of what
 /// was added before. What find_backend returned stays as it was.
 void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns);
-/// Of tests, mostly: nothing may use it any more. False where there was none.
+/// False where there was none. What find_backend returned stays as it was.
 bool unregister_backend(const std::string& name);
 /// Null where there is none.
 const Backend* find_backend(const std::string& name);

@@ -25,7 +25,7 @@ Registry& registry() {
 
 }  // namespace
 
-void register_backend(Backend backend) {
+static void add(Backend backend, bool replaces) {
   if (backend.name.empty() || backend.name.find('.') != std::string::npos)
     throw CompileError(kBadBackend, {},
                        "a back end's name is `{}`; expected a name without a dot, as composites "
@@ -35,7 +35,7 @@ void register_backend(Backend backend) {
   const std::lock_guard lock(all.mutex);
   for (auto& known : all.backends) {
     if (known->name != backend.name) continue;
-    if (!known->by_name)
+    if (!known->by_name && !replaces)
       throw CompileError(kBadBackend, {}, "there are two back ends `{}`", backend.name);
     all.replaced.push_back(std::move(known));
     known = std::make_unique<const Backend>(std::move(backend));
@@ -43,6 +43,10 @@ void register_backend(Backend backend) {
   }
   all.backends.push_back(std::make_unique<const Backend>(std::move(backend)));
 }
+
+void register_backend(Backend backend) { add(std::move(backend), false); }
+
+void replace_backend(Backend backend) { add(std::move(backend), true); }
 
 void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns) {
   Registry& all = registry();
@@ -68,7 +72,12 @@ void set_user_patterns(const std::string& name, std::vector<FusionPattern> patte
 bool unregister_backend(const std::string& name) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  return std::erase_if(all.backends, [&](const auto& known) { return known->name == name; }) > 0;
+  const auto known = std::find_if(all.backends.begin(), all.backends.end(),
+                                  [&](const auto& one) { return one->name == name; });
+  if (known == all.backends.end()) return false;
+  all.replaced.push_back(std::move(*known));
+  all.backends.erase(known);
+  return true;
 }
 
 const Backend* find_backend(const std::string& name) {

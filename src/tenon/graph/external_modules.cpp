@@ -19,13 +19,14 @@ std::string_view name_of(ExternalModule::Kind kind) {
     case ExternalModule::Kind::kObject: return "object";
     case ExternalModule::Kind::kArchive: return "archive";
     case ExternalModule::Kind::kShared: return "shared";
+    case ExternalModule::Kind::kHost: return "host";
   }
   return "?";
 }
 
 static std::optional<ExternalModule::Kind> parse_kind(std::string_view text) {
   using Kind = ExternalModule::Kind;
-  for (const Kind kind : {Kind::kC, Kind::kObject, Kind::kArchive, Kind::kShared})
+  for (const Kind kind : {Kind::kC, Kind::kObject, Kind::kArchive, Kind::kShared, Kind::kHost})
     if (name_of(kind) == text) return kind;
   return std::nullopt;
 }
@@ -60,8 +61,8 @@ class Reader {
     const std::string kind = text("kind");
     const auto parsed = parse_kind(kind);
     if (!parsed)
-      throw fault(
-          fmt::format("is of kind `{}`; expected `c`, `object`, `archive` or `shared`", kind));
+      throw fault(fmt::format(
+          "is of kind `{}`; expected `c`, `object`, `archive`, `shared` or `host`", kind));
     out.kind = *parsed;
     out.name = text("name");
     out.origin = text("origin");
@@ -116,7 +117,8 @@ class Reader {
     };
     using Kind = ExternalModule::Kind;
     const bool is_elf = begins("\177ELF"), is_archive = begins("!<arch>\n");
-    const bool fits = out.kind == Kind::kC         ? !is_elf && !is_archive && !bytes.empty()
+    const bool is_text = out.kind == Kind::kC || out.kind == Kind::kHost;
+    const bool fits = is_text                      ? !is_elf && !is_archive && !bytes.empty()
                       : out.kind == Kind::kArchive ? is_archive
                                                    : is_elf;
     if (!fits)

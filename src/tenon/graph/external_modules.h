@@ -13,12 +13,14 @@
 namespace tenon::graph {
 
 /// One artefact: C source, a relocatable object, an archive or a shared library, by its content or
-/// (a shared library) by the name under which the system finds it.
+/// (a shared library) by the name under which the system finds it. Or a packed function that is
+/// registered in this process: `code` says what it is and keeps it as long as somebody has these very
+/// bytes; elsewhere they are only words.
 ///
 /// As an attribute a dictionary: {"kind": "c", "symbols": ["f"], "code": <constant, uint8>,
 /// "link": ["libm.so.6"], "origin": "mine"}; "name" instead of "code" for one by name.
 struct ExternalModule {
-  enum class Kind : uint8_t { kC, kObject, kArchive, kShared };
+  enum class Kind : uint8_t { kC, kObject, kArchive, kShared, kHost };
   Kind kind = Kind::kC;
   std::vector<std::string> symbols = {};  // functions that it has for this module; none: any
   Ref<TensorData> code = {};              // bytes; null where `name` says where they are
@@ -30,7 +32,7 @@ struct ExternalModule {
                                  std::vector<std::string> symbols, std::string origin);
 };
 
-/// "c", "object", "archive", "shared".
+/// "c", "object", "archive", "shared", "host".
 std::string_view name_of(ExternalModule::Kind kind);
 
 /// Those of the module, in order. \throws CompileError (kBadExternalModule) at what is not of the

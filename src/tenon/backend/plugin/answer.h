@@ -4,12 +4,14 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tenon/backend.h"
 #include "tenon/ir/attrs.h"
+#include "tenon/ir/module.h"
 
 struct TenonAnswer {
   enum class Callback : uint8_t { kCheck, kPack, kGenerate, kPass };
@@ -25,6 +27,14 @@ struct TenonAnswer {
   bool is_refused = false;
   std::string code = {}, words = {};
   std::vector<Emitted> emitted = {};
+  /// `generate` of a back end in this process: PrimFuncs, as TENON_TVMSCRIPT has them in a text.
+  std::shared_ptr<const tenon::IRModule> functions = {};
+  /// The same: a packed function that is registered in this process as long as `life` lives.
+  struct HostFunction {
+    std::string name, words;  // registered name; what it is, for people
+    std::shared_ptr<const void> life;
+  };
+  std::optional<HostFunction> host_function = {};
   std::vector<std::string> libraries = {};
   bool links_itself = false;
   /// What the callback did that it may not: the first such thing.

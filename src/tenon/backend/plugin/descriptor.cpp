@@ -139,7 +139,8 @@ std::string Descriptor::words() const {
   return "back end `" + name + "`" + (file.empty() ? "" : " (" + file + ")");
 }
 
-void check_descriptor(const Descriptor& d) {
+void check_descriptor(const Descriptor& d, HasPatterns patterns) {
+  const bool has_patterns = patterns == HasPatterns::kYes || !d.patterns.empty();
   check_versions(d.file, d.size, d.abi);
   if (!is_name(d.name) || d.name.size() > kMostName || d.name == "none" || d.name == "tenon")
     throw bad(d.file,
@@ -148,9 +149,8 @@ void check_descriptor(const Descriptor& d) {
               printable(d.name.c_str(), kMostName));
   check_numbers(d);
   check_passes(d);
-  if (!d.patterns.empty() && !d.has(kHasGenerate))
-    throw bad(d.file, "it has patterns and no `generate`");
-  if (d.patterns.empty() && d.passes.empty())
+  if (has_patterns && !d.has(kHasGenerate)) throw bad(d.file, "it has patterns and no `generate`");
+  if (!has_patterns && patterns != HasPatterns::kNotNeeded && d.passes.empty())
     throw bad(d.file, "it has neither patterns nor passes");
   if (!d.run_symbol.empty() && (d.run_symbol.size() > kMostSymbol || !is_identifier(d.run_symbol)))
     throw bad(d.file, "its run_symbol is `{}`; expected a C identifier",

@@ -56,8 +56,11 @@ Described describe(TenonBackendFunction entry, const std::string& file);
 /// \throws CompileError (kBadPlugin, kPluginCrash).
 Descriptor read_descriptor(TenonBackendFunction entry, const std::string& file);
 
+/// Whether a back end has patterns: in its text or nowhere; beside that; or none, and is told by the
+/// user what is its own.
+enum class HasPatterns : uint8_t { kInText, kYes, kNotNeeded };
 /// The strings and numbers are what they may be, wherever they come from.
 /// \throws CompileError (kBadPlugin).
-void check_descriptor(const Descriptor& d);
+void check_descriptor(const Descriptor& d, HasPatterns patterns = HasPatterns::kInText);
 
 }  // namespace tenon::plugin

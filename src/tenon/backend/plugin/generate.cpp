@@ -2,6 +2,7 @@
 #include "tenon/backend/plugin/generate.h"
 
 #include <filesystem>
+#include <span>
 
 #include "tenon/backend/plugin/answer.h"
 #include "tenon/backend/plugin/c_sources.h"
@@ -56,17 +57,22 @@ class UnitGenerator {
   IRModule run() {
     pack();
     ask_scratch();
-    const TenonAnswer answer = ask_generate();
-    const TenonAnswer::Emitted& body = body_of(answer);
-    if (body.kind == TENON_TVMSCRIPT)
-      add_script(body.bytes);
-    else
-      add_function(answer, body);
+    take(ask_generate());
     if (scratch_ > 0) graph::record_scratch(name_, d_.name, scratch_, function_->origin);
     return std::move(module_);
   }
 
  private:
+  void take(const TenonAnswer& answer) {
+    if (answer.host_function) return add_host_function(*answer.host_function);
+    if (answer.functions) return add_script("", answer.functions.get());
+    const TenonAnswer::Emitted& body = body_of(answer);
+    if (body.kind == TENON_TVMSCRIPT)
+      add_script(body.bytes, nullptr);
+    else
+      add_function(answer, body);
+  }
+
   std::string what(const char* callback) const {
     return fmt::format("callback `{}` of {}", callback, d_.words());
   }
@@ -259,6 +265,26 @@ class UnitGenerator {
                                                                  bytes, {match_->symbol}, d_.name));
   }
 
+  // A function of this process, which the artefact keeps registered: whoever holds the module, or a
+  // program made of it, can call it.
+  void add_host_function(const TenonAnswer::HostFunction& function) {
+    ExternalModule external;
+    external.kind = ExternalModule::Kind::kHost;
+    external.symbols = {function.name};
+    external.origin = d_.name;
+    struct Kept {
+      std::string words;
+      std::shared_ptr<const void> life;
+    };
+    const auto kept = std::make_shared<const Kept>(
+        Kept{fmt::format("{}: {}", function.name, function.words), function.life});
+    external.code =
+        TensorData::view(kUInt8, {static_cast<int64_t>(kept->words.size())},
+                         std::as_bytes(std::span(kept->words)), kept, function_->origin);
+    graph::add_external_module(module_, external);
+    call_extern(extern_function(function.name, true));
+  }
+
   // The plugin's own entry, called by a few lines of C with all that it gets as one record.
   void add_run(const std::string& blob, std::vector<std::string> link) {
     if (d_.run_symbol.empty())
@@ -331,8 +357,9 @@ class UnitGenerator {
     add_buffer(parts, name, dtype, std::move(shape), std::max<int64_t>(1, dtype.bytes()), use);
   }
 
-  Ref<ExternFunction> extern_function(const std::string& symbol) {
+  Ref<ExternFunction> extern_function(const std::string& symbol, bool is_packed = false) {
     ExternFunction::Parts parts;
+    parts.is_packed = is_packed;
     Substitution renamed;
     std::vector<Ref<tenon::Var>> symbols;
     for (const auto& var : match_->symbols) {
@@ -434,8 +461,8 @@ class UnitGenerator {
 
   // -- TensorIR ----------------------------------------------------------------------------------
 
-  void add_script(const std::string& text) {
-    const ScriptAnswer answer{d_, text, match_->symbol, function_->origin, what("generate")};
+  void add_script(const std::string& text, const IRModule* given) {
+    const ScriptAnswer answer{d_, text, given, match_->symbol, function_->origin, what("generate")};
     std::vector<graph::Type> wanted;
     std::vector<Value> args = arguments();
     for (const Value& arg : args) wanted.push_back(graph::type_of(arg));

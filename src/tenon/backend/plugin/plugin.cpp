@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <mutex>
+#include <set>
 
 #include "tenon/backend/plugin/answer.h"
 #include "tenon/backend/plugin/descriptor.h"
@@ -127,7 +128,7 @@ static std::optional<double> cost_of(const Descriptor& d, const PatternCheck& ch
   return seconds;
 }
 
-static graph::Backend adapt(const Shared& d) {
+static graph::Backend adapt(const Shared& d, std::vector<graph::FusionPattern> patterns = {}) {
   graph::Backend backend;
   backend.name = d->name;
   backend.version = d->version;
@@ -137,15 +138,21 @@ static graph::Backend adapt(const Shared& d) {
                                                          : graph::Backend::Threads::kCaller;
   backend.same_at_every_thread_count = !d->has_flag(TENON_VARIES_WITH_THREADS);
   backend.priority = d->priority;
-  backend.patterns = read_pattern_text(d->patterns, d->name, d->words());
+  backend.patterns = std::move(patterns);
+  for (graph::FusionPattern& pattern : read_pattern_text(d->patterns, d->name, d->words()))
+    backend.patterns.push_back(std::move(pattern));
   for (graph::FusionPattern& pattern : backend.patterns) {
-    pattern.check = [d, name = pattern.name](const PatternCheck& check) {
+    pattern.check = [d, name = pattern.name, own = pattern.check](const PatternCheck& check) {
+      if (own)
+        if (Verdict verdict = own(check); !verdict.accepted) return verdict;
       return check_match(*d, check, name);
     };
     if (pattern.annotations.empty()) continue;
-    pattern.attrs = [d](const PatternCheck& check) {
+    pattern.attrs = [d, own = pattern.attrs](const PatternCheck& check) {
       const auto match = read_match(check.module, check.composite, {.abi = d->abi});
-      return Attrs{{kBindings, bindings_of(*match, check)}};
+      Attrs attrs = own ? own(check) : Attrs();
+      attrs.set(kBindings, bindings_of(*match, check));
+      return attrs;
     };
   }
   if (d->has(kHasCost))
@@ -183,6 +190,7 @@ namespace {
 struct Loaded {
   std::mutex mutex;
   std::map<std::string, std::string> names;  // of back ends, by absolute path
+  std::set<std::string> own;                 // of this process
 };
 Loaded& loaded() {
   static Loaded one;
@@ -190,6 +198,25 @@ Loaded& loaded() {
 }
 
 }  // namespace
+
+graph::Backend adapt(Descriptor d, std::vector<graph::FusionPattern> patterns) {
+  check_descriptor(
+      d, patterns.empty() && d.patterns.empty() ? HasPatterns::kNotNeeded : HasPatterns::kYes);
+  graph::Backend backend =
+      adapt(std::make_shared<const Descriptor>(std::move(d)), std::move(patterns));
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  all.own.insert(backend.name);
+  return backend;
+}
+
+bool takes_options(const std::string& name) {
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  return all.own.count(name) > 0 ||
+         std::any_of(all.names.begin(), all.names.end(),
+                     [&](const auto& loaded) { return loaded.second == name; });
+}
 
 // In this process: its code is loaded, with all that it may do to us.
 static Descriptor load_here(const std::string& file, const std::string& path) {

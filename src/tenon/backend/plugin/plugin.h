@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tenon/backend.h"
+#include "tenon/backend/plugin/descriptor.h"
 #include "tenon/graph/backend.h"
 
 namespace tenon::plugin {
@@ -17,6 +18,14 @@ namespace tenon::plugin {
 /// \param file  of its library; empty: linked in.
 /// \throws CompileError (kBadPlugin, kPluginCrash).
 graph::Backend adapt(TenonBackendFunction entry, const std::string& file = {});
+
+/// One of this process: its hooks are in `d`, its patterns in `patterns`, beside those of `d`'s text.
+/// Checks of its own that a pattern has are asked before the back end's.
+/// \throws CompileError (kBadPlugin).
+graph::Backend adapt(Descriptor d, std::vector<graph::FusionPattern> patterns);
+
+/// Whether a back end takes options of the user's by name: plugins, and those of this process.
+bool takes_options(const std::string& name);
 
 /// Where the code of a back end runs, and how long a callback may take.
 struct LoadPlugin {

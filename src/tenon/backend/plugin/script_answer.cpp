@@ -13,15 +13,15 @@ namespace tenon::plugin {
 using tir::PrimFunc;
 
 static CompileError fault(const ScriptAnswer& answer, const std::string& words) {
-  return CompileError(kBadBackend, answer.origin, "{} emitted TENON_TVMSCRIPT {}", answer.what,
-                      words);
+  return CompileError(kBadBackend, answer.origin, "{} {} {}", answer.what,
+                      answer.given ? "gave a module" : "emitted TENON_TVMSCRIPT", words);
 }
 
 static IRModule parsed(const ScriptAnswer& answer) {
   try {
     const auto file = std::make_shared<const SourceFile>(
         SourceFile{"<" + answer.d.name + ": " + answer.entry + ">", answer.text});
-    IRModule module = script::parse_module(file);
+    IRModule module = answer.given ? *answer.given : script::parse_module(file);
     Diagnostics diagnostics;
     tir::verify(module, diagnostics);
     diagnostics.throw_if_any();

@@ -14,6 +14,7 @@ namespace tenon::plugin {
 struct ScriptAnswer {
   const Descriptor& d;
   const std::string& text;
+  const IRModule* given;     // instead of a text; may be null
   const std::string& entry;  // the PrimFunc that is called
   Origin origin;             // of the match
   std::string what;          // for messages: the callback
