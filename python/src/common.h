@@ -26,6 +26,7 @@ void bind_compile(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_packed(nb::module_& m);
+void bind_backends(nb::module_& m);
 void bind_operators(nb::module_& m);
 void bind_script(nb::module_& m);
 void bind_patterns(nb::module_& m);

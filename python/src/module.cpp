@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   bind_tir(m);
   bind_passes(m);
   bind_packed(m);
+  bind_backends(m);
   bind_operators(m);
   bind_looks(m);
   bind_programs(m);

@@ -15,6 +15,7 @@
 #include "tenon/driver/memory_use.h"
 #include "tenon/driver/signature.h"
 #include "tenon/driver/usage.h"
+#include "tenon/graph/external_modules.h"
 #include "tenon/runtime/arguments.h"
 #include "tenon/support/nearest.h"
 #include "values.h"
@@ -92,6 +93,13 @@ void save(const Program& program, const nb::object& path) {
     throw CompileError(kUnsupported, {},
                        "`{}` was loaded from a library; expected a program that was compiled here",
                        program.name());
+  for (const graph::ExternalModule& artefact :
+       graph::external_modules(built->lowered.pipeline.module))
+    if (artefact.kind == graph::ExternalModule::Kind::kHost)
+      throw CompileError(kUnsupported, {},
+                         "`{}` calls `{}` of Python, which back end `{}` made; it runs in this "
+                         "process alone",
+                         program.name(), artefact.symbols.at(0), artefact.origin);
   unlocked([&] {
     if (built->c) {
       if (file.ends_with(".so")) throw UsageError("{}: C is written to a folder", file);

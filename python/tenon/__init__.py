@@ -17,13 +17,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenon import dpl as dpl, script as script, tir as tir, transform as transform
+    from tenon import backends as backends, dpl as dpl, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, from_torch, interpret, load, options, passes, plan, validate
     from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
     from tenon._memory import MemoryPlan
     from tenon._operator import Operator, TensorInfo, operator, remove_operator
     from tenon._packed import get_global_func, list_global_func_names, register_func, remove_global_func
+    from tenon.backends import backend, graph_to_tir, register_backend, tir_to_runtime, unregister_backend
     from tenon.expr_functor import ExprMutator, ExprVisitor
     from tenon.transform import Sequential, module_pass
 
@@ -39,12 +40,13 @@ _NAMES = {
         "_memory": "MemoryPlan",
         "_operator": "Operator TensorInfo operator remove_operator",
         "_packed": "get_global_func list_global_func_names register_func remove_global_func",
+        "backends": "backend graph_to_tir register_backend tir_to_runtime unregister_backend",
         "expr_functor": "ExprMutator ExprVisitor",
         "transform": "Sequential module_pass",
     }.items()
     for name in names.split()
 }
-_MODULES = {"dpl", "script", "tir", "transform"}
+_MODULES = {"backends", "dpl", "script", "tir", "transform"}
 
 __all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
 
