@@ -22,7 +22,6 @@ namespace {
 using runtime::Error;
 using runtime::PackedCall;
 using runtime::PackedFunction;
-using runtime::RunMemory;
 
 /// What a packed function is registered with.
 struct Callee {

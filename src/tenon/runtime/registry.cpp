@@ -79,6 +79,7 @@ std::vector<std::string> packed_names() {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   std::vector<std::string> names;
+  names.reserve(all.functions.size());
   for (const auto& [name, function] : all.functions) names.push_back(name);
   return names;
 }

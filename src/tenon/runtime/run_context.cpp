@@ -90,7 +90,8 @@ int32_t RunContext::report(TenonContext* context, int32_t code, const char* wher
   std::string text;
   try {
     text = filled_in(message, value, bound);
-  } catch (const std::bad_alloc&) {  // the code alone must do
+  } catch (const std::bad_alloc&) {
+    text.clear();  // the code alone must do
   }
   return static_cast<RunContext*>(context->state)->record(code, where, text, nullptr);
 }
