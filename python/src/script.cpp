@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "function.h"
+#include "operators.h"
 #include "script_values.h"
 #include "tenon/driver/verify.h"
 #include "tenon/graph/op.h"
@@ -104,7 +105,7 @@ nb::object shape_of(const Value& value) {
   return nb::tuple(dims);
 }
 
-nb::object operand(const nb::object& lhs, const char* op, const nb::object& rhs) {
+nb::object operand(const char* op, const nb::object& lhs, const nb::object& rhs) {
   Capture capture;
   IRModule functions;
   collect_functions(functions, lhs);
@@ -191,47 +192,16 @@ void bind_values(nb::module_& m) {
             return constant ? to_numpy(constant->data) : nb::none();
           },
           "The elements of a constant.")
-      .def("__getitem__",
-           [](const nb::object& self, const nb::object& index) {
-             Capture capture;
-             IRModule functions;
-             collect_functions(functions, self);
-             return wrapped(script::item_of(capture.object_of(self), capture.object_of(index)),
-                            std::move(functions));
-           })
-      .def("__eq__",
-           [](const Value& a, nb::handle b) {
-             return nb::isinstance<Value>(b) && a.node.same_as(nb::cast<const Value&>(b).node);
-           })
-      .def("__hash__", [](const Value& v) { return std::hash<const void*>()(v.node.get()); })
-      .def("__str__", [](const Value& v) { return script::print(NodePtr(v.node)); })
-      .def("__repr__", [](const Value& v) {
-        return fmt::format("<tenon.Expr {}>", script::print(NodePtr(v.node)));
+      .def("__getitem__", [](const nb::object& self, const nb::object& index) {
+        Capture capture;
+        IRModule functions;
+        collect_functions(functions, self);
+        return wrapped(script::item_of(capture.object_of(self), capture.object_of(index)),
+                       std::move(functions));
       });
-  struct Operator {
-    const char *name, *reflected, *text;
-  };
-  for (const Operator& op : {Operator{"__add__", "__radd__", "+"},
-                             {"__sub__", "__rsub__", "-"},
-                             {"__mul__", "__rmul__", "*"},
-                             {"__truediv__", "__rtruediv__", "/"},
-                             {"__floordiv__", "__rfloordiv__", "//"},
-                             {"__mod__", "__rmod__", "%"},
-                             {"__pow__", "__rpow__", "**"}}) {
-    const char* text = op.text;
-    value.def(op.name,
-              [text](const nb::object& a, const nb::object& b) { return operand(a, text, b); });
-    value.def(op.reflected,
-              [text](const nb::object& a, const nb::object& b) { return operand(b, text, a); });
-  }
-  for (const Operator& op : {Operator{"__lt__", "", "<"},
-                             {"__le__", "", "<="},
-                             {"__gt__", "", ">"},
-                             {"__ge__", "", ">="}}) {
-    const char* text = op.text;
-    value.def(op.name,
-              [text](const nb::object& a, const nb::object& b) { return operand(a, text, b); });
-  }
+  bind_identity(value);
+  bind_text(value, "Expr");
+  bind_operators(value, operand);
   value.def("__neg__", [](const Value& v) {
     return Value{graph::call_op("negative", {v.node}), v.functions};
   });

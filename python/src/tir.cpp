@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "function.h"
+#include "operators.h"
 #include "script_values.h"
 #include "tenon/script/expressions.h"
 #include "tenon/script/printer.h"
@@ -115,40 +116,15 @@ void bind_expressions(nb::module_& m) {
             return var ? std::optional(var->name) : std::nullopt;
           },
           "Of a variable.")
-      .def("astype", [](const PrimExpr& e,
-                        nb::handle dtype) { return PrimExpr{cast(dtype_of(dtype), e.node)}; })
-      .def("__eq__",
-           [](const PrimExpr& a, nb::handle b) {
-             return nb::isinstance<PrimExpr>(b) &&
-                    a.node.same_as(nb::cast<const PrimExpr&>(b).node);
-           })
-      .def("__hash__", [](const PrimExpr& e) { return std::hash<const void*>()(e.node.get()); })
-      .def("__str__", [](const PrimExpr& e) { return script::print(NodePtr(e.node)); })
-      .def("__repr__", [](const PrimExpr& e) {
-        return fmt::format("<tenon.tir.PrimExpr {}>", script::print(NodePtr(e.node)));
+      .def("astype", [](const PrimExpr& e, nb::handle dtype) {
+        return PrimExpr{cast(dtype_of(dtype), e.node)};
       });
-  struct Operator {
-    const char *name, *reflected, *text;
-  };
-  for (const Operator& op : {Operator{"__add__", "__radd__", "+"},
-                             {"__sub__", "__rsub__", "-"},
-                             {"__mul__", "__rmul__", "*"},
-                             {"__truediv__", "__rtruediv__", "/"},
-                             {"__floordiv__", "__rfloordiv__", "//"},
-                             {"__mod__", "__rmod__", "%"},
-                             {"__lt__", nullptr, "<"},
-                             {"__le__", nullptr, "<="},
-                             {"__gt__", nullptr, ">"},
-                             {"__ge__", nullptr, ">="}}) {
-    const char* text = op.text;
-    expr.def(op.name,
-             [text](const nb::object& a, const nb::object& b) { return combined(text, a, b); });
-    if (op.reflected)
-      expr.def(op.reflected,
-               [text](const nb::object& a, const nb::object& b) { return combined(text, b, a); });
-  }
-  nb::class_<Buffer>(m, "Buffer", "A tensor in memory. `buffer[i, j]` loads an element.")
-      .def_prop_ro("name", [](const Buffer& b) { return b.node->name; })
+  bind_identity(expr);
+  bind_text(expr, "tir.PrimExpr");
+  bind_operators(expr, combined);
+  auto buffer =
+      nb::class_<Buffer>(m, "Buffer", "A tensor in memory. `buffer[i, j]` loads an element.");
+  buffer.def_prop_ro("name", [](const Buffer& b) { return b.node->name; })
       .def_prop_ro("dtype", [](const Buffer& b) { return b.node->dtype.str(); })
       .def_prop_ro("shape",
                    [](const Buffer& b) {
@@ -166,12 +142,8 @@ void bind_expressions(nb::module_& m) {
            [](const Buffer& b, nb::handle indices) {
              return PrimExpr{make<tir::BufferLoad>(b.node, exprs_of(indices))};
            })
-      .def("__eq__",
-           [](const Buffer& a, nb::handle b) {
-             return nb::isinstance<Buffer>(b) && a.node.same_as(nb::cast<const Buffer&>(b).node);
-           })
-      .def("__hash__", [](const Buffer& b) { return std::hash<const void*>()(b.node.get()); })
       .def("__repr__", [](const Buffer& b) { return "<tenon.tir.Buffer `" + b.node->name + "`>"; });
+  bind_identity(buffer);
   m.def(
       "Var",
       [](const std::string& name, nb::handle dtype) {
