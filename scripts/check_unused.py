@@ -22,8 +22,6 @@ KEPT = {
     "hits": "shows tests what a cache of results did, which nothing else does",
     "make_help": "overrides a function that CLI11 calls",
     "merge_modules": "joins modules that come from several places; docs/byoc.md offers it to C++ programs",
-    "parse_trace": "reads what traces print; random schedules are replayed from their text",
-    "software_pipeline": "a primitive of schedules that docs/kernel-calls.md offers",
     "tenon_image_decode": "the runtime finds it in libtenon_image.so by its symbol",
     "tenon_image_decode_size": "the runtime finds it in libtenon_image.so by its symbol",
 }

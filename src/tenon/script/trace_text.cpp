@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tenon/script/literals.h"
+#include "tenon/tir/schedule/primitives.h"
 
 namespace tenon::script {
 
@@ -20,45 +21,8 @@ using tir::TraceValue;
 /// each became.
 BlockRV result_block(const std::string& name) { return {"%" + name}; }
 
-using tir::TraceKind;
-
-std::string_view words_of(TraceKind kind) {
-  switch (kind) {
-    case TraceKind::kBlock: return "a block";
-    case TraceKind::kLoop:
-    case TraceKind::kLoops: return "a loop";
-    case TraceKind::kLoopOrBlock: return "a loop or a block";
-    case TraceKind::kNumber: return "a whole number";
-    case TraceKind::kNumbers: return "a list of whole numbers";
-    case TraceKind::kText: return "a string";
-    case TraceKind::kExprs: return "a list of sizes";
-    case TraceKind::kScalar: return "a number";
-    case TraceKind::kBuffer: return "(\"read\", i) or (\"write\", i)";
-    case TraceKind::kIndexMap: return "a lambda";
-    case TraceKind::kAny: return "a value";
-  }
-  unreachable("a kind of argument that does not exist");
-}
-
-bool is_kind(const AttrValue& value, TraceKind kind) {
-  const auto* list = value.as<AttrList>();
-  const auto is_number = [](const AttrValue& v) { return v.as<int64_t>() != nullptr; };
-  const auto is_size = [](const AttrValue& v) {
-    return v.is_none() || v.as<int64_t>() || v.as<NodePtr>();
-  };
-  switch (kind) {
-    case TraceKind::kNumber: return is_number(value);
-    case TraceKind::kNumbers: return list && std::all_of(list->begin(), list->end(), is_number);
-    case TraceKind::kText: return value.as<std::string>();
-    case TraceKind::kExprs: return list && std::all_of(list->begin(), list->end(), is_size);
-    case TraceKind::kScalar: return !list && !value.as<std::string>();
-    case TraceKind::kBuffer: {
-      const auto* role = list && list->size() == 2 ? (*list)[0].as<std::string>() : nullptr;
-      return role && (*role == "read" || *role == "write") && is_number((*list)[1]);
-    }
-    default: return true;
-  }
-}
+using tir::ArgumentKind;
+using tir::Primitive;
 
 class TraceReader {
  public:
@@ -94,26 +58,8 @@ class TraceReader {
     const ast::Expr& call = *stmt.value;
     Instruction step;
     step.name = primitive(call);
-    const tir::Primitive* known = tir::find_primitive(step.name);
-    // The name of a block may stand without `name=`.
-    if (step.name == "get_block" && call.items.size() == 2 && call.keywords.empty())
-      step.attrs.emplace_back("name", checked(*known, known->attrs[0], *call.items[1]));
-    else
-      step.inputs = inputs(*known, call);
-    for (const ast::Keyword& keyword : call.keywords)
-      if (std::none_of(known->attrs.begin(), known->attrs.end(),
-                       [&](const auto& attr) { return attr.name == keyword.name; }))
-        fail(kBadArgument, keyword.place, "`{}` has no argument `{}`", step.name, keyword.name);
-    // They are used by position.
-    for (size_t i = step.attrs.size(); i < known->attrs.size(); ++i) {
-      const auto found =
-          std::find_if(call.keywords.begin(), call.keywords.end(),
-                       [&](const auto& keyword) { return keyword.name == known->attrs[i].name; });
-      if (found == call.keywords.end())
-        fail(kBadArgument, call.place, "`{}` has no value for `{}`", step.name,
-             known->attrs[i].name);
-      step.attrs.emplace_back(found->name, checked(*known, known->attrs[i], *found->value));
-    }
+    const Primitive* known = tir::find_primitive(step.name);
+    bind(*known, call, step);
     if (step.name == "tensorize" && !trace_.intrins.count(*step.attrs[0].second.as<std::string>()))
       fail(kUndefined, call.place, "no tensor intrinsic has the implementation `{}`",
            *step.attrs[0].second.as<std::string>());
@@ -121,36 +67,63 @@ class TraceReader {
       const ast::Expr& target = *stmt.target;
       const bool several = target.kind == ExprKind::kTuple || target.kind == ExprKind::kList;
       for (size_t i = 0; i < (several ? target.items.size() : 1); ++i)
-        step.outputs.push_back(define(several ? *target.items[i] : target, known->gives_blocks));
+        step.outputs.push_back(define(several ? *target.items[i] : target, *known));
     }
     trace_.add(std::move(step));
   }
 
-  /// The loops and blocks that a call is given, as the primitive takes them.
-  std::vector<TraceValue> inputs(const tir::Primitive& known, const ast::Expr& call) const {
-    const size_t given = call.items.size() - 1;
-    const bool takes_any_number = known.inputs == std::vector{TraceKind::kLoops};
-    if (!takes_any_number && given != known.inputs.size())
-      fail(kBadArgument, call.place, "`{}` is given {} loops and blocks; expected {}", known.name,
-           given, known.inputs.size());
-    std::vector<TraceValue> values;
-    for (size_t i = 0; i < given; ++i) {
-      const TraceKind kind = takes_any_number ? TraceKind::kLoops : known.inputs[i];
-      values.push_back(handle(*call.items[i + 1]));
-      const bool is_block = std::holds_alternative<BlockRV>(values.back());
-      if (kind != TraceKind::kLoopOrBlock && is_block != (kind == TraceKind::kBlock))
-        fail(kBadArgument, call.items[i + 1]->place, "`{}` is given {}; expected {}", known.name,
-             words_of(is_block ? TraceKind::kBlock : TraceKind::kLoop), words_of(kind));
+  /// Arguments by position and by name, as Python binds them.
+  void bind(const Primitive& known, const ast::Expr& call, Instruction& step) const {
+    std::vector<Primitive::Parameter> parameters = known.inputs;
+    parameters.insert(parameters.end(), known.attrs.begin(), known.attrs.end());
+    const size_t count = call.items.size() - 1;
+    if (!known.is_variadic && count > parameters.size())
+      fail(kBadArgument, call.place, "`{}` is given {} arguments; expected at most {}", known.name,
+           count, parameters.size());
+    std::vector<const ast::Expr*> given(known.is_variadic ? count : parameters.size());
+    for (size_t i = 0; i < count; ++i) given[i] = call.items[i + 1].get();
+    for (const ast::Keyword& keyword : call.keywords) {
+      const auto found =
+          std::find_if(parameters.begin(), parameters.end(),
+                       [&](const auto& parameter) { return parameter.name == keyword.name; });
+      if (found == parameters.end() || known.is_variadic)
+        fail(kBadArgument, keyword.place, "`{}` has no argument `{}`", known.name, keyword.name);
+      const ast::Expr*& value = given[static_cast<size_t>(found - parameters.begin())];
+      if (value)
+        fail(kBadArgument, keyword.place, "`{}` of `{}` is given twice", keyword.name, known.name);
+      value = keyword.value.get();
     }
-    return values;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (known.is_variadic || i < known.inputs.size()) {
+        if (!given[i]) missing(known, parameters[i], call);
+        step.inputs.push_back(input(known, i, *given[i]));
+        continue;
+      }
+      const Primitive::Parameter& attr = parameters[i];
+      if (!given[i] && !attr.default_value) missing(known, attr, call);
+      step.attrs.emplace_back(attr.name, given[i]
+                                             ? checked(known, i - known.inputs.size(), *given[i])
+                                             : *attr.default_value);
+    }
   }
 
-  AttrValue checked(const tir::Primitive& known, const tir::Primitive::Attr& attr,
-                    const ast::Expr& expr) const {
-    AttrValue value = attr.kind == TraceKind::kIndexMap ? index_map(expr) : attribute(expr);
-    if (!is_kind(value, attr.kind))
-      fail(kBadArgument, expr.place, "`{}` of `{}` is {}; expected {}", attr.name, known.name,
-           value.str(), words_of(attr.kind));
+  [[noreturn]] void missing(const Primitive& known, const Primitive::Parameter& parameter,
+                            const ast::Expr& call) const {
+    fail(kBadArgument, call.place, "`{}` has no value for `{}`", known.name, parameter.name);
+  }
+
+  TraceValue input(const Primitive& known, size_t i, const ast::Expr& expr) const {
+    TraceValue value = handle(expr);
+    if (const auto misfit = tir::misfit_of_input(known, i, value))
+      fail(kBadArgument, expr.place, "{}", *misfit);
+    return value;
+  }
+
+  AttrValue checked(const Primitive& known, size_t i, const ast::Expr& expr) const {
+    AttrValue value =
+        known.attrs[i].kind == ArgumentKind::kIndexMap ? index_map(expr) : attribute(expr);
+    if (const auto misfit = tir::misfit_of_attr(known, i, value))
+      fail(kBadArgument, expr.place, "{}", *misfit);
     return value;
   }
 
@@ -166,11 +139,16 @@ class TraceReader {
     return name;
   }
 
-  TraceValue define(const ast::Expr& target, bool is_block) {
+  TraceValue define(const ast::Expr& target, const Primitive& giver) {
     if (target.kind != ExprKind::kName)
       fail(kSyntax, target.place, "expected a name for each result");
-    const TraceValue value =
-        is_block ? TraceValue(result_block(target.text)) : TraceValue(LoopRV{var(target.text)});
+    if (giver.gives_numbers()) {
+      const Ref<Var> number = var(target.text);
+      variables_.insert_or_assign(target.text, number);
+      return tir::NumberRV{number};
+    }
+    const TraceValue value = giver.gives_blocks() ? TraceValue(result_block(target.text))
+                                                  : TraceValue(LoopRV{var(target.text)});
     handles_.insert_or_assign(target.text, value);
     return value;
   }
@@ -182,9 +160,11 @@ class TraceReader {
         fail(kUndefined, expr.place, "`{}` is no loop or block of the trace so far", expr.text);
       return found->second;
     }
-    if (expr.kind == ExprKind::kCall && primitive(expr) == "get_block" && expr.items.size() == 2 &&
-        expr.items[1]->kind == ExprKind::kString)
-      return BlockRV{expr.items[1]->text};
+    if (expr.kind == ExprKind::kCall && primitive(expr) == "get_block") {
+      Instruction block;
+      bind(*tir::find_primitive("get_block"), expr, block);
+      return BlockRV{*block.attrs[0].second.as<std::string>()};
+    }
     if (expr.kind == ExprKind::kString) return BlockRV{expr.text};
     fail(kSyntax, expr.place, "expected a loop or a block");
   }

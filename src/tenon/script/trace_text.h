@@ -11,10 +11,10 @@
 
 namespace tenon::script {
 
-/// A line for each primitive: `l1, l2 = sch.split(l0, factors=[None, 16])`. Loops and blocks stand
-/// first, in the order of the primitive's parameters, then its other arguments under their names.
-/// A block may also be given as `sch.get_block("name")`. Expressions may name the dimensions of
-/// `function`; an index map is a lambda.
+/// A line for each primitive: `l1, l2 = sch.split(l0, factors=[None, 16])`. Arguments stand in the
+/// order of the primitive's parameters or under their names; what has a default may be left out. A
+/// block may also be given as `sch.get_block("name")`, or by its name. Expressions may name the
+/// dimensions of `function`; an index map is a lambda.
 ///
 /// \param intrins  what tensorize may name, by the implementations' names.
 /// \returns what replay() takes.

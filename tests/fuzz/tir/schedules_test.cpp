@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "judge.h"
+#include "tenon/tir/schedule/primitives.h"
 
 namespace tenon::fuzz {
 namespace {

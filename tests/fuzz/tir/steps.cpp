@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "tenon/script/parser.h"
+#include "tenon/tir/schedule/pipeline.h"
+#include "tenon/tir/schedule/primitives.h"
 #include "tenon/tir/schedule/winograd_form.h"
 
 namespace tenon::fuzz {
@@ -175,6 +177,44 @@ bool loop_partition(Schedule& sch, Random& random, const StepContext&) {
     at += random.from(random.one_in(8) ? -1 : 1, 3);
   }
   sch.loop_partition(loop, points);
+  return true;
+}
+
+bool sampled_split(Schedule& sch, Random& random, const StepContext&) {
+  Draw draw(sch, random);
+  LoopRV loop;
+  if (!draw.loop(loop)) return false;
+  const int64_t odd = random.from(0, 3);
+  const auto factor = sch.sample_categorical({2, draw.factor(), 4}, {1.0, 0.5 * odd, 2.0});
+  const tir::Primitive& split = *tir::find_primitive("split");
+  // Through the table, so that the trace names the number.
+  const AttrValue factors(AttrList{AttrValue(), AttrValue(NodePtr(factor.var))});
+  tir::apply(sch, split, {loop}, std::vector<AttrValue>(1, factors));
+  return true;
+}
+
+bool sampled_tiles(Schedule& sch, Random& random, const StepContext&) {
+  Draw draw(sch, random);
+  LoopRV loop;
+  if (!draw.loop(loop)) return false;
+  AttrList factors;
+  for (const auto& factor : sch.sample_perfect_tile(loop, random.from(1, 3), random.from(1, 9)))
+    factors.emplace_back(NodePtr(factor.var));
+  tir::apply(sch, *tir::find_primitive("split"), {loop},
+             std::vector<AttrValue>(1, AttrValue(factors)));
+  return true;
+}
+
+bool pipeline(Schedule& sch, Random& random, const StepContext&) {
+  Draw draw(sch, random);
+  LoopRV loop;
+  if (!draw.loop(loop)) return false;
+  // A stage for each statement of the body, mostly; in most nests there is one.
+  const auto* body = sch.get(loop)->body.as<tir::Seq>();
+  std::vector<int64_t> stages(body ? body->stmts.size() : 1);
+  if (random.one_in(8)) stages.push_back(0);
+  for (int64_t& stage : stages) stage = random.from(0, 1);
+  tir::software_pipeline(sch, loop, stages, random.from(1, 3));
   return true;
 }
 
@@ -424,6 +464,15 @@ const std::map<std::string, StepGenerator>& step_generators() {
        on_block([](Schedule& sch, Random&, Draw& draw) { sch.get_block(draw.block().name); })},
       {"get_loops",
        on_block([](Schedule& sch, Random&, Draw& draw) { sch.get_loops(draw.block()); })},
+      {"get_child_blocks",
+       on_loop([](Schedule& sch, Random&, const LoopRV& loop) { sch.get_child_blocks(loop); })},
+      {"get_producers",
+       on_block([](Schedule& sch, Random&, Draw& draw) { sch.get_producers(draw.block()); })},
+      {"get_consumers",
+       on_block([](Schedule& sch, Random&, Draw& draw) { sch.get_consumers(draw.block()); })},
+      {"software_pipeline", pipeline},
+      {"sample_categorical", sampled_split},
+      {"sample_perfect_tile", sampled_tiles},
       {"split", split},
       {"fuse", fuse},
       {"reorder", reorder},

@@ -21,6 +21,7 @@ Schedule::Schedule(Ref<PrimFunc> function) : func_(std::move(function)) {
   NameSupply names;
   const Stmt body = with_unique_block_names(func_->body, names);
   if (!body.same_as(func_->body)) commit(body);
+  opened_ = func_->body;
 }
 
 void Schedule::commit(Stmt body) { func_ = func_->with_body(std::move(body)); }
@@ -62,6 +63,31 @@ std::vector<BlockRV> Schedule::blocks() const {
   for (const Ref<BlockRealize>& realize : realizes_in(root()))
     if (realize.get() != root().get()) out.push_back({realize->block->name});
   return out;
+}
+
+std::optional<AttrValue> Schedule::with_numbers(const AttrValue& value) const {
+  if (const auto* list = value.as<AttrList>()) {
+    AttrList out = *list;
+    bool changes = false;
+    for (AttrValue& item : out)
+      if (auto known = with_numbers(item)) {
+        item = std::move(*known);
+        changes = true;
+      }
+    return changes ? std::optional<AttrValue>(out) : std::nullopt;
+  }
+  const auto* node = value.as<NodePtr>();
+  const auto expr = node ? cast<ExprNode>(*node) : Expr();
+  if (!expr) return std::nullopt;
+  Substitution known;
+  walk(expr, [&](const NodePtr& part) {
+    const auto number = numbers_.find(part.get());
+    if (number != numbers_.end()) known[part.get()] = int64(number->second.second);
+  });
+  if (known.empty()) return std::nullopt;
+  const Expr result = arith::simplify(substitute(expr, known));
+  if (const auto number = as_int(result)) return AttrValue(*number);
+  return AttrValue(NodePtr(result));
 }
 
 bool Schedule::has_block(const std::string& name) const {
@@ -113,6 +139,35 @@ std::vector<BlockRV> Schedule::consumers(const BlockRV& block) const {
         break;
       }
   return out;
+}
+
+std::vector<BlockRV> Schedule::recorded(std::string name, TraceValue input,
+                                        std::vector<BlockRV> found) {
+  record(std::move(name), {std::move(input)}, {}, {found.begin(), found.end()});
+  return found;
+}
+
+std::vector<BlockRV> Schedule::get_producers(const BlockRV& block) {
+  return recorded("get_producers", block, producers(block));
+}
+
+std::vector<BlockRV> Schedule::get_consumers(const BlockRV& block) {
+  return recorded("get_consumers", block, consumers(block));
+}
+
+static std::vector<BlockRV> blocks_below(const Stmt& stmt) {
+  std::vector<BlockRV> out;
+  for (const Ref<BlockRealize>& realize : outermost_realizes_in(stmt))
+    out.push_back({realize->block->name});
+  return out;
+}
+
+std::vector<BlockRV> Schedule::get_child_blocks(const BlockRV& block) {
+  return recorded("get_child_blocks", block, blocks_below(get(block)->body));
+}
+
+std::vector<BlockRV> Schedule::get_child_blocks(const LoopRV& loop) {
+  return recorded("get_child_blocks", loop, blocks_below(get(loop)->body));
 }
 
 }  // namespace tenon::tir

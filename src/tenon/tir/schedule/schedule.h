@@ -5,8 +5,12 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "tenon/support/random.h"
 #include "tenon/tir/analysis/tree.h"
 #include "tenon/tir/schedule/trace.h"
 #include "tenon/tir/stmt.h"
@@ -20,6 +24,8 @@ struct IndexMap {
   std::vector<Expr> to;
   std::string str() const;  // "lambda i, j: (i // 16, j, i % 16)"
 };
+
+struct Primitive;
 
 enum class BufferRole : uint8_t { kRead, kWrite };
 
@@ -36,6 +42,8 @@ class Schedule {
 
   const Ref<PrimFunc>& func() const { return func_; }
   const Trace& trace() const { return trace_; }
+  /// Whether some primitive has changed the function, not only looked at it.
+  bool has_changed() const { return !func_->body.same_as(opened_); }
 
   // ---- what is there
   BlockRV get_block(const std::string& name);
@@ -46,6 +54,12 @@ class Schedule {
   /// Blocks that write what `block` reads / read what it writes, in program order.
   std::vector<BlockRV> producers(const BlockRV& block) const;
   std::vector<BlockRV> consumers(const BlockRV& block) const;
+  /// producers(), consumers() and blocks as steps of the trace, by which what they give is known.
+  std::vector<BlockRV> get_producers(const BlockRV& block);
+  std::vector<BlockRV> get_consumers(const BlockRV& block);
+  /// The blocks below, in program order, without those inside of them.
+  std::vector<BlockRV> get_child_blocks(const BlockRV& block);
+  std::vector<BlockRV> get_child_blocks(const LoopRV& loop);
   bool has_block(const std::string& name) const;
   Ref<Block> get(const BlockRV& block) const;
   Ref<BlockRealize> realize(const BlockRV& block) const;
@@ -54,6 +68,23 @@ class Schedule {
   bool is_named(const LoopRV& loop) const { return named_.count(loop.var.get()) != 0; }
   /// Whether the buffer is allocated by the root block (not a parameter).
   bool is_intermediate(const Ref<Buffer>& buffer) const;
+
+  // ---- numbers that are decided at random, or as a trace has decided
+  /// Of the draws that follow. The same seed gives the same draws everywhere.
+  void seed(uint64_t seed) { random_ = Random(seed); }
+  uint64_t fork_seed() { return random_.bits() >> 1; }  // a positive int64_t
+  int64_t get(const NumberRV& number) const;
+  /// A value with what the numbers are that its expressions name; nothing where it names none.
+  std::optional<AttrValue> with_numbers(const AttrValue& value) const;
+  /// One of `candidates`, each as likely as its part of all `probs`. \param decision  which one.
+  NumberRV sample_categorical(const std::vector<int64_t>& candidates,
+                              const std::vector<double>& probs,
+                              std::optional<int64_t> decision = {});
+  /// `n` factors, outermost first, whose product is the extent of the loop, a constant; each tiling
+  /// is as likely as any other. \param decision  the factors.
+  std::vector<NumberRV> sample_perfect_tile(
+      const LoopRV& loop, int64_t n, int64_t max_innermost_factor,
+      const std::optional<std::vector<int64_t>>& decision = {});
 
   // ---- loops
   /// Cuts a loop into nested ones of the given extents, outermost first; one factor may be null: it
@@ -184,6 +215,11 @@ class Schedule {
 
  private:
   friend class ScheduleEdit;
+  friend std::vector<TraceValue> apply(Schedule& schedule, const Primitive& primitive,
+                                       const std::vector<TraceValue>& inputs,
+                                       const std::vector<AttrValue>& attrs,
+                                       const std::map<std::string, TensorIntrin>& intrins);
+  NumberRV sampled(int64_t value);
   std::string unique_name(const std::string& name) const;
   Stmt root() const { return func_->body; }
   void commit(Stmt body);
@@ -191,6 +227,7 @@ class Schedule {
   void insert_prefetch(const BlockRV& block, int64_t read, const LoopRV& loop, const LoopRV& ahead,
                        int64_t distance, const LoopRV* over, int64_t elements, int64_t first,
                        int64_t runs);
+  std::vector<BlockRV> recorded(std::string name, TraceValue input, std::vector<BlockRV> found);
   void record(std::string name, std::vector<TraceValue> inputs,
               std::vector<std::pair<std::string, AttrValue>> attrs = {},
               std::vector<TraceValue> outputs = {});
@@ -200,43 +237,17 @@ class Schedule {
                     const std::unordered_map<const Node*, NodePtr>& values);
 
   Ref<PrimFunc> func_;
+  Stmt opened_;  // its body as it was then
   Trace trace_;
   std::unordered_set<const Node*> named_;  // loops that the trace has seen
+  std::unordered_map<const Node*, std::pair<Ref<Var>, int64_t>> numbers_;
+  Random random_{0};
 };
 
 /// Applies the primitives of `trace` to `function`, whose blocks must have the names of the one
 /// that it was recorded on.
 Schedule replay(const Trace& trace, const Ref<PrimFunc>& function);
-
-/// What an argument of a primitive is in a trace.
-enum class TraceKind : uint8_t {
-  kBlock,
-  kLoop,
-  kLoopOrBlock,
-  kLoops,  // all inputs are loops, any number of them
-  kNumber,
-  kNumbers,
-  kText,
-  kExprs,     // numbers, expressions of the function's dimensions, `None`
-  kScalar,    // of any dtype, or `None`
-  kBuffer,    // ("read", number) or ("write", number)
-  kIndexMap,  // a lambda
-  kAny,
-};
-
-/// A primitive as traces know it.
-struct Primitive {
-  struct Attr {
-    std::string name;
-    TraceKind kind;
-  };
-  std::string name;
-  std::vector<TraceKind> inputs;  // loops and blocks
-  std::vector<Attr> attrs;        // the other arguments, in their order
-  bool gives_blocks;              // its results are blocks, not loops
-};
-const std::vector<Primitive>& all_primitives();
-/// Null where there is none of this name.
-const Primitive* find_primitive(const std::string& name);
+/// The same to a schedule that is open, after what has been applied to it.
+void replay(const Trace& trace, Schedule& schedule);
 
 }  // namespace tenon::tir

@@ -25,8 +25,15 @@ struct LoopRV {
   bool operator==(const LoopRV& other) const { return var.same_as(other.var); }
 };
 
+/// A number that a schedule has decided on at random. Sizes and numbers that primitives are given may
+/// be expressions of it.
+struct NumberRV {
+  Ref<Var> var;
+  bool operator==(const NumberRV& other) const { return var.same_as(other.var); }
+};
+
 /// What a primitive takes and gives.
-using TraceValue = std::variant<BlockRV, LoopRV>;
+using TraceValue = std::variant<BlockRV, LoopRV, NumberRV>;
 
 /// One applied primitive: `outputs = sch.name(inputs..., attrs...)`.
 struct Instruction {
@@ -47,6 +54,8 @@ struct TensorIntrin {
 class Trace {
  public:
   void add(Instruction instruction) { instructions_.push_back(std::move(instruction)); }
+  /// States an attribute of the last primitive as it was given: in terms of random numbers.
+  void restate(const std::string& key, const AttrValue& value);
   const std::vector<Instruction>& instructions() const { return instructions_; }
 
   /// A line of Python for each: `l1, l2 = sch.split(loop=l0, factors=[None, 16])`.
