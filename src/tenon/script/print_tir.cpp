@@ -262,7 +262,9 @@ void Printer::for_loop(const For& loop) {
     Scope scope(*this);
     for (const For* item : run) names += (names.empty() ? "" : ", ") + enter(*item);
     --indent_;
-    line(fmt::format("for {} in T.grid({}):", names, extents));
+    const std::string text = fmt::format("for {} in T.grid({}):", names, extents);
+    line(text);
+    for (const For* item : run) point_at(item->loop_var, text, name_of(item->loop_var));
     ++indent_;
     return body(run.back()->body);
   }
@@ -275,8 +277,10 @@ void Printer::for_loop(const For& loop) {
   Scope scope(*this);
   const std::string name = enter(loop);
   --indent_;
-  line(fmt::format("for {} in {}({}):", name,
-                   plain ? "range" : kKinds[static_cast<size_t>(loop.kind)], args));
+  const std::string text = fmt::format(
+      "for {} in {}({}):", name, plain ? "range" : kKinds[static_cast<size_t>(loop.kind)], args);
+  line(text);
+  point_at(loop.loop_var, text, name);
   ++indent_;
   body(loop.body);
 }
@@ -328,7 +332,11 @@ void Printer::axes(const Block& block, const BlockRealize* realize) {
 }
 
 void Printer::block(const Block& block, const BlockRealize* realize) {
-  line(fmt::format("with T.block({}{}):", quoted(block.name), realize ? "" : ", no_realize=True"));
+  const std::string name = quoted(block.name);
+  const std::string text =
+      fmt::format("with T.block({}{}):", name, realize ? "" : ", no_realize=True");
+  line(text);
+  point_at(ref_to(&block), text, "T.block(" + name);
   Scope scope(*this);
   axes(block, realize);
   if (realize && !is_int(realize->predicate, 1)) line("T.where(" + expr(realize->predicate) + ")");

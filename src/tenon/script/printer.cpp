@@ -84,6 +84,18 @@ void Printer::line(const std::string& text) {
   out_ += '\n';
 }
 
+void Printer::point_at(const NodePtr& node, const std::string& text, const std::string& words) {
+  const auto& marked = options_.marked;
+  if (std::none_of(marked.begin(), marked.end(),
+                   [&](const NodePtr& mark) { return mark.same_as(node); }))
+    return;
+  // As a word of its own: behind a space, before a comma, a space or a parenthesis.
+  size_t at = text.find(" " + words);
+  while (text.find_first_of(", ()", at + 1 + words.size()) != at + 1 + words.size())
+    at = text.find(" " + words, at + 1);
+  line("#" + std::string(at, ' ') + std::string(words.size(), '^'));
+}
+
 void Printer::declare_symbolic(const Ref<Var>& var) {
   if (is_named(var)) return;
   const std::string name = define(var, var->name);
@@ -271,6 +283,23 @@ std::string print(const BaseFunc& function, const std::string& name, const Print
   Printer printer(options, nullptr);
   printer.function(name, function);
   return printer.take();
+}
+
+std::string print_nests(const Ref<tir::PrimFunc>& function, const std::string& name,
+                        const std::vector<NodePtr>& marked) {
+  const std::string text = print(function, name, {.marked = marked});
+  std::string out;
+  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = text.substr(at, end + 1 - at);
+    const std::string_view words =
+        std::string_view(line).substr(std::min(line.find_first_not_of(' '), line.size()));
+    for (const std::string_view word : {"def ", "for ", "while ", "if ", "with T.block(", "#"})
+      if (words.starts_with(word)) {
+        out += line;
+        break;
+      }
+  }
+  return out;
 }
 
 std::string print(const NodePtr& node, const PrintOptions& options) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tenon/graph/expr.h"
 #include "tenon/ir/module.h"
@@ -20,6 +21,8 @@ struct PrintOptions {
   /// The line of imports before the module.
   bool header = true;
   std::string module_name = "Module";
+  /// Variables of loops, and blocks: a line of comment below theirs points at them.
+  std::vector<NodePtr> marked = {};
 };
 
 std::string print(const IRModule& module, const PrintOptions& options = {});
@@ -27,6 +30,11 @@ std::string print(const IRModule& module, const PrintOptions& options = {});
 /// One function, under `name`, as it stands in a module.
 std::string print(const BaseFunc& function, const std::string& name,
                   const PrintOptions& options = {});
+
+/// The loops and blocks of a kernel as they print, without the lines of anything else. Those of
+/// `marked` are pointed at.
+std::string print_nests(const Ref<tir::PrimFunc>& function, const std::string& name,
+                        const std::vector<NodePtr>& marked);
 
 /// Any other node (a statement, an expression, a type, a buffer, a region, a value), for messages
 /// and debugging. What it uses but does not define is printed by name only.

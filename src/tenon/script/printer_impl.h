@@ -33,6 +33,8 @@ class Printer {
  private:
   // -- text and names (printer.cpp)
   void line(const std::string& text);
+  /// Points at `words` of the line before, which is `text`, where `node` is marked.
+  void point_at(const NodePtr& node, const std::string& text, const std::string& words);
   struct Scope {  // names defined while it lives are free again afterwards
     explicit Scope(Printer& printer, bool indent = true);
     ~Scope();
