@@ -48,6 +48,7 @@ BELONGS = {
     "graph/backend": "transforms",
     "graph/backend_registry": "transforms",
     "graph/kernels": "transforms",
+    "graph/kernel_checks": "transforms",
     "graph/kernel_condition": "transforms",
     "graph/kernel_fusion": "transforms",
     "graph/kernel_names": "transforms",

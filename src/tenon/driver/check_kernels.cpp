@@ -76,11 +76,11 @@ class KernelCheck {
               const Target& target)
       : module_(module), kernel_(kernel), options_(options), sizes_(sizes), target_(target) {}
 
-  /// The line that says what was tried. \throws CompileError what is wrong.
-  std::string run() {
-    KernelSampler sampler(module_, kernel_, options_.seed, sizes_);
+  /// Fills in what was tried. \throws CompileError what is wrong.
+  void run(KernelVerdict& verdict) {
+    KernelSampler sampler(module_, kernel_, options_.seed, sizes_, target_);
     const int trials = sampler.has_dimensions() ? options_.trials : std::min(2, options_.trials);
-    std::vector<std::string> shapes;
+    std::vector<std::string>& shapes = verdict.calls;
     std::optional<KernelSample> last;
     for (int trial = 0; trial < trials; ++trial) {
       const auto sample = sampler.next(trial);
@@ -89,6 +89,7 @@ class KernelCheck {
           sampler.has_dimensions())
         continue;
       shapes.push_back(sample->text);
+      verdict.op = sampler.op();
       last = sample;
       // Drawn more than once where there is little to draw.
       const int64_t draws = draws_of(*sample);
@@ -103,12 +104,9 @@ class KernelCheck {
     check_with(*last, Values::kExtreme, " with extreme values");
     check_with(*last, Values::kInfinite, " with infinities");
     check_with(*last, Values::kNaN, " with NaNs");
-    const std::string negative = below_zero(*last);
-    std::string line = fmt::format("{}: ok, {} of {} {}", kernel_.name, sampler.op(), shapes.size(),
-                                   shapes.size() == 1 ? "shape" : "shapes");
-    line += has_reference_ ? fmt::format(", largest error {:.2g}", largest_)
-                           : "; nothing to compare with: the operator has no body";
-    return line + negative + (compiled_ ? "" : "; not compiled: " + not_compiled_);
+    verdict.beside = below_zero(*last);
+    if (has_reference_) verdict.largest_error = largest_;
+    verdict.not_compiled = not_compiled_;
   }
 
  private:
@@ -246,7 +244,6 @@ class KernelCheck {
   void compiled(const KernelSample& sample, const Tensors& inputs, Expectation& wanted,
                 Expectation& own, Values values) {
     if (const auto refusal = target_refusal(sample)) {
-      compiled_ = false;
       not_compiled_ = *refusal;
       return;
     }
@@ -321,7 +318,7 @@ class KernelCheck {
   std::shared_ptr<runtime::Program> program_;
   std::string program_text_;
   uint64_t drawn_ = 0;  // tensors so far
-  bool has_reference_ = false, compiled_ = true;
+  bool has_reference_ = false;
   std::string not_compiled_;
   double largest_ = 0;
 };
@@ -355,7 +352,17 @@ std::map<std::string, int64_t> sizes_of(const CheckKernels& options,
 
 }  // namespace
 
-int check_kernels(const CheckKernels& options) {
+std::string KernelVerdict::str() const {
+  std::string line = fmt::format("{}: ok, {} of {} {}", kernel, op, calls.size(),
+                                 calls.size() == 1 ? "shape" : "shapes");
+  line += largest_error ? fmt::format(", largest error {:.2g}", *largest_error)
+                        : "; nothing to compare with: the operator has no body";
+  return line + beside + (not_compiled.empty() ? "" : "; not compiled: " + not_compiled);
+}
+
+void check_kernels(const CheckKernels& options,
+                   const std::function<void(const std::string& kernel)>& begin,
+                   const std::function<void(const KernelVerdict&)>& end) {
   if (options.trials < 1) throw UsageError("--trials {} is below 1", options.trials);
   if (options.tolerance && !(*options.tolerance >= 0))
     throw UsageError("--tolerance {} is below 0", *options.tolerance);
@@ -371,7 +378,7 @@ int check_kernels(const CheckKernels& options) {
     throw CompileError(kBadKernel, {},
                        "no function of {} has attribute `op`; expected the name of "
                        "the operator that it computes",
-                       options.kernels.files.empty() ? "the files" : options.kernels.files[0]);
+                       options.kernels.files.empty() ? "what was given" : options.kernels.files[0]);
   const std::map<std::string, int64_t> sizes = sizes_of(options, kernels);
   // Calls that leave out optional inputs are calls of the operator's forms without them.
   int forms = 0;
@@ -381,20 +388,40 @@ int check_kernels(const CheckKernels& options) {
           !left_out.empty())
         module.set(fmt::format("operator_without_{}", forms++),
                    graph::without_inputs(*graph::declaration_of(module, op), left_out));
-  int status = 0;
   for (const graph::OperatorKernel* kernel : kernels) {
+    if (begin) begin(kernel->name);
+    KernelVerdict verdict;
+    verdict.kernel = kernel->name;
+    verdict.op = kernel->function->attrs.get<std::string>("op").value_or("?");
     try {
-      Progress progress;
-      progress.show(kernel->name);
-      const std::string line = KernelCheck(module, *kernel, options, sizes, target).run();
-      progress.clear();
-      fmt::print("{}\n", line);
+      KernelCheck(module, *kernel, options, sizes, target).run(verdict);
     } catch (const CompileError& error) {
-      std::fflush(stdout);
-      std::cerr << error.what() << "\n";
-      status = 1;
+      verdict.fault = error;
     }
+    end(verdict);
   }
+}
+
+int check_kernels(const CheckKernels& options) {
+  int status = 0;
+  std::optional<Progress> progress;
+  check_kernels(
+      options,
+      [&](const std::string& kernel) {
+        progress.emplace();
+        progress->show(kernel);
+      },
+      [&](const KernelVerdict& verdict) {
+        if (!verdict.fault) {
+          progress->clear();
+          fmt::print("{}\n", verdict.str());
+          return;
+        }
+        progress.reset();
+        std::fflush(stdout);
+        std::cerr << verdict.fault->what() << "\n";
+        status = 1;
+      });
   return status;
 }
 

@@ -27,20 +27,6 @@ std::optional<std::string> onnx_operator(const std::string& op) {
   return std::string(kOnnx) + name;
 }
 
-// `NAME=FILE:FUNCTION`.
-struct Choice {
-  std::string text, name, file, function;
-};
-
-Choice parse_choice(const std::string& text) {
-  const size_t equals = text.find('='), colon = text.rfind(':');
-  if (equals == std::string::npos || equals == 0 || colon == std::string::npos ||
-      colon < equals + 2 || colon + 1 == text.size())
-    throw UsageError("--kernel {}: expected OPERATOR=FILE:FUNCTION, or NODE=FILE:FUNCTION", text);
-  return {text, text.substr(0, equals), text.substr(equals + 1, colon - equals - 1),
-          text.substr(colon + 1)};
-}
-
 // Of a --kernel option: whether it names an operator, and no node.
 bool is_operator(const std::string& name) {
   return name.find("::") != std::string::npos ||
@@ -116,6 +102,17 @@ std::string joined(const std::set<std::string>& names) {
   return out;
 }
 
+// For this module alone.
+BaseFunc hidden(const BaseFunc& function, bool keeps_annotation) {
+  const auto change = [&](auto& copy) {
+    copy.is_private = true;
+    if (!keeps_annotation) copy.attrs.erase("op");
+  };
+  if (const auto* kernel = function.as<tir::PrimFunc>()) return with(*kernel, change);
+  if (const auto* graph = function.as<graph::Function>()) return with(*graph, change);
+  return function;
+}
+
 // The functions of a file under names that the module does not have.
 class Adder {
  public:
@@ -128,9 +125,11 @@ class Adder {
     for (const auto& [name, function] : file.functions()) {
       if (name == "main") continue;
       const BaseFunc there = module_.find(name);
-      // Declared operators came with the model.
+      // Declared operators came with the model, and patterns with other kernels.
       const bool known =
-          there && graph::declares_operator(*function) && structural_equal(there, function);
+          there && function.as<graph::Function>() &&
+          (graph::declares_operator(*function) || function->attrs.contains("Pattern")) &&
+          structural_equal(hidden(there, true), hidden(function, true));
       names[name] = known || !there ? name : unique(name, file);
     }
     for (const auto& [name, function] : file.functions()) {
@@ -172,21 +171,35 @@ class Adder {
     const auto* graph = function.as<graph::Function>();
     return graph ? BaseFunc(with(*graph, change)) : function;
   }
-  static BaseFunc hidden(const BaseFunc& function, bool keeps_annotation) {
-    const auto change = [&](auto& copy) {
-      copy.is_private = true;
-      if (!keeps_annotation) copy.attrs.erase("op");
-    };
-    if (const auto* kernel = function.as<tir::PrimFunc>()) return with(*kernel, change);
-    if (const auto* graph = function.as<graph::Function>()) return with(*graph, change);
-    return function;
-  }
 
   IRModule& module_;
 };
 
-void annotate(IRModule& module, const std::string& name, const Choice& choice,
-              const std::map<std::string, std::string>& names) {
+}  // namespace
+
+KernelFiles::Choice KernelFiles::parse_choice(const std::string& text) {
+  const size_t equals = text.find('='), colon = text.rfind(':');
+  if (equals == std::string::npos || equals == 0 || colon == std::string::npos ||
+      colon < equals + 2 || colon + 1 == text.size())
+    throw UsageError("--kernel {}: expected OPERATOR=FILE:FUNCTION, or NODE=FILE:FUNCTION", text);
+  return {"--kernel " + text, text.substr(0, equals), text.substr(equals + 1, colon - equals - 1),
+          text.substr(colon + 1)};
+}
+
+std::vector<KernelFiles::Choice> KernelFiles::read_choices() const {
+  std::vector<Choice> out;
+  for (const std::string& text : choices) {
+    out.push_back(parse_choice(text));
+    out.back().module = load_kernels(out.back().file);
+  }
+  for (const Chosen& one : chosen)
+    out.push_back({fmt::format("kernel `{}` for `{}`", one.function, one.name), one.name,
+                   "its module", one.function, as_kernels(one.module)});
+  return out;
+}
+
+void KernelFiles::annotate(IRModule& module, const std::string& name, const Choice& choice,
+                           const std::map<std::string, std::string>& names) {
   const auto function = module.find<tir::PrimFunc>(name);
   Attrs attrs = function->attrs;
   attrs.set("op_requested", true);
@@ -204,7 +217,7 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
     if (found.empty()) {
       const std::string node = nearest(asked, node_names(module));
       const std::string meant = node.empty() ? graph::nearest_operator(asked) : node;
-      throw UsageError("--kernel {}: the model has no node `{}`, and there is no such operator{}",
+      throw UsageError("{}: the model has no node `{}`, and there is no such operator{}",
                        choice.text, asked, meant.empty() ? "" : "; did you mean `" + meant + "`?");
     }
     attrs.set("op_node", asked);
@@ -225,7 +238,7 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
     }
     if (wanted.size() != 1)
       throw UsageError(
-          "--kernel {}: node `{}` is {}; state which of them the kernel computes, as attribute "
+          "{}: node `{}` is {}; state which of them the kernel computes, as attribute "
           "`op`",
           choice.text, asked, joined(found));
     attrs.set("op", *wanted.begin());
@@ -236,8 +249,6 @@ void annotate(IRModule& module, const std::string& name, const Choice& choice,
              }));
 }
 
-}  // namespace
-
 std::vector<IRModule> KernelFiles::annotated() const {
   std::vector<IRModule> out;
   for (const std::string& file : files) out.push_back(load_kernels(file));
@@ -246,7 +257,8 @@ std::vector<IRModule> KernelFiles::annotated() const {
 }
 
 DeclaredOperators KernelFiles::declared() const {
-  KernelFiles all{.files = {}, .choices = {}, .modules = modules};
+  KernelFiles all{.files = {}, .choices = {}, .modules = modules, .chosen = {}};
+  for (const Chosen& one : chosen) all.modules.push_back(one.module);
   std::set<std::string> seen;
   for (const std::string& file : files)
     if (seen.insert(file).second) all.files.push_back(file);
@@ -259,10 +271,17 @@ DeclaredOperators KernelFiles::declared() const {
       if (!graph::declares_operator(*function)) continue;
       const auto declared = cast<graph::Function>(function);
       const auto op = *declared->attrs.get<std::string>("op");
-      for (const auto& [other, before] : out)
-        if (*before->attrs.get<std::string>("op") == op)
-          throw CompileError(kRedefined, declared->origin, "operator `{}` is declared twice", op)
-              .note(before->origin, "it is declared here");
+      const auto is_it = [&](const auto& other) {
+        return *other.second->attrs.template get<std::string>("op") == op;
+      };
+      if (const auto other = std::find_if(out.begin(), out.end(), is_it); other != out.end()) {
+        // The declaration may come with several kernels.
+        if (other->first == name &&
+            structural_equal(hidden(other->second, true), hidden(function, true)))
+          continue;
+        throw CompileError(kRedefined, declared->origin, "operator `{}` is declared twice", op)
+            .note(other->second->origin, "it is declared here");
+      }
       out.emplace_back(name,
                        with(*declared, [&](graph::Function& copy) { copy.is_private = true; }));
     }
@@ -281,15 +300,13 @@ KernelFiles::Whole KernelFiles::whole() const {
     for (const auto& [name, function] : module.functions())
       if (function.as<tir::PrimFunc>()) add(function->attrs.get<std::string>("op").value_or(""));
   }
-  for (const std::string& text : choices) {
-    const Choice choice = parse_choice(text);
-    const IRModule file = load_kernels(choice.file);
-    if (is_pattern(file, choice.name)) continue;
+  for (const Choice& choice : read_choices()) {
+    if (is_pattern(choice.module, choice.name)) continue;
     if (is_operator(choice.name)) {
       add(choice.name);
       continue;
     }
-    const auto function = file.find<tir::PrimFunc>(choice.function);
+    const auto function = choice.module.find<tir::PrimFunc>(choice.function);
     if (!function) continue;  // add_to() reports it
     const auto own = function->attrs.get<std::string>("op");
     if (own)
@@ -304,16 +321,15 @@ IRModule KernelFiles::add_to(IRModule module) const {
   Adder adder(module);
   for (const IRModule& kernels : annotated())
     adder.add(kernels, [](const std::string&) { return true; });
-  for (const std::string& text : choices) {
-    const Choice choice = parse_choice(text);
-    IRModule file = load_kernels(choice.file);
+  for (const Choice& choice : read_choices()) {
+    IRModule file = choice.module;
     if (is_pattern(file, choice.name)) mark_pattern(file, choice.name);
     if (!file.find<tir::PrimFunc>(choice.function)) {
       std::set<std::string> names;
       for (const auto& [name, function] : file.functions())
         if (function.as<tir::PrimFunc>()) names.insert(name);
       const std::vector<std::string> list(names.begin(), names.end());
-      throw UsageError("--kernel {}: {} has no PrimFunc `{}`; it has {}{}", text, choice.file,
+      throw UsageError("{}: {} has no PrimFunc `{}`; it has {}{}", choice.text, choice.file,
                        choice.function, names.empty() ? "none" : joined(names),
                        did_you_mean(choice.function, list));
     }
@@ -363,6 +379,7 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
     std::string why;
   };
   std::map<std::string, FileState> states;
+  std::map<std::string, FileState> by_place;
   for (const auto& [name, function] : module.functions()) {
     const bool is_requested = function->attrs.flag("op_requested");
     const bool is_kernel = function->attrs.contains("op") && !graph::declares_operator(*function);
@@ -387,6 +404,9 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
     }
     const Origin& origin = function->origin;
     if (!origin || origin->kind != OriginInfo::Kind::kScript) continue;
+    FileState& here = by_place[origin.str()];
+    if (!here.first) here = {origin, used, fmt::format("`{}` is not used: {}", name, why)};
+    here.used |= used;
     FileState& state = states[origin->file->name];
     if (!state.first) state = {origin, used, fmt::format("`{}`: {}", name, why)};
     state.used |= used;
@@ -396,6 +416,17 @@ void KernelFiles::warn_of_unused(const IRModule& module, const std::vector<Remar
     if (state != states.end() && !state->second.used)
       warn(kNotUsed, state->second.first, "no kernel of {} is used; {}", file, state->second.why);
   }
+  // Kernels that a program gives are asked together, as those of a file are.
+  const FileState* first = nullptr;
+  bool used = false;
+  for (const IRModule& given : modules)
+    for (const auto& [name, function] : given.functions()) {
+      const auto state = by_place.find(function->origin ? function->origin.str() : "");
+      if (state == by_place.end()) continue;
+      if (!first) first = &state->second;
+      used |= state->second.used;
+    }
+  if (first && !used) warn(kNotUsed, first->first, "kernel {}", first->why);
 }
 
 std::vector<std::string> kernel_lines(const std::vector<Remark>& remarks) {

@@ -3,6 +3,7 @@
 // module.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,9 +20,18 @@ using DeclaredOperators = std::vector<std::pair<std::string, Ref<graph::Function
 struct KernelFiles {
   std::vector<std::string> files;    // every annotated kernel in them takes part
   std::vector<std::string> choices;  // OPERATOR=FILE:FUNCTION, NODE=FILE:FUNCTION
-  std::vector<IRModule> modules;     // as `files`, given by a program that calls Tenon
+  // Given by a program that calls Tenon: as `files`, and as `choices`.
+  std::vector<IRModule> modules;
+  struct Chosen {
+    std::string name;  // of the operator or node
+    IRModule module;
+    std::string function;
+  };
+  std::vector<Chosen> chosen;
 
-  bool empty() const { return files.empty() && choices.empty() && modules.empty(); }
+  bool empty() const {
+    return files.empty() && choices.empty() && modules.empty() && chosen.empty();
+  }
   /// The operators that the files declare. \throws CompileError what reading them finds.
   DeclaredOperators declared() const;
   /// What of an ONNX network is to stay whole, for a kernel that computes all of it.
@@ -41,6 +51,17 @@ struct KernelFiles {
  private:
   /// What `files` and `modules` hold. \throws CompileError what reading the files finds.
   std::vector<IRModule> annotated() const;
+  /// One function for an operator or a node, as `choices` and `chosen` state it.
+  struct Choice {
+    std::string text;  // in messages: "--kernel conv1=mine.py:f"
+    std::string name, file, function;
+    IRModule module = {};  // that of `file`
+  };
+  static Choice parse_choice(const std::string& text);
+  /// All of them, read.
+  std::vector<Choice> read_choices() const;
+  static void annotate(IRModule& module, const std::string& name, const Choice& choice,
+                       const std::map<std::string, std::string>& names);
 };
 
 /// `my_softmax for 3 calls; refused: 1 dtype`, a line for each kernel that was asked about.

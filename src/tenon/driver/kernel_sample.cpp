@@ -40,9 +40,16 @@ static int64_t divisor_in(const std::string& condition, const std::string& name)
 }
 
 KernelSampler::KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel,
-                             uint64_t seed, const std::map<std::string, int64_t>& sizes)
-    : module_(module), kernel_(kernel), random_(seed), sizes_(sizes) {
+                             uint64_t seed, const std::map<std::string, int64_t>& sizes,
+                             const std::optional<Target>& target)
+    : module_(module),
+      kernel_(kernel),
+      anywhere_(kernel),
+      target_(target),
+      random_(seed),
+      sizes_(sizes) {
   const tir::PrimFunc& function = *kernel.function;
+  anywhere_.function = with(function, [](tir::PrimFunc& copy) { copy.attrs.erase("op_target"); });
   for (size_t i = 0; i < function.params.size(); ++i) {
     if (function.buffers[i])
       buffers_.push_back(function.buffers[i]);
@@ -155,7 +162,7 @@ std::optional<KernelSample> KernelSampler::with_inputs(const std::string& op,
             : call_of(op, sample.params, sizes, as_tuple);
     const auto seen = seen_call(module_, sample);
     if (!seen) return std::nullopt;
-    auto match = graph::match_kernel(kernel_, *seen, std::nullopt);
+    auto match = graph::match_kernel(anywhere_, *seen, target_);
     if (const auto* refusal = std::get_if<graph::KernelRefusal>(&match)) {
       static const std::vector<std::string> kOrder = {"arity",     "dtype", "rank",
                                                       "attribute", "shape", "condition"};

@@ -34,9 +34,11 @@ std::optional<graph::OperatorCall> seen_call(const IRModule& module, const Kerne
 /// parameters values that the attribute may have.
 class KernelSampler {
  public:
-  /// \param sizes  of symbolic dimensions that are given, by name
+  /// \param sizes   of symbolic dimensions that are given, by name
+  /// \param target  that conditions of programs are asked about; `op_target` is not looked at
   KernelSampler(const IRModule& module, const graph::OperatorKernel& kernel, uint64_t seed,
-                const std::map<std::string, int64_t>& sizes = {});
+                const std::map<std::string, int64_t>& sizes = {},
+                const std::optional<Target>& target = {});
 
   bool has_dimensions() const { return !dims_.empty() || !scalars_.empty(); }
   /// A call that the operator allows and the kernel takes; trial 0 is of sizes 1, trial 1 of
@@ -73,6 +75,8 @@ class KernelSampler {
 
   const IRModule& module_;
   const graph::OperatorKernel& kernel_;
+  graph::OperatorKernel anywhere_;  // the same for any target
+  std::optional<Target> target_;
   Random random_;
   const std::map<std::string, int64_t>& sizes_;
   std::vector<Ref<tir::Buffer>> buffers_;

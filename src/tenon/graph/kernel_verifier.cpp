@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::string_view kOnnx = "ai.onnx::";
 
-constexpr const char* kAnnotations[] = {"op",          "op_attrs", "op_when",      "op_target",
-                                        "op_priority", "op_node",  "op_requested", "op_pattern"};
+constexpr const char* kAnnotations[] = {"op",           "op_attrs",    "op_when",
+                                        "op_target",    "op_priority", "op_node",
+                                        "op_requested", "op_pattern",  "op_check"};
 
 struct Reader {
   const IRModule& module;
@@ -417,6 +418,7 @@ std::optional<OperatorKernel> read_kernel(const IRModule& module, const std::str
     out.operators = reader.operators(*op);
   (void)reader.typed<AttrValue::Map>("op_attrs", "a dict of attributes");
   (void)reader.typed<std::string>("op_when", "a condition as a string");
+  (void)reader.typed<std::string>("op_check", "the name of a registered condition");
   if (!function->attrs.strings("op_target"))  // a list
     (void)reader.typed<std::string>("op_target", "a string or a list of strings");
   if (const auto* node = reader.typed<std::string>("op_node", "the name of a node"))

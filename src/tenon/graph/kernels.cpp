@@ -8,6 +8,7 @@
 #include "tenon/arith/analyzer.h"
 #include "tenon/graph/arithmetic.h"
 #include "tenon/graph/infer.h"
+#include "tenon/graph/kernel_checks.h"
 #include "tenon/graph/shape.h"
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/kernel_operators.h"
@@ -151,6 +152,16 @@ std::optional<OperatorCall> operator_call(const IRModule& module, const Call& ca
 
 // ---- matching
 
+bool is_described_by(const Target& target, const std::string& word) {
+  constexpr std::string_view kBits = "vector_bits>=";
+  if (word.starts_with(kBits)) return target.vector_bits >= std::atoi(word.c_str() + kBits.size());
+  if (word == "avx512") return target.kind == "llvm" && target.vector_bits >= 512;
+  if (word == "avx2") return target.kind == "llvm" && target.vector_bits >= 256;
+  if (word == "fma") return target.has_fma;
+  return word == target.kind || word == target.cpu ||
+         ("," + target.features + ",").find(",+" + word + ",") != std::string::npos;
+}
+
 namespace {
 
 // Whether a pinned attribute is the call's: numbers by value, a number for a list whose items all
@@ -246,20 +257,10 @@ std::optional<KernelRefusal> target_refusal(const AttrValue& wanted, const Targe
   if (const auto* list = wanted.as<AttrList>())
     for (const AttrValue& item : *list)
       if (const auto* text = item.as<std::string>()) words.push_back(*text);
-  for (const std::string& word : words) {
-    bool holds = word == target.kind || word == target.cpu ||
-                 ("," + target.features + ",").find(",+" + word + ",") != std::string::npos;
-    const std::string_view view = word;
-    if (view.starts_with("vector_bits>="))
-      holds =
-          target.vector_bits >= std::atoi(word.c_str() + std::string_view("vector_bits>=").size());
-    if (word == "avx512") holds = target.kind == "llvm" && target.vector_bits >= 512;
-    if (word == "avx2") holds = target.kind == "llvm" && target.vector_bits >= 256;
-    if (word == "fma") holds = target.has_fma;
-    if (!holds)
+  for (const std::string& word : words)
+    if (!is_described_by(target, word))
       return refused("target",
                      fmt::format("the target is {}; the kernel needs {}", target.str(), word));
-  }
   return std::nullopt;
 }
 
@@ -406,7 +407,7 @@ Ref<tir::PrimFunc> specialised(const tir::PrimFunc& function, const OperatorCall
   const Ref<tir::PrimFunc> copy = tir::specialize(function, constants);
   Attrs attrs = copy->attrs;
   for (const char* name : {"op", "op_attrs", "op_when", "op_target", "op_priority", "op_node",
-                           "op_requested", "global_symbol"})
+                           "op_requested", "op_check", "global_symbol"})
     attrs.erase(name);
   attrs.set(kComputes, computed_operator(call));
   const FusionKind kind = fusion_of(function, call.def);
@@ -439,6 +440,7 @@ std::variant<KernelUse, KernelRefusal> match_kernel(const OperatorKernel& kernel
   if (auto refusal = condition_refusal(function, call.named, dims)) return std::move(*refusal);
   if (const AttrValue* wanted = function.attrs.find("op_target"); wanted && target)
     if (auto refusal = target_refusal(*wanted, *target)) return std::move(*refusal);
+  if (auto refusal = registered_refusal(kernel, call, target)) return std::move(*refusal);
   // Dimensions that are numbers here become these.
   Substitution constants = values;
   for (const auto& [var, value] : dims)

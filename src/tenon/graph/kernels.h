@@ -3,6 +3,7 @@
 // asks for them before it lowers an operator by itself. The annotations: docs/own-kernels.md.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -111,6 +112,18 @@ struct KernelRefusal {
   std::string code;   // "dtype", "rank", "shape", "attribute", "condition", "target", "arity", ...
   std::string words;  // both sides
 };
+/// A condition of a kernel that the program which calls Tenon decides: attribute `op_check` is the
+/// name that it is registered under. It is asked last, about calls that the kernel would take
+/// otherwise. \returns why it does not take the call; nothing where it does.
+using KernelCondition = std::function<std::optional<std::string>(
+    const OperatorKernel& kernel, const OperatorCall& call, const std::optional<Target>& target)>;
+/// \returns the name: `like`, with a number behind it. Conditions stay until the program ends.
+std::string register_condition(const std::string& like, KernelCondition condition);
+
+/// Whether a word of `op_target` holds: a kind of target, a processor's name, a feature ("avx512",
+/// "fma", "vector_bits>=512", one of LLVM's).
+bool is_described_by(const Target& target, const std::string& word);
+
 /// Attribute of the PrimFunc that a kernel becomes for a call: a map of the operator that it
 /// computes
 /// ("op") and of the call's attributes that are words (layouts), for passes that know its laws.

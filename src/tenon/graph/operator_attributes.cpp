@@ -237,4 +237,11 @@ std::vector<std::string> OperatorAttributes::names() const {
   return {out.begin(), out.end()};
 }
 
+Attrs OperatorAttributes::values() const {
+  Attrs out;
+  for (const std::string& name : names())
+    if (auto value = find(name)) out.set(name, std::move(*value));
+  return out;
+}
+
 }  // namespace tenon::graph

@@ -53,6 +53,8 @@ class OperatorAttributes {
   std::string missing(std::string_view name) const;
   /// What may be named, sorted: `strides` or, where that is ambiguous, `conv2d.strides`.
   std::vector<std::string> names() const;
+  /// Those that have a value, with it.
+  Attrs values() const;
 
  private:
   struct Member {
