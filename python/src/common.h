@@ -31,6 +31,7 @@ void bind_operators(nb::module_& m);
 void bind_script(nb::module_& m);
 void bind_patterns(nb::module_& m);
 void bind_tir(nb::module_& m);
+void bind_schedule(nb::module_& m);
 void bind_looks(nb::module_& m);
 void bind_tools(nb::module_& m);
 

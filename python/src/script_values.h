@@ -28,6 +28,10 @@ struct PrimExpr {
 struct Buffer {
   Ref<tir::Buffer> node;
 };
+/// A statement of TensorIR.
+struct Stmt {
+  tir::Stmt node;
+};
 
 /// The text of a file, which every place in it refers to.
 struct Source {

@@ -7,6 +7,7 @@
 #include "function.h"
 #include "operators.h"
 #include "script_values.h"
+#include "tenon/arith/analyzer.h"
 #include "tenon/script/expressions.h"
 #include "tenon/script/printer.h"
 #include "tenon/tir/stmt.h"
@@ -15,10 +16,6 @@
 namespace tenon::python {
 
 namespace {
-
-struct Stmt {
-  tir::Stmt node;
-};
 
 DType dtype_of(nb::handle value) {
   const script::Object object = Capture().object_of(value);
@@ -65,6 +62,18 @@ PrimExpr combined(const char* op, nb::handle a, nb::handle b) {
   const auto* expr = out.as<Expr>();
   if (!expr) throw nb::type_error("the operands are no scalars");
   return {*expr};
+}
+
+// Whether a condition holds for all sizes. Of what is no condition Python asks whether it is there.
+bool holds(const PrimExpr& condition) {
+  if (!condition.node->dtype.is_bool()) return true;
+  arith::Analyzer analyzer;
+  if (analyzer.proves(condition.node)) return true;
+  if (analyzer.proves(logical_not(condition.node))) return false;
+  const std::string message =
+      fmt::format("`{}` is not known to hold", script::print(NodePtr(condition.node)));
+  PyErr_SetString(nb::object(imported("tenon._errors").attr("NotKnown")).ptr(), message.c_str());
+  throw nb::python_error();
 }
 
 // A parameter that is a buffer stands in the body as a pointer to its elements.
@@ -119,6 +128,7 @@ void bind_expressions(nb::module_& m) {
       .def("astype", [](const PrimExpr& e, nb::handle dtype) {
         return PrimExpr{cast(dtype_of(dtype), e.node)};
       });
+  expr.def("__bool__", &holds);
   bind_identity(expr);
   bind_text(expr, "tir.PrimExpr");
   bind_operators(expr, combined);

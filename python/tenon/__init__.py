@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenon import backends as backends, dpl as dpl, script as script, tir as tir, transform as transform
+    from tenon import backends as backends, dpl as dpl, schedule as schedule, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, from_torch, interpret, load, options, passes, plan, validate
     from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tenon._packed import get_global_func, list_global_func_names, register_func, remove_global_func
     from tenon.backends import backend, graph_to_tir, register_backend, tir_to_runtime, unregister_backend
     from tenon.expr_functor import ExprMutator, ExprVisitor
+    from tenon.schedule import Schedule
     from tenon.transform import Sequential, module_pass
 
     __version__: str
@@ -42,11 +43,12 @@ _NAMES = {
         "_packed": "get_global_func list_global_func_names register_func remove_global_func",
         "backends": "backend graph_to_tir register_backend tir_to_runtime unregister_backend",
         "expr_functor": "ExprMutator ExprVisitor",
+        "schedule": "Schedule",
         "transform": "Sequential module_pass",
     }.items()
     for name in names.split()
 }
-_MODULES = {"backends", "dpl", "script", "tir", "transform"}
+_MODULES = {"backends", "dpl", "schedule", "script", "tir", "transform"}
 
 __all__ = sorted([name for name in _NAMES if not name.startswith("_")] + list(_MODULES))
 

@@ -88,6 +88,10 @@ class InternalError(Error):
     """A fault of Tenon, not of what it was given."""
 
 
+class NotKnown(TypeError):
+    """An expression of symbolic sizes is asked whether it holds, which depends on them."""
+
+
 class TenonWarning(UserWarning):
     """A likely mistake that does not stop the work. `code` is as docs/diagnostics.md lists it."""
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from pathlib import Path
 
-from tenon import _core, transform
+from tenon import _core, schedule, transform
 
 _HEADER = '''# SPDX-License-Identifier: Apache-2.0
 # Written by `python -m tenon._stubs` from the compiler's tables.
@@ -15,6 +15,25 @@ from typing import Any
 
 from tenon._core import Pass
 '''
+
+
+_PRIMITIVES_HEADER = '''# SPDX-License-Identifier: Apache-2.0
+# Written by `python -m tenon._stubs` from the compiler's tables.
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tenon._core import BlockRV, LoopRV, PrimExpr, _Schedule
+
+class Primitives(_Schedule):
+    """A method for each primitive."""
+'''
+
+
+def _docstring(text: str | None, indent: str) -> list[str]:
+    lines = inspect.cleandoc(text or "").split("\n")
+    if len(lines) == 1:
+        return [f'{indent}"""{lines[0]}"""']
+    return [f'{indent}"""{lines[0]}', *(f"{indent}{line}".rstrip() for line in lines[1:]), f'{indent}"""']
 
 
 def _type(text: str) -> str:
@@ -27,17 +46,23 @@ def passes() -> str:
     for known in _core._passes():
         options = _core._pass_options(known)
         parameters = [f"{name}: {_type(kind)}{f' = {value}' if value else ''}" for name, kind, value, _ in options]
-        text = inspect.cleandoc(getattr(transform, known.name).__doc__ or "")
         out.append(f"def {known.name}({', '.join(['*', *parameters]) if parameters else ''}) -> Pass:")
-        lines = text.split("\n")
-        out.append(f'    """{lines[0]}' if len(lines) > 1 else f'    """{lines[0]}"""')
-        out += [f"    {line}".rstrip() for line in lines[1:]]
-        if len(lines) > 1:
-            out.append('    """')
-        out.append("")
+        out += [*_docstring(getattr(transform, known.name).__doc__, "    "), ""]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def primitives() -> str:
+    """Of `tenon.Schedule`: a method for each primitive."""
+    out = [_PRIMITIVES_HEADER]
+    for name in schedule.primitives():
+        method = getattr(schedule.Schedule, name)
+        signature = str(inspect.signature(method)).replace("'", "").replace("(self, /", "(self")
+        out.append(f"    def {name}{signature}:")
+        out += [*_docstring(method.__doc__, "        "), ""]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
     (folder / "_passes.pyi").write_text(passes())
+    (folder / "_primitives.pyi").write_text(primitives())

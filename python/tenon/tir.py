@@ -31,10 +31,12 @@ from tenon._core import (
     Var,
     decl_buffer,
 )
+from tenon.schedule import BlockRV, LoopRV, Schedule, TensorIntrin, Trace
 from tenon.script import _words
 
 __all__ = [
     "AllocBuffer",
+    "BlockRV",
     "Buffer",
     "BufferStore",
     "Evaluate",
@@ -42,10 +44,14 @@ __all__ = [
     "For",
     "IfThenElse",
     "IntImm",
+    "LoopRV",
     "PrimExpr",
     "PrimFunc",
+    "Schedule",
     "SeqStmt",
     "Stmt",
+    "TensorIntrin",
+    "Trace",
     "Var",
     "decl_buffer",
 ]

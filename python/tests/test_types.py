@@ -30,7 +30,7 @@ def stub_of_the_extension():
 
 def test_the_package_is_typed():
     files = ["__init__", "_api", "_errors", "_memory", "_progress", "_stubs", "transform", "dpl", "expr_functor", "tir"]
-    files += ["_torch", "_torch_fused", "_dynamo", "backends", "_packed", "_operator"]
+    files += ["_torch", "_torch_fused", "_dynamo", "backends", "_packed", "_operator", "schedule"]
     files += [f"script/{name}" for name in ["__init__", "_decorators", "_source", "_stubs", "_words"]]
     strict = ["--strict", "--allow-any-generics", "--follow-imports=silent"]
     assert mypy(*strict, *(f"tenon/{name}.py" for name in files)) == ""
@@ -57,6 +57,10 @@ tenon.transform.PlanMemory(work_limit="3")
 tenon.transform.PlanMemory(limit=3)
 tenon.compyle(module)
 program.inptus
+sch = tenon.Schedule(module)
+sch.split(sch.get_loops("b")[0], factors=[None, 4])
+sch.split("b", factors=[None, 4])
+sch.cache_read("b", 0)
 try:
     tenon.load("y.onnx")
 except tenon.CompileError as error:
@@ -68,12 +72,14 @@ except tenon.CompileError as error:
         '7: note: Revealed type is "tenon._core.Program"',
         '8: note: Revealed type is "str"' if any('is "str"' in line for line in lines) else '8: note: Revealed type is "builtins.str"',
         '9: note: Revealed type is "tenon._core.IRModule"',
-        [line for line in lines if line.startswith("18: note")][0],
+        [line for line in lines if line.startswith("22: note")][0],
     ]
     errors = {int(line.split(":")[0]) for line in lines if ": error:" in line}
-    assert errors == {11, 12, 13, 14}
+    assert errors == {11, 12, 13, 14, 17, 18}
 
 
 def test_stubs_are_up_to_date():
     written = (ROOT / "python/tenon/_passes.pyi").read_text()
     assert written == _stubs.passes(), "write it anew: python -m tenon._stubs"
+    written = (ROOT / "python/tenon/_primitives.pyi").read_text()
+    assert written == _stubs.primitives(), "write it anew: python -m tenon._stubs"
