@@ -8,7 +8,7 @@ NAVIGATION = {
         ("In notebooks", ["examples/notebooks/*"]),
         ("By example", ["examples/[a-z]*/README"]),
         ("Networks in", ["docs/onnx-operators", "docs/sequences", "docs/relay", "docs/relay-operators", "docs/language-models", "docs/trust"]),
-        ("Python", ["docs/python-frameworks", "docs/python-scripts", "docs/python-backends", "docs/python-from-tvm", "api/*"]),
+        ("Python", ["docs/python-frameworks", "docs/python-scripts", "docs/python-kernels", "docs/python-backends", "docs/python-from-tvm", "api/*"]),
         ("The language", ["docs/tvmscript", "docs/operators", "docs/element-types", "docs/accesses", "docs/diagnostics"]),
         ("Your own code", ["docs/own-kernels", "docs/kernel-calls", "docs/library-calls", "docs/byoc", "docs/plugin", "docs/libraries",
                            "docs/placement"]),

@@ -32,6 +32,7 @@ void bind_script(nb::module_& m);
 void bind_patterns(nb::module_& m);
 void bind_tir(nb::module_& m);
 void bind_schedule(nb::module_& m);
+void bind_kernels(nb::module_& m);
 void bind_looks(nb::module_& m);
 void bind_tools(nb::module_& m);
 

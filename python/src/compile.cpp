@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "common.h"
+#include "kernels.h"
 #include "passes.h"
 #include "program.h"
 #include "tenon/backend/llvm/host.h"
@@ -115,34 +116,11 @@ nb::object load_contents(const nb::bytes& contents, const std::string& name,
       unlocked([&] { return load_module(kind_of(bytes), {name, bytes, keeper}, load); }));
 }
 
-// Files, and modules whose functions are kernels.
-nb::dict take_kernels(const nb::dict& options, KernelFiles& kernels) {
-  nb::dict rest;
-  for (const auto& [key, value] : options) {
-    if (nb::cast<std::string>(key) != "kernels") {
-      rest[key] = value;
-      continue;
-    }
-    nb::list files;
-    const auto take = [&](nb::handle item) {
-      if (nb::isinstance<IRModule>(item))
-        kernels.modules.push_back(nb::cast<IRModule>(item));
-      else
-        files.append(item);
-    };
-    if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value))
-      for (const nb::handle item : nb::iter(value)) take(item);
-    else if (!value.is_none())
-      take(value);
-    if (files.size() > 0) rest[key] = files;
-  }
-  return rest;
-}
-
 CompileOptions options_of(const nb::dict& given, const nb::object& pipeline) {
   KernelFiles kernels;
   CompileOptions options = compile_options(named_options(take_kernels(given, kernels)));
   options.target.model.kernels.modules = std::move(kernels.modules);
+  options.target.model.kernels.chosen = std::move(kernels.chosen);
   if (!pipeline.is_none()) options.target.model.chosen.given = pipeline_of(pipeline);
   return options;
 }

@@ -16,4 +16,7 @@ struct Function {
   std::shared_ptr<const IRModule> module = {};
 };
 
+/// Adds what a function of another module calls and this one lacks.
+void add_callees(IRModule& module, const Function& function);
+
 }  // namespace tenon::python

@@ -22,21 +22,6 @@
 
 namespace tenon::python {
 
-namespace {
-
-const char* kind_of(const BaseFunc& function) {
-  if (function.as<graph::Function>()) return "graph";
-  if (function.as<tir::PrimFunc>()) return "prim_func";
-  return "extern";
-}
-
-Function function_of(const IRModule& module, const std::string& name) {
-  BaseFunc found = module.find(name);
-  if (!found) throw nb::key_error(name.c_str());
-  return {name, std::move(found), std::make_shared<const IRModule>(module)};
-}
-
-// What a function of another module calls and this one lacks.
 void add_callees(IRModule& module, const Function& function) {
   std::vector<BaseFunc> added = {function.node};
   for (size_t i = 0; i < added.size(); ++i)
@@ -50,6 +35,20 @@ void add_callees(IRModule& module, const Function& function) {
       module.set(name, callee);
       added.push_back(callee);
     });
+}
+
+namespace {
+
+const char* kind_of(const BaseFunc& function) {
+  if (function.as<graph::Function>()) return "graph";
+  if (function.as<tir::PrimFunc>()) return "prim_func";
+  return "extern";
+}
+
+Function function_of(const IRModule& module, const std::string& name) {
+  BaseFunc found = module.find(name);
+  if (!found) throw nb::key_error(name.c_str());
+  return {name, std::move(found), std::make_shared<const IRModule>(module)};
 }
 
 std::string script(const IRModule& module, const std::string& name) {

@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
   bind_patterns(m);
   bind_tir(m);
   bind_schedule(m);
+  bind_kernels(m);
   bind_passes(m);
   bind_packed(m);
   bind_backends(m);

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenon import backends as backends, dpl as dpl, schedule as schedule, script as script, tir as tir, transform as transform
     from tenon._api import assert_equal, compile, from_torch, interpret, load, options, passes, plan, validate
-    from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story
+    from tenon._core import Expr, Function, IRModule, PackedFunc, Pass, Port, Program, Remark, Story, Target
     from tenon._errors import CallbackError, CompileError, Diagnostic, Error, InternalError, Note, Place, RunError, TenonWarning, UsageError
+    from tenon._kernels import CheckedKernel, KernelReport, check_kernels, kernel
     from tenon._memory import MemoryPlan
     from tenon._operator import Operator, TensorInfo, operator, remove_operator
     from tenon._packed import get_global_func, list_global_func_names, register_func, remove_global_func
@@ -36,8 +37,9 @@ _NAMES = {
     name: module
     for module, names in {
         "_api": "assert_equal compile from_torch interpret load options passes plan validate",
-        "_core": "Expr Function IRModule PackedFunc Pass Port Program Remark Story __version__",
+        "_core": "Expr Function IRModule PackedFunc Pass Port Program Remark Story Target __version__",
         "_errors": "CallbackError CompileError Diagnostic Error InternalError Note Place RunError TenonWarning UsageError",
+        "_kernels": "CheckedKernel KernelReport check_kernels kernel",
         "_memory": "MemoryPlan",
         "_operator": "Operator TensorInfo operator remove_operator",
         "_packed": "get_global_func list_global_func_names register_func remove_global_func",

@@ -342,3 +342,211 @@ def test_partition_function():
     kernel = LowerFusedNodes().visit(module)[name]
     script = kernel.script()
     assert script.index('"dense_bias_relu"') < script.index('"dense_bias"')
+
+
+# ---- the tutorial on TensorIR -----------------------------------------------------------------------
+
+
+@tvm.script.ir_module
+class MyModule:
+    @T.prim_func
+    def main(a: T.handle, b: T.handle):
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        A = T.match_buffer(a, (8,), dtype="float32")
+        B = T.match_buffer(b, (8,), dtype="float32")
+        for i in range(8):
+            # A block is an abstraction for computation.
+            with T.block("B"):
+                # Define a spatial block iterator and bind it to value i.
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] + 1.0
+
+
+def test_schedule_of_the_tutorial():
+    sch = tvm.tir.Schedule(MyModule)
+    block_b = sch.get_block("B")
+    (i,) = sch.get_loops(block_b)
+    i_0, i_1, i_2 = sch.split(i, factors=[2, 2, 2])
+    assert "T.grid(2, 2, 2)" in sch.mod.script()
+    sch.reorder(i_0, i_2, i_1)
+    assert "for i_0, i_2, i_1 in T.grid(2, 2, 2)" in sch.mod.script()
+    mod = tvm.compile(sch.mod, target="llvm")
+    a, b = np.arange(8).astype("float32"), np.zeros((8,)).astype("float32")
+    mod(a, out=b)
+    np.testing.assert_array_equal(b, a + 1)
+
+
+# ---- an operator whose implementation is TensorIR alone ----------------------------------------------
+
+
+def schedule_matmul(function):
+    """A schedule, and no compute: the definition is TensorIR."""
+    sch = tvm.tir.Schedule(function)
+    i, j, k = sch.get_loops(sch.get_block("matmul"))
+    sch.reorder(i, k, j)
+    sch.unroll(j)
+    return sch.func
+
+
+def matmul_strategy(attrs, shapes, dtypes, target):
+    """As a strategy of an operator: which implementation for which call and target."""
+    return target.kind == "llvm" and shapes == [(4, 8), (8, 3), (4, 3)] and set(dtypes) == {"float32"}
+
+
+scheduled_matmul = tvm.kernel("matmul", when=matmul_strategy, priority=10)(schedule_matmul(my_matmul))
+
+
+def used_kernels(program):
+    return {remark.detail.split("`")[1] for remark in program.remarks if remark.pass_name == "SelectKernels" and remark.verdict == "used"}
+
+
+def test_a_strategy_for_a_graph():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 3), "float32"), v: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                z = R.nn.relu(y)
+                R.output(z)
+            return z
+
+    program = tvm.compile(Module, kernels=[scheduled_matmul])
+    assert used_kernels(program) == {"my_matmul"}
+    x, w, v = (RNG.standard_normal(shape, dtype=np.float32) for shape in [(4, 8), (8, 3), (4, 8)])
+    np.testing.assert_allclose(program(x, w, v), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-6)
+    assert used_kernels(tvm.compile(Module, kernels=[scheduled_matmul], target="c")) == set()
+    assert tvm.check_kernels([scheduled_matmul], trials=1).ok
+
+
+def test_a_strategy_for_an_onnx_file_and_for_relay(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    x, w, y = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in [("x", (4, 8)), ("w", (8, 3)), ("y", (4, 3))]
+    )
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], name="product"), helper.make_node("Relu", ["p"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "net", [x, w], [y]), opset_imports=[helper.make_opsetid("", 17)])
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path)
+    relay = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(8, 3), float32]) -> Tensor[(4, 3), float32] {
+  %0 = nn.matmul(%x, %w, units=None);
+  nn.relu(%0)
+}
+"""
+    inputs = [RNG.standard_normal(shape, dtype=np.float32) for shape in [(4, 8), (8, 3)]]
+    for network in (path, relay):
+        program = tvm.compile(network, kernels=[scheduled_matmul])
+        assert used_kernels(program) == {"my_matmul"}
+        np.testing.assert_allclose(program(*inputs), np.maximum(inputs[0] @ inputs[1], 0), rtol=1e-5, atol=1e-6)
+    # One call of the network, by its name.
+    assert used_kernels(tvm.compile(path, kernels={"product": my_matmul})) == {"my_matmul"}
+
+
+def test_each_call_that_a_strategy_takes_becomes_a_call_of_its_kernel():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 3), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                R.output(y)
+            return y
+
+    kernel = scheduled_matmul
+    for name, function in kernel.module.functions.items():
+        Module[name] = function
+    module = tenon.transform.SelectKernels()(Module.with_attrs({"target": "llvm"}))
+    assert "R.call_tir(cls.my_matmul" in module["main"].script()
+
+
+def test_sub_operators_become_one_kernel():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 3), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                z = R.nn.relu(y)
+                R.output(z)
+            return z
+
+    # A definition without a schedule is composed with its neighbours, as the compiler's own are.
+    for name, function in tvm.kernel("matmul")(my_matmul).module.functions.items():
+        Module[name] = function
+    module = Module.with_attrs({"target": "llvm"})
+    for step in (tenon.transform.SelectKernels(), tenon.transform.LegalizeOps(), tenon.transform.FuseOps(), tenon.transform.FuseTIR()):
+        module = step(module)
+    main = module["main"].script()
+    assert main.count("R.call_tir(") == 1
+    fused = module[main.split("R.call_tir(cls.")[1].split(",")[0]].script()
+    assert 'T.block("matmul")' in fused and "T.max(" in fused
+
+
+# ---- T.call_tir --------------------------------------------------------------------------------------
+
+
+def test_a_call_of_a_kernel_has_memory_for_what_it_gives():
+    # The value of a call is a buffer of the caller's, which stands before the call and is its last argument.
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def double(a: T.Buffer((16,), "float32"), b: T.Buffer((16,), "float32")):
+            for i in range(16):
+                b[i] = a[i] * 2.0
+
+        @T.prim_func
+        def main(x: T.Buffer((16,), "float32"), y: T.Buffer((16,), "float32")):
+            cls = Module
+            tmp_buffer = T.call_tir(cls.double, x)
+            T.call_tir(cls.double, tmp_buffer, y)
+
+    script = Module["main"].script()
+    texts = ["tmp_buffer = T.", "T.call_tir(cls.double, x", "T.call_tir(cls.double, tmp_buffer"]
+    assert sorted(texts, key=script.index) == texts
+    x = RNG.standard_normal(16, dtype=np.float32)
+    np.testing.assert_array_equal(tenon.compile(Module)(x), x * 4)
+
+
+def test_a_call_stays_in_its_module():
+    with pytest.raises(tenon.CompileError, match="printf"):
+
+        @I.ir_module
+        class Module:
+            @T.prim_func
+            def main(x: T.Buffer((16,), "float32")):
+                cls = Module
+                T.call_tir(cls.printf, x)
+
+
+def test_a_call_takes_regions_of_buffers():
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def double(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
+            for i in range(8):
+                b[i] = a[i] * 2.0
+
+        @T.prim_func
+        def main(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
+            cls = Module
+            for row in T.parallel(4):
+                T.call_tir(cls.double, x[row, 0:8], y[row, 0:8])
+
+    x = RNG.standard_normal((4, 8), dtype=np.float32)
+    np.testing.assert_array_equal(tenon.compile(Module)(x), x * 2)
+    with pytest.raises(tenon.CompileError, match="7"):
+
+        @I.ir_module
+        class Wrong:
+            @T.prim_func(private=True)
+            def double(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
+                for i in range(8):
+                    b[i] = a[i] * 2.0
+
+            @T.prim_func
+            def main(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
+                cls = Wrong
+                for row in range(4):
+                    T.call_tir(cls.double, x[row, 0:7], y[row, 0:8])

@@ -30,7 +30,7 @@ def stub_of_the_extension():
 
 def test_the_package_is_typed():
     files = ["__init__", "_api", "_errors", "_memory", "_progress", "_stubs", "transform", "dpl", "expr_functor", "tir"]
-    files += ["_torch", "_torch_fused", "_dynamo", "backends", "_packed", "_operator", "schedule"]
+    files += ["_torch", "_torch_fused", "_dynamo", "backends", "_packed", "_operator", "schedule", "_kernels"]
     files += [f"script/{name}" for name in ["__init__", "_decorators", "_source", "_stubs", "_words"]]
     strict = ["--strict", "--allow-any-generics", "--follow-imports=silent"]
     assert mypy(*strict, *(f"tenon/{name}.py" for name in files)) == ""
