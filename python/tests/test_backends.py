@@ -560,6 +560,7 @@ def closures():
 
 
 def test_functions_live_as_long_as_the_module(toy):
+    gc.collect()  # what other tests leave
     made = []
 
     def generate(match):
@@ -587,6 +588,7 @@ def test_functions_live_as_long_as_the_module(toy):
 
 
 def test_functions_live_as_long_as_the_program(toy):
+    gc.collect()
     made = []
 
     def generate(match):

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -17,11 +18,18 @@ namespace {
 
 using Kind = InputMeaning::Kind;
 constexpr int kMostDepth = 32;  // of functions that call one another
+/// Of the parameters of functions that are called, by name: each is looked at once.
+using Known = std::map<std::string, std::vector<InputMeaning>>;
+
+std::vector<InputMeaning> meanings_of(const IRModule& module, const std::string& name,
+                                      const tir::PrimFunc& function, int depth, Known& known);
+std::vector<InputMeaning> meanings_of(const IRModule& module, const std::string& name,
+                                      const graph::Function& function, int depth, Known& known);
 
 class GraphUses {
  public:
-  GraphUses(const IRModule& module, const graph::Function& function, int depth)
-      : module_(module), depth_(depth), meanings_(function.params.size()) {
+  GraphUses(const IRModule& module, const graph::Function& function, int depth, Known& known)
+      : module_(module), depth_(depth), known_(known), meanings_(function.params.size()) {
     for (size_t i = 0; i < function.params.size(); ++i)
       of_[function.params[i].get()].moved.insert(i);
     sequence(*function.body);
@@ -83,14 +91,14 @@ class GraphUses {
       const auto* tuple = call.args.size() > 1 ? call.args[1].as<graph::Tuple>() : nullptr;
       const auto kernel = ref ? module_.find<tir::PrimFunc>(ref->name) : nullptr;
       if (kernel && tuple) {
-        callee = input_meanings(module_, *kernel);
+        callee = meanings_of(module_, ref->name, *kernel, 0, known_);
         args.assign(tuple->values.begin(), tuple->values.end());
         known = true;
       }
     } else if (const auto* ref = call.callee ? call.callee.as<graph::FuncRef>() : nullptr) {
       const auto function = module_.find<graph::Function>(ref->name);
       if (function && depth_ < kMostDepth) {
-        callee = GraphUses(module_, *function, depth_ + 1).take();
+        callee = meanings_of(module_, ref->name, *function, depth_ + 1, known_);
         known = true;
       }
     }
@@ -153,6 +161,7 @@ class GraphUses {
 
   const IRModule& module_;
   const int depth_;
+  Known& known_;
   std::vector<InputMeaning> meanings_;
   std::set<size_t> steering_;
   std::unordered_map<const Node*, Sources> of_;
@@ -162,8 +171,8 @@ class GraphUses {
 
 class LoopUses {
  public:
-  LoopUses(const IRModule& module, const tir::PrimFunc& function, int depth)
-      : module_(module), depth_(depth) {
+  LoopUses(const IRModule& module, const tir::PrimFunc& function, int depth, Known& known)
+      : module_(module), depth_(depth), known_(known) {
     for (const Ref<tir::Buffer>& buffer : function.buffers)
       if (buffer) params_.emplace(buffer.get(), params_.size());
     meanings_.resize(params_.size());
@@ -251,7 +260,8 @@ class LoopUses {
   void follow(const tir::CallTir& call) {
     const auto callee = module_.find<tir::PrimFunc>(call.callee->name);
     if (!callee || depth_ >= kMostDepth) return;
-    const std::vector<InputMeaning> inner = LoopUses(module_, *callee, depth_ + 1).take();
+    const std::vector<InputMeaning> inner =
+        meanings_of(module_, call.callee->name, *callee, depth_ + 1, known_);
     size_t next = 0;
     for (size_t i = 0; i < call.args.size() && i < callee->buffers.size(); ++i) {
       if (!callee->buffers[i]) continue;
@@ -271,18 +281,33 @@ class LoopUses {
 
   const IRModule& module_;
   const int depth_;
+  Known& known_;
   std::unordered_map<const Node*, size_t> params_;
   std::vector<InputMeaning> meanings_;
 };
 
+std::vector<InputMeaning> meanings_of(const IRModule& module, const std::string& name,
+                                      const tir::PrimFunc& function, int depth, Known& known) {
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  return known[name] = LoopUses(module, function, depth, known).take();
+}
+
+std::vector<InputMeaning> meanings_of(const IRModule& module, const std::string& name,
+                                      const graph::Function& function, int depth, Known& known) {
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  return known[name] = GraphUses(module, function, depth, known).take();
+}
+
 }  // namespace
 
 std::vector<InputMeaning> input_meanings(const IRModule& module, const graph::Function& function) {
-  return GraphUses(module, function, 0).take();
+  Known known;
+  return GraphUses(module, function, 0, known).take();
 }
 
 std::vector<InputMeaning> input_meanings(const IRModule& module, const tir::PrimFunc& function) {
-  return LoopUses(module, function, 0).take();
+  Known known;
+  return LoopUses(module, function, 0, known).take();
 }
 
 std::vector<InputMeaning> input_meanings(const IRModule& module) {
