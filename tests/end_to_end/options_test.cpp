@@ -112,6 +112,7 @@ const std::map<std::string, Probe> kProbes = {
     {"--in-process", {"--in-process", "--plugin DIR/exits.so"}},
     {"--plugin-timeout", {"--plugin-timeout 0.000001", "--plugin DIR/exits.so"}},
     {"--allow-code", {"--allow-code"}},
+    {"--no-cache", {"--no-cache"}},
     {"--backend-option", {"--backend-option nonsense"}},
     {"--libs", {"--libs nonsense"}},
     {"--place", {"--place nonsense"}},
@@ -146,8 +147,9 @@ const std::map<std::string, Probe> kProbes = {
 const std::set<std::string> kOfFaults = {"--out", "--json", "--time-limit", "--run-limit",
                                          "--call-by-name"};
 
-// What shows it is a model that brings code: trust_test.cpp has some for every command.
-const std::set<std::string> kElsewhere = {"--allow-code"};
+// What shows it is a model that brings code (trust_test.cpp has some for every command), or a cache
+// (artefact_cache_test.cpp).
+const std::set<std::string> kElsewhere = {"--allow-code", "--no-cache"};
 
 struct Row {
   std::string command, form, option, use;
