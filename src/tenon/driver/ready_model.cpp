@@ -64,6 +64,7 @@ std::string_view TargetOptions::form(const std::string& model) const {
 
 std::vector<Requirement> TargetOptions::requirements() const {
   std::vector<Requirement> out;
+  out.reserve(required.size());
   for (const std::string& text : required) out.push_back(parse_requirement(text));
   return out;
 }

@@ -66,7 +66,7 @@ std::vector<Case> tensor_cases() {
           npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", 24),
           "error[TN0001]: x.npy: a structured array; expected one of numbers"),
       run("NpyTypeThatIsNoText", npy("{'descr': 4, 'fortran_order': False, 'shape': (2, 3), }", 24),
-          "error[TN0504]: x.npy: a `descr` that is no string"),
+          "error[TN0504]: x.npy: the header of the .npy file has a `descr` that is no string"),
       run("NpyHugeShape", npy("<f4", "(4294967296, 4294967296)", 24),
           "error[TN0109]: x.npy: shape (4294967296, 4294967296) has more than 2^62 elements"),
       run("NpyLargerThanTheFile", npy("<f4", "(1000000, 1000000)", 24),
