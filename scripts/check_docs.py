@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the pages of docs/, those beside the README and in rooms of src/, and the examples' pages name: links and their anchors, files of the repository, targets
 of the Makefile, codes of diagnostics, passes, commands of `tenon` and the options that each takes, and options and variables of the
-environment that stand alone. Python in them is parsed by `tenon check`.
+environment that stand alone. Python in them is parsed by `tenon check`. Each page of docs/ has its place in the site's navigation.
 
     check_docs.py TENON
 """
 
 import ast
+import fnmatch
 import pathlib
 import re
 import shlex
@@ -16,6 +17,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs/site"))
+from navigation import NAVIGATION  # noqa: E402
+
 SPANS = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -71,6 +75,12 @@ class Pages:
             self.check(target.exists(), page, f"link {link} leads nowhere")
             if anchor and target.suffix == ".md" and target.exists():
                 self.check(anchor in anchors(target), page, f"anchor {link} is no heading")
+
+    def place(self, page):
+        name = page.relative_to(ROOT).with_suffix("").as_posix()
+        places = [pattern for groups in NAVIGATION.values() for _, patterns in groups for pattern in patterns]
+        is_placed = any(fnmatch.fnmatch(name, pattern) for pattern in places)
+        self.check(is_placed or not name.startswith("docs/"), page, "navigation of the site (docs/site/navigation.py) lacks the page")
 
     def names(self, page, text):
         for code in re.findall(r"TN\d{4}", text):
@@ -137,6 +147,7 @@ class Pages:
 
     def read(self, page):
         text = page.read_text()
+        self.place(page)
         self.links(page, text)
         self.names(page, text)
         lines = [line for line in text.splitlines() if re.match(r"(    |\$ )", line)]

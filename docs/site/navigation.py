@@ -13,7 +13,7 @@ NAVIGATION = {
         ("Your own code", ["docs/own-kernels", "docs/kernel-calls", "docs/library-calls", "docs/byoc", "docs/plugin", "docs/libraries",
                            "docs/placement"]),
         ("Passes and patterns", ["docs/passes", "docs/pipelines", "docs/patterns", "docs/tir-patterns", "docs/plans"]),
-        ("Programs out", ["docs/c_target", "docs/performance"]),
+        ("Programs out", ["docs/c_target", "docs/cache", "docs/performance"]),
         ("Tenon inside", ["docs/architecture", "docs/reliability", "docs/roadmap", "docs/design/README", "docs/contributing/README", "rooms",
                           "CONTRIBUTING", "CHANGELOG"]),
     ],
