@@ -559,7 +559,8 @@ def closures():
     return [name for name in tenon.list_global_func_names() if "toy" in name]
 
 
-def test_functions_live_as_long_as_the_module(toy):
+def watched_functions(toy):
+    """Weak references to what the back end generates from here on."""
     gc.collect()  # what other tests leave
     made = []
 
@@ -571,6 +572,11 @@ def test_functions_live_as_long_as_the_module(toy):
         return run
 
     toy(generate=generate)
+    return made
+
+
+def test_functions_live_as_long_as_the_module(toy):
+    made = watched_functions(toy)
     module = partition()
     assert len(closures()) == 1
     copy = module.copy()
@@ -588,17 +594,7 @@ def test_functions_live_as_long_as_the_module(toy):
 
 
 def test_functions_live_as_long_as_the_program(toy):
-    gc.collect()
-    made = []
-
-    def generate(match):
-        def run(x):
-            return np.maximum(x, 0)
-
-        made.append(weakref.ref(run))
-        return run
-
-    toy(generate=generate)
+    made = watched_functions(toy)
     programs = [tenon.compile(Net, libs="toy") for _ in range(3)]
     x, w = inputs()
     for program in programs:
