@@ -67,10 +67,12 @@ def words(letter, module, title, text):
 
 
 def members(module, title):
-    """All that a module of the package has, classes first."""
+    """All that a module of the package has, classes first, but what `tenon` itself has, which stands there."""
+    import tenon
+
     yield f"{title}\n{'=' * len(title)}\n"
     yield f".. automodule:: {module.__name__}\n   :no-members:\n"
-    values = [(name, getattr(module, name)) for name in module.__all__]
+    values = [(name, getattr(module, name)) for name in module.__all__ if not hasattr(tenon, name)]
     kinds = [("Classes", [name for name, value in values if isinstance(value, type)]),
              ("Functions", [name for name, value in values if callable(value) and not isinstance(value, type)])]
     for kind, names in kinds:

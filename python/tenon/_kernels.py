@@ -165,7 +165,7 @@ def check_kernels(
         trials: shapes for each kernel.
         seed: of shapes and inputs.
         sizes: of symbolic dimensions of kernels, by name.
-        tolerance: |a - b| <= T (1 + max |b|), for kernels that approximate; None: what rounding explains.
+        tolerance: `|a - b| <= T (1 + max |b|)`, for kernels that approximate; None: what rounding explains.
         target: that they are compiled for.
         progress: called with the name of each kernel; True: shown on a terminal and in a notebook.
 
