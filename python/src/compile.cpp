@@ -81,11 +81,15 @@ PipelineOptions pipeline_options(const CompileOptions& options, const nb::object
 
 CompileOptions options_of(const nb::dict& given, const nb::object& pipeline);
 
-LoadOptions load_options(const CompileOptions& options, const nb::object& params) {
+enum class Sharing : bool { kCopy, kShare };
+
+LoadOptions load_options(const CompileOptions& options, const nb::object& params,
+                         Sharing sharing = Sharing::kCopy) {
   LoadOptions load = options.target.model.load_options();
   if (!params.is_none())
     for (const auto& [name, value] : nb::cast<nb::dict>(params))
-      load.values[nb::cast<std::string>(name)] = tensor_of(value);
+      load.values[nb::cast<std::string>(name)] =
+          sharing == Sharing::kShare ? shared_tensor_of(nb::borrow(value)) : tensor_of(value);
   return load;
 }
 
@@ -102,7 +106,7 @@ nb::object load_path(const std::string& path, const nb::dict& options, const nb:
 }
 
 nb::object load_contents(const nb::bytes& contents, const std::string& name,
-                         const nb::dict& options, const nb::object& params) {
+                         const nb::dict& options, const nb::object& params, bool shares_params) {
   // Weights stay in the caller's bytes, which live as long as they do.
   const auto keeper = std::shared_ptr<nb::bytes>(new nb::bytes(contents), [](nb::bytes* kept) {
     const nb::gil_scoped_acquire locked;
@@ -111,7 +115,8 @@ nb::object load_contents(const nb::bytes& contents, const std::string& name,
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(contents.data()),
                                          contents.size());
   const CompileOptions chosen = options_of(options, nb::none());
-  const LoadOptions load = load_options(chosen, params);
+  const LoadOptions load =
+      load_options(chosen, params, shares_params ? Sharing::kShare : Sharing::kCopy);
   return nb::cast(
       unlocked([&] { return load_module(kind_of(bytes), {name, bytes, keeper}, load); }));
 }
@@ -166,7 +171,7 @@ void bind_compile(nb::module_& m) {
   register_library_backends();
   m.def("_load_path", &load_path, nb::arg("path"), nb::arg("options"), nb::arg("params").none());
   m.def("_load_contents", &load_contents, nb::arg("contents"), nb::arg("name"), nb::arg("options"),
-        nb::arg("params").none());
+        nb::arg("params").none(), nb::arg("shares_params") = false);
   m.def("_compile", &compile, nb::arg("module"), nb::arg("name"), nb::arg("options"),
         nb::arg("params").none(), nb::arg("pipeline").none(), nb::arg("progress").none());
   m.def("_option_table", &option_table,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "values.h"
 
+#include <dlpack/dlpack.h>
 #include <nanobind/stl/string.h>
 
 #include "arrays.h"
@@ -94,6 +95,21 @@ Ref<TensorData> tensor_of(nb::handle array, DType like) {
   const runtime::Tensor copy = runtime::Tensor::copy_of(tensor);
   const DType dtype = argument.dtype();
   return from_runtime(copy, dtype);
+}
+
+Ref<TensorData> shared_tensor_of(const nb::object& array) {
+  const std::shared_ptr<ArrayArgument> view(new ArrayArgument, [](ArrayArgument* held) {
+    const nb::gil_scoped_acquire locked;
+    delete held;
+  });
+  view->read(array, {});
+  const DLTensor& tensor = view->tensor();
+  const DType dtype = view->dtype();
+  if (dtype.is_string() || tensor.device.device_type != kDLCPU) return tensor_of(array);
+  const std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
+  const auto* data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
+  const int64_t bytes = checked_elements(shape, dtype.bytes()) * dtype.bytes();
+  return TensorData::view(dtype, shape, {data, static_cast<size_t>(bytes)}, view);
 }
 
 }  // namespace tenon::python

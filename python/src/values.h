@@ -22,6 +22,9 @@ nb::object to_numpy(const Ref<TensorData>& data);
 /// The elements of anything that is an array (buffers, DLPack, nested lists of numbers).
 /// \param like  the type that Python's own numbers become; void: numpy's.
 Ref<TensorData> tensor_of(nb::handle array, DType like = kVoid);
+/// The same without a copy of a packed array, which is held as long as the constant lives. Nobody may
+/// write to it meanwhile.
+Ref<TensorData> shared_tensor_of(const nb::object& array);
 
 /// numpy's type of elements; of types that numpy lacks, ml_dtypes'. Strings are objects.
 nb::object numpy_dtype(DType dtype);

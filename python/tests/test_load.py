@@ -75,6 +75,30 @@ def test_relay_with_values_of_parameters():
     np.testing.assert_array_equal(tenon.compile(module)(x), x @ w.T)
 
 
+def test_onnx_with_values_of_inputs():
+    from onnx import TensorProto, helper
+
+    model = onnx_model()
+    model.graph.initializer.pop()
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, ["k", 3]))
+    w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    module = tenon.load(model, params={"w": w})
+    w[:] = 0  # the module has its own
+    program = tenon.compile(module)
+    assert [port.name for port in program.inputs] == ["x"]
+    x = np.ones((2, 4), np.float32)
+    np.testing.assert_array_equal(program(x), x @ np.arange(12, dtype=np.float32).reshape(4, 3))
+    with pytest.raises(tenon.CompileError, match=r"a value is given for `v`, which is no input"):
+        tenon.load(model, params={"v": w})
+    with pytest.raises(tenon.CompileError, match=r"input `w` is given elements of float64; expected float32"):
+        tenon.load(model, params={"w": w.astype(np.float64)})
+
+
+def test_values_of_parameters_of_a_script():
+    with pytest.raises(tenon.CompileError, match=r"values of parameters are given; expected a .relay or .onnx model"):
+        tenon.load(SCRIPT, params={"w": np.ones((4, 3), np.float32)})
+
+
 def test_parameters_of_another_kind_of_model(digits):
     with pytest.raises(tenon.CompileError) as caught:
         tenon.load(digits, params={"w": np.ones(3)})

@@ -8,7 +8,9 @@
 #include "tenon/driver/trust.h"
 #include "tenon/driver/verify.h"
 #include "tenon/driver/warnings.h"
+#include "tenon/import/onnx/given_params.h"
 #include "tenon/import/onnx/import.h"
+#include "tenon/import/onnx/maps.h"
 #include "tenon/import/relay/read_relay.h"
 #include "tenon/script/constant_file.h"
 #include "tenon/script/parser.h"
@@ -79,6 +81,16 @@ static onnx::ImportOptions import_options(const LoadOptions& options) {
   return import;
 }
 
+// `source`: a path, or a model in memory.
+template <typename Source>
+static IRModule load_onnx(const Source& source, const LoadOptions& options) {
+  onnx::ImportOptions import = import_options(options);
+  if (options.values.empty()) return onnx::import_onnx(source, import);
+  onnx::Model model = onnx::with_maps_in_pairs(onnx::read_model(source));
+  model = onnx::with_params(std::move(model), options.values, import.dims);
+  return onnx::import_onnx(model, import);
+}
+
 static IRModule load_script(const std::shared_ptr<const SourceFile>& file,
                             const script::ConstantStore* constants) {
   return script::parse_module(file, {.constants = constants, .module_name = {}});
@@ -86,8 +98,12 @@ static IRModule load_script(const std::shared_ptr<const SourceFile>& file,
 
 // What suits one kind of model alone is not passed over in silence.
 static void check_suits(ModelKind kind, const std::string& name, const LoadOptions& options) {
-  if ((!options.params.empty() || !options.values.empty()) && kind != ModelKind::kRelay)
+  if (!options.params.empty() && kind != ModelKind::kRelay)
     throw CompileError(kBadOption, {}, "{}: parameters are given; expected a .relay model", name);
+  if (!options.values.empty() && kind != ModelKind::kRelay && kind != ModelKind::kOnnx)
+    throw CompileError(kBadOption, {},
+                       "{}: values of parameters are given; expected a .relay or .onnx model",
+                       name);
   if (!options.shapes.empty() && kind != ModelKind::kOnnx)
     throw CompileError(kBadOption, {}, "{}: shapes are given; expected an .onnx model", name);
   if (!options.lengths.empty() && kind != ModelKind::kOnnx)
@@ -114,7 +130,7 @@ IRModule load_module(const std::string& path, const LoadOptions& options) {
     return std::make_shared<const SourceFile>(SourceFile{path, read_file(path)});
   };
   switch (kind) {
-    case ModelKind::kOnnx: return checked(onnx::import_onnx(path, import_options(options)));
+    case ModelKind::kOnnx: return checked(load_onnx(path, options));
     case ModelKind::kScript: {
       script::ConstantStore constants;
       if (const std::string beside = constants_path(path); std::filesystem::exists(beside))
@@ -136,7 +152,7 @@ IRModule load_module(ModelKind kind, const NamedBytes& model, const LoadOptions&
         SourceFile{model.name, std::string(text, model.bytes.size())});
   };
   switch (kind) {
-    case ModelKind::kOnnx: return checked(onnx::import_onnx(model, import_options(options)));
+    case ModelKind::kOnnx: return checked(load_onnx(model, options));
     case ModelKind::kScript: return checked(load_script(source(), constants));
     case ModelKind::kRelay: return checked(load_relay(source(), options));
     case ModelKind::kCompiled: break;

@@ -32,7 +32,8 @@ struct LoadOptions {
   /// Files with values of the parameters of a .relay module, as relay.save_param_dict writes them;
   /// where two hold one name, the later counts.
   std::vector<std::string> params = {};
-  /// The same as values; a file of `params` counts where it holds the name too.
+  /// The same as values; a file of `params` counts where it holds the name too. Of an .onnx network,
+  /// values of inputs, which become constants.
   std::map<std::string, Ref<TensorData>> values = {};
   /// Operators that are declared beside the model: what an .onnx network may call.
   DeclaredOperators operators = {};

@@ -76,6 +76,7 @@ Expr NamedDims::of(const std::string& name) {
 }
 
 bool NamedDims::is_dim(const std::string& name) const {
+  if (options_.dims.contains(name)) return true;
   return std::any_of(
       model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const ValueInfo& input) {
         return input.shape && std::any_of(input.shape->begin(), input.shape->end(),
