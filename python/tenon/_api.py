@@ -21,7 +21,7 @@ def load(source: Any, *, params: Mapping[str, Any] | None = None, name: str | No
     Args:
         source: a path (`.onnx`, `.py` or `.tvmscript`, `.relay`, `.so`), the bytes of an ONNX network, an
             `onnx.ModelProto`, or a text of TVMScript or Relay (a str with a line end).
-        params: of Relay: values of parameters by name, which become constants.
+        params: of Relay and ONNX: values of parameters or inputs by name, which become constants.
         name: of a text or of bytes, in messages.
         **options: those of `tenon.compile` that concern reading: `shape={"x": (1, None, 224)}`, `length`, `kernels`.
 
@@ -53,7 +53,8 @@ def from_torch(
     """Reads a network of torch, by torch's own export to ONNX (torch 2.9 or newer, and onnxscript).
 
     Its inputs are the tensors of `args` and `kwargs`, its outputs those of the result, both flat and in order. The
-    module has a copy of the weights.
+    weights are not copied: the module reads torch's memory, so nobody may write to them while it is used. Programs
+    that are compiled of it have their own.
 
     Args:
         model: a torch.nn.Module in evaluation mode, or a torch.export.ExportedProgram.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of torch, by torch's own export to ONNX.
+"""Networks of torch, by torch's own export to ONNX. Their weights stay where torch holds them.
 
 Imports torch, so nothing but `tenon.from_torch` and the backend of torch.compile imports this.
 """
@@ -21,6 +21,9 @@ from tenon import _core
 from tenon._core import IRModule
 from tenon._errors import CompileError
 from tenon._torch_fused import DECOMPOSITIONS
+
+# Smaller weights stay in the ONNX model: an input and an array cost more than their copy.
+_SHARED_BYTES = 256
 
 
 def load(
@@ -78,7 +81,7 @@ def written_values(program: torch.export.ExportedProgram) -> list[str]:
 
 
 def module_of(program: torch.export.ExportedProgram, name: str, options: Mapping[str, Any]) -> IRModule:
-    """The program as a module.
+    """The program as a module that shares its weights.
 
     Raises:
         CompileError: operators without a form in ONNX or in Tenon, all of them; a program that writes to its inputs or buffers.
@@ -88,13 +91,13 @@ def module_of(program: torch.export.ExportedProgram, name: str, options: Mapping
         functional = program.run_decompositions(DECOMPOSITIONS)
         if written := written_values(functional):
             raise CompileError(f"{name}: the program writes to `{'`, `'.join(written)}`; expected one that only returns values")
-        model = _onnx_of(functional, name)
-    module: Any = _core._load_contents(model, name, dict(options), None)
+        model, weights = _onnx_of(functional, name)
+    module: Any = _core._load_contents(model, name, dict(options), weights, True)
     return cast(IRModule, module)
 
 
-def _onnx_of(program: torch.export.ExportedProgram, name: str) -> bytes:
-    """The bytes of an ONNX model."""
+def _onnx_of(program: torch.export.ExportedProgram, name: str) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of an ONNX model, and arrays for those of its inputs that are weights."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -104,7 +107,29 @@ def _onnx_of(program: torch.export.ExportedProgram, name: str) -> bytes:
         text = f"no form in ONNX has {', '.join(missing)}" if missing else _reason(error)
         raise CompileError(f"{name}: torch.onnx.export: {text}") from error
     assert made is not None
-    return bytes(onnx_ir.to_proto(made.model).SerializeToString())
+    weights = _taken_weights(made.model.graph)
+    return bytes(onnx_ir.to_proto(made.model).SerializeToString()), weights
+
+
+def _taken_weights(graph: Any) -> dict[str, Any]:
+    """Makes inputs of the graph's initialisers, and returns the arrays that they were: of torch's memory, where that is packed."""
+    weights: dict[str, Any] = {}
+    for name, value in list(graph.initializers.items()):
+        tensor = value.const_value
+        if tensor is None or not _is_shared(tensor):
+            continue
+        weights[name] = tensor.numpy()
+        del graph.initializers[name]
+        value.const_value = None
+        graph.inputs.append(value)
+    return weights
+
+
+def _is_shared(tensor: Any) -> bool:
+    """Elements that stand in an array as Tenon has them, and enough of them."""
+    types = onnx_ir.DataType
+    is_plain = tensor.dtype not in (types.STRING, types.COMPLEX64, types.COMPLEX128) and tensor.dtype.bitwidth >= 8
+    return is_plain and tensor.nbytes >= _SHARED_BYTES
 
 
 def _reason(error: BaseException) -> str:

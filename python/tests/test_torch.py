@@ -101,6 +101,35 @@ def test_inputs_by_name_and_results_that_are_nested():
     close(product, x * 2)
 
 
+def test_weights_are_torchs_memory():
+    model = nn.Linear(64, 64).eval()
+    module = tenon.from_torch(model, (torch.ones(1, 64),))
+    with torch.no_grad():
+        model.weight.zero_()
+    close(tenon.interpret(module, torch.ones(1, 64)), model.bias[None])
+
+
+def test_weights_of_every_layout_and_type():
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.dense = nn.Parameter(torch.randn(32, 16).t())  # not packed
+            self.narrow = nn.Parameter(torch.randn(16, 32).to(torch.bfloat16))
+            self.register_buffer("mask", torch.rand(16, 32) > 0.5)
+            self.register_buffer("rows", torch.arange(64) % 16)
+            self.register_buffer("empty", torch.zeros(0, 16))
+
+        def forward(self, x):
+            y = torch.where(self.mask, self.dense, self.narrow.to(torch.float32))
+            return x @ torch.cat([y[self.rows], self.dense, self.dense.mean(1, keepdim=True).expand(16, 32)]).t(), self.empty + 1
+
+    model, x = Mixed().eval(), torch.randn(3, 32)
+    got = tenon.compile(tenon.from_torch(model, (x,)))(x)
+    for a, b in zip(got, model(x), strict=True):
+        close(a, b)
+
+
 def test_weights_outlive_the_model():
     model = nn.Linear(64, 64).eval()
     wanted = model(torch.ones(1, 64)).detach()
