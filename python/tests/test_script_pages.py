@@ -46,6 +46,7 @@ NEEDS = {"docs/python-frameworks.md": "torch"}
 # Before the block of this number, in addition.
 BETWEEN = {
     ("docs/python.md", 1): """
+filters = np.ones((4, 3, 3, 3), np.float32)
 weights = np.ones((1, 1, 3, 3), np.float32)
 relay_text = '''#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 1, 8, 8), float32], %w: Tensor[(1, 1, 3, 3), float32]) {
