@@ -326,10 +326,12 @@ std::optional<std::vector<std::pair<Ref<TensorData>, bool>>> Draft::run(const Lo
   std::vector<bool> exact(loop.stacked.size(), true);
   std::vector<std::vector<int64_t>> shapes;
   std::vector<DType> dtypes;
-  for (const Value& value : loop.stacked) {
-    const Ref<TensorData> now = data_of(value);  // of the first iteration
-    shapes.push_back(now->shape);
-    dtypes.push_back(now->dtype);
+  for (size_t k = 0; k < parts.size(); ++k) {
+    // By its type: without an iteration the value is that of another run, where its dimensions are
+    // those of a loop around this one.
+    std::vector<int64_t>& shape = shapes.emplace_back();
+    for (const Expr& dim : loop.part_shapes[k]) shape.push_back(value_of(dim));
+    dtypes.push_back(data_of(loop.stacked[k])->dtype);
   }
   const int64_t count = value_of(loop.count);
   for (int64_t t = 0; t < count; ++t) {

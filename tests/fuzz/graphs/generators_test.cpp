@@ -70,6 +70,40 @@ TEST(GraphFuzzing, BoundsOfClipFitItsType) {
     }
 }
 
+// The inner loop has no iteration, in which its body would be gone through again.
+TEST(GraphFuzzing, WhatALoopStacksHasTheSizesOfTheIterationAroundIt) {
+  Choices choices(std::vector<uint32_t>{});
+  Draft draft(choices);
+  const Item row = draft.constant(kFloat32, {1}), rows = draft.constant(kFloat32, {2});
+  Draft::Loop outer, inner;
+  outer.count = int64(3);
+  outer.states = {rows};
+  outer.grows = {true};
+  inner.count = int64(0);
+  const bool made = draft.loop(outer, [&](Draft::LoopBody& body) {
+    const Item state = body.states[0];
+    EXPECT_TRUE(draft.loop(inner, [&](Draft::LoopBody& within) {
+      const auto value = draft.call("negative", {state.value});
+      if (value) within.stacked = {*value};
+      return value.has_value();
+    }));
+    const auto stacked = draft.find([](const Item& item) { return item.ndim() == 2; });
+    if (!stacked) return false;
+    EXPECT_EQ(stacked->shape(), (std::vector<int64_t>{0, 2}));
+    const auto sum = draft.call("sum", {stacked->value}, {{"axis", AttrList{int64_t{0}}}});
+    const auto next =
+        sum ? draft.call("concat", {make<graph::Tuple>(std::vector{sum->value, row.value})},
+                         {{"axis", int64_t{0}}})
+            : std::nullopt;
+    if (next) body.next = {*next};
+    return next.has_value();
+  });
+  EXPECT_TRUE(made);
+  const auto grown =
+      draft.find([](const Item& item) { return item.shape() == std::vector<int64_t>{5}; });
+  EXPECT_TRUE(grown);
+}
+
 TEST(GraphFuzzing, ASeedIsANetwork) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Choices first(seed), second(seed);
