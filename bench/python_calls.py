@@ -4,7 +4,8 @@
 
     PYTHONPATH=build/python PYTHON [ONNX Runtime installed] bench/python_calls.py [MODEL.onnx ...]
 
-Without models: a tiny network of one product and a sum, and the digits. Times are the least of many rounds, one thread.
+A tiny network of one product and a sum, the digits, and the models that are named (build/models/tiny_*/model.onnx of `make models`).
+Times are the least of rounds that alternate between what is compared, one thread each.
 """
 
 import ctypes
@@ -19,17 +20,37 @@ import numpy as np
 import tenon
 
 ROOT = Path(__file__).parents[1]
-ROUNDS, CALLS = 30, 200
+ROUNDS, SECONDS = 40, 0.005  # of a round of one of them
 
 
-def least(call):
-    best = float("inf")
-    for _ in range(ROUNDS):
+def repeated(call):
+    """How long so many calls take."""
+
+    def run(count):
+        repeat = range(count)
         begin = time.perf_counter()
-        for _ in range(CALLS):
+        for _ in repeat:
             call()
-        best = min(best, (time.perf_counter() - begin) / CALLS)
-    return best * 1e6
+        return time.perf_counter() - begin
+
+    return run
+
+
+def least(runs):
+    """Microseconds of a call of each, in turn."""
+    counts = [max(1, int(SECONDS / (run(20) / 20))) for run in runs]
+    best = [float("inf")] * len(runs)
+    for _ in range(ROUNDS):
+        for i, run in enumerate(runs):
+            best[i] = min(best[i], run(counts[i]) / counts[i])
+    return [seconds * 1e6 for seconds in best]
+
+
+def processor():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return "an unknown processor"
 
 
 def tiny():
@@ -51,22 +72,20 @@ def tiny():
 C_LOOP = r"""
 #include <time.h>
 #include "tenon/runtime/tenon_runtime.h"
-double least(const char* path, const DLTensor** in, int n, DLTensor** out, int m) {
+TenonModel* open_model(const char* path) {
   TenonModel* model = 0;
-  if (tenon_model_load(path, 0, &model)) return -1;
+  if (tenon_model_load(path, 0, &model)) return 0;
   tenon_model_set_threads(model, 1);
-  double best = 1e9;
-  for (int round = 0; round < 200; ++round) {
-    struct timespec a, b;
-    clock_gettime(CLOCK_MONOTONIC, &a);
-    for (int i = 0; i < 200; ++i)
-      if (tenon_model_run(model, in, n, out, m)) return -1;
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    const double each = ((b.tv_sec - a.tv_sec) + 1e-9 * (b.tv_nsec - a.tv_nsec)) / 200;
-    if (each < best) best = each;
-  }
-  tenon_model_free(model);
-  return best * 1e6;
+  return model;
+}
+void close_model(TenonModel* model) { tenon_model_free(model); }
+double run_model(TenonModel* model, const DLTensor** in, int n, DLTensor** out, int m, int count) {
+  struct timespec a, b;
+  clock_gettime(CLOCK_MONOTONIC, &a);
+  for (int i = 0; i < count; ++i)
+    if (tenon_model_run(model, in, n, out, m)) return -1;
+  clock_gettime(CLOCK_MONOTONIC, &b);
+  return (b.tv_sec - a.tv_sec) + 1e-9 * (b.tv_nsec - a.tv_nsec);
 }
 """
 
@@ -83,20 +102,76 @@ class DLTensor(ctypes.Structure):
     ]
 
 
-def c_api(library, path, inputs, outputs):
-    def tensors(arrays):
+class CModel:
+    """A saved program, called by the C API."""
+
+    def __init__(self, library, path, inputs, outputs):
+        self.library = library
+        library.open_model.restype = ctypes.c_void_p
+        library.run_model.restype = ctypes.c_double
+        self.model = ctypes.c_void_p(library.open_model(str(path).encode()))
+        self.kept = inputs, outputs
+        self.given, self.taken = self.pointers(inputs), self.pointers(outputs)
+
+    @staticmethod
+    def pointers(arrays):
         out = []
         for array in arrays:
             dtype = {"f": 2, "i": 0, "u": 1}[array.dtype.kind]
             shape = (ctypes.c_int64 * array.ndim)(*array.shape)
             bits = (ctypes.c_uint8 * 4)(dtype, array.itemsize * 8, 1, 0)
             out.append(DLTensor(array.ctypes.data, (ctypes.c_int32 * 2)(1, 0), array.ndim, bits, shape, None, 0))
-        return out, (ctypes.POINTER(DLTensor) * len(out))(*map(ctypes.pointer, out))
+        return (ctypes.POINTER(DLTensor) * len(out))(*map(ctypes.pointer, out))
 
-    kept_in, given = tensors(inputs)
-    kept_out, taken = tensors(outputs)
-    library.least.restype = ctypes.c_double
-    return library.least(str(path).encode(), given, len(inputs), taken, len(outputs))
+    def run(self, count):
+        seconds = self.library.run_model(self.model, self.given, len(self.given), self.taken, len(self.taken), count)
+        assert seconds > 0, "the C API failed"
+        return seconds
+
+    def close(self):
+        self.library.close_model(self.model)
+
+
+def of_onnx_runtime(contents, feed):
+    """A function that runs the network; None where ONNX Runtime is not installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, feed)
+
+
+def compare(name, contents, library, folder):
+    program = tenon.compile(contents, name=name, threads=1)
+    random = np.random.default_rng(0)
+    inputs = [random.random([4 if isinstance(d, str) else d for d in port.shape]).astype(port.dtype) for port in program.inputs]
+
+    def first(call):
+        begin = time.perf_counter()
+        result = call()
+        return result, (time.perf_counter() - begin) * 1e3
+
+    result, milliseconds = first(lambda: program(*inputs))
+    outputs = [np.copy(array) for array in (result if isinstance(result, tuple) else (result,))]
+    path = Path(folder, name + ".so")
+    program.save(path)
+    in_c = CModel(library, path, inputs, [np.copy(array) for array in outputs])
+    runs = [in_c.run, repeated(lambda: program(*inputs)), repeated(lambda: program(*inputs, out=outputs))]
+    row = f"{name:20} {milliseconds:9.2f} "
+    peer = of_onnx_runtime(contents, {port.name: array for port, array in zip(program.inputs, inputs, strict=True)})
+    if peer:
+        theirs, peer_milliseconds = first(peer)
+        for ours, other in zip(outputs, theirs, strict=True):
+            np.testing.assert_allclose(ours, other, rtol=1e-3, atol=1e-4)
+        row += f"{peer_milliseconds:9.2f} "
+        runs.append(repeated(peer))
+    c, ours, into, *rest = least(runs)
+    in_c.close()
+    row += f"{c:9.2f} {ours:9.2f} {into:9.2f} "
+    print(row + "".join(f"{other:9.2f} {other / ours:6.2f}" for other in rest), flush=True)
 
 
 def main():
@@ -105,11 +180,9 @@ def main():
         [float(word) for word in subprocess.run([sys.executable, "-c", command], capture_output=True, text=True).stdout.split()]
         for _ in range(7)
     ]
+    print(processor())
     print(f"import tenon {min(row[0] for row in shown):.2f} ms, then the compiler {min(row[1] for row in shown):.1f} ms")
-    try:
-        import onnxruntime
-    except ImportError:
-        onnxruntime = None
+    print(f"{'':20} {'first call, ms':>19} {'C API':>9} {'Python':>9} {'out=':>9} {'peer, us':>9} {'peer / Python':>13}")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "loop.c")
         source.write_text(C_LOOP)
@@ -117,30 +190,10 @@ def main():
         shared = Path(folder, "loop.so")
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", ROOT / "src", source, "-o", shared, "-L", build, "-ltenon", f"-Wl,-rpath,{build}"], check=True)
         library = ctypes.CDLL(str(shared))
-        models = [(Path(name).stem, Path(name).read_bytes()) for name in sys.argv[1:]] or [
-            ("tiny", tiny().SerializeToString()),
-            ("digits_b1", (ROOT / "examples/digits/digits_b1.onnx").read_bytes()),
-        ]
-        for name, contents in models:
-            program = tenon.compile(contents, name=name, threads=1)
-            random = np.random.default_rng(0)
-            inputs = [random.random([4 if isinstance(d, str) else d for d in port.shape]).astype(port.dtype) for port in program.inputs]
-            begin = time.perf_counter()
-            result = program(*inputs)
-            first = (time.perf_counter() - begin) * 1e3
-            outputs = [np.copy(array) for array in (result if isinstance(result, tuple) else (result,))]
-            path = Path(folder, name + ".so")
-            program.save(path)
-            c = c_api(library, path, inputs, outputs)
-            ours, into = least(lambda: program(*inputs)), least(lambda: program(*inputs, out=outputs))
-            line = f"{name}: first call {first:.2f} ms; C API {c:.2f} us, Python {ours:.2f} us (+{ours - c:.2f}), with out= {into:.2f} us (+{into - c:.2f})"
-            if onnxruntime:
-                options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = options.inter_op_num_threads = 1
-                session = onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
-                feed = {port.name: array for port, array in zip(program.inputs, inputs)}
-                line += f"; ONNX Runtime {least(lambda: session.run(None, feed)):.2f} us"
-            print(line)
+        compare("tiny", tiny().SerializeToString(), library, folder)
+        compare("digits_b1", (ROOT / "examples/digits/digits_b1.onnx").read_bytes(), library, folder)
+        for file in map(Path, sys.argv[1:]):
+            compare(file.parent.name if file.stem == "model" else file.stem, file.read_bytes(), library, folder)
 
 
 if __name__ == "__main__":
