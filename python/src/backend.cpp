@@ -548,7 +548,7 @@ void bind_backends(nb::module_& m) {
   m.def("_unregister_backend", &graph::unregister_backend, nb::arg("name"));
   m.def("_backend_names", [] {
     std::vector<std::string> names;
-    for (const graph::Backend* backend : graph::all_backends()) names.push_back(backend->name);
+    for (const auto& backend : graph::all_backends()) names.push_back(backend->name);
     return names;
   });
 }

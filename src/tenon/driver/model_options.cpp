@@ -225,14 +225,14 @@ static std::string backend_of(const graph::FusionPattern& pattern) {
 void ModelOptions::load() const {
   plugins.load();
   for (const std::string& name : call_by_name) {
-    const graph::Backend* known = graph::find_backend(name);
+    const auto known = graph::find_backend(name);
     if (known && !known->by_name)
       throw UsageError("--call-by-name {}: back end `{}` makes code of its own; expected --libs {}",
                        name, name, name);
     if (!known) graph::register_backend(graph::call_by_name(name));
   }
   std::map<std::string, std::vector<graph::FusionPattern>> of_backend;
-  for (const graph::Backend* backend : graph::all_backends()) of_backend[backend->name];
+  for (const auto& backend : graph::all_backends()) of_backend[backend->name];
   for (graph::FusionPattern& pattern : patterns())
     if (const auto known = of_backend.find(backend_of(pattern)); known != of_backend.end()) {
       // What the library's function takes is a question of its signature.
@@ -281,7 +281,7 @@ IRModule ModelOptions::prepare(IRModule module) const {
     }
   }
   for (const graph::FusionPattern& pattern : patterns()) {
-    const graph::Backend* backend = graph::find_backend(backend_of(pattern));
+    const auto backend = graph::find_backend(backend_of(pattern));
     if (backend && backend->by_name) {
       user.libraries = call_by_name;
     } else if (!backend && pattern.tir) {
@@ -298,9 +298,9 @@ IRModule ModelOptions::prepare(IRModule module) const {
 }
 
 static Pass pass_of(const char* name, Attrs options = {}) {
-  const Pass* found = find_pass(name);
-  check(found != nullptr, "a pass that is not in the table");
-  Pass pass = *found;
+  auto found = find_pass(name);
+  check(found.has_value(), "a pass that is not in the table");
+  Pass pass = std::move(*found);
   pass.options = std::move(options);
   return pass;
 }

@@ -83,7 +83,7 @@ std::map<std::string, std::string> types_of_operators() {
 
 std::map<std::string, std::string> backends_of_operators() {
   std::map<std::string, std::set<std::string>> found;
-  for (const graph::Backend* backend : graph::all_backends())
+  for (const auto& backend : graph::all_backends())
     for (const graph::FusionPattern& pattern : backend->patterns)
       if (pattern.pattern)
         walk<graph::OpPattern>(pattern.pattern, [&](const graph::OpPattern& op) {

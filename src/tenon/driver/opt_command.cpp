@@ -40,7 +40,7 @@ int opt(const OptOptions& options) {
   options.places.load();
   if (options.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<40} {}\n", pass.name, pass.summary);
-    for (const graph::Backend* backend : graph::all_backends())
+    for (const auto& backend : graph::all_backends())
       for (const Pass& pass : backend->passes) fmt::print("{:<40} {}\n", pass.name, pass.summary);
     return 0;
   }

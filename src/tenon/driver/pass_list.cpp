@@ -29,9 +29,9 @@ class Reader {
     const Expr& callee = has_options ? *expr.items[0] : expr;
     const std::string name = name_of(callee);
     if (name.empty()) fail(kSyntax, callee.place, "this is no name of a pass");
-    const Pass* known = find_pass(name);
+    auto known = find_pass(name);
     if (!known) unknown(name, callee.place);
-    Pass pass = *known;
+    Pass pass = std::move(*known);
     pass.origin = origin(callee.place);
     if (has_options) pass.options = options(expr);
     return pass;
@@ -40,7 +40,7 @@ class Reader {
   [[noreturn]] void unknown(const std::string& name, const script::Place& place) const {
     std::vector<std::string> names;
     for (const Pass& pass : all_passes()) names.push_back(pass.name);
-    for (const graph::Backend* backend : graph::all_backends())
+    for (const auto& backend : graph::all_backends())
       for (const Pass& pass : backend->passes) names.push_back(pass.name);
     for (std::string& registered : registered_passes()) names.push_back(std::move(registered));
     std::string hint = did_you_mean(name, names);

@@ -2,7 +2,6 @@
 #include "tenon/driver/passes.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <mutex>
 
@@ -75,7 +74,7 @@ IRModule run_call_by_name(IRModule module, const Attrs& options) {
       has_composite |= other == *backend;
       if (std::find(others.begin(), others.end(), other) == others.end()) others.push_back(other);
     }
-  const graph::Backend* known = graph::find_backend(*backend);
+  const auto known = graph::find_backend(*backend);
   if (!has_composite && !(known && !known->patterns.empty())) {
     std::string detail;
     for (const std::string& other : others)
@@ -97,7 +96,7 @@ IRModule run_split_call_tir(IRModule module, const Attrs& options) {
   }
   if (const AttrValue* name = options.find("backend")) {
     const auto* text = name->as<std::string>();
-    const graph::Backend* backend = text ? graph::find_backend(*text) : nullptr;
+    const auto backend = text ? graph::find_backend(*text) : nullptr;
     if (!backend)
       throw CompileError(kBadOption, {},
                          "option `backend` of `SplitCallTIRByPattern` is {}; expected the name of "
@@ -148,8 +147,8 @@ std::string text_option(const char* pass, const Attrs& options, const char* name
                      value->str());
 }
 
-const std::vector<graph::FusionPattern>& patterns_of(const char* pass, const std::string& name) {
-  if (const graph::Backend* backend = graph::find_backend(name)) return backend->patterns;
+std::shared_ptr<const graph::Backend> named_backend(const char* pass, const std::string& name) {
+  if (auto backend = graph::find_backend(name)) return backend;
   throw CompileError(kBadOption, {}, "option `backend` of `{}` is `{}`; there is no such back end",
                      pass, name);
 }
@@ -169,22 +168,22 @@ IRModule run_fuse_ops_by_pattern(IRModule module, const Attrs& options) {
     return graph::fuse_ops_by_pattern(std::move(module), read.patterns, fuse);
   }
   if (name.empty()) return graph::fuse_ops_by_pattern(std::move(module), fuse);
-  const auto& patterns = patterns_of("FuseOpsByPattern", name);
+  const auto backend = named_backend("FuseOpsByPattern", name);
+  const std::vector<graph::FusionPattern>& patterns = backend->patterns;
   if (patterns.empty()) return module;
   // A C function has no other way to its weights.
-  if (!options.contains("bind_constants"))
-    fuse.bind_constants = !graph::find_backend(name)->by_name;
+  if (!options.contains("bind_constants")) fuse.bind_constants = !backend->by_name;
   fuse.tells_unmatched = std::any_of(patterns.begin(), patterns.end(),
                                      [](const auto& pattern) { return pattern.is_users; });
   return graph::fuse_ops_by_pattern(std::move(module), patterns, fuse);
 }
 
 IRModule run_merge_composite(IRModule module, const Attrs& options) {
-  const std::string backend = text_option("MergeComposite", options, "backend");
-  if (backend.empty()) return graph::merge_composite(std::move(module));
-  const auto& patterns = patterns_of("MergeComposite", backend);
-  if (patterns.empty()) return module;
-  return graph::merge_composite(std::move(module), patterns);
+  const std::string name = text_option("MergeComposite", options, "backend");
+  if (name.empty()) return graph::merge_composite(std::move(module));
+  const auto backend = named_backend("MergeComposite", name);
+  if (backend->patterns.empty()) return module;
+  return graph::merge_composite(std::move(module), backend->patterns);
 }
 
 IRModule run_annotate_target(IRModule module, const Attrs& options) {
@@ -595,44 +594,44 @@ std::vector<Pass> make_table() {
   return table;
 }
 
-/// Passes that are not in the table. They are never taken away: pointers to them are given out.
+/// Passes that are not in the table.
 class Registered {
  public:
   static Registered& instance() {
     static auto* registered = new Registered();
     return *registered;
   }
-  void set(Pass pass) {
+  void set(const Pass& pass) {
+    auto added = std::make_shared<const Pass>(pass);
+    // What was there ends outside of the lock: it may be code of another language.
     const std::lock_guard lock(mutex_);
-    const Pass& kept = all_.emplace_back(std::move(pass));
-    current_[kept.name] = &kept;
+    std::swap(all_[pass.name], added);
   }
-  const Pass* find(std::string_view name) {
+  std::shared_ptr<const Pass> find(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    const auto found = current_.find(name);
-    return found == current_.end() ? nullptr : found->second;
+    const auto found = all_.find(name);
+    return found == all_.end() ? nullptr : found->second;
   }
   std::vector<std::string> names() {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> out;
-    for (const auto& [name, pass] : current_) out.push_back(name);
+    for (const auto& [name, pass] : all_) out.push_back(name);
     return out;
   }
 
  private:
   std::mutex mutex_;
-  std::deque<Pass> all_;
-  std::map<std::string, const Pass*, std::less<>> current_;
+  std::map<std::string, std::shared_ptr<const Pass>, std::less<>> all_;
 };
 
 // In the table, or of a back end.
-const Pass* find_known(std::string_view name) {
+std::optional<Pass> find_known(std::string_view name) {
   for (const Pass& pass : all_passes())
-    if (pass.name == name) return &pass;
-  for (const graph::Backend* backend : graph::all_backends())
+    if (pass.name == name) return pass;
+  for (const auto& backend : graph::all_backends())
     for (const Pass& pass : backend->passes)
-      if (pass.name == name) return &pass;
-  return nullptr;
+      if (pass.name == name) return pass;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -642,9 +641,10 @@ std::span<const Pass> all_passes() {
   return kTable;
 }
 
-const Pass* find_pass(std::string_view name) {
-  const Pass* known = find_known(name);
-  return known ? known : Registered::instance().find(name);
+std::optional<Pass> find_pass(std::string_view name) {
+  if (auto known = find_known(name)) return known;
+  const auto registered = Registered::instance().find(name);
+  return registered ? std::optional(*registered) : std::nullopt;
 }
 
 std::span<const PassOption> options_of(std::string_view pass) {
@@ -653,10 +653,10 @@ std::span<const PassOption> options_of(std::string_view pass) {
   return {};
 }
 
-void register_pass(Pass pass) {
+void register_pass(const Pass& pass) {
   if (find_known(pass.name))
     throw CompileError(kBadOption, pass.origin, "there is a pass `{}` already", pass.name);
-  Registered::instance().set(std::move(pass));
+  Registered::instance().set(pass);
 }
 
 std::vector<std::string> registered_passes() { return Registered::instance().names(); }

@@ -3,6 +3,7 @@
 // documentation are made.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,8 +16,8 @@ namespace tenon {
 /// All passes, in the order in which the standard pipelines use them.
 std::span<const Pass> all_passes();
 
-/// Null where there is none of this name: in the table, of a back end, or registered.
-const Pass* find_pass(std::string_view name);
+/// In the table, of a back end, or registered; nothing where there is none of this name.
+std::optional<Pass> find_pass(std::string_view name);
 
 /// An option of a pass.
 struct PassOption {
@@ -31,7 +32,7 @@ std::span<const PassOption> options_of(std::string_view pass);
 /// Lets pipelines name a pass that is not in the table. One of the same name that was registered
 /// before is replaced; what pipelines have taken stays as it was.
 /// \throws CompileError (kBadOption) where the table or a back end has the name
-void register_pass(Pass pass);
+void register_pass(const Pass& pass);
 /// Those that are registered, by their names.
 std::vector<std::string> registered_passes();
 

@@ -114,9 +114,9 @@ Pipeline standard_pipeline() {
   Pipeline pipeline;
   for (const Stage& stage : stages()) {
     for (const PipelineStep& step : stage.steps) {
-      const Pass* pass = find_pass(step.pass);
-      check(pass != nullptr, "a pipeline names a pass that does not exist");
-      pipeline.push_back(*pass);
+      auto pass = find_pass(step.pass);
+      check(pass.has_value(), "a pipeline names a pass that does not exist");
+      pipeline.push_back(std::move(*pass));
     }
   }
   return pipeline;

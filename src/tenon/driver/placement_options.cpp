@@ -33,7 +33,7 @@ static void check_backend(const std::string& name, const std::string& option) {
   if (graph::find_backend(name)) return;
   std::vector<std::string> known = {"none"};
   std::string list;
-  for (const graph::Backend* backend : graph::all_backends()) {
+  for (const auto& backend : graph::all_backends()) {
     known.push_back(backend->name);
     list += backend->name + ", ";
   }

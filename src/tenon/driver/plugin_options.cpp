@@ -49,7 +49,7 @@ IRModule PluginOptions::annotate(IRModule module) const {
     const std::string name = text.substr(0, dot);
     if (!graph::find_backend(name)) {
       std::vector<std::string> known;
-      for (const graph::Backend* backend : graph::all_backends()) known.push_back(backend->name);
+      for (const auto& backend : graph::all_backends()) known.push_back(backend->name);
       throw UsageError("--backend-option {}: there is no back end `{}`{}", text, name,
                        did_you_mean(name, known));
     }

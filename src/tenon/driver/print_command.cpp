@@ -62,7 +62,7 @@ int check_files(const std::vector<std::string>& files, const PluginOptions& plug
   if (files.empty() && plugins.files.empty()) throw UsageError("FILE is missing; or give --plugin");
   for (const std::string& file : plugins.files) {
     const std::string name = plugin::load_plugin(file, {plugins.in_process, plugins.seconds});
-    const graph::Backend* backend = graph::find_backend(name);
+    const auto backend = graph::find_backend(name);
     fmt::print("{}: ok, back end `{}` {} with {} patterns and {} passes\n", file, name,
                backend->version, backend->patterns.size(), backend->passes.size());
   }

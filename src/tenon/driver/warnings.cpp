@@ -36,7 +36,7 @@ static bool is_users(const Remark& remark) {
     return remark.verdict == "matched" || remark.verdict == "unmatched";
   if (remark.pass == "DefaultSchedule") return remark.reason == "plan";
   if (remark.pass != "SplitCallTIRByPattern") return false;
-  const auto* backend = graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
+  const auto backend = graph::find_backend(remark.subject.substr(0, remark.subject.find('.')));
   return !backend || std::any_of(backend->patterns.begin(), backend->patterns.end(),
                                  [&](const graph::FusionPattern& pattern) {
                                    return pattern.is_users && pattern.name == remark.subject;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,22 +95,21 @@ struct Backend {
 };
 
 /// The one registry, of this process: back ends in the tree come from driver/, others from
-/// --plugin and --call-by-name. Safe to use from several threads; what find_backend returns stays
-/// valid. A library by name makes room for another back end of its name.
+/// --plugin and --call-by-name. Safe to use from several threads. A library by name makes room for
+/// another back end of its name.
 /// \throws CompileError (kBadBackend) at a name that is empty, has a dot, or is taken.
 void register_backend(Backend backend);
-/// The same in place of one that is registered under its name; what find_backend returned stays as it
-/// was.
+/// The same in place of one that is registered under its name. Who has that keeps it as it was.
 void replace_backend(Backend backend);
 /// Patterns of the user's for a back end that is registered, behind its own and instead of what
-/// was added before. What find_backend returned stays as it was.
+/// was added before.
 void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns);
-/// False where there was none. What find_backend returned stays as it was.
+/// False where there was none.
 bool unregister_backend(const std::string& name);
 /// Null where there is none.
-const Backend* find_backend(const std::string& name);
+std::shared_ptr<const Backend> find_backend(const std::string& name);
 /// By priority, then in the order of registration.
-std::vector<const Backend*> all_backends();
+std::vector<std::shared_ptr<const Backend>> all_backends();
 
 /// What becomes of a unit that the hook refuses: own code, or an error.
 enum class OnRefusal : uint8_t { kOwnCode, kError };

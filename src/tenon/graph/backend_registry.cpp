@@ -12,10 +12,13 @@ namespace tenon::graph {
 
 namespace {
 
+using Registered = std::shared_ptr<const Backend>;
+
+// One that is replaced ends outside of the lock, where nobody has it: it may be code of another
+// language.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::unique_ptr<const Backend>> backends;
-  std::vector<std::unique_ptr<const Backend>> replaced;  // which somebody may still look at
+  std::vector<Registered> backends;
 };
 
 Registry& registry() {
@@ -31,17 +34,17 @@ static void add(Backend backend, bool replaces) {
                        "a back end's name is `{}`; expected a name without a dot, as composites "
                        "begin with it: `NAME.conv2d`",
                        backend.name);
+  auto added = std::make_shared<const Backend>(std::move(backend));
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  for (auto& known : all.backends) {
-    if (known->name != backend.name) continue;
+  for (Registered& known : all.backends) {
+    if (known->name != added->name) continue;
     if (!known->by_name && !replaces)
-      throw CompileError(kBadBackend, {}, "there are two back ends `{}`", backend.name);
-    all.replaced.push_back(std::move(known));
-    known = std::make_unique<const Backend>(std::move(backend));
+      throw CompileError(kBadBackend, {}, "there are two back ends `{}`", added->name);
+    std::swap(known, added);
     return;
   }
-  all.backends.push_back(std::make_unique<const Backend>(std::move(backend)));
+  all.backends.push_back(std::move(added));
 }
 
 void register_backend(Backend backend) { add(std::move(backend), false); }
@@ -50,8 +53,9 @@ void replace_backend(Backend backend) { add(std::move(backend), true); }
 
 void set_user_patterns(const std::string& name, std::vector<FusionPattern> patterns) {
   Registry& all = registry();
+  Registered changed;
   const std::lock_guard lock(all.mutex);
-  for (auto& known : all.backends) {
+  for (Registered& known : all.backends) {
     if (known->name != name) continue;
     Backend backend = *known;
     const auto is_users = [](const FusionPattern& pattern) { return pattern.is_users; };
@@ -62,8 +66,8 @@ void set_user_patterns(const std::string& name, std::vector<FusionPattern> patte
       pattern.is_users = true;
       backend.patterns.push_back(std::move(pattern));
     }
-    all.replaced.push_back(std::move(known));
-    known = std::make_unique<const Backend>(std::move(backend));
+    changed = std::make_shared<const Backend>(std::move(backend));
+    std::swap(known, changed);
     return;
   }
   throw CompileError(kBadBackend, {}, "there is no back end `{}` to add patterns to", name);
@@ -71,32 +75,34 @@ void set_user_patterns(const std::string& name, std::vector<FusionPattern> patte
 
 bool unregister_backend(const std::string& name) {
   Registry& all = registry();
+  Registered taken;
   const std::lock_guard lock(all.mutex);
   const auto known = std::find_if(all.backends.begin(), all.backends.end(),
                                   [&](const auto& one) { return one->name == name; });
   if (known == all.backends.end()) return false;
-  all.replaced.push_back(std::move(*known));
+  taken = std::move(*known);
   all.backends.erase(known);
   return true;
 }
 
-const Backend* find_backend(const std::string& name) {
+std::shared_ptr<const Backend> find_backend(const std::string& name) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  for (const auto& known : all.backends)
-    if (known->name == name) return known.get();
+  for (const Registered& known : all.backends)
+    if (known->name == name) return known;
   return nullptr;
 }
 
-std::vector<const Backend*> all_backends() {
+std::vector<std::shared_ptr<const Backend>> all_backends() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  std::vector<const Backend*> list;
-  for (const auto& known : all.backends)
-    list.insert(std::upper_bound(
-                    list.begin(), list.end(), known->priority,
-                    [](int priority, const Backend* other) { return priority > other->priority; }),
-                known.get());
+  std::vector<Registered> list;
+  for (const Registered& known : all.backends)
+    list.insert(std::upper_bound(list.begin(), list.end(), known->priority,
+                                 [](int priority, const Registered& other) {
+                                   return priority > other->priority;
+                                 }),
+                known);
   return list;
 }
 

@@ -20,7 +20,7 @@ using graph::Backend;
 using graph::FusionPattern;
 
 bool has_kernel_pattern(const std::string& provider) {
-  const Backend* backend = graph::find_backend(graph::backend_part(provider));
+  const auto backend = graph::find_backend(graph::backend_part(provider));
   return backend && std::any_of(backend->patterns.begin(), backend->patterns.end(),
                                 [&](const FusionPattern& pattern) {
                                   return pattern.tir &&
@@ -34,12 +34,13 @@ graph::SplitOptions kernel_placement(const IRModule& module) {
   const size_t asked = names.size();
   options.user_placement = graph::UserPlacement::of(module).kernels;
   for (const auto& [node, provider] : options.user_placement) {
-    const Backend* backend = graph::find_backend(graph::backend_part(provider));
+    const auto backend = graph::find_backend(graph::backend_part(provider));
     if (backend && std::find(names.begin(), names.end(), backend->name) == names.end())
       names.push_back(backend->name);
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    for (const FusionPattern& pattern : graph::find_backend(names[i])->patterns)
+    const auto backend = graph::find_backend(names[i]);
+    for (const FusionPattern& pattern : backend->patterns)
       if (pattern.tir) options.patterns.push_back(pattern);
     if (i >= asked) options.on_request_only.insert(names[i]);
   }

@@ -37,7 +37,7 @@ constexpr const char* kPlacement = "placement";  // of a function: by variable
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const Backend* backend : graph::all_backends()) names.push_back(backend->name);
+  for (const auto& backend : graph::all_backends()) names.push_back(backend->name);
   return names;
 }
 
@@ -167,7 +167,7 @@ using Tallies = std::map<const graph::FusionPattern*, Tally>;
 class FunctionPlacement {
  public:
   FunctionPlacement(const IRModule& module, const Ref<Function>& function,
-                    const std::vector<const Backend*>& backends, Tallies& tallies)
+                    const std::vector<std::shared_ptr<const Backend>>& backends, Tallies& tallies)
       : module_(module),
         function_(function),
         backends_(backends),
@@ -234,7 +234,7 @@ class FunctionPlacement {
   void check_backend(const std::string& wanted, const std::string& where) {
     if (wanted == kNoProvider) return;
     const std::string name = graph::backend_part(wanted);
-    const Backend* backend = graph::find_backend(name);
+    const auto backend = graph::find_backend(name);
     if (!backend)
       throw CompileError(kBadPlacement, function_->origin, "{}: no back end `{}`; there are: {}",
                          where, name, list_of(backend_names()));
@@ -300,7 +300,7 @@ class FunctionPlacement {
   }
 
   void find(const Target& target) {
-    for (const Backend* backend : backends_)
+    for (const auto& backend : backends_)
       for (Found& found : search_.all(*backend)) found_.push_back(std::move(found));
     tally();
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -322,7 +322,9 @@ class FunctionPlacement {
       rank.backend_priority = found.backend->priority;
       rank.pattern_priority = found.priority;
       rank.backend = static_cast<uint64_t>(
-          std::find(backends_.begin(), backends_.end(), found.backend) - backends_.begin());
+          std::find_if(backends_.begin(), backends_.end(),
+                       [&](const auto& one) { return one.get() == found.backend; }) -
+          backends_.begin());
       rank.size = static_cast<int64_t>(covered.size());
       for (const Operator* op : covered) {
         rank.work += op->flop;
@@ -353,7 +355,7 @@ class FunctionPlacement {
       }
       if (tally.refused++ == 0) tally.why = found.verdict.words;
     }
-    for (const Backend* backend : backends_)
+    for (const auto& backend : backends_)
       for (const graph::FusionPattern& pattern : backend->patterns) {
         if (!pattern.is_users || !pattern.pattern) continue;
         Tally& tally = tallies_[&pattern];
@@ -404,7 +406,7 @@ class FunctionPlacement {
       if (seen.insert(reason).second) text += (text.empty() ? "" : "; ") + reason;
     }
     if (op.placed || !text.empty()) return text;
-    for (const Backend* backend : backends_) {
+    for (const auto& backend : backends_) {
       const std::string misses = search_.near_misses(*backend, op.binding);
       if (!misses.empty()) text += (text.empty() ? "" : "; ") + misses;
     }
@@ -507,7 +509,8 @@ class FunctionPlacement {
 
   const IRModule& module_;
   Ref<Function> function_;
-  std::vector<const Backend*> backends_;  // those asked for, then those of user placement
+  std::vector<std::shared_ptr<const Backend>>
+      backends_;  // those asked for, then those of user placement
   Tallies& tallies_;
   size_t requested_backends_;
   graph::KernelTable kernels_;
@@ -529,10 +532,10 @@ bool has_unique_names(const Function& function) {
   return unique;
 }
 
-std::vector<const Backend*> backends_of(const std::vector<std::string>& libs) {
-  std::vector<const Backend*> backends;
+std::vector<std::shared_ptr<const Backend>> backends_of(const std::vector<std::string>& libs) {
+  std::vector<std::shared_ptr<const Backend>> backends;
   for (const std::string& name : libs) {
-    const Backend* backend = graph::find_backend(name);
+    const auto backend = graph::find_backend(name);
     if (!backend)
       throw CompileError(kBadOption, {}, "no back end `{}`; there are: {}", name,
                          list_of(backend_names()));
@@ -560,8 +563,9 @@ std::string taker_of(const IRModule& module, const std::string& node) {
   return taker;
 }
 
-void report_patterns(const std::vector<const Backend*>& backends, const Tallies& tallies) {
-  for (const Backend* backend : backends)
+void report_patterns(const std::vector<std::shared_ptr<const Backend>>& backends,
+                     const Tallies& tallies) {
+  for (const auto& backend : backends)
     for (const graph::FusionPattern& pattern : backend->patterns) {
       const auto found = tallies.find(&pattern);
       if (found == tallies.end()) continue;
@@ -596,7 +600,7 @@ std::vector<std::string> libs_of(const IRModule& module) {
 }
 
 IRModule annotate_placement(IRModule module, const UserPlacement& user) {
-  const std::vector<const Backend*> backends = backends_of(user.backends);
+  const std::vector<std::shared_ptr<const Backend>> backends = backends_of(user.backends);
   UserPlacement left = UserPlacement::of(module);
   left.nodes.clear();
   std::set<std::string> found_nodes;
@@ -666,7 +670,7 @@ IRModule dispatch_placement(IRModule module) {
       const std::string& wanted = placement.at(variable);
       const Origin origin = origin_of(binding);
       const std::string backend_name = graph::backend_part(wanted);
-      const Backend* backend = graph::find_backend(backend_name);
+      const auto backend = graph::find_backend(backend_name);
       if (!backend)
         throw CompileError(kBadPlacement, origin,
                            "placement of `{}`: no back end `{}`; there are: {}", variable,

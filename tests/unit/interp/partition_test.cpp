@@ -425,7 +425,7 @@ TEST(Registry, NamesAreUniqueAndOrderedByPriority) {
   dotted.name = "a.b";
   EXPECT_THROW(register_backend(dotted), CompileError);
   std::vector<std::string> order;
-  for (const Backend* one : all_backends())
+  for (const auto& one : all_backends())
     if (one->name.starts_with("test_")) order.push_back(one->name);
   EXPECT_EQ(order, (std::vector<std::string>{"test_high", "test_low"}));
   EXPECT_TRUE(unregister_backend("test_low"));

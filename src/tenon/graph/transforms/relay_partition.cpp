@@ -80,7 +80,7 @@ class Annotator {
     const auto* call = binding.value.as<Call>();
     if (!call || !call->op || !call->op->pure || binding.match) return "";
     for (const std::string& target : targets_) {
-      const Backend* backend = find_backend(target);
+      const auto backend = find_backend(target);
       if (!backend) continue;
       for (const FusionPattern& pattern : backend->patterns) {
         if (!pattern.pattern || pattern_size(pattern.pattern) != 1) continue;

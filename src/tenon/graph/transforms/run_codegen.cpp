@@ -184,7 +184,7 @@ IRModule run_registered(IRModule module, const Backend& backend, const BackendCo
 
 std::string known_backends() {
   std::string text;
-  for (const Backend* backend : all_backends())
+  for (const auto& backend : all_backends())
     text += (text.empty() ? "`" : ", `") + backend->name + "`";
   return text.empty() ? "none is" : text + " are";
 }
@@ -201,7 +201,7 @@ IRModule take_kernels(IRModule module, const std::string& backend) {
   }
   for (const std::string& name : names) {
     module = composites_of_kernels(std::move(module), name);
-    const Backend* taker = find_backend(name);
+    const auto taker = find_backend(name);
     if (taker && taker->unit == Backend::Unit::kRegion)
       module = merge_composite_functions(std::move(module));
   }
@@ -234,7 +234,7 @@ IRModule run_on_function(IRModule module, const CodegenRequest& request, Backend
     throw CompileError(kBadOption, function->origin,
                        "RunCodegen: nothing calls function `{}`, so there is no call to replace",
                        request.function);
-  const Backend* backend = find_backend(request.backend);
+  const auto backend = find_backend(request.backend);
   if (!backend || !backend->lower) {
     LibraryCalls calls(module, request.backend);
     const std::string symbol = !request.symbol.empty() ? request.symbol
@@ -294,7 +294,7 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
   if (!request.function.empty()) return run_on_function(std::move(module), request, own);
   module = take_kernels(std::move(module), request.backend);
   if (!request.backend.empty()) {
-    const Backend* backend = find_backend(request.backend);
+    const auto backend = find_backend(request.backend);
     module = backend ? run_registered(std::move(module), *backend, own)
                      : call_library(std::move(module), request.backend);
     return eliminate_dead_code(std::move(module));
@@ -305,7 +305,7 @@ IRModule run_codegen(IRModule module, const CodegenRequest& request,
     module = call_library(take_kernels(std::move(module), name), name);
   }
   for (const std::string& name : named_backends(module)) {
-    const Backend* backend = find_backend(name);
+    const auto backend = find_backend(name);
     if (!backend)
       throw CompileError(kBadOption, {},
                          "RunCodegen: the module has functions for back end `{0}`, which is not "

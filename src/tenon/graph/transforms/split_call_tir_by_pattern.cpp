@@ -278,7 +278,7 @@ class Splitter {
   KernelWeight judge(const Candidate& candidate, std::vector<Piece>& pieces,
                      const Substitution& symbols) {
     const FusionPattern& pattern = patterns_[candidate.pattern];
-    const Backend* backend = backends_[candidate.pattern];
+    const Backend* backend = backends_[candidate.pattern].get();
     const bool has_cost = backend && backend->cost && options_.weigh;
     Piece& piece = *std::find_if(pieces.begin(), pieces.end(), [](const Piece& other) {
       return other.role == Piece::Role::kMatch;
@@ -376,7 +376,8 @@ class Splitter {
   std::vector<int> found_;
   std::vector<std::string> why_;
   std::vector<std::string> divided_;
-  std::vector<const Backend*> backends_;  // of patterns_; null where none is registered
+  std::vector<std::shared_ptr<const Backend>>
+      backends_;  // of patterns_; null where none is registered
   KernelOperators operators_;
   const Function* function_ = nullptr;
   Origin origin_ = {};                  // of the call that is divided
