@@ -101,7 +101,12 @@ class Operator:
         for parameter in self._inputs:
             if parameter.default not in (parameter.empty, None):
                 raise TypeError(f"input `{parameter.name}` of operator `{name}` has default {parameter.default!r}; expected None, or none")
-        self._rule = _core._make_rule(name, self._schema(), self._form)
+        self._declaration = self._schema()
+
+    @property
+    def _rule(self) -> _core._OperatorRule:
+        """For the registry, which alone keeps it: it holds the operator, and a ring through the extension would never end."""
+        return _core._make_rule(self.name, self._declaration, self._form)
 
     @property
     def inputs(self) -> list[str]:
