@@ -83,7 +83,8 @@ graph::KernelCondition condition_of(nb::object when) {
 }
 
 // What the annotations of docs/own-kernels.md say, as attributes.
-Function kernel_of(const Function& function, const nb::object& op, const nb::object& when,
+Function kernel_of(const Function& function, const nb::object& op,
+                   const std::optional<std::string>& when, const std::optional<std::string>& check,
                    std::optional<int64_t> priority, const nb::object& attrs,
                    const nb::object& target, const std::optional<std::string>& node) {
   const auto prim = cast<tir::PrimFunc>(function.node);
@@ -111,10 +112,8 @@ Function kernel_of(const Function& function, const nb::object& op, const nb::obj
   if (!attrs.is_none()) own.set("op_attrs", attr_of(attrs));
   if (!target.is_none()) own.set("op_target", attr_of(target));
   if (node) own.set("op_node", *node);
-  if (nb::isinstance<nb::str>(when))
-    own.set("op_when", nb::cast<std::string>(when));
-  else if (!when.is_none())
-    own.set("op_check", graph::register_condition(function.name, condition_of(when)));
+  if (when) own.set("op_when", *when);
+  if (check) own.set("op_check", *check);
   Function out = function;
   out.node = with(*prim, [&](tir::PrimFunc& copy) { copy.attrs = own; });
   out.module = std::make_shared<const IRModule>(module_of(out, has_subject ? &subject : nullptr));
@@ -268,9 +267,15 @@ void bind_kernels(nb::module_& m) {
       .def("__hash__", [](const Target& t) { return std::hash<std::string>()(t.str()); })
       .def("__str__", &Target::str)
       .def("__repr__", [](const Target& t) { return "<tenon.Target " + t.str() + ">"; });
+  m.def(
+      "_register_condition",
+      [](const std::string& like, const nb::object& ask) {
+        return graph::register_condition(like, condition_of(ask));
+      },
+      nb::arg("like"), nb::arg("ask"));
   m.def("_kernel", &kernel_of, nb::arg("function"), nb::arg("op"), nb::arg("when").none(),
-        nb::arg("priority").none(), nb::arg("attrs").none(), nb::arg("target").none(),
-        nb::arg("node").none());
+        nb::arg("check").none(), nb::arg("priority").none(), nb::arg("attrs").none(),
+        nb::arg("target").none(), nb::arg("node").none());
   m.def("_check_kernels", &check, nb::arg("kernels"), nb::arg("trials"), nb::arg("seed"),
         nb::arg("sizes"), nb::arg("tolerance").none(), nb::arg("target"),
         nb::arg("progress").none());

@@ -17,10 +17,22 @@ from tenon._progress import Progress
 _ASKED = ("attrs", "shapes", "dtypes", "target")
 
 
-def _condition(when: Any) -> Any:
+_registered: dict[Callable[..., Any], str] = {}
+
+
+def _condition(when: Callable[..., Any], like: str) -> str:
+    """The name that a condition is registered under until the process ends: one for each function, however many kernels it is for."""
+    ask = _asking(when)
+    try:
+        if when not in _registered:
+            _registered[when] = _core._register_condition(like, ask)
+        return _registered[when]
+    except TypeError:  # it cannot be compared with others
+        return _core._register_condition(like, ask)
+
+
+def _asking(when: Any) -> Callable[..., Any]:
     """`when`, called with all that there is to know, of which it may take a part by name."""
-    if when is None or isinstance(when, str):
-        return when
     if not callable(when):
         raise TypeError(f"`when` is {when!r}; expected a function, or a condition as a string")
     parameters = inspect.signature(when).parameters.values()
@@ -75,7 +87,9 @@ def kernel(
             raise TypeError(f"{function!r} is no kernel; expected a function under @T.prim_func")
         pinned = None if attrs is None else dict(attrs)
         words = target if target is None or isinstance(target, str) else list(target)
-        return _core._kernel(function, op, _condition(when), priority, pinned, words, node)
+        proved = when if isinstance(when, str) else None
+        asked = None if when is None or isinstance(when, str) else _condition(when, function.name)
+        return _core._kernel(function, op, proved, asked, priority, pinned, words, node)
 
     return decorate
 
