@@ -95,6 +95,16 @@ class Steps:
             raise RuntimeError(f"no test of {program} fits {filter}")
         return ", ".join(f"{k} {v}" for k, v in counts.items())
 
+    def leaks(self, rounds):
+        """What the Python package keeps of all that is loaded, compiled, registered and called so often."""
+        python = self.build / "python-venv/bin/python"
+        package = self.build / "python"
+        if not python.exists() or not list((package / "tenon").glob("_core.*.so")):
+            raise Skip("no Python package: `make python`")
+        tests = pathlib.Path(__file__).resolve().parent.parent / "python/tests/test_leaks.py"
+        env = {"PYTHONPATH": str(package), "TENON_LEAK_ROUNDS": str(rounds)}
+        return last_line(self.run(python, "-m", "pytest", "-q", "-s", tests, env=env))
+
     def networks(self, kind="models"):
         files = sorted(self.folders[kind].rglob("*.onnx"), key=lambda f: f.stat().st_size) if self.folders[kind].exists() else []
         if not files:
@@ -178,6 +188,7 @@ def steps_of(s):
         "moved blocks": lambda: s.property_test("test_tir", "ComputeAtProperty*", TENON_COMPUTE_AT_RUNS=100_000),
         "kernels in place": lambda: s.property_test("test_interp", "InPlace.*", TENON_IN_PLACE_CASES=20_000),
         "chains": s.chains,
+        "leaks": lambda: s.leaks(1000),
         "cases, interpreter": lambda: s.cases("--interpret"),
         "cases, C": lambda: s.cases("--target", "c", "--link", s.bin / "libtenon_image.so"),
         "models, text": s.text,
