@@ -105,7 +105,7 @@ class Match:
     """The node of the network, or file and line."""
     target: str
     inputs: tuple[MatchTensor, ...]
-    """Values from outside, then constants, which have `data`."""
+    """Values from outside, then constants, which have `data`; both in the order of the pattern, under its names where it has some."""
     outputs: tuple[MatchTensor, ...]
     output_sources: tuple[MatchOperand, ...] = field(repr=False)
     operators: tuple[MatchOperator, ...] = field(repr=False)

@@ -21,8 +21,6 @@ from tenon.backends import CSource, Refused
 from tenon.dpl import is_op
 
 NAME = "toy_cg_thflow"
-# Inputs of a composite come in the order of their first use: the weight is transposed first.
-LIBRARY = LIBRARY.replace("(const float* x, const float* w, ", "(const float* w, const float* x, ")
 RNG = np.random.default_rng(0)
 SHAPES = [(64, 800), (500, 800), (500,), (10, 500), (10,)]
 
@@ -155,8 +153,8 @@ def c_of(module, names):
     """The code that the library would have, of the shapes at hand."""
     assert all(module[name].attrs["target"] == NAME for name in names)
     bodies = [
-        f"void {name}(const float* w0, const float* x, const float* b0, const float* w1, const float* b1, float* y) "
-        "{ static float t[64 * 500]; dense_bias_relu(w0, x, b0, t); dense_bias(w1, t, b1, y); }"
+        f"void {name}(const float* x, const float* w0, const float* b0, const float* w1, const float* b1, float* y) "
+        "{ static float t[64 * 500]; dense_bias_relu(x, w0, b0, t); dense_bias(t, w1, b1, y); }"
         for name in names
     ]
     return CSource("\n".join(bodies), prelude=LIBRARY.replace("int32_t dense", "static int32_t dense"))

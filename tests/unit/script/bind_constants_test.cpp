@@ -48,7 +48,7 @@ std::string parameters(const std::string& file, const FuseOptions& options = {})
 TEST(BindConstants, StandInTheCompositeByDefault) { EXPECT_EQ(parameters(kPattern), "x r"); }
 
 TEST(BindConstants, OfAFile) {
-  // In the order of first use; what the pattern names by its value stays inside.
+  // In the order of the pattern; what it names by its value stays inside.
   EXPECT_EQ(parameters(std::string(kPattern) + "bind_constants = False\n"), "x w r b");
 }
 

@@ -10,6 +10,7 @@
 #include "tenon/graph/backend.h"
 #include "tenon/graph/infer.h"
 #include "tenon/graph/op.h"
+#include "tenon/graph/patterns/constant_order.h"
 #include "tenon/ir/visit.h"
 #include "tenon/script/printer.h"
 #include "tenon/tir/stmt.h"
@@ -63,8 +64,9 @@ struct Source {
 Attrs with_captured(const Attrs& attrs) {
   const AttrValue* constants = attrs.find("constants");
   const auto* captured = constants ? constants->as<AttrValue::Map>() : nullptr;
-  if (!captured) return attrs.without(kBindings);
-  Attrs out = attrs.without("constants").without(kBindings);
+  Attrs own = attrs.without(kBindings).without(graph::kConstantOrder);
+  if (!captured) return own;
+  Attrs out = own.without("constants");
   for (const auto& [name, value] : *captured)
     if (!out.contains(name)) out.set(name, value);
   return out;
@@ -97,6 +99,7 @@ class MatchReader {
     }
     read(*function.body);
     add_outputs(function.body->body);
+    order_constants(function.params.size());
     find_symbols();
     for (const auto& symbol : match_->symbols) match_->symbol_names.push_back(symbol->name);
     for (auto& input : match_->inputs) finish(*input);
@@ -135,6 +138,35 @@ class MatchReader {
     operand.kind = TENON_OPERAND_INPUT;
     operand.index = static_cast<int32_t>(match_->inputs.size() - 1);
     return operand;
+  }
+
+  // Those of the body in the order of the pattern, behind the `first` parameters.
+  void order_constants(size_t first) {
+    const auto order = match_->function->attrs.ints(graph::kConstantOrder);
+    std::vector<std::unique_ptr<Tensor>>& inputs = match_->inputs;
+    if (!order || order->size() != inputs.size() - first) return;
+    std::vector<int32_t> place(inputs.size(), -1);
+    for (size_t i = 0; i < first; ++i) place[i] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < order->size(); ++i) {
+      const int64_t from = (*order)[i];
+      if (from < 0 || from >= static_cast<int64_t>(order->size()) ||
+          place[first + static_cast<size_t>(from)] >= 0)
+        return;  // the attribute is somebody else's
+      place[first + static_cast<size_t>(from)] = static_cast<int32_t>(first + i);
+    }
+    std::vector<std::unique_ptr<Tensor>> ordered(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ordered[static_cast<size_t>(place[i])] = std::move(inputs[i]);
+    for (size_t i = first; i < ordered.size(); ++i)
+      ordered[i]->name = "const_" + std::to_string(i - first);
+    inputs = std::move(ordered);
+    const auto follow = [&](std::vector<std::unique_ptr<Operand>>& operands) {
+      for (auto& operand : operands)
+        if (operand->view.kind == TENON_OPERAND_INPUT)
+          operand->view.index = place[static_cast<size_t>(operand->view.index)];
+    };
+    for (TenonMatch::Operator& op : match_->operators) follow(op.operands);
+    follow(match_->output_sources);
   }
 
   template <typename Visit>
@@ -239,7 +271,7 @@ class MatchReader {
       op.part = read_match(match_->module, callee,
                            {"", context_.options, context_.abi, context_.depth + 1});
       op.name = op.part->pattern;
-      op.attrs = callee->attrs.without(kBindings);
+      op.attrs = callee->attrs.without(kBindings).without(graph::kConstantOrder);
     }
     if (call.is("call_tir")) {
       // A kernel: its inputs. What the pattern captured is attributes of the match.

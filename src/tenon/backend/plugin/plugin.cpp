@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <mutex>
@@ -53,7 +54,7 @@ static std::map<std::string, std::string> options_of(const IRModule& module,
 }
 
 // What the pattern's names are bound to. A value outside of the composite is one of its inputs where
-// the composite takes it.
+// the composite takes it; the input has the first of its names.
 static AttrValue::Map bindings_of(const TenonMatch& match, const PatternCheck& check) {
   AttrValue::Map out;
   const auto bind = [&](const std::string& name, int32_t kind, size_t index) {
@@ -62,11 +63,12 @@ static AttrValue::Map bindings_of(const TenonMatch& match, const PatternCheck& c
   for (const auto& [name, value] : check.annotated) {
     const auto* var = value.as<graph::Var>();
     const auto* constant = value.as<graph::Constant>();
+    const std::string& first = std::ranges::find_if(check.annotated, [&](const auto& other) {
+                                 return other.second.same_as(value);
+                               })->first;
     for (size_t i = 0; i < match.inputs.size(); ++i) {
       const TenonMatch::Tensor& input = *match.inputs[i];
-      // As a parameter a constant has the name of the pattern's.
-      if (constant ? input.data.same_as(constant->data) || (!input.data && input.name == name)
-                   : var && input.name == var->name)
+      if (input.data ? constant && input.data.same_as(constant->data) : input.name == first)
         bind(name, TENON_OPERAND_INPUT, i);
     }
     for (size_t i = 0; var && i < match.operators.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "tenon/graph/dimensions.h"
 #include "tenon/graph/infer.h"
+#include "tenon/graph/patterns/constant_order.h"
 #include "tenon/graph/patterns/match_index.h"
 #include "tenon/ir/visit.h"
 
@@ -17,8 +18,7 @@ class Outline {
       : name_(name), match_(match), options_(options) {}
 
   Composite run() {
-    std::vector<MatchInput> inputs = match_.inputs;
-    if (!options_.bind_constants) add_constants(inputs);
+    const std::vector<MatchInput> inputs = this->inputs();
     for (const MatchInput& input : inputs) parameter(input);
     std::vector<Origin> origins;
     const std::vector<Ref<Var>>& outputs =
@@ -56,6 +56,8 @@ class Outline {
              [&](Function& made) {
                made.is_private = true;
                if (!constants_.empty()) made.attrs.set("constants", std::move(constants_));
+               if (const auto names = names_of(inputs)) made.attrs.set(kOperandNames, *names);
+               if (options_.bind_constants) set_constant_order(made.attrs);
              });
     return {with_own_dimensions(renew_definitions(function)), std::move(arguments_)};
   }
@@ -96,27 +98,28 @@ class Outline {
     return true;
   }
 
-  // Inputs and constants, in the order of their first use.
-  void add_constants(std::vector<MatchInput>& inputs) const {
-    std::vector<MatchInput> out;
-    if (match_.states_inputs) out = inputs;
-    const auto add = [&](const MatchInput& input) {
-      for (const MatchInput& known : out)
-        if (is_same_value(known.seen, input.seen)) return;
-      out.push_back(input);
-    };
-    for (const Ref<Binding>& binding : match_.bindings)
-      each_input(binding->value, [&](const Value& value) {
-        if (value.as<Constant>()) {
-          if (!is_stated(value))
-            add({name_of_constant(value), value, value, MatchInput::View::kItself});
-          return;
-        }
-        for (const MatchInput& input : inputs)
-          if (is_same_value(input.seen, value)) add(input);
-      });
-    for (const MatchInput& input : inputs) add(input);
-    inputs = std::move(out);
+  // What becomes a parameter, in order, with the pattern's names.
+  std::vector<MatchInput> inputs() const {
+    std::vector<MatchInput> out = match_.inputs;
+    if (!options_.bind_constants) {
+      if (!match_.states_inputs) out.clear();
+      const size_t stated = out.size();
+      for (const MatchInput& operand : match_.operands) {
+        const bool known = std::any_of(
+            out.begin(), out.begin() + static_cast<std::ptrdiff_t>(stated),
+            [&](const MatchInput& input) { return is_same_value(input.seen, operand.seen); });
+        if (known || is_stated(operand.seen)) continue;
+        if (operand.seen.as<Constant>() || !match_.states_inputs) out.push_back(operand);
+      }
+    }
+    if (match_.states_inputs) return out;
+    for (MatchInput& input : out) {
+      if (const std::string* name = name_of(input))
+        input.name = *name;
+      else
+        while (options_.names.count(input.name)) input.name += "_";
+    }
+    return out;
   }
 
   // The pattern names its value.
@@ -126,10 +129,42 @@ class Outline {
     });
   }
 
-  std::string name_of_constant(const Value& value) const {
+  // Null where the pattern has none.
+  const std::string* name_of(const MatchInput& input) const {
     for (const auto& [name, matched] : options_.names)
-      if (is_same_value(matched, value)) return name;
-    return "constant";
+      if (is_same_value(matched, input.matched)) return &name;
+    return nullptr;
+  }
+
+  // Nothing where an input has no name of the pattern's own, or a graph function states the order.
+  std::optional<AttrList> names_of(const std::vector<MatchInput>& inputs) const {
+    if (match_.states_inputs || inputs.empty()) return std::nullopt;
+    AttrList out;
+    for (const MatchInput& input : inputs) {
+      if (!name_of(input)) return std::nullopt;
+      out.emplace_back(input.name);
+    }
+    return out;
+  }
+
+  // Bindings are in the order of the network, which is not to say which constant is which.
+  void set_constant_order(Attrs& attrs) const {
+    if (match_.states_inputs) return;
+    std::vector<Value> in_body;
+    for (const Ref<Binding>& binding : match_.bindings)
+      each_input(binding->value, [&](const Value& value) {
+        const auto* constant = value.as<Constant>();
+        if (constant && std::ranges::none_of(in_body, [&](const Value& known) {
+              return known.as<Constant>()->data.same_as(constant->data);
+            }))
+          in_body.push_back(value);
+      });
+    std::vector<int64_t> order;
+    for (const MatchInput& operand : match_.operands)
+      for (size_t i = 0; operand.seen.as<Constant>() && i < in_body.size(); ++i)
+        if (is_same_value(operand.seen, in_body[i])) order.push_back(static_cast<int64_t>(i));
+    if (order.size() != in_body.size() || std::ranges::is_sorted(order)) return;
+    attrs.set(kConstantOrder, AttrList(order.begin(), order.end()));
   }
 
   // What stands for a constant or an item of a tuple that is a parameter; null where none is.

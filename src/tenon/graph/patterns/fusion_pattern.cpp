@@ -37,7 +37,7 @@ static void add_labels(Composite& composite, const FusionPattern& pattern, const
 Composite make_composite(const FusionPattern& pattern, const Match& match,
                          CompositeOptions options) {
   options.bind_constants = pattern.bind_constants.value_or(options.bind_constants);
-  if (!options.bind_constants) options.names = annotated_values(pattern, match);
+  options.names = annotated_values(pattern, match);
   Composite composite = make_composite(pattern.name, match, options);
   add_labels(composite, pattern, match);
   return composite;

@@ -55,7 +55,7 @@ std::map<std::string, Value> annotated_values(const FusionPattern& pattern, cons
 /// name in a graph function, Python's or an annotation's in combinators) the position of that
 /// operator among operator_bindings (graph/operator_attributes.h).
 inline constexpr const char* kLabels = "labels";
-/// What `match` of the pattern becomes, with its labels; `options.names` may be empty.
+/// What `match` of the pattern becomes, with its labels and the names of its annotations.
 Composite make_composite(const FusionPattern& pattern, const Match& match,
                          CompositeOptions options = {});
 

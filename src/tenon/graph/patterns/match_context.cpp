@@ -41,6 +41,7 @@ bool is_part_of(const PatternNode* part, const PatternPtr& whole) {
 
 bool MatchRun::match(const DFPattern& pattern, const Value& root) {
   root_ = root;
+  roots_ = {pattern.get()};
   push(pattern.get(), root);
   is_solved_ = solve(current_);
   return is_solved_ || open_match_;
@@ -49,6 +50,7 @@ bool MatchRun::match(const DFPattern& pattern, const Value& root) {
 bool MatchRun::match(const PatternContext& context, const BindingBlock& block) {
   context_ = &context;
   block_ = &block;
+  for (const DFPattern& pattern : context.patterns) roots_.push_back(pattern.get());
   plan_context(context);
   if (nodes_.empty()) return false;
   is_solved_ = solve(add({.kind = Goal::Kind::kPick, .number = 0}));
@@ -376,6 +378,7 @@ Match MatchRun::solution() const {
     return index_.definitions.at(a->var.get()).position <
            index_.definitions.at(b->var.get()).position;
   });
+  out.operands = operands(out.bindings);
   const auto give = [&](const Value& value) {
     if (const auto var = cast<Var>(value))
       if (inside.count(var.get())) out.outputs.push_back(var);
@@ -388,19 +391,8 @@ Match MatchRun::solution() const {
         if (pattern == param.get()) out.inputs.push_back(input);
   } else {
     if (root_) give(resolved(root_));
-    std::vector<Value> seen;
-    for (const Ref<Binding>& binding : out.bindings)
-      each_input(binding->value, [&](const Value& value) {
-        Value at = value;
-        while (const auto* get = at.as<TupleGetItem>()) at = get->tuple;
-        const auto* var = at.as<Var>();
-        if (!var || inside.count(var)) return;
-        if (std::any_of(seen.begin(), seen.end(),
-                        [&](const Value& other) { return is_same_value(other, value); }))
-          return;
-        seen.push_back(value);
-        out.inputs.push_back({var->name, value, value});
-      });
+    for (const MatchInput& operand : out.operands)
+      if (!operand.seen.as<Constant>()) out.inputs.push_back(operand);
   }
   std::vector<const Node*> outputs;
   for (const Ref<Var>& var : out.outputs) outputs.push_back(var.get());

@@ -78,6 +78,17 @@ class MatchRun {
   };
 
   Match solution() const;
+
+  // -- what a match takes from outside (match_operands.cpp)
+  /// A pattern inside of another one, or an operand that a call's pattern says nothing of.
+  struct Part {
+    const PatternNode* pattern = nullptr;
+    Value open = {};
+  };
+  std::vector<MatchInput> operands(const std::vector<Ref<Binding>>& bindings) const;
+  std::vector<MatchInput> in_order_of_pattern(const std::vector<MatchInput>& found) const;
+  std::vector<Part> parts_of(const PatternNode& pattern, const Value& value) const;
+
   Mark mark() const { return {bound_log_.size(), inside_.size(), inputs_.size(), dims_.mark()}; }
   void undo(const Mark& mark);
   bool solve(int64_t goals);
@@ -152,6 +163,7 @@ class MatchRun {
   const PatternContext* context_ = nullptr;
   const BindingBlock* block_ = nullptr;
   Value root_;
+  std::vector<const PatternNode*> roots_;  // that one's pattern, or the context's
   std::string why_;
   /// The first match whose inner values are used elsewhere too: taken where there is no other.
   std::optional<Match> open_match_;

@@ -20,6 +20,8 @@ struct MatchInput {
   Value argument;    // what a call passes: `seen`, or a call on it (its transpose, the vector)
   /// What the composite computes from its parameter in the place of `seen`.
   enum class View : uint8_t { kItself, kTranspose, kReshape } view = View::kItself;
+  /// What patterns see of it: through names of names, of an item of a known tuple that item.
+  Value matched = {};
 };
 
 /// Where a pattern was found.
@@ -31,8 +33,12 @@ struct Match {
   /// What its results are bound to: the root's variable, of a graph function with several results
   /// one for each.
   std::vector<Ref<Var>> outputs;
-  /// Of a graph function as pattern its parameters, in order; of others what the bindings use and
-  /// none of them computes, constants left out, in the order of first use.
+  /// What the bindings use and none of them computes, each once, in the order of the pattern: its
+  /// operands depth first, from left to right, those of commutative operators as the pattern writes
+  /// them, those that it leaves open in the order of the call. The order of bindings plays no part.
+  std::vector<MatchInput> operands;
+  /// Of a graph function as pattern its parameters, in order; of others the operands that are no
+  /// constants.
   std::vector<MatchInput> inputs;
   bool states_inputs = false;  // the pattern is a graph function, whose parameters they are
   /// Inner variables that are used outside too, other than `outputs`.
@@ -54,14 +60,17 @@ struct Composite {
 };
 struct CompositeOptions {
   /// Constants stand in the function; otherwise they are parameters of it: among the others in the
-  /// order of first use, after those that a graph function states. What a parameter of a graph
+  /// order of Match::operands, after those that a graph function states. What a parameter of a graph
   /// function matched is a parameter always, a constant that the pattern names by its value never.
   bool bind_constants = true;
-  /// Names for parameters that are constants, by what was matched.
+  /// Names for parameters, by what was matched; those of a graph function have names.
   std::map<std::string, Value> names = {};
   /// What it returns (a tuple where there are several); empty: the match's outputs.
   std::vector<Ref<Var>> outputs = {};
 };
+/// Attribute of a composite whose pattern is of combinators and names all of its parameters: their
+/// names, in order.
+inline constexpr const char* kOperandNames = "operands";
 /// The matched bindings over parameters of the arguments' types, in attr-complete calls.
 Composite make_composite(const std::string& name, const Match& match,
                          const CompositeOptions& options = {});

@@ -212,6 +212,12 @@ class SignatureMatcher {
       if (const std::string why = misfit(order); !why.empty()) throw fault(why);
       return order;
     }
+    if (const auto named = named_order()) {
+      if (const std::string why = misfit(*named); !why.empty())
+        throw fault(
+            why + "; the pattern's names, which the function's parameters have too, say the order");
+      return *named;
+    }
     const std::string why = misfit(order);
     if (why.empty()) return order;
     // Would another order fit? Then say which.
@@ -228,6 +234,19 @@ class SignatureMatcher {
                                 text, text));
       }
     throw fault(why);
+  }
+
+  /// By the names that the pattern has for its operands, where the function's inputs are the same.
+  std::optional<std::vector<size_t>> named_order() const {
+    const auto names = composite_.attrs.strings(kOperandNames);
+    if (!names || names->size() != inputs_.size()) return std::nullopt;
+    std::vector<size_t> order;
+    for (const size_t param : inputs_) {
+      const auto found = std::ranges::find(*names, declared_.buffers[param]->name);
+      if (found == names->end()) return std::nullopt;
+      order.push_back(static_cast<size_t>(found - names->begin()));
+    }
+    return order;
   }
 
   CompileError fault(const std::string& why) const {
