@@ -364,6 +364,11 @@ def test_a_declared_operator():
     values = RNG.standard_normal(6, dtype=np.float32)
     never, right = times(3, when=lambda: False), times(2)
     np.testing.assert_allclose(tenon.compile(model, kernels=[never, right])(values), values * 2)
+    # The body of the declaration, one operator, is what kernels are compared with.
+    report = tenon.check_kernels(right, trials=3)
+    assert report.ok and report["kernel"].op == "com.example::Twice" and report["kernel"].largest_error == 0
+    (wrong,) = tenon.check_kernels(times(3), trials=3)
+    assert wrong.error.code == "TN0903" and "`com.example::Twice` gives" in str(wrong.error)
 
 
 def test_helpers_come_along():

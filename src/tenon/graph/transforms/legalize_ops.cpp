@@ -132,49 +132,50 @@ static IRModule without_kernels(IRModule module, const KernelTable& kernels) {
   return module;
 }
 
+// One binding in terms of kernels and simpler operators; nothing where it stays.
+static std::optional<Value> legalize(BlockBuilder& builder, const Binding& binding,
+                                     const Value& value, const KernelTable& kernels,
+                                     Lowerings& lowerings) {
+  const auto* call = value.as<Call>();
+  if (!call) return std::nullopt;
+  if (auto own = kernels.use(builder, *call)) return own;
+  if (!call->op || call->op->traits.legal) return std::nullopt;
+  if (call->op->traits.view) {
+    const Type type = type_of(value);
+    const auto* tensor = type.as<TensorType>();
+    if (tensor && tensor->has_shape())
+      return builder.op("reshape", {call->args.at(0), make<ShapeExpr>(*tensor->shape)}, {},
+                        binding.var->name);
+  }
+  if (!call->op->lower) {
+    if (!call->op->pure) return std::nullopt;  // print, assert: lowering the graph decides
+    throw CompileError(kUnsupported, call->origin, "operator `{}` has no lowering", call->op->name);
+  }
+  if (auto known = lowerings.find(builder, *call)) return known;
+  const size_t before = builder.emitted();
+  Value result = call->op->lower(builder, *call);
+  lowerings.add(builder, *call, result, before);
+  return result;
+}
+
 IRModule legalize_ops(IRModule module) {
   const KernelTable kernels(module, UserPlacement::of(module).nodes);
-  const IRModule given = module;
   Lowerings lowerings;
   constexpr int kMostRounds = 16;  // a lowering may give operators again; each round lowers those
   for (int round = 0; round < kMostRounds; ++round) {
     bool changed = false;
-    module = rebuild_all(std::move(module),
-                         [&](BlockBuilder& builder, const Binding& binding,
-                             const Value& value) -> std::optional<Value> {
-                           const auto* call = value.as<Call>();
-                           if (call)
-                             if (auto own = kernels.use(builder, *call)) {
-                               changed = true;
-                               return own;
-                             }
-                           if (!call || !call->op || call->op->traits.legal) return std::nullopt;
-                           if (call->op->traits.view) {
-                             const Type type = type_of(value);
-                             const auto* tensor = type.as<TensorType>();
-                             if (tensor && tensor->has_shape()) {
-                               changed = true;
-                               return builder.op(
-                                   "reshape", {call->args.at(0), make<ShapeExpr>(*tensor->shape)},
-                                   {}, binding.var->name);
-                             }
-                           }
-                           if (!call->op->lower) {
-                             if (!call->op->pure)
-                               return std::nullopt;  // print, assert: lowering the graph decides
-                             throw CompileError(kUnsupported, call->origin,
-                                                "operator `{}` has no lowering", call->op->name);
-                           }
-                           changed = true;
-                           if (auto known = lowerings.find(builder, *call)) return known;
-                           const size_t before = builder.emitted();
-                           Value result = call->op->lower(builder, *call);
-                           lowerings.add(builder, *call, result, before);
-                           return result;
-                         });
-    // The body of a declared operator is its meaning, whatever kernels compute it.
-    for (const auto& [name, function] : given.functions())
-      if (declares_operator(*function)) module.set(name, function);
+    const BindingRule rule = [&](BlockBuilder& builder, const Binding& binding,
+                                 const Value& value) {
+      auto result = legalize(builder, binding, value, kernels, lowerings);
+      changed |= result.has_value();
+      return result;
+    };
+    const std::vector<IRModule::Entry> entries = module.functions();
+    for (const auto& [name, function] : entries) {
+      const auto graph = cast<Function>(function);
+      // The body of a declared operator is its meaning, whatever kernels compute it.
+      if (graph && !declares_operator(*graph)) module.set(name, rebuild(module, graph, rule));
+    }
     if (!changed) return without_kernels(std::move(module), kernels);
   }
   throw InternalError("operators still give operators after 16 rounds of LegalizeOps");
