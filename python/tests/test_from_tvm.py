@@ -521,25 +521,9 @@ def test_a_call_stays_in_its_module():
 
 
 def test_a_call_takes_regions_of_buffers():
-    @I.ir_module
-    class Module:
-        @T.prim_func(private=True)
-        def double(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
-            for i in range(8):
-                b[i] = a[i] * 2.0
-
-        @T.prim_func
-        def main(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
-            cls = Module
-            for row in T.parallel(4):
-                T.call_tir(cls.double, x[row, 0:8], y[row, 0:8])
-
-    x = RNG.standard_normal((4, 8), dtype=np.float32)
-    np.testing.assert_array_equal(tenon.compile(Module)(x), x * 2)
-    with pytest.raises(tenon.CompileError, match="7"):
-
+    def doubled_rows(end):
         @I.ir_module
-        class Wrong:
+        class Module:
             @T.prim_func(private=True)
             def double(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
                 for i in range(8):
@@ -547,6 +531,13 @@ def test_a_call_takes_regions_of_buffers():
 
             @T.prim_func
             def main(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
-                cls = Wrong
-                for row in range(4):
-                    T.call_tir(cls.double, x[row, 0:7], y[row, 0:8])
+                cls = Module
+                for row in T.parallel(4):
+                    T.call_tir(cls.double, x[row, 0:end], y[row, 0:8])
+
+        return Module
+
+    x = RNG.standard_normal((4, 8), dtype=np.float32)
+    np.testing.assert_array_equal(tenon.compile(doubled_rows(8))(x), x * 2)
+    with pytest.raises(tenon.CompileError, match="7"):
+        doubled_rows(7)
