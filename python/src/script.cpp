@@ -22,12 +22,13 @@ namespace {
 
 // Looks names up in Python while it reads, so it keeps the interpreter's lock.
 IRModule parse(const Source& source, uint32_t first, uint32_t last, nb::object lookup,
-               const std::string& class_name, bool verify) {
+               const std::string& class_name, bool verify, bool bare_class) {
   const auto names = names_of(std::move(lookup));
   script::ParseOptions options;
   options.names = names.get();
   options.lines = {first, last};
   options.module_name = class_name;
+  options.bare_class = bare_class;
   IRModule module = script::parse_module(source.file, options);
   if (verify) verify_module(module);
   return module;
@@ -219,10 +220,10 @@ void bind_script(nb::module_& m) {
            })
       .def_prop_ro("text", [](const Source& source) { return source.file->text; });
   m.def("_parse_module", &parse, nb::arg("source"), nb::arg("first"), nb::arg("last"),
-        nb::arg("lookup"), nb::arg("class_name"), nb::arg("verify"));
+        nb::arg("lookup"), nb::arg("class_name"), nb::arg("verify"), nb::arg("bare_class") = false);
   m.def("_parse_function",
         [](const Source& source, uint32_t first, uint32_t last, nb::object lookup) {
-          return first_function(parse(source, first, last, std::move(lookup), "", false));
+          return first_function(parse(source, first, last, std::move(lookup), "", false, false));
         });
   m.def("_check_macro", [](const Source& source, uint32_t first, uint32_t last, nb::object lookup) {
     script::read_helper(source.file, {first, last}, names_of(std::move(lookup)));

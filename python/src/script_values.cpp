@@ -171,14 +171,23 @@ std::optional<Object> Capture::of_script(nb::handle value) {
       keywords.emplace_back(nb::cast<std::string>(name), object_of(arg));
     return script::call_word(nb::cast<std::string>(said[1]), args, keywords);
   }
-  if (kind == "lambda")
-    return script::read_lambda(
+  script::Helper helper;
+  if (kind == "lambda") {
+    helper = script::read_lambda(
         nb::cast<const Source&>(said[1]).file, nb::cast<std::string>(said[2]),
         {nb::cast<uint32_t>(said[3]), nb::cast<uint32_t>(said[4]), 6}, names_of(said[5]));
-  check(kind == "helper", "a kind of value of tenon.script");
-  return script::read_helper(nb::cast<const Source&>(said[1]).file,
-                             {nb::cast<uint32_t>(said[2]), nb::cast<uint32_t>(said[3])},
-                             names_of(said[4]));
+  } else {
+    check(kind == "helper", "a kind of value of tenon.script");
+    helper = script::read_helper(nb::cast<const Source&>(said[1]).file,
+                                 {nb::cast<uint32_t>(said[2]), nb::cast<uint32_t>(said[3])},
+                                 names_of(said[4]));
+  }
+  // Python evaluated defaults where the function was defined.
+  std::map<std::string, Object> defaults;
+  for (const auto& [name, value] : nb::cast<nb::dict>(said[nb::len(said) - 1]))
+    defaults.emplace(nb::cast<std::string>(name), object_of(value));
+  helper.defaults = std::make_shared<const std::map<std::string, Object>>(std::move(defaults));
+  return helper;
 }
 
 std::optional<Object> Capture::dtype(nb::handle value) {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +18,9 @@ Lookup = Callable[[str], "tuple[Any] | None"]
 
 class Place:
     """Lines of a file, and the lookup of the names that they use."""
+
+    bare_class = False
+    """Whether it is a class without the decorator that makes it a module."""
 
     def __init__(self, what: str, file: str, first: int, module_globals: Mapping[str, Any], lookup: Lookup) -> None:
         linecache.checkcache(file)
@@ -65,11 +69,17 @@ def _lookup(scopes: list[Mapping[str, Any]]) -> Lookup:
     return find
 
 
-def of_function(function: Any, frame: types.FrameType | None) -> Place:
-    """Of a function; `frame` is that in which it is defined."""
+def function_of(function: Any) -> types.FunctionType:
+    """What decorators of others were put around."""
     function = inspect.unwrap(function)
     if not isinstance(function, types.FunctionType):
         raise TypeError(f"{function!r} is no function of Python")
+    return function
+
+
+def of_function(function: Any, frame: types.FrameType | None) -> Place:
+    """Of a function; `frame` is that in which it is defined."""
+    function = function_of(function)
     scopes: list[Mapping[str, Any]] = [_cells(function)]
     if frame is not None and frame.f_globals is function.__globals__ and frame.f_locals is not frame.f_globals:
         scopes.append(dict(frame.f_locals))
@@ -80,21 +90,53 @@ def of_function(function: Any, frame: types.FrameType | None) -> Place:
 
 
 def of_class(cls: type, frame: types.FrameType) -> Place:
-    """Of a class whose decorator is called from `frame`."""
+    """Of a class whose decorator is called from `frame`, or that was defined before and is given to a call."""
+    members = _recorded(cls)
     scopes: list[Mapping[str, Any]] = []
-    for member in vars(cls).values():
+    for member in [*members, *vars(cls).values()]:
         if isinstance(member, types.FunctionType):
             scopes.append(_cells(member))
+    what = f"class `{cls.__qualname__}`"
+    if members:
+        code, around = members[0].__code__, members[0].__globals__
+        if frame.f_globals is around and frame.f_locals is not frame.f_globals:
+            scopes.append(dict(frame.f_locals))
+        place = Place(what, code.co_filename, _class_line(cls, members[0]), around, _lookup([*scopes, around]))
+        place.bare_class = True
+        return place
     if frame.f_locals is not frame.f_globals:
         scopes.append(dict(frame.f_locals))
     scopes.append(frame.f_globals)
-    first = _first_line(cls, frame)
-    return Place(f"class `{cls.__qualname__}`", frame.f_code.co_filename, first, frame.f_globals, _lookup(scopes))
-
-
-def _first_line(cls: type, frame: types.FrameType) -> int:
     # While decorators are called, the frame's line is that of the decorator.
-    return frame.f_lineno
+    return Place(what, frame.f_code.co_filename, frame.f_lineno, frame.f_globals, _lookup(scopes))
+
+
+_MEMBERS = "__tenon_members__"
+
+
+def record_member(function: types.FunctionType, frame: types.FrameType) -> bool:
+    """Notes a function of a class that no decorator makes a module: `I.ir_module(cls)` may. Returns whether it is for such a
+    class, and names others of it, so that it means nothing without them."""
+    code = frame.f_code
+    if code.co_flags & inspect.CO_OPTIMIZED or "__qualname__" not in frame.f_locals:
+        return False
+    frame.f_locals.setdefault(_MEMBERS, []).append(function)
+    names = {*function.__code__.co_names, *function.__code__.co_freevars}
+    return code.co_name in names or ("cls" in function.__code__.co_names and "cls" not in function.__globals__)
+
+
+def _recorded(cls: type) -> list[types.FunctionType]:
+    return list(vars(cls).get(_MEMBERS, ()))
+
+
+def _class_line(cls: type, member: types.FunctionType) -> int:
+    code = member.__code__
+    lines = linecache.getlines(code.co_filename, member.__globals__)
+    line = re.compile(rf"\s*class\s+{re.escape(cls.__name__)}\b")
+    for number in range(min(code.co_firstlineno, len(lines)), 0, -1):
+        if line.match(lines[number - 1]):
+            return number
+    return 0
 
 
 def is_member(frame: types.FrameType) -> bool:
@@ -111,15 +153,21 @@ def is_member(frame: types.FrameType) -> bool:
     return False
 
 
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    code = function.__code__
+    values = function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(function.__kwdefaults__ or {})}
+
+
 class Helper:
     """A function of Python that a script calls with expressions."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, function: types.FunctionType, place: Place) -> None:
+        self._said = ("helper", place.source, place.first, place.last, place.lookup, _defaults(function))
 
     def __tenon_script__(self) -> tuple[Any, ...]:
-        place = self._place
-        return ("helper", place.source, place.first, place.last, place.lookup)
+        return self._said
 
 
 def helper_of(function: Any) -> Helper | Lambda | None:
@@ -131,16 +179,16 @@ def helper_of(function: Any) -> Helper | Lambda | None:
     except OSError:
         return None
     if function.__name__ != "<lambda>":
-        return Helper(place)
+        return Helper(function, place)
     found = _lambda_at(place, function)
-    return Lambda(place, *found) if found else None
+    return Lambda(function, place, *found) if found else None
 
 
 class Lambda:
     """A lambda that a script calls with expressions."""
 
-    def __init__(self, place: Place, text: str, line: int, column: int) -> None:
-        self._said = ("lambda", place.source, text, line, column, place.lookup)
+    def __init__(self, function: types.FunctionType, place: Place, text: str, line: int, column: int) -> None:
+        self._said = ("lambda", place.source, text, line, column, place.lookup, _defaults(function))
 
     def __tenon_script__(self) -> tuple[Any, ...]:
         return self._said

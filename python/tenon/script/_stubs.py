@@ -31,6 +31,13 @@ class _Value:
 
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
 
+_MACRO = """
+@_overload
+def macro(function: _Callable[..., _Any], /) -> _Callable[..., _Any]: ...
+@_overload
+def macro(*, hygienic: _builtins.bool = True) -> _Callable[[_Callable[..., _Any]], _Callable[..., _Any]]: ...
+"""
+
 _DECORATORS = {
     "I.ir_module": """
 @_overload
@@ -39,13 +46,8 @@ def ir_module(cls: type, /) -> _IRModule: ...
 def ir_module(*, check_well_formed: _builtins.bool = True, **options: _Any) -> _Callable[[type], _IRModule]: ...
 """,
     "R.rewriter": "func = function\nop: _Any\n\ndef rewriter(cls: type, /) -> _PatternMatchingRewriter: ...\n",
-    "T.macro": """
-@_overload
-def macro(function: _Callable[..., _Any], /) -> _Callable[..., _Any]: ...
-@_overload
-def macro(*, hygienic: _builtins.bool = True) -> _Callable[[_Callable[..., _Any]], _Callable[..., _Any]]: ...
-inline = macro
-""",
+    "R.macro": _MACRO,
+    "T.macro": _MACRO + "inline = macro\n",
 }
 
 _FUNCTION_DECORATOR = """

@@ -20,6 +20,8 @@ def ir_module(*, check_well_formed: bool = True, **options: Any) -> Callable[[ty
 def ir_module(cls: type | None = None, /, *, check_well_formed: bool = True, **options: Any) -> Any:
     """Makes a module of a class: its functions are under `@R.function`, `@T.prim_func` or `@T.extern_func`.
 
+    A decorator, or a call on a class that was defined before: `module = I.ir_module(Kernels)`.
+
     The class is read as text; what it names and does not define is taken from the Python around it.
 
     Args:
@@ -34,7 +36,9 @@ def ir_module(cls: type | None = None, /, *, check_well_formed: bool = True, **o
         if not isinstance(cls, type):
             raise TypeError(f"`@I.ir_module` is of a class, not of {cls!r}")
         place = _source.of_class(cls, frame)
-        return _core._parse_module(place.source, place.first, place.last, place.lookup, cls.__name__, check_well_formed)
+        return _core._parse_module(
+            place.source, place.first, place.last, place.lookup, cls.__name__, check_well_formed, place.bare_class
+        )
 
     if cls is not None:
         return decorate(cls, sys._getframe(1))

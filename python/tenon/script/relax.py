@@ -11,7 +11,7 @@ from typing import Any
 
 from tenon import _core
 from tenon.script import _source, _words
-from tenon.script._decorators import function_decorator
+from tenon.script._decorators import function_decorator, macro_decorator
 
 __tenon_script__ = ("word", "R")
 
@@ -26,6 +26,10 @@ function = function_decorator(
 )
 func = function  # as Relax first had it
 op = _words.Op()
+macro = macro_decorator(
+    "graph function",
+    "Makes a macro: its bindings stand where a graph function calls it, and the call is what it returns.",
+)
 
 
 def rewriter(cls: type, /) -> _core.PatternMatchingRewriter:
@@ -35,7 +39,7 @@ def rewriter(cls: type, /) -> _core.PatternMatchingRewriter:
         CompileError: everything that is wrong, at its place in the file.
     """
     place = _source.of_class(cls, sys._getframe(1))
-    module = _core._parse_module(place.source, place.first, place.last, place.lookup, cls.__name__, False)
+    module = _core._parse_module(place.source, place.first, place.last, place.lookup, cls.__name__, False, place.bare_class)
     return _core.PatternMatchingRewriter.from_module(module).named(cls.__name__)
 
 

@@ -244,6 +244,11 @@ def lookup(x: _Any, keys: _Any, values: _Any, otherwise: _Any) -> _Any:
     """The value of the key that equals each element, found by binary search."""
 def loop(body: _Any, count: _Any, dims: _Any, states: _Any, slices: _Any, captured: _Any, while_first: _Any = None, reversed_inputs: _Any = None, reversed_outputs: _Any = None) -> _Any:
     """Calls a function of the module again and again."""
+
+@_overload
+def macro(function: _Callable[..., _Any], /) -> _Callable[..., _Any]: ...
+@_overload
+def macro(*, hygienic: _builtins.bool = True) -> _Callable[[_Callable[..., _Any]], _Callable[..., _Any]]: ...
 def match_cast(value: _Any, type: _Any) -> _Any:
     """Checks a type when the program runs; names dimensions."""
 def matmul(x1: _Any, x2: _Any, out_dtype: _Any = None) -> _Any:

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from tenon import _core
-from tenon.script import _source, _words
-from tenon.script._decorators import function_decorator
+from tenon.script import _words
+from tenon.script._decorators import function_decorator, macro_decorator
 
 __tenon_script__ = ("word", "T")
 
@@ -27,32 +24,7 @@ extern_func = function_decorator(
 )
 
 
-class Macro:
-    """Statements that stand where a kernel calls them. Its names are those of the Python around it; of a macro with
-    `hygienic=False` also those of the kernel."""
-
-    def __init__(self, function: Callable[..., Any], frame: Any) -> None:
-        self._function = function
-        place = self._place = _source.of_function(function, frame)
-        self.__name__ = function.__name__
-        self.__doc__ = function.__doc__
-        _core._check_macro(place.source, place.first, place.last, place.lookup)
-
-    def __tenon_script__(self) -> tuple[Any, ...]:
-        place = self._place
-        return ("helper", place.source, place.first, place.last, place.lookup)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"macro `{self.__name__}` is called outside of a kernel")
-
-
-def macro(function: Callable[..., Any] | None = None, /, *, hygienic: bool = True) -> Any:
-    """Makes a macro, which kernels call as a statement."""
-    if function is not None:
-        return Macro(function, sys._getframe(1))
-    return lambda function: Macro(function, sys._getframe(1))
-
-
+macro = macro_decorator("kernel", "Makes a macro, which kernels call as a statement.")
 inline = macro
 
 

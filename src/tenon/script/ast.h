@@ -39,7 +39,7 @@ enum class ExprKind : uint8_t {
   kCompare,    // items[0] operators[0] items[1] operators[1] items[2] ...
   kBool,       // text ("and" or "or") between all items
   kIfElse,     // items[1] if items[0] else items[2]
-  kLambda,     // parameters in names; items[0]
+  kLambda,     // parameters in operators, defaults in keywords; items[0]
   kStarred,    // *items[0]
   kFormat,     // an f-string: items side by side, each a kString or what stands in braces
   kListOf,     // [items[0] for items[1] in items[2] if items[3]], which may be null
@@ -62,7 +62,7 @@ struct Expr {
   double number = 0;
   std::vector<ExprPtr> items = {};
   std::vector<Keyword> keywords = {};
-  std::vector<std::string> operators = {};  // of kCompare; parameters of kLambda
+  std::vector<std::string> operators = {};  // of kCompare; parameters of kLambda: "x", "*rest"
   bool parenthesised = false;
 
   Expr(ExprKind kind, Place place) : kind(kind), place(place) {}

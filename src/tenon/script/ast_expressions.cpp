@@ -79,8 +79,14 @@ ExprPtr Parser::expression() {
 ExprPtr Parser::lambda() {
   ExprPtr out = make(ExprKind::kLambda, next().place);
   while (!peek().is(":")) {
-    if (accept("*")) out->operators.emplace_back("*");
-    out->operators.emplace_back(expect_name("a parameter").text);
+    if (accept("*")) {
+      if (accept(",")) continue;  // parameters by name follow
+      out->operators.emplace_back("*" + std::string(expect_name("a parameter").text));
+    } else {
+      const Token& name = expect_name("a parameter");
+      out->operators.emplace_back(name.text);
+      if (accept("=")) out->keywords.push_back({std::string(name.text), name.place, expression()});
+    }
     if (!accept(",")) break;
   }
   expect(":");

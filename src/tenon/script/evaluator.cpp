@@ -241,7 +241,14 @@ Object Evaluator::eval(const ast::Expr& expr) {
                              std::vector<NodePtr>{to_expr(condition, expr.items[0]->place), x, y},
                              kVoid, origin(expr.place)));
     }
-    case ExprKind::kLambda: return Helper{nullptr, &expr, false, depth()};
+    case ExprKind::kLambda: {
+      Helper out{.lambda = &expr, .visible = depth()};
+      std::map<std::string, Object> defaults;
+      for (const ast::Keyword& keyword : expr.keywords)
+        defaults.emplace(keyword.name, eval(*keyword.value));
+      out.defaults = std::make_shared<const std::map<std::string, Object>>(std::move(defaults));
+      return out;
+    }
     case ExprKind::kFormat: return eval_format(expr);
     case ExprKind::kListOf: return eval_list_of(expr);
     case ExprKind::kStarred: fail(kSyntax, expr.place, "`*` outside a list of arguments");

@@ -179,6 +179,17 @@ class Evaluator {
                                               const ast::Expr&) {
     return std::nullopt;
   }
+  /// What a name is given for `value`: in a graph a variable that is bound to it, so that a function
+  /// of Python that uses it twice computes it once.
+  virtual Object held(const Object& value, const std::string&, const Place&) { return value; }
+  /// What names in a tuple are given: in a graph the items of a value that is a tuple.
+  virtual Object unpacked(const Object& value, const Place&) { return value; }
+  /// A statement of a function of Python that is a call; false where it can have no meaning.
+  virtual bool call_statement(const ast::Expr&) { return false; }
+  /// What a function of Python, or a macro, gives for the arguments of `call`.
+  Object call_helper(const Helper& helper, Arguments args, const ast::Expr& call);
+  /// Whether a macro sees only the names around its own text.
+  static bool is_hygienic(const ast::Stmt& macro);
   /// Defines the parameters of `helper` in the innermost scope, from the arguments of `call`.
   void bind_parameters(const Helper& helper, Arguments& args, const ast::Expr& call);
   /// A condition that Python would decide while it reads; nothing where it is one of the program.
@@ -266,7 +277,6 @@ class Evaluator {
   void check_size(const Object& value, const Place& place);
   // -- Python at reading time (python_values.cpp)
   Object call_python(const std::string& name, const ast::Expr& call);
-  Object call_helper(const Helper& helper, Arguments args, const ast::Expr& call);
   // -- the program around the text (captured.cpp)
   std::optional<Object> attribute_of_host(const Object& base, const std::string& name,
                                           const ast::Expr& expr);

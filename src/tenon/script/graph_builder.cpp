@@ -204,7 +204,7 @@ void GraphBuilder::statement(const ast::Stmt& stmt) {
         fail(kSyntax, expr.place, "`R.output` that does not end a dataflow block");
       if (expr.kind != ExprKind::kCall)
         fail(kSyntax, expr.place, "an expression as a statement; only calls are");
-      emit("_", to_value(eval(expr), expr.place), nullptr, nullptr, expr.place);
+      call_statement(expr);
       return;
     }
     case StmtKind::kAssign: return assign(stmt);
@@ -267,12 +267,18 @@ void GraphBuilder::assign(const ast::Stmt& stmt) {
       return;
     }
     const Object object = eval(call);
-    const Value tuple = argument(object, call.place);
+    // Values of Python's, one by one; else the items of a value that is a tuple.
+    const auto* list = object.as<List>();
+    if (list && list->items->size() != target.items.size())
+      fail(kBadArgument, target.place, "{} values for {} names", list->items->size(),
+           target.items.size());
+    const Value tuple = list ? Value() : argument(object, call.place);
     for (size_t i = 0; i < target.items.size(); ++i) {
       const ast::Expr& name = *target.items[i];
       if (name.kind != ExprKind::kName) fail(kSyntax, name.place, "a name is expected");
-      const Value item =
-          make<graph::TupleGetItem>(tuple, static_cast<int64_t>(i), origin(name.place));
+      const Value item = list ? to_value((*list->items)[i], call.place)
+                              : Value(make<graph::TupleGetItem>(tuple, static_cast<int64_t>(i),
+                                                                origin(name.place)));
       define(name.text, Value(emit(name.text, item, nullptr, nullptr, name.place)));
     }
     return;
@@ -291,7 +297,7 @@ void GraphBuilder::assign(const ast::Stmt& stmt) {
   const Object object = eval(call);
   // Names for what is no value of the graph.
   if (object.as<ModuleName>() || object.as<Path>() || object.as<Type>() || object.as<Expr>() ||
-      object.as<DType>() || object.as<std::string>())
+      object.as<DType>() || object.as<std::string>() || object.as<Helper>())
     return define(target.text, object);
   define(target.text,
          Value(emit(target.text, to_value(object, call.place), type, nullptr, target.place)));

@@ -39,6 +39,9 @@ class GraphBuilder final : public Evaluator {
                                 const Place& place) override;
   std::optional<Object> subscript_other(const Object& object, const ast::Expr& expr) override;
   std::vector<Expr> to_shape(const Object& object, const Place& place) override;
+  Object held(const Object& value, const std::string& name, const Place& place) override;
+  Object unpacked(const Object& value, const Place& place) override;
+  bool call_statement(const ast::Expr& call) override;
 
  private:
   /// Bindings while they are read: finished blocks, and the one that is open.

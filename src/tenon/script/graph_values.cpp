@@ -156,6 +156,37 @@ Value GraphBuilder::leaf(Value value, const Place& place) {
   return var;
 }
 
+Object GraphBuilder::held(const Object& object, const std::string& name, const Place& place) {
+  const auto* value = object.as<Value>();
+  if (!value || !*value || graph::is_leaf(*value) || form_ == Form::kTrees || sequences_.empty())
+    return object;
+  auto outputs = std::exchange(outputs_, {});
+  const Value var = emit(name, *value, nullptr, nullptr, place);
+  outputs_ = std::move(outputs);
+  return var;
+}
+
+Object GraphBuilder::unpacked(const Object& object, const Place& place) {
+  const auto* value = object.as<Value>();
+  if (!value || !*value) return object;
+  const Value tuple = leaf(*value, place);
+  const Type type = infer(tuple);
+  const auto* types = type.as<graph::TupleType>();
+  if (!types) return object;
+  std::vector<Object> items;
+  items.reserve(types->types.size());
+  for (size_t i = 0; i < types->types.size(); ++i)
+    items.emplace_back(
+        Value(make<graph::TupleGetItem>(tuple, static_cast<int64_t>(i), origin(place))));
+  return make_list(std::move(items), true);
+}
+
+bool GraphBuilder::call_statement(const ast::Expr& call) {
+  const Object object = eval(call);
+  if (!object.is_none()) emit("_", to_value(object, call.place), nullptr, nullptr, call.place);
+  return true;
+}
+
 Value GraphBuilder::to_value(const Object& object, const Place& place, DType expected) {
   const Origin at = origin(place);
   if (const auto* value = object.as<Value>()) return *value;
@@ -523,6 +554,8 @@ Object GraphBuilder::call_other(const ast::Expr& call, const Object& callee) {
       fail(kUnknownOperator, call.items[0]->place, "there is no operator `{}`", path->text);
     fail(kUndefined, call.items[0]->place, "`{}` is not known here", path->text);
   }
+  // A macro: its text is evaluated as a function's of Python is.
+  if (const auto* macro = callee.as<Helper>()) return call_helper(*macro, arguments(call), call);
   Value function;
   if (const auto* name = callee.as<FunctionName>())
     function = make<graph::FuncRef>(name->name, origin(call.items[0]->place));

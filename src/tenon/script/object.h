@@ -68,6 +68,7 @@ struct Host {
   std::shared_ptr<const HostValue> value;
 };
 
+struct Object;
 struct HelperText;
 /// A Python function, a lambda or a macro, evaluated or expanded where it is called.
 struct Helper {
@@ -76,6 +77,8 @@ struct Helper {
   bool is_macro = false;
   size_t visible = 0;                           // the scopes whose names its body sees
   std::shared_ptr<const HelperText> text = {};  // null: of the text that is read
+  /// Defaults of parameters that are known as values; others are evaluated from the text at a call.
+  std::shared_ptr<const std::map<std::string, Object>> defaults = {};
 };
 /// A variable of a kernel that is assigned again inside of a loop or branch: a buffer of one
 /// element.

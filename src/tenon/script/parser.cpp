@@ -162,7 +162,10 @@ class Reader {
     const ast::Body body = ast::parse_file(context_.file, diagnostics_, ast::OtherPython::kLeftOut,
                                            context_.options->lines);
     const std::vector<const ast::Stmt*> found = definitions(body);
-    module_ = pick_module(found);
+    if (context_.options->bare_class && body.size() == 1 && body[0]->kind == StmtKind::kClass)
+      module_ = body[0].get();
+    else
+      module_ = pick_module(found);
     for (const ast::Stmt* stmt : found)
       if (!module_ && stmt->kind == StmtKind::kFunction && context_.options->module_name.empty())
         chosen_.insert(stmt);
@@ -215,11 +218,15 @@ class Reader {
     context_.surroundings = &surroundings;
     ModuleEvaluator evaluator(context_);
     evaluator_ = &evaluator;
-    surroundings.walk(body, [&](const ast::Stmt& stmt) {
+    const auto visit = [&](const ast::Stmt& stmt) {
       if (chosen_.count(&stmt) == 0) return;
       if (stmt.kind != StmtKind::kClass) return attempt([&] { of_chosen(stmt); });
       for (const auto& member : stmt.body) attempt([&] { of_chosen(*member); });
-    });
+    };
+    if (context_.options->bare_class)
+      visit(*module_);
+    else
+      surroundings.walk(body, visit);
     context_.surroundings = nullptr;
   }
 

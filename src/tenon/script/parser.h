@@ -26,6 +26,8 @@ struct ParseOptions {
   const HostNames* names = nullptr;
   /// The lines that are read; the rest of the file is what diagnostics show.
   LineRange lines = {};
+  /// The lines are a class that is the module, under no decorator.
+  bool bare_class = false;
 };
 
 /// The module in `file`: the class under `@I.ir_module`, or the decorated functions of a file

@@ -217,10 +217,12 @@ Object Evaluator::eval_format(const ast::Expr& expr) {
 }
 
 void Evaluator::assign_python(const ast::Expr& target, const Object& value) {
-  if (target.kind == ExprKind::kName) return define(target.text, value);
+  if (target.kind == ExprKind::kName)
+    return define(target.text, held(value, target.text, target.place));
   if (target.kind != ExprKind::kTuple && target.kind != ExprKind::kList)
     fail(kSyntax, target.place, "this cannot be assigned to");
-  const auto& items = to_items(value, target.place, "what is unpacked");
+  const Object list = unpacked(value, target.place);
+  const auto& items = to_items(list, target.place, "what is unpacked");
   const size_t names = target.items.size();
   for (size_t i = 0, taken = 0; i < names; ++i) {
     if (target.items[i]->kind == ExprKind::kStarred) {
@@ -270,35 +272,52 @@ std::optional<bool> Evaluator::decided(const Object& condition) {
 }
 
 void Evaluator::bind_parameters(const Helper& helper, Arguments& args, const ast::Expr& call) {
+  const auto bind = [&](size_t i, const std::string& name, const ast::Expr* otherwise) {
+    const Arguments::Item* given = args.find(i, {name});
+    const Object* known = nullptr;
+    if (!given && helper.defaults)
+      if (const auto found = helper.defaults->find(name); found != helper.defaults->end())
+        known = &found->second;
+    if (!given && !known && !otherwise) given = &need(args, call, i, {name});
+    if (given || known) return define(name, held(given ? given->value : *known, name, call.place));
+    const InTextOf text(module_, helper);
+    define(name, eval(*otherwise));
+  };
+  const auto bind_rest = [&](size_t i, const std::string& name) {  // *args: the rest by position
+    std::vector<Object> rest;
+    for (size_t k = i; k < args.positional; ++k) {
+      args.items[k].used = true;
+      rest.push_back(held(args.items[k].value, name, call.place));
+    }
+    define(name, make_list(std::move(rest), true));
+    args.positional = std::min(args.positional, i);
+  };
   if (!helper.definition) {
     const auto& names = helper.lambda->operators;
-    for (size_t i = 0; i < names.size(); ++i)
-      define(names[i], need(args, call, i, {names[i]}).value);
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i][0] == '*')
+        bind_rest(i, names[i].substr(1));
+      else
+        bind(i, names[i], nullptr);
+    }
     return finish(args, call);
   }
   const auto& parameters = helper.definition->parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const ast::Parameter& parameter = parameters[i];
-    if (parameter.starred) {  // *args: the rest by position
-      std::vector<Object> rest;
-      for (size_t k = i; k < args.positional; ++k) {
-        args.items[k].used = true;
-        rest.push_back(args.items[k].value);
-      }
-      define(parameter.name, make_list(std::move(rest), true));
-      args.positional = std::min(args.positional, i);
-      continue;
-    }
-    const Arguments::Item* given = args.find(i, {parameter.name});
-    if (!given && !parameter.otherwise) need(args, call, i, {parameter.name});
-    if (given) {
-      define(parameter.name, given->value);
-      continue;
-    }
-    const InTextOf text(module_, helper);
-    define(parameter.name, eval(*parameter.otherwise));
+    if (parameters[i].starred)
+      bind_rest(i, parameters[i].name);
+    else
+      bind(i, parameters[i].name, parameters[i].otherwise.get());
   }
   finish(args, call);
+}
+
+bool Evaluator::is_hygienic(const ast::Stmt& macro) {
+  bool hygienic = true;
+  for (const auto& decorator : macro.decorators)
+    for (const ast::Keyword& keyword : decorator->keywords)
+      if (keyword.name == "hygienic") hygienic = keyword.value->kind != ExprKind::kFalse;
+  return hygienic;
 }
 
 std::optional<Object> Evaluator::run_helper(const ast::Body& body) {
@@ -328,6 +347,7 @@ std::optional<Object> Evaluator::run_helper(const ast::Body& body) {
       }
       case StmtKind::kExpr:
         if (stmt->value->kind == ExprKind::kString) continue;
+        if (stmt->value->kind == ExprKind::kCall && call_statement(*stmt->value)) continue;
         break;
       case StmtKind::kAssert:
       case StmtKind::kPass:
@@ -350,7 +370,8 @@ Object Evaluator::call_helper(const Helper& helper, Arguments args, const ast::E
     explicit Depth(int& d) : depth(d) { ++depth; }
     ~Depth() { --depth; }
   } depth(module_.call_depth);
-  const Scope scope(*this, std::min(helper.visible, this->depth()));
+  const bool sees_caller = helper.is_macro && helper.definition && !is_hygienic(*helper.definition);
+  const Scope scope(*this, sees_caller ? this->depth() : std::min(helper.visible, this->depth()));
   bind_parameters(helper, args, call);
   try {
     Object out;

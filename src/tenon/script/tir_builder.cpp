@@ -358,10 +358,7 @@ bool TirBuilder::expand_macro(const ast::Expr& call, Statements& out) {
   if (!helper || !helper->is_macro) return false;
   const ast::Stmt& definition = *helper->definition;
   if (definition.damaged) throw PoisonedUse(origin(call.place));
-  bool hygienic = true;
-  for (const auto& decorator : definition.decorators)
-    for (const ast::Keyword& keyword : decorator->keywords)
-      if (keyword.name == "hygienic") hygienic = keyword.value->kind != ExprKind::kFalse;
+  const bool hygienic = is_hygienic(definition);
   constexpr int kDeepest = 50;
   if (module_.call_depth >= kDeepest) fail(kLimitExceeded, call.place, "macros expand too far");
   const auto definitions = mutable_definitions(definition);

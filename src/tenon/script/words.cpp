@@ -52,6 +52,8 @@ static constexpr auto kRows = std::to_array<WordRow>({
 
     {"T.prim_func", "", "Reads a PrimFunc.", Kind::kDecorator},
     {"T.extern_func", "", "Declares a function of C or C++.", Kind::kDecorator},
+    {"R.macro", "", "Makes a function of bindings that stand where it is called.",
+     Kind::kDecorator},
     {"T.macro", "", "Makes a function of statements that stand where it is called.",
      Kind::kDecorator},
     {"T.Array", "length, dtype", "Of an extern function: scalars that C takes as one array."},
