@@ -47,7 +47,7 @@ void gap(std::string_view text, std::string& out) {
 
 std::string html_of(const std::string& text) {
   const auto file = std::make_shared<const SourceFile>(SourceFile{"", text});
-  std::string out = "<pre style=\"line-height:1.35;overflow-x:auto\">";
+  std::string out = "<pre style=\"font-family:monospace;line-height:1.35;overflow-x:auto\">";
   const std::string_view all = file->text;
   size_t at = 0;
   std::string_view before;
