@@ -53,6 +53,30 @@ Expr Analyzer::Impl::known_truth(const Expr& condition) {
   return known == truths_.end() ? condition : boolean(known->second);
 }
 
+// g * q + r < 0, where k * g <= r < (k + 1) * g, says g * (q + k) < 0: puts k * g for r.
+void Analyzer::Impl::drop_rest_below_factor(Poly& p) {
+  std::vector<Term> terms = p.terms;
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
+  int64_t factor = 0;
+  for (size_t i = 0; i + 1 < terms.size(); ++i) {
+    factor = std::gcd(factor, terms[i].coeff);
+    if (factor == 1) return;
+    if (std::abs(terms[i + 1].coeff) >= factor) continue;
+    Poly multiple, rest(floor_mod(p.constant, factor));
+    for (const Term& term : p.terms)
+      (term.coeff % factor == 0 ? multiple : rest).terms.push_back(term);
+    const ConstBound range = bound(rest);
+    if (!range.has_min() || !range.has_max()) continue;
+    const int64_t quotient = floor_div(range.min, factor);
+    if (floor_div(range.max, factor) != quotient) continue;
+    multiple.constant =
+        checked_add(checked_add(p.constant, -rest.constant), checked_mul(quotient, factor));
+    p = std::move(multiple);
+    return;
+  }
+}
+
 Expr Analyzer::Impl::compare(const Binary& op, const Expr& original) {
   if (case_depth_ > 0) ++case_work_;
   if (!compares_integers(op)) return known_truth(simplify_members(original));
@@ -69,6 +93,7 @@ Expr Analyzer::Impl::compare(const Binary& op, const Expr& original) {
       p = add(p, Poly(-1));
       kind = BinaryOp::kLT;
     }
+    if (kind == BinaryOp::kLT) drop_rest_below_factor(p);
     int64_t g = 0;
     for (const Term& term : p.terms) g = std::gcd(g, term.coeff);
     p.constant = floor_div(p.constant, g);  // exact for ==, which was decided where it is not

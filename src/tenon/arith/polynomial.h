@@ -169,6 +169,7 @@ struct Analyzer::Impl {
   // (condition.cpp)
   Expr simplify_condition(const Expr& expr);
   Expr compare(const Binary& op, const Expr& original);
+  void drop_rest_below_factor(Poly& p);
   Expr choose(const Expr& condition, const Expr& a, const Expr& b, const Expr& original);
   Expr connect(const Binary& op, const Expr& original);
   Expr simplify_case(const Expr& expr, const Expr& condition, bool holds);

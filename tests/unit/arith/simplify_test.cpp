@@ -83,6 +83,13 @@ TEST_F(Simplify, Conditions) {
   EXPECT_EQ(of(i * 8 + j >= int64(32)), "False");
   EXPECT_EQ(of(x * 4 < int64(10)), "x < 3");
   EXPECT_EQ(of(x + 1 <= Expr(y)), "x < y");
+  // j is 0 to 7.
+  EXPECT_EQ(of(x * 8 + j < y * 8), "x < y");
+  EXPECT_EQ(of(x * 8 + j < y * 8 + 16), "x < y + 2");
+  EXPECT_EQ(of(x * 8 - j <= y * 8), "x <= y");
+  EXPECT_EQ(of(x * 8 + j >= y * 8), "y <= x");
+  EXPECT_EQ(of(x * 8 - j < y * 8), "x * 8 < y * 8 + j");
+  EXPECT_EQ(of(x * 7 + j < y * 7), "x * 7 + j < y * 7");
   EXPECT_EQ(of(logical_not(x < Expr(y))), "y <= x");
   EXPECT_EQ(of(eq(x * 2, y * 2)), "x == y");
   EXPECT_EQ(of(eq(x * 2, y * 2 + 1)), "False");
