@@ -31,6 +31,12 @@ Expr iterations(const For& loop, const Binary& condition) {
   return arith::simplify(rhs - first);
 }
 
+// Neither reads nor writes: an iteration that asks for nothing else has no effect.
+bool only_declares(const Stmt& stmt) {
+  const auto* view = stmt.as<DeclBuffer>();
+  return stmt.as<AllocBuffer>() || stmt.as<AllocConst>() || (view && is_uniform(view->data));
+}
+
 // The body of a loop without the condition that all of it stands under, and how many iterations
 // satisfy that.
 struct Bounded {
@@ -49,11 +55,16 @@ std::optional<Bounded> bounded(const For& loop, const Stmt& body) {
     std::vector<Stmt> stmts;
     Expr count;
     for (const Stmt& stmt : sequence->stmts) {
+      if (only_declares(stmt)) {
+        stmts.push_back(stmt);
+        continue;
+      }
       auto found = bounded(loop, stmt);
       if (!found || (count && !structural_equal(count, found->count))) return std::nullopt;
       count = found->count;
       stmts.push_back(std::move(found->body));
     }
+    if (!count) return std::nullopt;
     return Bounded{count, seq(std::move(stmts))};
   }
   const auto* branch = body.as<IfThenElse>();
