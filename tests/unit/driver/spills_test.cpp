@@ -10,6 +10,7 @@
 #include "tenon/backend/llvm/compile.h"
 #include "tenon/driver/passes.h"
 #include "tenon/driver/pipelines.h"
+#include "tenon/script/parser.h"
 #include "tenon/tir/schedule/layout_choice.h"
 
 namespace tenon {
@@ -206,6 +207,30 @@ TEST_P(Spills, AreAligned) {
   EXPECT_GT(found, 0U);
   EXPECT_NE(assembly.find(fmt::format("andq\t$-{}, %rsp", target_.vector_bits / 8)),
             std::string::npos);
+}
+
+// A square is transposed in as many steps as halvings make one lane of a vector, each of one shuffle
+// for every row.
+TEST_P(Spills, SquaresAreTransposedByShuffles) {
+  const IRModule module = script::parse_module(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(x: T.Buffer((T.int64(96), T.int64(96)), "float32"), y: T.Buffer((T.int64(96), T.int64(96)), "float32")):
+        for i, j in T.grid(T.int64(96), T.int64(96)):
+            with T.block("y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = x[vj, vi]
+)");
+  const std::string assembly = assembly_of(module.find<PrimFunc>("main"), target_);
+  static const std::regex kShuffle(R"(\sv(perm|insert|extract|unpck|punpck|shuf|blend|broadcast))");
+  size_t most = 0;
+  for (const Loop& loop : innermost_loops(assembly))
+    most = std::max(most, static_cast<size_t>(std::count_if(
+                              loop.lines.begin(), loop.lines.end(), [](const std::string& line) {
+                                return std::regex_search(line, kShuffle);
+                              })));
+  EXPECT_EQ(most, target_.vector_lanes() == 8 ? 8U * 3 : 16U * 4) << assembly;
 }
 
 // One row: panels of a matrix that is read once are about as wide as one another.

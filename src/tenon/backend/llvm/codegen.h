@@ -178,6 +178,9 @@ class FunctionCodegen {
   llvm::Value* offset_of(const tir::Buffer& buffer, const std::vector<Expr>& indices);
   /// Lanes a constant 2 to 4 elements apart, from whole vectors; null for other places.
   llvm::Value* load_every_nth(llvm::Type* element, const Address& at);
+  /// A column of a square of `lanes` rows in memory of the function's own, by shuffles that the other
+  /// columns need as well; null for other loads.
+  llvm::Value* load_column(const tir::BufferLoad& node, llvm::Value* base);
   Address address(const tir::Buffer& buffer, const std::vector<Expr>& indices,
                   const Origin& origin);
   llvm::Value* pointer_of(const tir::Buffer& buffer, const Origin& origin);

@@ -153,6 +153,58 @@ llvm::Value* FunctionCodegen::load_every_nth(llvm::Type* element, const Address&
   return result;
 }
 
+// Lanes of a shuffle of `first` and `second`: runs of `width` lanes, in turn of each, the half-th half
+// of a run of 2 * width lanes.
+static std::vector<int> halves(int lanes, int width, int half) {
+  std::vector<int> picked;
+  for (int run = 0; run < lanes / width; ++run)
+    for (int i = 0; i < width; ++i)
+      picked.push_back((run % 2 ? lanes : 0) + run / 2 * 2 * width + half * width + i);
+  return picked;
+}
+
+llvm::Value* FunctionCodegen::load_column(const tir::BufferLoad& node, llvm::Value* base) {
+  const tir::Buffer& buffer = *node.buffer;
+  const auto* ramp = node.indices.size() == 1 ? node.indices[0].as<Ramp>() : nullptr;
+  const auto size = buffer.shape.size() == 1 ? as_int(buffer.shape[0]) : std::nullopt;
+  if (!ramp || !size || !llvm::isa<llvm::AllocaInst>(base)) return nullptr;
+  const auto first = as_int(ramp->base), stride = as_int(ramp->stride);
+  const int lanes = static_cast<int>(ramp->lanes);
+  // Vectors consist of parts of four elements of 32 bits, and shuffles within parts are fast.
+  constexpr int kPart = 4;
+  if (!first || stride != lanes || lanes < kPart || !std::has_single_bit(unsigned(lanes)) ||
+      buffer.dtype.bits != 32 || buffer.elem_offset)
+    return nullptr;
+  const int column = static_cast<int>(*first % lanes);
+  const int64_t square = *first - column;
+  if (square < 0 || square + int64_t{lanes} * lanes > *size) return nullptr;
+
+  auto* type = llvm::FixedVectorType::get(element_type(buffer), static_cast<unsigned>(lanes));
+  std::vector<llvm::Value*> rows;
+  for (int row = 0; row < lanes; ++row) {
+    llvm::Value* offset = b_.getInt64(static_cast<uint64_t>(square + int64_t{row} * lanes));
+    rows.push_back(b_.CreateAlignedLoad(type, element_pointer(base, offset, buffer),
+                                        llvm::Align(buffer.dtype.bytes())));
+  }
+  // Halves of runs, down to parts: rows[i] then holds the part with the column of rows i, i + 4, ...
+  for (int width = lanes / 2; width >= kPart; width /= 2) {
+    for (int row = 0; row < width; ++row)
+      rows[row] = b_.CreateShuffleVector(rows[row], rows[row + width],
+                                         halves(lanes, width, column / width % 2));
+    rows.resize(width);
+  }
+  // Two elements of two rows in turn, then one such pair of each half.
+  const int pair = column % kPart / 2, last = column % 2;
+  std::vector<int> unpacked, joined;
+  for (int part = 0; part < lanes; part += kPart)
+    for (int i = 0; i < kPart; ++i) {
+      unpacked.push_back((i % 2 ? lanes : 0) + part + 2 * pair + i / 2);
+      joined.push_back((i / 2 ? lanes : 0) + part + 2 * last + i % 2);
+    }
+  return b_.CreateShuffleVector(b_.CreateShuffleVector(rows[0], rows[1], unpacked),
+                                b_.CreateShuffleVector(rows[2], rows[3], unpacked), joined);
+}
+
 llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mask,
                                    llvm::Value* otherwise) {
   const DType element = node.buffer->dtype;
@@ -173,6 +225,7 @@ llvm::Value* FunctionCodegen::load(const tir::BufferLoad& node, llvm::Value* mas
     return from_memory(
         b_.CreateMaskedGather(type, pointers, align, mask, to_memory(otherwise, vector)), vector);
   }
+  if (llvm::Value* loaded = load_column(node, pointer_of(*node.buffer, node.origin))) return loaded;
   if (llvm::Value* loaded = load_every_nth(one, at)) return from_memory(loaded, vector);
   llvm::Value* result = llvm::PoisonValue::get(type);
   for (int i = 0; i < at.lanes; ++i) {
