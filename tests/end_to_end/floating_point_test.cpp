@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // --fp: which forms of convolutions a program gets, on every kind of target, and that its results
 // are those of the interpreter and do not depend on the number of threads.
+#include <nlohmann/json.hpp>
+
 #include "command.h"
 
 namespace {
@@ -44,7 +46,33 @@ TEST_F(FloatingPointTest, FastComputesTheSame) {
 
 TEST_F(FloatingPointTest, StrictKeepsToSumsTermByTerm) {
   EXPECT_FALSE(is_winograd("--fp=strict"));
-  EXPECT_FALSE(is_winograd(""));
+  EXPECT_FALSE(is_winograd("--target c"));
+}
+
+// The wide tensor behind the convolution is the program's peak, which leaves room for its tiles.
+TEST_F(FloatingPointTest, AutoTakesWhatMemoryIsThere) {
+  EXPECT_FALSE(is_winograd("")) << "nothing else is in memory of the program";
+  std::string text = tenon::testing_command::read(folder_ + "/m.py");
+  const auto put = [&](const std::string& before, const std::string& after) {
+    const size_t at = text.find(before);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, before.size(), after);
+  };
+  put("(1, 32, 13, 18)", "(1, 16, 104, 144)");
+  put("z = R.nn.relu(y)",
+      "wide = R.image.resize2d(R.nn.relu(y), (104, 144))\n"
+      "        z = R.nn.conv2d(wide, R.zeros((16, 32, 1, 1), \"float32\"))");
+  write("m.py", text);
+  EXPECT_TRUE(is_winograd("")) << text;
+  EXPECT_TRUE(is_winograd("--fp=auto"));
+  EXPECT_FALSE(is_winograd("--fp=auto --target c"));
+  const auto peak = [&](const std::string& options) {
+    const auto run = tenon("run m.py --json " + options);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return nlohmann::json::parse(run.out).at("planned_bytes").get<int64_t>();
+  };
+  EXPECT_EQ(peak(""), peak("--fp=strict"));
+  EXPECT_EQ(tenon("run m.py --compare").status, 0);
 }
 
 TEST_F(FloatingPointTest, ThreadsDoNotMatter) {
@@ -70,7 +98,7 @@ TEST_F(FloatingPointTest, PlansAreReadBack) {
         "{\"version\": 1, \"plans\": [{\"kernel\": \"conv2d\", \"block\": \"T_conv2d\", "
         "\"algorithm\": \"winograd\", \"winograd\": {\"tile\": 2, \"block_tiles\": 9}}]}");
   EXPECT_EQ(tenon("run m.py --fp=fast --plan two.json --compare").status, 0);
-  expect_error("run m.py --plan plans.json", 1, "error[");
+  expect_error("run m.py --fp=strict --plan plans.json", 1, "error[");
 }
 
 }  // namespace

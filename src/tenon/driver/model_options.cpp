@@ -58,10 +58,12 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--composite-before", composite_before,
                  "PASS: look for the patterns of --composite before this pass of the pipeline, and "
                  "not as placement does, after batch norms are folded");
-  app.add_option("--fp", fp,
-                 "MODE: how sums of floats are computed. `strict` (the default): term by term; "
-                 "`fast`: convolutions also by forms with fewer operations, with an error of at "
-                 "most 1e-5 of a layer's largest output (docs/design/0016-winograd.md)");
+  app.add_option(
+      "--fp", fp,
+      "MODE: how sums of floats are computed. `strict`: term by term; `fast`: convolutions "
+      "also by forms with fewer operations, with an error of at most 1e-5 of a layer's "
+      "largest output (docs/design/0016-winograd.md); `auto` (the default): as `fast` "
+      "where the program's peak of memory stays as it is, and `strict` for target c");
   app.add_option("--max-steps", max_steps,
                  "N: a loop of the network that comes to more than N iterations ends the program "
                  "with an error");
@@ -244,9 +246,9 @@ void ModelOptions::load() const {
 }
 
 IRModule ModelOptions::with_fp(IRModule module) const {
-  if (!fp.empty() && fp != "strict" && fp != "fast")
-    throw UsageError("--fp {}: expected strict or fast", fp);
-  if (!fp.empty()) module.attrs.set(tir::kFloatingPoint, fp);
+  if (!fp.empty() && fp != "strict" && fp != "fast" && fp != "auto")
+    throw UsageError("--fp {}: expected auto, strict or fast", fp);
+  if (!fp.empty() && fp != "auto") module.attrs.set(tir::kFloatingPoint, fp);
   return module;
 }
 

@@ -46,7 +46,7 @@ struct ModelOptions {
   std::vector<std::string> lengths;  // NAME=N or NAME=none: of sequences and optionals
   std::vector<std::string> bounds;   // NAME=N: of numbers that only the run knows
   std::string plan, write_plan;      // files of plans: that are taken, and to be written
-  std::string fp;                    // "strict" or "fast": module attribute `fp`
+  std::string fp;                    // "auto", "strict" or "fast": module attribute `fp`
   std::optional<int64_t> max_steps;  // of a loop; module attribute `max_steps`
 
   void add_to(CLI::App& app);

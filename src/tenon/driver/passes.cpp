@@ -15,6 +15,7 @@
 #include "tenon/graph/transforms.h"
 #include "tenon/graph/transforms/split_call_tir_by_pattern.h"
 #include "tenon/memory/plan_module.h"
+#include "tenon/memory/scratch_room.h"
 #include "tenon/script/pattern_file.h"
 #include "tenon/support/remarks.h"
 #include "tenon/tir/analysis/parallel_races.h"
@@ -471,6 +472,9 @@ std::vector<Row> make_rows() {
       {"AnnotateFiniteParams",
        "says which weights of padded convolutions are constants without infinities and NaN",
        Form::kLegalised, kExact, graph::annotate_finite_params},
+      {"AnnotateScratchRoom",
+       "says how much memory of their own kernels may take before the program needs more",
+       Form::kLegalised, kExact, memory::annotate_scratch_room},
       {"EliminateCommonCalls", "drops calls that were made before with the same inputs", Form::kAny,
        kExact, tir::eliminate_common_calls},
       {"RemoveDeadCalls", "drops calls that write only what nobody reads", Form::kAny, kExact,

@@ -264,7 +264,7 @@ std::vector<Case> option_cases() {
        {"run", "m.tvmscript", "--fp", "loose"},
        {kMTvmscript},
        2,
-       "error: --fp loose: expected strict or fast"},
+       "error: --fp loose: expected auto, strict or fast"},
       {"RunBound",
        {"run", "m.tvmscript", "--bound", "n"},
        {kMTvmscript},

@@ -187,12 +187,13 @@ TEST(Winograd, DefaultSchedule) {
 }
 
 TEST(Winograd, IsChosenBySizes) {
-  const auto choice = [](int64_t channels, int64_t size, const char* text) -> std::string {
+  const auto choice = [](int64_t channels, int64_t size, const char* text,
+                         int64_t room = int64_t{1} << 40) -> std::string {
     const Target target = parse_target(text);
     const auto f =
         testing::conv({channels, channels, size, size, 3, 1, 1, target.vector_lanes(32), 2});
     Schedule sch(f);
-    const auto found = choose_winograd(*sch.get(sch.get_block("conv")), target);
+    const auto found = choose_winograd(*sch.get(sch.get_block("conv")), target, room);
     return found ? fmt::format("F({}) by {}", found->tile, found->block_tiles) : "direct";
   };
   EXPECT_EQ(choice(64, 56, "llvm -mcpu=skylake-avx512"), "F(4) by 25");
@@ -201,6 +202,12 @@ TEST(Winograd, IsChosenBySizes) {
   EXPECT_EQ(choice(512, 7, "llvm -mcpu=skylake-avx512"), "direct");
   EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell"), "F(4) by 25");
   EXPECT_EQ(choice(512, 7, "llvm -mcpu=haswell"), "F(2) by 16");
+  // 36 positions of 128 channels are 18 KiB a tile.
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 25 * 18432), "F(4) by 25");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 25 * 18432 - 1), "F(4) by 22");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 18432), "F(4) by 12");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 18432 - 1), "F(2) by 24");
+  EXPECT_EQ(choice(64, 56, "llvm -mcpu=haswell", 12 * 8192 - 1), "direct");
 }
 
 // Nothing changes where sums are to be computed term by term, or filters are not constant.

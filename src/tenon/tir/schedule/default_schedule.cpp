@@ -35,6 +35,7 @@ class DefaultScheduler {
                    const std::unordered_set<std::string>& kept,
                    const std::vector<const GivenPlan*>& given, bool is_fast)
       : sch_(function), target_(target), kept_(kept), given_(given) {
+    room_ = function->attrs.get<int64_t>(kScratchRoom).value_or(room_);
     if (!is_fast) return;
     for (const int64_t i :
          function->attrs.ints(kLayoutFreeBuffers).value_or(std::vector<int64_t>()))
@@ -403,7 +404,7 @@ class DefaultScheduler {
     if (!is_free) return std::nullopt;
     const GivenPlan* plan = given(block.name);
     if (plan && plan->algorithm != Algorithm::kWinograd) return std::nullopt;
-    return plan && plan->winograd ? plan->winograd : choose_winograd(block, target_);
+    return plan && plan->winograd ? plan->winograd : choose_winograd(block, target_, room_);
   }
 
   /// Whether the body of a block has a loop of its own, such as a walk through tables.
@@ -479,7 +480,8 @@ class DefaultScheduler {
   const MachineModel& model_ = machine_model(target_);
   const std::unordered_set<std::string>& kept_;
   const std::vector<const GivenPlan*>& given_;
-  std::vector<Ref<Buffer>> free_;  // constants of which others may be made
+  std::vector<Ref<Buffer>> free_;                       // constants of which others may be made
+  int64_t room_ = std::numeric_limits<int64_t>::max();  // bytes for intermediates in memory
   std::unordered_set<std::string> done_, in_vain_;
   std::vector<BlockPlan> plans_;
 };
@@ -602,10 +604,15 @@ Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& nam
   return with(function, [&](PrimFunc& copy) { copy.attrs.erase(name); });
 }
 
+bool takes_fast_forms(const IRModule& module, const Target& target) {
+  const auto mode = module.attrs.get<std::string>(kFloatingPoint);
+  return mode ? *mode == "fast" : target.kind != "c";
+}
+
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
   const auto text = module.attrs.get<std::string>("target");
   const Target target = text ? parse_target(*text) : parse_target("llvm");
-  const bool is_fast = module.attrs.get<std::string>(kFloatingPoint) == "fast";
+  const bool is_fast = takes_fast_forms(module, target);
   const std::vector<IRModule::Entry> functions = module.functions();
   Planned planned(given);
   Diagnostics misfits;
@@ -622,13 +629,14 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
     const Ref<PrimFunc> plain = without_attr(kernel, kFiniteParams);
-    const std::string hash =
-        fmt::format("{:016x}", structural_hash(without_attr(plain, kLayoutFreeBuffers)));
+    const Ref<PrimFunc> bare = without_attr(without_attr(plain, kLayoutFreeBuffers), kScratchRoom);
+    const std::string hash = fmt::format("{:016x}", structural_hash(bare));
     const std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
     std::vector<BlockPlan> plans;
     try {
       const Schedule schedule = schedule_by_default(plain, target, &plans, plans_given, is_fast);
-      module.set(name, skip_padding(schedule.func(), *kernel)->with_attr("tir.is_scheduled", true));
+      const Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
+      module.set(name, without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);
     } catch (const CompileError& error) {
       if (error.first().code.id != kBadPlan.id) throw;

@@ -24,12 +24,19 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given);
 /// make others before the program runs (AttachAttrLayoutFreeBuffers). TVM's name.
 inline constexpr const char* kLayoutFreeBuffers = "layout_free_buffers";
 
+/// Attribute of a PrimFunc: bytes of memory of its own that the program has to spare where it is called
+/// (AnnotateScratchRoom). Forms that need more are not chosen.
+inline constexpr const char* kScratchRoom = "tir.scratch_room";
+
 /// The function without an attribute, which need not be there.
 Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name);
 
 /// Attribute of a module: how sums of floats may be computed. "strict": term by term, in any order;
 /// "fast": also by forms with fewer operations, of which docs/design/0016-winograd.md bounds the errors.
 inline constexpr const char* kFloatingPoint = "fp";
+/// Whether such forms may be used. Without the attribute they may, but for target C: their filters take
+/// up to four times the memory, which programs for small devices do not have.
+bool takes_fast_forms(const IRModule& module, const Target& target);
 
 /// The schedule that the pass gives to one function, with its trace. `plans` gets what was chosen for
 /// its blocks, or `given`. `is_fast`: the module's attribute kFloatingPoint.

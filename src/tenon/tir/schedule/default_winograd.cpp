@@ -23,7 +23,8 @@ double seconds_of(double cycles, double weights, const Target& target) {
 
 }  // namespace
 
-std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target) {
+std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
+                                              int64_t room) {
   const auto sizes = convolution_sizes(block);
   if (!sizes || sizes->lanes % target.vector_lanes(32) != 0 ||
       block.writes.at(0)->buffer->dtype != kFloat32)
@@ -48,8 +49,13 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
                                       positions * channels, target);
     if (seconds >= direct * model.winograd_gain || (best && seconds >= best->seconds)) continue;
     const int64_t all = sizes->tiles(tile);
-    const int64_t blocks =
-        std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
+    int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
+    // Inputs and products of a block's tiles at all positions.
+    const int64_t tile_bytes = sizes->images * form.points() * form.points() *
+                               (sizes->inputs + sizes->outputs) * kFloat32.bytes();
+    const int64_t most = room / tile_bytes;
+    if (most < std::min(all, model.winograd_least_tiles)) continue;
+    blocks = std::max(blocks, (all + most - 1) / most);
     best = WinogradChoice{tile, (all + blocks - 1) / blocks, seconds, direct};
   }
   return best;

@@ -21,9 +21,11 @@ struct WinogradChoice {
   double seconds = 0, direct_seconds = 0;  // predicted, on one thread
 };
 
-/// The form that the model of the machine holds to be faster than direct sums; nothing where none is,
-/// or where the block is no convolution of 3 x 3 taps of stride 1 over channels in vectors.
-std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target);
+/// The form that the model of the machine holds to be faster than direct sums, in blocks of as many
+/// tiles as have their transforms in `room` bytes; nothing where none is, or where the block is no
+/// convolution of 3 x 3 taps of stride 1 over channels in vectors.
+std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
+                                              int64_t room);
 
 /// Schedules a convolution by this form, with what reads its result. Filters must be known before the
 /// program runs. \returns the plans of the products, or `given`.

@@ -186,6 +186,8 @@ struct MachineModel {
   /// Tiles that are transformed together: enough that each filter is used 16 to 24 times between two
   /// loads, few enough that they stay in the second cache. [winograd]
   int64_t winograd_tiles = 24;
+  /// Fewer are not worth it where the memory for more would make the program larger. [chosen]
+  int64_t winograd_least_tiles = 12;
 
   // ---- steps of recurrent layers -----------------------------------------------------------------
 
