@@ -4,6 +4,7 @@
 #
 #   venv.sh [BUILD [python]]   BUILD/python-venv: building and testing it (requirements.txt)
 #   venv.sh BUILD docs         BUILD/docs-venv: the site and the notebooks (docs/site/requirements.txt)
+#   venv.sh BUILD wheel        BUILD/wheel-venv: a wheel for another Python than that of python-venv (requirements-wheel.txt)
 #
 # PYTHON names the one that it is made of (3.11 or newer; default: python3); the extension of the package is for the one of python-venv.
 set -euo pipefail
@@ -13,7 +14,8 @@ part=${2:-python}
 case "$part" in
   python) requirements=$here/requirements.txt made_of=${PYTHON:-python3} ;;
   docs) requirements=$here/../docs/site/requirements.txt made_of=$build/python-venv/bin/python ;;
-  *) echo "venv.sh: unknown part '$part' (python, docs)" >&2; exit 2 ;;
+  wheel) requirements=$here/requirements-wheel.txt made_of=${PYTHON:-python3} ;;
+  *) echo "venv.sh: unknown part '$part' (python, docs, wheel)" >&2; exit 2 ;;
 esac
 venv=$build/$part-venv
 

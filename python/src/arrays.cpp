@@ -155,8 +155,9 @@ void ArrayArgument::read_texts(nb::handle numpy_array) {
     const char* text =
         PyUnicode_Check(item.ptr()) ? PyUnicode_AsUTF8AndSize(item.ptr(), &size) : nullptr;
     if (!text && PyBytes_Check(item.ptr())) {
-      text = PyBytes_AS_STRING(item.ptr());
-      size = PyBytes_GET_SIZE(item.ptr());
+      const auto bytes = nb::borrow<nb::bytes>(item);
+      text = bytes.c_str();
+      size = static_cast<Py_ssize_t>(bytes.size());
     }
     if (!text) {
       PyErr_Clear();
@@ -228,7 +229,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 void destroy(PyObject* self) {
   reinterpret_cast<MemoryObject*>(self)->owner.~shared_ptr();
   PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
+  PyObject_Free(self);
   Py_DECREF(type);
 }
 
@@ -250,7 +251,7 @@ void bind_arrays(nb::module_& m) {
 }
 
 nb::object memory_view(void* data, int64_t bytes, std::shared_ptr<void> owner, Access access) {
-  PyObject* self = memory_type->tp_alloc(memory_type, 0);
+  PyObject* self = PyType_GenericAlloc(memory_type, 0);
   if (!self) throw nb::python_error();
   auto* memory = reinterpret_cast<MemoryObject*>(self);
   memory->data = data;
@@ -263,7 +264,7 @@ nb::object memory_view(void* data, int64_t bytes, std::shared_ptr<void> owner, A
 static nb::object shape_tuple(std::span<const int64_t> shape) {
   const nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (size_t i = 0; i < shape.size(); ++i)
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+    NB_TUPLE_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
   return tuple;
 }
 

@@ -19,12 +19,13 @@ std::vector<PyObject*> arguments_of(Program& program, PyObject* args, PyObject* 
                                     PyObject*& out) {
   const std::vector<Program::Port>& ports = program.input_ports();
   std::vector<PyObject*> values(ports.size(), nullptr);
-  const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
+  const auto given = static_cast<size_t>(NB_TUPLE_GET_SIZE(args));
   if (given > ports.size())
     throw nb::type_error(
         fmt::format("`{}` takes {} inputs; {} were given", program.name(), ports.size(), given)
             .c_str());
-  for (size_t i = 0; i < given; ++i) values[i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+  for (size_t i = 0; i < given; ++i)
+    values[i] = NB_TUPLE_GET_ITEM(args, static_cast<Py_ssize_t>(i));
   if (kwargs) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
@@ -88,7 +89,7 @@ nb::object results(std::vector<nb::object> arrays) {
   if (arrays.size() == 1) return std::move(arrays[0]);
   const nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(arrays.size())));
   for (size_t i = 0; i < arrays.size(); ++i)
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), arrays[i].release().ptr());
+    NB_TUPLE_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), arrays[i].release().ptr());
   return tuple;
 }
 

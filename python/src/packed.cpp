@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packed.h"
 
+#include <dlfcn.h>
 #include <dlpack/dlpack.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -165,11 +166,13 @@ std::string words_of(const Callee& callee, const PackedCall* call) {
 }
 
 bool is_python_alive() {
-#if PY_VERSION_HEX >= 0x030d0000
-  return Py_IsInitialized() && !Py_IsFinalizing();
-#else
-  return Py_IsInitialized() && !_Py_IsFinalizing();
-#endif
+  // Its name changed in 3.13; the extension may be for several versions.
+  static const auto is_finalizing = [] {
+    void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (!found) found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(found);
+  }();
+  return Py_IsInitialized() && !(is_finalizing && is_finalizing());
 }
 
 int32_t enter_python(TenonValue* args, int32_t* codes, int32_t count, TenonValue* results,

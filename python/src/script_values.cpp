@@ -32,8 +32,8 @@ class PythonValue final : public HostValue {
   const nb::object& value() const { return value_; }
 
   std::string describe() const override {
-    const char* type = nb::cast<const char*>(nb::handle(value_.type()).attr("__name__"));
-    if (PyFunction_Check(value_.ptr()))
+    const auto type = nb::cast<std::string>(nb::handle(value_.type()).attr("__name__"));
+    if (nb::isinstance(value_, imported("types").attr("FunctionType")))
       return fmt::format("Python's function `{}`",
                          nb::cast<std::string>(value_.attr("__qualname__")));
     return fmt::format("a Python object of type `{}`", type);
