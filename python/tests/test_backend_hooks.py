@@ -84,8 +84,8 @@ def test_from_patterns_to_calls(arrays, library):
     close(program(*arrays), expected(*arrays))
 
 
-def lowered_region(function):
-    """The function that the mutator makes, whatever the attribute that says whose it is."""
+def lowered_region(function, calls_library=True):
+    """The function that the mutator makes, whatever the attribute that says whose it is; or one that does nothing."""
 
     class Lower(LowerFusedNodes):
         def visit_function(self, fn):
@@ -97,7 +97,8 @@ def lowered_region(function):
                 if out is not result:
                     body.append(tenon.tir.AllocBuffer(out))
                 body.append(statement)
-            return tenon.tir.PrimFunc([*params, result], tenon.tir.SeqStmt(body), attrs={"global_symbol": fn.name})
+            body = tenon.tir.SeqStmt(body) if calls_library else tenon.tir.Evaluate(0)
+            return tenon.tir.PrimFunc([*params, result], body, attrs={"global_symbol": fn.name})
 
     return Lower().visit(function)
 
@@ -107,6 +108,15 @@ def test_what_has_no_outputs_is_refused():
     with pytest.raises(
         tenon.CompileError,
         match=f"back end `{NAME}` made a PrimFunc of 5 parameters of graph function `.*`, whose inputs and outputs are 6",
+    ):
+        tenon.transform.RunCodegen(backend=NAME)(partitioned())
+
+
+def test_what_writes_no_output_is_refused():
+    tenon.graph_to_tir(NAME)(lambda function, context: lowered_region(function, calls_library=False))
+    with pytest.raises(
+        tenon.CompileError,
+        match=f"back end `{NAME}` made a PrimFunc of graph function `.*` that does not write its output `.*`, parameter 5",
     ):
         tenon.transform.RunCodegen(backend=NAME)(partitioned())
 

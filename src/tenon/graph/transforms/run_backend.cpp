@@ -71,6 +71,13 @@ static void check_lowered(const IRModule& module, const std::string& name, const
                        "back end `{}` made a PrimFunc of {} parameters of graph function `{}`, "
                        "whose inputs and outputs are {}",
                        backend.name, lowered->params.size(), name, wanted);
+  const std::vector<tir::ParamEffect> effects = tir::CallEffects(module).of(name);
+  for (size_t i = before.params.size(); i < effects.size(); ++i)
+    if (!effects[i].writes)
+      throw CompileError(kBadBackend, before.origin,
+                         "back end `{}` made a PrimFunc of graph function `{}` that does not write "
+                         "its output `{}`, parameter {}",
+                         backend.name, name, lowered->params[i]->name, i);
 }
 
 // What R.call_tir gives: each member of a tuple.
