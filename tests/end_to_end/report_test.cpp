@@ -78,7 +78,7 @@ void expect_well_formed(const std::string& page) {
 }
 
 TEST_F(ReportTest, ThePageHasEverySection) {
-  const std::string html = page(std::string(kDigits1) + " --repeat 2");
+  const std::string html = page(std::string(kDigits1) + " --fp=strict --repeat 2");
   expect_well_formed(html);
   for (const char* section :
        {"graph", "memory", "times", "kernels", "decisions", "passes", "interface"}) {
