@@ -8,8 +8,9 @@
 Engines alternate, round by round, and medians of the rounds are printed; a ratio is that of an engine's tokens a second to ONNX
 Runtime's of the same round. Prompts are run once before they are timed. Tenon runs `tenon generate`, with caches that grow in place, of
 both forms of a network; ONNX Runtime its own operators (the fused form) with past and present bound to the same memory, int4 with
-float32 arithmetic as the file says, and with 8-bit activations (accuracy_level 4, which loses some accuracy). The bandwidth is that of
-bench/read_bandwidth.c over as many bytes as a token reads of weights, in the same rounds; the share is the weights' part of it.
+float32 arithmetic as the file says, and with 8-bit activations (accuracy_level 4, which loses some accuracy). Bandwidths are those of
+bench/read_bandwidth.c in the same rounds: of the memory (a gigabyte, which no cache holds) and over as many bytes as a token reads of
+weights, which may lie in a cache; shares are the weights' part of each.
 """
 
 import argparse
@@ -28,6 +29,7 @@ import onnxruntime
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
 from make_language_models import BLOCK, SIZES  # noqa: E402
 
+MEMORY = 1 << 30  # bytes
 
 def bytes_of_token(size, weights):
     """Of the matrices that a token reads; the caches of a few hundred rows are small beside them."""
@@ -114,21 +116,23 @@ def engines_of(options, base, weights, threads, folder):
 
 def measure(options, base, weights, threads, probe, folder):
     count = bytes_of_token(SIZES[base], weights)
-    rates, bandwidths = {}, []
+    rates, bandwidths = {}, {MEMORY: [], int(count): []}
     engines = engines_of(options, base, weights, threads, folder)
     for _ in range(options.rounds):
-        read = subprocess.run([probe, str(int(count)), str(threads)], check=True, capture_output=True, text=True)
-        bandwidths.append(float(read.stdout))
+        for size, rounds in bandwidths.items():
+            read = subprocess.run([probe, str(size), str(threads)], check=True, capture_output=True, text=True)
+            rounds.append(float(read.stdout))
         for name, run in engines.items():
             rates.setdefault(name, []).append(run())
-    bandwidth = statistics.median(bandwidths)
+    bandwidths = [statistics.median(rounds) for rounds in bandwidths.values()]
     for name, rounds in rates.items():
         prefill, decode = (statistics.median(values) for values in zip(*rounds))
         ratios = [
             statistics.median(own[part] / peer[part] for own, peer in zip(rounds, rates["ONNX Runtime"])) for part in (0, 1)
         ]
-        share = decode * count / 1e9 / bandwidth
-        figures = [f"{prefill:.0f}", f"{ratios[0]:.2f}", f"{decode:.1f}", f"{ratios[1]:.2f}", f"{bandwidth:.1f}", f"{100 * share:.0f} %"]
+        figures = [f"{prefill:.0f}", f"{ratios[0]:.2f}", f"{decode:.1f}", f"{ratios[1]:.2f}"]
+        for bandwidth in bandwidths:
+            figures += [f"{bandwidth:.1f}", f"{100 * decode * count / 1e9 / bandwidth:.0f} %"]
         print("| " + " | ".join([f"{base} {weights}", str(threads), name, *figures]) + " |", flush=True)
 
 
@@ -143,8 +147,10 @@ def main():
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=64)
     options = parser.parse_args()
-    print("| network | threads | engine | prompt, tokens/s | ratio | decode, tokens/s | ratio | read, GB/s | share |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    columns = ["network", "threads", "engine", "prompt, tokens/s", "ratio", "decode, tokens/s", "ratio"]
+    columns += ["memory, GB/s", "share", "these bytes, GB/s", "share"]
+    print("| " + " | ".join(columns) + " |")
+    print("| " + " | ".join("---" for _ in columns) + " |")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         probe = folder / "read_bandwidth"
