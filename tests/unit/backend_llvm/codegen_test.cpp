@@ -123,6 +123,28 @@ TEST(Codegen, MaxWithAConstantIsOneInstruction) {
   EXPECT_EQ(text.find("vcmp"), std::string::npos) << text;
 }
 
+// Vectors wider than the target's, which a schedule of one's own may ask for: LLVM divides them, but not
+// instructions by name.
+TEST(Codegen, WiderVectorsThanTheTargetsAreDivided) {
+  const DType floats = kFloat32.with_lanes(16), words = kInt32.with_lanes(16);
+  const auto a = buffer("a", kFloat32, {int64(16)}), c = buffer("c", kInt32, {int64(16)});
+  const Expr lanes = make<Ramp>(int64(0), int64(1), 16);
+  const Expr bounded = min(max(load(a, {lanes}), imm(floats, -128.0)), imm(floats, 127.0));
+  const Expr rounded = make<Cast>(words, call(IntrinsicId::kRound, {bounded}));
+  const auto kernel =
+      PrimFunc::of_buffers({a, c}, make<BufferStore>(c, rounded, std::vector<Expr>{lanes}));
+  const auto assembly = [&](const char* target) {
+    return emit_assembly(program_of(kernel), resolve_target(target));
+  };
+  EXPECT_NE(assembly("llvm -mcpu=skylake-avx512").find("vcvtps2dq"), std::string::npos);
+  for (const char* bits : {"128", "256"}) {
+    const std::string text =
+        assembly(fmt::format("llvm -mcpu=skylake-avx512 -vector-bits={}", bits).c_str());
+    EXPECT_NE(text.find("cvt"), std::string::npos) << text;
+    EXPECT_EQ(text.find("zmm"), std::string::npos) << text;
+  }
+}
+
 // Of numbers of up to four bits a vector of floats is looked up: by lanes whose other bits are not
 // masked, and with what is taken off them in the table.
 TEST(Codegen, FloatsOfFewBitsAreLookedUp) {

@@ -217,12 +217,14 @@ static Instructions instructions_of(const Target& target, const llvm::MCSubtarge
   };
   if (!target.is_x86())
     return {.halves = true, .arm_bytes = has("dotprod"), .arm_mixed_bytes = has("i8mm")};
+  // LLVM does not divide instructions of vectors that are wider than the function's attributes say.
+  const bool is_wide = target.vector_bits >= 512;
   return {.halves = has("f16c"),
-          .floats_512 = has("avx512f"),
+          .floats_512 = is_wide && has("avx512f"),
           .floats_256 = has("avx"),
-          .bytes_512 = has("avx512vnni"),
+          .bytes_512 = is_wide && has("avx512vnni"),
           .bytes_256 = has("avxvnni") || (has("avx512vnni") && has("avx512vl")),
-          .pairs_512 = has("avx512bw"),
+          .pairs_512 = is_wide && has("avx512bw"),
           .pairs_256 = has("avx2")};
 }
 

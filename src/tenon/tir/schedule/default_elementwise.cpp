@@ -101,8 +101,10 @@ void schedule_transpose(Schedule& schedule, const BlockRV& block, const Target& 
   walk<Call>(node->body, [&](const Call& call) { guarded |= call.is(IntrinsicId::kIfThenElse); });
   const auto found = transpose_of(*node);
   if (!found || guarded) illegal(node->origin, "block `{}` is no transpose", block.name);
+  // Of narrow elements that are made of others, no wider than vectors of those.
+  const int64_t most = std::clamp<int64_t>(target.vector_lanes(32), 8, model.square_lanes);
   const int64_t lanes = std::min<int64_t>(
-      model.square_lanes, target.vector_lanes(node->writes.at(0)->buffer->dtype.storage().bits));
+      most, target.vector_lanes(node->writes.at(0)->buffer->dtype.storage().bits));
   const int64_t rows = side_of(extent_of(node->iter_vars[found->from]), lanes, model.least_lanes);
   const int64_t columns = side_of(extent_of(node->iter_vars[found->to]), lanes, model.least_lanes);
   if (rows == 0 || columns == 0)
