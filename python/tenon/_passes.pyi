@@ -292,6 +292,12 @@ def AnnotateFiniteParams() -> Pass:
     Form: legalised. Precision: exact.
     """
 
+def AnnotateScratchRoom() -> Pass:
+    """Says how much memory of their own kernels may take before the program needs more.
+
+    Form: legalised. Precision: exact.
+    """
+
 def EliminateCommonCalls() -> Pass:
     """Drops calls that were made before with the same inputs.
 
