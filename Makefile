@@ -122,8 +122,8 @@ test-torch: python  ## networks of torch by tenon.from_torch and torch.compile, 
 	  'python/tests/test_script_pages.py::test_page[docs/python-frameworks.md]'
 	PYTHONPATH=$(BUILD)/python "$$(python/torch_venv.sh $(BUILD))" scripts/test_torch.py $(TORCH)
 
-bench: tenon models  ## time against ONNX Runtime and OpenVINO
-	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) $(BENCH)
+bench: tenon models  ## time against ONNX Runtime, OpenVINO, MNN, LiteRT and ncnn; build/bench.json and build/bench.svg (2 GB from PyPI)
+	@bench/bench.sh --tenon $(TENON) --models-dir $(MODELS) --prepared $(BUILD)/bench-prepared --json $(BUILD)/bench.json --plot $(BUILD)/bench.svg $(BENCH)
 
 install: tenon  ## install the compiler, the runtime and its headers below PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times one network under a peer and prints one JSON object, as `tenon bench --json` has them.
 
-    peer.py ENGINE MODEL.onnx --threads N --repeat N [--dim NAME=N]... [--inputs FOLDER]
+    peer.py ENGINE MODEL.onnx FOLDER --threads N --repeat N
 
-Inputs are those of FOLDER, input_0.pb and so on (onnxruntime alone), or seeded: strings are some short words; integers are 0 or 1, which every index and mask of the test networks allows.
-A dimension without a number is what --dim says, else 1 where it is named `batch`, and 32 elsewhere.
+FOLDER is what prepare.py wrote for the network: its inputs with ONNX Runtime's outputs, and the network as this peer reads it.
+`error` is the largest difference from those outputs, divided by 1 + the largest of them.
 """
 
 import argparse
+import functools
 import json
+import pathlib
+import re
 import resource
 import statistics
 import sys
@@ -16,24 +19,23 @@ import time
 
 import numpy as np
 
-DTYPES = {
-    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
-    "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(int8)": np.int8,
-    "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_,
-    "tensor(string)": np.object_,
-}
 
 
-def random_input(shape, dtype, rng, dims):
-    sizes = [d if isinstance(d, int) and d > 0 else dims.get(d, 1 if d == "batch" else 32) for d in shape]
-    if dtype == np.object_:
-        return np.array([f"text{i}" for i in rng.integers(0, 16, np.prod(sizes))], object).reshape(sizes)
-    if np.issubdtype(dtype, np.floating):
-        return rng.standard_normal(sizes).astype(dtype)
-    return rng.integers(0, 2, sizes).astype(dtype)
+class Data:
+    """What prepare.py wrote."""
+
+    def __init__(self, folder):
+        with np.load(folder / "data.npz", allow_pickle=True) as data:
+            self.inputs = [data[name] for name in data.files if name.startswith("input_")]
+            self.outputs = [data[name] for name in data.files if name.startswith("output_")]
+            self.input_names = data["names_of_inputs"].tolist()
+            self.output_names = data["names_of_outputs"].tolist()
 
 
-def load_onnxruntime(path, threads, dims, folder=None):
+# A function each: (path, folder, data, threads) -> (run, outputs): run() computes once, outputs(its result) are the arrays.
+
+
+def load_onnxruntime(path, folder, data, threads):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -41,60 +43,172 @@ def load_onnxruntime(path, threads, dims, folder=None):
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    rng = np.random.default_rng(0)
-    if folder:
-        import onnx
-
-        feed = {given.name: onnx.numpy_helper.to_array(onnx.load_tensor(f"{folder}/input_{i}.pb"))
-                for i, given in enumerate(session.get_inputs())}
-    else:
-        feed = {i.name: random_input(i.shape, DTYPES[i.type], rng, dims) for i in session.get_inputs()}
-    return lambda: session.run(None, feed)
+    feed = dict(zip(data.input_names, data.inputs))
+    return lambda: session.run(None, feed), list
 
 
-def load_openvino(path, threads, dims):
+def load_openvino(path, folder, data, threads):
     import openvino as ov
 
-    model = ov.Core().read_model(path)
-    rng = np.random.default_rng(0)
-    feed = []
-    for port in model.inputs:
-        shape = [d.get_length() if d.is_static else None for d in port.partial_shape]
-        if None in shape:  # OpenVINO drops the dimensions' names: the first is the batch, the other the only one besides
-            others = [name for name in dims if name != "batch"]
-            shape = [s if s is not None else "batch" if axis == 0 else (others + ["other"])[0]
-                     for axis, s in enumerate(shape)]
-        feed.append(random_input(shape, port.element_type.to_dtype(), rng, dims))
-    compiled = ov.Core().compile_model(model, "CPU", {
+    compiled = ov.Core().compile_model(ov.Core().read_model(path), "CPU", {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",  # else some hosts compute in bfloat16
     })
     request = compiled.create_infer_request()
-    return lambda: request.infer(feed, share_inputs=True, share_outputs=True)
+    return lambda: request.infer(data.inputs, share_inputs=True, share_outputs=True), lambda result: list(result.values())
 
 
-ENGINES = {"onnxruntime": load_onnxruntime, "openvino": load_openvino}
+def narrowed(array):
+    """MNN and ncnn have no integers of 64 bits."""
+    return np.ascontiguousarray(array.astype(np.int32) if array.dtype in (np.int64, np.bool_) else array)
+
+
+def load_mnn(path, folder, data, threads):
+    import MNN.expr
+    import MNN.nn
+
+    runtime = MNN.nn.create_runtime_manager(({"backend": 0, "numThread": threads, "precision": 1},))  # the CPU, high precision
+    net = MNN.nn.load_module_from_file(str(folder / "model.mnn"), data.input_names, data.output_names, runtime_manager=runtime)
+    variables = []
+    for array in map(narrowed, data.inputs):
+        types = {"float32": MNN.expr.float, "int32": MNN.expr.int, "uint8": MNN.expr.uint8, "int8": MNN.expr.int8}
+        if str(array.dtype) not in types:
+            raise TypeError(f"inputs of {array.dtype}")
+        variables.append(MNN.expr.placeholder(list(array.shape), MNN.expr.NCHW, types[str(array.dtype)]))
+        variables[-1].write(array)
+
+    def run():
+        outputs = net.forward(variables)
+        for output in outputs:
+            output.read()  # MNN computes lazily: this waits
+        return outputs
+
+    return run, lambda outputs: [np.array(MNN.expr.convert(o, MNN.expr.NCHW).read()) for o in outputs]
+
+
+def load_ncnn(path, folder, data, threads):
+    import ncnn
+
+    net = ncnn.Net()
+    net.opt.num_threads = threads
+    if net.load_param(str(folder / "model.param")) or net.load_model(str(folder / "model.bin")):
+        raise RuntimeError("ncnn does not load what pnnx wrote")
+    # The converter says in the script beside the network which axis, a batch of one, ncnn leaves out of each tensor (233: none).
+    script = (folder / "model.ncnn.py").read_text()
+    axes = {name: int(axis) for name, axis in re.findall(r"\b(in\d+|out\d+)\.numpy\(\)?[^)]*batch_index=(\d+)\)", script)}
+    given = [(f"in{i}", ncnn.Mat(narrowed(a), batch_index=axes.get(f"in{i}", 233)).clone()) for i, a in enumerate(data.inputs)]
+    names = [f"out{i}" for i in range(len(data.outputs))]
+
+    def run():
+        with net.create_extractor() as extractor:
+            for name, mat in given:
+                extractor.input(name, mat)
+            results = [extractor.extract(name) for name in names]
+        if any(status for status, _ in results):
+            raise RuntimeError("ncnn does not run what pnnx wrote")
+        return [mat for _, mat in results]
+
+    return run, lambda mats: [m.numpy(batch_index=axes.get(n, 233)) for n, m in zip(names, mats)]
+
+
+def load_litert(path, folder, data, threads):
+    from ai_edge_litert.interpreter import Interpreter
+
+    net = Interpreter(model_path=str(folder / "model.tflite"), num_threads=threads)
+    net.allocate_tensors()
+    by_name = {detail["name"].removeprefix("serving_default_").split(":")[0]: detail for detail in net.get_input_details()}
+    given = []
+    for i, (name, array) in enumerate(zip(data.input_names, data.inputs)):
+        detail = by_name.get(name) or net.get_input_details()[i]
+        if array.ndim >= 3 and tuple(detail["shape"]) != array.shape:
+            array = np.moveaxis(array, 1, -1)  # the converter moves channels to the end
+        given.append((detail["index"], np.ascontiguousarray(array.astype(detail["dtype"]))))
+    details = net.get_output_details()
+
+    def run():
+        for index, array in given:
+            net.set_tensor(index, array)
+        net.invoke()
+        return [net.get_tensor(detail["index"]) for detail in details]
+
+    return run, list
+
+
+def reshape(tensor, shape):
+    """ONNX's: 0 keeps a size."""
+    return tensor.reshape([tensor.shape[i] if size == 0 else size for i, size in enumerate(shape)])
+
+
+def load_inductor(path, folder, data, threads):
+    import onnx2torch
+    import torch
+
+    torch.set_num_threads(threads)
+    net = onnx2torch.convert(str(folder / "folded.onnx")).eval()
+    for node in net.graph.nodes:  # shapes are tensors to onnx2torch, which inductor cannot take apart
+        if node.op == "call_module" and type(net.get_submodule(node.target)).__name__ == "OnnxReshape" and node.args[1].op == "get_attr":
+            shape = functools.reduce(getattr, node.args[1].target.split("."), net).tolist()
+            node.op, node.target, node.args = "call_function", reshape, (node.args[0], shape)
+    net.recompile()
+    net = torch.compile(net, dynamic=False)
+    given = [torch.from_numpy(array) for array in data.inputs]
+
+    def run():
+        with torch.inference_mode():
+            outputs = net(*given)
+        return outputs if isinstance(outputs, (list, tuple)) else [outputs]
+
+    return run, lambda outputs: [tensor.numpy() for tensor in outputs]
+
+
+ENGINES = {"onnxruntime": load_onnxruntime, "openvino": load_openvino, "mnn": load_mnn, "litert": load_litert, "ncnn": load_ncnn,
+           "inductor": load_inductor}
+
+
+def distance(got, expected):
+    """The largest difference over 1 + the largest expected value; infinite where shapes do not fit. Orders of outputs may differ."""
+    left, worst = list(got), 0.0
+    for want in expected:
+        if not np.issubdtype(want.dtype, np.number):
+            continue
+        distances = []
+        for array in map(np.asarray, left):
+            if array.shape != want.shape and array.ndim == want.ndim >= 3 and np.moveaxis(array, -1, 1).shape == want.shape:
+                array = np.moveaxis(array, -1, 1)
+            if array.size == want.size:
+                difference = np.abs(array.reshape(want.shape).astype(np.float64) - want).max(initial=0)
+                distances.append(difference / (1 + np.abs(want).max(initial=0)))
+            else:
+                distances.append(np.inf)
+        if not distances:
+            return np.inf
+        worst = max(worst, min(distances))
+        left.pop(int(np.argmin(distances)))
+    return worst
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("engine", choices=sorted(ENGINES))
     parser.add_argument("model")
+    parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="a symbolic dimension of the inputs")
-    parser.add_argument("--inputs", help="folder of a data set, of onnxruntime")
     args = parser.parse_args()
-    dims = {name: int(size) for name, size in (d.split("=") for d in args.dim)}
+    data = Data(args.folder)
 
-    start = time.perf_counter()
-    given = [args.inputs] if args.inputs else []
-    run = ENGINES[args.engine](args.model, args.threads, dims, *given)
-    loaded = time.perf_counter()
-    for _ in range(2):  # first runs allocate
-        run()
+    try:
+        start = time.perf_counter()
+        run, outputs = ENGINES[args.engine](args.model, args.folder, data, args.threads)
+        loaded = time.perf_counter()
+        run()  # first runs allocate
+        error = distance(outputs(run()), data.outputs)
+    except ModuleNotFoundError as missing:
+        sys.exit(f"error: not installed: {missing}")
+    except Exception as problem:
+        sys.exit(f"error: {type(problem).__name__}: {' '.join(str(problem).split())[:160]}")
     times = []
     for _ in range(args.repeat):
         before = time.perf_counter()
@@ -107,6 +221,7 @@ def main():
         "median_ms": statistics.median(times),
         "compile_ms": (loaded - start) * 1e3,
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "error": float(error) if np.isfinite(error) else None,
     }], sys.stdout)
 
 
