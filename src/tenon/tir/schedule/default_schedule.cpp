@@ -404,7 +404,10 @@ class DefaultScheduler {
     if (!is_free) return std::nullopt;
     const GivenPlan* plan = given(block.name);
     if (plan && plan->algorithm != Algorithm::kWinograd) return std::nullopt;
-    return plan && plan->winograd ? plan->winograd : choose_winograd(block, target_, room_);
+    if (!plan || !plan->winograd) return choose_winograd(block, target_, room_);
+    // What was measured in one program is taken in others where they have the memory.
+    if (plan->is_tuned && winograd_bytes(block, *plan->winograd) > room_) return std::nullopt;
+    return plan->winograd;
   }
 
   /// Whether the body of a block has a loop of its own, such as a walk through tables.
@@ -557,14 +560,15 @@ class Planned {
     }
   }
 
-  /// A remark for each plan: whether a block took it.
+  /// A remark for each plan: whether a block took it. One of a database is for other programs too.
   void tell() const {
     for (const GivenPlan& plan : given_.plans) {
       const bool is_taken = taken_.count(&plan) != 0;
+      if (plan.is_tuned && !is_taken) continue;
       record({"DefaultSchedule",
               fmt::format("{}/{}", plan.kernel, plan.block),
               is_taken ? "matched" : "unmatched",
-              "plan",
+              plan.is_tuned ? "tuned" : "plan",
               {},
               is_taken ? "" : why(plan),
               plan.origin});
@@ -597,7 +601,35 @@ class Planned {
   std::unordered_set<const GivenPlan*> taken_;
 };
 
+// Plans of a database that do not fit, as another version of Tenon may have made them, are left out.
+Schedule schedule_as_fits(const Ref<PrimFunc>& kernel, const Target& target,
+                          std::vector<BlockPlan>& plans, std::vector<const GivenPlan*>& given,
+                          bool is_fast) {
+  try {
+    return schedule_by_default(kernel, target, &plans, given, is_fast);
+  } catch (const CompileError& error) {
+    if (error.first().code.id != kBadPlan.id) throw;
+    if (std::erase_if(given, [](const GivenPlan* plan) { return plan->is_tuned; }) == 0) throw;
+    const Diagnostic& first = error.first();
+    record({"DefaultSchedule",
+            plan_hash(kernel),
+            "refused",
+            "tuned",
+            {},
+            first.message,
+            first.origin});
+  }
+  return schedule_by_default(kernel, target, &plans, given, is_fast);
+}
+
 }  // namespace
+
+std::string plan_hash(const Ref<PrimFunc>& kernel) {
+  Ref<PrimFunc> bare = kernel;
+  for (const char* known : {kFiniteParams, kLayoutFreeBuffers, kScratchRoom})
+    bare = without_attr(bare, known);
+  return fmt::format("{:016x}", structural_hash(bare));
+}
 
 Ref<PrimFunc> without_attr(const Ref<PrimFunc>& function, const std::string& name) {
   if (!function->attrs.contains(name)) return function;
@@ -629,12 +661,11 @@ IRModule schedule_by_plans(IRModule module, const GivenPlans& given) {
     }
     if (!with_closed_blocks(kernel)) continue;  // it stays as its author wrote it
     const Ref<PrimFunc> plain = without_attr(kernel, kFiniteParams);
-    const Ref<PrimFunc> bare = without_attr(without_attr(plain, kLayoutFreeBuffers), kScratchRoom);
-    const std::string hash = fmt::format("{:016x}", structural_hash(bare));
-    const std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
+    const std::string hash = plan_hash(kernel);
+    std::vector<const GivenPlan*> plans_given = planned.of(name, hash);
     std::vector<BlockPlan> plans;
     try {
-      const Schedule schedule = schedule_by_default(plain, target, &plans, plans_given, is_fast);
+      const Schedule schedule = schedule_as_fits(plain, target, plans, plans_given, is_fast);
       const Ref<PrimFunc> scheduled = skip_padding(schedule.func(), *kernel);
       module.set(name, without_attr(scheduled, kScratchRoom)->with_attr("tir.is_scheduled", true));
       report(name, hash, schedule, plans, kernel->origin);

@@ -17,8 +17,13 @@ IRModule default_schedule(IRModule module, const Attrs& options = {});
 
 /// The same, with plans that are taken instead of what the model would choose. A remark for each tells
 /// whether a block took it ("matched", "unmatched"; reason "plan"). \throws CompileError (kBadPlan) at those that do
-/// not fit their block.
+/// not fit their block. Those of a database are told of where they are taken ("matched"; reason "tuned"), or
+/// do not fit their block ("refused"), which the model then plans.
 IRModule schedule_by_plans(IRModule module, const GivenPlans& given);
+
+/// The name of a kernel's structure, by which plans find it: 16 hex digits, of the function before it is
+/// scheduled, without what it is called, and without what is known of it in one program only.
+std::string plan_hash(const Ref<PrimFunc>& kernel);
 
 /// Attribute of a PrimFunc: the numbers of its parameters that are constants of which a schedule may
 /// make others before the program runs (AttachAttrLayoutFreeBuffers). TVM's name.

@@ -21,7 +21,19 @@ double seconds_of(double cycles, double weights, const Target& target) {
   return std::max(cycles / model.cycles_per_second, streamed);
 }
 
+// Inputs and products of one tile at all positions.
+int64_t tile_bytes(const ConvolutionSizes& sizes, const WinogradForm& form) {
+  return sizes.images * form.points() * form.points() * (sizes.inputs + sizes.outputs) *
+         kFloat32.bytes();
+}
+
 }  // namespace
+
+int64_t winograd_bytes(const Block& block, const WinogradChoice& choice) {
+  const auto sizes = convolution_sizes(block);
+  const WinogradForm* form = winograd_form(choice.tile);
+  return sizes && form ? tile_bytes(*sizes, *form) * choice.block_tiles : 0;
+}
 
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room) {
@@ -50,10 +62,7 @@ std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& 
     if (seconds >= direct * model.winograd_gain || (best && seconds >= best->seconds)) continue;
     const int64_t all = sizes->tiles(tile);
     int64_t blocks = std::max<int64_t>(1, (all + model.winograd_tiles / 2) / model.winograd_tiles);
-    // Inputs and products of a block's tiles at all positions.
-    const int64_t tile_bytes = sizes->images * form.points() * form.points() *
-                               (sizes->inputs + sizes->outputs) * kFloat32.bytes();
-    const int64_t most = room / tile_bytes;
+    const int64_t most = room / tile_bytes(*sizes, form);
     if (most < std::min(all, model.winograd_least_tiles)) continue;
     blocks = std::max(blocks, (all + most - 1) / most);
     best = WinogradChoice{tile, (all + blocks - 1) / blocks, seconds, direct};

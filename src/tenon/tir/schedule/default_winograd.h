@@ -27,6 +27,9 @@ struct WinogradChoice {
 std::optional<WinogradChoice> choose_winograd(const Block& block, const Target& target,
                                               int64_t room);
 
+/// Bytes that the transforms of one block of tiles take; 0 where the block is no such convolution.
+int64_t winograd_bytes(const Block& block, const WinogradChoice& choice);
+
 /// Schedules a convolution by this form, with what reads its result. Filters must be known before the
 /// program runs. \returns the plans of the products, or `given`.
 /// \throws CompileError (kScheduleIllegal) where the block does not suit; `schedule` may then be changed.
